@@ -1,0 +1,1 @@
+"""Checks: deterministic tests of a text, each giving `Evidence`."""

@@ -1,0 +1,82 @@
+"""Everything ipyrefine raises, as one tree.
+
+::
+
+    RefineError                what went wrong and what to do, in one sentence
+    ├── UsageError             an option, argument or cell body cannot be used (also a ValueError)
+    ├── NoModel                no model is configured, or an optional package is missing
+    ├── WeightsError           the embedded model's file is missing, damaged or could not be fetched
+    ├── ReplyError             a model's reply cannot be read as what was asked for
+    ├── Interrupted            the user interrupted the run; the best text was kept
+    └── ModelError             the model or its server failed
+        ├── Unreachable        no connection, a broken one, or a timeout
+        ├── AccessDenied       the key is missing, wrong, or not allowed (401, 403)
+        ├── ModelNotFound      the server does not know the model (404)
+        ├── RateLimited        too many requests, or no credit left (429)
+        ├── RequestRejected    the server cannot take this request (400, 409, 413, 422)
+        └── ServerFailed       the server broke (5xx), or its answer is not the protocol
+"""
+
+from typing import Any
+
+
+class RefineError(Exception):
+    """Base of all errors; its message is one sentence saying what happened and what to do.
+
+    Attributes:
+        run: the run as far as it got (an `ipyrefine.Run`), or None when none was started.
+    """
+
+    run: Any = None
+
+    def _render_traceback_(self) -> list[str]:
+        # IPython asks an exception for this first: the user needs the sentence, not our stack.
+        return [f"{type(self).__name__}: {self}"]
+
+
+class UsageError(RefineError, ValueError):
+    """An option, an argument or the cell's body cannot be used."""
+
+
+class NoModel(RefineError):
+    """No model is configured, or an optional package for it is not installed."""
+
+
+class WeightsError(RefineError):
+    """The embedded model's file is missing, damaged, or could not be fetched."""
+
+
+class ReplyError(RefineError):
+    """A model's reply cannot be read as what was asked for."""
+
+
+class Interrupted(RefineError):
+    """The user interrupted the run; the best text so far was kept."""
+
+
+class ModelError(RefineError):
+    """The model or the server behind it failed."""
+
+
+class Unreachable(ModelError):
+    """No connection to the server, a connection that broke, or a timeout."""
+
+
+class AccessDenied(ModelError):
+    """The key is missing, wrong, or not allowed to do this (HTTP 401, 403)."""
+
+
+class ModelNotFound(ModelError):
+    """The server does not know the model (HTTP 404)."""
+
+
+class RateLimited(ModelError):
+    """Too many requests, or no credit left (HTTP 429), after the retries."""
+
+
+class RequestRejected(ModelError):
+    """The server cannot take this request (HTTP 400, 409, 413, 422 and other 4xx)."""
+
+
+class ServerFailed(ModelError):
+    """The server broke (HTTP 5xx), or what it sends is not the protocol."""

@@ -1,0 +1,128 @@
+"""One model call as events: its stream, its cost, and its reply once it has ended."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Generic, TypeVar
+
+from ipyrefine.errors import ReplyError, ServerFailed
+from ipyrefine.loop.events import BudgetUsed, Event, Stage, TextDelta, Warned
+from ipyrefine.loop.ports import Clock, Delta, Model, Notice, Reply, Request
+from ipyrefine.loop.prompts import repair
+from ipyrefine.loop.records import Run
+from ipyrefine.loop.replies import Splitter
+from ipyrefine.loop.stopping import (
+    Stop,
+    completion_allowance,
+    estimate_tokens,
+    over_budget,
+)
+
+T = TypeVar("T")
+
+FLAWS = {
+    "length": "the reply was cut off at the token limit",
+    "refused": "the model refused to answer",
+    "filtered": "the provider's content filter withheld the reply",
+    "incomplete": "the reply broke off before its end",
+}
+
+
+class OutOfBudget(Exception):
+    """A call was not made because the budget does not allow it."""
+
+    def __init__(self, stop: Stop) -> None:
+        super().__init__(stop.message)
+        self.stop = stop
+
+
+class Ask(Generic[T]):
+    """Asks a model until its reply can be read, at most twice.
+
+    A reply that was cut off, refused or filtered is never asked for again blindly.
+
+    Args:
+        model: who is asked.
+        parse: reads the reply's text, or raises `ReplyError`.
+        stage: the stage the call belongs to.
+        iteration: the iteration it is about.
+        clock: times the call.
+
+    Attributes:
+        value: what was read, or None.
+        flaw: why there is no value.
+    """
+
+    def __init__(
+        self, model: Model, parse: Callable[[str], T], stage: Stage, iteration: int, clock: Clock
+    ) -> None:
+        self._model, self._parse, self._clock = model, parse, clock
+        self._stage, self._iteration = stage, iteration
+        self._reply: Reply | None = None
+        self.value: T | None = None
+        self.flaw = ""
+
+    async def events(
+        self, request: Request, state: Callable[[], tuple[Run, float]], splitter: Splitter | None
+    ) -> AsyncIterator[Event]:
+        """Make the call, and once more if the reply cannot be read.
+
+        Args:
+            request: what is asked.
+            state: gives the run as it stands and the seconds since it started.
+            splitter: tells text from thoughts while it streams; None hides JSON as thinking.
+
+        Raises:
+            OutOfBudget: before a call that the budget does not allow.
+            ModelError: the model failed.
+        """
+        for attempt in range(2):
+            async for event in self._call(_affordable(request, *state()), splitter):
+                yield event
+            reply = self._reply
+            if reply is None:
+                raise ServerFailed(f"{self._model.name} ended its stream without a reply.")
+            if reply.finish != "stop":
+                self.flaw = FLAWS[reply.finish]
+                return
+            try:
+                self.value = self._parse(reply.text)
+                return
+            except ReplyError as error:
+                self.flaw = f"the reply could not be read: {error}"
+                request = repair(request, reply.text, str(error))
+            if attempt == 0:
+                yield Warned(message=f"Asked {self._model.name} again: {self.flaw}.")
+
+    async def _call(self, request: Request, splitter: Splitter | None) -> AsyncIterator[Event]:
+        self._reply = None
+        started = self._clock()
+        async with aclosing(self._model.stream(request)) as stream:  # type: ignore[type-var]
+            async for part in stream:
+                if isinstance(part, Reply):
+                    self._reply = part
+                elif isinstance(part, Notice):
+                    yield Warned(message=part.text)
+                else:
+                    for event in self._deltas(part, splitter):
+                        yield event
+        if self._reply is not None:
+            usage = self._reply.usage.model_copy(update={"seconds": self._clock() - started})
+            yield BudgetUsed(stage=self._stage, iteration=self._iteration, usage=usage)
+
+    def _deltas(self, part: Delta, splitter: Splitter | None) -> list[TextDelta]:
+        if part.kind == "thinking" or splitter is None:
+            pieces = [(part.kind, part.text)]
+        else:
+            pieces = list(splitter.feed(part.text))
+        return [
+            TextDelta(stage=self._stage, iteration=self._iteration, kind=kind, text=text)
+            for kind, text in pieces
+        ]
+
+
+def _affordable(request: Request, run: Run, seconds: float) -> Request:
+    """Bound a request by what the budget still holds, or refuse it."""
+    estimate = estimate_tokens(sum(len(message.content) for message in request.messages))
+    if stop := over_budget(run, seconds, estimate):
+        raise OutOfBudget(stop)
+    return request.model_copy(update={"max_tokens": completion_allowance(run, estimate)})

@@ -1,0 +1,160 @@
+"""What happens in a run, one class per event; everything shown or stored is made from these."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ipyrefine.loop.records import (
+    Author,
+    Change,
+    Critique,
+    Decision,
+    Evidence,
+    Finding,
+    Limits,
+    Record,
+    StopReason,
+    Task,
+    Usage,
+    Verdict,
+)
+
+Stage = Literal["draft", "check", "judge", "critique", "revise"]
+
+
+class _Event(Record):
+    """Base of all events; ``at`` is seconds since the run started."""
+
+    at: float = 0.0
+
+
+class RunStarted(_Event):
+    """A run begins; `draft` is the user's own text, when there is one."""
+
+    type: Literal["run_started"] = "run_started"
+    task: Task
+    limits: Limits
+    model: str
+    judge: str
+    checks: tuple[str, ...] = ()
+    draft: str | None = None
+
+
+class StageStarted(_Event):
+    """A stage of an iteration begins."""
+
+    type: Literal["stage_started"] = "stage_started"
+    stage: Stage
+    iteration: int
+
+
+class TextDelta(_Event):
+    """A piece of a reply as it is written; never journalled."""
+
+    type: Literal["text_delta"] = "text_delta"
+    stage: Stage
+    iteration: int
+    kind: Literal["text", "thinking"] = "text"
+    text: str
+
+
+class DraftReady(_Event):
+    """The first text is there: the model's, or the user's own."""
+
+    type: Literal["draft_ready"] = "draft_ready"
+    text: str
+    thoughts: str = ""
+    author: Author = "model"
+
+
+class CritiqueReady(_Event):
+    """A critique of an iteration's text was made."""
+
+    type: Literal["critique_ready"] = "critique_ready"
+    iteration: int
+    critique: Critique
+
+
+class RevisionReady(_Event):
+    """A revision was written; with a `flaw`, the model gave none and `text` is the parent's."""
+
+    type: Literal["revision_ready"] = "revision_ready"
+    iteration: int
+    parent: int
+    text: str
+    thoughts: str = ""
+    changes: tuple[Change, ...] = ()
+    flaw: str = ""
+
+
+class EvidenceReady(_Event):
+    """One check has finished on an iteration's text."""
+
+    type: Literal["evidence_ready"] = "evidence_ready"
+    iteration: int
+    evidence: Evidence
+
+
+class VerdictReached(_Event):
+    """An iteration was verified; `findings` are all that bear on it, with their status."""
+
+    type: Literal["verdict_reached"] = "verdict_reached"
+    iteration: int
+    verdict: Verdict
+    findings: tuple[Finding, ...] = ()
+
+
+class BestChanged(_Event):
+    """Another iteration is now the best."""
+
+    type: Literal["best_changed"] = "best_changed"
+    iteration: int
+
+
+class BudgetUsed(_Event):
+    """A model call ended and consumed this much."""
+
+    type: Literal["budget_used"] = "budget_used"
+    stage: Stage
+    iteration: int
+    usage: Usage
+
+
+class Warned(_Event):
+    """Something the user should know, though the run goes on."""
+
+    type: Literal["warned"] = "warned"
+    message: str
+
+
+class Decided(_Event):
+    """The user decided something."""
+
+    type: Literal["decided"] = "decided"
+    decision: Decision
+
+
+class Stopped(_Event):
+    """The run stopped; a later decision may let it go on."""
+
+    type: Literal["stopped"] = "stopped"
+    reason: StopReason
+    message: str
+
+
+Event = Annotated[
+    RunStarted
+    | StageStarted
+    | TextDelta
+    | DraftReady
+    | CritiqueReady
+    | RevisionReady
+    | EvidenceReady
+    | VerdictReached
+    | BestChanged
+    | BudgetUsed
+    | Warned
+    | Decided
+    | Stopped,
+    Field(discriminator="type"),
+]

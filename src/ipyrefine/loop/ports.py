@@ -1,0 +1,96 @@
+"""What the engine needs from outside: a model, checks, and a clock."""
+
+from collections.abc import AsyncIterator
+from typing import Any, Literal, Protocol
+
+from ipyrefine.loop.records import Evidence, Record, Task, Usage
+
+
+class Message(Record):
+    """One chat message."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class Request(Record):
+    """One model call.
+
+    Attributes:
+        messages: the conversation, stable part first.
+        json_schema: a flat JSON schema the reply must follow, or None for free text.
+        schema_name: a short name for it, as servers want one.
+        max_tokens: completion tokens allowed.
+        temperature: sampling temperature.
+        seed: sampling seed, or None.
+    """
+
+    messages: tuple[Message, ...]
+    json_schema: dict[str, Any] | None = None
+    schema_name: str = "reply"
+    max_tokens: int = 2_048
+    temperature: float = 0.0
+    seed: int | None = None
+
+
+class Delta(Record):
+    """A piece of a reply as it streams; thinking is shown but is never part of the text."""
+
+    kind: Literal["text", "thinking"] = "text"
+    text: str
+
+
+class Notice(Record):
+    """Something the user should know about a call under way (a retry, a step down)."""
+
+    text: str
+
+
+class Reply(Record):
+    """A finished reply.
+
+    Attributes:
+        text: the reply, without thinking.
+        thinking: reasoning the server sent apart from the text.
+        finish: how it ended: ``stop``; ``length`` (token limit); ``refused``; ``filtered``
+            (content filter); ``incomplete`` (the stream ended without saying how).
+        usage: what the call consumed, ``calls`` included.
+    """
+
+    text: str
+    thinking: str = ""
+    finish: Literal["stop", "length", "refused", "filtered", "incomplete"] = "stop"
+    usage: Usage = Usage(calls=1)
+
+
+class Model(Protocol):
+    """A language model: one method, a stream that ends with exactly one `Reply`."""
+
+    @property
+    def name(self) -> str:
+        """Name for people and records."""
+
+    def stream(self, request: Request) -> AsyncIterator[Delta | Notice | Reply]:
+        """Answer a request.
+
+        Raises:
+            ModelError: the model or its server failed.
+        """
+
+
+class Check(Protocol):
+    """A deterministic test of a text; a fault in the text is evidence, never an exception."""
+
+    @property
+    def name(self) -> str:
+        """Name for people and records."""
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        """Check one text against the task."""
+
+
+class Clock(Protocol):
+    """Monotonic seconds."""
+
+    def __call__(self) -> float:
+        """Seconds since some fixed moment."""

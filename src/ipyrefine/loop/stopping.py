@@ -1,0 +1,156 @@
+"""When a run stops and what it does next: pure functions of the run."""
+
+from typing import Literal, NamedTuple
+
+from ipyrefine.loop.records import Iteration, Outcome, Run, StopReason, Usage
+
+Step = Literal["draft", "check", "judge", "critique", "revise"]
+
+
+class Stop(NamedTuple):
+    """A decision to stop, with its sentence for the user."""
+
+    reason: StopReason
+    message: str
+
+
+def next_step(run: Run) -> Step | Stop:
+    """Say what a run does next: its next stage, or why it stops."""
+    if decided := _decided(run):
+        return decided
+    if not run.iterations:
+        return "draft"
+    latest = run.iterations[-1]
+    if latest.verdict is None:
+        return "check" if needs_checking(run, latest) else "judge"
+    if run.base is None:
+        return "judge"
+    if unproven(run, run.base):
+        return "critique"
+    if stop := finished(run):
+        return stop
+    if not run.base.actionable and not run.base.critiqued:
+        return "critique"
+    return "revise"
+
+
+def needs_checking(run: Run, iteration: Iteration) -> bool:
+    """Whether checks have still to run on an iteration; not on a text its parent already had."""
+    return len(iteration.evidence) < len(run.checks) and not unchanged(run, iteration)
+
+
+def unchanged(run: Run, iteration: Iteration) -> bool:
+    """Whether an iteration's text is its parent's, so that nothing needs verifying."""
+    return iteration.parent is not None and (
+        bool(iteration.flaw) or iteration.text == run.iterations[iteration.parent].text
+    )
+
+
+def unproven(run: Run, iteration: Iteration) -> bool:
+    """Whether a PASS rests on a judge's word alone, on a first text nobody criticised yet.
+
+    Judges of a model's own family pass nearly everything (arXiv 2402.11436), so that without
+    a passed check the first text is criticised once before it may pass.
+    """
+    verdict = iteration.verdict
+    return (
+        verdict is not None
+        and verdict.outcome is Outcome.PASS
+        and verdict.author == "model"
+        and iteration.parent is None
+        and not iteration.critiqued
+        and run.limits.min_findings > 0
+        and not any(evidence.passed for evidence in iteration.evidence)
+    )
+
+
+def finished(run: Run) -> Stop | None:
+    """Say whether a run with a verified latest text has reached one of its own stops."""
+    best = run.iterations[run.best or 0]
+    if best.verdict and best.verdict.outcome is Outcome.PASS and not run.revise_asked:
+        return Stop(StopReason.PASSED, f"Iteration {best.number} passes.")
+    written = len(run.iterations) - 1
+    if stalled(run) >= run.limits.patience:
+        rounds = _revisions(run.limits.patience)
+        return Stop(StopReason.PLATEAU, f"{rounds} in a row brought nothing better. {_unmet(best)}")
+    if written >= run.allowed:
+        asked = (
+            " When passes like these do not help, the requirements may be the problem, "
+            "not the writing: say what you need more exactly, or continue with guidance."
+        )
+        return Stop(
+            StopReason.ROUNDS,
+            f"{_revisions(written)} allowed and used. {_unmet(best)}{asked if written else ''}",
+        )
+    return None
+
+
+def stalled(run: Run) -> int:
+    """Count the revisions since the best changed, or since the user last went on."""
+    return len(run.iterations) - 1 - max(run.best or 0, run.plateau_from)
+
+
+def over_budget(run: Run, seconds: float, estimate: int) -> Stop | None:
+    """Say whether the budget forbids a model call.
+
+    Args:
+        run: the run so far.
+        seconds: wall time since the run started.
+        estimate: prompt tokens the call is expected to read.
+    """
+    budget, usage = run.limits.budget, run.usage
+    if budget.calls is not None and usage.calls >= budget.calls:
+        return _spent(f"{usage.calls} of {budget.calls} calls")
+    if budget.tokens is not None and usage.tokens + estimate >= budget.tokens:
+        return _spent(f"{usage.tokens:,} of {budget.tokens:,} tokens")
+    if budget.cost is not None and (usage.cost or 0.0) >= budget.cost:
+        return _spent(f"${usage.cost:.4f} of ${budget.cost:.4f}")
+    if budget.seconds is not None and seconds >= budget.seconds:
+        return _spent(f"{seconds:.0f} of {budget.seconds:.0f} seconds")
+    return None
+
+
+def completion_allowance(run: Run, estimate: int) -> int:
+    """Completion tokens a call may write: the limit's, or what the token budget still holds."""
+    if run.limits.budget.tokens is None:
+        return run.limits.max_tokens
+    left = run.limits.budget.tokens - run.usage.tokens - estimate
+    return max(1, min(run.limits.max_tokens, left))
+
+
+def estimate_tokens(characters: int) -> int:
+    """Estimate the tokens of a text: four characters each, the usual rule of thumb."""
+    return characters // 4
+
+
+def cost_unknown(run: Run, usage: Usage) -> bool:
+    """Whether a cost budget is set that cannot be kept, as the model's price is not known."""
+    return run.limits.budget.cost is not None and usage.calls > 0 and usage.cost is None
+
+
+def _decided(run: Run) -> Stop | None:
+    last = run.decisions[-1] if run.decisions else None
+    if last is None or not run.iterations:
+        return None
+    chosen = run.chosen.number if run.chosen else 0
+    if last.kind == "accept":
+        return Stop(StopReason.ACCEPTED, f"You accepted iteration {chosen}.")
+    if last.kind == "override" and last.outcome is Outcome.PASS:
+        return Stop(StopReason.OVERRIDDEN, f"You passed iteration {chosen}.")
+    return None
+
+
+def _spent(what: str) -> Stop:
+    return Stop(
+        StopReason.BUDGET,
+        f"The budget is used up ({what}); the best text so far is kept. "
+        "A larger --budget or Continue lets it go on.",
+    )
+
+
+def _unmet(best: Iteration) -> str:
+    return f"Unmet in the best text: {best.verdict.why}" if best.verdict else ""
+
+
+def _revisions(count: int) -> str:
+    return f"{count} revision" if count == 1 else f"{count} revisions"

@@ -1,0 +1,234 @@
+"""Evidence, criterion scores and findings → Verdict: computed here, never taken on a word."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ipyrefine.loop.fold import new_id
+from ipyrefine.loop.records import (
+    CriterionScore,
+    Evidence,
+    Finding,
+    Iteration,
+    Outcome,
+    Record,
+    Run,
+    Severity,
+    Status,
+    Task,
+    Verdict,
+)
+from ipyrefine.loop.stopping import unchanged
+
+FAIL_BELOW = 0.2  # under this score a text misses the task rather than needing improvement
+
+
+class Judgement(Record):
+    """A judge's reading of one text, before code turns it into a verdict.
+
+    Attributes:
+        criteria: one score per criterion.
+        fixed: ids of earlier findings the judge no longer sees.
+        findings: weaknesses it names, with ids still to be given.
+    """
+
+    criteria: tuple[CriterionScore, ...]
+    fixed: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+class Settled(NamedTuple):
+    """A verdict with the findings that bear on the text."""
+
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+
+
+def settle(run: Run, iteration: Iteration) -> Settled | None:
+    """Derive a verdict without a judge; None when the evidence leaves it open."""
+    if unchanged(run, iteration):
+        return _inherit(run, iteration)
+    findings = check_findings(run, iteration)
+    failed = [e for e in iteration.evidence if e.required and e.passed is False]
+    if failed:
+        why = f"{failed[0].name} failed: {first_line(failed[0].detail)}"
+        return _derive(run, iteration, findings, _mean(iteration.evidence), (), "check", why)
+    telling = [e for e in iteration.evidence if e.passed is not None]
+    asked = any(f.author == "user" and f.actionable for f in findings)
+    if telling and all(e.decisive for e in telling) and not asked:
+        findings = tuple(
+            f.model_copy(update={"status": Status.RESOLVED}) if f.actionable else f
+            for f in findings
+        )
+        why = f"{', '.join(e.name for e in telling)} passed."
+        return _derive(run, iteration, findings, _mean(telling), (), "check", why)
+    return None
+
+
+def judge(run: Run, iteration: Iteration, judgement: Judgement) -> Settled:
+    """Derive a verdict from a judgement beside the evidence, and update the findings."""
+    findings = _review(check_findings(run, iteration), judgement.fixed)
+    new = number(run, ground(judgement.findings, iteration.text), taken=len(findings))
+    findings += _unlisted(new, findings)
+    score = weighted(run.task or Task(text=""), judgement.criteria)
+    lowest = min(judgement.criteria, key=lambda c: c.score)
+    why = f"{lowest.name} {lowest.score:.2f}: {lowest.reason}".rstrip(": ")
+    return _derive(run, iteration, findings, score, judgement.criteria, "model", why)
+
+
+def unreadable(run: Run, iteration: Iteration, why: str) -> Settled:
+    """Derive the verdict of a text whose judge could not be read: not verified, never PASS."""
+    findings = check_findings(run, iteration)
+    verdict = Verdict(
+        outcome=Outcome.NEEDS_IMPROVEMENT,
+        score=None,
+        unresolved=tuple(f.id for f in findings if f.actionable),
+        why=f"Not verified: {why}",
+        verified=False,
+        user_met=_user_met(findings),
+    )
+    return Settled(verdict, findings)
+
+
+def rejudge(run: Run, iteration: Iteration) -> Settled:
+    """Derive the verdict anew from the scores it had and the findings there are now."""
+    before = iteration.verdict
+    criteria = before.criteria if before else ()
+    score = before.score if before else None
+    blocking = _blocking(iteration.findings)
+    why = f"The critique names: {blocking[0].problem}" if blocking else "The critique holds."
+    return _derive(run, iteration, iteration.findings, score, criteria, "model", why)
+
+
+def ground(findings: Iterable[Finding], text: str) -> tuple[Finding, ...]:
+    """Mark each finding whose quote is not in the text; white space is compared loosely."""
+    flat = " ".join(text.split())
+    return tuple(
+        finding.model_copy(update={"grounded": " ".join(finding.quote.split()) in flat})
+        for finding in findings
+    )
+
+
+def number(run: Run, findings: Iterable[Finding], taken: int = 0) -> tuple[Finding, ...]:
+    """Give findings the next free ids of the run."""
+    known = {f.id for iteration in run.iterations for f in iteration.findings}
+    start = max(len(known), taken)
+    return tuple(
+        finding.model_copy(update={"id": f"f{start + offset}"})
+        for offset, finding in enumerate(findings, start=1)
+    )
+
+
+def check_findings(run: Run, iteration: Iteration) -> tuple[Finding, ...]:
+    """Bring the checks' own findings up to date: one per failed required check."""
+    by_check = {f.criterion: f for f in iteration.findings if f.author == "check"}
+    findings = {f.id: f for f in iteration.findings}
+    for evidence in iteration.evidence:
+        old = by_check.get(evidence.name)
+        if evidence.passed is False and evidence.required:
+            finding = _failed(evidence, old, new_id(run, len(findings) - len(iteration.findings)))
+            findings[finding.id] = finding
+        elif old and evidence.passed:
+            findings[old.id] = old.model_copy(update={"status": Status.RESOLVED})
+    return tuple(findings.values())
+
+
+def weighted(task: Task, scores: Iterable[CriterionScore]) -> float:
+    """Average criterion scores by the task's weights, 0..1."""
+    weights = {criterion.name: criterion.weight for criterion in task.criteria}
+    pairs = [(weights.get(s.name, 1.0), s.score) for s in scores]
+    return sum(w * s for w, s in pairs) / sum(w for w, _ in pairs)
+
+
+def first_line(detail: str) -> str:
+    """Give the first line of a check's detail, for a sentence."""
+    return detail.strip().partition("\n")[0]
+
+
+def _failed(evidence: Evidence, old: Finding | None, fresh: str) -> Finding:
+    status = Status.OPEN
+    if old and old.status is Status.RESOLVED:
+        status = Status.REGRESSED
+    return Finding(
+        id=old.id if old else fresh,
+        criterion=evidence.name,
+        severity=Severity.BLOCKING,
+        problem=first_line(evidence.detail) or f"The check {evidence.name} failed.",
+        author="check",
+        status=status,
+    )
+
+
+def _derive(
+    run: Run,
+    iteration: Iteration,
+    findings: tuple[Finding, ...],
+    score: float | None,
+    criteria: tuple[CriterionScore, ...],
+    author: str,
+    why: str,
+) -> Settled:
+    """The rule itself: what has to hold for PASS, and what makes a FAIL."""
+    required = all(e.passed is not False for e in iteration.evidence if e.required)
+    blocking = _blocking(findings)
+    user_met = _user_met(findings)
+    outcome = Outcome.NEEDS_IMPROVEMENT
+    if score is not None and score < FAIL_BELOW and author == "model":
+        outcome = Outcome.FAIL
+    elif score is not None and score >= run.limits.target and required and not blocking:
+        outcome = Outcome.PASS
+    if blocking and author == "model":
+        why = f"{blocking[0].criterion}: {blocking[0].problem}"
+    verdict = Verdict.model_validate(
+        {
+            "outcome": outcome,
+            "score": score,
+            "criteria": criteria,
+            "unresolved": tuple(f.id for f in findings if f.actionable),
+            "why": why,
+            "author": author,
+            "required_passed": required,
+            "user_met": user_met,
+        }
+    )
+    return Settled(verdict, findings)
+
+
+def _inherit(run: Run, iteration: Iteration) -> Settled:
+    """Carry a parent's verdict over to a text that is the same."""
+    assert iteration.parent is not None
+    parent = run.iterations[iteration.parent]
+    why = iteration.flaw or "The revision changed nothing."
+    before = parent.verdict or Verdict(outcome=Outcome.NEEDS_IMPROVEMENT, score=None)
+    outcome = before.outcome
+    return Settled(before.model_copy(update={"why": why, "outcome": outcome}), iteration.findings)
+
+
+def _review(findings: tuple[Finding, ...], fixed: tuple[str, ...]) -> tuple[Finding, ...]:
+    """Mark the findings the judge no longer sees as resolved; a check's are the check's to close."""
+    return tuple(
+        f.model_copy(update={"status": Status.RESOLVED})
+        if f.id in fixed and f.actionable and f.author != "check"
+        else f
+        for f in findings
+    )
+
+
+def _unlisted(new: Iterable[Finding], known: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Drop new findings that repeat one on the list (dismissed ones must not come back)."""
+    seen = {(f.quote.strip(), f.problem.strip().lower()) for f in known}
+    return tuple(f for f in new if (f.quote.strip(), f.problem.strip().lower()) not in seen)
+
+
+def _blocking(findings: tuple[Finding, ...]) -> list[Finding]:
+    return [f for f in findings if f.actionable and f.severity is Severity.BLOCKING]
+
+
+def _user_met(findings: tuple[Finding, ...]) -> bool:
+    return not any(f.author == "user" and f.actionable for f in findings)
+
+
+def _mean(evidence: Iterable[Evidence]) -> float:
+    scores = [
+        float(e.passed) if e.score is None else e.score for e in evidence if e.passed is not None
+    ]
+    return sum(scores) / len(scores)

@@ -1,0 +1,1 @@
+"""The notebook surface: the magic, its session, the panel, and putting text into cells."""

@@ -1,0 +1,1 @@
+"""Models: OpenAI-compatible servers, the embedded one, and a scripted test double."""

@@ -1,0 +1,1 @@
+"""Pure renderings of a run: text, HTML, Markdown, diffs and score lines."""

@@ -1,0 +1,181 @@
+"""What changed between two texts: by line for code, by word for prose."""
+
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from ipyrefine.render.escape import html_prose, html_text, plain
+
+_CONTEXT = 3
+# Below this many lines the exact comparison is fast; above, popular lines are no anchors.
+_EXACT_LINES = 1_000
+_WORDS = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
+_MARKS = {"+": "+", "-": "\N{MINUS SIGN}", " ": " ", "@": "⋯"}
+_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
+
+Tag = Literal[" ", "-", "+", "@"]
+
+
+class Part(NamedTuple):
+    """A piece of a diff: kept (space), removed, added, or ``@`` for lines left out."""
+
+    tag: Tag
+    line: str
+
+
+@lru_cache(maxsize=128)
+def unified(old: str, new: str) -> list[Part]:
+    """Compare by line, with three lines of context; empty when the lines are the same.
+
+    A part tagged ``@`` stands for kept lines that were left out and says how many.
+    """
+    a, b = plain(old).splitlines(), plain(new).splitlines()
+    if a == b:
+        return []
+    matcher = SequenceMatcher(None, a, b, autojunk=max(len(a), len(b)) > _EXACT_LINES)
+    parts: list[Part] = []
+    end = 0
+    for group in matcher.get_grouped_opcodes(_CONTEXT):
+        parts += _skipped(group[0][1] - end)
+        end = group[-1][2]
+        for tag, i1, i2, j1, j2 in group:
+            if tag == "equal":
+                parts += [Part(" ", line) for line in a[i1:i2]]
+                continue
+            parts += [Part("-", line) for line in a[i1:i2]]
+            parts += [Part("+", line) for line in b[j1:j2]]
+    return parts + _skipped(len(a) - end)
+
+
+def _skipped(lines: int) -> list[Part]:
+    """The stand-in for kept lines left out."""
+    return [Part("@", f"{lines} unchanged line{'' if lines == 1 else 's'}")] if lines > 0 else []
+
+
+@lru_cache(maxsize=128)
+def words(old: str, new: str) -> list[Part]:
+    """Compare by word; the parts with space and plus, joined, are the new text."""
+    a, b = _WORDS.findall(plain(old)), _WORDS.findall(plain(new))
+    parts: list[Part] = []
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, a, b).get_opcodes():
+        if tag == "equal":
+            parts.append(Part(" ", "".join(a[i1:i2])))
+            continue
+        parts += [Part("-", "".join(a[i1:i2]))] if i2 > i1 else []
+        parts += [Part("+", "".join(b[j1:j2]))] if j2 > j1 else []
+    return _joined(parts)
+
+
+def _joined(parts: list[Part]) -> list[Part]:
+    """Merge changes that only a space holds apart: whole phrases read better than confetti."""
+    merged: list[Part] = []
+    removed = added = ""
+    for here, after in pairwise([*parts, Part("@", "")]):
+        if here.tag == "-":
+            removed += here.line
+        elif here.tag == "+":
+            added += here.line
+        elif (
+            removed
+            and added
+            and after.tag in "-+"
+            and here.line.isspace()
+            and "\n" not in here.line
+        ):
+            removed, added = removed + here.line, added + here.line
+        else:
+            merged += _change(removed, added)
+            merged.append(here)
+            removed = added = ""
+    return merged + _change(removed, added)
+
+
+def _change(removed: str, added: str) -> list[Part]:
+    """The parts of one replacement."""
+    pair = (Part("-", removed), Part("+", added))
+    return [part for part in pair if part.line]
+
+
+def html_diff(old: str, new: str, form: Literal["code", "prose"]) -> str:
+    """The difference as HTML: ``<ins>`` and ``<del>`` with signs, by line or by word.
+
+    Args:
+        old: the text before.
+        new: the text after.
+        form: ``code`` compares by line, ``prose`` by word.
+    """
+    if plain(old) == plain(new):
+        return '<p class="rf-quiet">No change to the text.</p>'
+    if form == "prose":
+        body = "".join(_html_word(part) for part in words(old, new))
+        return f'<div class="rf-text rf-prose rf-diff">{body}</div>'
+    parts = unified(old, new)
+    if not parts:
+        return '<p class="rf-quiet">Only line endings changed.</p>'
+    lines = "\n".join(_html_line(part) for part in parts)
+    return f'<pre class="rf-text rf-code rf-diff" tabindex="0"><code>{lines}</code></pre>'
+
+
+def _html_word(part: Part) -> str:
+    """One piece of a word diff; the sign makes it readable without colour or line-through."""
+    if part.tag == " ":
+        return html_prose(part.line)
+    name = "ins" if part.tag == "+" else "del"
+    return f"<{name}><small>{_MARKS[part.tag]}</small>{html_prose(part.line)}</{name}>"
+
+
+def _html_line(part: Part) -> str:
+    """One line of a line diff."""
+    text = f"{_MARKS[part.tag]} {html_text(part.line)}"
+    match part.tag:
+        case "+":
+            return f"<ins>{text}</ins>"
+        case "-":
+            return f"<del>{text}</del>"
+        case "@":
+            return f'<span class="rf-quiet">{text}</span>'
+        case _:
+            return text
+
+
+def text_diff(
+    old: str, new: str, colour: bool = False, form: Literal["code", "prose"] = "code"
+) -> str:
+    """The difference as plain text: signed lines for code, ``[-old-]{+new+}`` for prose.
+
+    Args:
+        old: the text before.
+        new: the text after.
+        colour: whether to add ANSI colours.
+        form: ``code`` compares by line, ``prose`` by word.
+    """
+    if form == "prose":
+        return "".join(_text_words(words(old, new), colour))
+    lines = (
+        _paint(part.tag, f"{_sign(part.tag)} {part.line}", colour) for part in unified(old, new)
+    )
+    return "\n".join(lines)
+
+
+def _text_words(parts: list[Part], colour: bool) -> Iterator[str]:
+    """The pieces of a word diff, with brackets around what changed."""
+    for part in parts:
+        if part.tag == "-":
+            yield _paint("-", f"[-{part.line}-]", colour)
+        elif part.tag == "+":
+            yield _paint("+", f"{{+{part.line}+}}", colour)
+        else:
+            yield part.line
+
+
+def _sign(tag: Tag) -> str:
+    """The ASCII sign of a line, as patch tools write it."""
+    return "⋯" if tag == "@" else tag
+
+
+def _paint(tag: Tag, text: str, colour: bool) -> str:
+    """Colour a piece when asked."""
+    return f"{_COLOURS[tag]}{text}\x1b[0m" if colour and tag in _COLOURS else text

@@ -1,0 +1,195 @@
+"""A run as HTML: a summary, one foldable block per iteration, a live view, a static record."""
+
+from collections.abc import Iterable
+
+from ipyrefine.loop.records import Iteration, Run
+from ipyrefine.render import parts, words
+from ipyrefine.render.diff import html_diff
+from ipyrefine.render.escape import html_prose, html_text
+from ipyrefine.render.score_line import svg
+from ipyrefine.render.style import STYLE
+
+TAIL_CHARACTERS = 4_000
+TAIL_LINES = 60
+
+# The two extra classes tell MathJax 3 and 2 that nothing in here is a formula.
+OPEN = '<div class="ipyrefine mathjax_ignore tex2jax_ignore">'
+CLOSE = "</div>"
+_DOT = ' <span class="rf-quiet">·</span> '
+
+
+def styled(body: str) -> str:
+    """Wrap rendered parts in the scoped container, with its style sheet."""
+    return f"{OPEN}<style>{STYLE}</style>{body}{CLOSE}"
+
+
+def summary_line(run: Run) -> str:
+    """One line: verdict or stage, score, best iteration, revisions, usage and stop reason."""
+    if words.running(run):
+        first = f"<strong>{words.STAGES.get(run.stage, html_text(run.stage))}…</strong>"
+    else:
+        first = parts.badge(words.verdict_label(run.verdict))
+    rest = [f"<span>{html_text(part)}</span>" for part in words.summary_parts(run)]
+    return f'<p class="rf-summary">{_DOT.join([first, *rest])}</p>'
+
+
+def score_html(run: Run) -> str:
+    """The drawing of the scores, from the second verdict on."""
+    verified = [i for i in run.iterations if i.verdict is not None]
+    if len(verified) < 2:
+        return ""
+    scores = [i.verdict.score if i.verdict else None for i in run.iterations]
+    return svg(scores, run.limits.target, run.best)
+
+
+def iteration_html(run: Run, number: int, *, open: bool = False) -> str:  # noqa: A002 - HTML's word
+    """One iteration as a foldable block.
+
+    Args:
+        run: the run.
+        number: the iteration's number.
+        open: whether the block starts unfolded.
+
+    Raises:
+        IndexError: the run has no such iteration.
+    """
+    iteration = run.iterations[number]
+    state = " open" if open else ""
+    body = "".join(_body(run, iteration))
+    return (
+        f'<details class="rf-iteration"{state}><summary>{_heading(run, iteration)}</summary>'
+        f'<div class="rf-body">{body}</div></details>'
+    )
+
+
+def _heading(run: Run, iteration: Iteration) -> str:
+    """What the folded block shows."""
+    items = [f"<strong>{words.iteration_name(iteration)}</strong>"]
+    if iteration.verdict is not None:
+        items.append(parts.badge(words.verdict_label(iteration.verdict)))
+        items.append(f'<span class="rf-number">{words.score(iteration.verdict.score)}</span>')
+    if iteration.number == run.best:
+        items.append('<span class="rf-star">★ best</span>')
+    if iteration.flaw:
+        items.append('<span class="rf-chip rf-bad">⚠ no new text</span>')
+    return " ".join(items)
+
+
+def _body(run: Run, iteration: Iteration) -> Iterable[str]:
+    """The parts of a block, in reading order: what came out, what it is worth, what is left."""
+    verdict = iteration.verdict
+    form = run.task.form if run.task else "prose"
+    if verdict is not None and verdict.why:
+        yield f"<p>{_author(verdict.author)}{html_prose(verdict.why)}</p>"
+    if iteration.flaw:
+        yield (
+            '<p class="rf-note rf-flaw"><strong>⚠ The model gave no usable text:</strong> '
+            f"{html_prose(iteration.flaw)}</p>"
+        )
+    yield from _text(run, iteration)
+    yield parts.changes_html(iteration.changes, words.problems(run, iteration))
+    yield parts.evidence_html(iteration.evidence)
+    yield parts.criteria_html(verdict.criteria if verdict else ())
+    yield parts.findings_html(iteration.findings, form)
+    if iteration.thoughts.strip():
+        yield parts.more("Thoughts of the writer", parts.output_html(iteration.thoughts))
+    used = words.usage_parts(iteration.usage)
+    if used:
+        yield f'<p class="rf-quiet">{" · ".join(used)}</p>'
+
+
+def _author(author: str) -> str:
+    """Whose verdict it is, when a user gave it."""
+    return "<strong>Your verdict:</strong> " if author == "user" else ""
+
+
+def _text(run: Run, iteration: Iteration) -> Iterable[str]:
+    """The text: in full for a first one, as a difference with the full text folded for others."""
+    form = run.task.form if run.task else "prose"
+    full = parts.text_html(iteration.text, form)
+    if iteration.parent is None:
+        yield parts.head("Text") + full
+        return
+    if not iteration.flaw:
+        yield parts.head(f"Difference from iteration {iteration.parent}")
+        yield html_diff(run.iterations[iteration.parent].text, iteration.text, form)
+    yield parts.more("Full text", full, open=bool(iteration.flaw))
+
+
+def live_html(
+    stage: str,
+    iteration: int,
+    allowed: int,
+    tail_text: str,
+    thinking: str = "",
+    *,
+    seconds: float | None = None,
+    left: str = "",
+) -> str:
+    """What is being written right now: the stage, its progress and the end of the text.
+
+    Args:
+        stage: name of the stage.
+        iteration: number of the iteration.
+        allowed: revisions allowed in all.
+        tail_text: the text as far as it is written.
+        thinking: the model's thinking so far; shown while there is no text.
+        seconds: how long the run has taken.
+        left: what is left of the budget, as `words.budget_left` says it.
+    """
+    named = html_text(words.stage_name(stage, iteration, allowed))
+    # Only the stage is announced: a screen reader should not read out every second.
+    line = f'<strong role="status" aria-live="polite">{named}</strong>'
+    extra = ([] if seconds is None else [words.seconds(seconds)]) + ([left] if left else [])
+    rest = "".join(f" · <span>{html_text(part)}</span>" for part in extra)
+    shown, label = (tail_text, "") if tail_text or not thinking else (thinking, "Thinking…")
+    note = f'<p class="rf-quiet">{label}</p>' if label else ""
+    body = ""
+    if shown:
+        body = (
+            f'<pre class="rf-text rf-wrap rf-tail" tabindex="0"><code>{_tail(shown)}</code></pre>'
+        )
+    return f'<div class="rf-live"><p class="rf-progress">{line}{rest}</p>{note}{body}</div>'
+
+
+def _tail(text: str) -> str:
+    """The last lines of a text, with a sign when something is left out."""
+    # Cut before splitting: this runs ten times a second on a text that only grows.
+    lines = text[-TAIL_CHARACTERS:].split("\n")[-TAIL_LINES:]
+    tail = "\n".join(lines)
+    return ("⋯\n" if len(tail) < len(text) else "") + html_text(tail)
+
+
+def record_html(run: Run) -> str:
+    """The whole run as one static block: the chosen text first, then how it came about."""
+    form = run.task.form if run.task else "prose"
+    body = [summary_line(run)]
+    sentence = words.stop_sentence(run)
+    if sentence:
+        body.append(f'<p class="rf-message">{html_prose(sentence)}</p>')
+    if run.chosen is not None:
+        body.append(parts.text_html(run.text, form))
+    body += [f'<p class="rf-note">⚠ {html_prose(warning)}</p>' for warning in run.warnings]
+    body += [f"<p>{html_prose(words.decision_sentence(d))}</p>" for d in run.decisions]
+    body.append(score_html(run))
+    body.append(task_html(run))
+    body += [iteration_html(run, i.number) for i in run.iterations]
+    return styled("".join(body))
+
+
+def task_html(run: Run) -> str:
+    """What was asked and under which rules, folded."""
+    if run.task is None:
+        return ""
+    body = [f'<div class="rf-text rf-prose">{html_prose(run.task.text)}</div>']
+    criteria = "".join(
+        f"<li><strong>{html_prose(c.name)}</strong> {html_prose(c.definition)}</li>"
+        for c in run.task.criteria
+    )
+    body.append(f'{parts.head("Criteria")}<ul class="rf-rows">{criteria}</ul>')
+    if run.task.checklist:
+        items = "".join(f"<li>{html_prose(item)}</li>" for item in run.task.checklist)
+        body.append(f'{parts.head("Checklist")}<ul class="rf-rows">{items}</ul>')
+    rules = " · ".join(html_prose(rule) for rule in words.rules(run))
+    body.append(f'<p class="rf-quiet">{rules}</p>')
+    return parts.more("Task and rules", "".join(body))

@@ -1,0 +1,151 @@
+"""The pieces an iteration is shown as in HTML: findings, changes, evidence and scores.
+
+They are lists and paragraphs first, so they read well where a viewer drops all style.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from ipyrefine.loop.records import (
+    Change,
+    CriterionScore,
+    Evidence,
+    Finding,
+    Status,
+)
+from ipyrefine.render import words
+from ipyrefine.render.escape import html_prose, html_text, without_colours
+from ipyrefine.render.highlight import highlight
+
+Form = Literal["code", "prose"]
+
+
+def badge(label: words.Label) -> str:
+    """A verdict: symbol and word."""
+    return f'<strong class="rf-badge rf-{label.kind}">{label}</strong>'
+
+
+def chip(label: words.Label) -> str:
+    """A small label: symbol and word."""
+    return f'<span class="rf-chip rf-{label.kind}">{label}</span>'
+
+
+def head(title: str) -> str:
+    """A heading of ours; no ``<h*>``, which would fill a notebook's table of contents."""
+    return f'<p class="rf-head"><strong>{title}</strong></p>'
+
+
+def more(summary: str, body: str, *, open: bool = False) -> str:  # noqa: A002 - HTML's own word
+    """A foldable part."""
+    state = " open" if open else ""
+    return f'<details class="rf-more"{state}><summary>{summary}</summary>{body}</details>'
+
+
+def text_html(text: str, form: Form) -> str:
+    """An artifact: highlighted code, or prose with its line breaks; its markup shows literally."""
+    if not text.strip():
+        return '<p class="rf-quiet">The text is empty.</p>'
+    if form == "prose":
+        return f'<div class="rf-text rf-prose">{html_prose(text)}</div>'
+    body = highlight(text, words.language(text, form))
+    # <code> between <pre> and the text: a parser drops a newline that directly follows <pre>.
+    return f'<pre class="rf-text rf-code" tabindex="0"><code>{body}</code></pre>'
+
+
+def output_html(text: str) -> str:
+    """What a program wrote: wrapped, in fixed width, its colour codes dropped."""
+    shown = html_text(without_colours(text))
+    return f'<pre class="rf-text rf-wrap" tabindex="0"><code>{shown}</code></pre>'
+
+
+def findings_html(findings: tuple[Finding, ...], form: Form) -> str:
+    """Findings in reading order, each with its quote, problem and fix."""
+    if not findings:
+        return ""
+    rows = "".join(_finding(finding, form) for finding in words.ranked(findings))
+    return f'{head("Findings")}<ul class="rf-rows">{rows}</ul>'
+
+
+def _finding(finding: Finding, form: Form) -> str:
+    """One finding; what is settled is kept to its line and its problem."""
+    labels = [
+        chip(words.severity_label(finding.severity)),
+        f"<strong>{html_prose(finding.id)}</strong>",
+        f"<em>{html_prose(finding.criterion)}</em>",
+        chip(words.status_label(finding.status)),
+    ]
+    if finding.author != "model":
+        labels.append(f'<span class="rf-quiet">{words.FINDERS[finding.author]}</span>')
+    if not finding.grounded:
+        labels.append(chip(words.UNGROUNDED))
+    done = finding.status in (Status.RESOLVED, Status.DISMISSED)
+    body = f'<div class="rf-line">{" ".join(labels)}</div><p>{html_prose(finding.problem)}</p>'
+    if finding.quote:
+        quote = _quote(finding.quote, form)
+        body += more("quote", quote) if done else quote
+    if finding.fix:
+        body += f"<p><strong>Fix:</strong> {html_prose(finding.fix)}</p>"
+    return f'<li class="rf-finding{" rf-done" if done else ""}">{body}</li>'
+
+
+def _quote(quote: str, form: Form) -> str:
+    """The words of the text a finding is about."""
+    if form == "code":
+        return f'<pre class="rf-quote"><code>{html_text(quote)}</code></pre>'
+    return f'<blockquote class="rf-quote">{html_prose(quote)}</blockquote>'
+
+
+def changes_html(changes: tuple[Change, ...], problems: Mapping[str, str]) -> str:
+    """What a revision says it did for each finding.
+
+    Args:
+        changes: the revision's claims.
+        problems: problem by finding id, to show what each claim answers.
+    """
+    if not changes:
+        return ""
+    rows = "".join(_change(change, problems.get(change.finding, "")) for change in changes)
+    return f'{head("Changed for each finding")}<ul class="rf-rows">{rows}</ul>'
+
+
+def _change(change: Change, problem: str) -> str:
+    """One claim of a revision, marked when the text does not bear it out."""
+    about = f' <span class="rf-quiet">{html_prose(problem)}</span>' if problem else ""
+    mark = "" if change.confirmed else f"<p>{chip(words.UNCONFIRMED)}</p>"
+    said = html_prose(change.summary) or '<span class="rf-quiet">nothing said</span>'
+    return f"<li><strong>{html_prose(change.finding)}</strong>{about}<p>→ {said}</p>{mark}</li>"
+
+
+def evidence_html(evidence: tuple[Evidence, ...]) -> str:
+    """The checks' results; what failed is open."""
+    if not evidence:
+        return ""
+    rows = "".join(_evidence(one) for one in evidence)
+    return f'{head("Checks")}<ul class="rf-rows">{rows}</ul>'
+
+
+def _evidence(evidence: Evidence) -> str:
+    """One check's result with its detail."""
+    notes = words.evidence_notes(evidence)
+    line = (
+        f'<div class="rf-line">{chip(words.evidence_label(evidence))} '
+        f"<strong>{html_prose(evidence.name)}</strong> "
+        f'<span class="rf-quiet">{" · ".join(notes)}</span></div>'
+    )
+    detail = evidence.detail.strip("\n")
+    if not detail.strip():
+        return f"<li>{line}</li>"
+    return f"<li>{line}{more('detail', output_html(detail), open=evidence.passed is False)}</li>"
+
+
+def criteria_html(scores: Iterable[CriterionScore]) -> str:
+    """The judge's score per criterion, with a meter and the reason."""
+    rows = "".join(
+        f'<li><div class="rf-line"><strong>{html_prose(one.name)}</strong> '
+        f'<span class="rf-meter" aria-hidden="true"><span style="width:{one.score:.0%}"></span>'
+        f'</span> <span class="rf-number">{words.score(one.score)}</span></div>'
+        + (f"<p>{html_prose(one.reason)}</p>" if one.reason else "")
+        + "</li>"
+        for one in scores
+    )
+    return f'{head("Criteria")}<ul class="rf-rows">{rows}</ul>' if rows else ""

@@ -1,0 +1,128 @@
+"""The one style sheet, scoped under ``.ipyrefine``.
+
+Text takes its colour from the page and surfaces are translucent, so every theme works, known or
+not; accents are mixed towards the text's colour, which keeps their contrast on light and dark.
+"""
+
+_VARIABLES = """
+.ipyrefine{
+--rf-line:var(--jp-border-color2,var(--vscode-panel-border,rgba(128,128,128,.35)));
+--rf-surface:rgba(128,128,128,.07);
+--rf-accent:var(--jp-brand-color1,var(--vscode-textLink-foreground,#1f6feb));
+--rf-good:color-mix(in srgb,#1f9d4d 72%,currentColor);
+--rf-warn:color-mix(in srgb,#c27803 72%,currentColor);
+--rf-bad:color-mix(in srgb,#d93a3a 76%,currentColor);
+--rf-quiet:color-mix(in srgb,currentColor 68%,transparent);
+--rf-mono:var(--jp-code-font-family,ui-monospace,SFMono-Regular,Menlo,Consolas,monospace);
+--rf-key:#7a2fa8;--rf-str:#a3360f;--rf-num:#0b6b3a;--rf-def:#0550ae;--rf-com:#5f6b76}
+@media (prefers-color-scheme:dark){.ipyrefine{
+--rf-accent:var(--jp-brand-color1,var(--vscode-textLink-foreground,#6cb0ff));
+--rf-key:#d2a8ff;--rf-str:#ffa28b;--rf-num:#7ee2a8;--rf-def:#79c0ff;--rf-com:#9aa4af}}
+"""
+
+_LAYOUT = """
+.ipyrefine{font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:13px;
+line-height:1.5;color:var(--jp-ui-font-color1,inherit);max-width:62rem;padding:.25rem .1rem;
+overflow-wrap:anywhere;text-align:left}
+.ipyrefine *{box-sizing:border-box}
+.ipyrefine p{margin:.35em 0}
+.ipyrefine ul{list-style:none;margin:.25em 0;padding:0}
+.ipyrefine li{margin:0}
+.ipyrefine .rf-summary{display:flex;flex-wrap:wrap;gap:.15em .55em;align-items:baseline;
+font-variant-numeric:tabular-nums}
+.ipyrefine .rf-message{font-size:14px}
+.ipyrefine .rf-head{margin:1em 0 .25em;font-weight:600;font-size:12px;letter-spacing:.01em;
+color:var(--rf-quiet)}
+.ipyrefine .rf-quiet{color:var(--rf-quiet)}
+.ipyrefine .rf-note{border-left:3px solid var(--rf-warn);padding:.3em .7em;margin:.5em 0;
+background:rgba(210,150,30,.1);border-radius:0 4px 4px 0}
+.ipyrefine .rf-flaw{border-left-color:var(--rf-bad);background:rgba(217,58,58,.1)}
+.ipyrefine .rf-scores{display:block;max-width:100%;height:auto;margin:.3em 0}
+"""
+
+_LABELS = """
+.ipyrefine .rf-badge,.ipyrefine .rf-chip{display:inline-block;white-space:nowrap;
+border-radius:1em;padding:0 .6em;border:1px solid currentColor;font-weight:600}
+.ipyrefine .rf-chip{font-size:11.5px;padding:0 .5em;font-weight:500}
+.ipyrefine .rf-good{color:var(--rf-good);background:rgba(31,157,77,.1)}
+.ipyrefine .rf-warn{color:var(--rf-warn);background:rgba(210,150,30,.12)}
+.ipyrefine .rf-bad{color:var(--rf-bad);background:rgba(217,58,58,.1)}
+.ipyrefine .rf-chip.rf-quiet,.ipyrefine .rf-badge.rf-quiet{color:var(--rf-quiet)}
+.ipyrefine .rf-chip.rf-open{border-style:dashed}
+.ipyrefine .rf-star{color:var(--rf-accent);font-weight:600;white-space:nowrap}
+"""
+
+_DETAILS = """
+.ipyrefine details{border:1px solid var(--rf-line);border-radius:6px;margin:.5em 0}
+.ipyrefine summary{cursor:pointer;padding:.35em .7em;border-radius:6px;
+font-variant-numeric:tabular-nums}
+.ipyrefine summary:hover{background:var(--rf-surface)}
+.ipyrefine summary:focus-visible,.ipyrefine pre:focus-visible{outline:2px solid var(--rf-accent);
+outline-offset:1px}
+.ipyrefine .rf-iteration>summary{display:list-item}
+.ipyrefine .rf-iteration>.rf-body{padding:.1em .8em .7em;border-top:1px solid var(--rf-line)}
+.ipyrefine .rf-more{border:0;margin:.15em 0}
+.ipyrefine .rf-more>summary{padding:.1em .25em;margin-left:-.25em;color:var(--rf-quiet);
+font-size:12px;width:fit-content}
+"""
+
+_TEXT = """
+.ipyrefine pre.rf-text,.ipyrefine .rf-prose{background:var(--rf-surface);color:inherit;
+border:1px solid var(--rf-line);border-radius:5px;padding:.55em .75em;margin:.3em 0;
+max-height:28rem;overflow:auto}
+.ipyrefine pre.rf-text{font-family:var(--rf-mono);font-size:12.5px;line-height:1.45;
+white-space:pre;overflow-wrap:normal;tab-size:4}
+.ipyrefine pre.rf-wrap{white-space:pre-wrap;overflow-wrap:anywhere}
+.ipyrefine pre code{font:inherit;background:none;color:inherit;padding:0;white-space:inherit}
+.ipyrefine .rf-prose{white-space:pre-wrap;font-size:14px;line-height:1.6;
+font-family:var(--jp-content-font-family,inherit)}
+.ipyrefine ins,.ipyrefine del{color:inherit;text-decoration-thickness:1px;border-radius:2px}
+.ipyrefine ins{background:rgba(31,157,77,.17);text-decoration:none}
+.ipyrefine del{background:rgba(217,58,58,.15);text-decoration:none}
+.ipyrefine .rf-prose del{text-decoration:line-through}
+.ipyrefine .rf-prose ins{text-decoration:underline}
+.ipyrefine ins small,.ipyrefine del small{font-size:.8em;opacity:.75;padding:0 .1em;
+display:inline-block;user-select:none}
+.ipyrefine pre.rf-diff code{display:inline-block;min-width:100%}
+.ipyrefine pre.rf-diff ins,.ipyrefine pre.rf-diff del{display:inline-block;min-width:100%}
+.ipyrefine .rf-tail{display:flex;flex-direction:column-reverse}
+"""
+
+_ROWS = """
+.ipyrefine .rf-rows>li{padding:.4em 0;border-top:1px solid var(--rf-line)}
+.ipyrefine .rf-rows>li:first-child{border-top:0}
+.ipyrefine .rf-line{display:flex;flex-wrap:wrap;gap:.2em .5em;align-items:baseline}
+.ipyrefine .rf-rows p{margin:.2em 0}
+.ipyrefine .rf-done{color:var(--rf-quiet)}
+.ipyrefine .rf-quote{border-left:3px solid var(--rf-line);margin:.25em 0;padding:.05em .7em;
+max-height:9rem;overflow:auto;color:inherit;background:none;font-size:12.5px}
+.ipyrefine pre.rf-quote{font-family:var(--rf-mono);white-space:pre-wrap;overflow-wrap:anywhere}
+.ipyrefine .rf-meter{display:inline-block;width:7em;max-width:30vw;height:.5em;
+border-radius:1em;background:rgba(128,128,128,.25);overflow:hidden;align-self:center}
+.ipyrefine .rf-meter>span{display:block;height:100%;background:var(--rf-accent)}
+.ipyrefine .rf-number{font-variant-numeric:tabular-nums;font-weight:600}
+@media (max-width:480px){.ipyrefine .rf-iteration>.rf-body{padding:.1em .5em .5em}}
+@media print{.ipyrefine pre.rf-text,.ipyrefine .rf-prose{max-height:none;white-space:pre-wrap}}
+"""
+
+
+def _token(selectors: str, variable: str, fallback: str) -> str:
+    """The colour of a kind of token: the front-end's own, else ours."""
+    scoped = ",".join(f".ipyrefine .rf-t-{name}" for name in selectors.split())
+    return f"{scoped}{{color:var(--jp-mirror-editor-{variable}-color,var({fallback}))}}"
+
+
+_TOKENS = "\n".join(
+    (
+        _token("k kc kd kn kp kr kt ow", "keyword", "--rf-key"),
+        _token("s s1 s2 sa sb sc sd se sh si sr ss sx", "string", "--rf-str"),
+        _token("m mb mf mh mi mo il", "number", "--rf-num"),
+        _token("nf nc fm", "def", "--rf-def"),
+        _token("nb bp", "builtin", "--rf-def"),
+        _token("nd", "meta", "--rf-num"),
+        _token("nt", "tag", "--rf-def"),
+        _token("c c1 ch cm cp cs", "comment", "--rf-com"),
+    )
+)
+
+STYLE = "".join((_VARIABLES, _LAYOUT, _LABELS, _DETAILS, _TEXT, _ROWS, _TOKENS)).strip()

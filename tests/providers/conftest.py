@@ -1,0 +1,35 @@
+from collections.abc import Iterator
+
+import pytest
+from openai_server import ScriptedServer
+
+from ipyrefine.loop.ports import Message, Request
+from ipyrefine.providers import ladder
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    """A server without replies yet, unknown to the ladder, and no key or proxy around."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(ladder, "_KNOWN", {})
+    with ScriptedServer() as running:
+        yield running
+
+
+@pytest.fixture
+def request_text() -> Request:
+    """A request for free text."""
+    return Request(messages=(Message(role="user", content="Say hello to the world."),))
+
+
+@pytest.fixture
+def request_json(request_text: Request) -> Request:
+    """A request for a JSON reply."""
+    schema = {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "people": {"type": "integer"}},
+        "required": ["city", "people"],
+        "additionalProperties": False,
+    }
+    return request_text.model_copy(update={"json_schema": schema, "seed": 7})

@@ -1,0 +1,83 @@
+"""The shipped test double."""
+
+import asyncio
+import time
+from itertools import repeat
+
+import pytest
+
+from ipyrefine.errors import ServerFailed, UsageError
+from ipyrefine.loop.ports import Delta, Message, Model, Reply, Request
+from ipyrefine.loop.records import Usage
+from ipyrefine.providers.scripted import ScriptedModel
+
+ASK = Request(messages=(Message(role="user", content="x" * 40),))
+
+
+async def items_of(model: Model, request: Request = ASK) -> list:
+    return [item async for item in model.stream(request)]
+
+
+async def test_streams_a_text_in_chunks_and_then_the_whole_reply():
+    model = ScriptedModel(["abcdefghij"], chunk=4)
+    usage = Usage(calls=1, prompt_tokens=10, completion_tokens=2)
+    assert await items_of(model) == [
+        Delta(text="abcd"),
+        Delta(text="efgh"),
+        Delta(text="ij"),
+        Reply(text="abcdefghij", usage=usage),
+    ]
+    assert model.name == "scripted"
+
+
+async def test_a_whole_reply_is_played_as_given_thinking_first():
+    reply = Reply(text="no", thinking="hm", finish="length", usage=Usage(calls=3))
+    items = await items_of(ScriptedModel([reply]))
+    assert items == [Delta(kind="thinking", text="hm"), Delta(text="no"), reply]
+
+
+async def test_a_callable_makes_its_reply_from_the_request():
+    model = ScriptedModel([lambda request: request.messages[0].content.upper()])
+    assert (await items_of(model))[-1].text == "X" * 40
+
+
+async def test_an_error_is_raised_and_the_next_call_goes_on():
+    model = ScriptedModel([ServerFailed("It broke."), "fine"])
+    with pytest.raises(ServerFailed, match="It broke"):
+        await items_of(model)
+    assert (await items_of(model))[-1].text == "fine"
+
+
+async def test_keeps_every_request():
+    model = ScriptedModel(repeat("again"))
+    other = ASK.model_copy(update={"seed": 3})
+    await items_of(model)
+    await items_of(model, other)
+    assert model.requests == [ASK, other]
+
+
+async def test_running_out_names_how_many_replies_there_were():
+    model = ScriptedModel(["one", "two"], name="play")
+    await items_of(model)
+    await items_of(model)
+    with pytest.raises(UsageError, match="play was given 2 replies"):
+        await items_of(model)
+    with pytest.raises(UsageError, match="play was given 2 replies"):
+        await items_of(model)
+
+
+async def test_an_empty_reply_counts_one_token_and_streams_nothing():
+    (reply,) = await items_of(ScriptedModel([""]))
+    assert (reply.text, reply.usage.completion_tokens) == ("", 1)
+
+
+async def test_the_delay_is_waited_before_each_piece_and_others_run_meanwhile():
+    model = ScriptedModel(["abcdef"], chunk=2, delay=0.02)
+    started = time.monotonic()
+    await asyncio.gather(items_of(model), asyncio.sleep(0))
+    assert time.monotonic() - started >= 0.06
+
+
+def test_a_chunk_of_nothing_is_refused():
+    with pytest.raises(UsageError, match="at least 1"):
+        ScriptedModel(["a"], chunk=0)

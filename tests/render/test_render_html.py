@@ -1,0 +1,209 @@
+"""A run as HTML: complete, harmless, and readable without style."""
+
+import re
+import time
+
+import pytest
+from hostile import texts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ipyrefine.loop.records import Budget, Iteration, Limits, Outcome, Run, StopReason, Verdict
+from ipyrefine.render import words
+from ipyrefine.render.escape import plain, without_colours
+from ipyrefine.render.highlight import highlight
+from ipyrefine.render.html import (
+    TAIL_CHARACTERS,
+    TAIL_LINES,
+    iteration_html,
+    live_html,
+    record_html,
+    summary_line,
+)
+from ipyrefine.render.style import STYLE
+
+OUR_TAGS = re.compile(
+    "div|style|p|strong|span|em|details|summary|ul|li|pre|code|ins|del|small|blockquote|br"
+    "|svg|title|line|text|circle"
+)
+OUR_ATTRIBUTES = re.compile(
+    "class|style|open|tabindex|role|aria-live|aria-hidden|viewbox|width|height|font-size|fill"
+    "|x|y|x1|x2|y1|y2|cx|cy|r|stroke|stroke-dasharray|stroke-width|opacity|text-anchor"
+    "|font-weight"
+)
+PROGRAM_OUTPUT = {"detail", "thoughts"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(raw=texts, form=st.sampled_from(["code", "prose"]))
+def test_no_text_in_any_field_becomes_markup_and_all_of_it_is_shown(raw, form, make_run, read_html):
+    said = {}
+
+    def say(field):
+        said[field] = f"«{field}:{raw}»"
+        return said[field]
+
+    page = read_html(record_html(make_run(say, form)))
+    assert all(OUR_TAGS.fullmatch(tag) for tag in page.tags)
+    assert all(OUR_ATTRIBUTES.fullmatch(name) for name, _ in page.attributes)
+    assert page.balanced
+    assert not [v for _, v in page.attributes if "«" in v or "script" in v]
+    for field, told in said.items():
+        text = without_colours(told) if field in PROGRAM_OUTPUT else told
+        assert plain(text) in page.text, field
+
+
+@settings(deadline=None)
+@given(texts)
+def test_what_streams_is_text_only(
+    raw,
+):
+    html = live_html("draft", 0, 4, raw, thinking=raw, seconds=1.0, left=raw)
+    assert set(re.findall(r"<(\w+)", html)) <= {"div", "p", "strong", "span", "pre", "code"}
+
+
+@settings(deadline=None)
+@given(raw=texts, language=st.sampled_from(["python", "json", ""]))
+def test_highlighted_code_is_the_same_text(raw, language, read_html):
+    page = read_html(highlight(raw, language))
+    assert page.tags <= {"span"}
+    assert page.text == plain(raw)
+
+
+def test_code_is_highlighted_with_classes_that_the_style_colours():
+    names = set(
+        re.findall(r'class="(rf-t-k\w?)"', highlight("def f():\n    return None", "python"))
+    )
+    assert names == {"rf-t-k", "rf-t-kc"}
+    assert all(f".{name}" in STYLE for name in names)
+
+
+def test_every_style_rule_stays_inside_the_panel():
+    selectors = re.findall(r"([^{}]+)\{", re.sub(r"@media[^{]*\{", "", STYLE))
+    assert selectors
+    for selector in ",".join(selectors).split(","):
+        assert selector.strip().startswith(".ipyrefine")
+
+
+def test_the_record_shows_the_chosen_text_before_the_iterations(make_run, read_html):
+    text = read_html(record_html(make_run(form="prose"))).text
+    assert text.index("the message") < text.index("the revised") < text.index("Iteration 0")
+    assert text.index("Iteration 0") < text.index("Iteration 1") < text.index("Iteration 2")
+
+
+def test_the_summary_is_one_line_with_everything_that_counts(make_run, read_html):
+    page = read_html(summary_line(make_run()))
+    assert page.text == (
+        "✓ PASS · score 0.91 · best: iteration 1 · 2 of 4 revisions · 3,456 tokens · 12 s"
+        " · $0.0012 · stopped: passed"
+    )
+
+
+def test_the_summary_of_a_running_run_names_its_stage(make_run, read_html):
+    run = make_run().model_copy(update={"stop_reason": None, "stage": "judge"})
+    assert read_html(summary_line(run)).text.startswith("Judging…")
+
+
+def test_an_unknown_cost_is_left_out(make_run):
+    run = make_run()
+    usage = run.usage.model_copy(update={"cost": None})
+    assert "$" not in summary_line(run.model_copy(update={"usage": usage}))
+
+
+def test_an_iteration_shows_what_must_not_be_overlooked(make_run, read_html):
+    run = make_run()
+    first = read_html(iteration_html(run, 0)).text
+    assert "quote not found in the text" in first
+    assert "✗ failed" in first
+    assert "? nothing to check" in first
+    assert "■ blocking" in first
+    second = read_html(iteration_html(run, 1)).text
+    assert "unconfirmed" in second
+    assert "★ best" in second
+    assert "Difference from iteration 0" in second
+    assert "The model gave no usable text: the flaw" in read_html(iteration_html(run, 2)).text
+
+
+def test_open_findings_come_before_settled_ones_and_blocking_before_minor(make_run):
+    html = iteration_html(make_run(), 0)
+    marks = ["the id", ">f4<", ">f3<", ">f2<"]
+    assert sorted(marks, key=html.index) == marks
+
+
+def test_an_iteration_is_folded_unless_asked(make_run):
+    run = make_run()
+    assert iteration_html(run, 0).startswith('<details class="rf-iteration"><summary>')
+    assert iteration_html(run, 0, open=True).startswith('<details class="rf-iteration" open>')
+
+
+def test_an_iteration_that_does_not_exist_is_an_error(make_run):
+    with pytest.raises(IndexError):
+        iteration_html(make_run(), 9)
+
+
+def test_an_unverified_verdict_is_never_shown_as_an_outcome():
+    unread = Verdict(outcome=Outcome.NEEDS_IMPROVEMENT, score=None, verified=False)
+    run = Run(iterations=(Iteration(number=0, text="x", verdict=unread),))
+    assert "NOT VERIFIED" in summary_line(run)
+    assert "NEEDS IMPROVEMENT" not in iteration_html(run, 0)
+
+
+def test_a_run_without_anything_still_renders(read_html):
+    assert read_html(record_html(Run())).balanced
+
+
+@pytest.mark.parametrize("reason", list(StopReason))
+def test_every_stop_reason_has_a_sentence_and_the_engines_own_comes_first(reason, read_html):
+    assert words.STOP_SENTENCES[reason] in read_html(record_html(Run(stop_reason=reason))).text
+    told = Run(stop_reason=reason, message="Precisely this.")
+    assert "Precisely this." in read_html(record_html(told)).text
+
+
+def test_live_view_says_stage_progress_and_what_is_left(read_html):
+    text = read_html(live_html("revise", 2, 4, "x", seconds=12, left="3,400 tokens left")).text
+    assert text == "Revising · iteration 2 of 4 · 12 s · 3,400 tokens leftx"
+
+
+def test_live_view_shows_the_end_of_a_long_text(read_html):
+    text = read_html(live_html("draft", 0, 4, "\n".join(f"line {i}" for i in range(1000)))).text
+    assert "line 999" in text
+    assert "⋯" in text
+    assert text.count("line ") == TAIL_LINES
+    long_line = read_html(live_html("draft", 0, 4, "x" * 100_000)).text
+    assert long_line.count("x") == TAIL_CHARACTERS + 1  # one more in "first text"
+
+
+def test_live_view_shows_thinking_only_until_there_is_text(read_html):
+    assert "Thinking…hm" in read_html(live_html("draft", 0, 4, "", thinking="hm")).text
+    assert "hm" not in read_html(live_html("draft", 0, 4, "text", thinking="hm")).text
+
+
+def test_what_is_left_of_the_budget_is_never_negative(make_run):
+    budget = Budget(tokens=3000, calls=7, cost=0.05, seconds=90)
+    run = make_run().model_copy(update={"limits": Limits(budget=budget)})
+    assert words.budget_left(run) == "0 tokens, 2 calls, $0.0488, 1 min 18 s left"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.01, "< 0.1 s"),
+        (0.3, "0.3 s"),
+        (12.4, "12 s"),
+        (59.7, "1 min 00 s"),
+        (65, "1 min 05 s"),
+        (3725, "1 h 02 min"),
+    ],
+)
+def test_durations_read_naturally(value, shown):
+    assert words.seconds(value) == shown
+
+
+def test_an_iteration_of_300_lines_renders_quickly_once_highlighted(make_run):
+    code = "\n".join(f"def f{i}(x): return x + {i}" for i in range(300))
+    run = make_run(lambda field: code if field in ("draft", "revised") else field)
+    iteration_html(run, 0)
+    started = time.process_time()
+    for _ in range(20):
+        iteration_html(run, 0)
+    assert (time.process_time() - started) / 20 < 0.02

@@ -1,0 +1,165 @@
+"""A run in a terminal: within its width, and in nobody's power."""
+
+import re
+
+import pytest
+from hostile import texts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ipyrefine.loop.events import (
+    BestChanged,
+    BudgetUsed,
+    CritiqueReady,
+    Decided,
+    DraftReady,
+    EvidenceReady,
+    RevisionReady,
+    RunStarted,
+    StageStarted,
+    Stopped,
+    TextDelta,
+    VerdictReached,
+    Warned,
+)
+from ipyrefine.loop.records import Critique, Run, StopReason
+from ipyrefine.render.escape import plain
+from ipyrefine.render.terminal import cells, wrap
+from ipyrefine.render.text import record_text
+from ipyrefine.render.transcript import event_text
+
+OUR_COLOURS = re.compile(r"\x1b\[(0|1|2|31|32|33|1;36)m")
+
+
+def _events(run):
+    """One event of each kind that a run is made of, saying what the run says."""
+    draft, revised, flawed = run.iterations
+    told = {"task": run.task, "limits": run.limits, "model": run.model, "judge": run.judge}
+    return [
+        RunStarted(**told, checks=run.checks, draft=draft.text),
+        StageStarted(stage="draft", iteration=0),
+        DraftReady(text=draft.text, author="user"),
+        EvidenceReady(iteration=0, evidence=draft.evidence[0]),
+        VerdictReached(iteration=0, verdict=draft.verdict, findings=draft.findings),
+        VerdictReached(iteration=1, verdict=draft.verdict, findings=draft.findings),
+        CritiqueReady(iteration=0, critique=Critique(findings=draft.findings)),
+        RevisionReady(iteration=1, parent=0, text=revised.text, changes=revised.changes),
+        RevisionReady(iteration=2, parent=1, text=flawed.text, flaw=flawed.flaw),
+        BestChanged(iteration=1),
+        BudgetUsed(stage="judge", iteration=1, usage=run.usage),
+        Warned(message=run.warnings[0]),
+        Decided(decision=run.decisions[0]),
+        Stopped(reason=StopReason.PASSED, message=run.message),
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(raw=texts, columns=st.integers(20, 100), form=st.sampled_from(["code", "prose"]))
+def test_no_line_of_a_transcript_is_wider_than_the_terminal(raw, columns, form, make_run):
+    run = make_run(lambda field: f"{field} {raw}", form)
+    for event in _events(run):
+        for line in event_text(event, run, columns=columns).split("\n"):
+            assert cells(line) <= columns, event.type
+
+
+@settings(max_examples=60, deadline=None)
+@given(raw=texts, form=st.sampled_from(["code", "prose"]))
+def test_no_text_reaches_the_terminal_as_a_control(raw, form, make_run):
+    run = make_run(lambda field: f"{field} {raw}", form)
+    for colour in (False, True):
+        shown = [event_text(event, run, colour=colour) for event in _events(run)]
+        shown.append(record_text(run, colour=colour))
+        for text in shown:
+            rest = OUR_COLOURS.sub("", text) if colour else text
+            assert plain(rest) == rest
+
+
+def test_colour_adds_nothing_but_colour(make_run):
+    run = make_run()
+    coloured = [event_text(event, run, colour=True) for event in _events(run)]
+    assert any("\x1b[" in text for text in coloured)
+    assert [OUR_COLOURS.sub("", text) for text in coloured] == [
+        event_text(event, run) for event in _events(run)
+    ]
+
+
+def test_streamed_text_is_left_to_the_caller():
+    assert event_text(TextDelta(stage="draft", iteration=0, text="x"), Run()) is None
+
+
+@pytest.mark.parametrize(
+    ("stage", "iteration", "shown"),
+    [
+        ("draft", 0, "Writing · first text"),
+        ("check", 1, "Checking · iteration 1 of 4"),
+        ("judge", 1, "Judging · iteration 1 of 4"),
+        ("critique", 1, "Critiquing · iteration 1 of 4"),
+        ("revise", 2, "Revising · iteration 2 of 4"),
+    ],
+)
+def test_a_stage_is_a_heading_across_the_terminal(stage, iteration, shown, make_run):
+    line = event_text(StageStarted(stage=stage, iteration=iteration), make_run(), columns=50)
+    assert line.startswith(f"── {shown} ──")
+    assert cells(line) == 50
+
+
+def test_a_verdict_shows_score_trend_and_why(make_run):
+    run = make_run()
+    verdict = run.iterations[0].verdict
+    shown = event_text(VerdictReached(iteration=0, verdict=verdict), run)
+    assert shown.startswith(
+        "✗ FAIL · score 0.42 ▄█ (target 0.80)\nthe why\n████░░░░░░ 0.42 the judged"
+    )
+
+
+def test_a_failed_check_shows_its_detail_and_a_passed_one_does_not(make_run):
+    run = make_run()
+    failed = run.iterations[0].evidence[0]
+    passed = failed.model_copy(update={"passed": True})
+    assert "│ the detail" in event_text(EvidenceReady(iteration=0, evidence=failed), run)
+    assert "the detail" not in event_text(EvidenceReady(iteration=0, evidence=passed), run)
+
+
+def test_a_revision_shows_its_claims_and_the_lines_that_changed(make_run):
+    run = make_run()
+    revised = run.iterations[1]
+    shown = event_text(
+        RevisionReady(iteration=1, parent=0, text=revised.text, changes=revised.changes), run
+    )
+    assert shown.split("\n")[0] == "f2 → the summary"
+    assert "⚠ unconfirmed" in shown
+    assert shown.endswith("- the draft\n+ the revised")
+
+
+def test_a_revision_that_changes_nothing_says_so(make_run):
+    run = make_run()
+    same = RevisionReady(iteration=1, parent=0, text=run.iterations[0].text)
+    assert event_text(same, run) == "No change to the text."
+
+
+def test_the_record_keeps_the_lines_of_the_chosen_text_whole(make_run):
+    line = "x = " + "1 + " * 60 + "1"
+    run = make_run(lambda field: line if field == "revised" else field)
+    assert f"\n{line}\n" in record_text(run, columns=40)
+
+
+def test_the_record_tells_scores_and_every_iteration(make_run):
+    shown = record_text(make_run())
+    assert shown.startswith("✓ PASS · score 0.91 · best: iteration 1")
+    assert "Scores ▄█· 0.42 → 0.91 → \N{EN DASH} (target 0.80)" in shown
+    assert [f"── Iteration {k}" in shown for k in range(3)] == [True] * 3
+
+
+def test_a_run_without_anything_still_renders():
+    assert record_text(Run()) == "? NOT VERIFIED"
+
+
+def test_wrapping_keeps_words_and_breaks_only_what_cannot_fit():
+    assert wrap("one two three four five six", 20) == ["one two three four", "five six"]
+    assert wrap("x" * 45, 20, "- ", "  ") == ["- " + "x" * 18, "  " + "x" * 18, "  " + "x" * 9]
+
+
+def test_wide_characters_count_twice_and_marks_not_at_all():
+    assert cells("漢字") == 4
+    assert cells("e\u0301") == 1
+    assert wrap("漢" * 15, 20) == ["漢" * 10, "漢" * 5]

@@ -1,0 +1,295 @@
+"""A scripted server that speaks chat completions over a real loopback socket.
+
+``python tests/support/openai_server.py [REPLIES.json] [--port N]`` serves a JSON list of reply
+texts, the last one for ever; without a file, replies that fit the request's JSON schema.
+"""
+
+import argparse
+import json
+import select
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal, Self
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A streamed reply; each fault a server may have on the way is one field."""
+
+    text: str = ""
+    chunk: int = 8  # characters per piece
+    delay: float = 0.0  # seconds before each piece
+    finish: str | None = "stop"
+    usage: Mapping[str, Any] | Literal["counted"] | None = "counted"
+    reasoning: str = ""
+    reasoning_field: str = "reasoning_content"
+    refusal: str = ""
+    first: tuple[Any, ...] = ()  # whole chunks before the reply's own
+    drop_after: int | None = None  # pieces sent before the connection is reset
+    stall_after: int | None = None  # pieces sent before it falls silent until the reader leaves
+    raw: bytes | None = None  # the whole body, instead of all that
+    content_type: str = "text/event-stream"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error status with its JSON, or other, body."""
+
+    status: int
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request as it arrived; header names in lower case."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: Body
+
+
+Behaviour = Answer | Failure
+Rule = Callable[[Body], Failure | None]
+
+
+class ScriptedServer:
+    """Answers requests from a queue, then from `default`; `rules` may reject any of them first.
+
+    Use it as a context manager; it records `requests`, sets `asked` at the first and `left` when a
+    reader goes away.
+    """
+
+    def __init__(
+        self, default: Callable[[Body], str | Behaviour] | None = None, *, port: int = 0
+    ) -> None:
+        self.queue: deque[Behaviour] = deque()
+        self.rules: list[Rule] = []
+        self.default = default
+        self.requests: list[Seen] = []
+        self.asked = threading.Event()
+        self.left = threading.Event()
+        self.closing = threading.Event()
+        self._http = _Http(("127.0.0.1", port), _Handler)
+        self._http.owner = self
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_port}/v1"
+
+    @property
+    def bodies(self) -> list[Body]:
+        return [seen.body for seen in self.requests]
+
+    def then(self, *behaviours: str | Behaviour) -> Self:
+        """Queue what the next requests get."""
+        self.queue.extend(Answer(b) if isinstance(b, str) else b for b in behaviours)
+        return self
+
+    def rejecting(self, named: str, when: Callable[[Body], bool], status: int = 400) -> Self:
+        """Reject every request for which `when` holds, with an error that names a field."""
+        failure = Failure(status, {"error": {"message": f"Unsupported: {named}", "param": named}})
+        self.rules.append(lambda body: failure if when(body) else None)
+        return self
+
+    def next(self, body: Body) -> Behaviour:
+        for rule in self.rules:
+            if failure := rule(body):
+                return failure
+        if self.queue:
+            return self.queue.popleft()
+        if self.default is None:
+            return Failure(500, {"error": {"message": "the test queued no further reply"}})
+        made = self.default(body)
+        return Answer(made) if isinstance(made, str) else made
+
+    def start(self) -> Self:
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        self.closing.set()
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join(5)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class _Http(ThreadingHTTPServer):
+    owner: ScriptedServer
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: a reader that goes away is what several tests are about."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Http
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args: Any) -> None:
+        """Say nothing."""
+
+    def do_POST(self) -> None:
+        owner = self.server.owner
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        owner.requests.append(Seen(self.path, headers, body))
+        owner.asked.set()
+        behaviour = owner.next(body)
+        self.close_connection = True
+        try:
+            if isinstance(behaviour, Failure):
+                self._fail(behaviour)
+            else:
+                self._stream(behaviour, body)
+        except OSError:
+            owner.left.set()
+
+    def _fail(self, failure: Failure) -> None:
+        text = isinstance(failure.body, str)
+        data = (failure.body if text else json.dumps(failure.body)).encode()
+        self.send_response(failure.status)
+        self.send_header("Content-Type", "text/html" if text else "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Connection", "close")
+        for name, value in failure.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _stream(self, answer: Answer, body: Body) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", answer.content_type)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        if answer.raw is not None:
+            self._write(answer.raw)
+        else:
+            for number, piece in enumerate(_pieces(answer, body)):
+                if number == answer.drop_after:
+                    return self._reset()
+                if number == answer.stall_after:
+                    return self._wait_for_reader_to_leave()
+                time.sleep(answer.delay)
+                self._write(b"data: " + json.dumps(piece).encode() + b"\n\n")
+            self._write(b"data: [DONE]\n\n")
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _write(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.flush()
+
+    def _reset(self) -> None:
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.connection.close()
+
+    def _wait_for_reader_to_leave(self) -> None:
+        while not self.server.owner.closing.is_set():
+            ready, _, _ = select.select([self.connection], [], [], 0.02)
+            if ready and not self.connection.recv(1):
+                return self.server.owner.left.set()
+
+
+def _pieces(answer: Answer, body: Body) -> list[Any]:
+    def chunk(delta: Body, finish: str | None = None) -> Body:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return {**_head(body), "choices": [choice]}
+
+    pieces: list[Any] = [*answer.first, chunk({"role": "assistant", "content": ""})]
+    for key, text in (
+        (answer.reasoning_field, answer.reasoning),
+        ("content", answer.text),
+        ("refusal", answer.refusal),
+    ):
+        cuts = range(0, len(text), answer.chunk)
+        pieces += [chunk({key: text[cut : cut + answer.chunk]}) for cut in cuts]
+    if answer.finish is not None:
+        pieces.append(chunk({}, answer.finish))
+    wanted = (body.get("stream_options") or {}).get("include_usage")
+    if answer.usage is not None and wanted:
+        usage = _counted(answer, body) if answer.usage == "counted" else answer.usage
+        pieces.append({**_head(body), "choices": [], "usage": usage})
+    return pieces
+
+
+def _head(body: Body) -> Body:
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": body["model"],
+    }
+
+
+def _counted(answer: Answer, body: Body) -> Body:
+    """Count a token per word, as good as any for a fake."""
+    prompt = sum(len(message["content"].split()) for message in body["messages"])
+    completion = len((answer.text + " " + answer.reasoning).split())
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": 0},
+    }
+
+
+def example_of(schema: Body) -> Any:
+    """Make the plainest value that follows a JSON schema."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    match schema.get("type"):
+        case "object":
+            return {name: example_of(part) for name, part in schema.get("properties", {}).items()}
+        case "array":
+            return [example_of(schema["items"])] * schema.get("minItems", 1)
+        case "integer" | "number":
+            return schema.get("maximum", 1)
+        case "boolean":
+            return True
+        case _:
+            return "text"
+
+
+def plain_reply(body: Body) -> str:
+    """Answer by the request's JSON schema where it has one, else with a short text."""
+    wanted = body.get("response_format") or {}
+    if wanted.get("type") == "json_schema":
+        return json.dumps(example_of(wanted["json_schema"]["schema"]))
+    return "```python\nprint('hello')\n```"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Serve scripted chat completions on loopback.")
+    parser.add_argument("replies", nargs="?", type=argparse.FileType("r"))
+    parser.add_argument("--port", type=int, default=0)
+    options = parser.parse_args()
+    replies = deque(json.load(options.replies)) if options.replies else deque()
+
+    def default(body: Body) -> str:
+        if not replies:
+            return plain_reply(body)
+        return replies.popleft() if len(replies) > 1 else replies[0]
+
+    with ScriptedServer(default, port=options.port) as server:
+        print(server.base_url, flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()
