@@ -1,1 +1,55 @@
-"""Refine a notebook cell's text with a language model, with the user in the loop."""
+"""Refine a notebook cell's text with a language model, with the user in the loop.
+
+In a notebook: ``%load_ext ipyrefine``, then ``%%refine`` on a cell. In Python::
+
+    run = await ipyrefine.refine("Write a limerick about tides.")
+    print(run.text)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ipyrefine.compose import choose_model, refine
+    from ipyrefine.errors import RefineError
+    from ipyrefine.loop.engine import Refinement
+    from ipyrefine.loop.records import Budget, Decision, Limits, Run, Task
+
+__all__ = [
+    "Budget",
+    "Decision",
+    "Limits",
+    "RefineError",
+    "Refinement",
+    "Run",
+    "Task",
+    "choose_model",
+    "load_ipython_extension",
+    "refine",
+]
+
+_HOME = {
+    "Budget": "ipyrefine.loop.records",
+    "Decision": "ipyrefine.loop.records",
+    "Limits": "ipyrefine.loop.records",
+    "RefineError": "ipyrefine.errors",
+    "Refinement": "ipyrefine.loop.engine",
+    "Run": "ipyrefine.loop.records",
+    "Task": "ipyrefine.loop.records",
+    "choose_model": "ipyrefine.compose",
+    "refine": "ipyrefine.compose",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Lazy, so that `%load_ext ipyrefine` costs next to nothing.
+    if name not in _HOME:
+        raise AttributeError(f"module 'ipyrefine' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Register `%%refine` and `%refine`; loading again is harmless."""
+    from ipyrefine.notebook.magic import load
+
+    load(shell)

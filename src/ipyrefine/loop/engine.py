@@ -178,8 +178,9 @@ class Refinement:
         base = self.run.base
         assert base is not None, "only a verified text is criticised"
         yield StageStarted(stage="critique", iteration=base.number)
+        text = base.text
         ask = self._ask(
-            self._model, lambda text: replies.critique(text, base.text), "critique", base.number
+            self._model, lambda reply: replies.critique(reply, text), "critique", base.number
         )
         request = prompts.critique(self.run, base, self._nonce)
         async for event in ask.events(request, self._state, None):

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from ipyrefine.errors import ReplyError
-from ipyrefine.loop.records import Change, Critique, CriterionScore, Finding, Record, Severity, Task
+from ipyrefine.loop.records import Change, CriterionScore, Critique, Finding, Record, Severity, Task
 from ipyrefine.loop.verdicts import Judgement, ground
 
 _FENCE = re.compile(r"^```[^\n`]*\n(.*?)(?:^```\s*$|\Z)", re.MULTILINE | re.DOTALL)

@@ -1,5 +1,7 @@
 """Profiles: criteria, checklists and defaults, as data."""
 
+import ast
+
 from ipyrefine.errors import UsageError
 from ipyrefine.loop.records import Criterion, Task
 
@@ -39,8 +41,27 @@ PROSE = Task(
 PROFILES = {"code": CODE, "prose": PROSE}
 
 _CODE_WORDS = frozenset(
-    "algorithm async class code def doctest function implement iterator method module o(1) o(n) "
-    "python recursive refactor regex script stack".split()
+    [
+        "algorithm",
+        "async",
+        "class",
+        "code",
+        "def",
+        "doctest",
+        "function",
+        "implement",
+        "iterator",
+        "method",
+        "module",
+        "o(1)",
+        "o(n)",
+        "python",
+        "recursive",
+        "refactor",
+        "regex",
+        "script",
+        "stack",
+    ]
 )
 
 
@@ -74,3 +95,12 @@ def looks_like_code(text: str) -> bool:
     """Whether a request asks for Python code: by doctests, calls, or the trade's words."""
     words = {word.strip(".,:;!?\"'`") for word in text.lower().split()}
     return ">>>" in text or "()" in text or bool(words & _CODE_WORDS)
+
+
+def is_python(text: str) -> bool:
+    """Whether a text is Python with a statement beyond bare expressions and names."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(not isinstance(node, ast.Expr) for node in body)

@@ -1,0 +1,75 @@
+"""`%%refine` and `%refine`: thin shells over a session."""
+
+import re
+import shlex
+from typing import Any
+
+from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
+from traitlets import Float, Integer, Unicode
+from traitlets.config import Configurable
+
+from ipyrefine.errors import UsageError
+
+_CALL = re.compile(r"^(?=get_ipython\(\)\.run_(?:cell|line)_magic\('refine', )")
+
+
+@magics_class
+class Refine(Magics, Configurable):
+    """The magics and their configuration: ``%config Refine.model = "…"``."""
+
+    model = Unicode("", help="The model that writes; empty for the configured one.").tag(
+        config=True
+    )
+    judge = Unicode("", help="The model that scores; empty for the writer.").tag(config=True)
+    base_url = Unicode("", help="An OpenAI-compatible server; empty for OPENAI_BASE_URL.").tag(
+        config=True
+    )
+    max_iterations = Integer(4, help="Revisions allowed after the first text.").tag(config=True)
+    target = Float(0.8, help="Score 0..1 a text must reach to pass.").tag(config=True)
+    patience = Integer(2, help="Revisions without gain before a run stops.").tag(config=True)
+    ui = Unicode("auto", help="auto, widgets or plain.").tag(config=True)
+
+    latest: Any = None
+
+    @no_var_expand
+    @line_cell_magic
+    def refine(self, line: str, cell: str | None = None) -> Any:
+        """Refine a cell (`%%refine`), or steer the latest run (`%refine`)."""
+        from ipyrefine.notebook import steering
+        from ipyrefine.notebook.cell import CellRun
+
+        if cell is None:
+            return steering.command(self, _split(line))
+        run = CellRun(self, line, cell)
+        if self.latest is not None:
+            self.latest.close()
+        self.latest = run
+        return run.go()
+
+
+def _split(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError:
+        raise UsageError("A quote in the command is not closed.") from None
+
+
+def awaited(lines: list[str]) -> list[str]:
+    """Put ``await`` before a refine magic's call, so that its cell waits without blocking."""
+    return [_CALL.sub("await ", line) for line in lines]
+
+
+def load(shell: Any) -> None:
+    """Register the magics and the input transformer with a shell, once."""
+    from ipyrefine.notebook.options import parser
+
+    Refine.refine.__doc__ = (
+        "Refine a cell (`%%refine`), or steer the latest run (`%refine`).\n\n"
+        + parser().format_help()
+        + "\n%refine COMMAND: accept [k], override pass|fail [reason], continue [n] [guidance], "
+        "show [k], apply [k], profiles, models.\n"
+    )
+    shell.register_magics(Refine)
+    transformers = shell.input_transformers_post
+    transformers[:] = [t for t in transformers if getattr(t, "__name__", "") != "awaited"]
+    transformers.append(awaited)

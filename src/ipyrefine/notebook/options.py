@@ -1,0 +1,155 @@
+"""The options of `%%refine`: one parser, its help, and what it makes of them."""
+
+import argparse
+import difflib
+import re
+import shlex
+from typing import Any, NoReturn
+
+from ipyrefine.errors import UsageError
+from ipyrefine.loop.records import Budget, Limits
+
+EXAMPLES = """\
+examples:
+  %%refine --check examples -n 3
+  Write is_prime(n). is_prime(7) == True, is_prime(1) == False
+
+  %%refine --draft --goal "Make it O(n)" --check run
+  def has_duplicates(xs): ...
+
+  %%refine --budget "20k tokens, 90 s" -o reply
+  Answer this complaint in three friendly sentences: my parcel came late.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        unknown = re.search(r"unrecognized arguments: (\S+)", message)
+        if unknown:
+            options = [o for a in self._actions for o in a.option_strings]
+            near = difflib.get_close_matches(unknown[1], options, n=1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            message = f"There is no option {unknown[1]}.{hint}"
+        raise UsageError(f"{message} %%refine? lists the options.")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Build the parser of the cell magic's line."""
+    p = _Parser(
+        prog="%%refine",
+        add_help=False,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Refine the cell: draft, verify, critique, revise, until it passes.",
+        epilog=EXAMPLES,
+    )
+    add = p.add_argument
+    add("-m", "--model", help="the model that writes (a server's, or an embedded one's name)")
+    add("--judge", help="another model to score with; the writer by default")
+    add("--base-url", help="an OpenAI-compatible server")
+    add("-p", "--profile", help="code or prose; by default decided from the cell")
+    add("--task", action="store_true", help="the cell is a task to write from")
+    add("--draft", action="store_true", help="the cell is a draft to improve")
+    add("--goal", help="what the draft should become")
+    add("--criteria", help="what to judge on, as a,b,c")
+    add("-c", "--check", action="append", default=[], metavar="NAME",
+        help="examples, run, or a function of the notebook; may be repeated")  # fmt: skip
+    add("-n", "--max-iterations", type=int, help="revisions allowed (4)")
+    add("--target", type=float, help="score 0..1 that passes (0.8)")
+    add("--patience", type=int, help="revisions without gain before it stops (2)")
+    add("--min-findings", type=int, help="findings a critique must name (3)")
+    add("--budget", help='upper bounds, as "20k tokens, 30 calls, $0.05, 90 s"')
+    add("--temperature", type=float, help="sampling temperature of the writer (0)")
+    add("--seed", type=int, help="sampling seed")
+    add("-o", "--output", help="variable for the text (refined)")
+    add("-a", "--apply", choices=["ask", "insert", "replace", "none"],
+        help="what to do with the text at the end (ask)")  # fmt: skip
+    add("--plain", action="store_true", help="no widgets: text and a static record only")
+    add("-q", "--quiet", action="store_true", help="show the record only, at the end")
+    return p
+
+
+def parse(line: str) -> argparse.Namespace:
+    """Read the magic's line.
+
+    Raises:
+        UsageError: an option is unknown, lacks its value, or contradicts another.
+    """
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        raise UsageError("A quote in the options is not closed.") from None
+    options = parser().parse_args(words)
+    if options.task and options.draft:
+        raise UsageError("--task and --draft contradict each other: the cell is one or the other.")
+    if options.output and not options.output.isidentifier():
+        raise UsageError(f"--output {options.output!r} is not a variable name.")
+    return options
+
+
+def limits(options: argparse.Namespace, defaults: Limits) -> Limits:
+    """Make limits of the options, on top of the configured ones.
+
+    Raises:
+        UsageError: a value is out of its range.
+    """
+    named: dict[str, Any] = {
+        name: value
+        for name in (
+            "max_iterations",
+            "target",
+            "patience",
+            "min_findings",
+            "temperature",
+            "seed",
+        )
+        if (value := getattr(options, name)) is not None
+    }
+    if options.budget:
+        named["budget"] = budget(options.budget)
+    try:
+        return Limits.model_validate(defaults.model_dump() | named)
+    except ValueError as error:
+        first = error.errors()[0]  # type: ignore[attr-defined]
+        option = "--" + str(first["loc"][0]).replace("_", "-")
+        raise UsageError(f"{option}: {first['msg'].lower()}, not {first['input']!r}.") from None
+
+
+_AMOUNT = re.compile(
+    r"^(?:\$\s*(?P<cost>[\d.]+)|(?P<number>[\d.]+)\s*(?P<kilo>k)?\s*"
+    r"(?P<unit>tokens?|calls?|s|sec|seconds?|min|minutes?))$",
+    re.IGNORECASE,
+)
+
+
+def budget(text: str) -> Budget:
+    """Read a budget like ``20k tokens, 30 calls, $0.05, 90 s``.
+
+    Raises:
+        UsageError: a part of it is not an amount.
+    """
+    bounds: dict[str, float] = {}
+    for part in text.split(","):
+        match = _AMOUNT.match(part.strip())
+        try:
+            if not match:
+                raise ValueError
+            kind, value = _amount(match)
+            bounds[kind] = value
+            Budget.model_validate(bounds)
+        except ValueError:
+            raise UsageError(
+                f'--budget: {part.strip()!r} is not an amount like "20k tokens", "30 calls", '
+                '"$0.05" or "90 s".'
+            ) from None
+    return Budget.model_validate(bounds)
+
+
+def _amount(match: re.Match[str]) -> tuple[str, float]:
+    if match["cost"]:
+        return "cost", float(match["cost"])
+    value = float(match["number"]) * (1_000 if match["kilo"] else 1)
+    unit = match["unit"].lower()
+    if unit.startswith(("token", "call")):
+        return ("tokens" if unit.startswith("t") else "calls"), int(value)
+    return "seconds", value * (60 if unit.startswith("min") else 1)

@@ -1,0 +1,36 @@
+"""The static record: one output that says it all without a kernel."""
+
+from typing import Any
+
+from ipyrefine.loop.records import Run
+from ipyrefine.render.html import record_html
+from ipyrefine.render.markdown import record_markdown
+from ipyrefine.render.text import record_text
+
+MIME = "application/vnd.ipyrefine.run+json"
+
+
+def bundle(run: Run) -> dict[str, Any]:
+    """Make the MIME bundle of a run: plain text, Markdown, HTML and the run itself."""
+    return {
+        "text/plain": record_text(run),
+        "text/markdown": record_markdown(run),
+        "text/html": record_html(run),
+        MIME: run.model_dump(mode="json"),
+    }
+
+
+class RecordDisplay:
+    """Shows the record when a run stops, and keeps that one output up to date afterwards."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def show(self, run: Run) -> None:
+        """Put the record of a stopped run into the cell's output."""
+        from IPython.display import display
+
+        if self._handle is None:
+            self._handle = display(bundle(run), raw=True, display_id=True)
+        else:
+            self._handle.update(bundle(run), raw=True)

@@ -1,0 +1,106 @@
+"""One refinement as it runs in a shell: drives the engine, feeds the displays, takes decisions."""
+
+import asyncio
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
+from typing import Any
+
+from ipyrefine.loop.engine import Refinement
+from ipyrefine.loop.events import Event
+from ipyrefine.loop.records import Decision, Outcome, Run
+
+Show = Callable[[Event, Run], None]
+
+
+class Session:
+    """Runs a refinement to its stop, and on again after each of the user's decisions.
+
+    Args:
+        refinement: what runs.
+        shows: displays, each called with every event and the run after it.
+
+    Attributes:
+        interrupted: whether the latest stop came from outside (Interrupt, Ctrl-C).
+    """
+
+    def __init__(self, refinement: Refinement, shows: list[Show]) -> None:
+        self.refinement = refinement
+        self.shows = shows
+        self.interrupted = False
+        self._asked = False
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def run(self) -> Run:
+        """The run as far as it got."""
+        return self.refinement.run
+
+    @property
+    def running(self) -> bool:
+        """Whether the loop runs at the moment."""
+        return self._task is not None and not self._task.done()
+
+    async def go(self) -> Run:
+        """Run to the next stop; an interrupt ends it with the best text kept."""
+        if not self.running:
+            self.start()
+        assert self._task is not None
+        with _ctrl_c_cancels(self._task):
+            await self._task
+        return self.run
+
+    def start(self) -> None:
+        """Start the loop as a task of the running event loop."""
+        self.interrupted, self._asked = False, False
+        self._task = asyncio.ensure_future(self._drive())
+
+    def stop(self) -> None:
+        """Stop now; the call under way is cancelled and the best text kept."""
+        if self.running and self._task:
+            self._asked = True
+            self._task.cancel()
+
+    def decide(self, decision: Decision) -> None:
+        """Take a decision: at once if it ends the run, else before the next stage."""
+        self.refinement.decide(decision)
+        if not self.running:
+            self.start()
+        elif decision.kind == "accept" or decision.outcome is Outcome.PASS:
+            self.stop()
+
+    async def _drive(self) -> None:
+        try:
+            async with aclosing(aiter(self.refinement)) as events:  # type: ignore[type-var]
+                async for event in events:
+                    self._publish(event)
+        except asyncio.CancelledError:
+            # The one place where a cancelled run ends: its best text outlives it.
+            self.interrupted = not self._asked
+            for event in self.refinement.close():
+                self._publish(event)
+
+    def _publish(self, event: Event) -> None:
+        for show in self.shows:
+            show(event, self.run)
+
+
+@contextlib.contextmanager
+def _ctrl_c_cancels(task: "asyncio.Task[Any]") -> Iterator[None]:
+    """Let Ctrl-C cancel a task in a terminal, where it would tear down the event loop's call.
+
+    A kernel does this by itself, from a handler of its own.
+    """
+    loop = asyncio.get_running_loop()
+    default = signal.getsignal(signal.SIGINT)
+    on_main = threading.current_thread() is threading.main_thread()
+    if not on_main or default is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *_: loop.call_soon_threadsafe(task.cancel))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, default)
