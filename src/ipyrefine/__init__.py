@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from ipyrefine.compose import choose_model, refine
     from ipyrefine.errors import RefineError
     from ipyrefine.loop.engine import Refinement
-    from ipyrefine.loop.records import Budget, Decision, Limits, Run, Task
+    from ipyrefine.loop.records import Task
+    from ipyrefine.loop.runs import Budget, Decision, Limits, Run
 
 __all__ = [
     "Budget",
@@ -29,12 +30,12 @@ __all__ = [
 ]
 
 _HOME = {
-    "Budget": "ipyrefine.loop.records",
-    "Decision": "ipyrefine.loop.records",
-    "Limits": "ipyrefine.loop.records",
+    "Budget": "ipyrefine.loop.runs",
+    "Decision": "ipyrefine.loop.runs",
+    "Limits": "ipyrefine.loop.runs",
     "RefineError": "ipyrefine.errors",
     "Refinement": "ipyrefine.loop.engine",
-    "Run": "ipyrefine.loop.records",
+    "Run": "ipyrefine.loop.runs",
     "Task": "ipyrefine.loop.records",
     "choose_model": "ipyrefine.compose",
     "refine": "ipyrefine.compose",

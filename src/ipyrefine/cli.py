@@ -86,15 +86,15 @@ def _fetch(name: str | None) -> None:
 async def _refine(name: str | None, rounds: int) -> int:
     from ipyrefine.checks import resolve
     from ipyrefine.compose import compose, raise_failure
-    from ipyrefine.loop.records import Limits
+    from ipyrefine.loop.runs import Limits
     from ipyrefine.notebook.session import Session
-    from ipyrefine.notebook.terminal import show
+    from ipyrefine.notebook.terminal import Transcript
 
     if rounds < 0:
         raise UsageError("--max-iterations must be 0 or more.")
     limits = Limits(max_iterations=rounds)
     checks = resolve(["examples"], {}, target=limits.target)
-    session = Session(compose(DEMO_TASK, model=name, checks=checks, limits=limits), [show])
+    session = Session(compose(DEMO_TASK, model=name, checks=checks, limits=limits), [Transcript()])
     run = await session.go()
     if session.interrupted:
         raise Interrupted("Interrupted; the best text so far is above.")

@@ -10,7 +10,7 @@ from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.events import Event
 from ipyrefine.loop.ports import Check, Model
-from ipyrefine.loop.records import Limits, Run
+from ipyrefine.loop.runs import Limits, Run
 
 if TYPE_CHECKING:
     from pathlib import Path

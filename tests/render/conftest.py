@@ -10,19 +10,16 @@ from ipyrefine.loop.records import (
     Change,
     Criterion,
     CriterionScore,
-    Decision,
     Evidence,
     Finding,
-    Iteration,
     Outcome,
-    Run,
     Severity,
     Status,
-    StopReason,
     Task,
     Usage,
     Verdict,
 )
+from ipyrefine.loop.runs import Decision, Iteration, Run, StopReason
 
 Say = Callable[[str], str]
 _VOID = {"br", "line", "circle"}

@@ -8,7 +8,8 @@ from hostile import texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ipyrefine.loop.records import Budget, Iteration, Limits, Outcome, Run, StopReason, Verdict
+from ipyrefine.loop.records import Outcome, Verdict
+from ipyrefine.loop.runs import Budget, Iteration, Limits, Run, StopReason
 from ipyrefine.render import words
 from ipyrefine.render.escape import plain, without_colours
 from ipyrefine.render.highlight import highlight

@@ -22,7 +22,8 @@ from ipyrefine.loop.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.loop.records import Critique, Run, StopReason
+from ipyrefine.loop.records import Critique
+from ipyrefine.loop.runs import Run, StopReason
 from ipyrefine.render.escape import plain
 from ipyrefine.render.terminal import cells, wrap
 from ipyrefine.render.text import record_text

@@ -13,7 +13,8 @@ from ipyrefine.loop.records import Evidence, Record, Task
 
 MOST = 40
 _LINE = re.compile(
-    r"^[\s\-*`]*(?:assert\s+)?(?P<left>.+?)\s*(?:==|->|=>|returns|should return)\s*(?P<right>.+?)[\s`,.;]*$"
+    r"^[\s\-*`]*(?:assert\s+)?(?P<left>.+?)\s*(?:==|->|=>|returns|should return)\s*"
+    r"(?P<right>.+?)[\s`,.;]*$"
 )
 
 _HARNESS = """\

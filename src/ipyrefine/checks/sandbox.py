@@ -64,7 +64,7 @@ async def run_python(
     with tempfile.TemporaryDirectory(prefix="ipyrefine-", ignore_cleanup_errors=True) as folder:
         program = Path(folder, "program.py")
         report = Path(folder, "report")
-        program.write_text(_limited(source, memory_mb, seconds), encoding="utf-8")
+        _write(program, _limited(source, memory_mb, seconds))
         began = monotonic()
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -97,7 +97,7 @@ async def run_python(
                 process.kill()
             await asyncio.shield(process.wait())
             process._transport.close()  # type: ignore[attr-defined]  # pipes held by orphans
-        said = report.read_bytes()[:output_limit] if report.exists() else b""
+        said = _head(report, output_limit)
         return Ran(
             stdout=out.decode(errors="replace"),
             stderr=err.decode(errors="replace"),
@@ -115,6 +115,18 @@ def _limited(source: str, memory_mb: int, seconds: float) -> str:
     return f"exec({head!r})\n{source}"
 
 
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _head(path: Path, limit: int) -> bytes:
+    """Read what was reported, bounded: the code could have written there too."""
+    if not path.exists():
+        return b""
+    with path.open("rb") as file:
+        return file.read(limit)
+
+
 def _environment(folder: str) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "SYSTEMROOT") if name in os.environ}
     return kept | {"HOME": folder, "TMPDIR": folder, "TEMP": folder, "PYTHONIOENCODING": "utf-8"}
@@ -124,6 +136,7 @@ async def _drain(stream: asyncio.StreamReader, into: bytearray, limit: int) -> N
     """Read to the end, so that a flood neither blocks the program nor fills our memory."""
     while chunk := await stream.read(65_536):
         into += chunk[: max(0, limit - len(into))]
+        await asyncio.sleep(0)  # a flood is always ready to read: let the time limit be seen
 
 
 def _kill(group: int) -> None:

@@ -8,8 +8,8 @@ from ipyrefine.errors import ReplyError, ServerFailed
 from ipyrefine.loop.events import BudgetUsed, Event, Stage, TextDelta, Warned
 from ipyrefine.loop.ports import Clock, Delta, Model, Notice, Reply, Request
 from ipyrefine.loop.prompts import repair
-from ipyrefine.loop.records import Run
 from ipyrefine.loop.replies import Splitter
+from ipyrefine.loop.runs import Run
 from ipyrefine.loop.stopping import (
     Stop,
     completion_allowance,

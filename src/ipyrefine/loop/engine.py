@@ -25,7 +25,8 @@ from ipyrefine.loop.events import (
 )
 from ipyrefine.loop.fold import apply
 from ipyrefine.loop.ports import Check, Clock, Model
-from ipyrefine.loop.records import Critique, Decision, Evidence, Limits, Run, StopReason, Task
+from ipyrefine.loop.records import Critique, Evidence, Task
+from ipyrefine.loop.runs import Decision, Limits, Run, StopReason
 from ipyrefine.loop.stopping import Stop, next_step
 
 
@@ -186,14 +187,13 @@ class Refinement:
         async for event in ask.events(request, self._state, None):
             yield event
         critique = ask.value or Critique()
+        named = verdicts.unlisted(critique.findings, base.findings)
         if ask.value is None:
             yield Warned(message=f"No critique of iteration {base.number}: {ask.flaw}.")
-        elif len(critique.findings) < self.run.limits.min_findings:
+        elif len(named) < self.run.limits.min_findings:
             asked = self.run.limits.min_findings
-            yield Warned(
-                message=f"The critique names {len(critique.findings)} of {asked} findings."
-            )
-        numbered = verdicts.number(self.run, critique.findings)
+            yield Warned(message=f"The critique names {len(named)} of {asked} findings.")
+        numbered = verdicts.number(self.run, named)
         yield CritiqueReady(iteration=base.number, critique=Critique(findings=numbered))
         base = self.run.iterations[base.number]
         if base.verdict and base.verdict.author == "model":

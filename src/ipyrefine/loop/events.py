@@ -8,16 +8,14 @@ from ipyrefine.loop.records import (
     Author,
     Change,
     Critique,
-    Decision,
     Evidence,
     Finding,
-    Limits,
     Record,
-    StopReason,
     Task,
     Usage,
     Verdict,
 )
+from ipyrefine.loop.runs import Decision, Limits, StopReason
 
 Stage = Literal["draft", "check", "judge", "critique", "revise"]
 

@@ -20,16 +20,8 @@ from ipyrefine.loop.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.loop.records import (
-    Decision,
-    Finding,
-    Iteration,
-    Outcome,
-    Run,
-    Severity,
-    Usage,
-    Verdict,
-)
+from ipyrefine.loop.records import Finding, Outcome, Severity, Usage, Verdict
+from ipyrefine.loop.runs import Decision, Iteration, Run
 
 
 def fold(events: Iterable[Event], run: Run | None = None) -> Run:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ipyrefine.loop.ports import Message, Request
-from ipyrefine.loop.records import Finding, Iteration, Limits, Run, Task
+from ipyrefine.loop.records import Finding, Task
+from ipyrefine.loop.runs import Iteration, Limits, Run
 
 SYSTEM = """\
 You help to refine one {kind}. Everything you write serves the task below exactly as it is \

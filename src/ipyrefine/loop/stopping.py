@@ -2,7 +2,8 @@
 
 from typing import Literal, NamedTuple
 
-from ipyrefine.loop.records import Iteration, Outcome, Run, StopReason, Usage
+from ipyrefine.loop.records import Outcome, Usage
+from ipyrefine.loop.runs import Iteration, Run, StopReason
 
 Step = Literal["draft", "check", "judge", "critique", "revise"]
 

@@ -8,15 +8,14 @@ from ipyrefine.loop.records import (
     CriterionScore,
     Evidence,
     Finding,
-    Iteration,
     Outcome,
     Record,
-    Run,
     Severity,
     Status,
     Task,
     Verdict,
 )
+from ipyrefine.loop.runs import Iteration, Run
 from ipyrefine.loop.stopping import unchanged
 
 FAIL_BELOW = 0.2  # under this score a text misses the task rather than needing improvement
@@ -67,8 +66,8 @@ def settle(run: Run, iteration: Iteration) -> Settled | None:
 def judge(run: Run, iteration: Iteration, judgement: Judgement) -> Settled:
     """Derive a verdict from a judgement beside the evidence, and update the findings."""
     findings = _review(check_findings(run, iteration), judgement.fixed)
-    new = number(run, ground(judgement.findings, iteration.text), taken=len(findings))
-    findings += _unlisted(new, findings)
+    new = unlisted(ground(judgement.findings, iteration.text), findings)
+    findings += number(run, new, taken=len(findings))
     score = weighted(run.task or Task(text=""), judgement.criteria)
     lowest = min(judgement.criteria, key=lambda c: c.score)
     why = f"{lowest.name} {lowest.score:.2f}: {lowest.reason}".rstrip(": ")
@@ -139,9 +138,20 @@ def weighted(task: Task, scores: Iterable[CriterionScore]) -> float:
     return sum(w * s for w, s in pairs) / sum(w for w, _ in pairs)
 
 
+def unlisted(new: Iterable[Finding], known: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Drop new findings that repeat a known one (dismissed ones too) or one another."""
+    seen = {_sameness(f) for f in known}
+    fresh = {_sameness(f): f for f in reversed(list(new)) if _sameness(f) not in seen}
+    return tuple(reversed(fresh.values()))
+
+
 def first_line(detail: str) -> str:
     """Give the first line of a check's detail, for a sentence."""
     return detail.strip().partition("\n")[0]
+
+
+def _sameness(finding: Finding) -> str:
+    return " ".join(finding.problem.lower().split())
 
 
 def _failed(evidence: Evidence, old: Finding | None, fresh: str) -> Finding:
@@ -204,19 +214,13 @@ def _inherit(run: Run, iteration: Iteration) -> Settled:
 
 
 def _review(findings: tuple[Finding, ...], fixed: tuple[str, ...]) -> tuple[Finding, ...]:
-    """Mark the findings the judge no longer sees as resolved; a check's are the check's to close."""
+    """Mark the findings the judge no longer sees as resolved; a check closes its own."""
     return tuple(
         f.model_copy(update={"status": Status.RESOLVED})
         if f.id in fixed and f.actionable and f.author != "check"
         else f
         for f in findings
     )
-
-
-def _unlisted(new: Iterable[Finding], known: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Drop new findings that repeat one on the list (dismissed ones must not come back)."""
-    seen = {(f.quote.strip(), f.problem.strip().lower()) for f in known}
-    return tuple(f for f in new if (f.quote.strip(), f.problem.strip().lower()) not in seen)
 
 
 def _blocking(findings: tuple[Finding, ...]) -> list[Finding]:

@@ -7,7 +7,7 @@ from ipyrefine import checks, profiles
 from ipyrefine.compose import compose, raise_failure
 from ipyrefine.errors import Interrupted, UsageError
 from ipyrefine.loop.events import Event, Stopped
-from ipyrefine.loop.records import Decision, Limits, Run, StopReason
+from ipyrefine.loop.runs import Decision, Limits, Run, StopReason
 from ipyrefine.notebook import cells, options
 from ipyrefine.notebook.record import RecordDisplay
 from ipyrefine.notebook.session import Session
@@ -119,9 +119,9 @@ class CellRun:
         if widgets:
             self._open_panel()
         elif not self.options.quiet and not hasattr(self.shell, "kernel"):
-            from ipyrefine.notebook.terminal import show
+            from ipyrefine.notebook.terminal import Transcript
 
-            self.session.shows.append(show)
+            self.session.shows.append(Transcript())
 
     def _open_panel(self) -> None:
         from IPython.display import display

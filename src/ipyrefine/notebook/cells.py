@@ -1,105 +1,186 @@
-"""Puts text into a notebook cell, by whichever way the front-end offers."""
+"""Putting a text into a notebook cell: by payload while a cell runs, by the front-end afterwards."""
 
 import asyncio
-import contextlib
+import re
 import uuid
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol
 
+from ipyrefine.errors import UsageError
 from ipyrefine.loop.records import Record
 
 TARGET = "ipyrefine.cells"
 
+# nbformat's own pattern. VS Code sends a URI here, which names no cell of the notebook's file.
+_CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
 
 class Placed(Record):
-    """What a front-end did with a text.
+    """What became of a text that was to go into a cell.
 
     Attributes:
-        how: inserted, replaced, already (a second tab had done it), refused, or unavailable.
-        cell_id: the cell the text is in.
-        reason: why it was refused.
+        how: ``inserted`` as a new cell; ``replaced`` a cell's text; ``already`` there, from the
+            same ``op_id``; ``refused`` by the front-end; ``unavailable``: no front-end that can do
+            it has answered.
+        cell_id: id of the cell that holds the text now; None when no cell does.
+        reason: why it was refused (``changed``, ``no-cell``, ``read-only``, ``no-notebook``,
+            ``error``) or is unavailable (``no-kernel``, ``closed``, ``timeout``); with
+            ``inserted``, ``no-cell`` when the named cell is gone and the text went below the
+            active one; else empty.
     """
 
     how: Literal["inserted", "replaced", "already", "refused", "unavailable"]
-    cell_id: str = ""
+    cell_id: str | None = None
     reason: str = ""
 
-
-def source_cell_id(shell: Any) -> str | None:
-    """Give the id of the cell that is executing; None where the front-end does not tell."""
-    try:
-        cell_id = shell.get_parent()["metadata"].get("cellId")
-    except (AttributeError, KeyError, TypeError):
-        return None
-    return str(cell_id) if cell_id else None
+    @property
+    def ok(self) -> bool:
+        """Whether a cell holds the text now."""
+        return self.how in ("inserted", "replaced", "already")
 
 
-def payload_insert(shell: Any, text: str, *, replace: bool = False) -> None:
-    """Hand a text over with the executing cell's reply: it becomes the next cell."""
+class Channel(Protocol):
+    """The part of a Jupyter comm that is used here."""
+
+    def on_msg(self, callback: Callable[[dict[str, Any]], None]) -> None:
+        """Call back with every message."""
+
+    def on_close(self, callback: Callable[[dict[str, Any]], None]) -> None:
+        """Call back when the other side closes."""
+
+    def close(self) -> None:
+        """Close both sides; nothing happens when it is closed already."""
+
+
+class Shell(Protocol):
+    """The part of an IPython shell that is used here."""
+
+    def set_next_input(self, s: str, replace: bool = False) -> None:
+        """Put a text into the next, or the running, input."""
+
+
+def source_cell_id() -> str | None:
+    """Id of the notebook cell that is running; None where the front-end does not say."""
+    cell_id = _parent().get("metadata", {}).get("cellId")
+    return cell_id if isinstance(cell_id, str) and _CELL_ID.fullmatch(cell_id) else None
+
+
+def source_cell_text() -> str | None:
+    """Text of the notebook cell that is running, as its front-end holds it; None outside a kernel.
+
+    It is what `put_text` wants as ``expected_source``.
+    """
+    code = _parent().get("content", {}).get("code")
+    return code if isinstance(code, str) else None
+
+
+def _parent() -> dict[str, Any]:
+    """The request that the kernel is working on; empty outside a kernel."""
+    from IPython import get_ipython
+
+    get_parent = getattr(get_ipython(), "get_parent", None)
+    return get_parent() or {} if get_parent else {}
+
+
+def payload_insert(shell: Shell, text: str, *, replace: bool = False) -> None:
+    """Put a text into a cell with the reply to the cell that is running.
+
+    It works only until that cell ends (a later call takes effect with the next cell that runs),
+    only when it ends without an error, and the front-end does not confirm it.
+
+    Args:
+        shell: the IPython shell.
+        text: the cell's text.
+        replace: replace the running cell's text instead of adding a cell below it.
+    """
     shell.set_next_input(text, replace=replace)
 
 
 async def put_text(
     text: str,
     *,
-    cell_id: str,
+    cell_id: str | None,
     op: Literal["insert", "replace"] = "insert",
     cell_type: Literal["code", "markdown"] = "code",
     expected_source: str | None = None,
-    timeout: float = 2.0,
-    comm_factory: Callable[..., Any] | None = None,
+    op_id: str | None = None,
+    timeout: float = 2.0,  # noqa: ASYNC109 - a silent front-end is a result here, not an exception
+    comm_factory: Callable[..., Channel] | None = None,
 ) -> Placed:
-    """Ask the JupyterLab extension to put a text into a cell, and wait for its answer.
+    """Ask the notebook's front-end to put a text into a cell, and wait for its answer.
+
+    The front-end does it in JupyterLab 4 and Notebook 7 through the extension in this package, as
+    one step that its Undo takes back, and does not run the cell.
 
     Args:
-        text: the new cell's source.
-        cell_id: the cell to insert below, or to replace.
-        op: what to do.
-        cell_type: type of an inserted cell.
-        expected_source: for ``replace``: what the cell must hold still, or it is refused.
+        text: the cell's new text.
+        cell_id: the cell to insert below, or to replace; when it is None or gone, an insertion goes
+            below the active cell and a replacement is refused.
+        op: add a cell, or replace the text of ``cell_id``.
+        cell_type: type of an added cell.
+        expected_source: the text ``cell_id`` must still hold for a replacement.
+        op_id: names the request, so that asking again cannot do it twice; a fresh one when None.
         timeout: seconds to wait for an answer.
-        comm_factory: opens a comm; the kernel's own by default.
+        comm_factory: makes the comm from ``target_name`` and ``data``; Jupyter's own when None.
+
+    Returns:
+        What became of the text; never raises for a front-end that cannot do it.
+
+    Raises:
+        UsageError: a replacement without ``cell_id`` or ``expected_source``.
     """
-    if comm_factory is None:
-        from comm import create_comm as comm_factory  # type: ignore[no-redef]
+    if op == "replace" and (cell_id is None or expected_source is None):
+        raise UsageError("To replace a cell, give its id and the text it is expected to hold.")
+    request = {
+        "op": op,
+        "op_id": op_id or uuid.uuid4().hex,
+        "cell_id": cell_id,
+        "text": text,
+        "cell_type": cell_type,
+        "expected_source": expected_source,
+    }
+    channel = _open(comm_factory, request)
+    if channel is None:
+        return Placed(how="unavailable", reason="no-kernel")
+    try:
+        async with asyncio.timeout(timeout):
+            return await _answer(channel)
+    except TimeoutError:
+        return Placed(how="unavailable", reason="timeout")
+    finally:
+        channel.close()
+
+
+def _open(comm_factory: Callable[..., Channel] | None, request: Mapping[str, Any]) -> Channel | None:
+    """Open a comm; None where no kernel has put its own kind of comm in place."""
+    import comm
+
+    channel: Channel = (comm_factory or comm.create_comm)(target_name=TARGET, data=dict(request))
+    return None if isinstance(channel, comm.DummyComm) else channel
+
+
+async def _answer(channel: Channel) -> Placed:
+    """Wait for the front-end's first word on a comm; a front-end without our half closes it."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Placed] = loop.create_future()
-    comm = comm_factory(  # type: ignore[misc]
-        target_name=TARGET,
-        data={
-            "op": op,
-            "op_id": uuid.uuid4().hex,
-            "cell_id": cell_id,
-            "cell_type": cell_type,
-            "text": text,
-            "expected_source": expected_source,
-        },
-    )
 
     def settle(placed: Placed) -> None:
         if not answer.done():
             answer.set_result(placed)
 
-    def hear(message: dict[str, Any]) -> None:
-        # With subshells a message may come on another thread.
-        loop.call_soon_threadsafe(settle, _read(message["content"]["data"]))
+    def hand_over(placed: Placed) -> None:
+        # A front-end may send comm messages over a subshell, which is another thread.
+        loop.call_soon_threadsafe(settle, placed)
 
-    comm.on_msg(hear)
-    comm.on_close(lambda _: loop.call_soon_threadsafe(settle, Placed(how="unavailable")))
+    channel.on_msg(lambda message: hand_over(_read(message)))
+    channel.on_close(lambda _: hand_over(Placed(how="unavailable", reason="closed")))
+    return await answer
+
+
+def _read(message: Mapping[str, Any]) -> Placed:
+    """Read a front-end's answer; one that cannot be read counts as a refusal."""
     try:
-        async with asyncio.timeout(timeout):
-            return await answer
-    except TimeoutError:
-        return Placed(how="unavailable")
-    finally:
-        with contextlib.suppress(Exception):  # the front-end may have closed it first
-            comm.close()
-
-
-def _read(data: dict[str, Any]) -> Placed:
-    how = data.get("how") if data.get("ok") else "refused"
-    if how not in ("inserted", "replaced", "already", "refused"):
-        how = "unavailable"
-    return Placed(
-        how=how, cell_id=str(data.get("cell_id") or ""), reason=str(data.get("reason") or "")
-    )
+        data = message["content"]["data"]
+        return Placed(how=data["how"], cell_id=data["cell_id"], reason=data["reason"])
+    except (KeyError, TypeError, ValueError):
+        return Placed(how="refused", reason="error")

@@ -7,7 +7,7 @@ import shlex
 from typing import Any, NoReturn
 
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Budget, Limits
+from ipyrefine.loop.runs import Budget, Limits
 
 EXAMPLES = """\
 examples:

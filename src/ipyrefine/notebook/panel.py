@@ -1,33 +1,65 @@
-"""The panel: a consumer of events made of core ipywidgets, with the user's buttons."""
+"""The live panel: a run as core ipywidgets, and the buttons that steer it."""
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable
-from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
-from ipyrefine.loop.events import Event, RunStarted, StageStarted, Stopped, TextDelta
-from ipyrefine.loop.records import Decision, Outcome, Run
-from ipyrefine.render import html
-from ipyrefine.render.escape import html_text
+from ipyrefine.loop.events import Event, StageStarted, Stopped, TextDelta
+from ipyrefine.loop.ports import Clock
+from ipyrefine.loop.records import Outcome
+from ipyrefine.loop.runs import Decision, Run
+from ipyrefine.notebook.actions import Actions
+from ipyrefine.render import words
+from ipyrefine.render.escape import html_prose
+from ipyrefine.render.html import (
+    TAIL_CHARACTERS,
+    iteration_html,
+    live_html,
+    score_html,
+    summary_line,
+    task_html,
+)
 from ipyrefine.render.style import STYLE
-from ipyrefine.render.words import budget_left
 
-TAIL = 4_000  # characters of streamed text on screen; the browser is sent no more than these
+# Two classes each, because the widgets' own sheet sets fixed widths and line heights with two.
 PANEL_STYLE = """
-.ipyrefine-actions { flex-wrap: wrap; gap: 4px; }
-.ipyrefine-actions .widget-button { min-width: 5.5em; }
-.ipyrefine-says { flex-wrap: wrap; }
+.ipyrefine.rf-panel,.ipyrefine .widget-vbox,.ipyrefine .widget-hbox{overflow:visible}
+.ipyrefine .widget-html{margin:0;height:auto;width:auto}
+.ipyrefine .widget-html>.widget-html-content{line-height:1.5;font-size:13px;min-width:0}
+.ipyrefine .rf-top{position:sticky;top:0;z-index:2;
+background:var(--jp-layout-color0,var(--vscode-editor-background,Canvas));
+border-bottom:1px solid var(--rf-line)}
+.ipyrefine .rf-top p{margin:.2em 0}
+.ipyrefine .rf-actions{flex-flow:row wrap;gap:.45em .5em;align-items:center;padding:.3em 0}
+.ipyrefine .rf-actions>*{margin:0;width:auto;max-width:100%;height:auto}
+.ipyrefine .rf-actions .jupyter-button{width:auto;min-height:28px;padding:0 .9em;
+border-radius:5px}
+.ipyrefine .rf-actions .widget-label{width:auto;margin-right:.4em;overflow:visible}
+.ipyrefine .rf-actions select{width:auto;min-width:5.5em}
+.ipyrefine .rf-actions input{width:4em}
+.ipyrefine .jupyter-button:focus-visible{outline:2px solid var(--rf-accent);outline-offset:1px}
+.ipyrefine .rf-words{flex-direction:column;align-items:stretch;width:auto;height:auto;
+margin:.3em 0}
+.ipyrefine .rf-words>.widget-label{width:auto;max-width:none;text-align:left;white-space:normal;
+line-height:1.5;margin:0}
+.ipyrefine .rf-words>textarea{min-height:3.2em;width:100%}
 """
 
 
 class Panel:
-    """Shows a run as it happens and hands the user's decisions on.
+    """A run on screen, with buttons; a consumer of events.
+
+    A failing callback is told in the note line, never raised into the front-end.
 
     Args:
-        decide: takes a decision.
-        stop: stops the run.
-        close: called when the user closes the panel.
-        interval: seconds between two updates of streamed text, at the least.
+        decide: what to call with a decision of the user's.
+        stop: what to call to interrupt the run.
+        close: what to call when the user is done with the panel; it should end in `Panel.close`.
+        interval: seconds between two updates of the streaming text, at least.
+        tick: seconds between two updates of the time shown.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -37,223 +69,222 @@ class Panel:
         stop: Callable[[], None],
         close: Callable[[], None],
         interval: float = 0.1,
+        tick: float = 1.0,
+        clock: Clock = time.monotonic,
     ) -> None:
-        import ipywidgets
+        from ipywidgets import HTML, VBox
 
-        self._w = ipywidgets
-        self._decide, self._interval = decide, interval
-        self._run = Run()
-        self._texts: dict[str, str] = {"text": "", "thinking": ""}
-        self._stage: StageStarted | None = None
-        self._since = monotonic()
-        self._timer: asyncio.TimerHandle | None = None
-        self._style = self._html(f"<style>{STYLE}{PANEL_STYLE}</style>")
-        self._summary, self._score, self._task = self._html(), self._html(), self._html()
-        self._live, self._note = self._html(), self._html()
-        self._iterations: list[Any] = []
-        self._rows = ipywidgets.VBox()
-        self._make_actions(stop, close)
-        self.widget = ipywidgets.VBox(
-            [
-                self._style,
-                self._summary,
-                self._score,
-                self._task,
-                self._rows,
-                self._live,
-                self._says,
-                self._actions,
-                self._note,
-            ]
-        )
-        self.widget.add_class("ipyrefine-panel")
-        self._enable()
+        self._decide, self._interval, self._tick, self._clock = decide, interval, tick, clock
+        self._run, self._closed = Run(), False
+        self._iteration, self._tails = 0, {"text": "", "thinking": ""}
+        self._loop, self._thread = _running_loop(), threading.get_ident()
+        self._pending: asyncio.Handle | None = None
+        self._ticking: asyncio.Handle | None = None
+        self._drawn = self._heard = clock()
+        self._keys: list[tuple[Any, ...]] = []
+        style = HTML(value=f"<style>{STYLE}{PANEL_STYLE}</style>")
+        style.layout.display = "none"
+        self._top, self._notices, self._scores, self._task = HTML(), HTML(), HTML(), HTML()
+        self._live, self._note = HTML(), HTML()
+        self._iterations, self._actions = VBox(), Actions()
+        self._top.add_class("rf-top")
+        shown = [style, self._top, self._notices, self._scores, self._task, self._iterations]
+        self.widget: Any = VBox([*shown, self._live, self._actions.widget, self._note])
+        for name in ("ipyrefine", "rf-panel", "mathjax_ignore", "tex2jax_ignore"):
+            self.widget.add_class(name)
+        self._wire(stop, close)
+        self._draw()
 
     def show(self, event: Event, run: Run) -> None:
-        """Show an event; ``run`` has it applied."""
-        before, self._run = self._run, run
+        """Show an event.
+
+        Args:
+            event: what happened.
+            run: the run with the event applied.
+        """
+        if self._closed:
+            return
+        self._loop, self._thread = _running_loop() or self._loop, threading.get_ident()
+        self._run, self._heard = run, self._clock()
         if isinstance(event, TextDelta):
-            self._texts[event.kind] = (self._texts[event.kind] + event.text)[-TAIL:]
-            self._soon()
+            self._iteration = event.iteration
+            # Kept longer than the tail that is shown, so that the tail is seen to be one.
+            tail = (self._tails[event.kind] + event.text)[-2 * TAIL_CHARACTERS :]
+            self._tails[event.kind] = tail
+            self._draw_soon()
             return
         if isinstance(event, StageStarted):
-            self._stage, self._since = event, monotonic()
-            self._texts = {"text": "", "thinking": ""}
-        if isinstance(event, RunStarted):
-            self._task.value = _wrap(html.task_html(run))
-        self._paint(before)
-        if isinstance(event, StageStarted | Stopped):
-            self._enable()
+            self._iteration, self._tails = event.iteration, {"text": "", "thinking": ""}
+        if isinstance(event, Stopped):
+            self.note("")
+        self._draw()
 
     def note(self, text: str) -> None:
-        """Show a short message below the buttons."""
-        self._note.value = _wrap(f'<span role="status">{html_text(text)}</span>')
+        """Show a short message below the buttons; an empty one clears it."""
+        shown = html_prose(text)
+        self._note.value = f'<p role="status" aria-live="polite">{shown}</p>' if text else ""
 
     def close(self) -> None:
-        """Close every widget of the panel, with its layout and style."""
-        if self._timer:
-            self._timer.cancel()
-        for widget in _descendants(self.widget):
-            for part in (widget, getattr(widget, "layout", None), getattr(widget, "style", None)):
-                if hasattr(part, "close"):
-                    part.close()
+        """Take the panel off the screen and close all its widgets; nothing is shown after."""
+        if self._closed:
+            return
+        self._closed = True
+        self._cancel()
+        _dispose(self.widget)
 
-    def _make_actions(self, stop: Callable[[], None], close: Callable[[], None]) -> None:
-        w = self._w
-        self._words = w.Text(
-            placeholder="Guidance for the next revision, or why you override (optional)",
-            layout=w.Layout(width="auto", flex="1 1 16em"),
-            tooltip="Guidance or reason",
-        )
-        self._which = w.Dropdown(options=[("Best", -1)], layout=w.Layout(width="9em"))
-        self._rounds = w.BoundedIntText(value=1, min=1, max=9, layout=w.Layout(width="4em"))
-        self._stop = self._button("Stop", "danger", "Stop now and keep the best text", stop)
-        self._accept = self._button(
-            "Accept", "success", "Take this text into a cell", lambda: self._send("accept")
-        )
-        self._pass = self._button(
-            "Pass anyway", "", "Override: it passes", lambda: self._send("override", Outcome.PASS)
-        )
-        self._fail = self._button(
-            "Not yet",
-            "",
-            "Override: it does not pass yet",
-            lambda: self._send("override", Outcome.NEEDS_IMPROVEMENT),
-        )
-        self._more = self._button(
-            "Continue", "primary", "Revise further, with your guidance", self._continue
-        )
-        self._close = self._button("Close", "", "Close the panel; the record stays", close)
-        self._says = w.HBox([self._words])
-        self._actions = w.HBox(
-            [
-                self._stop,
-                self._accept,
-                self._which,
-                self._pass,
-                self._fail,
-                self._more,
-                self._rounds,
-                self._close,
-            ]
-        )
-        self._says.add_class("ipyrefine-says")
-        self._actions.add_class("ipyrefine-actions")
+    def _wire(self, stop: Callable[[], None], close: Callable[[], None]) -> None:
+        """Say what each button leads to."""
 
-    def _button(self, label: str, kind: str, tip: str, act: Callable[[], None]) -> Any:
-        button = self._w.Button(
-            description=label, button_style=kind, tooltip=tip, layout=self._w.Layout(width="auto")
-        )
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            loop = None
+        def stopping() -> None:
+            stop()
+            self.note("Stopping…")
 
-        def clicked(_: Any) -> None:
+        def override(outcome: Outcome) -> Callable[[], None]:
+            return lambda: self._send("override", self._number(), outcome)
+
+        def more() -> None:
+            self._send("continue", actions.which.value, rounds=actions.rounds.value)
+
+        actions = self._actions
+        self._on_click(actions.stop, stopping)
+        self._on_click(actions.accept, lambda: self._send("accept", self._number()))
+        self._on_click(actions.passed, override(Outcome.PASS))
+        self._on_click(actions.not_yet, override(Outcome.NEEDS_IMPROVEMENT))
+        self._on_click(actions.more, more)
+        self._on_click(actions.close, close)
+
+    def _on_click(self, button: Any, action: Callable[[], None]) -> None:
+        """Run an action per click, on the loop's thread; a failure becomes a note."""
+
+        def guarded() -> None:
+            if self._closed:
+                return
+            try:
+                action()
+            except Exception as error:  # whatever it is, a front-end would swallow it
+                self.note(str(error) or type(error).__name__)
+
+        def clicked(_: object) -> None:
             # Some front-ends deliver clicks on a thread of their own.
-            if loop is None or _on(loop):
-                self._guarded(act)
+            if threading.get_ident() == self._thread or not self._loop or self._loop.is_closed():
+                guarded()
             else:
-                loop.call_soon_threadsafe(self._guarded, act)
+                self._loop.call_soon_threadsafe(guarded)
 
         button.on_click(clicked)
-        return button
 
-    def _guarded(self, act: Callable[[], None]) -> None:
-        try:
-            act()
-        except Exception as error:  # a click must never vanish into the kernel's log
-            self.note(f"{type(error).__name__}: {error}")
+    def _number(self) -> int | None:
+        """The iteration that the buttons are about; the best, or the latest while none is."""
+        run, chosen = self._run, self._actions.which.value
+        if chosen is not None:
+            return int(chosen)
+        if run.best is not None:
+            return run.best
+        return len(run.iterations) - 1 if run.iterations else None
 
-    def _send(self, kind: str, outcome: Outcome | None = None) -> None:
-        number = self._which.value
-        if number < 0:
-            number = self._run.chosen.number if self._run.chosen else 0
-        words, self._words.value = self._words.value.strip(), ""
+    def _send(
+        self,
+        kind: Literal["accept", "override", "continue"],
+        iteration: int | None,
+        outcome: Outcome | None = None,
+        rounds: int = 0,
+    ) -> None:
+        """Hand a decision over, with the user's words; they stay when that fails."""
+        text = self._actions.words.value.strip()
         self._decide(
-            Decision.model_validate(
-                {"kind": kind, "iteration": number, "outcome": outcome, "text": words}
-            )
+            Decision(kind=kind, iteration=iteration, outcome=outcome, rounds=rounds, text=text)
         )
+        self._actions.words.value = ""
 
-    def _continue(self) -> None:
-        words, self._words.value = self._words.value.strip(), ""
-        number = self._which.value if self._which.value >= 0 else None
-        self._decide(
-            Decision(kind="continue", iteration=number, rounds=self._rounds.value, text=words)
-        )
-
-    def _paint(self, before: Run) -> None:
-        """Send what changed, and nothing else: each iteration is a widget of its own."""
+    def _draw(self) -> None:
+        """Bring every part up to date; parts that did not change send nothing."""
         run = self._run
-        taken = "Draft to improve" if run.draft is not None else "Task"
-        self._summary.value = _wrap(
-            f'<div role="status" aria-live="polite"><b>{taken}</b> · {html.summary_line(run)}</div>'
-        )
-        self._score.value = _wrap(html.score_html(run)) if len(run.score_history) > 1 else ""
-        for number, iteration in enumerate(run.iterations):
-            known = number < len(self._iterations)
-            old = before.iterations[number] if number < len(before.iterations) else None
-            if known and old == iteration and before.best == run.best and not run.stop_reason:
-                continue
-            if not known:
-                self._iterations.append(self._html())
-                self._rows.children = tuple(self._iterations)
-                self._which.options = [("Best", -1)] + [
-                    (f"Iteration {i}", i) for i in range(number + 1)
-                ]
-            opened = number in (run.best, len(run.iterations) - 1)
-            self._iterations[number].value = _wrap(html.iteration_html(run, number, open=opened))
-        self._paint_live()
+        kind = "Draft to improve" if run.draft is not None else "Task"
+        taken = f'<p class="rf-quiet">Your cell was taken as: <strong>{kind}</strong></p>'
+        line = f"{taken}{summary_line(run)}" if run.task else "<p>Starting…</p>"
+        self._top.value = f'<div role="status" aria-live="polite">{line}</div>'
+        sentence = html_prose(words.stop_sentence(run))
+        message = f'<p class="rf-message">{sentence}</p>' if sentence else ""
+        warned = "".join(f'<p class="rf-note">⚠ {html_prose(one)}</p>' for one in run.warnings)
+        self._notices.value = message + warned
+        self._scores.value = score_html(run)
+        self._task.value = task_html(run)
+        self._draw_iterations()
+        self._actions.update(run)
+        self._draw_live()
 
-    def _paint_live(self) -> None:
-        self._timer = None
-        stage = self._stage
-        if stage is None or self._run.stop_reason is not None:
+    def _draw_iterations(self) -> None:
+        """Render the iterations that changed; the latest and the best are unfolded."""
+        from ipywidgets import HTML
+
+        run, shown = self._run, self._iterations.children
+        count = len(run.iterations)
+        if len(shown) != count:
+            added = [HTML() for _ in range(count - len(shown))]
+            self._iterations.children = (*shown[:count], *added)
+            for widget in shown[count:]:
+                _dispose(widget)
+            self._keys = [*self._keys[:count], *(() for _ in added)]
+        for iteration, widget in zip(run.iterations, self._iterations.children, strict=True):
+            number = iteration.number
+            unfolded = number in (count - 1, run.best)
+            parent = None if iteration.parent is None else run.iterations[iteration.parent]
+            key = (iteration, parent, number == run.best, unfolded, run.task)
+            if key != self._keys[number]:
+                self._keys[number] = key
+                widget.value = iteration_html(run, number, open=unfolded)
+
+    def _draw_soon(self) -> None:
+        """Update the live pane, now if the last update is long enough ago, else when it is."""
+        wait = self._drawn + self._interval - self._clock()
+        if wait <= 0:
+            self._draw_live()
+        elif self._loop and not self._loop.is_closed() and self._pending is None:
+            self._pending = self._loop.call_later(wait, self._draw_live)
+
+    def _draw_live(self) -> None:
+        """Show what is being written, or nothing between runs; the clock goes on while it is."""
+        self._cancel()
+        self._drawn = self._clock()
+        running = words.running(self._run)
+        self._live.layout.display = None if running else "none"
+        if not running:
             self._live.value = ""
             return
-        self._live.value = _wrap(
-            html.live_html(
-                stage.stage,
-                stage.iteration,
-                self._run.allowed,
-                self._texts["text"],
-                self._texts["thinking"],
-                seconds=monotonic() - self._since,
-                left=budget_left(self._run),
-            )
+        elapsed = self._run.seconds + self._drawn - self._heard
+        run = self._run.model_copy(update={"seconds": elapsed})
+        self._live.value = live_html(
+            run.stage,
+            self._iteration,
+            run.allowed,
+            self._tails["text"],
+            self._tails["thinking"],
+            seconds=elapsed,
+            left=words.budget_left(run),
         )
+        if self._loop and not self._loop.is_closed():
+            self._ticking = self._loop.call_later(self._tick, self._draw_live)
 
-    def _soon(self) -> None:
-        """Paint streamed text at most once per interval."""
-        if self._timer is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(self._interval, self._paint_live)
-
-    def _enable(self) -> None:
-        run = self._run
-        running = run.task is not None and run.stop_reason is None
-        verified = any(iteration.verdict for iteration in run.iterations)
-        self._stop.disabled = not running
-        self._accept.disabled = not run.iterations
-        self._pass.disabled = self._fail.disabled = not verified
-        self._more.disabled = not verified
-
-    def _html(self, value: str = "") -> Any:
-        return self._w.HTML(value=value)
+    def _cancel(self) -> None:
+        """Forget the updates that are due."""
+        for handle in (self._pending, self._ticking):
+            if handle:
+                handle.cancel()
+        self._pending = self._ticking = None
 
 
-def _wrap(body: str) -> str:
-    return f'<div class="ipyrefine">{body}</div>'
-
-
-def _on(loop: asyncio.AbstractEventLoop) -> bool:
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop this code runs on, if any."""
     try:
-        return asyncio.get_running_loop() is loop
+        return asyncio.get_running_loop()
     except RuntimeError:
-        return False
+        return None
 
 
-def _descendants(widget: Any) -> list[Any]:
-    below = [d for child in getattr(widget, "children", ()) for d in _descendants(child)]
-    return [*below, widget]
+def _dispose(widget: Any) -> None:
+    """Close a widget, what it holds, and the layout and style that each widget owns."""
+    for child in getattr(widget, "children", ()):
+        _dispose(child)
+    for owned in (widget, widget.layout, getattr(widget, "style", None)):
+        if owned is not None:
+            owned.close()

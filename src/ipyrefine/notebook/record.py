@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ipyrefine.loop.records import Run
+from ipyrefine.loop.runs import Run
 from ipyrefine.render.html import record_html
 from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.text import record_text

@@ -10,7 +10,8 @@ from typing import Any
 
 from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.events import Event
-from ipyrefine.loop.records import Decision, Outcome, Run
+from ipyrefine.loop.records import Outcome
+from ipyrefine.loop.runs import Decision, Run
 
 Show = Callable[[Event, Run], None]
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Decision, Outcome
+from ipyrefine.loop.records import Outcome
+from ipyrefine.loop.runs import Decision
 from ipyrefine.profiles import PROFILES
 
 COMMANDS = ("accept", "apply", "continue", "models", "override", "profiles", "show")

@@ -5,23 +5,32 @@ import sys
 from typing import Any
 
 from ipyrefine.loop.events import Event, TextDelta
-from ipyrefine.loop.records import Decision, Outcome, Run
+from ipyrefine.loop.records import Outcome
+from ipyrefine.loop.runs import Decision, Run
 from ipyrefine.render.escape import plain
 from ipyrefine.render.transcript import event_text
 
 QUESTION = "[a]ccept, [c]ontinue, [p]ass anyway, [n]ot yet, or Enter to leave it: "
 
 
-def show(event: Event, run: Run) -> None:
-    """Print an event: streamed text as it comes, everything else in lines."""
-    if isinstance(event, TextDelta):
-        if event.stage in ("draft", "revise"):
-            print(plain(event.text), end="", flush=True)
-        return
-    columns = shutil.get_terminal_size().columns
-    text = event_text(event, run, columns=columns, colour=sys.stdout.isatty())
-    if text:
-        print(text, flush=True)
+class Transcript:
+    """Prints events: streamed text as it comes, everything else in lines."""
+
+    def __init__(self) -> None:
+        self._mid_line = False
+
+    def __call__(self, event: Event, run: Run) -> None:
+        """Print one event, if it says anything."""
+        if isinstance(event, TextDelta):
+            if event.stage in ("draft", "revise"):
+                print(plain(event.text), end="", flush=True)
+                self._mid_line = not event.text.endswith("\n")
+            return
+        columns = shutil.get_terminal_size().columns
+        text = event_text(event, run, columns=columns, colour=sys.stdout.isatty())
+        if text:
+            print("\n" * self._mid_line + text, flush=True)
+            self._mid_line = False
 
 
 async def ask(cell: Any) -> None:

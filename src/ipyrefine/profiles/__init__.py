@@ -1,6 +1,7 @@
 """Profiles: criteria, checklists and defaults, as data."""
 
 import ast
+import re
 
 from ipyrefine.errors import UsageError
 from ipyrefine.loop.records import Criterion, Task
@@ -40,6 +41,7 @@ PROSE = Task(
 
 PROFILES = {"code": CODE, "prose": PROSE}
 
+_CALL = re.compile(r"\b[A-Za-z_]\w*\([^)\n]*\)")  # no space before it: prose sets one
 _CODE_WORDS = frozenset(
     [
         "algorithm",
@@ -94,7 +96,7 @@ def task(text: str, *, profile: str | None = None, criteria: tuple[str, ...] = (
 def looks_like_code(text: str) -> bool:
     """Whether a request asks for Python code: by doctests, calls, or the trade's words."""
     words = {word.strip(".,:;!?\"'`") for word in text.lower().split()}
-    return ">>>" in text or "()" in text or bool(words & _CODE_WORDS)
+    return ">>>" in text or bool(_CALL.search(text)) or bool(words & _CODE_WORDS)
 
 
 def is_python(text: str) -> bool:

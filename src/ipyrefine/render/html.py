@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from ipyrefine.loop.records import Iteration, Run
+from ipyrefine.loop.runs import Iteration, Run
 from ipyrefine.render import parts, words
 from ipyrefine.render.diff import html_diff
 from ipyrefine.render.escape import html_prose, html_text

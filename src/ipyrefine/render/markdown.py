@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from ipyrefine.loop.records import Change, Evidence, Finding, Iteration, Run
+from ipyrefine.loop.records import Change, Evidence, Finding
+from ipyrefine.loop.runs import Iteration, Run
 from ipyrefine.render import words
 from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import fence, html_text, markdown_text, without_colours

@@ -6,13 +6,7 @@ They are lists and paragraphs first, so they read well where a viewer drops all 
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from ipyrefine.loop.records import (
-    Change,
-    CriterionScore,
-    Evidence,
-    Finding,
-    Status,
-)
+from ipyrefine.loop.records import Change, CriterionScore, Evidence, Finding, Status
 from ipyrefine.render import words
 from ipyrefine.render.escape import html_prose, html_text, without_colours
 from ipyrefine.render.highlight import highlight

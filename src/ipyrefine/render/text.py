@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from ipyrefine.loop.records import Change, Evidence, Finding, Iteration, Run, Verdict
+from ipyrefine.loop.records import Change, Evidence, Finding, Verdict
+from ipyrefine.loop.runs import Iteration, Run
 from ipyrefine.render import words
 from ipyrefine.render.escape import plain, without_colours
 from ipyrefine.render.score_line import sparkline

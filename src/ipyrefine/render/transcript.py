@@ -16,7 +16,7 @@ from ipyrefine.loop.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.loop.records import Run
+from ipyrefine.loop.runs import Run
 from ipyrefine.render import text, words
 from ipyrefine.render.diff import text_diff, unified
 from ipyrefine.render.escape import plain

@@ -2,19 +2,8 @@
 
 from typing import NamedTuple
 
-from ipyrefine.loop.records import (
-    Decision,
-    Evidence,
-    Finding,
-    Iteration,
-    Outcome,
-    Run,
-    Severity,
-    Status,
-    StopReason,
-    Usage,
-    Verdict,
-)
+from ipyrefine.loop.records import Evidence, Finding, Outcome, Severity, Status, Usage, Verdict
+from ipyrefine.loop.runs import Decision, Iteration, Run, StopReason
 
 NONE = "\N{EN DASH}"
 STAGES = {

@@ -1,0 +1,228 @@
+"""A run as a value: its limits, its iterations, what the user decided, and how it stopped."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from ipyrefine.loop.records import (
+    Author,
+    Change,
+    Evidence,
+    Finding,
+    Outcome,
+    Record,
+    Score,
+    Task,
+    Usage,
+    Verdict,
+)
+
+
+class StopReason(StrEnum):
+    """Why a run stopped; one word each, never one boolean."""
+
+    PASSED = "passed"
+    PLATEAU = "plateau"
+    ROUNDS = "rounds"
+    BUDGET = "budget"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    ACCEPTED = "accepted"
+    OVERRIDDEN = "overridden"
+
+
+class Decision(Record):
+    """What a user did.
+
+    Attributes:
+        kind: accept or override a verdict, continue for more rounds, or guide the next revision.
+        iteration: the iteration it is about; None for the best one.
+        outcome: for ``override``, the verdict the user gives instead.
+        rounds: for ``continue``, how many more revisions are allowed.
+        text: the reason or the guidance in the user's words.
+    """
+
+    kind: Literal["accept", "override", "continue", "guide"]
+    iteration: int | None = None
+    outcome: Outcome | None = None
+    rounds: int = Field(default=0, ge=0)
+    text: str = ""
+
+
+class Budget(Record):
+    """Upper bounds on what a run may consume; None means unbounded.
+
+    Attributes:
+        tokens: prompt and completion tokens.
+        calls: model requests.
+        cost: US dollars.
+        seconds: wall time since the run started.
+    """
+
+    tokens: int | None = Field(default=None, gt=0)
+    calls: int | None = Field(default=None, gt=0)
+    cost: float | None = Field(default=None, gt=0)
+    seconds: float | None = Field(default=None, gt=0)
+
+
+class Limits(Record):
+    """When a run stops and how its calls are made.
+
+    Attributes:
+        max_iterations: revisions allowed after the first text (0: one text, one verdict).
+        target: score 0..1 a passing text must reach.
+        patience: revisions in a row without a better best before the run stops.
+        min_findings: findings a critique must name.
+        max_eval_chars: characters of the text the judge sees.
+        max_tokens: completion tokens allowed per call.
+        temperature: sampling temperature of drafts and revisions; critique and judge use 0.
+        seed: sampling seed passed to the server, or None.
+        budget: upper bounds on consumption.
+    """
+
+    max_iterations: int = Field(default=4, ge=0)
+    target: Score = 0.8
+    patience: int = Field(default=2, ge=1)
+    min_findings: int = Field(default=3, ge=0)
+    max_eval_chars: int = Field(default=32_768, gt=0)
+    max_tokens: int = Field(default=2_048, gt=0)
+    temperature: float = Field(default=0.0, ge=0, le=2)
+    seed: int | None = None
+    budget: Budget = Budget()
+
+
+class Iteration(Record):
+    """One text and everything known about it.
+
+    Attributes:
+        number: 0 for the first text, then 1, 2, …
+        parent: the iteration it was revised from; None for the first.
+        text: the artifact.
+        author: who wrote it.
+        thoughts: what the writer wrote before the text; shown, never judged.
+        flaw: why the model gave no usable text here (cut off, refused, unreadable), else empty;
+            ``text`` is then the parent's.
+        findings: every finding that bears on this text, with its status here.
+        critiqued: whether a critique of this text was made.
+        changes: what the revision says it changed, per finding.
+        evidence: the checks' results.
+        verdict: None until it was verified.
+        usage: what writing and verifying it consumed.
+    """
+
+    number: int
+    parent: int | None = None
+    text: str
+    author: Author = "model"
+    thoughts: str = ""
+    flaw: str = ""
+    findings: tuple[Finding, ...] = ()
+    critiqued: bool = False
+    changes: tuple[Change, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    verdict: Verdict | None = None
+    usage: Usage = Usage()
+
+    @property
+    def actionable(self) -> tuple[Finding, ...]:
+        """The findings a revision of this text should act on."""
+        return tuple(finding for finding in self.findings if finding.actionable)
+
+
+class Run(Record):
+    """A refinement as far as it got: the fold of its events.
+
+    Attributes:
+        task: what is asked; None before the run started.
+        limits: when it stops.
+        model: the writer's name.
+        judge: the judge's name.
+        checks: names of the checks.
+        draft: the user's own text the run started from, or None.
+        iterations: the texts, in order of writing.
+        best: number of the best iteration; None before the first verdict.
+        stage: what is running now, empty between stages and after the end.
+        usage: everything consumed.
+        warnings: what the user was told along the way.
+        decisions: what the user did.
+        allowed: revisions allowed in all (``max_iterations`` and every ``continue``).
+        plateau_from: iteration number from which ``patience`` counts.
+        head: the iteration to revise next; None for the best.
+        revise_asked: whether the user asked for a revision that has not been written yet.
+        unassigned: consumption of calls whose text is not there yet.
+        stop_reason: None while the run can go on.
+        message: what the stop means, in one or two sentences.
+        seconds: wall time at the latest event, from the start.
+    """
+
+    task: Task | None = None
+    limits: Limits = Limits()
+    model: str = ""
+    judge: str = ""
+    checks: tuple[str, ...] = ()
+    draft: str | None = None
+    iterations: tuple[Iteration, ...] = ()
+    best: int | None = None
+    stage: str = ""
+    usage: Usage = Usage()
+    warnings: tuple[str, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    allowed: int = 0
+    plateau_from: int = 0
+    head: int | None = None
+    revise_asked: bool = False
+    unassigned: Usage = Usage()
+    stop_reason: StopReason | None = None
+    message: str = ""
+    seconds: float = 0.0
+
+    @property
+    def chosen(self) -> Iteration | None:
+        """The accepted iteration, else the best, else the latest; None before any text."""
+        last = self.decisions[-1] if self.decisions else None
+        if last and last.kind == "accept" and last.iteration is not None:
+            return self.iterations[last.iteration]
+        if self.best is not None:
+            return self.iterations[self.best]
+        return self.iterations[-1] if self.iterations else None
+
+    @property
+    def base(self) -> Iteration | None:
+        """The iteration the next revision starts from: the user's choice, else the best."""
+        number = self.best if self.head is None else self.head
+        return None if number is None else self.iterations[number]
+
+    @property
+    def text(self) -> str:
+        """The chosen iteration's text; empty before any text."""
+        return self.chosen.text if self.chosen else ""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The chosen iteration's verdict."""
+        return self.chosen.verdict if self.chosen else None
+
+    @property
+    def score(self) -> float | None:
+        """The chosen iteration's score, 0..1."""
+        return self.verdict.score if self.verdict else None
+
+    @property
+    def score_history(self) -> tuple[float | None, ...]:
+        """The score of every verified iteration, in order."""
+        return tuple(i.verdict.score for i in self.iterations if i.verdict)
+
+    @property
+    def converged(self) -> bool:
+        """Whether it stopped because a text passed, by its checks and judge or by the user."""
+        return self.stop_reason in (
+            StopReason.PASSED,
+            StopReason.ACCEPTED,
+            StopReason.OVERRIDDEN,
+        )
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars spent; None when a price is not known."""
+        return self.usage.cost

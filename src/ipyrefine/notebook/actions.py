@@ -1,0 +1,79 @@
+"""The buttons and fields below a run on screen."""
+
+from typing import TYPE_CHECKING, Any
+
+from ipyrefine.loop.runs import Run
+
+if TYPE_CHECKING:
+    import ipywidgets
+
+_WORDS = "Guidance, or the reason for an override (optional)"
+_MORE = "Allow more revisions, guided by the words above."
+_MORE_RUNNING = "While it runs: add revisions and give guidance for the next one."
+_FIT = {"description_width": "initial"}
+
+
+class Actions:
+    """The controls of a run; they know when they make sense, not what they lead to."""
+
+    def __init__(self) -> None:
+        from ipywidgets import BoundedIntText, Dropdown, HBox, Textarea, VBox
+
+        self.stop = _button("Stop", "Stop now and keep the best text so far.", "danger")
+        self.which = Dropdown(
+            options=[("Best", None)],
+            description="Iteration",
+            tooltip="The iteration that the buttons are about.",
+            style=_FIT,
+        )
+        self.accept = _button("Accept", "Take this iteration's text.", "success")
+        self.passed = _button("Pass anyway", "Overrule the verdict: the text is good enough.")
+        self.not_yet = _button("Not yet", "Overrule the verdict: the text needs another revision.")
+        self.rounds = BoundedIntText(
+            value=1,
+            min=1,
+            max=9,
+            description="Rounds",
+            tooltip="How many more revisions Continue allows.",
+            style=_FIT,
+        )
+        self.more = _button("Continue", _MORE)
+        self.close = _button("Close", "Close the panel; the record stays in the notebook.")
+        self.words = Textarea(
+            description=_WORDS,
+            tooltip=_WORDS,
+            placeholder="What should be different, or why",
+            rows=2,
+            style=_FIT,
+        )
+        judge = HBox([self.which, self.accept, self.passed, self.not_yet])
+        steer = HBox([self.rounds, self.more, self.stop, self.close])
+        for row in (judge, steer):
+            row.add_class("rf-actions")
+        self.words.add_class("rf-words")
+        self.widget: Any = VBox([judge, self.words, steer])
+
+    def update(self, run: Run) -> None:
+        """Offer the run's iterations, and enable what can be done with it now."""
+        numbers = [i.number for i in run.iterations]
+        options = (("Best", None), *((str(number), number) for number in numbers))
+        if self.which.options != options:
+            kept = self.which.value
+            self.which.options = options
+            self.which.value = kept if kept in numbers else None
+        running, any_text = run.stop_reason is None, bool(numbers)
+        verified = any(i.verdict is not None for i in run.iterations)
+        self.stop.disabled = not running
+        self.accept.disabled = self.which.disabled = not any_text
+        overrides = verified or (any_text and not running)
+        self.passed.disabled = self.not_yet.disabled = not overrides
+        # Before the first text there is nothing that guidance or more revisions could bear on.
+        self.more.disabled = self.rounds.disabled = self.words.disabled = running and not any_text
+        self.more.tooltip = _MORE_RUNNING if running else _MORE
+
+
+def _button(name: str, tooltip: str, style: str = "") -> "ipywidgets.Button":
+    """A button with a title."""
+    from ipywidgets import Button
+
+    return Button(description=name, tooltip=tooltip, button_style=style)

@@ -1,0 +1,226 @@
+"""The loop on a scripted model: which stages run, and why it stops."""
+
+import json
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+
+from ipyrefine.errors import Unreachable
+from ipyrefine.loop.engine import Refinement
+from ipyrefine.loop.events import Event, StageStarted
+from ipyrefine.loop.fold import fold
+from ipyrefine.loop.ports import Reply
+from ipyrefine.loop.records import Criterion, Evidence, Outcome, Status, Task
+from ipyrefine.loop.runs import Budget, Decision, Limits, StopReason
+from ipyrefine.providers.scripted import ScriptedModel
+
+TASK = Task(text="Write a greeting.", criteria=(Criterion(name="tone", definition="Friendly."),))
+
+
+def text(words: str, notes: str = "") -> str:
+    return f"{notes}\n<text>\n{words}\n</text>\n"
+
+
+def judged(score: int, *findings: dict[str, str], fixed: tuple[str, ...] = ()) -> str:
+    earlier = [{"id": id_, "fixed": True} for id_ in fixed]
+    criteria = [{"name": "tone", "reason": "so it reads", "score": score}]
+    return json.dumps({"findings": findings, "earlier": earlier, "criteria": criteria})
+
+
+def found(problem: str, quote: str = "", severity: str = "blocking") -> dict[str, str]:
+    return {
+        "criterion": "tone", "quote": quote, "problem": problem, "fix": "mend it",
+        "severity": severity,
+    }  # fmt: skip
+
+
+def criticised(*findings: dict[str, str]) -> str:
+    return json.dumps({"findings": findings})
+
+
+class Scores:
+    """A check that gives the scores it was told, and settles the verdict with them."""
+
+    name = "scores"
+
+    def __init__(self, *scores: float, target: float) -> None:
+        self._scores, self._target = iter(scores), target
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        score = next(self._scores)
+        return Evidence(
+            name=self.name, passed=score >= self._target, score=score, detail="scored",
+            decisive=True,
+        )  # fmt: skip
+
+
+def refinement(replies: list[Any], **options: Any) -> Refinement:
+    ticks: Callable[[], int] = count().__next__
+    return Refinement(TASK, model=ScriptedModel(replies), clock=lambda: ticks() / 1000, **options)
+
+
+async def finish(loop: Refinement) -> list[Event]:
+    return [event async for event in loop]
+
+
+def stages(events: list[Event]) -> list[str]:
+    return [event.stage for event in events if isinstance(event, StageStarted)]
+
+
+def scored(*scores: float, target: float, **limits: Any) -> Refinement:
+    texts = [text(f"version {n}") for n in range(len(scores))]
+    return refinement(
+        texts,
+        checks=[Scores(*scores, target=target)],
+        limits=Limits(target=target, **limits),
+    )
+
+
+async def test_a_passing_score_after_one_revision_stops_as_passed() -> None:
+    loop = scored(0.5, 0.95, target=0.9)
+    await finish(loop)
+    assert loop.run.score_history == (0.5, 0.95)
+    assert loop.run.stop_reason is StopReason.PASSED
+    assert loop.run.converged
+
+
+async def test_a_first_text_that_reaches_the_target_is_not_revised() -> None:
+    loop = scored(0.9, target=0.9)
+    assert stages(await finish(loop)) == ["draft", "check"]
+
+
+async def test_a_constant_score_stops_on_a_plateau_and_has_not_converged() -> None:
+    loop = scored(0.5, 0.5, 0.5, 0.5, target=1, patience=3)
+    await finish(loop)
+    assert loop.run.score_history == (0.5,) * 4
+    assert loop.run.stop_reason is StopReason.PLATEAU
+    assert not loop.run.converged
+
+
+async def test_the_best_text_is_kept_not_the_last() -> None:
+    loop = scored(0.4, 0.7, 0.5, 0.3, target=1, max_iterations=3, patience=9)
+    await finish(loop)
+    assert loop.run.text == "version 1"
+    assert loop.run.stop_reason is StopReason.ROUNDS
+
+
+async def test_no_iterations_means_one_draft_and_one_verdict() -> None:
+    loop = scored(0.4, target=1, max_iterations=0)
+    await finish(loop)
+    assert loop.run.score_history == (0.4,)
+
+
+async def test_a_first_text_only_a_judge_passed_is_criticised_before_it_may_pass() -> None:
+    weak = [found(f"too {word}") for word in ("stiff", "long", "cold")]
+    loop = refinement(
+        [text("Dear Sir"), judged(9), criticised(*weak), text("Hi!", "f1: softer"),
+         judged(9, fixed=("f1", "f2", "f3"))]
+    )  # fmt: skip
+    assert stages(await finish(loop)) == ["draft", "judge", "critique", "revise", "judge"]
+    assert loop.run.text == "Hi!"
+    assert loop.run.iterations[1].changes[0].finding == "f1"
+
+
+async def test_the_judges_findings_are_reused_so_that_a_later_iteration_costs_two_calls() -> None:
+    loop = refinement([text("Dear Sir"), judged(5, found("stiff")), text("Hi!"),
+                       judged(9, fixed=("f1",))])  # fmt: skip
+    assert stages(await finish(loop)) == ["draft", "judge", "revise", "judge"]
+    assert loop.run.iterations[1].findings[0].status is Status.RESOLVED
+
+
+async def test_a_finding_whose_quote_is_not_in_the_text_is_not_acted_on() -> None:
+    loop = refinement(
+        [text("Dear Sir"), judged(9), criticised(found("rude", quote="Oi!")),]
+    )  # fmt: skip
+    await finish(loop)
+    assert not loop.run.iterations[0].findings[0].grounded
+    assert loop.run.stop_reason is StopReason.PASSED
+
+
+async def test_a_judge_that_cannot_be_read_twice_leaves_the_text_not_verified() -> None:
+    loop = refinement([text("Hi"), "PASS", "PASS!"], limits=Limits(max_iterations=0))
+    await finish(loop)
+    verdict = loop.run.iterations[0].verdict
+    assert verdict is not None
+    assert (verdict.verified, verdict.score) == (False, None)
+    assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
+
+
+async def test_a_failed_check_reaches_the_reviser_with_its_evidence() -> None:
+    loop = scored(0.5, 0.95, target=0.9)
+    await finish(loop)
+    model: Any = loop._model
+    assert "scores: FAILED. scored" in model.requests[1].messages[-1].content
+
+
+async def test_a_revision_cut_off_at_the_token_limit_keeps_the_text_before_it() -> None:
+    loop = refinement(
+        [text("Hi"), judged(5, found("short")), Reply(text="<text>\nHal", finish="length")],
+        limits=Limits(max_iterations=1),
+    )
+    await finish(loop)
+    assert loop.run.text == "Hi"
+    assert "cut off" in loop.run.iterations[1].flaw
+
+
+async def test_a_model_that_fails_ends_the_run_with_the_best_text_kept() -> None:
+    loop = refinement([text("Hi"), judged(5, found("short")), Unreachable("No server.")])
+    await finish(loop)
+    assert loop.run.stop_reason is StopReason.FAILED
+    assert loop.run.text == "Hi"
+    assert isinstance(loop.error, Unreachable)
+
+
+async def test_a_call_the_budget_does_not_allow_is_never_made() -> None:
+    loop = refinement([text("Hi"), judged(5)], limits=Limits(budget=Budget(calls=1)))
+    await finish(loop)
+    model: Any = loop._model
+    assert len(model.requests) == 1
+    assert loop.run.stop_reason is StopReason.BUDGET
+
+
+async def test_the_events_fold_to_the_run() -> None:
+    loop = refinement([text("Dear Sir"), judged(5, found("stiff")), text("Hi!"),
+                       judged(9, fixed=("f1",))])  # fmt: skip
+    assert fold(await finish(loop)) == loop.run
+
+
+async def test_going_on_with_guidance_revises_a_text_that_had_passed() -> None:
+    loop = refinement([text("Hi"), judged(9, found("x", severity="minor")), criticised(),
+                       text("Hallo"), judged(9, fixed=("f1", "f2"))])  # fmt: skip
+    await finish(loop)
+    assert loop.run.stop_reason is StopReason.PASSED
+    loop.decide(Decision(kind="continue", rounds=1, text="in German"))
+    await finish(loop)
+    assert loop.run.text == "Hallo"
+    model: Any = loop._model
+    assert "in German" in model.requests[3].messages[-1].content
+
+
+async def test_overriding_a_verdict_to_pass_stops_the_run_as_overridden() -> None:
+    loop = scored(0.5, target=1, max_iterations=0)
+    await finish(loop)
+    loop.decide(Decision(kind="override", outcome=Outcome.PASS, text="good enough"))
+    await finish(loop)
+    assert loop.run.stop_reason is StopReason.OVERRIDDEN
+    verdict = loop.run.verdict
+    assert verdict is not None
+    assert (verdict.outcome, verdict.author) == (Outcome.PASS, "user")
+
+
+async def test_any_iteration_can_be_accepted() -> None:
+    loop = scored(0.4, 0.7, target=1, max_iterations=1)
+    await finish(loop)
+    loop.decide(Decision(kind="accept", iteration=0))
+    await finish(loop)
+    assert (loop.run.text, loop.run.stop_reason) == ("version 0", StopReason.ACCEPTED)
+
+
+@pytest.mark.parametrize("finish_reason", ["length", "refused", "filtered", "incomplete"])
+async def test_a_first_text_that_never_came_fails_with_a_sentence(finish_reason: Any) -> None:
+    loop = refinement([Reply(text="", finish=finish_reason)])
+    await finish(loop)
+    assert loop.run.stop_reason is StopReason.FAILED
+    assert "gave no first text" in loop.run.message

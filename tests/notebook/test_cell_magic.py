@@ -1,0 +1,89 @@
+"""`%%refine` in a real kernel-less shell, on a scripted model."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from ipyrefine import compose as composing
+from ipyrefine.errors import UsageError
+from ipyrefine.notebook import options
+from ipyrefine.providers.scripted import ScriptedModel
+
+CODE = "```python\ndef inc(n):\n    return n + 1\n```"
+JUDGED = (
+    '{"findings": [], "criteria": [{"name": "correctness", "score": 9}, '
+    '{"name": "efficiency", "score": 9}, {"name": "clarity", "score": 9}]}'
+)
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance()
+    shell.extension_manager.load_extension("ipyrefine")
+    replies = [CODE, JUDGED, CODE, JUDGED]
+    monkeypatch.setattr(composing, "choose_model", lambda *_, **__: ScriptedModel(replies))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+def run(shell: Any, cell: str) -> Any:
+    async def go() -> Any:
+        return await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
+
+    return asyncio.run(go())
+
+
+def test_the_cell_waits_for_the_loop_and_leaves_the_text_in_the_namespace(shell: Any) -> None:
+    result = run(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
+    assert result.error_in_exec is None
+    assert "return n + 1" in shell.user_ns["refined"]
+    assert shell.user_ns["refined_run"].stop_reason == "passed"
+
+
+def test_the_text_goes_into_the_variable_that_output_names(shell: Any) -> None:
+    run(shell, "%%refine -c examples -o mine\nWrite inc(n). inc(1) == 2")
+    assert "inc" in shell.user_ns["mine"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("%%refine\n  \n", "The cell is empty"),
+        ("%%refine --chek run\nx", "Did you mean --check?"),
+        ("%%refine -c exampels\nx", "There is no check 'exampels'"),
+        ("%%refine --budget cheap\nx", "is not an amount"),
+        ("%%refine -n -1\nx", "--max-iterations"),
+        ("%%refine --task --draft\nx", "contradict"),
+        ("%%refine --goal 'open\nx", "not closed"),
+        ("%refine frobnicate", "is not one"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_starts_nothing(
+    shell: Any, cell: str, sentence: str
+) -> None:
+    error = run(shell, cell).error_in_exec
+    assert isinstance(error, UsageError)
+    assert sentence in str(error)
+    assert "refined" not in shell.user_ns
+
+
+def test_accepting_by_line_magic_offers_the_text_as_the_next_input(shell: Any) -> None:
+    run(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
+    run(shell, "%refine accept 0")
+    assert shell.user_ns["refined_run"].stop_reason == "accepted"
+
+
+def test_a_budget_reads_tokens_calls_money_and_time() -> None:
+    budget = options.budget("20k tokens, 30 calls, $0.05, 2 min")
+    assert (budget.tokens, budget.calls, budget.cost, budget.seconds) == (20_000, 30, 0.05, 120)
+
+
+def test_loading_again_leaves_one_transformer(shell: Any) -> None:
+    shell.extension_manager.reload_extension("ipyrefine")
+    names = [getattr(t, "__name__", "") for t in shell.input_transformers_post]
+    assert names.count("awaited") == 1

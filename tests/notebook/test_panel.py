@@ -1,0 +1,377 @@
+"""The panel, driven by events and clicks, without a browser."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from ipywidgets.widgets import widget as registry
+
+from ipyrefine.loop import fold
+from ipyrefine.loop.events import (
+    BestChanged,
+    CritiqueReady,
+    Decided,
+    DraftReady,
+    Event,
+    EvidenceReady,
+    RevisionReady,
+    RunStarted,
+    StageStarted,
+    Stopped,
+    TextDelta,
+    VerdictReached,
+    Warned,
+)
+from ipyrefine.loop.records import (
+    Change,
+    Critique,
+    Evidence,
+    Finding,
+    Outcome,
+    Severity,
+    Task,
+    Verdict,
+)
+from ipyrefine.loop.runs import Decision, Limits, Run, StopReason
+from ipyrefine.notebook.panel import Panel
+
+ACTIONS = ("Stop", "Accept", "Pass anyway", "Not yet", "Continue", "Close")
+OPENING = RunStarted(task=Task(text="Say hello."), limits=Limits(), model="m", judge="m")
+NEEDS = Verdict(outcome=Outcome.NEEDS_IMPROVEMENT, score=0.5)
+PASS = Verdict(outcome=Outcome.PASS, score=0.9)
+FIRST: list[Event] = [
+    OPENING,
+    StageStarted(stage="draft", iteration=0),
+    DraftReady(text="Hello."),
+    VerdictReached(iteration=0, verdict=NEEDS),
+    BestChanged(iteration=0),
+]
+SECOND: list[Event] = [
+    StageStarted(stage="revise", iteration=1),
+    RevisionReady(iteration=1, parent=0, text="Hello, you."),
+]
+END = Stopped(reason=StopReason.ROUNDS, message="All revisions are used.")
+
+
+class Desk:
+    """A panel with the run it shows, and what its buttons led to."""
+
+    def __init__(self, **options: Any) -> None:
+        self.run = Run()
+        self.decisions: list[Decision] = []
+        self.calls: list[str] = []
+        options.setdefault("decide", self.decisions.append)
+        options.setdefault("stop", lambda: self.calls.append("stop"))
+        options.setdefault("close", lambda: self.calls.append("close"))
+        self.panel = Panel(**options)
+
+    def show(self, *events: Event) -> None:
+        for event in events:
+            self.run = fold.apply(self.run, event)
+            self.panel.show(event, self.run)
+
+    def all(self, kind: str) -> list[Any]:
+        return [w for w in _below(self.panel.widget) if type(w).__name__ == kind]
+
+    def one(self, kind: str) -> Any:
+        (found,) = self.all(kind)
+        return found
+
+    def button(self, name: str) -> Any:
+        return next(b for b in self.all("Button") if b.description == name)
+
+    def click(self, name: str) -> None:
+        assert not self.button(name).disabled
+        self.button(name).click()
+
+    @property
+    def enabled(self) -> set[str]:
+        return {name for name in ACTIONS if not self.button(name).disabled}
+
+    @property
+    def blocks(self) -> list[Any]:
+        return [w for w in self.all("HTML") if w.value.startswith('<details class="rf-iteration"')]
+
+    @property
+    def page(self) -> str:
+        """All the HTML but the style sheet."""
+        return "\n".join(w.value for w in self.all("HTML") if not w.value.startswith("<style>"))
+
+    def live(self) -> str:
+        return next((w.value for w in self.all("HTML") if "rf-live" in w.value[:30]), "")
+
+
+def _below(widget: Any) -> Iterator[Any]:
+    yield widget
+    for child in getattr(widget, "children", ()):
+        yield from _below(child)
+
+
+@pytest.fixture
+def desk() -> Iterator[Callable[..., Desk]]:
+    desks: list[Desk] = []
+
+    def make(**options: Any) -> Desk:
+        desks.append(Desk(**options))
+        return desks[-1]
+
+    yield make
+    for one in desks:
+        one.panel.close()
+
+
+def test_importing_the_panel_leaves_ipywidgets_unloaded() -> None:
+    code = "import sys, ipyrefine.notebook.panel; sys.exit('ipywidgets' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_buttons_are_enabled_as_the_run_allows(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    assert d.enabled == {"Stop", "Close"}
+    d.show(*FIRST[:2])
+    assert d.enabled == {"Stop", "Close"}
+    d.show(FIRST[2])
+    assert d.enabled == {"Stop", "Accept", "Continue", "Close"}
+    d.show(FIRST[3])
+    assert d.enabled == set(ACTIONS)
+    d.show(END)
+    assert d.enabled == set(ACTIONS) - {"Stop"}
+    d.show(Decided(decision=Decision(kind="accept", iteration=0)))
+    d.show(Stopped(reason=StopReason.ACCEPTED, message=""))
+    assert d.enabled == set(ACTIONS) - {"Stop"}
+
+
+def test_after_a_failure_without_any_text_there_is_nothing_to_accept_or_overrule(
+    desk: Callable[..., Desk],
+) -> None:
+    d = desk()
+    d.show(OPENING, Stopped(reason=StopReason.FAILED, message="No server."))
+    assert d.enabled == {"Continue", "Close"}
+
+
+def test_every_control_has_a_tooltip(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    for kind in ("Button", "Dropdown", "BoundedIntText", "Textarea"):
+        assert all(w.tooltip for w in d.all(kind))
+
+
+@pytest.mark.parametrize(
+    ("name", "decision"),
+    [
+        ("Accept", Decision(kind="accept", iteration=0, text="why")),
+        ("Pass anyway", Decision(kind="override", iteration=0, outcome=Outcome.PASS, text="why")),
+        (
+            "Not yet",
+            Decision(kind="override", iteration=0, outcome=Outcome.NEEDS_IMPROVEMENT, text="why"),
+        ),
+        ("Continue", Decision(kind="continue", rounds=3, text="why")),
+    ],
+)
+def test_each_button_sends_its_decision_about_the_best_and_clears_the_words(
+    desk: Callable[..., Desk], name: str, decision: Decision
+) -> None:
+    d = desk()
+    d.show(*FIRST, *SECOND)
+    d.one("Textarea").value, d.one("BoundedIntText").value = " why\n", 3
+    d.click(name)
+    assert d.decisions == [decision]
+    assert d.one("Textarea").value == ""
+
+
+def test_a_chosen_iteration_is_kept_and_decided_on(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.show(*FIRST)
+    d.one("Dropdown").value = 0
+    d.show(*SECOND, VerdictReached(iteration=1, verdict=PASS), BestChanged(iteration=1), END)
+    assert d.one("Dropdown").options == (("Best", None), ("0", 0), ("1", 1))
+    d.click("Accept")
+    d.one("Dropdown").value = None
+    d.click("Accept")
+    assert [one.iteration for one in d.decisions] == [0, 1]
+
+
+def test_without_a_verdict_the_latest_text_is_accepted(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.show(*FIRST[:3])
+    d.click("Accept")
+    assert d.decisions == [Decision(kind="accept", iteration=0)]
+
+
+def test_stop_and_close_call_back(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.show(*FIRST)
+    d.click("Stop")
+    assert "Stopping…" in d.page
+    d.show(END)
+    assert "Stopping…" not in d.page
+    d.click("Close")
+    assert d.calls == ["stop", "close"]
+
+
+def test_a_failing_callback_becomes_a_note_and_the_words_stay(desk: Callable[..., Desk]) -> None:
+    def refuse(_: Decision) -> None:
+        raise ValueError("The cell is <b>gone</b>.")
+
+    d = desk(decide=refuse)
+    d.show(*FIRST)
+    d.one("Textarea").value = "shorter"
+    d.click("Continue")
+    assert "The cell is &lt;b&gt;gone&lt;/b&gt;." in d.page
+    assert d.one("Textarea").value == "shorter"
+
+
+@pytest.mark.parametrize(("draft", "kind"), [(None, "Task"), ("x = 1", "Draft to improve")])
+def test_the_first_line_says_what_the_cell_was_taken_as(
+    desk: Callable[..., Desk], draft: str | None, kind: str
+) -> None:
+    d = desk()
+    d.show(OPENING.model_copy(update={"draft": draft}))
+    top = d.all("HTML")[1].value
+    assert f"<strong>{kind}</strong>" in top
+    assert 'role="status" aria-live="polite"' in top
+
+
+def test_hostile_text_stays_text_everywhere(desk: Callable[..., Desk]) -> None:
+    bad = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>"
+    finding = Finding(
+        id=bad, criterion=bad, severity=Severity.BLOCKING, quote=bad, problem=bad, fix=bad
+    )
+    verdict = NEEDS.model_copy(update={"why": bad})
+    d = desk()
+    d.show(
+        RunStarted(task=Task(text=bad), limits=Limits(), model=bad, judge=bad, draft=bad),
+        StageStarted(stage="draft", iteration=0),
+        TextDelta(stage="draft", iteration=0, text=bad),
+    )
+    d.show(Warned(message=bad))  # flushes the live pane
+    assert "&lt;script&gt;" in d.live()
+    seen = d.page
+    d.show(
+        DraftReady(text=bad, thoughts=bad),
+        EvidenceReady(iteration=0, evidence=Evidence(name=bad, passed=False, detail=bad)),
+        CritiqueReady(iteration=0, critique=Critique(findings=(finding,))),
+        VerdictReached(iteration=0, verdict=verdict, findings=(finding,)),
+        RevisionReady(
+            iteration=1,
+            parent=0,
+            text=bad * 2,
+            changes=(Change(finding=bad, summary=bad),),
+            flaw=bad,
+        ),
+        Stopped(reason=StopReason.FAILED, message=bad),
+    )
+    d.panel.note(bad)
+    seen += d.page
+    assert seen.count("&lt;script&gt;") > 10
+    assert "<script" not in seen
+    assert "<img" not in seen
+
+
+def test_only_the_changed_iteration_is_sent_again(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.show(*FIRST, *SECOND)
+    sent: list[int] = []
+    for number, block in enumerate(d.blocks):
+        block.observe(lambda _, number=number: sent.append(number), "value")
+    d.show(StageStarted(stage="check", iteration=1), Warned(message="slow"))
+    assert sent == []
+    d.show(EvidenceReady(iteration=1, evidence=Evidence(name="runs", passed=True)))
+    assert sent == [1]
+
+
+def test_the_latest_and_the_best_iteration_are_unfolded(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.show(*FIRST, *SECOND, RevisionReady(iteration=2, parent=1, text="Hi."))
+    unfolded = [block.value.startswith('<details class="rf-iteration" open>') for block in d.blocks]
+    assert unfolded == [True, False, True]
+
+
+def test_the_live_pane_is_there_only_while_a_stage_runs(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.show(OPENING)
+    assert d.live() == ""
+    d.show(FIRST[1])
+    assert "Writing" in d.live()
+    d.show(END)
+    assert d.live() == ""
+
+
+async def test_many_deltas_make_few_updates_and_none_is_lost(desk: Callable[..., Desk]) -> None:
+    d = desk(interval=0.05)
+    d.show(*FIRST[:2])
+    pane = next(w for w in d.all("HTML") if "rf-live" in w.value[:30])
+    updates: list[str] = []
+    pane.observe(lambda change: updates.append(change["new"]), "value")
+    for number in range(100):
+        d.show(TextDelta(stage="draft", iteration=0, text=f"w{number} "))
+    assert len(updates) <= 1
+    await asyncio.sleep(0.15)
+    assert 1 <= len(updates) <= 3
+    assert "w0 " in updates[-1]
+    assert "w99 " in updates[-1]
+    d.show(StageStarted(stage="judge", iteration=0))
+    assert "w99" not in d.live()
+
+
+async def test_a_long_stream_sends_only_its_tail(desk: Callable[..., Desk]) -> None:
+    d = desk(interval=0.0)
+    d.show(*FIRST[:2])
+    for _ in range(50):
+        d.show(TextDelta(stage="draft", iteration=0, text="x" * 1000))
+    assert 4_000 <= len(d.live()) < 5_000
+
+
+async def test_the_time_goes_on_without_events_until_the_run_stops(
+    desk: Callable[..., Desk],
+) -> None:
+    now = [100.0]
+    d = desk(tick=0.01, clock=lambda: now[0])
+    d.show(OPENING, StageStarted(stage="draft", iteration=0, at=5.0))
+    assert "5 s" in d.live()
+    now[0] += 7
+    await asyncio.sleep(0.05)
+    assert "12 s" in d.live()
+    d.show(END)
+    now[0] += 7
+    await asyncio.sleep(0.05)
+    assert d.live() == ""
+
+
+async def test_a_click_on_another_thread_is_handled_on_the_loops(
+    desk: Callable[..., Desk],
+) -> None:
+    threads: list[int] = []
+    d = desk(stop=lambda: threads.append(threading.get_ident()))
+    d.show(*FIRST)
+    await asyncio.to_thread(d.click, "Stop")
+    await asyncio.sleep(0)
+    assert threads == [threading.get_ident()]
+
+
+async def test_closing_leaves_no_widget_and_shows_nothing_more() -> None:
+    before = set(registry._instances)
+    d = Desk(tick=0.01)
+    d.show(*FIRST, *SECOND, TextDelta(stage="revise", iteration=1, text="x"))
+    assert len(registry._instances) > len(before) + 30
+    d.panel.close()
+    d.panel.close()
+    assert set(registry._instances) == before
+    d.show(RevisionReady(iteration=2, parent=1, text="Hi."))
+    await asyncio.sleep(0.05)
+    assert set(registry._instances) == before
+
+
+def test_a_run_started_over_drops_the_iterations_before() -> None:
+    before = set(registry._instances)
+    d = Desk()
+    d.show(*FIRST, *SECOND)
+    d.show(OPENING)
+    assert d.blocks == []
+    d.show(*FIRST[1:])
+    assert len(d.blocks) == 1
+    d.panel.close()
+    assert set(registry._instances) == before

@@ -1,0 +1,60 @@
+"""The guard around all tests does its work."""
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+# TEST-NET-1 and a reserved top-level domain: they belong to nobody, should the guard ever fail.
+NOWHERE = "192.0.2.1"
+
+
+def blocked() -> type[BaseException]:
+    with pytest.raises(BaseException, match="loopback only") as caught:
+        socket.getaddrinfo("host.invalid", 80)
+    return caught.type
+
+
+def test_a_name_outside_is_not_resolved():
+    assert not issubclass(blocked(), Exception)
+
+
+@pytest.mark.parametrize("call", ["connect", "connect_ex"])
+def test_an_address_outside_is_not_connected_to(call):
+    kind = blocked()
+    with socket.socket() as sock, pytest.raises(kind):
+        getattr(sock, call)((NOWHERE, 80))
+
+
+async def test_asyncio_cannot_get_outside_either():
+    with pytest.raises(blocked()):
+        await asyncio.wait_for(asyncio.open_connection(NOWHERE, 80), 5)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_loopback_works(host):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection((host, server.getsockname()[1]), 5) as client,
+    ):
+        assert client.getpeername()[1] == server.getsockname()[1]
+
+
+@pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no Unix sockets here")
+def test_unix_sockets_work():
+    left, right = socket.socketpair(socket.AF_UNIX)
+    with left, right:
+        left.sendall(b"x")
+        assert right.recv(1) == b"x"
+
+
+def test_a_test_sees_an_empty_home_and_none_of_the_users_settings(own_world):
+    import platformdirs
+
+    assert Path.home() == own_world
+    assert Path(platformdirs.user_cache_dir("ipyrefine")).is_relative_to(own_world)
+    assert Path(os.environ["IPYTHONDIR"]).is_relative_to(own_world)
+    kept = {name for name in os.environ if name.startswith(("OPENAI_", "IPYREFINE_"))}
+    assert kept == {"IPYREFINE_HOME", "IPYREFINE_MODEL_DIR"}
