@@ -95,8 +95,9 @@ async def run_python(
             _kill(process.pid)
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
+            # Pipes that an orphan still holds, or that are paused, would keep wait() waiting.
+            process._transport.close()  # type: ignore[attr-defined]
             await asyncio.shield(process.wait())
-            process._transport.close()  # type: ignore[attr-defined]  # pipes held by orphans
         said = _head(report, output_limit)
         return Ran(
             stdout=out.decode(errors="replace"),

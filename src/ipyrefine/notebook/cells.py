@@ -151,7 +151,9 @@ async def put_text(
         channel.close()
 
 
-def _open(comm_factory: Callable[..., Channel] | None, request: Mapping[str, Any]) -> Channel | None:
+def _open(
+    comm_factory: Callable[..., Channel] | None, request: Mapping[str, Any]
+) -> Channel | None:
     """Open a comm; None where no kernel has put its own kind of comm in place."""
     import comm
 
