@@ -142,7 +142,7 @@ async def refine(
         NoModel: no model is configured.
         ModelError: the model failed; the error's ``run`` holds the best text so far.
     """
-    from ipyrefine.checks.callable import CallableCheck
+    from ipyrefine.checks.functions import CallableCheck
 
     limits = options.get("limits") or Limits()
     wrapped = [

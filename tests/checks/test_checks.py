@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ipyrefine.checks import resolve
-from ipyrefine.checks.callable import CallableCheck
 from ipyrefine.checks.examples import Examples, extract
+from ipyrefine.checks.functions import CallableCheck
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.checks.sandbox import run_python
 from ipyrefine.errors import UsageError

@@ -44,7 +44,7 @@ def _resolve(name: str, namespace: Mapping[str, Any], target: float) -> "Check":
         raise UsageError(_unknown(name, namespace))
     if not callable(namespace[name]):
         raise UsageError(f"The check {name!r} is a variable, not a function that can be called.")
-    from ipyrefine.checks.callable import CallableCheck
+    from ipyrefine.checks.functions import CallableCheck
 
     return CallableCheck(namespace[name], target=target)
 

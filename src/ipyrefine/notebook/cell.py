@@ -49,12 +49,8 @@ class CellRun:
         self.record = RecordDisplay()
         self.panel: Any = None
         self.executing = False
-        self.cell_id = cells.source_cell_id(self.shell)
-        self.source = (
-            self.shell.get_parent().get("content", {}).get("code", "")
-            if hasattr(self.shell, "get_parent")
-            else ""
-        )
+        self.cell_id = cells.source_cell_id()
+        self.source = cells.source_cell_text() or ""
         self._choose_displays(magics.ui)
 
     async def go(self) -> None:

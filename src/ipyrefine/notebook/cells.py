@@ -1,4 +1,4 @@
-"""Putting a text into a notebook cell: by payload while a cell runs, by the front-end afterwards."""
+"""Putting a text into a notebook cell: by payload while it runs, by the front-end afterwards."""
 
 import asyncio
 import re

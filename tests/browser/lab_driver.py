@@ -1,0 +1,222 @@
+"""Drives a notebook in JupyterLab or Notebook 7 through Chromium."""
+
+import itertools
+import json
+import sys
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import nbformat
+from nbformat import v4
+
+App = Literal["lab", "notebook"]
+WAIT_MS = 60_000
+
+# The panel in front, in JupyterLab and in Notebook 7 alike.
+PANEL = "const panel = window.jupyterapp.shell.currentWidget;"
+
+
+class Server(NamedTuple):
+    """A running notebook server and the directories it is confined to."""
+
+    url: str
+    token: str
+    home: Path
+
+    @property
+    def notebooks(self) -> Path:
+        return self.home / "notebooks"
+
+    def set_theme(self, theme: Literal["light", "dark"]) -> None:
+        """Set the user's theme; pages opened from now on have it."""
+        settings = self.home / "settings/@jupyterlab/apputils-extension"
+        settings.mkdir(parents=True, exist_ok=True)
+        value = {"theme": f"JupyterLab {theme.title()}"}
+        (settings / "themes.jupyterlab-settings").write_text(json.dumps(value))
+
+    def add_kernel(self, name: str, env: Mapping[str, str]) -> None:
+        """Add a Python kernel with its own environment variables."""
+        kernel = self.home / "data/kernels" / name
+        kernel.mkdir(parents=True)
+        spec = {
+            "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+            "display_name": name,
+            "language": "python",
+            "env": dict(env),
+        }
+        (kernel / "kernel.json").write_text(json.dumps(spec))
+
+    def request(self, method: str, path: str) -> Any:
+        """Call the server's REST interface."""
+        request = urllib.request.Request(
+            f"{self.url}/{path}", method=method, headers={"Authorization": f"token {self.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=10) as reply:
+            return json.loads(reply.read() or b"null")
+
+
+class Lab:
+    """Notebooks of one test, in JupyterLab or Notebook 7; `page` is the one opened last."""
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, server: Server, browser: Any) -> None:
+        self.server = server
+        self.page: Any = None
+        self.path = Path()
+        self._browser = browser
+        self._contexts: list[Any] = []
+
+    async def open(
+        self,
+        cells: Sequence[str],
+        *,
+        app: App = "lab",
+        theme: Literal["light", "dark"] = "light",
+        width: int = 1280,
+        height: int = 900,
+        env: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Write a notebook of code cells, open it and wait for its kernel.
+
+        Args:
+            cells: the cells' sources.
+            app: the application that shows it.
+            theme: the application's theme.
+            width: of the window, in CSS pixels.
+            height: of the window, in CSS pixels.
+            env: environment variables for the kernel.
+
+        Returns:
+            The Playwright page.
+        """
+        self._write(cells, env)
+        self.server.set_theme(theme)
+        return await self.open_again(app=app, width=width, height=height)
+
+    def _write(self, cells: Sequence[str], env: Mapping[str, str] | None) -> None:
+        number = next(self._numbers)
+        kernel = "python3"
+        if env:
+            kernel = f"python3-{number}"
+            self.server.add_kernel(kernel, env)
+        spec = {"name": kernel, "display_name": kernel, "language": "python"}
+        # With no kernel named, the application would ask for one in a dialog.
+        book = v4.new_notebook(cells=[v4.new_code_cell(c) for c in cells])
+        book.metadata["kernelspec"] = spec
+        self.path = self.server.notebooks / f"book{number}.ipynb"
+        nbformat.write(book, self.path)
+
+    async def open_beside(self, cells: Sequence[str]) -> None:
+        """Open one more notebook in the same JupyterLab window, and bring it to the front."""
+        self._write(cells, None)
+        await self.evaluate(
+            "await window.jupyterapp.commands.execute('docmanager:open', {path: arg});",
+            self.path.name,
+        )
+        await self.wait_for("panel?.context?.path === arg && panel.content.model", self.path.name)
+        await self.wait_idle()
+
+    async def open_again(self, *, app: App = "lab", width: int = 1280, height: int = 900) -> Any:
+        """Open the same notebook in one more window, and make that the current page."""
+        context = await self._browser.new_context(viewport={"width": width, "height": height})
+        context.set_default_timeout(WAIT_MS)
+        self._contexts.append(context)
+        self.page = await context.new_page()
+        place = "lab/tree" if app == "lab" else "notebooks"
+        address = f"{self.server.url}/{place}/{self.path.name}?token={self.server.token}&reset"
+        await self.page.goto(address)
+        await self.wait_for("panel?.content?.model && panel.content.widgets.length > 0")
+        await self.wait_idle()
+        return self.page
+
+    async def wait_for(self, condition: str, argument: Any = None) -> None:
+        """Wait until a JavaScript condition on `panel` and `arg` holds."""
+        await self.page.wait_for_function(
+            f"(arg) => {{ {PANEL} return {condition}; }}", arg=argument, timeout=WAIT_MS
+        )
+
+    async def wait_idle(self) -> None:
+        """Wait until the kernel has nothing to do."""
+        await self.wait_for("panel?.sessionContext?.session?.kernel?.status === 'idle'")
+
+    async def evaluate(self, body: str, argument: Any = None) -> Any:
+        """Run the body of a JavaScript function of `panel` and `arg` in the page."""
+        return await self.page.evaluate(f"async (arg) => {{ {PANEL} {body} }}", argument)
+
+    async def command(self, name: str) -> None:
+        """Execute a command of the application."""
+        await self.evaluate("await window.jupyterapp.commands.execute(arg);", name)
+
+    async def select(self, index: int) -> None:
+        """Make a cell the active one."""
+        await self.evaluate(
+            "panel.content.deselectAll(); panel.content.activeCellIndex = arg;"
+            "await panel.content.scrollToItem(arg);",
+            index,
+        )
+
+    async def run(self, index: int) -> None:
+        """Run a cell without waiting for its end."""
+        await self.select(index)
+        await self.evaluate("void window.jupyterapp.commands.execute('notebook:run-cell');")
+
+    async def run_and_wait(self, index: int) -> None:
+        """Run a cell and wait for its end."""
+        await self.select(index)
+        await self.command("notebook:run-cell")
+        await self.wait_idle()
+
+    async def restart_kernel(self) -> None:
+        """Restart the kernel, without the dialog that asks for confirmation."""
+        await self.evaluate("await panel.sessionContext.session.kernel.restart();")
+        await self.wait_idle()
+
+    async def cell_sources(self) -> list[str]:
+        """Every cell's text."""
+        return await self.evaluate(
+            "return panel.content.model.sharedModel.cells.map((cell) => cell.getSource());"
+        )
+
+    async def cell_ids(self) -> list[str]:
+        """Every cell's id."""
+        return await self.evaluate(
+            "return panel.content.model.sharedModel.cells.map((cell) => cell.getId());"
+        )
+
+    async def active_index(self) -> int:
+        """Index of the active cell."""
+        return await self.evaluate("return panel.content.activeCellIndex;")
+
+    async def outputs_text(self, index: int) -> str:
+        """What a person reads in a cell's outputs."""
+        return await self.evaluate(
+            "const area = panel.content.widgets[arg].outputArea;"
+            "return area ? area.node.innerText.trim() : '';",
+            index,
+        )
+
+    async def wait_output(self, index: int, text: str) -> None:
+        """Wait until a cell's outputs contain a text."""
+        await self.wait_for(
+            "panel.content.widgets[arg[0]]?.outputArea?.node.innerText.includes(arg[1])",
+            [index, text],
+        )
+
+    async def click_button(self, name: str) -> None:
+        """Click the widget button with this label."""
+        await self.page.locator(".jp-OutputArea").get_by_role("button", name=name).first.click()
+
+    async def screenshot(self, path: str | Path) -> None:
+        """Write a picture of the window."""
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        await self.page.screenshot(path=path)
+
+    async def close(self) -> None:
+        """Close the windows and end the kernels."""
+        for context in self._contexts:
+            await context.close()
+        for session in self.server.request("GET", "api/sessions"):
+            self.server.request("DELETE", f"api/sessions/{session['id']}")

@@ -1,0 +1,187 @@
+"""A text put into a cell from a real kernel arrives in JupyterLab and in Notebook 7."""
+
+from typing import Literal
+
+import pytest
+from lab_driver import Lab
+
+APPS = pytest.mark.parametrize("app", ["lab", "notebook"])
+
+IMPORT = "from ipyrefine.notebook.cells import put_text, source_cell_id, source_cell_text"
+
+# An async cell: the front-end's answer must come while the cell is still running.
+WHILE_RUNNING = f"""{IMPORT}
+placed = await put_text("print('in' + 'serted', 6 * 7)", cell_id=source_cell_id())
+print(placed.how, placed.reason or "-")
+"""
+
+# A button pressed after the cell's end: the answer must come when no cell is running.
+BUTTON = """{setup}
+import asyncio
+import ipywidgets
+here, before = source_cell_id(), source_cell_text()
+button, said = ipywidgets.Button(description="Accept"), ipywidgets.Label("waiting")
+tasks = set()
+async def accept():
+    placed = await put_text({arguments})
+    said.value = f"answer: {{placed.how}} {{placed.reason or '-'}}"
+def on_click(_):
+    task = asyncio.get_running_loop().create_task(accept())
+    tasks.add(task)
+button.on_click(on_click)
+ipywidgets.HBox([button, said])
+"""
+REPLACE = "'x = 2', cell_id=here, op='replace', expected_source=before"
+
+
+def button_cell(arguments: str) -> str:
+    return BUTTON.format(setup=IMPORT, arguments=arguments)
+
+
+@APPS
+async def test_an_async_cell_inserts_a_runnable_cell_below_itself(
+    lab: Lab, app: Literal["lab", "notebook"]
+) -> None:
+    await lab.open(["first = 1", WHILE_RUNNING, "last = 1"], app=app)
+    await lab.run_and_wait(1)
+    await lab.wait_output(1, "inserted -")
+    text = "print('in' + 'serted', 6 * 7)"
+    assert await lab.cell_sources() == ["first = 1", WHILE_RUNNING, text, "last = 1"]
+    assert await lab.active_index() == 2
+    assert await lab.outputs_text(2) == ""
+    await lab.run_and_wait(2)
+    assert await lab.outputs_text(2) == "inserted 42"
+
+
+@APPS
+async def test_a_button_inserts_below_its_own_cell_wherever_the_user_is(
+    lab: Lab, app: Literal["lab", "notebook"]
+) -> None:
+    cell = button_cell("'# Title', cell_id=here, cell_type='markdown'")
+    await lab.open([cell, "second = 1", "third = 1"], app=app)
+    await lab.run_and_wait(0)
+    await lab.select(2)
+    await lab.click_button("Accept")
+    await lab.wait_output(0, "answer: inserted -")
+    assert await lab.cell_sources() == [cell, "# Title", "second = 1", "third = 1"]
+    assert await lab.active_index() == 1
+    kind = "return panel.content.model.cells.get(1).type;"
+    assert await lab.evaluate(kind) == "markdown"
+
+
+@APPS
+async def test_undo_takes_an_inserted_cell_back_and_redo_returns_it(
+    lab: Lab, app: Literal["lab", "notebook"]
+) -> None:
+    await lab.open([WHILE_RUNNING, "last = 1"], app=app)
+    await lab.run_and_wait(0)
+    await lab.wait_output(0, "inserted")
+    assert len(await lab.cell_sources()) == 3
+    await lab.command("notebook:undo-cell-action")
+    assert await lab.cell_sources() == [WHILE_RUNNING, "last = 1"]
+    await lab.command("notebook:redo-cell-action")
+    assert len(await lab.cell_sources()) == 3
+
+
+@APPS
+async def test_replace_changes_the_source_cell_and_ctrl_z_restores_it(
+    lab: Lab, app: Literal["lab", "notebook"]
+) -> None:
+    cell = button_cell(REPLACE)
+    page = await lab.open([cell, "last = 1"], app=app)
+    await lab.run_and_wait(0)
+    await lab.click_button("Accept")
+    await lab.wait_output(0, "answer: replaced -")
+    assert await lab.cell_sources() == ["x = 2", "last = 1"]
+    await page.locator(".jp-Notebook .jp-Cell").first.locator(".cm-content").click()
+    await page.keyboard.press("Control+z")
+    assert await lab.cell_sources() == [cell, "last = 1"]
+
+
+@APPS
+async def test_replace_leaves_a_cell_alone_that_was_edited_meanwhile(
+    lab: Lab, app: Literal["lab", "notebook"]
+) -> None:
+    cell = button_cell(REPLACE)
+    page = await lab.open([cell], app=app)
+    await lab.run_and_wait(0)
+    await page.locator(".jp-Notebook .cm-content").first.click()
+    await page.keyboard.press("Control+End")
+    await page.keyboard.type("# mine")
+    await lab.click_button("Accept")
+    await lab.wait_output(0, "answer: refused changed")
+    assert (await lab.cell_sources())[0] == cell + "# mine"
+
+
+async def test_replace_leaves_a_protected_cell_alone(lab: Lab) -> None:
+    cell = button_cell(REPLACE)
+    await lab.open([cell], app="lab")
+    await lab.run_and_wait(0)
+    await lab.evaluate("panel.content.model.sharedModel.cells[0].setMetadata('editable', false);")
+    await lab.click_button("Accept")
+    await lab.wait_output(0, "answer: refused read-only")
+    assert (await lab.cell_sources())[0] == cell
+
+
+@APPS
+async def test_the_same_request_sent_twice_inserts_once(
+    lab: Lab, app: Literal["lab", "notebook"]
+) -> None:
+    cell = button_cell("'x = 1', cell_id=here, op_id='once'")
+    await lab.open([cell], app=app)
+    await lab.run_and_wait(0)
+    await lab.click_button("Accept")
+    await lab.wait_output(0, "answer: inserted -")
+    await lab.click_button("Accept")
+    await lab.wait_output(0, "answer: already -")
+    assert await lab.cell_sources() == [cell, "x = 1"]
+
+
+@APPS
+async def test_it_works_again_after_the_kernel_was_restarted(
+    lab: Lab, app: Literal["lab", "notebook"]
+) -> None:
+    await lab.open([WHILE_RUNNING, "last = 1"], app=app)
+    await lab.restart_kernel()
+    await lab.run_and_wait(0)
+    await lab.wait_output(0, "inserted -")
+    assert len(await lab.cell_sources()) == 3
+
+
+async def test_it_works_on_another_kernel_chosen_later(lab: Lab) -> None:
+    await lab.open([WHILE_RUNNING, "last = 1"], env={"OTHER": "1"})
+    await lab.evaluate("await panel.sessionContext.changeKernel({name: 'python3'});")
+    await lab.wait_idle()
+    await lab.run_and_wait(0)
+    await lab.wait_output(0, "inserted -")
+    assert len(await lab.cell_sources()) == 3
+
+
+async def test_when_the_source_cell_is_gone_it_inserts_below_the_active_one(lab: Lab) -> None:
+    cell = f"{IMPORT}\nplaced = await put_text('x = 1', cell_id='gone')\nprint(placed)"
+    await lab.open(["first = 1", cell, "last = 1"])
+    await lab.run_and_wait(1)
+    await lab.wait_output(1, "how='inserted'")
+    assert "reason='no-cell'" in await lab.outputs_text(1)
+    assert await lab.cell_sources() == ["first = 1", cell, "x = 1", "last = 1"]
+
+
+async def test_a_text_of_many_lines_and_any_characters_arrives_unchanged(lab: Lab) -> None:
+    text = "s = '''<b>\\ttab \\\\ é 漢 🙂\n\n  {x} $y ''' \n"
+    cell = f"{IMPORT}\nprint((await put_text({text!r}, cell_id=source_cell_id())).how)"
+    await lab.open([cell])
+    await lab.run_and_wait(0)
+    await lab.wait_output(0, "inserted")
+    assert await lab.cell_sources() == [cell, text]
+
+
+async def test_of_two_notebooks_on_one_kernel_the_one_with_the_cell_gets_the_text(
+    lab: Lab,
+) -> None:
+    await lab.open(["a = 1"])
+    kernel = await lab.evaluate("return panel.sessionContext.session.kernel.id;")
+    await lab.open_beside(["b = 1", WHILE_RUNNING])
+    await lab.evaluate("await panel.sessionContext.changeKernel({id: arg});", kernel)
+    await lab.run_and_wait(1)
+    await lab.wait_output(1, "inserted -")
+    assert len(await lab.cell_sources()) == 3
