@@ -15,7 +15,7 @@ App = Literal["lab", "notebook"]
 WAIT_MS = 60_000
 
 # The panel in front, in JupyterLab and in Notebook 7 alike.
-PANEL = "const panel = window.jupyterapp.shell.currentWidget;"
+PANEL = "const panel = window.jupyterapp?.shell?.currentWidget;"
 
 
 class Server(NamedTuple):
@@ -218,5 +218,5 @@ class Lab:
         """Close the windows and end the kernels."""
         for context in self._contexts:
             await context.close()
-        for session in self.server.request("GET", "api/sessions"):
-            self.server.request("DELETE", f"api/sessions/{session['id']}")
+        for kernel in self.server.request("GET", "api/kernels"):
+            self.server.request("DELETE", f"api/kernels/{kernel['id']}")

@@ -185,3 +185,28 @@ async def test_of_two_notebooks_on_one_kernel_the_one_with_the_cell_gets_the_tex
     await lab.run_and_wait(1)
     await lab.wait_output(1, "inserted -")
     assert len(await lab.cell_sources()) == 3
+
+
+async def test_of_two_windows_on_one_notebook_only_the_focused_one_acts(lab: Lab) -> None:
+    away = await lab.open([WHILE_RUNNING])
+    await away.evaluate("document.hasFocus = () => false;")
+    await lab.open_again()
+    await lab.run_and_wait(0)
+    await lab.wait_output(0, "inserted -")
+    assert len(await lab.cell_sources()) == 2
+    lab.page = away
+    await away.wait_for_timeout(1_000)  # twice as long as the other window defers
+    assert len(await lab.cell_sources()) == 1
+
+
+async def test_without_the_extension_the_answer_is_unavailable_at_once(lab: Lab) -> None:
+    cell = f"{IMPORT}\nprint(await put_text('x', cell_id=source_cell_id(), timeout=50))"
+    page = await lab.open([cell])
+    await page.route("**/extensions/ipyrefine/**", lambda route: route.abort())
+    await page.reload()
+    await lab.wait_for("panel?.content?.model && panel.content.widgets.length > 0")
+    await lab.wait_idle()
+    await lab.run(0)
+    await lab.wait_output(0, "how='unavailable'")
+    assert "reason='closed'" in await lab.outputs_text(0)
+    assert await lab.cell_sources() == [cell]

@@ -87,3 +87,8 @@ def test_loading_again_leaves_one_transformer(shell: Any) -> None:
     shell.extension_manager.reload_extension("ipyrefine")
     names = [getattr(t, "__name__", "") for t in shell.input_transformers_post]
     assert names.count("awaited") == 1
+
+
+def test_doctests_in_the_cell_reach_the_task_as_they_were_written(shell: Any) -> None:
+    run(shell, "%%refine -c examples\nWrite inc(n).\n\n>>> inc(1)\n2\n")
+    assert shell.user_ns["refined_run"].task.text == "Write inc(n).\n\n>>> inc(1)\n2"

@@ -196,7 +196,7 @@ class Refinement:
         numbered = verdicts.number(self.run, named)
         yield CritiqueReady(iteration=base.number, critique=Critique(findings=numbered))
         base = self.run.iterations[base.number]
-        if base.verdict and base.verdict.author == "model":
+        if ask.value and base.verdict and base.verdict.author == "model":
             for event in self._reach(base.number, verdicts.rejudge(self.run, base)):
                 yield event
 

@@ -94,7 +94,11 @@ def rejudge(run: Run, iteration: Iteration) -> Settled:
     criteria = before.criteria if before else ()
     score = before.score if before else None
     blocking = _blocking(iteration.findings)
-    why = f"The critique names: {blocking[0].problem}" if blocking else "The critique holds."
+    why = (
+        f"The critique names: {blocking[0].problem}"
+        if blocking
+        else "The critique names nothing that blocks it."
+    )
     return _derive(run, iteration, iteration.findings, score, criteria, "model", why)
 
 

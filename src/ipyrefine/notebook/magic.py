@@ -10,7 +10,8 @@ from traitlets.config import Configurable
 
 from ipyrefine.errors import UsageError
 
-_CALL = re.compile(r"^(?=get_ipython\(\)\.run_(?:cell|line)_magic\('refine', )")
+_CELL = re.compile(r"^%%refine(?![\w?])[ \t]*(.*?)\s*$")
+_CALL = re.compile(r"^(?=get_ipython\(\)\.run_line_magic\('refine', )")
 
 
 @magics_class
@@ -54,6 +55,18 @@ def _split(line: str) -> list[str]:
         raise UsageError("A quote in the command is not closed.") from None
 
 
+def verbatim(lines: list[str]) -> list[str]:
+    """Turn a `%%refine` cell into its awaited call before IPython cleans its lines up.
+
+    The clean-up would strip ``>>>`` from the doctests a task states.
+    """
+    first, *body = lines or [""]
+    match = _CELL.match(first)
+    if not match:
+        return lines
+    return [f"await get_ipython().run_cell_magic('refine', {match[1]!r}, {''.join(body)!r})\n"]
+
+
 def awaited(lines: list[str]) -> list[str]:
     """Put ``await`` before a refine magic's call, so that its cell waits without blocking."""
     return [_CALL.sub("await ", line) for line in lines]
@@ -70,6 +83,10 @@ def load(shell: Any) -> None:
         "show [k], apply [k], profiles, models.\n"
     )
     shell.register_magics(Refine)
-    transformers = shell.input_transformers_post
-    transformers[:] = [t for t in transformers if getattr(t, "__name__", "") != "awaited"]
-    transformers.append(awaited)
+    for transformers, ours in (
+        (shell.input_transformers_cleanup, verbatim),
+        (shell.input_transformers_post, awaited),
+    ):
+        transformers[:] = [t for t in transformers if getattr(t, "__name__", "") != ours.__name__]
+    shell.input_transformers_cleanup.insert(0, verbatim)
+    shell.input_transformers_post.append(awaited)

@@ -19,7 +19,7 @@
   const TARGET = "ipyrefine.cells";
 
   /** How long (ms) a page that is not the likely one lets another page answer first. */
-  const DEFERENCE = 200;
+  const DEFERENCE = 500;
 
   let sharedScope = null;
 

@@ -1,0 +1,139 @@
+"""`%%refine` in JupyterLab: the panel, its buttons, and the text's way into a cell."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from lab_driver import Lab
+from openai_server import Answer, ScriptedServer
+
+OUTPUT = Path(__file__).parents[1] / "output"
+STACK = (
+    "Implement a Stack with push(x), pop() and getMin(), all O(1).\n\n"
+    ">>> s = Stack(); s.push(2); s.push(1); s.push(3)\n>>> s.getMin()\n1\n"
+    ">>> s.pop()\n3\n>>> s.pop()\n1\n>>> s.getMin()\n2\n"
+)
+REFINE = f"%%refine --check examples -n 2\n{STACK}"
+LINEAR = '''Plan: keep the items in a list and look for the least one.
+```python
+class Stack:
+    """A stack that knows its least item."""
+
+    def __init__(self):
+        self.items = []
+
+    def push(self, x):
+        self.items.append(x)
+
+    def pop(self):
+        return self.items.pop()
+
+    def getMin(self):
+        return max(self.items)
+```'''
+CONSTANT = '''f1: compare with the least item so far on every push
+```python
+class Stack:
+    """A stack that knows its least item; every method takes constant time."""
+
+    def __init__(self):
+        self.items = []
+
+    def push(self, x):
+        least = min(x, self.items[-1][1]) if self.items else x
+        self.items.append((x, least))
+
+    def pop(self):
+        return self.items.pop()[0]
+
+    def getMin(self):
+        return self.items[-1][1]
+```'''
+
+
+def judged(*scores: int) -> str:
+    names = ("correctness", "efficiency", "clarity")
+    reasons = ("Every example holds.", "Each method is O(1).", "Names and docstrings read well.")
+    rows = [
+        {"name": n, "reason": r, "score": s} for n, r, s in zip(names, reasons, scores, strict=True)
+    ]
+    return json.dumps({"findings": [], "earlier": [], "criteria": rows})
+
+
+def reply(body: dict[str, Any]) -> str:
+    """Answer as a model would that mends its mistake once it is shown the failing example."""
+    asked = body["messages"][-1]["content"]
+    if "whole score" in asked:
+        return judged(10, 9, 9)
+    return CONSTANT if "best text so far" in asked else LINEAR
+
+
+@pytest.fixture
+def scripted() -> Iterator[ScriptedServer]:
+    with ScriptedServer(lambda body: Answer(reply(body))) as server:
+        yield server
+
+
+def kernel(server: ScriptedServer) -> dict[str, str]:
+    return {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "scripted"}
+
+
+@pytest.mark.parametrize(
+    ("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 620)], ids=str
+)
+async def test_a_wrong_draft_is_mended_and_accepted_into_a_cell_that_runs(
+    lab: Lab, scripted: ScriptedServer, theme: Literal["light", "dark"], width: int
+) -> None:
+    await lab.open(
+        ["%load_ext ipyrefine", REFINE, "last = 1"],
+        env=kernel(scripted), theme=theme, width=width, height=1400,
+    )  # fmt: skip
+    await lab.run_and_wait(0)
+    await lab.run_and_wait(1)
+    await lab.wait_output(1, "Iteration 1")
+    await lab.screenshot(OUTPUT / f"panel-{theme}-{width}.png")
+    await lab.click_button("Accept")
+    await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
+    await lab.screenshot(OUTPUT / f"accepted-{theme}-{width}.png")
+    sources = await lab.cell_sources()
+    assert "least = min" in sources[2]
+    await lab.evaluate(
+        "panel.content.model.sharedModel.cells[arg[0]].setSource(arg[1]);",
+        [3, "s = Stack(); s.push(2); s.push(1); print('least', s.getMin())"],
+    )
+    await lab.run_and_wait(2)
+    await lab.run_and_wait(3)
+    assert "least 1" in await lab.outputs_text(3)
+
+
+@pytest.mark.model
+async def test_the_embedded_model_refines_and_stop_responds_within_a_second(lab: Lab) -> None:
+    await lab.open(
+        ["%load_ext ipyrefine", REFINE, "print('iterations', len(refined_run.iterations))"],
+        env={"IPYREFINE_MODEL": "qwen2.5-coder-0.5b"},
+        height=1400,
+    )
+    await lab.run_and_wait(0)
+    await lab.run(1)
+    await lab.wait_output(1, "class Stack")  # it streams, or is there already
+    stop = lab.page.locator(".jp-OutputArea").get_by_role("button", name="Stop").first
+    began = time.monotonic()
+    if await stop.is_enabled():
+        await stop.click()
+        await lab.wait_idle()
+        assert time.monotonic() - began < 5  # the claim is one second; a shared machine gets five
+    await lab.wait_idle()
+    await lab.screenshot(OUTPUT / "stopped.png")
+    await lab.click_button("Continue")
+    await lab.wait_for(
+        "[...panel.node.querySelectorAll('button')]"
+        ".some((b) => b.innerText === 'Stop' && b.disabled)"
+    )
+    await lab.click_button("Accept")
+    await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
+    assert "Stack" in (await lab.cell_sources())[2]
+    await lab.run_and_wait(2)
+    assert "Error" not in await lab.outputs_text(2)

@@ -1,0 +1,212 @@
+"""The kernel half of putting a text into a cell, with a comm that answers by a script."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ipyrefine.notebook.cells as cells
+from ipyrefine.errors import UsageError
+from ipyrefine.notebook.cells import Placed, payload_insert, put_text
+
+PROJECT = Path(__file__).parents[2]
+ACK = {"op_id": "1", "ok": True, "how": "inserted", "cell_id": "new", "reason": ""}
+
+Callback = Callable[[dict[str, Any]], None]
+
+
+class ScriptedComm:
+    """A comm that records what is opened, and lets a test play the front-end."""
+
+    def __init__(self) -> None:
+        self.target_name = ""
+        self.data: dict[str, Any] = {}
+        self.closed = 0
+        self.listening = asyncio.Event()
+        self._on_msg: Callback = print
+        self._on_close: Callback = print
+
+    def __call__(self, *, target_name: str, data: dict[str, Any]) -> "ScriptedComm":
+        self.target_name, self.data = target_name, data
+        return self
+
+    def on_msg(self, callback: Callback) -> None:
+        self._on_msg = callback
+
+    def on_close(self, callback: Callback) -> None:
+        self._on_close = callback
+        self.listening.set()
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def answer(self, data: Any) -> None:
+        self._on_msg({"content": {"data": data}})
+
+    def hang_up(self) -> None:
+        self._on_close({"content": {"data": {}}})
+
+
+async def ask(comm: ScriptedComm, play: Callable[[], object], **options: Any) -> Placed:
+    """Put a text while the front-end plays its part; a wait for the timeout fails the test."""
+    options = {"cell_id": "home", "timeout": 30, **options}
+    task = asyncio.create_task(put_text("x = 1", comm_factory=comm, **options))
+    await comm.listening.wait()
+    play()
+    return await asyncio.wait_for(task, 5)
+
+
+async def test_an_insertion_sends_everything_the_front_end_needs():
+    comm = ScriptedComm()
+    await ask(comm, lambda: comm.answer(ACK), op_id="1", cell_type="markdown")
+    assert comm.target_name == "ipyrefine.cells"
+    assert json.loads(json.dumps(comm.data)) == {
+        "op": "insert",
+        "op_id": "1",
+        "cell_id": "home",
+        "text": "x = 1",
+        "cell_type": "markdown",
+        "expected_source": None,
+    }
+
+
+async def test_every_request_has_its_own_op_id_unless_one_is_given():
+    first, second = ScriptedComm(), ScriptedComm()
+    await ask(first, lambda: first.answer(ACK))
+    await ask(second, lambda: second.answer(ACK))
+    assert first.data["op_id"] != second.data["op_id"]
+
+
+@pytest.mark.parametrize(
+    ("how", "reason", "ok"),
+    [
+        ("inserted", "", True),
+        ("replaced", "", True),
+        ("already", "", True),
+        ("refused", "changed", False),
+    ],
+)
+async def test_the_front_ends_answer_is_the_result(how: str, reason: str, ok: bool):
+    comm = ScriptedComm()
+    cell_id = "new" if ok else None
+    answer = {"op_id": "1", "ok": ok, "how": how, "cell_id": cell_id, "reason": reason}
+    placed = await ask(comm, lambda: comm.answer(answer))
+    assert placed == Placed(how=how, cell_id=cell_id, reason=reason)  # type: ignore[arg-type]
+    assert placed.ok is ok
+    assert comm.closed == 1
+
+
+async def test_an_answer_on_another_thread_is_handed_to_the_loop():
+    comm = ScriptedComm()
+    thread = threading.Thread(target=comm.answer, args=(ACK,))
+    placed = await ask(comm, thread.start)
+    thread.join()
+    assert placed == Placed(how="inserted", cell_id="new")
+
+
+async def test_the_first_of_two_open_pages_that_answer_counts():
+    comm = ScriptedComm()
+
+    def play() -> None:
+        comm.answer(ACK)
+        comm.answer({**ACK, "how": "already", "cell_id": "other"})
+
+    assert await ask(comm, play) == Placed(how="inserted", cell_id="new")
+
+
+async def test_a_front_end_without_the_extension_is_unavailable_at_once():
+    comm = ScriptedComm()
+    placed = await ask(comm, comm.hang_up)
+    assert placed == Placed(how="unavailable", reason="closed")
+    assert not placed.ok
+
+
+async def test_a_silent_front_end_is_unavailable_after_the_timeout():
+    comm = ScriptedComm()
+    placed = await put_text("x", cell_id="home", timeout=0.01, comm_factory=comm)
+    assert placed == Placed(how="unavailable", reason="timeout")
+    assert comm.closed == 1
+
+
+async def test_without_a_kernel_it_is_unavailable_at_once():
+    put = put_text("x", cell_id="home", timeout=30)
+    placed = await asyncio.wait_for(put, 5)
+    assert placed == Placed(how="unavailable", reason="no-kernel")
+
+
+@pytest.mark.parametrize("data", [None, {}, {**ACK, "how": "sideways"}, {"how": "inserted"}])
+async def test_an_answer_that_cannot_be_read_is_a_refusal(data: Any):
+    comm = ScriptedComm()
+    placed = await ask(comm, lambda: comm.answer(data))
+    assert placed == Placed(how="refused", reason="error")
+
+
+async def test_a_cancelled_request_closes_its_comm():
+    comm = ScriptedComm()
+    task = asyncio.create_task(put_text("x", cell_id="home", timeout=30, comm_factory=comm))
+    await comm.listening.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert comm.closed == 1
+
+
+@pytest.mark.parametrize("given", [{"cell_id": None}, {"cell_id": "home"}])
+async def test_a_replacement_must_name_the_cell_and_its_text(given: dict[str, Any]):
+    comm = ScriptedComm()
+    with pytest.raises(UsageError, match="expected to hold"):
+        await put_text("x", op="replace", comm_factory=comm, **given)
+    assert comm.target_name == ""
+
+
+class Kernel:
+    """A shell inside a kernel that works on one request."""
+
+    def __init__(self, parent: dict[str, Any]) -> None:
+        self.get_parent = lambda: parent
+
+
+@pytest.mark.parametrize(
+    ("shell", "cell_id", "text"),
+    [
+        (Kernel({"metadata": {"cellId": "a-1_B"}, "content": {"code": "x"}}), "a-1_B", "x"),
+        (Kernel({"metadata": {"cellId": "vscode-notebook-cell:/a#b"}, "content": {}}), None, None),
+        (Kernel({"metadata": {}, "content": {"code": "x"}}), None, "x"),
+        (Kernel({}), None, None),
+        (object(), None, None),
+        (None, None, None),
+    ],
+    ids=["jupyterlab", "vscode", "nbclient", "idle", "terminal", "script"],
+)
+def test_the_running_cell_is_known_where_the_front_end_names_it(
+    monkeypatch: pytest.MonkeyPatch, shell: object, cell_id: str | None, text: str | None
+):
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    assert cells.source_cell_id() == cell_id
+    assert cells.source_cell_text() == text
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_the_payload_is_ipythons_own(replace: bool):
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    payload_insert(shell, "x = 1", replace=replace)
+    assert shell.rl_next_input == "x = 1"  # what a terminal shell makes of the payload
+
+
+def test_the_extension_is_installed_where_jupyterlab_looks_and_has_the_projects_version():
+    import tomllib
+
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())
+    [(source, target)] = project["tool"]["hatch"]["build"]["targets"]["wheel"][
+        "shared-data"
+    ].items()
+    package = json.loads((PROJECT / source / "package.json").read_text())
+    assert target == f"share/jupyter/labextensions/{package['name']}"
+    assert package["version"] == project["project"]["version"]
+    assert (PROJECT / source / package["jupyterlab"]["_build"]["load"]).is_file()
