@@ -1,103 +1,31 @@
 """The check ``examples``: what the task states as examples holds for the text."""
 
-import ast
-import doctest
 import json
-import re
 import secrets
-import textwrap
+from pathlib import Path
+from time import monotonic
+from typing import Any
 
-from ipyrefine.checks.python import failure
-from ipyrefine.checks.sandbox import run_python
-from ipyrefine.loop.records import Evidence, Record, Task
+from ipyrefine.checks import comparing
+from ipyrefine.checks.sandbox import Ran, run_python
+from ipyrefine.checks.stated import Example, extract
+from ipyrefine.loop.records import Evidence, Task
 
-MOST = 40
-_LINE = re.compile(
-    r"^[\s\-*`]*(?:assert\s+)?(?P<left>.+?)\s*(?:==|->|=>|returns|should return)\s*"
-    r"(?P<right>.+?)[\s`,.;]*$"
-)
+__all__ = ["Example", "Examples", "extract"]
 
-_HARNESS = """\
-import ast as _ast, json as _json, math as _math, sys as _sys
-_open, _repr, _str, _dumps, _eval, _exec = open, repr, str, _json.dumps, eval, exec
-_type, _compile, _literal = type, compile, _ast.literal_eval
-_float, _abs, _max, _isinstance, _BaseException = float, abs, max, isinstance, BaseException
-_report = _open(_sys.argv.pop(), "w", encoding="utf-8")
-def _same(got, want):
-    if _repr(got) == want.strip():
-        return True
-    try:
-        a, b = _literal(_repr(got)), _literal(want.strip())
-    except _BaseException:
-        return False
-    if _isinstance(a, _float) or _isinstance(b, _float):
-        try:
-            return _abs(a - b) <= 1e-9 * _max(1.0, _abs(a), _abs(b))
-        except _BaseException:
-            return False
-    return _type(a) is _type(b) and a == b
-def _say(**fields):
-    _report.write(_dumps({"nonce": NONCE, **fields}) + "\\n")
-    _report.flush()
-_space = {"__name__": "candidate"}
-try:
-    _exec(_compile(TEXT, "text", "exec"), _space)
-except _BaseException as error:
-    _say(load=_type(error).__name__ + ": " + _str(error)[:300])
-    raise
-for _i, (_setup, _source, _want) in enumerate(EXAMPLES):
-    try:
-        if _setup:
-            _exec(_compile(_setup, "example", "exec"), _space)
-        _got = _eval(_compile(_source, "example", "eval"), _space)
-        _say(index=_i, ok=_same(_got, _want), got=_repr(_got)[:300])
-    except _BaseException as error:
-        _say(index=_i, ok=False, got=_type(error).__name__ + ": " + _str(error)[:300])
-"""
+_PROGRAM = Path(__file__).with_name("examples_program.py")
+_WIDTH = 200
+_SHARE = 4  # one example may take this part of the whole time
 
-
-class Example(Record):
-    """One stated example.
-
-    Attributes:
-        setup: statements that come before it, empty for none.
-        source: the expression.
-        expected: its value, as Python writes it.
-    """
-
-    setup: str = ""
-    source: str
-    expected: str
-
-
-def extract(task: str) -> tuple[Example, ...]:
-    """Find the examples a task states.
-
-    Doctests (``>>>`` with the expected value below) and lines such as ``f(1) == 2``,
-    ``assert f(1) == 2``, ``f(1) -> 2`` or ``f(1) returns 2``.
-    """
-    try:
-        sessions = doctest.DocTestParser().get_examples(textwrap.dedent(task))
-    except ValueError:  # a doctest with broken indentation
-        sessions = []
-    found, setup = [], ""
-    for session in sessions:
-        if not session.want.strip():
-            setup += session.source
-        elif _is_expression(session.source):
-            found.append(
-                Example(setup=setup, source=session.source.strip(), expected=session.want.strip())
-            )
-            setup = ""
-    inside_doctests = {line for s in sessions for line in s.source.splitlines()}
-    for line in task.splitlines():
-        if ">>>" not in line and line.strip() not in inside_doctests:
-            found.extend(_stated(line))
-    return tuple(found[:MOST])
+Outcome = dict[str, Any]
 
 
 class Examples:
-    """The examples that the task states hold."""
+    """The examples that the task states hold.
+
+    Args:
+        seconds: wall time for all examples together; one may take a quarter of it.
+    """
 
     name = "examples"
 
@@ -105,89 +33,124 @@ class Examples:
         self._seconds = seconds
 
     async def __call__(self, text: str, task: Task) -> Evidence:
-        """Run the text with every stated example in a subprocess."""
+        """Run the text, and every example with it, in a process of its own."""
         examples = extract(task.text)
         if not examples:
             return Evidence(name=self.name, passed=None, detail="The task states no examples.")
-        nonce = secrets.token_hex(8)
-        program = (
-            f"TEXT = {text!r}\nNONCE = {nonce!r}\n"
-            f"EXAMPLES = {[(e.setup, e.source, e.expected) for e in examples]!r}\n{_HARNESS}"
-        )
-        ran = await run_python(program, seconds=self._seconds)
-        results = _results(ran.report, nonce)
-        lines = [
-            line
-            for index, example in enumerate(examples)
-            if (line := _complaint(example, results.get(index), failure(ran)))
-        ]
-        if loading := results.get(-1):
-            lines = [f"The code does not load: {loading['load']}"]
-        good = 0 if loading else len(examples) - len(lines)
-        detail = "\n".join([*lines[:10], f"{good} of {len(examples)} stated examples hold."])
+        began = monotonic()
+        fault, outcomes = await self._outcomes(text, examples)
+        held = [comparing.meets(e, o) for e, o in zip(examples, outcomes, strict=True)]
+        told = [_told(e, o) for e, o in zip(examples, outcomes, strict=True)]
+        failing = [line for line, good in zip(told, held, strict=True) if not good]
+        passing = [line for line, good in zip(told, held, strict=True) if good]
+        summary = f"{len(passing)} of {len(examples)} stated examples hold."
+        lines = [fault] if fault else [*failing, *passing]
         return Evidence(
             name=self.name,
-            passed=good == len(examples),
-            score=good / len(examples),
-            detail=detail,
-            seconds=ran.seconds,
+            passed=not failing,
+            score=len(passing) / len(examples),
+            detail="\n".join([*lines, summary]),
+            seconds=monotonic() - began,
         )
 
+    async def _outcomes(
+        self, text: str, examples: tuple[Example, ...]
+    ) -> tuple[str, list[Outcome]]:
+        """Run all examples in one process, and after one that ends it, the rest in another."""
+        outcomes: list[Outcome] = [{"error": "was not run: no time was left"} for _ in examples]
+        deadline = monotonic() + self._seconds
+        at = 0
+        while at < len(examples) and (left := deadline - monotonic()) > 0:
+            ran, events = await self._run(text, examples, at, left)
+            loaded = next((e for e in events if e["event"] == "loaded"), None)
+            if loaded is None or "error" in loaded:
+                why = _failed(loaded) if loaded else _ended(ran, self._seconds)
+                return f"The code does not load: {_short(why)}", [{"error": why}] * len(examples)
+            for event in events:
+                if event["event"] == "done":
+                    outcomes[event["index"]] = event
+                    at = event["index"] + 1
+            if at < len(examples):
+                outcomes[at] = {"error": _ended(ran, self._seconds / _SHARE)}
+                at += 1
+        return "", outcomes
 
-def _results(report: str, nonce: str) -> dict[int, dict[str, object]]:
-    """Read the harness's own lines; others, that the code may have written, do not count."""
-    results: dict[int, dict[str, object]] = {}
+    async def _run(
+        self, text: str, examples: tuple[Example, ...], start: int, seconds: float
+    ) -> tuple[Ran, list[Outcome]]:
+        token, report = secrets.token_hex(16), secrets.token_hex(16)
+        request = {
+            "token": token,
+            "report": report,
+            "seconds": self._seconds / _SHARE,
+            "examples": [_asked(i, e) for i, e in enumerate(examples) if i >= start],
+        }
+        files = {"candidate.py": text, "request.json": json.dumps(request)}
+        source = _PROGRAM.read_text("utf-8")
+        ran = await run_python(source, seconds=seconds, files=files, collect=report)
+        return ran, _events(ran.collected, token, range(start, len(examples)))
+
+
+def _asked(index: int, example: Example) -> dict[str, Any]:
+    # What the process is not told it cannot pretend.
+    told = example.kind == "doctest" or comparing.is_literal(example.expected)
+    return {
+        "index": index,
+        "kind": example.kind,
+        "setup": example.setup,
+        "source": example.source,
+        "expected": None if told else example.expected,
+    }
+
+
+def _events(report: str, token: str, expected: range) -> list[Outcome]:
+    """Read the program's own lines, in order; any that the text may have written do not count."""
+    events: list[Outcome] = []
+    following = iter(expected)
     for line in report.splitlines():
         try:
-            value = json.loads(line)
-        except ValueError:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
             continue
-        if isinstance(value, dict) and value.get("nonce") == nonce:
-            results.setdefault(int(value.get("index", -1)), value)
-    return results
+        if not isinstance(event, dict) or event.get("token") != token:
+            continue
+        kind = event.get("event")
+        if kind == "loaded" or (kind == "done" and event.get("index") == next(following, None)):
+            events.append(event)
+    return events
 
 
-def _complaint(example: Example, result: dict[str, object] | None, otherwise: str) -> str:
-    if result is None:
-        return f"{example.source}: expected {example.expected}, got no result. {otherwise}"
-    if result["ok"]:
-        return ""
-    return f"{example.source}: expected {example.expected}, got {result['got']}"
+def _ended(ran: Ran, seconds: float) -> str:
+    if ran.timed_out or "Timeout (" in ran.stderr:
+        return f"gave no answer within {seconds:.3g} s"
+    if ran.stopped == "output":
+        return "was stopped: it printed without end"
+    if ran.stopped == "processes":
+        return "was stopped: it started too many processes"
+    if ran.exit_code is not None and ran.exit_code < 0:
+        return f"was killed by signal {-ran.exit_code}"
+    return f"ended the process with status {ran.exit_code}"
 
 
-def _stated(line: str) -> list[Example]:
-    """Read examples from a line of prose; several may stand in it, parted by commas."""
-    parts = re.split(r"(?<=[\w\])}'\"]),\s+(?=[A-Za-z_]\w*\()|\band\b|;|\.\s", line)
-    found = []
-    for part in parts:
-        match = _LINE.match(part.rpartition(": ")[2])
-        if match and _has_call(match["left"]) and _is_value(match["right"]):
-            found.append(Example(source=match["left"], expected=_normal(match["right"])))
-    return found
+def _failed(outcome: Outcome) -> str:
+    line = outcome.get("line")
+    return str(outcome["error"]) + (f" (line {line})" if line else "")
 
 
-def _is_expression(source: str) -> bool:
-    try:
-        ast.parse(source.strip(), mode="eval")
-    except (SyntaxError, ValueError):
-        return False
-    return True
+def _told(example: Example, outcome: Outcome) -> str:
+    asked = f"{_short(example.source)}: expected {_short(example.expected)}"
+    if "error" in outcome:
+        # An outcome of the program is an exception; the others already are a sentence's end.
+        raised = "raised " if "event" in outcome else ""
+        return f"{asked}, {raised}{_short(_failed(outcome))}"
+    got = comparing.shown(outcome) if example.kind == "doctest" else outcome.get("shown", "")
+    text = _short(str(got).strip()) or "nothing"
+    if text == _short(example.expected) and not comparing.meets(example, outcome):
+        # Its repr claims to be what it is not.
+        text += f" as the repr of another value, of type {_short(str(outcome.get('type')))}"
+    return f"{asked}, got {text}"
 
 
-def _has_call(source: str) -> bool:
-    if not _is_expression(source):
-        return False
-    tree = ast.parse(source.strip(), mode="eval")
-    return any(isinstance(node, ast.Call) for node in ast.walk(tree))
-
-
-def _is_value(source: str) -> bool:
-    try:
-        ast.literal_eval(source)
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return False
-    return True
-
-
-def _normal(source: str) -> str:
-    return repr(ast.literal_eval(source))
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _WIDTH else flat[: _WIDTH - 1] + "…"

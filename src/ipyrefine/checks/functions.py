@@ -1,7 +1,9 @@
 """Checks that are the user's own functions."""
 
+import asyncio
 import inspect
 import math
+import traceback
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
@@ -9,21 +11,35 @@ from typing import Any
 from ipyrefine.errors import UsageError
 from ipyrefine.loop.records import Evidence, Task
 
+Reading = tuple[bool, float, str]
+
 
 class CallableCheck:
-    """A function of the text (and, if it takes two arguments, the task), sync or async.
+    """A function of the text (and, if it wants it, the task), sync or async.
 
     It may return a bool, a score 0..1, a message (empty when all is well), a list of messages,
-    or None; or raise AssertionError. Its word settles the verdict.
+    or None; or raise AssertionError. Its word settles the verdict. It runs where it is called,
+    so that it may use the notebook's variables.
 
     Args:
         function: the user's function.
         target: the score that passes.
+        seconds: wall time an async function may take; a sync one cannot be stopped.
+
+    Raises:
+        UsageError: it takes no text, or needs more than the text and the task.
     """
 
-    def __init__(self, function: Callable[..., Any], *, target: float = 0.8) -> None:
-        self.name = getattr(function, "__name__", type(function).__name__)
-        self._function, self._target = function, target
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        target: float = 0.8,
+        seconds: float | None = None,
+    ) -> None:
+        self.name = str(getattr(function, "__name__", type(function).__name__))
+        self._function, self._target, self._seconds = function, target, seconds
+        self._wants_task = _wants_task(function, self.name)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Call the function.
@@ -32,20 +48,8 @@ class CallableCheck:
             UsageError: it returned something that is no result.
         """
         began = monotonic()
-        arguments = (text, task)[: _arity(self._function)]
-        try:
-            result = self._function(*arguments)
-            if inspect.isawaitable(result):
-                result = await result
-            passed, score, detail = self._read(result)
-        except AssertionError as error:
-            passed, score, detail = False, 0.0, str(error) or "An assertion failed."
-        except UsageError:
-            raise
-        except Exception as error:
-            kind = type(error).__name__
-            passed, score = False, 0.0
-            detail = f"check {self.name} raised {kind}: {error}"
+        result, fault = await self._call((text, task) if self._wants_task else (text,))
+        passed, score, detail = (False, 0.0, fault) if fault else self._read(result)
         return Evidence(
             name=self.name,
             passed=passed,
@@ -55,18 +59,30 @@ class CallableCheck:
             decisive=True,
         )
 
-    def _read(self, result: Any) -> tuple[bool, float, str]:
+    async def _call(self, arguments: tuple[Any, ...]) -> tuple[Any, str]:
+        limit = asyncio.timeout(self._seconds)
+        try:
+            async with limit:
+                result = self._function(*arguments)
+                return (await result if inspect.isawaitable(result) else result), ""
+        except AssertionError as error:
+            return None, str(error) or f"An assertion failed: {_statement(error)}"
+        except (Exception, SystemExit) as error:  # an exit would end the notebook's kernel
+            if limit.expired():
+                return None, f"check {self.name} did not end within {self._seconds:.3g} s"
+            return None, f"check {self.name} raised {type(error).__name__}: {error}"
+
+    def _read(self, result: Any) -> Reading:
+        if getattr(result, "shape", None) == () and hasattr(result, "tolist"):
+            result = result.tolist()  # a number or truth value of an array library
         if result is None or isinstance(result, bool):
             passed = result is not False
             return passed, float(passed), "It passed." if passed else "It returned False."
         if isinstance(result, str):
             return not result, float(not result), result or "It passed."
-        if isinstance(result, list | tuple) and all(isinstance(r, str) for r in result):
+        if isinstance(result, list | tuple) and all(isinstance(item, str) for item in result):
             return not result, float(not result), "\n".join(result) or "It passed."
-        try:
-            score = float(result)
-        except (TypeError, ValueError):
-            score = math.nan
+        score = float(result) if isinstance(result, int | float) else math.nan
         if not 0 <= score <= 1:
             raise UsageError(
                 f"The check {self.name} returned {result!r:.80}; return a bool, a score from 0 "
@@ -75,11 +91,24 @@ class CallableCheck:
         return score >= self._target, score, f"It scored {score:.2f} of {self._target:.2f}."
 
 
-def _arity(function: Callable[..., Any]) -> int:
+def _statement(error: AssertionError) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return (frames[-1].line or "") if frames else ""
+
+
+def _wants_task(function: Callable[..., Any], name: str) -> bool:
+    """Whether its second argument is the task, and not an option with a default of its own."""
     try:
-        inspect.signature(function).bind("", None)
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some builtins have no signature
+        return False
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    second = [p for p in signature.parameters.values() if p.kind in kinds][1:2]
+    wanted = bool(second) and (second[0].default is second[0].empty or second[0].name == "task")
+    try:
+        signature.bind(*(("", None) if wanted else ("",)))
     except TypeError:
-        return 1
-    except ValueError:  # some builtins have no signature
-        return 1
-    return 2
+        raise UsageError(
+            f"The check {name} cannot be called with the text, or with the text and the task."
+        ) from None
+    return wanted

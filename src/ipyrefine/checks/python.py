@@ -5,9 +5,15 @@ import re
 from ipyrefine.checks.sandbox import Ran, run_python
 from ipyrefine.loop.records import Evidence, Task
 
+_WIDTH = 500
+
 
 class RunsCleanly:
-    """The code compiles and runs to its end."""
+    """The text is Python that compiles and runs to its end without an exception.
+
+    Args:
+        seconds: wall time it may take.
+    """
 
     name = "run"
 
@@ -15,30 +21,31 @@ class RunsCleanly:
         self._seconds = seconds
 
     async def __call__(self, text: str, task: Task) -> Evidence:
-        """Run the text in a subprocess."""
-        ran = await run_python(wrapped(text), seconds=self._seconds)
+        """Run the text as a script in a process of its own."""
+        ran = await run_python(text, seconds=self._seconds)
         passed = ran.exit_code == 0
         return Evidence(
             name=self.name,
             passed=passed,
             score=float(passed),
-            detail="It runs without an error." if passed else failure(ran),
+            detail="It runs without an error." if passed else failure(ran, self._seconds),
             seconds=ran.seconds,
         )
 
 
-def wrapped(text: str) -> str:
-    """Give a program that runs a text under its own line numbers."""
-    return f"exec(compile({text!r}, 'text', 'exec'), {{'__name__': '__main__'}})"
-
-
-def failure(ran: Ran) -> str:
-    """Say in a line or two why a program did not end well."""
+def failure(ran: Ran, seconds: float) -> str:
+    """Say in a line why a script did not end well, with the line of the text it was at."""
     if ran.timed_out:
-        return f"It did not end within {ran.seconds:.0f} seconds."
-    lines = [line for line in ran.stderr.strip().splitlines() if line.strip()]
+        return f"It did not end within {seconds:.3g} seconds."
+    if ran.stopped == "output":
+        return "It was stopped, because it printed without end."
+    if ran.stopped == "processes":
+        return "It was stopped, because it started too many processes."
+    if ran.exit_code is not None and ran.exit_code < 0:
+        return f"It was killed by signal {-ran.exit_code}."
+    lines = [line for line in ran.stderr.splitlines() if line.strip()]
     if not lines:
         return f"It ended with exit status {ran.exit_code} and no message."
-    places = re.findall(r'File "text", line (\d+)', ran.stderr)
-    where = f" (line {places[-1]})" if places else ""
-    return f"{lines[-1][:500]}{where}"
+    places = re.findall(r'main\.py", line (\d+)|main\.py on line (\d+)', ran.stderr)
+    where = f" (line {places[-1][0] or places[-1][1]})" if places else ""
+    return lines[-1].strip()[:_WIDTH] + where

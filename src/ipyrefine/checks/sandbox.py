@@ -1,119 +1,245 @@
-"""Runs untrusted Python in a subprocess: bounded in time, memory and output, killed whole.
+"""Running a text as Python in a process of its own, so that nothing it does hangs the kernel.
 
-What is not isolated: the network and files the user can read. The environment is emptied, so
-that no key reaches the code, and it starts in a temporary directory of its own.
+What is isolated: the process, its working folder, its input, its environment, its time, memory,
+output and number of processes. Windows limits only time and output, macOS not the memory, and
+processes are counted on Linux alone. What is not: the network, files this user can read or
+write, and this user's other processes; the code runs with the user's rights. A process that
+leaves the sandbox's process group is found by its environment and folder on Linux, and nowhere
+else.
 """
 
 import asyncio
-import contextlib
+import math
 import os
-import signal
+import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from time import monotonic
+from typing import Literal
 
+from ipyrefine.checks import processes
+from ipyrefine.errors import UsageError
 from ipyrefine.loop.records import Record
 
-_LIMITS = """\
-import resource as _r
-def _limit(what, value):
-    try:
-        _r.setrlimit(what, (value, value))
-    except (ValueError, OSError):
-        pass
-_limit(_r.RLIMIT_AS, {memory})
-_limit(_r.RLIMIT_CPU, {seconds})
-_limit(_r.RLIMIT_FSIZE, 16_000_000)
-_limit(_r.RLIMIT_CORE, 0)
-del _r, _limit
-"""
+Stopped = Literal["time", "output", "processes"]
+
+_LIMITER = Path(__file__).with_name("sandbox_program.py")
+_FILE_MB = 64
+_FLOOD = 16  # output beyond this many times what is kept ends the run
+_LOOK_S = 0.05
+_LEAVE_S = 2.0
+_ORPHAN_S = 5
+_COLLECT_BYTES = 4_000_000
 
 
 class Ran(Record):
-    """What came of running code.
+    """What became of a run.
 
     Attributes:
-        stdout: its output, up to the limit.
-        stderr: its error output, up to the limit.
-        exit_code: exit status; negative for a signal, None when it was timed out.
+        stdout: standard output; its middle is left out when it was longer than the limit.
+        stderr: standard error, likewise.
+        exit_code: the exit status, negative for a signal; None when the run was stopped.
         seconds: wall time.
-        timed_out: whether it was killed for running too long.
-        report: what it wrote to the file named by its first argument.
+        stopped: the limit that ended the run, or None when it ended by itself.
+        collected: the content of the file asked for, empty when there is none.
     """
 
     stdout: str
     stderr: str
     exit_code: int | None
     seconds: float
-    timed_out: bool = False
-    report: str = ""
+    stopped: Stopped | None = None
+    collected: str = ""
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the wall-time limit ended the run."""
+        return self.stopped == "time"
 
 
 async def run_python(
-    source: str, *, seconds: float = 10.0, memory_mb: int = 1024, output_limit: int = 64_000
+    source: str,
+    *,
+    seconds: float = 10,
+    memory_mb: int = 1024,
+    output_limit: int = 64_000,
+    files: Mapping[str, str] | None = None,
+    collect: str | None = None,
 ) -> Ran:
-    """Run Python source in a fresh process.
+    """Run code as a script in a fresh interpreter and an empty folder, and clean up after it.
+
+    The run and all processes it started are killed when it ends, at a limit, and when the
+    awaiting task is cancelled. It reads an empty input and sees none of this process's
+    environment but ``PATH`` and ``LANG``.
 
     Args:
-        source: the program.
-        seconds: wall time it may take.
-        memory_mb: megabytes of address space (POSIX only).
-        output_limit: bytes kept of each output stream; the rest is read and dropped.
+        source: the script.
+        seconds: wall time allowed.
+        memory_mb: megabytes of address space allowed to each process.
+        output_limit: bytes kept of standard output, and of standard error.
+        files: name and content of files to put beside the script.
+        collect: name of a file in the script's folder to read when the run has ended.
+
+    Raises:
+        UsageError: this platform cannot start a process.
     """
-    with tempfile.TemporaryDirectory(prefix="ipyrefine-", ignore_cleanup_errors=True) as folder:
-        program = Path(folder, "program.py")
-        report = Path(folder, "report")
-        _write(program, _limited(source, memory_mb, seconds))
-        began = monotonic()
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-I",
-            str(program),
-            str(report),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            cwd=folder,
-            env=_environment(folder),
-            start_new_session=True,
+    if sys.platform == "emscripten":
+        raise UsageError(
+            "Code cannot be run as a check in a browser's Python; use a check function instead."
         )
-        timed_out = False
-        out, err = bytearray(), bytearray()
-        assert process.stdout is not None
-        assert process.stderr is not None
+    folder = _folder()
+    try:
+        script = _furnish(folder, source, files or {})
+        command = _command(script, seconds, memory_mb)
         try:
-            async with asyncio.timeout(seconds):
-                await asyncio.gather(
-                    _drain(process.stdout, out, output_limit),
-                    _drain(process.stderr, err, output_limit),
-                    process.wait(),
-                )
-        except TimeoutError:
-            timed_out = True
+            ran = await _supervise(command, folder, seconds, output_limit)
+        except NotImplementedError:
+            # Jupyter on Windows has a loop that cannot start processes.
+            ran = await asyncio.to_thread(_on_own_loop, command, folder, seconds, output_limit)
+        return ran.model_copy(update={"collected": _collect(folder, collect)}) if collect else ran
+    except OSError as error:
+        raise UsageError(
+            f"Python could not be started to run a check: {error.strerror or error}."
+        ) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Capped:
+    """The first and the last half of what a stream said, within a number of bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self._half = limit // 2
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.seen = 0
+
+    def add(self, data: bytes) -> None:
+        self.seen += len(data)
+        room = self._half - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        del self._tail[: -self._half]
+
+    def text(self) -> str:
+        missing = self.seen - len(self._head) - len(self._tail)
+        gap = f"\n[… {missing} bytes left out …]\n".encode() if missing else b""
+        return bytes(self._head + gap + self._tail).decode(errors="replace")
+
+
+class _Process(asyncio.SubprocessProtocol):
+    """A process's output and end; it ends when it exits, even if a child holds its pipes."""
+
+    def __init__(self, output_limit: int) -> None:
+        self.streams = {1: _Capped(output_limit), 2: _Capped(output_limit)}
+        self.ended = asyncio.Event()
+        self.flooded = False
+        self._most = _FLOOD * output_limit
+        self._closed = asyncio.Event()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.streams[fd].add(data)
+        if self.streams[fd].seen > self._most:
+            self.flooded = True
+            self.ended.set()
+
+    def process_exited(self) -> None:
+        self.ended.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closed.set()
+
+    async def until(self, seconds: float, folder: str) -> Stopped | None:
+        """Wait for the end, or for a limit, and say which limit it was."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + seconds
+        crowd = processes.Crowd(folder)
+        while not self.ended.is_set():
+            left = deadline - clock()
+            if left <= 0:
+                return "time"
+            if crowd.too_many():
+                return "processes"
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.ended.wait(), min(left, _LOOK_S))
+        return "output" if self.flooded else None
+
+    async def close(self) -> None:
+        """Wait, not for long, until it has exited and its pipes have been read."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._closed.wait(), _LEAVE_S)
+
+
+async def _supervise(command: list[str], folder: str, seconds: float, output_limit: int) -> Ran:
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    transport, process = await loop.subprocess_exec(
+        lambda: _Process(output_limit),
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        cwd=folder,
+        env=_environment(folder),
+        start_new_session=True,
+    )
+    try:
+        try:
+            stopped = await process.until(seconds, folder)
         finally:
-            _kill(process.pid)
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            # Pipes that an orphan still holds, or that are paused, would keep wait() waiting.
-            process._transport.close()  # type: ignore[attr-defined]
-            await asyncio.shield(process.wait())
-        said = _head(report, output_limit)
-        return Ran(
-            stdout=out.decode(errors="replace"),
-            stderr=err.decode(errors="replace"),
-            exit_code=None if timed_out else process.returncode,
-            seconds=monotonic() - began,
-            timed_out=timed_out,
-            report=said.decode(errors="replace"),
-        )
+            processes.kill(transport.get_pid(), folder)
+            await process.close()
+    finally:
+        transport.close()
+    return Ran(
+        stdout=process.streams[1].text(),
+        stderr=process.streams[2].text(),
+        exit_code=None if stopped else transport.get_returncode(),
+        seconds=loop.time() - started,
+        stopped=stopped,
+    )
 
 
-def _limited(source: str, memory_mb: int, seconds: float) -> str:
+def _on_own_loop(command: list[str], folder: str, seconds: float, output_limit: int) -> Ran:
+    factory = getattr(asyncio, "ProactorEventLoop", None)
+    with asyncio.Runner(loop_factory=factory) as runner:
+        return runner.run(_supervise(command, folder, seconds, output_limit))
+
+
+def _folder() -> str:
+    # Processes are known by this path, and the system knows them by the real one.
+    return os.path.realpath(tempfile.mkdtemp(prefix="ipyrefine-"))
+
+
+def _furnish(folder: str, source: str, files: Mapping[str, str]) -> Path:
+    script = Path(folder, "main.py")
+    for path, text in [(script, source), *((Path(folder, n), t) for n, t in files.items())]:
+        # What is no valid text is a fault of the text, for the interpreter to report.
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    return script
+
+
+def _collect(folder: str, name: str) -> str:
+    path = Path(folder, name)
+    # Anything but a plain file (a link, a pipe) was put there by the code, and may block.
+    if path.is_symlink() or not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return file.read(_COLLECT_BYTES).decode(errors="replace")
+
+
+def _command(script: Path, seconds: float, memory_mb: int) -> list[str]:
     if sys.platform == "win32":
-        return source
-    head = _LIMITS.format(memory=memory_mb * 1_000_000, seconds=int(seconds) + 1)
-    return f"exec({head!r})\n{source}"
+        return [sys.executable, "-I", "-X", "utf8", str(script)]
+    wall = math.ceil(seconds)
+    # Threads add up to more processor than wall time.
+    limits = [
+        wall * (os.cpu_count() or 1) + 1,
+        wall + _ORPHAN_S,
+        memory_mb * 2**20,
+        _FILE_MB * 2**20,
+    ]
+    return [sys.executable, "-I", "-S", str(_LIMITER), *map(str, limits), str(script)]
 
 
 def _write(path: Path, text: str) -> None:
@@ -129,19 +255,8 @@ def _head(path: Path, limit: int) -> bytes:
 
 
 def _environment(folder: str) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "SYSTEMROOT") if name in os.environ}
-    return kept | {"HOME": folder, "TMPDIR": folder, "TEMP": folder, "PYTHONIOENCODING": "utf-8"}
-
-
-async def _drain(stream: asyncio.StreamReader, into: bytearray, limit: int) -> None:
-    """Read to the end, so that a flood neither blocks the program nor fills our memory."""
-    while chunk := await stream.read(65_536):
-        into += chunk[: max(0, limit - len(into))]
-        await asyncio.sleep(0)  # a flood is always ready to read: let the time limit be seen
-
-
-def _kill(group: int) -> None:
-    """Kill a process with all its children."""
-    if sys.platform != "win32":
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal.SIGKILL)
+    kept = ("PATH", "LANG", "SYSTEMROOT") if sys.platform == "win32" else ("PATH", "LANG")
+    own = dict.fromkeys(("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP"), folder)
+    # One buffer per core would not fit into the address space on a large machine.
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    return {name: os.environ[name] for name in kept if name in os.environ} | own | threads

@@ -1,0 +1,197 @@
+"""What is read from a task as an example, and what a text must do to meet it."""
+
+import time
+
+import pytest
+
+from ipyrefine.checks.comparing import same
+from ipyrefine.checks.examples import Examples, extract
+from ipyrefine.loop.records import Task
+
+DOUBLE = "def f(x): return x * 2"
+
+
+async def check(text, task, seconds=10.0):
+    return await Examples(seconds=seconds)(text, Task(text=task))
+
+
+@pytest.mark.parametrize(
+    ("line", "stated"),
+    [
+        ("f(1) == 2", [("f(1)", "2")]),
+        ("assert f(1) == 2, 'why'", [("f(1)", "2")]),
+        ("- f(1) -> 2", [("f(1)", "2")]),
+        ("* `f(1)` => `2`", [("f(1)", "2")]),
+        ("f([1,2]) returns 3.", [("f([1, 2])", "3")]),
+        ("For example, f(2) should return [4] because it doubles.", [("f(2)", "[4]")]),
+        ("add(2, 3) returns 5, add(1, 1) returns 2", [("add(2, 3)", "5"), ("add(1, 1)", "2")]),
+        ("f(1) == 2 and f(2) == 4", [("f(1)", "2"), ("f(2)", "4")]),
+        ("assert not f(3)", [("not f(3)", "True")]),
+        ("is_even(2) returns true", [("is_even(2)", "True")]),
+        ("f(1) → 'a -> b'", [("f(1)", "'a -> b'")]),
+        ("def f(x: int) -> int:", []),
+        ("f(x) -> int", []),
+        ("f() -> None", []),
+        ("f(n) returns n squared", []),
+        ("s.pop() == 1", []),
+        ("x == 2", []),
+        ("len('a') == 1", []),
+        ("It returns True", []),
+        ("", []),
+    ],
+)
+def test_a_line_states_these_examples(line, stated):
+    assert [(e.source, e.expected) for e in extract(line)] == stated
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        ">>> f(1)\n2",
+        "```\n>>> f(1)\n2\n```",
+        'def f(x):\n    """Twice.\n\n    >>> f(1)\n    2\n    """',
+        "# >>> f(1)\n# 2",
+        ">>> f(1)\n2\nThis says what it does.",
+    ],
+)
+def test_a_doctest_is_found_wherever_it_stands(task):
+    assert [(e.source, e.expected, e.kind) for e in extract(task)] == [("f(1)", "2", "doctest")]
+
+
+def test_an_example_brings_the_statements_it_needs_and_no_others():
+    first, second = extract(">>> f(1)\n2\n>>> s = Stack()\n>>> s.push(1)\n>>> s.pop()\n1\n")
+    assert (first.setup, second.setup) == ("", "s = Stack()\ns.push(1)")
+
+
+def test_a_stub_in_the_task_does_not_replace_the_text():
+    (example,) = extract("```\ndef f(x): ...\nassert f(1) == 2\n```")
+    assert example.setup == ""
+
+
+def test_no_more_than_twenty_examples_are_read():
+    assert len(extract("\n".join(f"f({n}) == {n}" for n in range(50)))) == 20
+
+
+async def test_without_examples_there_is_nothing_to_check():
+    evidence = await check(DOUBLE, "Say hello.")
+    assert (evidence.passed, evidence.detail) == (None, "The task states no examples.")
+
+
+async def test_a_failing_example_comes_first_with_input_expected_and_got():
+    evidence = await check(DOUBLE, "f(1) == 2\nf(2) == 3")
+    assert evidence.detail.splitlines() == [
+        "f(2): expected 3, got 4",
+        "f(1): expected 2, got 2",
+        "1 of 2 stated examples hold.",
+    ]
+    assert (evidence.passed, evidence.score, evidence.decisive) == (False, 0.5, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "task"),
+    [
+        ("def f(x): return [0.1 + 0.2]", "f(1) == [0.3]"),
+        ("def f(x): return {2: 0, 1: 0}", ">>> f(1)\n{1: 0, 2: 0}"),
+        ("def f(x): print(x)", ">>> f(1)\n1"),
+        (
+            "def f(x): raise ValueError('no')",
+            ">>> f(1)\nTraceback (most recent call last):\nValueError: no",
+        ),
+        ("def f(): return float('inf')", "f() == float('inf')"),
+        ("def f(): return set()", "f() == set()"),
+        (
+            "class P:\n def __init__(s, x): s.x = x\n def __eq__(s, o): return s.x == o.x",
+            "P(1) == P(1)",
+        ),
+        (
+            "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+            "@dataclass\nclass P:\n    x: int\ndef f(): return P(1).x",
+            "f() == 1",
+        ),
+        (DOUBLE + "\nif __name__ == '__main__': input()", "f(1) == 2"),
+    ],
+)
+async def test_a_right_text_passes(text, task):
+    evidence = await check(text, task)
+    assert evidence.passed, evidence.detail
+
+
+LIAR = "class L:\n def __eq__(s, o): return True\n def __repr__(s): return '2'\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LIAR + "def f(x): return L()",
+        "class I(int):\n def __eq__(s, o): return True\n def __repr__(s): return '2'\n"
+        "def f(x): return I(99)",
+        "import builtins\nbuiltins.repr = lambda x: '2'\ndef f(x): return 99",
+        "import sys, io\nsys.stdout = io.StringIO()\ndef f(x): return 99",
+        'print(\'{"event": "done", "index": 0}\')\ndef f(x): return 99',
+        "import sys\nm = sys.modules['__main__']\nm._described = lambda v: {'shown': '2'}\n"
+        "def f(x): return 99",
+        "import os, glob\nfor p in glob.glob('*'):\n  if len(p) == 32:\n"
+        '    open(p, \'a\').write(\'{"event": "done", "index": 0, "data": ["int", 2]}\\n\')\n'
+        "def f(x): return 99",
+        "import os; os._exit(0)",
+        "import sys; sys.exit(0)",
+        "def f(x): return f(x)",
+        "def f(x): return input()",
+        "class R:\n def __repr__(s):\n  while True: pass\ndef f(x): return R()",
+    ],
+)
+async def test_a_text_that_pretends_does_not_pass(text):
+    evidence = await check(text, "f(1) == 2", seconds=2)
+    assert (evidence.passed, evidence.score) == (False, 0.0)
+
+
+async def test_what_is_expected_is_not_in_the_process_that_is_tested():
+    spy = (
+        "import glob, gc\n"
+        "seen = ''.join(open(p, errors='replace').read() for p in glob.glob('*'))\n"
+        "seen += repr([o for o in gc.get_objects() if isinstance(o, (dict, list))][:20000])\n"
+        "def f(x): return '918' + '273645' in seen"
+    )
+    evidence = await check(spy, "f(1) == 918273645")
+    assert "got False" in evidence.detail
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("while True: pass", "gave no answer within 0.5 s"),
+        ("import os; os._exit(0)", "ended the process with status 0"),
+        ("raise KeyError('k')", "raised KeyError: 'k' (line 3)"),
+    ],
+)
+async def test_one_bad_example_does_not_take_the_others_down(fault, said):
+    text = f"def f(x):\n  if x == 2:\n    {fault}\n  return x * 2"
+    began = time.monotonic()
+    evidence = await check(text, "f(1) == 2\nf(2) == 4\nf(3) == 6", seconds=2)
+    assert evidence.detail.splitlines()[0] == f"f(2): expected 4, {said}"
+    assert evidence.score == pytest.approx(2 / 3)
+    assert time.monotonic() - began < 4
+
+
+async def test_a_text_that_does_not_load_says_where():
+    evidence = await check("x = 1\n1 / 0", "f(1) == 2")
+    assert evidence.detail.splitlines()[0] == (
+        "The code does not load: ZeroDivisionError: division by zero (line 2)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "equal"),
+    [
+        (1, 1.0, True),
+        (0.1 + 0.2, 0.3, True),
+        (10**400, 1.0, False),
+        (float("nan"), float("nan"), True),
+        ([1], (1,), False),
+        ({"a": [0.1 + 0.2]}, {"a": [0.3]}, True),
+        (10**17, 10**17 + 1, False),
+        ("1", 1, False),
+    ],
+)
+def test_values_are_the_same_as_python_has_it_with_floats_near(a, b, equal):
+    assert same(a, b) is equal
