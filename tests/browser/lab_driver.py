@@ -35,6 +35,8 @@ class Server(NamedTuple):
         settings.mkdir(parents=True, exist_ok=True)
         value = {"theme": f"JupyterLab {theme.title()}"}
         (settings / "themes.jupyterlab-settings").write_text(json.dumps(value))
+        quiet = {"fetchNews": "false", "checkForUpdates": False}
+        (settings / "notification.jupyterlab-settings").write_text(json.dumps(quiet))
 
     def add_kernel(self, name: str, env: Mapping[str, str]) -> None:
         """Add a Python kernel with its own environment variables."""

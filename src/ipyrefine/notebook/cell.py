@@ -1,6 +1,9 @@
 """One execution of a `%%refine` cell: from its options to its accepted text."""
 
+import asyncio
+import contextlib
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from ipyrefine import checks, profiles
@@ -8,7 +11,8 @@ from ipyrefine.compose import compose, raise_failure
 from ipyrefine.errors import Interrupted, UsageError
 from ipyrefine.loop.events import Event, Stopped
 from ipyrefine.loop.runs import Decision, Limits, Run, StopReason
-from ipyrefine.notebook import cells, options
+from ipyrefine.notebook import options
+from ipyrefine.notebook.placing import Home
 from ipyrefine.notebook.record import RecordDisplay
 from ipyrefine.notebook.session import Session
 
@@ -45,12 +49,13 @@ class CellRun:
             draft=body.strip("\n") if drafted else None,
             limits=limits,
         )
+        self.name = self.options.output or "refined"
+        self.home = Home(self.shell, self.name)
         self.session = Session(self.refinement, [])
         self.record = RecordDisplay()
         self.panel: Any = None
         self.executing = False
-        self.cell_id = cells.source_cell_id()
-        self.source = cells.source_cell_text() or ""
+        self._placing: asyncio.Future[None] | None = None
         self._choose_displays(magics.ui)
 
     async def go(self) -> None:
@@ -60,23 +65,20 @@ class CellRun:
             Interrupted: the user interrupted the cell.
             ModelError: the model failed.
         """
-        self.executing = True
-        try:
+        with self._executing():
             await self.session.go()
             if not self.options.quiet and self.panel is None:
                 await self._ask_in_terminal()
-            if self.options.apply in ("insert", "replace"):
-                await self.place(replace=self.options.apply == "replace")
-        finally:
-            self.executing = False
+            if self.options.apply in ("insert", "replace") and self.session.run.text:
+                self._finish(await self.place(replace=self.options.apply == "replace"))
+            if self._placing:
+                await self._placing
         self._raise_what_ended_it()
 
     def close(self) -> None:
         """Stop the loop and close the panel; the record stays."""
         self.session.stop()
-        if self.panel is not None:
-            self.panel.close()
-            self.panel = None
+        self._finish()
 
     async def place(self, number: int | None = None, *, replace: bool = False) -> str:
         """Put a text into a cell and say which way was used.
@@ -87,39 +89,35 @@ class CellRun:
         """
         run = self.session.run
         text = run.text if number is None else run.iterations[number].text
-        if self.executing or self.cell_id is None:
-            cells.payload_insert(self.shell, text, replace=replace)
-            return "The text is in the next cell."
-        placed = await cells.put_text(
-            text,
-            cell_id=self.cell_id,
-            op="replace" if replace else "insert",
-            cell_type="code" if run.task and run.task.form == "code" else "markdown",
-            expected_source=self.source if replace else None,
-        )
-        if placed.how == "inserted":
-            return "The text is in a new cell below."
-        if placed.how == "replaced":
-            return "The text replaced the cell's source."
-        if placed.how == "already":
-            return "The text is in a cell already."
-        name = self.options.output or "refined"
-        return f"It is in `{name}`; run `%refine apply` to put it into a cell."
+        return await self.home.put(text, run, executing=self.executing, replace=replace)
 
-    def _choose_displays(self, ui: str) -> None:
-        self.session.shows.append(self._keep)
-        ui = "plain" if self.options.plain or self.options.quiet else ui
-        widgets = ui == "widgets" or (ui == "auto" and self.cell_id is not None)
-        if os.environ.get("IPYREFINE_UI") == "plain":
-            widgets = False
-        if widgets:
-            self._open_panel()
-        elif not self.options.quiet and not hasattr(self.shell, "kernel"):
-            from ipyrefine.notebook.terminal import Transcript
+    async def apply(self, number: int | None = None) -> str:
+        """Put a text below the cell that runs now, and say which way was used."""
+        with self._executing():
+            return await self.place(number)
 
-            self.session.shows.append(Transcript())
+    async def steer(self, decision: Decision) -> None:
+        """Take a decision given in a cell of its own, and show there what comes of it."""
+        if self.widgets and self.panel is None and decision.kind != "accept":
+            self.open_panel()
+        with self._executing():
+            self.decide(decision)
+            await self.session.go()
+            if self._placing:
+                await self._placing
+        self._raise_what_ended_it()
 
-    def _open_panel(self) -> None:
+    @contextlib.contextmanager
+    def _executing(self) -> Iterator[None]:
+        """Mark that a cell runs, whose reply can carry a text into the next cell."""
+        self.executing = True
+        try:
+            yield
+        finally:
+            self.executing = False
+
+    def open_panel(self) -> None:
+        """Show the panel in the output of the cell that runs now."""
         from IPython.display import display
 
         from ipyrefine.notebook.panel import Panel
@@ -127,6 +125,19 @@ class CellRun:
         self.panel = Panel(decide=self.decide, stop=self.session.stop, close=self.close)
         display(self.panel.widget)
         self.session.shows.append(self.panel.show)
+
+    def _choose_displays(self, ui: str) -> None:
+        self.session.shows.append(self._keep)
+        ui = "plain" if self.options.plain or self.options.quiet else ui
+        self.widgets = ui == "widgets" or (ui == "auto" and self.home.cell_id is not None)
+        if os.environ.get("IPYREFINE_UI") == "plain":
+            self.widgets = False
+        if self.widgets:
+            self.open_panel()
+        elif not self.options.quiet and not hasattr(self.shell, "kernel"):
+            from ipyrefine.notebook.terminal import Transcript
+
+            self.session.shows.append(Transcript())
 
     def decide(self, decision: Decision) -> None:
         """Take a decision from the panel or a command."""
@@ -136,24 +147,30 @@ class CellRun:
         """Keep the namespace and the record true after every stop."""
         if not isinstance(event, Stopped):
             return
-        self.shell.user_ns[self.options.output or "refined"] = run.text
+        self.shell.user_ns[self.name] = run.text
         self.shell.user_ns["refined_run"] = run
-        if hasattr(self.shell, "kernel"):
-            self.record.show(run)
+        self._show_record()
         if event.reason is StopReason.ACCEPTED:
-            self._accepted()
+            self._placing = asyncio.ensure_future(self._accepted())
 
-    def _accepted(self) -> None:
-        if self.options.apply == "none":
-            return
-        import asyncio
+    async def _accepted(self) -> None:
+        """End the panel, with the text in a cell unless that was declined."""
+        said = f"The text is in `{self.name}`."
+        if self.options.apply != "none":
+            said = await self.place(replace=self.options.apply == "replace")
+        self._finish(said)
 
-        async def put() -> None:
-            said = await self.place()
-            if self.panel is not None:
-                self.panel.note(said)
+    def _finish(self, said: str = "") -> None:
+        """Close the panel for good; what stays in the notebook is the record."""
+        if self.panel is not None:
+            self.session.shows.remove(self.panel.show)
+            self.panel.close()
+            self.panel = None
+        self._show_record(said)
 
-        self._placing = asyncio.ensure_future(put())
+    def _show_record(self, said: str = "") -> None:
+        if hasattr(self.shell, "kernel") and self.session.run.stop_reason is not None:
+            self.record.show(self.session.run, note=said, folded=self.panel is not None)
 
     async def _ask_in_terminal(self) -> None:
         if self.options.apply in (None, "ask") and not hasattr(self.shell, "kernel"):
@@ -162,10 +179,11 @@ class CellRun:
             await ask(self)
 
     def _raise_what_ended_it(self) -> None:
-        name = self.options.output or "refined"
         if self.session.interrupted:
             kept = (
-                f"the best text so far is in `{name}`" if self.session.run.text else "no text yet"
+                f"the best text so far is in `{self.name}`"
+                if self.session.run.text
+                else "no text yet"
             )
             raise Interrupted(f"Interrupted; {kept}.")
         raise_failure(self.refinement)

@@ -30,7 +30,10 @@ class Refine(Magics, Configurable):
     patience = Integer(2, help="Revisions without gain before a run stops.").tag(config=True)
     ui = Unicode("auto", help="auto, widgets or plain.").tag(config=True)
 
-    latest: Any = None
+    def __init__(self, shell: Any) -> None:
+        super().__init__(shell=shell)
+        self.latest: Any = None
+        self.runs: dict[str | None, Any] = {}
 
     @no_var_expand
     @line_cell_magic
@@ -42,9 +45,11 @@ class Refine(Magics, Configurable):
         if cell is None:
             return steering.command(self, _split(line))
         run = CellRun(self, line, cell)
-        if self.latest is not None:
-            self.latest.close()
-        self.latest = run
+        # One live panel a cell: running a cell again ends what it showed before.
+        before = self.runs.pop(run.home.cell_id, None)
+        if before is not None:
+            before.close()
+        self.latest = self.runs[run.home.cell_id] = run
         return run.go()
 
 

@@ -10,12 +10,18 @@ from ipyrefine.render.text import record_text
 MIME = "application/vnd.ipyrefine.run+json"
 
 
-def bundle(run: Run) -> dict[str, Any]:
-    """Make the MIME bundle of a run: plain text, Markdown, HTML and the run itself."""
+def bundle(run: Run, *, note: str = "", folded: bool = False) -> dict[str, Any]:
+    """Make the MIME bundle of a run: plain text, Markdown, HTML and the run itself.
+
+    Args:
+        run: the run.
+        note: a sentence the HTML says first.
+        folded: whether the HTML takes one line until it is opened.
+    """
     return {
         "text/plain": record_text(run),
         "text/markdown": record_markdown(run),
-        "text/html": record_html(run),
+        "text/html": record_html(run, note=note, folded=folded),
         MIME: run.model_dump(mode="json"),
     }
 
@@ -26,11 +32,12 @@ class RecordDisplay:
     def __init__(self) -> None:
         self._handle: Any = None
 
-    def show(self, run: Run) -> None:
-        """Put the record of a stopped run into the cell's output."""
+    def show(self, run: Run, *, note: str = "", folded: bool = False) -> None:
+        """Put the record of a stopped run into the cell's output; arguments as for `bundle`."""
         from IPython.display import display
 
+        data = bundle(run, note=note, folded=folded)
         if self._handle is None:
-            self._handle = display(bundle(run), raw=True, display_id=True)
+            self._handle = display(data, raw=True, display_id=True)
         else:
-            self._handle.update(bundle(run), raw=True)
+            self._handle.update(data, raw=True)

@@ -43,22 +43,9 @@ async def _steer(cell: Any, name: str, rest: list[str]) -> None:
         run = cell.session.run
         print(record_text(run) if number is None else run.iterations[number].text)
     elif name == "apply":
-        print(await _place_here(cell, _number(cell, rest)))
+        print(await cell.apply(_number(cell, rest)))
     else:
-        cell.executing = True
-        try:
-            cell.decide(_decision(cell, name, rest))
-            await cell.session.go()
-        finally:
-            cell.executing = False
-
-
-async def _place_here(cell: Any, number: int | None) -> str:
-    cell.executing = True  # the command's own cell carries the payload
-    try:
-        return str(await cell.place(number))
-    finally:
-        cell.executing = False
+        await cell.steer(_decision(cell, name, rest))
 
 
 def _decision(cell: Any, name: str, rest: list[str]) -> Decision:

@@ -160,21 +160,42 @@ def _tail(text: str) -> str:
     return ("⋯\n" if len(tail) < len(text) else "") + html_text(tail)
 
 
-def record_html(run: Run) -> str:
-    """The whole run as one static block: the chosen text first, then how it came about."""
+def record_html(run: Run, *, note: str = "", folded: bool = False) -> str:
+    """The whole run as one static block: the chosen text first, then how it came about.
+
+    Args:
+        run: the run.
+        note: a sentence to say first, as where the accepted text went.
+        folded: whether it takes one line until it is opened, as below a live panel.
+    """
+    body = "".join(_record(run, note))
+    if folded:
+        head = "<summary>Record of this run, for reading without a kernel</summary>"
+        body = f'<details class="rf-record">{head}<div class="rf-body">{body}</div></details>'
+    return styled(body)
+
+
+def _record(run: Run, note: str) -> Iterable[str]:
+    """The parts of the record, in reading order."""
     form = run.task.form if run.task else "prose"
-    body = [summary_line(run)]
+    yield summary_line(run)
+    if note:
+        yield f'<p class="rf-message">{html_prose(note)}</p>'
     sentence = words.stop_sentence(run)
     if sentence:
-        body.append(f'<p class="rf-message">{html_prose(sentence)}</p>')
+        yield f'<p class="rf-message">{html_prose(sentence)}</p>'
     if run.chosen is not None:
-        body.append(parts.text_html(run.text, form))
-    body += [f'<p class="rf-note">⚠ {html_prose(warning)}</p>' for warning in run.warnings]
-    body += [f"<p>{html_prose(words.decision_sentence(d))}</p>" for d in run.decisions]
-    body.append(score_html(run))
-    body.append(task_html(run))
-    body += [iteration_html(run, i.number) for i in run.iterations]
-    return styled("".join(body))
+        yield parts.text_html(run.text, form)
+    for warning in run.warnings:
+        yield f'<p class="rf-note">⚠ {html_prose(warning)}</p>'
+    for decision in run.decisions:
+        said = words.decision_sentence(decision)
+        if said != sentence:
+            yield f"<p>{html_prose(said)}</p>"
+    yield score_html(run)
+    yield task_html(run)
+    for iteration in run.iterations:
+        yield iteration_html(run, iteration.number)
 
 
 def task_html(run: Run) -> str:

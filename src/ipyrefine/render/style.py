@@ -61,6 +61,8 @@ font-variant-numeric:tabular-nums}
 outline-offset:1px}
 .ipyrefine .rf-iteration>summary{display:list-item}
 .ipyrefine .rf-iteration>.rf-body{padding:.1em .8em .7em;border-top:1px solid var(--rf-line)}
+.ipyrefine .rf-record>summary{color:var(--rf-quiet);font-size:12px}
+.ipyrefine .rf-record>.rf-body{padding:.1em .8em .7em}
 .ipyrefine .rf-more{border:0;margin:.15em 0}
 .ipyrefine .rf-more>summary{padding:.1em .25em;margin-left:-.25em;color:var(--rf-quiet);
 font-size:12px;width:fit-content}
@@ -73,7 +75,8 @@ max-height:28rem;overflow:auto}
 .ipyrefine pre.rf-text{font-family:var(--rf-mono);font-size:12.5px;line-height:1.45;
 white-space:pre;overflow-wrap:normal;tab-size:4}
 .ipyrefine pre.rf-wrap{white-space:pre-wrap;overflow-wrap:anywhere}
-.ipyrefine pre code{font:inherit;background:none;color:inherit;padding:0;white-space:inherit}
+.ipyrefine.ipyrefine pre code{font:inherit;background:none;color:inherit;padding:0;
+white-space:inherit}
 .ipyrefine .rf-prose{white-space:pre-wrap;font-size:14px;line-height:1.6;
 font-family:var(--jp-content-font-family,inherit)}
 .ipyrefine ins,.ipyrefine del{color:inherit;text-decoration-thickness:1px;border-radius:2px}
