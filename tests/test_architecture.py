@@ -20,6 +20,7 @@ BELOW = {
     "render": {"loop", "errors"},
     "compose": {"profiles", "providers", "checks", "loop", "errors"},
     "notebook": {"compose", "profiles", "providers", "checks", "render", "loop", "errors"},
+    "__main__": {"cli"},
     "cli": {"notebook", "compose", "profiles", "providers", "checks", "render", "loop", "errors"},
 }
 

@@ -89,6 +89,21 @@ def test_loading_again_leaves_one_transformer(shell: Any) -> None:
     assert names.count("awaited") == 1
 
 
+@pytest.mark.parametrize(
+    ("typed", "status"), [("%%refine -n 1\n", "incomplete"), ("%%refine\nWrite f.\n\n", "complete")]
+)
+def test_a_terminal_waits_for_the_body_and_ends_at_a_blank_line(
+    shell: Any, typed: str, status: str
+) -> None:
+    assert shell.check_complete(typed)[0] == status
+
+
+def test_blank_lines_above_the_magic_change_nothing(shell: Any) -> None:
+    result = run(shell, "\n\n%%refine -c examples\nWrite inc(n).\n>>> inc(1)\n2\n")
+    assert result.error_in_exec is None
+    assert shell.user_ns["refined_run"].iterations[0].evidence[0].passed
+
+
 def test_doctests_in_the_cell_reach_the_task_as_they_were_written(shell: Any) -> None:
     run(shell, "%%refine -c examples\nWrite inc(n).\n\n>>> inc(1)\n2\n")
     assert shell.user_ns["refined_run"].task.text == "Write inc(n).\n\n>>> inc(1)\n2"

@@ -14,7 +14,7 @@ from urllib.request import urlopen
 import pytest
 
 from ipyrefine import errors
-from ipyrefine.loop.ports import Delta, Message, Notice, Reply, Request
+from ipyrefine.loop.ports import Delta, Message, Reply, Request
 from ipyrefine.providers import local
 from ipyrefine.providers.local import LocalModel
 
@@ -95,7 +95,7 @@ async def test_a_server_that_died_is_started_again(tmp_path, monkeypatch):
 
 async def test_loading_is_announced_before_it_begins(tmp_path):
     stream = LocalModel(tmp_path / "none.gguf", name="qwen").stream(ASK)
-    assert await anext(stream) == Notice(text="Loading the embedded model qwen …")
+    assert await anext(stream) == Delta(kind="thinking", text="Loading the model qwen …\n")
     await stream.aclose()
 
 
@@ -153,7 +153,7 @@ async def test_a_truncated_file_is_an_error_and_not_a_crash(weights, tmp_path, s
 async def test_answers_from_this_process_alone(weights):
     model = LocalModel(weights, name="qwen")
     first = await items_of(model)
-    assert isinstance(first[0], Notice)
+    assert first[0].kind == "thinking"
     reply = first[-1]
     assert isinstance(reply, Reply)
     assert reply.text == "".join(i.text for i in first if isinstance(i, Delta))

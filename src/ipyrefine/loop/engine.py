@@ -94,7 +94,8 @@ class Refinement:
         events: list[Event] = [self._record(event) for event in self._decisions()]
         step = next_step(self.run) if self.run.decisions else None
         if not (isinstance(step, Stop) and events):
-            step = Stop(StopReason.CANCELLED, "You stopped it; the best text so far is kept.")
+            kept = "the best text so far is kept" if self.run.text else "there is no text yet"
+            step = Stop(StopReason.CANCELLED, f"You stopped it; {kept}.")
         return [*events, self._record(Stopped(reason=step.reason, message=step.message))]
 
     async def _stages(self) -> AsyncIterator[Event]:

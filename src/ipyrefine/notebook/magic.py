@@ -1,5 +1,6 @@
 """`%%refine` and `%refine`: thin shells over a session."""
 
+import itertools
 import re
 import shlex
 from typing import Any
@@ -11,7 +12,7 @@ from traitlets.config import Configurable
 from ipyrefine.errors import UsageError
 
 _CELL = re.compile(r"^%%refine(?![\w?])[ \t]*(.*?)\s*$")
-_CALL = re.compile(r"^(?=get_ipython\(\)\.run_line_magic\('refine', )")
+_CALL = re.compile(r"^(?=get_ipython\(\)\.run_(?:cell|line)_magic\('refine', )")
 
 
 @magics_class
@@ -65,11 +66,15 @@ def verbatim(lines: list[str]) -> list[str]:
 
     The clean-up would strip ``>>>`` from the doctests a task states.
     """
-    first, *body = lines or [""]
+    first, *body = [*itertools.dropwhile(str.isspace, lines)] or [""]
     match = _CELL.match(first)
     if not match:
         return lines
     return [f"await get_ipython().run_cell_magic('refine', {match[1]!r}, {''.join(body)!r})\n"]
+
+
+# A terminal asks the transformers whether a cell is complete: it must still see the magic then.
+verbatim.has_side_effects = True  # type: ignore[attr-defined]
 
 
 def awaited(lines: list[str]) -> list[str]:

@@ -4,9 +4,9 @@ import shutil
 import sys
 from typing import Any
 
-from ipyrefine.loop.events import Event, TextDelta
+from ipyrefine.loop.events import Event, Stopped, TextDelta
 from ipyrefine.loop.records import Outcome
-from ipyrefine.loop.runs import Decision, Run
+from ipyrefine.loop.runs import Decision, Run, StopReason
 from ipyrefine.render.escape import plain
 from ipyrefine.render.transcript import event_text
 
@@ -28,8 +28,10 @@ class Transcript:
             return
         columns = shutil.get_terminal_size().columns
         text = event_text(event, run, columns=columns, colour=sys.stdout.isatty())
+        # The terminal has echoed the ^C that interrupted it.
+        echoed = isinstance(event, Stopped) and event.reason is StopReason.CANCELLED
         if text:
-            print("\n" * self._mid_line + text, flush=True)
+            print("\n" * (self._mid_line or echoed) + text, flush=True)
             self._mid_line = False
 
 

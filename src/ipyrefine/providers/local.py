@@ -57,7 +57,7 @@ class LocalModel:
         """
         engine = _engine(self._path)
         if not engine.running:
-            yield Notice(text=f"Loading the embedded model {self._name} …")
+            yield Delta(kind="thinking", text=f"Loading the model {self._name} …\n")
         model = await asyncio.to_thread(engine.load)
         async with aclosing(model.stream(request)) as items:
             async for item in items:

@@ -1,0 +1,86 @@
+"""The command line, as a process of its own, against a real server or the real model."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from openai_server import Answer, Failure, ScriptedServer
+
+STACK = """The list keeps the least item beside each item.
+```python
+class Stack:
+    def __init__(self):
+        self.items = []
+
+    def push(self, x):
+        self.items.append((x, min(x, self.items[-1][1]) if self.items else x))
+
+    def pop(self):
+        return self.items.pop()[0]
+
+    def getMin(self):
+        return self.items[-1][1]
+```"""
+JUDGED = (
+    '{"findings": [], "earlier": [], "criteria": [{"name": "correctness", "reason": "", "score": 9}'
+    ', {"name": "efficiency", "reason": "", "score": 9}, '
+    '{"name": "clarity", "reason": "", "score": 9}]}'
+)
+
+
+def ipyrefine(*words: str, env: Mapping[str, str] | None = None) -> tuple[int, str, str]:
+    command = [sys.executable, "-m", "ipyrefine", *words]
+    environment = {**os.environ, "COLUMNS": "80", **(env or {})}
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_demo_uses_the_server_that_is_configured_and_shows_every_stage() -> None:
+    with ScriptedServer() as server:
+        server.then(STACK.replace("min(", "max("), STACK, JUDGED)
+        env = {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "scripted"}
+        code, out, err = ipyrefine("demo", env=env)
+    assert (code, err) == (0, "")
+    for stage in ("Writing", "Checking", "Revising", "Judging", "Done"):
+        assert f"── {stage}" in out
+    assert "expected 1, got 3" in out
+    assert "PASS" in out
+    assert "%%refine" in out
+
+
+def test_a_wrong_key_ends_the_demo_with_one_sentence() -> None:
+    with ScriptedServer(lambda _: Failure(401, {"error": {"message": "bad key"}})) as server:
+        env = {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "m", "OPENAI_API_KEY": "k1"}
+        code, _, err = ipyrefine("demo", env=env)
+    assert code == 1
+    assert err.startswith("ipyrefine: ")
+    assert "Traceback" not in err
+    assert "OPENAI_API_KEY" in err
+
+
+@pytest.mark.parametrize("words", [["frobnicate"], [], ["demo", "-n", "many"]])
+def test_a_command_that_is_none_is_explained(words: list[str]) -> None:
+    code, _, err = ipyrefine(*words)
+    assert code == 2
+    assert "usage: ipyrefine" in err
+
+
+@pytest.mark.model
+def test_the_demo_runs_in_a_terminal_from_an_empty_cache(tmp_path: Path) -> None:
+    """It fetches the weights with a progress bar, refines on them, and says how to go on."""
+    import pexpect
+
+    env = {**os.environ, "IPYREFINE_MODEL_DIR": str(tmp_path), "TERM": "xterm"}
+    command = [sys.executable, "-m", "ipyrefine", "demo", "-m", "qwen2.5-coder-0.5b", "-n", "1"]
+    terminal = pexpect.spawn(
+        command[0], command[1:], env=env, dimensions=(40, 100), timeout=600, encoding="utf-8"
+    )
+    for shown in ("MB", "Writing · first text", "Checking", "Done", "%%refine", pexpect.EOF):
+        terminal.expect(shown)
+    terminal.close()
+    assert terminal.exitstatus == 0
