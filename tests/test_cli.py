@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from openai_server import Answer, Failure, ScriptedServer
+from openai_server import Failure, ScriptedServer
 
 STACK = """The list keeps the least item beside each item.
 ```python

@@ -1,86 +1,25 @@
 """`%%refine` in JupyterLab: the panel, its buttons, and the text's way into a cell."""
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
+from stack_task import STACK, kernel, reply
 
 OUTPUT = Path(__file__).parents[1] / "output"
-STACK = (
-    "Implement a Stack with push(x), pop() and getMin(), all O(1).\n\n"
-    ">>> s = Stack(); s.push(2); s.push(1); s.push(3)\n>>> s.getMin()\n1\n"
-    ">>> s.pop()\n3\n>>> s.pop()\n1\n>>> s.getMin()\n2\n"
-)
 REFINE = f"%%refine --check examples -n 2\n{STACK}"
-LINEAR = '''Plan: keep the items in a list and look for the least one.
-```python
-class Stack:
-    """A stack that knows its least item."""
-
-    def __init__(self):
-        self.items = []
-
-    def push(self, x):
-        self.items.append(x)
-
-    def pop(self):
-        return self.items.pop()
-
-    def getMin(self):
-        return max(self.items)
-```'''
 # Whether some button named Stop is enabled, or disabled.
 STOP = "[...panel.node.querySelectorAll('button')].some((b) => b.innerText === 'Stop' && {})"
-CONSTANT = '''f1: compare with the least item so far on every push
-```python
-class Stack:
-    """A stack that knows its least item; every method takes constant time."""
-
-    def __init__(self):
-        self.items = []
-
-    def push(self, x):
-        least = min(x, self.items[-1][1]) if self.items else x
-        self.items.append((x, least))
-
-    def pop(self):
-        return self.items.pop()[0]
-
-    def getMin(self):
-        return self.items[-1][1]
-```'''
-
-
-def judged(*scores: int) -> str:
-    names = ("correctness", "efficiency", "clarity")
-    reasons = ("Every example holds.", "Each method is O(1).", "Names and docstrings read well.")
-    rows = [
-        {"name": n, "reason": r, "score": s} for n, r, s in zip(names, reasons, scores, strict=True)
-    ]
-    return json.dumps({"findings": [], "earlier": [], "criteria": rows})
-
-
-def reply(body: dict[str, Any]) -> str:
-    """Answer as a model would that mends its mistake once it is shown the failing example."""
-    asked = body["messages"][-1]["content"]
-    if "whole score" in asked:
-        return judged(10, 9, 9)
-    return CONSTANT if "best text so far" in asked else LINEAR
 
 
 @pytest.fixture
 def scripted() -> Iterator[ScriptedServer]:
     with ScriptedServer(lambda body: Answer(reply(body))) as server:
         yield server
-
-
-def kernel(server: ScriptedServer) -> dict[str, str]:
-    return {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "scripted"}
 
 
 @pytest.mark.parametrize(

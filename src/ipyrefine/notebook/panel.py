@@ -17,6 +17,7 @@ from ipyrefine.render.html import (
     TAIL_CHARACTERS,
     iteration_html,
     live_html,
+    notices_html,
     score_html,
     summary_line,
     task_html,
@@ -203,10 +204,7 @@ class Panel:
         taken = f'<p class="rf-quiet">Your cell was taken as: <strong>{kind}</strong></p>'
         line = f"{taken}{summary_line(run)}" if run.task else "<p>Starting…</p>"
         self._top.value = f'<div role="status" aria-live="polite">{line}</div>'
-        sentence = html_prose(words.stop_sentence(run))
-        message = f'<p class="rf-message">{sentence}</p>' if sentence else ""
-        warned = "".join(f'<p class="rf-note">⚠ {html_prose(one)}</p>' for one in run.warnings)
-        self._notices.value = message + warned
+        self._notices.value = notices_html(run)
         self._scores.value = score_html(run)
         self._task.value = task_html(run)
         self._draw_iterations()

@@ -33,6 +33,17 @@ def summary_line(run: Run) -> str:
     return f'<p class="rf-summary">{_DOT.join([first, *rest])}</p>'
 
 
+def notices_html(run: Run) -> str:
+    """What the stop means, what the user decided, and what they were warned of."""
+    sentence = words.stop_sentence(run)
+    said = [words.decision_sentence(decision) for decision in run.decisions]
+    shown = [f"<p>{html_prose(one)}</p>" for one in said if one != sentence]
+    if sentence:
+        shown.insert(0, f'<p class="rf-message">{html_prose(sentence)}</p>')
+    shown += [f'<p class="rf-note">⚠ {html_prose(warning)}</p>' for warning in run.warnings]
+    return "".join(shown)
+
+
 def score_html(run: Run) -> str:
     """The drawing of the scores, from the second verdict on."""
     verified = [i for i in run.iterations if i.verdict is not None]
@@ -181,17 +192,9 @@ def _record(run: Run, note: str) -> Iterable[str]:
     yield summary_line(run)
     if note:
         yield f'<p class="rf-message">{html_prose(note)}</p>'
-    sentence = words.stop_sentence(run)
-    if sentence:
-        yield f'<p class="rf-message">{html_prose(sentence)}</p>'
+    yield notices_html(run)
     if run.chosen is not None:
         yield parts.text_html(run.text, form)
-    for warning in run.warnings:
-        yield f'<p class="rf-note">⚠ {html_prose(warning)}</p>'
-    for decision in run.decisions:
-        said = words.decision_sentence(decision)
-        if said != sentence:
-            yield f"<p>{html_prose(said)}</p>"
     yield score_html(run)
     yield task_html(run)
     for iteration in run.iterations:
