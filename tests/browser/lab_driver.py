@@ -216,6 +216,11 @@ class Lab:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         await self.page.screenshot(path=path)
 
+    async def picture(self, path: str | Path) -> None:
+        """Write a picture of the notebook alone, without the application around it."""
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        await self.page.locator(".jp-NotebookPanel-notebook").screenshot(path=path)
+
     async def close(self) -> None:
         """Close the windows and end the kernels."""
         for context in self._contexts:

@@ -1,6 +1,7 @@
 """Steering a run with the panel's buttons, while its cell runs and after it."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -8,7 +9,9 @@ from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
 from stack_task import LINEAR, STACK, kernel, reply
 
-CELLS = ["%load_ext ipyrefine", f"%%refine --check examples -n 2\n{STACK}", "last = 1"]
+REFINE = f"%%refine --check examples -n 2\n{STACK}"
+CELLS = ["%load_ext ipyrefine", REFINE, "last = 1"]
+PICTURE = Path(__file__).parents[1] / "output" / "readme-panel.png"
 APPS = pytest.mark.parametrize("app", ["lab", "notebook"])
 App = Literal["lab", "notebook"]
 
@@ -114,3 +117,18 @@ async def test_running_the_cell_again_closes_the_panel_it_had(
         await lab.run_and_wait(1)
     await lab.run_and_wait(2)
     assert int(await lab.outputs_text(2)) == first
+
+
+async def test_the_readmes_picture_is_taken_from_the_running_program(
+    lab: Lab, quick: ScriptedServer
+) -> None:
+    """It lands in tests/output; a changed panel is a reason to copy it to notebooks/images."""
+    short = REFINE.split("\n>>> s.pop()")[0]
+    await lab.open(["%load_ext ipyrefine", short], env=kernel(quick), width=1000, height=1720)
+    await lab.command("application:toggle-left-area")
+    await lab.run_and_wait(0)
+    await lab.run_and_wait(1)
+    await lab.wait_output(1, "stopped: passed")
+    await lab.evaluate("panel.content.node.querySelector('.jp-WindowedPanel-outer').scrollTop = 0;")
+    await lab.picture(PICTURE)
+    assert PICTURE.stat().st_size > 20_000

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
 from ipyrefine import compose as composing
@@ -107,3 +108,27 @@ def test_blank_lines_above_the_magic_change_nothing(shell: Any) -> None:
 def test_doctests_in_the_cell_reach_the_task_as_they_were_written(shell: Any) -> None:
     run(shell, "%%refine -c examples\nWrite inc(n).\n\n>>> inc(1)\n2\n")
     assert shell.user_ns["refined_run"].task.text == "Write inc(n).\n\n>>> inc(1)\n2"
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("%%refine --ch", ["--check"]),
+        ("%%refine -c ex", ["examples"]),
+        ("%%refine -c ", ["examples", "run", "mine"]),
+        ("%%refine -p pr", ["prose"]),
+        ("%%refine --apply r", ["replace"]),
+        ("%%refine -m qwen2.5-coder-0", ["qwen2.5-coder-0.5b"]),
+        ("%refine acc", ["accept"]),
+        ("%refine show 1 ", []),
+    ],
+)
+def test_tab_completes_options_values_and_commands(
+    shell: Any, typed: str, offered: list[str]
+) -> None:
+    shell.user_ns["mine"] = lambda text: True
+    with provisionalcompleter():
+        texts = {c.text for c in shell.Completer.completions(typed, len(typed))}
+    assert texts >= set(offered)
+    if not offered:
+        assert "accept" not in texts

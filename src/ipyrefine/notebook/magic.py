@@ -82,6 +82,12 @@ def awaited(lines: list[str]) -> list[str]:
     return [_CALL.sub("await ", line) for line in lines]
 
 
+def _complete(shell: Any, event: Any) -> list[str]:
+    from ipyrefine.notebook.completing import complete  # lazy: loading has to cost nothing
+
+    return complete(shell, event)
+
+
 def load(shell: Any) -> None:
     """Register the magics and the input transformer with a shell, once."""
     from ipyrefine.notebook.options import parser
@@ -93,6 +99,8 @@ def load(shell: Any) -> None:
         "show [k], apply [k], profiles, models.\n"
     )
     shell.register_magics(Refine)
+    for key in ("%%refine", "%refine"):
+        shell.set_hook("complete_command", _complete, str_key=key)
     for transformers, ours in (
         (shell.input_transformers_cleanup, verbatim),
         (shell.input_transformers_post, awaited),

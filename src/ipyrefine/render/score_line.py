@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_TOP, _BOTTOM, _HEIGHT = 24.0, 68.0, 102
+_TOP, _BOTTOM, _HEIGHT = 24.0, 56.0, 88
 _LEFT, _STEP, _RIGHT = 24.0, 56.0, 84.0
 _LABELS = 12
 

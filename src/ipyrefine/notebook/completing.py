@@ -1,0 +1,51 @@
+"""What Tab offers after `%%refine` and `%refine`: options, their values, and commands."""
+
+from collections.abc import Iterable
+from inspect import isfunction
+from typing import Any
+
+
+def complete(shell: Any, event: Any) -> list[str]:
+    """Give the completions for the word at the cursor.
+
+    Args:
+        shell: the IPython shell.
+        event: IPython's: ``command`` (the magic), ``line`` (up to the cursor), ``symbol``.
+    """
+    words = event.line.split()
+    fresh = event.line[-1:].isspace()
+    before = words if fresh else words[:-1]
+    typed = "" if fresh else words[-1]
+    offered = _offered(shell, event.command, before[1:])
+    # IPython replaces only its own idea of the last word, which a dash or a colon may cut short.
+    kept = len(typed) - len(event.symbol)
+    return [one[kept:] for one in offered if one.startswith(typed)]
+
+
+def _offered(shell: Any, command: str, before: list[str]) -> Iterable[str]:
+    """Everything that may stand after these words."""
+    from ipyrefine.notebook import options, steering
+
+    if command == "%refine" or (command == "refine" and not before):
+        return steering.COMMANDS if not before else ()
+    named = {name: action for action in options.parser()._actions for name in action.option_strings}
+    last = named.get(before[-1]) if before else None
+    if last is not None and last.nargs != 0:
+        return map(str, last.choices) if last.choices else _values(shell, last.dest)
+    return sorted(named)
+
+
+def _values(shell: Any, option: str) -> Iterable[str]:
+    """The values of an option that are known by name."""
+    from ipyrefine import checks, profiles
+    from ipyrefine.providers.weights import WEIGHTS
+
+    match option:
+        case "model" | "judge":
+            return WEIGHTS
+        case "profile":
+            return profiles.PROFILES
+        case "check":
+            functions = [n for n, v in shell.user_ns.items() if isfunction(v) and n[:1] != "_"]
+            return [*checks.BUILTIN, *functions]
+    return ()
