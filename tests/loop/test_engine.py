@@ -1,81 +1,15 @@
 """The loop on a scripted model: which stages run, and why it stops."""
 
-import json
-from collections.abc import Callable
-from itertools import count
 from typing import Any
 
 import pytest
+from loop_scripts import criticised, finish, found, judged, refinement, scored, stages, text
 
 from ipyrefine.errors import Unreachable
-from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.events import Event, StageStarted
 from ipyrefine.loop.fold import fold
 from ipyrefine.loop.ports import Reply
-from ipyrefine.loop.records import Criterion, Evidence, Outcome, Status, Task
+from ipyrefine.loop.records import Outcome, Status
 from ipyrefine.loop.runs import Budget, Decision, Limits, StopReason
-from ipyrefine.providers.scripted import ScriptedModel
-
-TASK = Task(text="Write a greeting.", criteria=(Criterion(name="tone", definition="Friendly."),))
-
-
-def text(words: str, notes: str = "") -> str:
-    return f"{notes}\n<text>\n{words}\n</text>\n"
-
-
-def judged(score: int, *findings: dict[str, str], fixed: tuple[str, ...] = ()) -> str:
-    earlier = [{"id": id_, "fixed": True} for id_ in fixed]
-    criteria = [{"name": "tone", "reason": "so it reads", "score": score}]
-    return json.dumps({"findings": findings, "earlier": earlier, "criteria": criteria})
-
-
-def found(problem: str, quote: str = "", severity: str = "blocking") -> dict[str, str]:
-    return {
-        "criterion": "tone", "quote": quote, "problem": problem, "fix": "mend it",
-        "severity": severity,
-    }  # fmt: skip
-
-
-def criticised(*findings: dict[str, str]) -> str:
-    return json.dumps({"findings": findings})
-
-
-class Scores:
-    """A check that gives the scores it was told, and settles the verdict with them."""
-
-    name = "scores"
-
-    def __init__(self, *scores: float, target: float) -> None:
-        self._scores, self._target = iter(scores), target
-
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        score = next(self._scores)
-        return Evidence(
-            name=self.name, passed=score >= self._target, score=score, detail="scored",
-            decisive=True,
-        )  # fmt: skip
-
-
-def refinement(replies: list[Any], **options: Any) -> Refinement:
-    ticks: Callable[[], int] = count().__next__
-    return Refinement(TASK, model=ScriptedModel(replies), clock=lambda: ticks() / 1000, **options)
-
-
-async def finish(loop: Refinement) -> list[Event]:
-    return [event async for event in loop]
-
-
-def stages(events: list[Event]) -> list[str]:
-    return [event.stage for event in events if isinstance(event, StageStarted)]
-
-
-def scored(*scores: float, target: float, **limits: Any) -> Refinement:
-    texts = [text(f"version {n}") for n in range(len(scores))]
-    return refinement(
-        texts,
-        checks=[Scores(*scores, target=target)],
-        limits=Limits(target=target, **limits),
-    )
 
 
 async def test_a_passing_score_after_one_revision_stops_as_passed() -> None:
@@ -224,3 +158,18 @@ async def test_a_first_text_that_never_came_fails_with_a_sentence(finish_reason:
     await finish(loop)
     assert loop.run.stop_reason is StopReason.FAILED
     assert "gave no first text" in loop.run.message
+
+
+async def test_a_bound_in_dollars_that_cannot_be_kept_is_said_once() -> None:
+    loop = refinement(
+        [text("Hi"), judged(5, found("short")), text("Hi!"), judged(9, fixed=("f1",))],
+        limits=Limits(budget=Budget(cost=0.01)),
+    )
+    await finish(loop)
+    assert len([w for w in loop.run.warnings if "dollars cannot be kept" in w]) == 1
+
+
+async def test_a_call_that_failed_before_any_word_is_counted_and_costs_nothing() -> None:
+    loop = refinement([Unreachable("No server.")])
+    await finish(loop)
+    assert (loop.run.usage.calls, loop.run.usage.cost) == (1, 0.0)

@@ -4,15 +4,17 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Generic, TypeVar
 
-from ipyrefine.errors import ReplyError, ServerFailed
+from ipyrefine.errors import ModelError, ReplyError, ServerFailed
 from ipyrefine.loop.events import BudgetUsed, Event, Stage, TextDelta, Warned
 from ipyrefine.loop.ports import Clock, Delta, Model, Notice, Reply, Request
 from ipyrefine.loop.prompts import repair
+from ipyrefine.loop.records import Usage
 from ipyrefine.loop.replies import Splitter
 from ipyrefine.loop.runs import Run
 from ipyrefine.loop.stopping import (
     Stop,
     completion_allowance,
+    cost_unknown,
     estimate_tokens,
     over_budget,
 )
@@ -78,6 +80,8 @@ class Ask(Generic[T]):
         for attempt in range(2):
             async for event in self._call(_affordable(request, *state()), splitter):
                 yield event
+            if warning := _boundless(state()[0]):
+                yield Warned(message=warning)
             reply = self._reply
             if reply is None:
                 raise ServerFailed(f"{self._model.name} ended its stream without a reply.")
@@ -95,19 +99,26 @@ class Ask(Generic[T]):
 
     async def _call(self, request: Request, splitter: Splitter | None) -> AsyncIterator[Event]:
         self._reply = None
-        started = self._clock()
-        async with aclosing(self._model.stream(request)) as stream:  # type: ignore[type-var]
-            async for part in stream:
-                if isinstance(part, Reply):
-                    self._reply = part
-                elif isinstance(part, Notice):
-                    yield Warned(message=part.text)
-                else:
-                    for event in self._deltas(part, splitter):
-                        yield event
-        if self._reply is not None:
-            usage = self._reply.usage.model_copy(update={"seconds": self._clock() - started})
-            yield BudgetUsed(stage=self._stage, iteration=self._iteration, usage=usage)
+        started, heard = self._clock(), False
+        try:
+            async with aclosing(self._model.stream(request)) as stream:  # type: ignore[type-var]
+                async for part in stream:
+                    if isinstance(part, Reply):
+                        self._reply = part
+                    elif isinstance(part, Notice):
+                        yield Warned(message=part.text)
+                    else:
+                        heard = True
+                        for event in self._deltas(part, splitter):
+                            yield event
+        except ModelError:
+            yield self._used(_failed(heard), started)
+            raise
+        yield self._used(self._reply.usage if self._reply else _failed(heard), started)
+
+    def _used(self, usage: Usage, started: float) -> BudgetUsed:
+        usage = usage.model_copy(update={"seconds": self._clock() - started})
+        return BudgetUsed(stage=self._stage, iteration=self._iteration, usage=usage)
 
     def _deltas(self, part: Delta, splitter: Splitter | None) -> list[TextDelta]:
         if part.kind == "thinking" or splitter is None:
@@ -118,6 +129,20 @@ class Ask(Generic[T]):
             TextDelta(stage=self._stage, iteration=self._iteration, kind=kind, text=text)
             for kind, text in pieces
         ]
+
+
+def _failed(heard: bool) -> Usage:
+    """What a call without a reply consumed: nothing if nothing came, else nobody can say."""
+    return Usage(calls=1) if heard else Usage(calls=1, cached_tokens=0, cost=0.0)
+
+
+def _boundless(run: Run) -> str:
+    """Say, once, that a bound in dollars cannot be kept."""
+    warning = (
+        f"What {run.model} costs is not known, so that the budget in dollars cannot be kept; "
+        "bound it by tokens or calls."
+    )
+    return warning if cost_unknown(run) and warning not in run.warnings else ""
 
 
 def _affordable(request: Request, run: Run, seconds: float) -> Request:

@@ -1,18 +1,26 @@
 """The records a refinement is made of: frozen values, each word of the design once."""
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 Score = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Author = Literal["model", "check", "user"]
 
 
 class Record(BaseModel):
-    """Base of all records: immutable, and strict about unknown fields."""
+    """Base of all records: immutable, strict about unknown fields, always writable as JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*")
+    @classmethod
+    def _no_lone_surrogates(cls, value: Any) -> Any:
+        # A model's JSON may hold half of a pair, which no UTF-8 file can.
+        if isinstance(value, str) and not value.isascii():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value
 
 
 class Criterion(Record):

@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-from ipyrefine.loop.records import Outcome, Usage
+from ipyrefine.loop.records import Outcome
 from ipyrefine.loop.runs import Iteration, Run, StopReason
 
 Step = Literal["draft", "check", "judge", "critique", "revise"]
@@ -124,9 +124,9 @@ def estimate_tokens(characters: int) -> int:
     return characters // 4
 
 
-def cost_unknown(run: Run, usage: Usage) -> bool:
+def cost_unknown(run: Run) -> bool:
     """Whether a cost budget is set that cannot be kept, as the model's price is not known."""
-    return run.limits.budget.cost is not None and usage.calls > 0 and usage.cost is None
+    return run.limits.budget.cost is not None and run.usage.calls > 0 and run.usage.cost is None
 
 
 def _decided(run: Run) -> Stop | None:
