@@ -89,6 +89,10 @@ class Desk:
         self.button(name).click()
 
     @property
+    def iteration_menu(self) -> Any:
+        return next(w for w in self.all("Dropdown") if w.description == "Iteration")
+
+    @property
     def enabled(self) -> set[str]:
         return {name for name in ACTIONS if not self.button(name).disabled}
 
@@ -185,11 +189,11 @@ def test_each_button_sends_its_decision_about_the_best_and_clears_the_words(
 def test_a_chosen_iteration_is_kept_and_decided_on(desk: Callable[..., Desk]) -> None:
     d = desk()
     d.show(*FIRST)
-    d.one("Dropdown").value = 0
+    d.iteration_menu.value = 0
     d.show(*SECOND, VerdictReached(iteration=1, verdict=PASS), BestChanged(iteration=1), END)
-    assert d.one("Dropdown").options == (("Best", None), ("0", 0), ("1", 1))
+    assert d.iteration_menu.options == (("Best", None), ("0", 0), ("1", 1))
     d.click("Accept")
-    d.one("Dropdown").value = None
+    d.iteration_menu.value = None
     d.click("Accept")
     assert [one.iteration for one in d.decisions] == [0, 1]
 

@@ -6,7 +6,8 @@ from hostile import texts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ipyrefine.render.diff import html_diff, text_diff, unified, words
+from ipyrefine.render.diff import text_diff, unified, words
+from ipyrefine.render.diff_html import html_diff
 from ipyrefine.render.escape import plain
 
 lines = st.lists(st.sampled_from("abcd"), max_size=6).map("\n".join)
@@ -42,6 +43,29 @@ def test_code_is_compared_by_line_with_signs(read_html):
     page = read_html(html_diff("a\nb", "a\n<c>", "code"))
     assert page.text == "  a\n\N{MINUS SIGN} b\n+ <c>"
     assert {"ins", "del"} <= page.tags
+
+
+def test_code_in_a_diff_keeps_the_colours_of_its_whole_text():
+    old, new = '"""\nif\n"""\nx = 1\n', '"""\nif so\n"""\nx = 1\n'
+    assert '<ins>+ <span class="rf-t-s' in html_diff(old, new, "code")
+
+
+def test_side_by_side_puts_what_was_removed_beside_what_was_added(read_html):
+    page = read_html(html_diff("a\nb\nc", "a\nB\nD\nc", "code", sides=True))
+    assert "\N{MINUS SIGN} b+ B+ D" in page.text
+    assert {"table", "ins", "del"} <= page.tags
+
+
+def test_prose_side_by_side_shows_each_text_with_what_is_its_own(read_html):
+    page = read_html(html_diff("The red fox.", "The brown fox.", "prose", sides=True))
+    assert page.text == "The \N{MINUS SIGN}red fox.The +brown fox."
+
+
+@given(texts, texts)
+def test_side_by_side_shows_every_changed_line(old, new):
+    table = html_diff(old, new, "code", sides=True)
+    tags = [part.tag for part in unified(old, new)]
+    assert (table.count("<ins>"), table.count("<del>")) == (tags.count("+"), tags.count("-"))
 
 
 def test_prose_is_compared_by_word_with_signs(read_html):

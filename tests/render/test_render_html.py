@@ -16,6 +16,7 @@ from ipyrefine.render.highlight import highlight
 from ipyrefine.render.html import (
     TAIL_CHARACTERS,
     TAIL_LINES,
+    View,
     iteration_html,
     live_html,
     record_html,
@@ -80,10 +81,19 @@ def test_code_is_highlighted_with_classes_that_the_style_colours():
 
 
 def test_every_style_rule_stays_inside_the_panel():
-    selectors = re.findall(r"([^{}]+)\{", re.sub(r"@media[^{]*\{", "", STYLE))
+    flat = re.sub(r"@media[^{]*\{|:is\([^)]*\)", "", STYLE)
+    selectors = re.findall(r"([^{}]+)\{", flat)
     assert selectors
     for selector in ",".join(selectors).split(","):
         assert selector.strip().startswith(".ipyrefine")
+
+
+def test_a_text_can_be_compared_with_the_best_instead_of_its_parent(make_run):
+    run = make_run().model_copy(update={"best": 2})
+    assert "Difference from iteration 0" in iteration_html(run, 1)
+    assert "Difference from iteration 2" in iteration_html(run, 1, view=View(best=True))
+    assert "Difference from iteration" not in iteration_html(run, 0)
+    assert 'rf-sides"' in iteration_html(run, 1, view=View(sides=True))
 
 
 def test_the_record_shows_the_chosen_text_before_the_iterations(make_run, read_html):

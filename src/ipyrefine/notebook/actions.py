@@ -1,8 +1,10 @@
 """The buttons and fields below a run on screen."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ipyrefine.loop.runs import Run
+from ipyrefine.render.html import View
 
 if TYPE_CHECKING:
     import ipywidgets
@@ -11,6 +13,38 @@ _WORDS = "Guidance, or the reason for an override (optional)"
 _MORE = "Allow more revisions, guided by the words above."
 _MORE_RUNNING = "While it runs: add revisions and give guidance for the next one."
 _FIT = {"description_width": "initial"}
+
+
+class Reading:
+    """How the texts are compared: with which one, and in how many columns."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        from ipywidgets import Checkbox, Dropdown, HBox
+
+        self.other = Dropdown(
+            options=[("the previous", False), ("the best", True)],
+            description="Compare with",
+            tooltip="The text that each difference is shown against.",
+            style=_FIT,
+        )
+        self.sides = Checkbox(
+            description="Side by side",
+            indent=False,
+            tooltip="Show the old text to the left of the new one.",
+        )
+        self.widget: Any = HBox([self.other, self.sides])
+        self.widget.add_class("rf-actions")
+        for control in (self.other, self.sides):
+            control.observe(lambda _: changed(), "value")
+
+    @property
+    def view(self) -> View:
+        """The choice made."""
+        return View(best=bool(self.other.value), sides=bool(self.sides.value))
+
+    def update(self, run: Run) -> None:
+        """Show itself once there is something to compare."""
+        self.widget.layout.display = None if len(run.iterations) > 1 else "none"
 
 
 class Actions:

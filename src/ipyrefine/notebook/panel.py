@@ -10,11 +10,12 @@ from ipyrefine.loop.events import Event, StageStarted, Stopped, TextDelta
 from ipyrefine.loop.ports import Clock
 from ipyrefine.loop.records import Outcome
 from ipyrefine.loop.runs import Decision, Run
-from ipyrefine.notebook.actions import Actions
+from ipyrefine.notebook.actions import Actions, Reading
 from ipyrefine.render import words
 from ipyrefine.render.escape import html_prose
 from ipyrefine.render.html import (
     TAIL_CHARACTERS,
+    compared,
     iteration_html,
     live_html,
     notices_html,
@@ -88,8 +89,10 @@ class Panel:
         self._top, self._notices, self._scores, self._task = HTML(), HTML(), HTML(), HTML()
         self._live, self._note = HTML(), HTML()
         self._iterations, self._actions = VBox(), Actions()
+        self._reading = Reading(self._draw_iterations)
         self._top.add_class("rf-top")
-        shown = [style, self._top, self._notices, self._scores, self._task, self._iterations]
+        shown = [style, self._top, self._notices, self._scores, self._task]
+        shown += [self._reading.widget, self._iterations]
         self.widget: Any = VBox([*shown, self._live, self._actions.widget, self._note])
         for name in ("ipyrefine", "rf-panel", "mathjax_ignore", "tex2jax_ignore"):
             self.widget.add_class(name)
@@ -215,7 +218,8 @@ class Panel:
         """Render the iterations that changed; the latest and the best are unfolded."""
         from ipywidgets import HTML
 
-        run, shown = self._run, self._iterations.children
+        run, shown, view = self._run, self._iterations.children, self._reading.view
+        self._reading.update(run)
         count = len(run.iterations)
         if len(shown) != count:
             added = [HTML() for _ in range(count - len(shown))]
@@ -227,10 +231,12 @@ class Panel:
             number = iteration.number
             unfolded = number in (count - 1, run.best)
             parent = None if iteration.parent is None else run.iterations[iteration.parent]
-            key = (iteration, parent, number == run.best, unfolded, run.task)
+            other = compared(run, iteration, view)
+            against = None if other is None else run.iterations[other].text
+            key = (iteration, parent, number == run.best, unfolded, run.task, against, view)
             if key != self._keys[number]:
                 self._keys[number] = key
-                widget.value = iteration_html(run, number, open=unfolded)
+                widget.value = iteration_html(run, number, open=unfolded, view=view)
 
     def _draw_soon(self) -> None:
         """Update the live pane, now if the last update is long enough ago, else when it is."""

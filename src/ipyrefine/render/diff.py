@@ -1,4 +1,4 @@
-"""What changed between two texts: by line for code, by word for prose."""
+"""What changed between two texts: by line for code, by word for prose; and as plain text."""
 
 import re
 from collections.abc import Iterator
@@ -7,23 +7,29 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from ipyrefine.render.escape import html_prose, html_text, plain
+from ipyrefine.render.escape import plain
 
 _CONTEXT = 3
 # Below this many lines the exact comparison is fast; above, popular lines are no anchors.
 _EXACT_LINES = 1_000
 _WORDS = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
-_MARKS = {"+": "+", "-": "\N{MINUS SIGN}", " ": " ", "@": "⋯"}
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
 
 Tag = Literal[" ", "-", "+", "@"]
 
 
 class Part(NamedTuple):
-    """A piece of a diff: kept (space), removed, added, or ``@`` for lines left out."""
+    """A piece of a diff: kept (space), removed, added, or ``@`` for lines left out.
+
+    Attributes:
+        tag: which of them.
+        line: the piece; for ``@``, how many lines were left out, in words.
+        lines: how many lines it stands for.
+    """
 
     tag: Tag
     line: str
+    lines: int = 1
 
 
 @lru_cache(maxsize=128)
@@ -52,7 +58,8 @@ def unified(old: str, new: str) -> list[Part]:
 
 def _skipped(lines: int) -> list[Part]:
     """The stand-in for kept lines left out."""
-    return [Part("@", f"{lines} unchanged line{'' if lines == 1 else 's'}")] if lines > 0 else []
+    said = f"{lines} unchanged line{'' if lines == 1 else 's'}"
+    return [Part("@", said, lines)] if lines > 0 else []
 
 
 @lru_cache(maxsize=128)
@@ -97,48 +104,6 @@ def _change(removed: str, added: str) -> list[Part]:
     """The parts of one replacement."""
     pair = (Part("-", removed), Part("+", added))
     return [part for part in pair if part.line]
-
-
-def html_diff(old: str, new: str, form: Literal["code", "prose"]) -> str:
-    """The difference as HTML: ``<ins>`` and ``<del>`` with signs, by line or by word.
-
-    Args:
-        old: the text before.
-        new: the text after.
-        form: ``code`` compares by line, ``prose`` by word.
-    """
-    if plain(old) == plain(new):
-        return '<p class="rf-quiet">No change to the text.</p>'
-    if form == "prose":
-        body = "".join(_html_word(part) for part in words(old, new))
-        return f'<div class="rf-text rf-prose rf-diff">{body}</div>'
-    parts = unified(old, new)
-    if not parts:
-        return '<p class="rf-quiet">Only line endings changed.</p>'
-    lines = "\n".join(_html_line(part) for part in parts)
-    return f'<pre class="rf-text rf-code rf-diff" tabindex="0"><code>{lines}</code></pre>'
-
-
-def _html_word(part: Part) -> str:
-    """One piece of a word diff; the sign makes it readable without colour or line-through."""
-    if part.tag == " ":
-        return html_prose(part.line)
-    name = "ins" if part.tag == "+" else "del"
-    return f"<{name}><small>{_MARKS[part.tag]}</small>{html_prose(part.line)}</{name}>"
-
-
-def _html_line(part: Part) -> str:
-    """One line of a line diff."""
-    text = f"{_MARKS[part.tag]} {html_text(part.line)}"
-    match part.tag:
-        case "+":
-            return f"<ins>{text}</ins>"
-        case "-":
-            return f"<del>{text}</del>"
-        case "@":
-            return f'<span class="rf-quiet">{text}</span>'
-        case _:
-            return text
 
 
 def text_diff(

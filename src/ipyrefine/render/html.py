@@ -1,10 +1,11 @@
 """A run as HTML: a summary, one foldable block per iteration, a live view, a static record."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from ipyrefine.loop.runs import Iteration, Run
 from ipyrefine.render import parts, words
-from ipyrefine.render.diff import html_diff
+from ipyrefine.render.diff_html import html_diff
 from ipyrefine.render.escape import html_prose, html_text
 from ipyrefine.render.score_line import svg
 from ipyrefine.render.style import STYLE
@@ -50,23 +51,62 @@ def score_html(run: Run) -> str:
     if len(verified) < 2:
         return ""
     scores = [i.verdict.score if i.verdict else None for i in run.iterations]
-    return svg(scores, run.limits.target, run.best)
+    return svg(scores, run.limits.target, run.best) + _criterion_scores(run)
 
 
-def iteration_html(run: Run, number: int, *, open: bool = False) -> str:  # noqa: A002 - HTML's word
+def _criterion_scores(run: Run) -> str:
+    """The scores of every criterion over the iterations, folded."""
+    scored = [(i.number, {c.name: c.score for c in i.verdict.criteria})
+              for i in run.iterations if i.verdict and i.verdict.criteria]  # fmt: skip
+    if len(scored) < 2 or run.task is None:
+        return ""
+    columns = "".join(f'<th scope="col">{number}</th>' for number, _ in scored)
+    rows = "".join(
+        f'<tr><th scope="row">{html_prose(criterion.name)}</th>'
+        + "".join(f"<td>{words.score(scores.get(criterion.name))}</td>" for _, scores in scored)
+        + "</tr>"
+        for criterion in run.task.criteria
+    )
+    head = f'<tr><th scope="col">Iteration</th>{columns}</tr>'
+    return parts.more("Scores per criterion", f'<table class="rf-table">{head}{rows}</table>')
+
+
+class View(NamedTuple):
+    """How an iteration's text is compared.
+
+    Attributes:
+        best: with the best iteration, instead of the one it was revised from.
+        sides: side by side, instead of in one column.
+    """
+
+    best: bool = False
+    sides: bool = False
+
+
+INLINE = View()
+
+
+def iteration_html(
+    run: Run,
+    number: int,
+    *,
+    open: bool = False,  # noqa: A002 - HTML's word
+    view: View = INLINE,
+) -> str:
     """One iteration as a foldable block.
 
     Args:
         run: the run.
         number: the iteration's number.
         open: whether the block starts unfolded.
+        view: how its text is compared.
 
     Raises:
         IndexError: the run has no such iteration.
     """
     iteration = run.iterations[number]
     state = " open" if open else ""
-    body = "".join(_body(run, iteration))
+    body = "".join(_body(run, iteration, view))
     return (
         f'<details class="rf-iteration"{state}><summary>{_heading(run, iteration)}</summary>'
         f'<div class="rf-body">{body}</div></details>'
@@ -86,7 +126,7 @@ def _heading(run: Run, iteration: Iteration) -> str:
     return " ".join(items)
 
 
-def _body(run: Run, iteration: Iteration) -> Iterable[str]:
+def _body(run: Run, iteration: Iteration, view: View) -> Iterable[str]:
     """The parts of a block, in reading order: what came out, what it is worth, what is left."""
     verdict = iteration.verdict
     form = run.task.form if run.task else "prose"
@@ -97,7 +137,7 @@ def _body(run: Run, iteration: Iteration) -> Iterable[str]:
             '<p class="rf-note rf-flaw"><strong>⚠ The model gave no usable text:</strong> '
             f"{html_prose(iteration.flaw)}</p>"
         )
-    yield from _text(run, iteration)
+    yield from _text(run, iteration, view)
     yield parts.changes_html(iteration.changes, words.problems(run, iteration))
     yield parts.evidence_html(iteration.evidence)
     yield parts.criteria_html(verdict.criteria if verdict else ())
@@ -114,17 +154,25 @@ def _author(author: str) -> str:
     return "<strong>Your verdict:</strong> " if author == "user" else ""
 
 
-def _text(run: Run, iteration: Iteration) -> Iterable[str]:
+def _text(run: Run, iteration: Iteration, view: View) -> Iterable[str]:
     """The text: in full for a first one, as a difference with the full text folded for others."""
     form = run.task.form if run.task else "prose"
     full = parts.text_html(iteration.text, form)
-    if iteration.parent is None:
+    other = compared(run, iteration, view)
+    if other is None:
         yield parts.head("Text") + full
         return
     if not iteration.flaw:
-        yield parts.head(f"Difference from iteration {iteration.parent}")
-        yield html_diff(run.iterations[iteration.parent].text, iteration.text, form)
+        yield parts.head(f"Difference from iteration {other}")
+        yield html_diff(run.iterations[other].text, iteration.text, form, sides=view.sides)
     yield parts.more("Full text", full, open=bool(iteration.flaw))
+
+
+def compared(run: Run, iteration: Iteration, view: View) -> int | None:
+    """Which iteration a text is compared with; None for a first text on its own."""
+    if view.best and run.best not in (None, iteration.number):
+        return run.best
+    return iteration.parent
 
 
 def live_html(

@@ -69,7 +69,7 @@ font-size:12px;width:fit-content}
 """
 
 _TEXT = """
-.ipyrefine pre.rf-text,.ipyrefine .rf-prose{background:var(--rf-surface);color:inherit;
+.ipyrefine :is(pre.rf-text,.rf-sides,.rf-prose){background:var(--rf-surface);color:inherit;
 border:1px solid var(--rf-line);border-radius:5px;padding:.55em .75em;margin:.3em 0;
 max-height:28rem;overflow:auto}
 .ipyrefine pre.rf-text{font-family:var(--rf-mono);font-size:12.5px;line-height:1.45;
@@ -88,6 +88,19 @@ font-family:var(--jp-content-font-family,inherit)}
 display:inline-block;user-select:none}
 .ipyrefine pre.rf-diff code{display:inline-block;min-width:100%}
 .ipyrefine pre.rf-diff ins,.ipyrefine pre.rf-diff del{display:inline-block;min-width:100%}
+.ipyrefine .rf-columns{display:grid;grid-template-columns:1fr 1fr;gap:.6em}
+.ipyrefine .rf-sides{padding:0;font-size:12.5px}
+.ipyrefine .rf-sides table{width:100%;table-layout:fixed;border-collapse:collapse}
+.ipyrefine.ipyrefine .rf-sides td{padding:0 .4em;vertical-align:top;border:0;text-align:left}
+.ipyrefine.ipyrefine .rf-sides pre{margin:0;padding:0;background:none;border:0;
+font-family:var(--rf-mono);white-space:pre-wrap;overflow-wrap:anywhere}
+.ipyrefine .rf-sides ins,.ipyrefine .rf-sides del{display:block}
+.ipyrefine .rf-sides td+td{border-left:1px solid var(--rf-line)}
+@media (max-width:700px){.ipyrefine .rf-columns{grid-template-columns:1fr}}
+.ipyrefine .rf-table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+.ipyrefine.ipyrefine .rf-table :is(th,td){padding:.15em .7em;text-align:right;border:0;
+border-bottom:1px solid var(--rf-line)}
+.ipyrefine.ipyrefine .rf-table th:first-child{text-align:left}
 .ipyrefine .rf-tail{display:flex;flex-direction:column-reverse}
 """
 

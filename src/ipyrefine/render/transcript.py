@@ -112,9 +112,10 @@ def _difference(old: str, new: str, code: bool, columns: int, colour: bool) -> l
     if code:
         kinds = {"+": "good", "-": "bad", "@": "quiet"}
         lines = []
-        for tag, line in unified(old, new):
-            shown = clip(f"{'⋯' if tag == '@' else tag} {line}", columns)
-            lines.append(paint(shown.rstrip(), kinds.get(tag, ""), colour))
+        for part in unified(old, new):
+            sign = "⋯" if part.tag == "@" else part.tag
+            shown = clip(f"{sign} {part.line}", columns)
+            lines.append(paint(shown.rstrip(), kinds.get(part.tag, ""), colour))
     else:
         lines = wrap(text_diff(old, new, form="prose"), columns)
     hidden = len(lines) - _DIFF_LINES
