@@ -156,7 +156,7 @@ async def test_answers_from_this_process_alone(weights):
     assert first[0].kind == "thinking"
     reply = first[-1]
     assert isinstance(reply, Reply)
-    assert reply.text == "".join(i.text for i in first if isinstance(i, Delta))
+    assert reply.text == "".join(i.text for i in first if isinstance(i, Delta) and i.kind == "text")
     assert "hello" in reply.text.lower()
     assert (reply.finish, reply.usage.cost) == ("stop", 0.0)
     second = (await items_of(LocalModel(weights, name="again")))[-1]
@@ -218,7 +218,7 @@ stream = local.LocalModel(Path(sys.argv[1]), name="m").stream(ask)
 
 async def begin():
     async for item in stream:
-        if isinstance(item, Delta):
+        if isinstance(item, Delta) and item.kind == "text":
             return
 
 loop.run_until_complete(begin())
