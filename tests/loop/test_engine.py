@@ -85,7 +85,7 @@ async def test_a_judge_that_cannot_be_read_twice_leaves_the_text_not_verified() 
 async def test_a_failed_check_reaches_the_reviser_with_its_evidence() -> None:
     loop = scored(0.5, 0.95, target=0.9)
     await finish(loop)
-    model: Any = loop._model
+    model: Any = loop._crew.model
     assert "scores: FAILED. scored" in model.requests[1].messages[-1].content
 
 
@@ -110,7 +110,7 @@ async def test_a_model_that_fails_ends_the_run_with_the_best_text_kept() -> None
 async def test_a_call_the_budget_does_not_allow_is_never_made() -> None:
     loop = refinement([text("Hi"), judged(5)], limits=Limits(budget=Budget(calls=1)))
     await finish(loop)
-    model: Any = loop._model
+    model: Any = loop._crew.model
     assert len(model.requests) == 1
     assert loop.run.stop_reason is StopReason.BUDGET
 
@@ -129,7 +129,7 @@ async def test_going_on_with_guidance_revises_a_text_that_had_passed() -> None:
     loop.decide(Decision(kind="continue", rounds=1, text="in German"))
     await finish(loop)
     assert loop.run.text == "Hallo"
-    model: Any = loop._model
+    model: Any = loop._crew.model
     assert "in German" in model.requests[3].messages[-1].content
 
 

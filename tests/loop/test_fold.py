@@ -1,5 +1,6 @@
 """A run is the fold of its events, whatever models, checks and users do."""
 
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -9,9 +10,11 @@ from loop_scripts import refinement
 from loop_strategies import checks, decisions, limits, scripts
 from pydantic import TypeAdapter
 
+from ipyrefine.errors import UsageError
 from ipyrefine.loop.events import Event
 from ipyrefine.loop.fold import apply, fold
 from ipyrefine.loop.runs import Run
+from ipyrefine.loop.stopping import best_of
 
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 SCRIPT: dict[str, Any] = {
@@ -29,8 +32,9 @@ async def played(
     loop = refinement(replies, checks=tests, limits=limits)
     events, states = [], []
     for decision in [None, *decided]:
-        if decision is not None and loop.run.iterations:
-            loop.decide(decision)
+        if decision is not None:
+            with suppress(UsageError):
+                loop.decide(decision)
         async for event in loop:
             events.append(event)
             states.append(loop.run)
@@ -87,3 +91,15 @@ async def test_a_finding_has_one_name_in_the_whole_run(**script: Any) -> None:
         for finding in iteration.findings:
             if finding.author != "check":  # a check's own finding says what it found last
                 assert named.setdefault(finding.id, finding.problem) == finding.problem
+
+
+@given(**SCRIPT)
+async def test_whatever_the_user_decides_the_run_stops_with_its_best_text(**script: Any) -> None:
+    _, states = await played(**script)
+    run = states[-1]
+    assert run.stop_reason is not None
+    assert run.message
+    if not run.stale:
+        assert run.best == best_of(run)
+    if run.iterations:
+        assert run.text

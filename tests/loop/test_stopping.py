@@ -79,7 +79,7 @@ async def test_no_call_is_ever_made_over_budget(
     replies: Any, tests: Any, limits: Any, budget: Budget
 ) -> None:
     loop = refinement([], checks=tests, limits=limits.model_copy(update={"budget": budget}))
-    model: Any = loop._model
+    model: Any = loop._crew.model
     calls: Counter[str] = Counter()
 
     def watched(turn: Any) -> Any:

@@ -18,9 +18,14 @@ def text(words: str, notes: str = "") -> str:
     return f"{notes}\n<text>\n{words}\n</text>\n"
 
 
-def judged(score: float, *findings: dict[str, str], fixed: tuple[str, ...] = ()) -> str:
+def judged(
+    score: float,
+    *findings: dict[str, str],
+    fixed: tuple[str, ...] = (),
+    names: tuple[str, ...] = ("tone",),
+) -> str:
     earlier = [{"id": id_, "fixed": True} for id_ in fixed]
-    criteria = [{"name": "tone", "reason": "so it reads", "score": score}]
+    criteria = [{"name": name, "reason": "so it reads", "score": score} for name in names]
     return json.dumps({"findings": findings, "earlier": earlier, "criteria": criteria})
 
 
@@ -82,5 +87,5 @@ def stages(events: list[Event]) -> list[str]:
 
 def requests(loop: Refinement) -> list[Any]:
     """What the writer was asked so far."""
-    model: Any = loop._model
+    model: Any = loop._crew.model
     return list(model.requests)

@@ -2,16 +2,26 @@
 
 from collections.abc import Callable, Sequence
 from itertools import cycle
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import strategies as st
 from loop_scripts import criticised, judged, text
 
 from ipyrefine.errors import Unreachable
 from ipyrefine.loop.ports import Reply, Request
-from ipyrefine.loop.records import Evidence, Outcome, Task, Usage, Verdict
+from ipyrefine.loop.records import (
+    Criterion,
+    Evidence,
+    Finding,
+    Outcome,
+    Severity,
+    Task,
+    Usage,
+    Verdict,
+)
 from ipyrefine.loop.runs import Budget, Decision, Iteration, Limits, Run
 
+KINDS = get_args(Decision.model_fields["kind"].annotation)
 words = st.one_of(st.text(max_size=12), st.sampled_from(["Hi", "Hallo", "Dear Sir", "\ud800"]))
 rates = st.floats(min_value=0, max_value=1)
 usages = st.builds(
@@ -52,7 +62,7 @@ def turns(draw: Callable[..., Any]) -> Callable[[Request], str | Reply]:
         if request.schema_name == "critique":
             body = criticised(*found)
         elif request.schema_name == "judgement":
-            body = judged(score, *found, fixed=fixed)
+            body = judged(score, *found, fixed=fixed, names=("tone", "warmth"))
         else:
             body = text(said, "f1: changed it")
         if kind == "cut":
@@ -67,7 +77,7 @@ def turns(draw: Callable[..., Any]) -> Callable[[Request], str | Reply]:
 scripts = st.lists(turns(), min_size=1, max_size=7).map(cycle)
 
 
-class Finding:
+class Anything:
     """A check that gives the results it was told, over and over."""
 
     name = "anything"
@@ -88,7 +98,7 @@ evidence = st.builds(
     required=st.booleans(),
     decisive=st.booleans(),
 )
-checks = st.lists(evidence, min_size=1, max_size=4).map(lambda e: [Finding(e)]) | st.just([])
+checks = st.lists(evidence, min_size=1, max_size=4).map(lambda e: [Anything(e)]) | st.just([])
 budgets = st.builds(
     Budget,
     tokens=st.none() | st.integers(1, 20_000),
@@ -146,14 +156,22 @@ def runs(draw: Callable[..., Any]) -> Run:
     )
 
 
+WISH = Finding(id="", criterion="tone", severity=Severity.MINOR, problem="Name the reader.")
+RUBRIC = (Criterion(name="warmth", definition="Warm."), Criterion(name="tone", definition="Kind."))
+
+
 @st.composite
 def decisions(draw: Callable[..., Any]) -> Decision:
-    """Something a user may do at any time after the first text."""
-    kind = draw(st.sampled_from(["accept", "override", "continue", "guide"]))
+    """Something a user may do; some of it is impossible on the run at hand."""
+    kind = draw(st.sampled_from(KINDS))
     return Decision(
         kind=kind,
-        iteration=draw(st.none() | st.just(0)),
+        iteration=draw(st.none() | st.integers(0, 2)),
         outcome=draw(st.sampled_from(Outcome)) if kind == "override" else None,
         rounds=draw(st.integers(0, 2)),
         text=draw(st.sampled_from(["", "in German", "shorter"])),
+        findings=draw(st.sampled_from([(), ("f1",), ("f1", "f3")])),
+        finding=draw(st.none() | st.just(WISH)),
+        criteria=draw(st.sampled_from([(), RUBRIC])),
+        target=draw(st.none() | rates),
     )

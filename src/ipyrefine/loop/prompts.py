@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ipyrefine.loop.ports import Message, Request
-from ipyrefine.loop.records import Finding, Task
+from ipyrefine.loop.records import Finding, Outcome, Status, Task
 from ipyrefine.loop.runs import Iteration, Limits, Run
+from ipyrefine.loop.schemas import critique_schema, judge_schema
+from ipyrefine.loop.stopping import to_act_on
 
 SYSTEM = """\
 You help to refine one {kind}. Everything you write serves the task below exactly as it is \
@@ -49,7 +51,7 @@ FORMAT = {
 CRITIQUE = """\
 Here is the text, written by somebody else.
 
-{material}{evidence}
+{material}{evidence}{dismissed}
 
 Name at least {count} concrete weaknesses, the worst first. For each: the criterion it falls \
 under; the quote, a few words copied letter for letter from the text (empty only for something \
@@ -59,7 +61,7 @@ if the task is not met while it stands, minor otherwise. No praise."""
 JUDGE = """\
 Here is the text to judge, written by somebody else.
 
-{material}{evidence}{findings}
+{material}{evidence}{findings}{dismissed}{precedents}
 
 Judge strictly. First name the weaknesses that remain (none if there are none), each with a \
 quote copied letter for letter from the text. {review}Then give for every criterion a reason \
@@ -90,6 +92,7 @@ def critique(run: Run, iteration: Iteration, nonce: Nonce) -> Request:
     prompt = CRITIQUE.format(
         material=_material(iteration.text, run.limits, nonce()),
         evidence=_evidence(iteration),
+        dismissed=_dismissed(run),
         count=run.limits.min_findings,
     )
     return _structured(task, run.limits, prompt, schema, "critique")
@@ -104,6 +107,8 @@ def judge(run: Run, iteration: Iteration, nonce: Nonce) -> Request:
         material=_material(iteration.text, run.limits, nonce()),
         evidence=_evidence(iteration),
         findings=_listed("Weaknesses found in an earlier version", standing),
+        dismissed=_dismissed(run),
+        precedents=_precedents(run, nonce),
         review="Then say of each earlier weakness whether it is fixed now. " if standing else "",
     )
     return _structured(task, run.limits, prompt, schema, "judgement")
@@ -116,7 +121,7 @@ def revise(run: Run, base: Iteration, nonce: Nonce) -> Request:
     prompt = REVISE.format(
         material=_material(base.text, run.limits, nonce()),
         evidence=_evidence(base),
-        findings=_listed("Findings to act on", base.actionable),
+        findings=_listed("Findings to act on", to_act_on(run, base)),
         rejected=_rejected(stalled, nonce),
         format=FORMAT[task.form],
     )
@@ -134,28 +139,6 @@ def repair(request: Request, reply: str, problem: str) -> Request:
         Message(role="user", content=REPAIR.format(problem=problem, shape=shape)),
     )
     return request.model_copy(update={"messages": request.messages + again})
-
-
-def critique_schema(task: Task, count: int) -> dict[str, Any]:
-    """Describe a critique: a bounded list of findings."""
-    return _object(findings=_findings(task, least=count, most=max(count, 6)))
-
-
-def judge_schema(task: Task, standing: Sequence[Finding]) -> dict[str, Any]:
-    """Describe a judgement: findings first, so that the scores follow from them."""
-    names = [criterion.name for criterion in task.criteria]
-    score = _object(
-        name={"type": "string", "enum": names},
-        reason={"type": "string"},
-        score={"type": "integer", "enum": list(range(11))},
-    )
-    parts: dict[str, Any] = {"findings": _findings(task, least=0, most=4)}
-    if standing:
-        ids = [finding.id for finding in standing]
-        review = _object(id={"type": "string", "enum": ids}, fixed={"type": "boolean"})
-        parts["earlier"] = _array(review, least=len(ids), most=len(ids))
-    parts["criteria"] = _array(score, least=len(names), most=len(names))
-    return _object(**parts)
 
 
 def envelope(text: str, nonce: str) -> str:
@@ -248,26 +231,25 @@ def _rejected(stalled: Sequence[Iteration], nonce: Nonce) -> str:
     )
 
 
-def _findings(task: Task, *, least: int, most: int) -> dict[str, Any]:
-    finding = _object(
-        criterion={"type": "string", "enum": [c.name for c in task.criteria]},
-        quote={"type": "string"},
-        problem={"type": "string"},
-        fix={"type": "string"},
-        severity={"type": "string", "enum": ["blocking", "minor"]},
-    )
-    return _array(finding, least=least, most=most)
+def _dismissed(run: Run) -> str:
+    """Name what the user set aside, so that it is not raised again."""
+    found = {f.id: f for i in run.iterations for f in i.findings if f.status is Status.DISMISSED}
+    lines = [
+        f"- {f.problem}" + (f" (because: {f.reason})" if f.reason else "") for f in found.values()
+    ]
+    return "\n\nSettled already, not to be named again:\n" + "\n".join(lines) if lines else ""
 
 
-def _array(items: dict[str, Any], *, least: int, most: int) -> dict[str, Any]:
-    # A list that can run on fills the token limit and is then cut off: it needs a bound.
-    return {"type": "array", "items": items, "minItems": least, "maxItems": most}
-
-
-def _object(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+def _precedents(run: Run, nonce: Nonce) -> str:
+    """Show how the user judged texts of this run where they disagreed with the verdict."""
+    ruled = [i for i in run.iterations if i.overridden][-3:]
+    if not ruled:
+        return ""
+    lines = ["\n\nThe person it is for has judged these texts; judge in line with that."]
+    for iteration in ruled:
+        decision = iteration.overridden
+        assert decision is not None, "filtered above"
+        passed = "It is good enough" if decision.outcome is Outcome.PASS else "It is not there yet"
+        why = f": {decision.text}" if decision.text else "."
+        lines.append(f"{passed}{why}\n{envelope(iteration.text[:2_000], nonce())}")
+    return "\n".join(lines)

@@ -124,6 +124,7 @@ class Finding(Record):
         status: open, resolved, dismissed, or regressed (resolved once and back again).
         author: who found it.
         grounded: False when the quote is not in the text; such a finding is not acted on.
+        reason: why it was dismissed, in the user's words.
     """
 
     id: str
@@ -135,6 +136,7 @@ class Finding(Record):
     status: Status = Status.OPEN
     author: Author = "model"
     grounded: bool = True
+    reason: str = ""
 
     @property
     def actionable(self) -> bool:
@@ -230,7 +232,10 @@ class Verdict(Record):
         """Order of candidates, higher is better.
 
         Required checks first, then the user's own findings, then PASS (a text with a known
-        blocking weakness never beats one without), then the score.
+        blocking weakness never beats one without), then the score. A text the user passed has
+        all but the score.
         """
         score = -1.0 if self.score is None else self.score
-        return (self.required_passed, self.user_met, self.outcome is Outcome.PASS, score)
+        passed = self.outcome is Outcome.PASS
+        ruled = passed and self.author == "user"
+        return (self.required_passed or ruled, self.user_met or ruled, passed, score)

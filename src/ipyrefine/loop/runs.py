@@ -8,6 +8,7 @@ from pydantic import Field
 from ipyrefine.loop.records import (
     Author,
     Change,
+    Criterion,
     Evidence,
     Finding,
     Outcome,
@@ -30,24 +31,54 @@ class StopReason(StrEnum):
     FAILED = "failed"
     ACCEPTED = "accepted"
     OVERRIDDEN = "overridden"
+    PAUSED = "paused"
 
 
 class Decision(Record):
     """What a user did.
 
+    ``accept`` a text or ``override`` its verdict; ``continue`` for more revisions, from a chosen
+    text with ``branch``, acting on chosen findings with ``select``; ``edit`` a text by hand;
+    ``guide`` the next revision; ``add`` a finding (one with a known id replaces that one) or
+    ``dismiss`` some; change the ``rubric``.
+
     Attributes:
-        kind: accept or override a verdict, continue for more rounds, or guide the next revision.
-        iteration: the iteration it is about; None for the best one.
+        kind: what it is.
+        iteration: the iteration it is about; None for the chosen one.
         outcome: for ``override``, the verdict the user gives instead.
-        rounds: for ``continue``, how many more revisions are allowed.
-        text: the reason or the guidance in the user's words.
+        rounds: how many more revisions are allowed, for the kinds that ask for one.
+        text: the edited text, or the reason or guidance in the user's words.
+        findings: for ``select`` and ``dismiss``, ids of the findings.
+        finding: for ``add``, the finding; its author and status are the user's and open.
+        criteria: for ``rubric``, the new criteria; empty keeps those there are.
+        target: for ``rubric``, the new target score; None keeps the one there is.
     """
 
-    kind: Literal["accept", "override", "continue", "guide"]
+    kind: Literal[
+        "accept",
+        "override",
+        "continue",
+        "guide",
+        "edit",
+        "dismiss",
+        "add",
+        "select",
+        "branch",
+        "rubric",
+    ]
     iteration: int | None = None
     outcome: Outcome | None = None
     rounds: int = Field(default=0, ge=0)
     text: str = ""
+    findings: tuple[str, ...] = ()
+    finding: Finding | None = None
+    criteria: tuple[Criterion, ...] = ()
+    target: Score | None = None
+
+    @property
+    def settles(self) -> bool:
+        """Whether it ends the run: a text was accepted, or passed against its verdict."""
+        return self.kind == "accept" or (self.kind == "override" and self.outcome is Outcome.PASS)
 
 
 class Budget(Record):
@@ -78,6 +109,7 @@ class Limits(Record):
         max_tokens: completion tokens allowed per call.
         temperature: sampling temperature of drafts and revisions; critique and judge use 0.
         seed: sampling seed passed to the server, or None.
+        step: whether to pause for the user after every verdict.
         budget: upper bounds on consumption.
     """
 
@@ -89,6 +121,7 @@ class Limits(Record):
     max_tokens: int = Field(default=2_048, gt=0)
     temperature: float = Field(default=0.0, ge=0, le=2)
     seed: int | None = None
+    step: bool = False
     budget: Budget = Budget()
 
 
@@ -108,6 +141,7 @@ class Iteration(Record):
         changes: what the revision says it changed, per finding.
         evidence: the checks' results.
         verdict: None until it was verified.
+        overridden: the decision that overrode its verdict, or None.
         usage: what writing and verifying it consumed.
     """
 
@@ -122,6 +156,7 @@ class Iteration(Record):
     changes: tuple[Change, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     verdict: Verdict | None = None
+    overridden: Decision | None = None
     usage: Usage = Usage()
 
     @property
@@ -149,6 +184,10 @@ class Run(Record):
         allowed: revisions allowed in all (``max_iterations`` and every ``continue``).
         plateau_from: iteration number from which ``patience`` counts.
         head: the iteration to revise next; None for the best.
+        selected: ids of the findings the next revision acts on; empty for all that stand.
+        held: whether a remark on the stopped run left it waiting for the user.
+        stepped: with ``step``, how many iterations the user has let go by.
+        stale: iterations whose verdict the rubric has changed under, still to be judged again.
         revise_asked: whether the user asked for a revision that has not been written yet.
         unassigned: consumption of calls whose text is not there yet.
         stop_reason: None while the run can go on.
@@ -171,6 +210,10 @@ class Run(Record):
     allowed: int = 0
     plateau_from: int = 0
     head: int | None = None
+    selected: tuple[str, ...] = ()
+    held: bool = False
+    stepped: int = 0
+    stale: tuple[int, ...] = ()
     revise_asked: bool = False
     unassigned: Usage = Usage()
     stop_reason: StopReason | None = None
@@ -178,11 +221,22 @@ class Run(Record):
     seconds: float = 0.0
 
     @property
+    def ruling(self) -> Decision | None:
+        """The decision the run stands under: the latest that is not a remark beside it."""
+        remarks = ("guide", "add", "dismiss")
+        return next((d for d in reversed(self.decisions) if d.kind not in remarks), None)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it goes on only when the user says so."""
+        return self.held or (self.limits.step and len(self.iterations) > self.stepped)
+
+    @property
     def chosen(self) -> Iteration | None:
-        """The accepted iteration, else the best, else the latest; None before any text."""
-        last = self.decisions[-1] if self.decisions else None
-        if last and last.kind == "accept" and last.iteration is not None:
-            return self.iterations[last.iteration]
+        """The iteration the user settled on, else the best, else the latest; None at first."""
+        ruling = self.ruling
+        if ruling and ruling.settles and ruling.iteration is not None:
+            return self.iterations[ruling.iteration]
         if self.best is not None:
             return self.iterations[self.best]
         return self.iterations[-1] if self.iterations else None

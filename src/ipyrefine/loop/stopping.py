@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-from ipyrefine.loop.records import Outcome
+from ipyrefine.loop.records import Finding, Outcome
 from ipyrefine.loop.runs import Iteration, Run, StopReason
 
 Step = Literal["draft", "check", "judge", "critique", "revise"]
@@ -21,18 +21,38 @@ def next_step(run: Run) -> Step | Stop:
         return decided
     if not run.iterations:
         return "draft"
-    latest = run.iterations[-1]
-    if latest.verdict is None:
-        return "check" if needs_checking(run, latest) else "judge"
+    if pending := unverified(run):
+        return "check" if needs_checking(run, pending) else "judge"
     if run.base is None:
         return "judge"
-    if unproven(run, run.base):
+    if unproven(run, run.base) and not run.held:
         return "critique"
     if stop := finished(run):
         return stop
-    if not run.base.actionable and not run.base.critiqued:
+    if run.waiting:
+        return Stop(StopReason.PAUSED, "Waiting for you: go on, change something, or accept.")
+    if not to_act_on(run, run.base) and not run.base.critiqued:
         return "critique"
     return "revise"
+
+
+def unverified(run: Run) -> Iteration | None:
+    """The first iteration without a verdict, or with one from before the rubric changed."""
+    waiting = (i for i in run.iterations if i.verdict is None or i.number in run.stale)
+    return next(waiting, None)
+
+
+def to_act_on(run: Run, base: Iteration) -> tuple[Finding, ...]:
+    """The findings a revision of a text acts on: those the user chose, else all that stand."""
+    chosen = tuple(f for f in base.findings if f.id in run.selected)
+    return chosen or base.actionable
+
+
+def best_of(run: Run) -> int | None:
+    """The number of the best verified iteration: the first of those that rank highest."""
+    verified = [i for i in run.iterations if i.verdict]
+    best = max(verified, key=lambda i: i.verdict.rank if i.verdict else (), default=None)
+    return None if best is None else best.number
 
 
 def needs_checking(run: Run, iteration: Iteration) -> bool:
@@ -130,15 +150,12 @@ def cost_unknown(run: Run) -> bool:
 
 
 def _decided(run: Run) -> Stop | None:
-    last = run.decisions[-1] if run.decisions else None
-    if last is None or not run.iterations:
+    ruling = run.ruling
+    if ruling is None or not ruling.settles or run.chosen is None:
         return None
-    chosen = run.chosen.number if run.chosen else 0
-    if last.kind == "accept":
-        return Stop(StopReason.ACCEPTED, f"You accepted iteration {chosen}.")
-    if last.kind == "override" and last.outcome is Outcome.PASS:
-        return Stop(StopReason.OVERRIDDEN, f"You passed iteration {chosen}.")
-    return None
+    if ruling.kind == "accept":
+        return Stop(StopReason.ACCEPTED, f"You accepted iteration {run.chosen.number}.")
+    return Stop(StopReason.OVERRIDDEN, f"You passed iteration {run.chosen.number}.")
 
 
 def _spent(what: str) -> Stop:

@@ -1,9 +1,10 @@
 """Evidence, criterion scores and findings → Verdict: computed here, never taken on a word."""
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ipyrefine.loop.fold import new_id
+from ipyrefine.loop.deciding import new_id, quotes
 from ipyrefine.loop.records import (
     CriterionScore,
     Evidence,
@@ -18,6 +19,7 @@ from ipyrefine.loop.records import (
 from ipyrefine.loop.runs import Iteration, Run
 from ipyrefine.loop.stopping import unchanged
 
+ALIKE = 0.7  # share of words in common from which two problems are one
 FAIL_BELOW = 0.2  # under this score a text misses the task rather than needing improvement
 
 
@@ -66,8 +68,9 @@ def settle(run: Run, iteration: Iteration) -> Settled | None:
 def judge(run: Run, iteration: Iteration, judgement: Judgement) -> Settled:
     """Derive a verdict from a judgement beside the evidence, and update the findings."""
     findings = _review(check_findings(run, iteration), judgement.fixed)
-    new = unlisted(ground(judgement.findings, iteration.text), findings)
-    findings += number(run, new, taken=len(findings))
+    named = ground(judgement.findings, iteration.text)
+    findings = tuple(_back_again(finding, named) for finding in findings)
+    findings += number(run, unlisted(run, named, findings), findings)
     score = weighted(run.task or Task(text=""), judgement.criteria)
     lowest = min(judgement.criteria, key=lambda c: c.score)
     why = f"{lowest.name} {lowest.score:.2f}: {lowest.reason}".rstrip(": ")
@@ -88,35 +91,37 @@ def unreadable(run: Run, iteration: Iteration, why: str) -> Settled:
     return Settled(verdict, findings)
 
 
-def rejudge(run: Run, iteration: Iteration) -> Settled:
-    """Derive the verdict anew from the scores it had and the findings there are now."""
+def rederive(run: Run, iteration: Iteration) -> Settled:
+    """Derive a verdict anew from the scores it had, and the findings and limits there are now."""
     before = iteration.verdict
-    criteria = before.criteria if before else ()
-    score = before.score if before else None
-    blocking = _blocking(iteration.findings)
-    why = (
-        f"The critique names: {blocking[0].problem}"
-        if blocking
-        else "The critique names nothing that blocks it."
+    assert before is not None, "only a verdict there is can be derived anew"
+    if unchanged(run, iteration):
+        return _inherit(run, iteration)
+    settled = _derive(
+        run, iteration, iteration.findings, before.score, before.criteria, before.author, ""
     )
-    return _derive(run, iteration, iteration.findings, score, criteria, "model", why)
+    now = settled.verdict.model_copy(update={"verified": before.verified})
+    if (now.outcome, now.unresolved) == (before.outcome, before.unresolved) or not now.why:
+        freed = now.outcome is Outcome.PASS and before.outcome is not Outcome.PASS
+        why = "Nothing that was named blocks it any more." if freed else before.why
+        now = now.model_copy(update={"why": why})
+    return Settled(now, settled.findings)
 
 
 def ground(findings: Iterable[Finding], text: str) -> tuple[Finding, ...]:
     """Mark each finding whose quote is not in the text; white space is compared loosely."""
-    flat = " ".join(text.split())
     return tuple(
-        finding.model_copy(update={"grounded": " ".join(finding.quote.split()) in flat})
-        for finding in findings
+        finding.model_copy(update={"grounded": quotes(text, finding.quote)}) for finding in findings
     )
 
 
-def number(run: Run, findings: Iterable[Finding], taken: int = 0) -> tuple[Finding, ...]:
-    """Give findings the next free ids of the run."""
-    known = {f.id for iteration in run.iterations for f in iteration.findings}
-    start = max(len(known), taken)
+def number(
+    run: Run, findings: Iterable[Finding], beside: Iterable[Finding] = ()
+) -> tuple[Finding, ...]:
+    """Give findings the next ids that neither the run nor the findings beside them have."""
+    taken = {finding.id for finding in (*every_finding(run), *beside)}
     return tuple(
-        finding.model_copy(update={"id": f"f{start + offset}"})
+        finding.model_copy(update={"id": f"f{len(taken) + offset}"})
         for offset, finding in enumerate(findings, start=1)
     )
 
@@ -142,11 +147,28 @@ def weighted(task: Task, scores: Iterable[CriterionScore]) -> float:
     return sum(w * s for w, s in pairs) / sum(w for w, _ in pairs)
 
 
-def unlisted(new: Iterable[Finding], known: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Drop new findings that repeat a known one (dismissed ones too) or one another."""
-    seen = {_sameness(f) for f in known}
-    fresh = {_sameness(f): f for f in reversed(list(new)) if _sameness(f) not in seen}
-    return tuple(reversed(fresh.values()))
+def unlisted(run: Run, new: Iterable[Finding], known: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Drop new findings that repeat one another, a known one, or one the user dismissed."""
+    dismissed = [f for f in every_finding(run) if f.status is Status.DISMISSED]
+    seen = [*known, *dismissed]
+    fresh: list[Finding] = []
+    for finding in new:
+        if not any(same(finding, other) for other in (*seen, *fresh)):
+            fresh.append(finding)
+    return tuple(fresh)
+
+
+def same(one: Finding, other: Finding) -> bool:
+    """Whether two findings name one weakness: in much the same words, or at the same place."""
+    ours, theirs = _words(one), _words(other)
+    if one.quote and (one.quote, one.criterion) == (other.quote, other.criterion):
+        return len(ours & theirs) >= ALIKE * min(len(ours), len(theirs))
+    return len(ours & theirs) >= ALIKE * len(ours | theirs)
+
+
+def every_finding(run: Run) -> tuple[Finding, ...]:
+    """Each finding of a run once, as it stands on the latest text that has it."""
+    return tuple({f.id: f for iteration in run.iterations for f in iteration.findings}.values())
 
 
 def first_line(detail: str) -> str:
@@ -154,13 +176,15 @@ def first_line(detail: str) -> str:
     return detail.strip().partition("\n")[0]
 
 
-def _sameness(finding: Finding) -> str:
-    return " ".join(finding.problem.lower().split())
+def _words(finding: Finding) -> frozenset[str]:
+    """The words that tell a problem from another one: those of four letters and more."""
+    words = re.findall(r"\w+", finding.problem.lower())
+    return frozenset([word for word in words if len(word) > 3] or words or [finding.problem])
 
 
 def _failed(evidence: Evidence, old: Finding | None, fresh: str) -> Finding:
-    status = Status.OPEN
-    if old and old.status is Status.RESOLVED:
+    status = old.status if old else Status.OPEN
+    if status is Status.RESOLVED:
         status = Status.REGRESSED
     return Finding(
         id=old.id if old else fresh,
@@ -190,8 +214,11 @@ def _derive(
         outcome = Outcome.FAIL
     elif score is not None and score >= run.limits.target and required and not blocking:
         outcome = Outcome.PASS
-    if blocking and author == "model":
+    if blocking and required and author != "user":
         why = f"{blocking[0].criterion}: {blocking[0].problem}"
+    if ruling := iteration.overridden:
+        outcome, author = ruling.outcome or outcome, "user"
+        why = ruling.text or "Your decision."
     verdict = Verdict.model_validate(
         {
             "outcome": outcome,
@@ -225,6 +252,15 @@ def _review(findings: tuple[Finding, ...], fixed: tuple[str, ...]) -> tuple[Find
         else f
         for f in findings
     )
+
+
+def _back_again(finding: Finding, named: Iterable[Finding]) -> Finding:
+    """A weakness that was resolved and is named once more has come back."""
+    if finding.status is not Status.RESOLVED or finding.author == "check":
+        return finding
+    if not any(other.grounded and same(finding, other) for other in named):
+        return finding
+    return finding.model_copy(update={"status": Status.REGRESSED})
 
 
 def _blocking(findings: tuple[Finding, ...]) -> list[Finding]:

@@ -22,6 +22,7 @@ STOPS = {
     StopReason.FAILED: "the model failed",
     StopReason.ACCEPTED: "accepted by you",
     StopReason.OVERRIDDEN: "verdict overridden by you",
+    StopReason.PAUSED: "waiting for you",
 }
 STOP_SENTENCES = {
     StopReason.PASSED: "The text passes and reaches the target.",
@@ -33,6 +34,7 @@ STOP_SENTENCES = {
     StopReason.FAILED: "The model or its server failed; the best text so far was kept.",
     StopReason.ACCEPTED: "You accepted the text.",
     StopReason.OVERRIDDEN: "You overrode the verdict.",
+    StopReason.PAUSED: "It waits for you: go on, change something, or accept.",
 }
 
 
@@ -218,8 +220,27 @@ def decision_sentence(decision: Decision) -> str:
             return f"You overrode the verdict on {which} to {outcome}{words}"
         case "continue":
             return f"You allowed {count(decision.rounds, 'more revision')}{words}"
+        case "branch":
+            return f"You went on from {which}{words}"
+        case "select":
+            return f"You chose {', '.join(decision.findings)} to act on{words}"
         case "guide":
             return f"You gave guidance{words}"
+        case "edit":
+            return f"You edited {which} by hand."
+        case "dismiss":
+            return f"You dismissed {', '.join(decision.findings)}{words}"
+        case "add":
+            return f"You added a finding: {decision.finding.problem if decision.finding else ''}"
+        case "rubric":
+            return _rubric_sentence(decision)
+
+
+def _rubric_sentence(decision: Decision) -> str:
+    changes = [f"criteria {', '.join(c.name for c in decision.criteria)}"]
+    changes = changes if decision.criteria else []
+    changes += [] if decision.target is None else [f"target {score(decision.target)}"]
+    return f"You changed the rubric: {'; '.join(changes)}."
 
 
 def language(text: str, form: str) -> str:

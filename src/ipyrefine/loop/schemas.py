@@ -1,0 +1,53 @@
+"""JSON schemas of structured replies: flat, closed, every field required, every list bounded."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ipyrefine.loop.records import Finding, Task
+
+
+def critique_schema(task: Task, count: int) -> dict[str, Any]:
+    """Describe a critique: a bounded list of findings."""
+    return _object(findings=_findings(task, least=count, most=max(count, 6)))
+
+
+def judge_schema(task: Task, standing: Sequence[Finding]) -> dict[str, Any]:
+    """Describe a judgement: findings first, so that the scores follow from them."""
+    names = [criterion.name for criterion in task.criteria]
+    score = _object(
+        name={"type": "string", "enum": names},
+        reason={"type": "string"},
+        score={"type": "integer", "enum": list(range(11))},
+    )
+    parts: dict[str, Any] = {"findings": _findings(task, least=0, most=4)}
+    if standing:
+        ids = [finding.id for finding in standing]
+        review = _object(id={"type": "string", "enum": ids}, fixed={"type": "boolean"})
+        parts["earlier"] = _array(review, least=len(ids), most=len(ids))
+    parts["criteria"] = _array(score, least=len(names), most=len(names))
+    return _object(**parts)
+
+
+def _findings(task: Task, *, least: int, most: int) -> dict[str, Any]:
+    finding = _object(
+        criterion={"type": "string", "enum": [c.name for c in task.criteria]},
+        quote={"type": "string"},
+        problem={"type": "string"},
+        fix={"type": "string"},
+        severity={"type": "string", "enum": ["blocking", "minor"]},
+    )
+    return _array(finding, least=least, most=most)
+
+
+def _array(items: dict[str, Any], *, least: int, most: int) -> dict[str, Any]:
+    # A list that can run on fills the token limit and is then cut off: it needs a bound.
+    return {"type": "array", "items": items, "minItems": least, "maxItems": most}
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

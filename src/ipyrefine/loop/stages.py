@@ -1,0 +1,194 @@
+"""The stages of a run: each makes its model call or runs its checks, and gives events."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import NamedTuple
+
+from ipyrefine.errors import ModelError
+from ipyrefine.loop import prompts, replies, verdicts
+from ipyrefine.loop.calls import Ask, T
+from ipyrefine.loop.events import (
+    BestChanged,
+    CritiqueReady,
+    DraftReady,
+    Event,
+    EvidenceReady,
+    RevisionReady,
+    Stage,
+    StageStarted,
+    VerdictReached,
+    Warned,
+)
+from ipyrefine.loop.fold import apply
+from ipyrefine.loop.ports import Check, Clock, Model
+from ipyrefine.loop.records import Critique, Evidence, Task
+from ipyrefine.loop.runs import Iteration, Run
+from ipyrefine.loop.stopping import best_of, to_act_on, unverified
+
+
+class Crew(NamedTuple):
+    """Who does the work: the writer, the judge, the checks, and the clock that times them."""
+
+    model: Model
+    judge: Model
+    checks: tuple[Check, ...]
+    clock: Clock
+    nonce: Callable[[], str]
+
+
+class Stages:
+    """One method a stage; each reads the run as it stands and gives the events that follow.
+
+    Args:
+        crew: who does the work.
+        state: gives the run as it stands and the seconds since it started.
+    """
+
+    def __init__(self, crew: Crew, state: Callable[[], tuple[Run, float]]) -> None:
+        self._crew, self._state = crew, state
+
+    @property
+    def _run(self) -> Run:
+        return self._state()[0]
+
+    @property
+    def _task(self) -> Task:
+        assert self._run.task is not None, "a stage needs a run that has started"
+        return self._run.task
+
+    async def draft(self) -> AsyncIterator[Event]:
+        """Take the user's own first text, or ask for one."""
+        if self._run.draft is not None:
+            yield DraftReady(text=self._run.draft, author="user")
+            return
+        yield StageStarted(stage="draft", iteration=0)
+        ask = self._ask(self._crew.model, self._read_text, "draft", 0)
+        request = prompts.draft(self._task, self._run.limits)
+        async for event in ask.events(request, self._state, replies.Splitter(self._task.form)):
+            yield event
+        if ask.value is None:
+            raise ModelError(f"{self._crew.model.name} gave no first text: {ask.flaw}.")
+        yield DraftReady(text=ask.value.text, thoughts=ask.value.thoughts)
+
+    async def check(self) -> AsyncIterator[Event]:
+        """Run the checks that have not run yet on the text that waits for them, all at once."""
+        iteration = self._waiting()
+        yield StageStarted(stage="check", iteration=iteration.number)
+        done = {evidence.name for evidence in iteration.evidence}
+        waiting = {
+            asyncio.ensure_future(check(iteration.text, self._task))
+            for check in self._crew.checks
+            if check.name not in done
+        }
+        try:
+            for finished in asyncio.as_completed(waiting):
+                evidence: Evidence = await finished
+                yield EvidenceReady(iteration=iteration.number, evidence=evidence)
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    async def judge(self) -> AsyncIterator[Event]:
+        """Reach a verdict on the text that waits for one; ask the judge if the checks leave it."""
+        iteration = self._waiting()
+        settled = verdicts.settle(self._run, iteration)
+        if settled is None:
+            yield StageStarted(stage="judge", iteration=iteration.number)
+            ask = self._ask(
+                self._crew.judge,
+                lambda text: replies.judgement(text, self._task),
+                "judge",
+                iteration.number,
+            )
+            request = prompts.judge(self._run, iteration, self._crew.nonce)
+            async for event in ask.events(request, self._state, None):
+                yield event
+            if ask.value is None:
+                settled = verdicts.unreadable(self._run, iteration, ask.flaw)
+            else:
+                settled = verdicts.judge(self._run, iteration, ask.value)
+        for event in self._reach(iteration.number, settled):
+            yield event
+
+    async def critique(self) -> AsyncIterator[Event]:
+        """Ask for the weaknesses of the text the next revision starts from."""
+        base = self._base()
+        yield StageStarted(stage="critique", iteration=base.number)
+        text = base.text
+        ask = self._ask(
+            self._crew.model, lambda reply: replies.critique(reply, text), "critique", base.number
+        )
+        request = prompts.critique(self._run, base, self._crew.nonce)
+        async for event in ask.events(request, self._state, None):
+            yield event
+        critique = ask.value or Critique()
+        named = verdicts.unlisted(self._run, critique.findings, base.findings)
+        if ask.value is None:
+            yield Warned(message=f"No critique of iteration {base.number}: {ask.flaw}.")
+        elif len(named) < self._run.limits.min_findings:
+            asked = self._run.limits.min_findings
+            yield Warned(message=f"The critique names {len(named)} of {asked} findings.")
+        numbered = verdicts.number(self._run, named)
+        yield CritiqueReady(iteration=base.number, critique=Critique(findings=numbered))
+        for event in self.reconsider():
+            yield event
+
+    async def revise(self) -> AsyncIterator[Event]:
+        """Ask for a better text."""
+        base, number = self._base(), len(self._run.iterations)
+        yield StageStarted(stage="revise", iteration=number)
+        ask = self._ask(self._crew.model, self._read_text, "revise", number)
+        request = prompts.revise(self._run, base, self._crew.nonce)
+        async for event in ask.events(request, self._state, replies.Splitter(self._task.form)):
+            yield event
+        if ask.value is None:
+            yield Warned(message=f"Iteration {number} brought no text: {ask.flaw}.")
+            yield RevisionReady(iteration=number, parent=base.number, text=base.text, flaw=ask.flaw)
+            return
+        text, thoughts = ask.value.text, ask.value.thoughts
+        claims = replies.changes(thoughts, to_act_on(self._run, base), base.text, text)
+        yield RevisionReady(
+            iteration=number, parent=base.number, text=text, thoughts=thoughts, changes=claims
+        )
+
+    def reconsider(self) -> list[Event]:
+        """Derive anew, without any call, the verdicts that what happened last may have changed."""
+        run, events = self._run, list[Event]()
+        for iteration in run.iterations:
+            if iteration.verdict is None or iteration.number in run.stale:
+                continue
+            settled = verdicts.rederive(run, iteration)
+            if settled.verdict != iteration.verdict:
+                reached = _reached(iteration.number, settled)
+                events.append(reached)
+                run = apply(run, reached)
+        return [*events, *_best(run)]
+
+    def _reach(self, number: int, settled: verdicts.Settled) -> list[Event]:
+        reached = _reached(number, settled)
+        return [reached, *_best(apply(self._run, reached))]
+
+    def _waiting(self) -> Iteration:
+        iteration = unverified(self._run)
+        assert iteration is not None, "only a text that waits for its verdict is verified"
+        return iteration
+
+    def _base(self) -> Iteration:
+        assert self._run.base is not None, "only a verified text is criticised or revised"
+        return self._run.base
+
+    def _read_text(self, reply: str) -> replies.Written:
+        return replies.written(reply, self._task.form)
+
+    def _ask(self, model: Model, parse: Callable[[str], T], stage: Stage, iteration: int) -> Ask[T]:
+        return Ask(model, parse, stage, iteration, self._crew.clock)
+
+
+def _reached(number: int, settled: verdicts.Settled) -> VerdictReached:
+    return VerdictReached(iteration=number, verdict=settled.verdict, findings=settled.findings)
+
+
+def _best(run: Run) -> Sequence[Event]:
+    """Say which iteration is the best, if another one is; never while scores are mixed."""
+    best = run.best if run.stale else best_of(run)
+    return [] if best in (None, run.best) else [BestChanged(iteration=best)]
