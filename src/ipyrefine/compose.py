@@ -9,8 +9,10 @@ from ipyrefine import profiles
 from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.events import Event
-from ipyrefine.loop.ports import Check, Model
+from ipyrefine.loop.ports import Check, Model, price_of
+from ipyrefine.loop.records import Price
 from ipyrefine.loop.runs import Limits, Run
+from ipyrefine.loop.stopping import UNPRICED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +29,13 @@ IMPROVE = {
 }
 
 
-def choose_model(name: str | None = None, *, base_url: str | None = None) -> Model:
+def choose_model(
+    name: str | None = None,
+    *,
+    base_url: str | None = None,
+    api_key: str | Callable[[], str] | None = None,
+    price: Price | None = None,
+) -> Model:
     """Choose the model to use.
 
     A named model wins (an embedded one's name, or a server's); else ``IPYREFINE_MODEL``; else
@@ -36,6 +44,9 @@ def choose_model(name: str | None = None, *, base_url: str | None = None) -> Mod
     Args:
         name: the model's name, or None.
         base_url: an OpenAI-compatible server; ``OPENAI_BASE_URL`` by default.
+        api_key: the server's key, or a callable that returns it, asked before every call;
+            ``OPENAI_API_KEY`` by default. It is kept nowhere but in the model.
+        price: what a server's model charges; by default as the price list knows it.
 
     Raises:
         NoModel: there is none; the message lists the ways to get one.
@@ -45,22 +56,23 @@ def choose_model(name: str | None = None, *, base_url: str | None = None) -> Mod
 
     name = name or os.environ.get("IPYREFINE_MODEL")
     server = base_url or os.environ.get("OPENAI_BASE_URL")
+    key = api_key or os.environ.get("OPENAI_API_KEY")
     if name in weights.WEIGHTS and not base_url:
         path = weights.find(name)
         if path is None:
             raise NoModel(f"The model {name} is not here yet: run `ipyrefine pull {name}`.")
         return _embedded(path, name)
-    if name and (server or os.environ.get("OPENAI_API_KEY")):
+    if name and (server or key):
         from ipyrefine.providers.openai import OpenAIModel
 
-        return OpenAIModel(name, base_url=server)
+        return OpenAIModel(name, base_url=server, api_key=api_key, price=price)
     if name:
         known = ", ".join(weights.WEIGHTS)
         raise NoModel(
             f"The model {name!r} needs a server: set OPENAI_API_KEY or --base-url; "
             f"the embedded models are {known}."
         )
-    if server or os.environ.get("OPENAI_API_KEY"):
+    if server or key:
         raise NoModel(
             "A server is configured but no model is named: "
             "say which with --model NAME or IPYREFINE_MODEL."
@@ -77,6 +89,8 @@ def compose(
     model: Model | str | None = None,
     judge: Model | str | None = None,
     base_url: str | None = None,
+    api_key: str | Callable[[], str] | None = None,
+    price: Price | str | None = None,
     checks: Sequence[Check] = (),
     profile: str | None = None,
     criteria: Sequence[str] = (),
@@ -90,6 +104,9 @@ def compose(
         model: writes; a model, its name, or None for the configured one.
         judge: scores; the writer by default.
         base_url: an OpenAI-compatible server for models given by name.
+        api_key: its key, or a callable that returns it, asked before every call.
+        price: what it charges (``"0.15,0.60"``: dollars per million prompt and completion
+            tokens); by default as the price list knows it.
         checks: run on every text.
         profile: ``code`` or ``prose``; by default decided from the text.
         criteria: names of the criteria to judge on, instead of the profile's.
@@ -97,7 +114,8 @@ def compose(
         limits: when to stop.
 
     Raises:
-        UsageError: there is neither a task nor a draft, or no such profile.
+        UsageError: there is neither a task nor a draft, or no such profile; the price cannot be
+            read, or is not known though the budget bounds it.
         NoModel: no model is configured.
     """
     if not text.strip() and not (draft or "").strip():
@@ -107,10 +125,19 @@ def compose(
     task = profiles.task(text, profile=profile, criteria=tuple(criteria))
     if not text.strip():
         task = task.model_copy(update={"text": IMPROVE[task.form]})
+    if isinstance(price, str):
+        from ipyrefine.providers.prices import read_price
+
+        price = read_price(price)
+    server: dict[str, Any] = {"base_url": base_url, "api_key": api_key, "price": price}
     if model is None or isinstance(model, str):
-        model = choose_model(model, base_url=base_url)
+        model = choose_model(model, **server)
     if isinstance(judge, str):
-        judge = choose_model(judge, base_url=base_url)
+        judge = choose_model(judge, **server)
+    if limits and limits.budget.cost is not None:
+        for asked in (model, judge or model):
+            if price_of(asked) is None:
+                raise UsageError(f"{asked.name}: {UNPRICED}")
     return Refinement(
         task,
         model=model,

@@ -160,13 +160,11 @@ async def test_a_first_text_that_never_came_fails_with_a_sentence(finish_reason:
     assert "gave no first text" in loop.run.message
 
 
-async def test_a_bound_in_dollars_that_cannot_be_kept_is_said_once() -> None:
-    loop = refinement(
-        [text("Hi"), judged(5, found("short")), text("Hi!"), judged(9, fixed=("f1",))],
-        limits=Limits(budget=Budget(cost=0.01)),
-    )
+async def test_a_bound_in_dollars_that_cannot_be_kept_stops_the_run_with_its_text() -> None:
+    loop = refinement([text("Hi"), judged(5, found("short"))], limits=Limits(budget=Budget(cost=1)))
     await finish(loop)
-    assert len([w for w in loop.run.warnings if "dollars cannot be kept" in w]) == 1
+    assert (loop.run.text, loop.run.stop_reason) == ("Hi", StopReason.BUDGET)
+    assert "dollars cannot be kept" in loop.run.message
 
 
 async def test_a_call_that_failed_before_any_word_is_counted_and_costs_nothing() -> None:

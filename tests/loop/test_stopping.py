@@ -58,10 +58,13 @@ def test_a_call_is_allowed_only_while_every_bound_has_room(
     used: Usage, budget: Budget, seconds: float, estimate: int
 ) -> None:
     run = Run(limits=Limits(budget=budget), usage=used)
+    spent = (
+        used.cost if used.calls else used.cost or 0.0
+    )  # None once a call was made at an unknown price
     room = [
         budget.calls is None or used.calls < budget.calls,
         budget.tokens is None or used.tokens + estimate < budget.tokens,
-        budget.cost is None or (used.cost or 0) < budget.cost,
+        budget.cost is None or (spent is not None and spent < budget.cost),
         budget.seconds is None or seconds < budget.seconds,
     ]
     assert (over_budget(run, seconds, estimate) is None) == all(room)

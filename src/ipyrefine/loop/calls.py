@@ -14,12 +14,13 @@ from ipyrefine.loop.runs import Run
 from ipyrefine.loop.stopping import (
     Stop,
     completion_allowance,
-    cost_unknown,
     estimate_tokens,
     over_budget,
+    over_time,
 )
 
 T = TypeVar("T")
+State = Callable[[], tuple[Run, float]]
 
 FLAWS = {
     "length": "the reply was cut off at the token limit",
@@ -64,7 +65,7 @@ class Ask(Generic[T]):
         self.flaw = ""
 
     async def events(
-        self, request: Request, state: Callable[[], tuple[Run, float]], splitter: Splitter | None
+        self, request: Request, state: State, splitter: Splitter | None
     ) -> AsyncIterator[Event]:
         """Make the call, and once more if the reply cannot be read.
 
@@ -74,14 +75,15 @@ class Ask(Generic[T]):
             splitter: tells text from thoughts while it streams; None hides JSON as thinking.
 
         Raises:
-            OutOfBudget: before a call that the budget does not allow.
+            OutOfBudget: before a call that the budget does not allow, or during one that takes
+                more seconds than it holds.
             ModelError: the model failed.
         """
         for attempt in range(2):
-            async for event in self._call(_affordable(request, *state()), splitter):
-                yield event
-            if warning := _boundless(state()[0]):
-                yield Warned(message=warning)
+            asked = _affordable(request, *state())
+            async with aclosing(self._call(asked, state, splitter)) as parts:  # type: ignore[type-var]
+                async for event in parts:
+                    yield event
             reply = self._reply
             if reply is None:
                 raise ServerFailed(f"{self._model.name} ended its stream without a reply.")
@@ -97,24 +99,29 @@ class Ask(Generic[T]):
             if attempt == 0:
                 yield Warned(message=f"Asked {self._model.name} again: {self.flaw}.")
 
-    async def _call(self, request: Request, splitter: Splitter | None) -> AsyncIterator[Event]:
+    async def _call(
+        self, request: Request, state: State, splitter: Splitter | None
+    ) -> AsyncIterator[Event]:
         self._reply = None
-        started, heard = self._clock(), False
+        started, written = self._clock(), 0
         try:
             async with aclosing(self._model.stream(request)) as stream:  # type: ignore[type-var]
                 async for part in stream:
                     if isinstance(part, Reply):
                         self._reply = part
-                    elif isinstance(part, Notice):
+                        continue
+                    _in_time(part, *state())
+                    if isinstance(part, Notice):
                         yield Warned(message=part.text)
-                    else:
-                        heard = True
-                        for event in self._deltas(part, splitter):
-                            yield event
-        except ModelError:
-            yield self._used(_failed(heard), started)
+                        continue
+                    written += len(part.text)
+                    for event in self._deltas(part, splitter):
+                        yield event
+        except (ModelError, OutOfBudget):
+            yield self._used(_estimated(request, written, state()[0]), started)
             raise
-        yield self._used(self._reply.usage if self._reply else _failed(heard), started)
+        used = self._reply.usage if self._reply else _estimated(request, written, state()[0])
+        yield self._used(used, started)
 
     def _used(self, usage: Usage, started: float) -> BudgetUsed:
         usage = usage.model_copy(update={"seconds": self._clock() - started})
@@ -131,23 +138,29 @@ class Ask(Generic[T]):
         ]
 
 
-def _failed(heard: bool) -> Usage:
-    """What a call without a reply consumed: nothing if nothing came, else nobody can say."""
-    return Usage(calls=1) if heard else Usage(calls=1, cached_tokens=0, cost=0.0)
+def _in_time(part: Delta | Notice, run: Run, seconds: float) -> None:
+    """Refuse to go on with a call, or to wait for one, beyond the seconds of the budget."""
+    wait = part.wait if isinstance(part, Notice) else 0.0
+    if stop := over_time(run, seconds, wait):
+        raise OutOfBudget(stop)
 
 
-def _boundless(run: Run) -> str:
-    """Say, once, that a bound in dollars cannot be kept."""
-    warning = (
-        f"What {run.model} costs is not known, so that the budget in dollars cannot be kept; "
-        "bound it by tokens or calls."
-    )
-    return warning if cost_unknown(run) and warning not in run.warnings else ""
+def _estimated(request: Request, written: int, run: Run) -> Usage:
+    """What a call consumed that ended without saying so: nothing, if it wrote nothing."""
+    if not written:
+        return Usage(calls=1, cached_tokens=0, cost=0.0)
+    read, wrote = _read(request), max(1, estimate_tokens(written))
+    cost = run.price.cost(read, wrote) if run.price else None
+    return Usage(calls=1, prompt_tokens=read, completion_tokens=wrote, cost=cost)
+
+
+def _read(request: Request) -> int:
+    return estimate_tokens(sum(len(message.content) for message in request.messages))
 
 
 def _affordable(request: Request, run: Run, seconds: float) -> Request:
     """Bound a request by what the budget still holds, or refuse it."""
-    estimate = estimate_tokens(sum(len(message.content) for message in request.messages))
+    estimate = _read(request)
     if stop := over_budget(run, seconds, estimate):
         raise OutOfBudget(stop)
     return request.model_copy(update={"max_tokens": completion_allowance(run, estimate)})

@@ -9,7 +9,8 @@ from ipyrefine.loop.calls import OutOfBudget
 from ipyrefine.loop.deciding import require_valid
 from ipyrefine.loop.events import Decided, Event, RunStarted, Stopped
 from ipyrefine.loop.fold import apply
-from ipyrefine.loop.ports import Check, Clock, Model
+from ipyrefine.loop.ports import Check, Clock, Model, price_of
+from ipyrefine.loop.preflight import dearest
 from ipyrefine.loop.records import Task
 from ipyrefine.loop.runs import Decision, Limits, Run, StopReason
 from ipyrefine.loop.stages import Crew, Stages
@@ -117,6 +118,7 @@ class Refinement:
             judge=self._crew.judge.name,
             checks=tuple(check.name for check in self._crew.checks),
             draft=self._draft,
+            price=dearest(price_of(self._crew.model), price_of(self._crew.judge)),
         )
 
     def _decisions(self) -> Iterator[Event]:

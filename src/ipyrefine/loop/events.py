@@ -10,6 +10,7 @@ from ipyrefine.loop.records import (
     Critique,
     Evidence,
     Finding,
+    Price,
     Record,
     Task,
     Usage,
@@ -27,7 +28,7 @@ class _Event(Record):
 
 
 class RunStarted(_Event):
-    """A run begins; `draft` is the user's own text, when there is one."""
+    """A run begins; `draft` is the user's own text, `price` the dearest model's, where known."""
 
     type: Literal["run_started"] = "run_started"
     task: Task
@@ -36,6 +37,7 @@ class RunStarted(_Event):
     judge: str
     checks: tuple[str, ...] = ()
     draft: str | None = None
+    price: Price | None = None
 
 
 class StageStarted(_Event):

@@ -47,6 +47,7 @@ def _(event: RunStarted, run: Run) -> Run:
         judge=event.judge,
         checks=event.checks,
         draft=event.draft,
+        price=event.price,
         allowed=event.limits.max_iterations,
     )
 

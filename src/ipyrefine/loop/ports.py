@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any, Literal, Protocol
 
-from ipyrefine.loop.records import Evidence, Record, Task, Usage
+from ipyrefine.loop.records import Evidence, Price, Record, Task, Usage
 
 
 class Message(Record):
@@ -41,9 +41,15 @@ class Delta(Record):
 
 
 class Notice(Record):
-    """Something the user should know about a call under way (a retry, a step down)."""
+    """Something the user should know about a call under way (a retry, a step down).
+
+    Attributes:
+        text: one sentence.
+        wait: seconds until the call goes on.
+    """
 
     text: str
+    wait: float = 0.0
 
 
 class Reply(Record):
@@ -64,7 +70,10 @@ class Reply(Record):
 
 
 class Model(Protocol):
-    """A language model: one method, a stream that ends with exactly one `Reply`."""
+    """A language model: one method, a stream that ends with exactly one `Reply`.
+
+    It may also have a ``price`` (a `Price`), which a budget in dollars needs.
+    """
 
     @property
     def name(self) -> str:
@@ -76,6 +85,12 @@ class Model(Protocol):
         Raises:
             ModelError: the model or its server failed.
         """
+
+
+def price_of(model: Model) -> Price | None:
+    """What a model charges, from its attribute ``price`` if it has one; None when unknown."""
+    price = getattr(model, "price", None)
+    return price if isinstance(price, Price) else None
 
 
 class Check(Protocol):

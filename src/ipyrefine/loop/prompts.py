@@ -77,6 +77,9 @@ Write a better one. For each finding, first one line that starts with its id and
 
 REPAIR = "That reply could not be used: {problem}. Answer again, as {shape}."
 
+CUT_DETAIL = 1_500  # characters of a check's detail that a prompt holds
+CUT_REPLY = 4_000  # characters of an unreadable reply that are quoted back
+
 Nonce = Callable[[], str]
 
 
@@ -135,7 +138,7 @@ def repair(request: Request, reply: str, problem: str) -> Request:
     """Ask once more after a reply that could not be read."""
     shape = "JSON that follows the schema" if request.json_schema else "the instructions say"
     again = (
-        Message(role="assistant", content=reply[:4_000] or "(empty)"),
+        Message(role="assistant", content=reply[:CUT_REPLY] or "(empty)"),
         Message(role="user", content=REPAIR.format(problem=problem, shape=shape)),
     )
     return request.model_copy(update={"messages": request.messages + again})
@@ -198,7 +201,7 @@ def _material(text: str, limits: Limits, nonce: str) -> str:
 
 def _evidence(iteration: Iteration) -> str:
     lines = [
-        f"- {e.name}: {'passed' if e.passed else 'FAILED'}. {e.detail[:1_500]}".rstrip()
+        f"- {e.name}: {'passed' if e.passed else 'FAILED'}. {e.detail[:CUT_DETAIL]}".rstrip()
         for e in iteration.evidence
         if e.passed is not None
     ]

@@ -87,6 +87,23 @@ class Usage(Record):
         )
 
 
+class Price(Record):
+    """What a model charges, in US dollars per million tokens.
+
+    Attributes:
+        prompt: for tokens it reads.
+        completion: for tokens it writes.
+    """
+
+    prompt: float = Field(ge=0, allow_inf_nan=False)
+    completion: float = Field(ge=0, allow_inf_nan=False)
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Price a number of tokens, in US dollars."""
+        spent = self.prompt * prompt_tokens + self.completion * completion_tokens
+        return spent / 1_000_000
+
+
 def _sum_known(a: Usage, b: Usage, field: str) -> "int | float | None":
     """Sum a field of two usages: None as soon as a side that made calls does not know it."""
     parts = [getattr(side, field) for side in (a, b) if side.calls]

@@ -12,6 +12,7 @@ from ipyrefine.loop.records import (
     Evidence,
     Finding,
     Outcome,
+    Price,
     Record,
     Score,
     Task,
@@ -175,6 +176,7 @@ class Run(Record):
         judge: the judge's name.
         checks: names of the checks.
         draft: the user's own text the run started from, or None.
+        price: what its dearest model charges; None when that is not known.
         iterations: the texts, in order of writing.
         best: number of the best iteration; None before the first verdict.
         stage: what is running now, empty between stages and after the end.
@@ -201,6 +203,7 @@ class Run(Record):
     judge: str = ""
     checks: tuple[str, ...] = ()
     draft: str | None = None
+    price: Price | None = None
     iterations: tuple[Iteration, ...] = ()
     best: int | None = None
     stage: str = ""

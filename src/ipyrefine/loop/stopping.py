@@ -5,6 +5,12 @@ from typing import Literal, NamedTuple
 from ipyrefine.loop.records import Finding, Outcome
 from ipyrefine.loop.runs import Iteration, Run, StopReason
 
+UNPRICED = (
+    "The model's price is not known, so a budget in dollars cannot be kept: give it as "
+    '--price "0.15,0.60" (dollars per million prompt and completion tokens), or bound the tokens '
+    "instead."
+)
+
 Step = Literal["draft", "check", "judge", "critique", "revise"]
 
 
@@ -124,19 +130,37 @@ def over_budget(run: Run, seconds: float, estimate: int) -> Stop | None:
         return _spent(f"{usage.calls} of {budget.calls} calls")
     if budget.tokens is not None and usage.tokens + estimate >= budget.tokens:
         return _spent(f"{usage.tokens:,} of {budget.tokens:,} tokens")
-    if budget.cost is not None and (usage.cost or 0.0) >= budget.cost:
-        return _spent(f"${usage.cost:.4f} of ${budget.cost:.4f}")
-    if budget.seconds is not None and seconds >= budget.seconds:
-        return _spent(f"{seconds:.0f} of {budget.seconds:.0f} seconds")
-    return None
+    if _cost_unknown(run):
+        return Stop(StopReason.BUDGET, UNPRICED)
+    if budget.cost is not None and _dollars(run, estimate, 1) >= budget.cost:
+        return _spent(f"${usage.cost or 0:.4f} of ${budget.cost:.4f}")
+    return over_time(run, seconds)
 
 
 def completion_allowance(run: Run, estimate: int) -> int:
-    """Completion tokens a call may write: the limit's, or what the token budget still holds."""
-    if run.limits.budget.tokens is None:
-        return run.limits.max_tokens
-    left = run.limits.budget.tokens - run.usage.tokens - estimate
-    return max(1, min(run.limits.max_tokens, left))
+    """Completion tokens a call may write: the limit's, or what the budget still holds."""
+    budget, allowed = run.limits.budget, run.limits.max_tokens
+    if budget.tokens is not None:
+        allowed = min(allowed, budget.tokens - run.usage.tokens - estimate)
+    if budget.cost is not None and run.price and run.price.completion:
+        left = budget.cost - _dollars(run, estimate, 0)
+        allowed = min(allowed, int(left * 1_000_000 / run.price.completion))
+    return max(1, allowed)
+
+
+def over_time(run: Run, seconds: float, wait: float = 0.0) -> Stop | None:
+    """Say whether the budget's seconds are over, or would be after a wait.
+
+    Args:
+        run: the run so far.
+        seconds: wall time since the run started.
+        wait: seconds that the server wants to be left alone.
+    """
+    limit = run.limits.budget.seconds
+    if limit is None or seconds + wait < limit:
+        return None
+    asked = f", and the server asks to wait {wait:.0f} more" if seconds < limit else ""
+    return _spent(f"{seconds:.0f} of {limit:.0f} seconds{asked}")
 
 
 def estimate_tokens(characters: int) -> int:
@@ -144,9 +168,15 @@ def estimate_tokens(characters: int) -> int:
     return characters // 4
 
 
-def cost_unknown(run: Run) -> bool:
+def _cost_unknown(run: Run) -> bool:
     """Whether a cost budget is set that cannot be kept, as the model's price is not known."""
     return run.limits.budget.cost is not None and run.usage.calls > 0 and run.usage.cost is None
+
+
+def _dollars(run: Run, prompt_tokens: int, completion_tokens: int) -> float:
+    """Dollars spent after one more call of so many tokens; its price counts where it is known."""
+    more = run.price.cost(prompt_tokens, completion_tokens) if run.price else 0.0
+    return (run.usage.cost or 0.0) + more
 
 
 def _decided(run: Run) -> Stop | None:

@@ -43,6 +43,7 @@ class CellRun:
             model=self.options.model or magics.model or None,
             judge=self.options.judge or magics.judge or None,
             base_url=self.options.base_url or magics.base_url or None,
+            price=self.options.price or magics.price or None,
             checks=named,
             profile=self.options.profile,
             criteria=[c.strip() for c in (self.options.criteria or "").split(",") if c.strip()],

@@ -29,6 +29,9 @@ class Refine(Magics, Configurable):
     max_iterations = Integer(4, help="Revisions allowed after the first text.").tag(config=True)
     target = Float(0.8, help="Score 0..1 a text must reach to pass.").tag(config=True)
     patience = Integer(2, help="Revisions without gain before a run stops.").tag(config=True)
+    price = Unicode(
+        "", help='Dollars per million prompt and completion tokens, as "0.15,0.60"; empty: listed.'
+    ).tag(config=True)
     ui = Unicode("auto", help="auto, widgets or plain.").tag(config=True)
 
     def __init__(self, shell: Any) -> None:

@@ -59,6 +59,9 @@ def parser() -> argparse.ArgumentParser:
     add("--patience", type=int, help="revisions without gain before it stops (2)")
     add("--min-findings", type=int, help="findings a critique must name (3)")
     add("--budget", help='upper bounds, as "20k tokens, 30 calls, $0.05, 90 s"')
+    add("--price", metavar="IN,OUT",
+        help='dollars per million prompt and completion tokens, as "0.15,0.60", where the '
+             "price list does not know the model")  # fmt: skip
     add("--temperature", type=float, help="sampling temperature of the writer (0)")
     add("--seed", type=int, help="sampling seed")
     add("-o", "--output", help="variable for the text (refined)")

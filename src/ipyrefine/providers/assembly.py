@@ -8,6 +8,8 @@ from ipyrefine.loop.records import Usage
 from ipyrefine.providers.thinking import ThinkSplitter
 from ipyrefine.providers.tokens import estimate_tokens
 
+_MOST_TOKENS = 10**12
+
 Finish = Literal["stop", "length", "refused", "filtered", "incomplete"]
 
 # Every other reason a server gives (``eos``, ``tool_calls``, …) is a reply that ended by itself.
@@ -102,7 +104,8 @@ def _string(value: object) -> str:
 
 
 def _count_of(value: object) -> int | None:
-    return value if type(value) is int and value >= 0 else None
+    # Whatever a server says, a count stays a number that can be added and shown.
+    return value if type(value) is int and 0 <= value < _MOST_TOKENS else None
 
 
 def _dollars(value: object) -> float | None:

@@ -74,6 +74,14 @@ def not_the_protocol(server: str) -> errors.ServerFailed:
     )
 
 
+def too_long(server: str, most: int) -> errors.ServerFailed:
+    """Make the error for an answer without an end."""
+    return errors.ServerFailed(
+        f"{server} sent more than {most // 2**20} MB for one reply: run the cell again, or choose "
+        "another model."
+    )
+
+
 def timed_out(server: str) -> errors.Unreachable:
     """Make the error for a server that fell silent."""
     return errors.Unreachable(
@@ -156,6 +164,14 @@ def _limited(refusal: Refusal, said: str, server: str, model: str) -> errors.Mod
     )
 
 
+def _moved(refusal: Refusal, said: str, server: str, model: str) -> errors.ModelError:
+    target = refusal.headers.get("location", "").partition("?")[0]
+    where = quoted(f"to {safe_url(target)}") if target.startswith("http") else ""
+    return errors.RequestRejected(
+        f"{server} sends requests on to another address{where}: give that one as the base URL."
+    )
+
+
 def _timed_out(_: Refusal, said: str, server: str, model: str) -> errors.ModelError:
     return errors.Unreachable(
         f"{server} gave up waiting for the request{said}: run the cell again."
@@ -182,6 +198,7 @@ def _failed(refusal: Refusal, said: str, server: str, model: str) -> errors.Mode
 
 
 _KINDS: dict[int, _Kind] = {
+    **dict.fromkeys((301, 302, 303, 307, 308), _moved),
     401: _unauthorized,
     402: _no_credit,
     403: _forbidden,

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ipyrefine.errors import NoModel, WeightsError
 from ipyrefine.loop.ports import Delta, Notice, Reply, Request
+from ipyrefine.loop.records import Price
 from ipyrefine.providers.openai import OpenAIModel
 
 _PROGRAM = Path(__file__).with_name("llama_server.py")
@@ -46,6 +47,11 @@ class LocalModel:
     def name(self) -> str:
         """Name for people and records."""
         return self._name
+
+    @property
+    def price(self) -> Price:
+        """Nothing: it runs on this machine."""
+        return Price(prompt=0, completion=0)
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
         """Answer a request, loading the model first if need be; it costs nothing.

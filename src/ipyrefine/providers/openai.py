@@ -13,7 +13,6 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
-from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 import httpx2
@@ -21,17 +20,24 @@ import openai
 
 from ipyrefine import errors
 from ipyrefine.loop.ports import Delta, Notice, Reply, Request
-from ipyrefine.providers import faults, ladder, retries
+from ipyrefine.loop.records import Price
+from ipyrefine.providers import faults, ladder, prices, retries, transport
 from ipyrefine.providers.assembly import Assembly
 from ipyrefine.providers.refusals import Refusal, read_refusal
 
 _OPENAI_URL = "https://api.openai.com/v1"
 _CONNECT_S = 10.0
 _NO_KEY = "none"  # local servers want no key, but the client insists on one
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 _UNREADABLE = (json.JSONDecodeError, UnicodeDecodeError)
-_FAULTS = (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, *_UNREADABLE)
+_FAULTS = (
+    openai.OpenAIError,
+    httpx2.HTTPError,
+    httpx2.StreamError,
+    transport.TooLong,
+    TimeoutError,
+    *_UNREADABLE,
+)
 
 _Stream = openai.AsyncStream[Any]
 
@@ -47,7 +53,8 @@ class OpenAIModel:
         base_url: the server's address, up to ``/v1``; None for ``OPENAI_BASE_URL`` or OpenAI.
         api_key: the key, or a callable that returns it, asked before every call; None for
             ``OPENAI_API_KEY``. Servers other than OpenAI may need none.
-        timeout: seconds without a byte after which the server counts as gone.
+        price: what it charges; by default as the price list knows it for this server.
+        timeout: seconds without a piece of the reply after which the server counts as gone.
         max_retries: how often a request is repeated when the server is busy or unreachable.
         sleep: waits a number of seconds between retries.
 
@@ -61,14 +68,17 @@ class OpenAIModel:
         *,
         base_url: str | None = None,
         api_key: str | Callable[[], str] | None = None,
+        price: Price | None = None,
         timeout: float = 120.0,
         max_retries: int = 2,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._model = model
-        self._url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
-        self._server = faults.checked_url(self._url)
+        given = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
+        self._endpoint = transport.endpoint(given)
+        self._url = self._server = self._endpoint.url
         self._api_key = api_key
+        self._price = price
         self._timeout = timeout
         self._max_retries = max_retries
         self._sleep = sleep
@@ -83,6 +93,11 @@ class OpenAIModel:
     def name(self) -> str:
         """Name for people and records."""
         return self._model
+
+    @property
+    def price(self) -> Price | None:
+        """What it charges; None when neither the user nor the price list says so."""
+        return self._price or prices.listed(self._model, self._url)
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
         """Answer a request; closing the generator closes the connection at once.
@@ -104,7 +119,7 @@ class OpenAIModel:
                             yield delta
         for delta in assembly.close():
             yield delta
-        yield assembly.reply(time.monotonic() - started)
+        yield self._priced(assembly.reply(time.monotonic() - started))
 
     async def aclose(self) -> None:
         """Close the client of the running event loop, with everything it has open."""
@@ -133,7 +148,8 @@ class OpenAIModel:
             elif wait is not None:
                 tries += 1
                 count = f"({tries} of {self._max_retries})"
-                yield Notice(text=f"{why}; trying again in {math.ceil(wait)} s {count}.")
+                told = f"{why}; trying again in {math.ceil(wait)} s {count}."
+                yield Notice(text=told, wait=wait)
                 await self._sleep(wait)
         ladder.remember(self._url, self._model, dialect)
         yield stream
@@ -144,7 +160,7 @@ class OpenAIModel:
             model=self._model,
             messages=[message.model_dump() for message in request.messages],
             stream=True,
-            extra_headers={"Authorization": f"Bearer {key}"},
+            extra_headers={"Authorization": self._endpoint.login or f"Bearer {key}"},
             **sent,
         )
         return stream
@@ -153,7 +169,11 @@ class OpenAIModel:
         """Yield a stream's chunks as plain objects, and close it whatever happens."""
         empty = True
         try:
-            async for chunk in stream:
+            while True:
+                async with asyncio.timeout(self._timeout):  # empty signs of life are no reply
+                    chunk = await anext(stream, None)
+                if chunk is None:
+                    break
                 empty = False
                 # Servers may send any JSON here, and the SDK passes it on unchecked.
                 plain = chunk.to_dict(warnings=False) if hasattr(chunk, "to_dict") else None
@@ -182,7 +202,10 @@ class OpenAIModel:
                     # No idle connections: they would outlive the cell and its event loop.
                     limits=httpx2.Limits(max_keepalive_connections=0),
                     # A proxy cannot reach this machine's own loopback.
-                    trust_env=urlsplit(self._url).hostname not in _LOOPBACK,
+                    trust_env=not self._endpoint.on_this_machine,
+                    # The task goes to the server that was configured, and to no other.
+                    follow_redirects=False,
+                    event_hooks={"response": [transport.bound]},
                 ),
             )
         return client
@@ -203,6 +226,13 @@ class OpenAIModel:
         if not (key.isascii() and key.isprintable()):
             raise errors.AccessDenied("The key holds characters no key has: set OPENAI_API_KEY.")
         return key or _NO_KEY
+
+    def _priced(self, reply: Reply) -> Reply:
+        """Add the cost, unless the server itself said it."""
+        if reply.usage.cost is not None:
+            return reply
+        cost = prices.cost_of(reply.usage, self._model, self._url, self._price)
+        return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost": cost})})
 
     def _failure(self, error: Exception, key: str) -> errors.ModelError:
         secret = "" if key == _NO_KEY else key
@@ -226,7 +256,9 @@ def as_model_error(
     unreadable = (openai.APIResponseValidationError, httpx2.DecodingError, *_UNREADABLE)
     if isinstance(error, unreadable) or isinstance(faults.root(error), unreadable):
         return faults.not_the_protocol(server)
-    if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException):
+    if isinstance(error, transport.TooLong) or isinstance(faults.root(error), transport.TooLong):
+        return faults.too_long(server, transport.MOST_BYTES)
+    if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException | TimeoutError):
         return faults.timed_out(server)
     if isinstance(error, openai.APIConnectionError | httpx2.TransportError):
         return faults.unreachable(server, error)

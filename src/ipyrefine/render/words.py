@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from ipyrefine.loop.preflight import forecast
 from ipyrefine.loop.records import Evidence, Finding, Outcome, Severity, Status, Usage, Verdict
 from ipyrefine.loop.runs import Decision, Iteration, Run, StopReason
 
@@ -271,4 +272,23 @@ def rules(run: Run) -> list[str]:
     parts += [f"judge {run.judge}"] if run.judge and run.judge != run.model else []
     parts += [f"checks {', '.join(run.checks)}"] if run.checks else []
     parts.append(f"up to {count(run.limits.max_iterations, 'revision')}")
-    return [*parts, f"target {score(run.limits.target)}"]
+    return [*parts, f"target {score(run.limits.target)}", *foreseen(run)]
+
+
+def foreseen(run: Run) -> list[str]:
+    """What it may come to: the most that it can take, and what one more revision takes."""
+    most = forecast(run)
+    money = "price not known" if most.cost is None else f"{cost(most.cost)} at most"
+    if most.cost == 0:
+        money = "free of charge"
+    more = f"one more revision ≈ {count(_rough(most.revision), 'token')}"
+    if most.revision_cost:
+        more += f" ({cost(most.revision_cost)})"
+    calls = f"at most {count(most.calls, 'call')} and {count(_rough(most.tokens), 'token')}"
+    return [calls, money, more]
+
+
+def _rough(number: int) -> int:
+    """A number with two telling digits: an estimate should not look like a count."""
+    step: int = 10 ** max(0, len(str(number)) - 2)
+    return -(-number // step) * step
