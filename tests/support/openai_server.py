@@ -8,6 +8,7 @@ import argparse
 import json
 import select
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -15,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Literal, Self
 
 Body = dict[str, Any]
@@ -35,6 +37,9 @@ class Answer:
     first: tuple[Any, ...] = ()  # whole chunks before the reply's own
     drop_after: int | None = None  # pieces sent before the connection is reset
     stall_after: int | None = None  # pieces sent before it falls silent until the reader leaves
+    close_after: int | None = None  # pieces sent before the body ends as if nothing were missing
+    pings: float = 0.0  # seconds between signs of life while it is silent
+    hold: bool = False  # not even a status line before the reader leaves
     raw: bytes | None = None  # the whole body, instead of all that
     content_type: str = "text/event-stream"
 
@@ -65,11 +70,15 @@ class ScriptedServer:
     """Answers requests from a queue, then from `default`; `rules` may reject any of them first.
 
     Use it as a context manager; it records `requests`, sets `asked` at the first and `left` when a
-    reader goes away.
+    reader goes away (`left_at`, in seconds of `time.monotonic`).
     """
 
     def __init__(
-        self, default: Callable[[Body], str | Behaviour] | None = None, *, port: int = 0
+        self,
+        default: Callable[[Body], str | Behaviour] | None = None,
+        *,
+        port: int = 0,
+        certificate: Path | None = None,
     ) -> None:
         self.queue: deque[Behaviour] = deque()
         self.rules: list[Rule] = []
@@ -77,14 +86,22 @@ class ScriptedServer:
         self.requests: list[Seen] = []
         self.asked = threading.Event()
         self.left = threading.Event()
+        self.left_at = 0.0
         self.closing = threading.Event()
         self._http = _Http(("127.0.0.1", port), _Handler)
         self._http.owner = self
+        self._scheme = "https" if certificate else "http"
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self._http.socket = context.wrap_socket(
+                self._http.socket, server_side=True, do_handshake_on_connect=False
+            )
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_port}/v1"
+        return f"{self._scheme}://127.0.0.1:{self._http.server_port}/v1"
 
     @property
     def bodies(self) -> list[Body]:
@@ -158,7 +175,11 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 self._stream(behaviour, body)
         except OSError:
-            owner.left.set()
+            self._gone()
+
+    def _gone(self) -> None:
+        self.server.owner.left_at = time.monotonic()
+        self.server.owner.left.set()
 
     def _fail(self, failure: Failure) -> None:
         text = isinstance(failure.body, str)
@@ -173,6 +194,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def _stream(self, answer: Answer, body: Body) -> None:
+        if answer.hold:
+            return self._wait_for_reader_to_leave()
         self.send_response(200)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Transfer-Encoding", "chunked")
@@ -185,10 +208,13 @@ class _Handler(BaseHTTPRequestHandler):
                 if number == answer.drop_after:
                     return self._reset()
                 if number == answer.stall_after:
-                    return self._wait_for_reader_to_leave()
+                    return self._wait_for_reader_to_leave(answer.pings)
+                if number == answer.close_after:
+                    break
                 time.sleep(answer.delay)
                 self._write(b"data: " + json.dumps(piece).encode() + b"\n\n")
-            self._write(b"data: [DONE]\n\n")
+            if answer.close_after is None:
+                self._write(b"data: [DONE]\n\n")
         self.wfile.write(b"0\r\n\r\n")
 
     def _write(self, data: bytes) -> None:
@@ -199,11 +225,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.connection.close()
 
-    def _wait_for_reader_to_leave(self) -> None:
+    def _wait_for_reader_to_leave(self, pings: float = 0.0) -> None:
+        due = time.monotonic() + pings
         while not self.server.owner.closing.is_set():
+            if pings and time.monotonic() >= due:
+                self._write(b": still here\n\n")
+                due += pings
             ready, _, _ = select.select([self.connection], [], [], 0.02)
             if ready and not self.connection.recv(1):
-                return self.server.owner.left.set()
+                return self._gone()
 
 
 def _pieces(answer: Answer, body: Body) -> list[Any]:

@@ -153,12 +153,12 @@ class _CritiqueReply(Record):
 class _ScoreReply(Record):
     name: str
     reason: str = ""
-    score: float = Field(ge=0, le=10, allow_inf_nan=False)
+    score: float = Field(ge=0, le=10, allow_inf_nan=False, strict=True)
 
 
 class _EarlierReply(Record):
     id: str
-    fixed: bool
+    fixed: bool = Field(strict=True)
 
 
 class _JudgeReply(Record):

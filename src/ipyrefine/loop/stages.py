@@ -23,7 +23,7 @@ from ipyrefine.loop.fold import apply
 from ipyrefine.loop.ports import Check, Clock, Model
 from ipyrefine.loop.records import Critique, Evidence, Task
 from ipyrefine.loop.runs import Iteration, Run
-from ipyrefine.loop.stopping import best_of, to_act_on, unverified
+from ipyrefine.loop.stopping import best_of, to_act_on, unproven, unverified
 
 
 class Crew(NamedTuple):
@@ -104,6 +104,7 @@ class Stages:
             async for event in ask.events(request, self._state, None):
                 yield event
             if ask.value is None:
+                yield Warned(message=f"Iteration {iteration.number} was not verified: {ask.flaw}.")
                 settled = verdicts.unreadable(self._run, iteration, ask.flaw)
             else:
                 settled = verdicts.judge(self._run, iteration, ask.value)
@@ -114,7 +115,7 @@ class Stages:
         """Ask for the weaknesses of the text the next revision starts from."""
         base = self._base()
         yield StageStarted(stage="critique", iteration=base.number)
-        text = base.text
+        text, rests_on_it = base.text, unproven(self._run, base)
         ask = self._ask(
             self._crew.model, lambda reply: replies.critique(reply, text), "critique", base.number
         )
@@ -130,6 +131,11 @@ class Stages:
             yield Warned(message=f"The critique names {len(named)} of {asked} findings.")
         numbered = verdicts.number(self._run, named)
         yield CritiqueReady(iteration=base.number, critique=Critique(findings=numbered))
+        if ask.value is None and rests_on_it:
+            flaw = f"it has no critique: {ask.flaw}"
+            settled = verdicts.unreadable(self._run, self._run.iterations[base.number], flaw)
+            for event in self._reach(base.number, settled):
+                yield event
         for event in self.reconsider():
             yield event
 

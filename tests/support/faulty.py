@@ -1,0 +1,103 @@
+"""A whole run against a server that fails at one stage of it."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from time import monotonic
+from typing import Any
+
+from openai_server import Answer, Behaviour, Body, ScriptedServer
+
+from ipyrefine.loop.engine import Refinement
+from ipyrefine.loop.events import Event
+from ipyrefine.loop.records import Outcome, Task
+from ipyrefine.loop.runs import Limits, Run
+from ipyrefine.providers.openai import OpenAIModel
+
+TASK = Task(text="Write a greeting.")
+STAGES = ("draft", "judge", "critique", "revise", "rejudge")
+MOST_SECONDS = 20.0  # a run that takes longer hangs
+
+Fault = Behaviour | Callable[[Body], Behaviour]
+
+
+def stage_of(body: Body) -> str:
+    """Tell a stage by what it asks for; ``rejudge`` is the judgement of the revision."""
+    asked = "".join(m["content"] for m in body["messages"][1:])
+    if "Judge strictly" in asked:
+        return "rejudge" if "Hello again" in asked else "judge"
+    if "concrete weaknesses" in asked:
+        return "critique"
+    return "revise" if "best text so far" in asked else "draft"
+
+
+def judged(*fixed: str) -> str:
+    return json.dumps({
+        "findings": [],
+        "earlier": [{"id": id_, "fixed": True} for id_ in fixed],
+        "criteria": [{"name": "correctness", "reason": "it greets", "score": 9}],
+    })  # fmt: skip
+
+
+def criticised() -> str:
+    common = {"criterion": "correctness", "quote": "", "fix": "mend it", "severity": "blocking"}
+    return json.dumps({"findings": [{**common, "problem": f"too {w}"} for w in "abc"]})
+
+
+GOOD = {
+    "draft": "<text>\nHello\n</text>",
+    "judge": judged(),
+    "critique": criticised(),
+    "revise": "f1: longer\n<text>\nHello again\n</text>",
+    "rejudge": judged("f1", "f2", "f3"),
+}
+
+
+class Trial:
+    """One run with a fault at one stage: for the first `times` requests of it, or for ever."""
+
+    def __init__(self, server: ScriptedServer, stage: str, fault: Fault, times: int = 10**6):
+        self.server, self.stage, self.fault, self.times = server, stage, fault, times
+        self.waits: list[float] = []
+        self.events: list[Event] = []
+        self.seconds = 0.0
+        self.loop: Any = None
+        server.default = self._answer
+
+    async def run(
+        self, *, base_url: str = "", idle: float = 5.0, limits: Limits | None = None
+    ) -> Run:
+        self.loop = Refinement(
+            TASK,
+            model=OpenAIModel(
+                "m", base_url=base_url or self.server.base_url, timeout=idle, sleep=self._sleep
+            ),
+            limits=limits or Limits(max_iterations=2),
+            clock=monotonic,
+        )
+        began = monotonic()
+        async with asyncio.timeout(MOST_SECONDS):
+            self.events = [event async for event in self.loop]
+        self.seconds = monotonic() - began
+        return self.loop.run
+
+    @property
+    def asked(self) -> int:
+        """How many requests the faulty stage made."""
+        return sum(stage_of(body) == self.stage for body in self.server.bodies)
+
+    @property
+    def passed(self) -> bool:
+        """Whether any text got a PASS."""
+        verdicts = [i.verdict for i in self.loop.run.iterations]
+        return any(v is not None and v.outcome is Outcome.PASS for v in verdicts)
+
+    async def _sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+    def _answer(self, body: Body) -> Behaviour:
+        stage = stage_of(body)
+        if stage == self.stage and self.times > 0:
+            self.times -= 1
+            return self.fault(body) if callable(self.fault) else self.fault
+        return Answer(GOOD[stage], chunk=40)
