@@ -64,9 +64,9 @@ class Trial:
         self.loop: Any = None
         server.default = self._answer
 
-    async def run(
-        self, *, base_url: str = "", idle: float = 5.0, limits: Limits | None = None
-    ) -> Run:
+    def refinement(
+        self, *, base_url: str = "", idle: float = 5.0, limits: Limits | None = None, **options: Any
+    ) -> Refinement:
         self.loop = Refinement(
             TASK,
             model=OpenAIModel(
@@ -74,12 +74,18 @@ class Trial:
             ),
             limits=limits or Limits(max_iterations=2),
             clock=monotonic,
+            **options,
         )
+        return self.loop
+
+    async def run(self, **options: Any) -> Run:
+        """Run to the stop, within `MOST_SECONDS`."""
+        loop = self.refinement(**options)
         began = monotonic()
         async with asyncio.timeout(MOST_SECONDS):
-            self.events = [event async for event in self.loop]
+            self.events = [event async for event in loop]
         self.seconds = monotonic() - began
-        return self.loop.run
+        return loop.run
 
     @property
     def asked(self) -> int:

@@ -90,18 +90,19 @@ class Session:
 
 @contextlib.contextmanager
 def _ctrl_c_cancels(task: "asyncio.Task[Any]") -> Iterator[None]:
-    """Let Ctrl-C cancel a task in a terminal, where it would tear down the event loop's call.
+    """Let an interrupt cancel a task at once, however quiet the event loop is.
 
-    A kernel does this by itself, from a handler of its own.
+    In a terminal it would tear down the event loop's call. A kernel's own handler cancels the
+    cell without waking the loop, which may sleep until a silent server's next byte.
     """
     loop = asyncio.get_running_loop()
-    default = signal.getsignal(signal.SIGINT)
     on_main = threading.current_thread() is threading.main_thread()
-    if not on_main or default is not signal.default_int_handler:
+    before = signal.getsignal(signal.SIGINT) if on_main else None
+    if before in (None, signal.SIG_IGN):
         yield
         return
     signal.signal(signal.SIGINT, lambda *_: loop.call_soon_threadsafe(task.cancel))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, default)
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,138 @@
+"""Interrupt, re-run and shutdown of a real kernel with a `%%refine` cell; Ctrl-C in a terminal."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faulty import GOOD, STAGES, Trial, stage_of
+from kernel import Kernel
+from openai_server import Answer, ScriptedServer
+
+AT_ONCE = 1.0  # seconds
+CELL = "%%refine -p prose --task -n 2 --criteria correctness\nWrite a greeting."
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as running:
+        yield running
+
+
+def settings(server: ScriptedServer) -> dict[str, str]:
+    return {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "m", "OPENAI_API_KEY": ""}
+
+
+@pytest.fixture(scope="module")
+def kernel(server: ScriptedServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    home = str(tmp_path_factory.mktemp("kernel"))
+    folders = {"IPYTHONDIR": home, "JUPYTER_RUNTIME_DIR": home, "IPYREFINE_HOME": home}
+    with Kernel({**settings(server), **folders}) as running:
+        running.run("%load_ext ipyrefine\nimport asyncio")
+        yield running
+
+
+def fresh(server: ScriptedServer, stage: str) -> Trial:
+    server.requests.clear()
+    server.left.clear()
+    return Trial(server, stage, Answer(GOOD[stage], chunk=4, stall_after=3))
+
+
+def until(condition: Any) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_an_interrupt_leaves_the_server_within_a_second_and_keeps_the_best(kernel, server, stage):
+    trial = fresh(server, stage)
+    request = kernel.start(CELL)
+    until(lambda: trial.asked == 1)
+    time.sleep(0.1)
+    began = time.monotonic()
+    kernel.interrupt()
+    reply = kernel.finish(request, 10)
+    assert server.left.wait(AT_ONCE)
+    assert server.left_at - began < AT_ONCE
+    assert (reply["status"], reply["ename"]) == ("error", "Interrupted")
+    assert reply["evalue"].startswith("Interrupted; ")
+    assert kernel.value("refined") == ("''" if stage == "draft" else "'Hello'")
+    assert kernel.value("refined_run.stop_reason.value") == "'cancelled'"
+    left = "[t for t in asyncio.all_tasks() if 'ipyrefine' in repr(t.get_coro())]"
+    assert kernel.value(left) == "[]"
+
+
+def test_running_the_cell_again_ends_what_its_first_run_was_still_at(kernel, server):
+    """The first run goes on by the Continue button while its cell has long ended."""
+    server.requests.clear()
+    good = Trial(server, "none", Answer())
+    assert kernel.run(CELL)["status"] == "ok"
+    assert kernel.value("refined_run.stop_reason.value") == "'passed'"
+    trial = fresh(server, "revise")
+    kernel.run(
+        "from ipyrefine.loop.runs import Decision\n"
+        "first = get_ipython().magics_manager.registry['Refine'].latest\n"
+        "first.decide(Decision(kind='continue', rounds=1))"
+    )
+    until(lambda: trial.asked == 1)
+    server.default = good._answer
+    began = time.monotonic()
+    request = kernel.start(CELL)
+    assert server.left.wait(AT_ONCE)
+    assert server.left_at - began < AT_ONCE
+    assert kernel.finish(request)["status"] == "ok"
+    assert kernel.value("first.session.running") == "False"
+    assert kernel.value("refined") == "'Hello again'"
+
+
+def test_shutting_the_kernel_down_leaves_the_server(server, tmp_path):
+    trial = fresh(server, "judge")
+    folders = {"IPYTHONDIR": str(tmp_path), "JUPYTER_RUNTIME_DIR": str(tmp_path)}
+    with Kernel({**settings(server), **folders}) as running:
+        running.run("%load_ext ipyrefine")
+        running.start(CELL)
+        until(lambda: trial.asked == 1)
+        pid = running.pid
+        running.shutdown()
+        assert server.left.wait(AT_ONCE)
+        assert not Path(f"/proc/{pid}/stat").exists() or sys.platform != "linux"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a terminal is a pty here")
+@pytest.mark.parametrize("stage", ["draft", "revise"])
+def test_ctrl_c_in_a_terminal_keeps_the_best_and_the_session(server, tmp_path, stage):
+    pexpect = pytest.importorskip("pexpect")
+    trial = fresh(server, stage)
+    env = {**os.environ, **settings(server), "IPYTHONDIR": str(tmp_path), "TERM": "dumb"}
+    command = "-m IPython --simple-prompt --no-banner --colors=nocolor --ext=ipyrefine"
+    shell = pexpect.spawn(sys.executable, command.split(), env=env, timeout=30, encoding="utf-8")
+    try:
+        shell.expect(r"In \[1\]: ")
+        shell.sendline(CELL)
+        shell.sendline("")
+        until(lambda: trial.asked == 1)
+        time.sleep(0.1)
+        began = time.monotonic()
+        shell.sendintr()
+        shell.expect("Interrupted; ")
+        assert server.left.wait(AT_ONCE)
+        assert server.left_at - began < AT_ONCE
+        shell.expect(r"In \[2\]: ")
+        shell.sendline("print('kept', repr(refined), refined_run.stop_reason.value)")
+        shell.expect(r"kept ('[^']*') cancelled")
+        assert shell.match[1] == ("''" if stage == "draft" else "'Hello'")
+        shell.expect(r"In \[3\]: ")
+        shell.sendline("exit")
+        shell.expect(pexpect.EOF)
+    finally:
+        shell.close(force=True)
+    assert shell.exitstatus == 0
+
+
+def test_the_stages_are_told_apart_by_what_they_ask():
+    assert stage_of({"messages": [{"role": "system", "content": "Judge strictly"}]}) == "draft"
