@@ -108,13 +108,14 @@ def test_shutting_the_kernel_down_leaves_the_server(server, tmp_path):
 def test_ctrl_c_in_a_terminal_keeps_the_best_and_the_session(server, tmp_path, stage):
     pexpect = pytest.importorskip("pexpect")
     trial = fresh(server, stage)
-    env = {**os.environ, **settings(server), "IPYTHONDIR": str(tmp_path), "TERM": "dumb"}
-    command = "-m IPython --simple-prompt --no-banner --colors=nocolor --ext=ipyrefine"
+    env = {**os.environ, **settings(server), "IPYTHONDIR": str(tmp_path), "TERM": "xterm"}
+    env["PROMPT_TOOLKIT_NO_CPR"] = "1"  # nobody answers where the cursor is
+    command = "-m IPython --no-banner --no-confirm-exit --colors=nocolor --ext=ipyrefine"
     shell = pexpect.spawn(sys.executable, command.split(), env=env, timeout=30, encoding="utf-8")
     try:
-        shell.expect(r"In \[1\]: ")
-        shell.sendline(CELL)
-        shell.sendline("")
+        shell.expect(r"In \[")
+        for line in [*CELL.split("\n"), "", ""]:
+            shell.send(f"{line}\r")
         until(lambda: trial.asked == 1)
         time.sleep(0.1)
         began = time.monotonic()
@@ -122,12 +123,12 @@ def test_ctrl_c_in_a_terminal_keeps_the_best_and_the_session(server, tmp_path, s
         shell.expect("Interrupted; ")
         assert server.left.wait(AT_ONCE)
         assert server.left_at - began < AT_ONCE
-        shell.expect(r"In \[2\]: ")
-        shell.sendline("print('kept', repr(refined), refined_run.stop_reason.value)")
+        shell.expect(r"In \[")
+        shell.send("print('kept', ascii(refined), refined_run.stop_reason.value)\r")
         shell.expect(r"kept ('[^']*') cancelled")
         assert shell.match[1] == ("''" if stage == "draft" else "'Hello'")
-        shell.expect(r"In \[3\]: ")
-        shell.sendline("exit")
+        shell.expect(r"In \[")
+        shell.send("exit\r")
         shell.expect(pexpect.EOF)
     finally:
         shell.close(force=True)
