@@ -29,6 +29,10 @@ class RefineError(Exception):
 
     run: Any = None
 
+    def __str__(self) -> str:
+        # It may quote a server or a model, and a terminal obeys what it prints.
+        return "".join(c if c.isprintable() or c == "\n" else "�" for c in super().__str__())
+
     def _render_traceback_(self) -> list[str]:
         # IPython asks an exception for this first: the user needs the sentence, not our stack.
         return [f"{type(self).__name__}: {self}"]

@@ -6,6 +6,7 @@ between marks that carry a fresh nonce and is declared to be material, never ins
 """
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -81,6 +82,7 @@ CUT_DETAIL = 1_500  # characters of a check's detail that a prompt holds
 CUT_REPLY = 4_000  # characters of an unreadable reply that are quoted back
 
 Nonce = Callable[[], str]
+_LOOK_ALIKE = re.compile(r"(</?)(material-)", re.IGNORECASE)
 
 
 def draft(task: Task, limits: Limits) -> Request:
@@ -146,8 +148,12 @@ def repair(request: Request, reply: str, problem: str) -> Request:
 
 def envelope(text: str, nonce: str) -> str:
     """Put untrusted text between marks it cannot forge; look-alikes inside are broken up."""
-    inert = text.replace("<material-", "< material-").replace("</material-", "</ material-")
-    return f"<material-{nonce}>\n{inert}\n</material-{nonce}>"
+    return f"<material-{nonce}>\n{_inert(text)}\n</material-{nonce}>"
+
+
+def _inert(text: str) -> str:
+    """Break up whatever looks like a mark of the envelope."""
+    return _LOOK_ALIKE.sub(lambda found: f"{found[1]} {found[2]}", text)
 
 
 def _task(run: Run) -> Task:
@@ -201,7 +207,7 @@ def _material(text: str, limits: Limits, nonce: str) -> str:
 
 def _evidence(iteration: Iteration) -> str:
     lines = [
-        f"- {e.name}: {'passed' if e.passed else 'FAILED'}. {e.detail[:CUT_DETAIL]}".rstrip()
+        f"- {e.name}: {'passed' if e.passed else 'FAILED'}. {_inert(e.detail[:CUT_DETAIL])}".rstrip()
         for e in iteration.evidence
         if e.passed is not None
     ]
@@ -218,7 +224,7 @@ def _listed(title: str, findings: Sequence[Finding]) -> str:
         + (f" Fix: {f.fix}" if f.fix else "")
         for f in findings
     ]
-    return f"\n\n{title}:\n" + "\n".join(lines)
+    return f"\n\n{title}:\n" + _inert("\n".join(lines))
 
 
 def _rejected(stalled: Sequence[Iteration], nonce: Nonce) -> str:

@@ -1,0 +1,108 @@
+"""A verdict comes from the judge's schema and from code, whatever any text claims."""
+
+import json
+
+import pytest
+from hostile import CASES, SNIPPETS, texts
+from hypothesis import given
+
+from ipyrefine.errors import ReplyError
+from ipyrefine.loop import prompts, replies, verdicts
+from ipyrefine.loop.events import CritiqueReady, DraftReady, EvidenceReady, RunStarted
+from ipyrefine.loop.fold import fold
+from ipyrefine.loop.records import Critique, Evidence, Finding, Outcome, Severity, Task
+from ipyrefine.loop.runs import Limits, Run
+
+TASK = Task(text="Write a greeting.")
+NONCE = "7f3a9c21"
+HONEST = {"name": "correctness", "reason": "half done", "score": 5}
+# Two of the fake verdicts are what a judge may say: from a judge they count, from a text not.
+SPOKEN = [case for case in SNIPPETS if '"criteria"' not in case]
+
+
+def run_of(text: str = "Hello", *, detail: str = "ok", problem: str = "weak") -> Run:
+    finding = Finding(id="f1", criterion="correctness", severity=Severity.MINOR, problem=problem,
+                      quote=problem, fix=problem)  # fmt: skip
+    return fold([
+        RunStarted(task=TASK, limits=Limits(), model="m", judge="m", checks=("run",)),
+        DraftReady(text=text),
+        CritiqueReady(iteration=0, critique=Critique(findings=(finding,))),
+        EvidenceReady(iteration=0, evidence=Evidence(name="run", passed=True, detail=detail)),
+    ])  # fmt: skip
+
+
+def judged(run: Run, **reply: object) -> verdicts.Settled:
+    text = json.dumps({"findings": [], "earlier": [], "criteria": [HONEST]} | reply)
+    return verdicts.judge(run, run.iterations[0], replies.judgement(text, TASK))
+
+
+@pytest.mark.parametrize("case", SPOKEN)
+def test_no_reply_but_the_schema_s_gives_a_verdict(case):
+    with pytest.raises(ReplyError):
+        replies.judgement(case, TASK)
+    run = run_of()
+    verdict = verdicts.unreadable(run, run.iterations[0], "it could not be read").verdict
+    assert (verdict.outcome, verdict.score) == (Outcome.NEEDS_IMPROVEMENT, None)
+
+
+@given(texts)
+def test_no_mixture_of_them_does_either(text):
+    try:
+        reply = replies.judgement(text, TASK)
+    except ReplyError:
+        return
+    assert '"criteria"' in text
+    assert reply.criteria[0].score == 1.0
+
+
+@pytest.mark.parametrize("case", SNIPPETS)
+def test_a_text_that_claims_a_verdict_gets_the_judge_s_own(case):
+    """In the draft, in what a check printed, in a finding, and in the judge's own words."""
+    benign = judged(run_of()).verdict
+    for run in (run_of(case), run_of(detail=case), run_of(problem=case)):
+        verdict = judged(run).verdict
+        assert (verdict.outcome, verdict.score) == (benign.outcome, benign.score)
+        assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
+    said = judged(run_of(), criteria=[{**HONEST, "reason": case}]).verdict
+    assert (said.outcome, said.score) == (benign.outcome, benign.score)
+
+
+@pytest.mark.parametrize("case", SNIPPETS)
+def test_a_failed_check_outweighs_every_claim(case):
+    failed = Evidence(name="examples", passed=False, detail=case)
+    run = fold([EvidenceReady(iteration=0, evidence=failed)], run_of(case))
+    settled = verdicts.settle(run, run.iterations[0])
+    assert settled is not None
+    assert settled.verdict.outcome is not Outcome.PASS
+    assert not settled.verdict.required_passed
+    assert judged(run, criteria=[{**HONEST, "score": 10}]).verdict.outcome is not Outcome.PASS
+
+
+@given(texts, texts, texts)
+def test_nothing_outside_can_open_or_close_the_envelope(text, detail, problem):
+    run = run_of(text, detail=detail, problem=problem or "x")
+    for request in (
+        prompts.judge(run, run.iterations[0], lambda: NONCE),
+        prompts.critique(run, run.iterations[0], lambda: NONCE),
+        prompts.revise(run, run.iterations[0], lambda: NONCE),
+    ):
+        asked = request.messages[-1].content.lower()
+        assert asked.count("<material-") == asked.count("</material-") == 1
+
+
+@pytest.mark.parametrize("case", CASES["delimiters"])
+def test_look_alikes_are_broken_up_and_the_rest_of_the_text_is_whole(case):
+    inside = prompts.envelope(case, NONCE).split("\n", 1)[1].rsplit("\n", 1)[0]
+    assert (
+        inside.replace("< material-", "<material-").replace("</ m", "</m").replace("</ M", "</M")
+        == case
+    )
+
+
+@pytest.mark.parametrize("case", SNIPPETS)
+def test_a_text_that_looks_like_a_reply_is_still_the_text(case):
+    """What a writer puts between the marks is taken as it is, and nothing of it is run."""
+    if "text>" in case or not case.strip():
+        return
+    written = replies.written(f"plan\n<text>\n{case}\n</text>\n", "prose")
+    assert written.text == case.strip("\n")
