@@ -207,11 +207,11 @@ def _material(text: str, limits: Limits, nonce: str) -> str:
 
 def _evidence(iteration: Iteration) -> str:
     lines = [
-        f"- {e.name}: {'passed' if e.passed else 'FAILED'}. {_inert(e.detail[:CUT_DETAIL])}".rstrip()
+        f"- {e.name}: {'passed' if e.passed else 'FAILED'}. {e.detail[:CUT_DETAIL]}".rstrip()
         for e in iteration.evidence
         if e.passed is not None
     ]
-    return "\n\nWhat the checks found by running it:\n" + "\n".join(lines) if lines else ""
+    return "\n\nWhat the checks found by running it:\n" + _inert("\n".join(lines)) if lines else ""
 
 
 def _listed(title: str, findings: Sequence[Finding]) -> str:
