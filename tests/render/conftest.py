@@ -32,7 +32,7 @@ class Page(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.tags: set[str] = set()
         self.attributes: set[tuple[str, str]] = set()
-        self.text = ""
+        self._said: list[str] = []
         self.open: list[str] = []
         self.balanced = True
         self.feed(html)
@@ -43,7 +43,7 @@ class Page(HTMLParser):
         self.tags.add(tag)
         self.attributes |= {(name, value or "") for name, value in attrs}
         if tag == "br":
-            self.text += "\n"
+            self._said.append("\n")
         if tag not in _VOID:
             self.open.append(tag)
 
@@ -53,7 +53,11 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if "style" not in self.open:
-            self.text += data
+            self._said.append(data)
+
+    @property
+    def text(self) -> str:
+        return "".join(self._said)
 
 
 @pytest.fixture(scope="session")

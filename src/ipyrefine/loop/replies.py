@@ -17,6 +17,7 @@ _FENCE = re.compile(r"^```[^\n`]*\n(.*?)(?:^```\s*$|\Z)", re.MULTILINE | re.DOTA
 _MARKED = re.compile(r"^\s*<text>\s*\n(.*?)(?:^\s*</text>\s*$|\Z)", re.MULTILINE | re.DOTALL)
 _CHANGE = re.compile(r"^[\s*\-]*(f\d+)\W*:\W*(.+?)\s*$", re.MULTILINE)
 _Shape = TypeVar("_Shape", bound=Record)
+_EXACT_LINES = 1_000
 _NEAR = 3  # lines around a quote within which a change counts as touching it
 
 
@@ -203,7 +204,9 @@ def _is_python(reply: str) -> bool:
 
 def _touched_lines(old: str, new: str) -> set[int]:
     """Number the lines of the old text that a new one changed, or changed next to."""
-    matcher = difflib.SequenceMatcher(a=old.splitlines(), b=new.splitlines(), autojunk=False)
+    a, b = old.splitlines(), new.splitlines()
+    # The exact comparison of thousands of equal lines would hold up the kernel for seconds.
+    matcher = difflib.SequenceMatcher(a=a, b=b, autojunk=max(len(a), len(b)) > _EXACT_LINES)
     return {
         line
         for tag, start, end, _, _ in matcher.get_opcodes()
