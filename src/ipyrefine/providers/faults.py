@@ -9,6 +9,8 @@ from ipyrefine import errors
 from ipyrefine.providers.refusals import Refusal
 from ipyrefine.providers.retries import is_out_of_credit
 
+Secret = str | tuple[str, ...]
+
 _LONGEST_QUOTE = 300
 _BUSY = (503, 529)
 _TOO_LONG = re.compile(r"context.{0,3}(length|size|window)|too many tokens", re.IGNORECASE)
@@ -38,12 +40,12 @@ def checked_url(url: str) -> str:
     raise errors.UsageError("The base URL is not an address: write it as http://HOST:PORT/v1.")
 
 
-def quoted(message: str, secret: str = "") -> str:
+def quoted(message: str, secret: Secret = "") -> str:
     """Return a server's message as a clause: one line, cut short, without the key; or nothing."""
     if "<html" in message.lower() or "<!doctype" in message.lower():
         return ""
-    if secret:
-        message = message.replace(secret, "…")
+    for known in (secret,) if isinstance(secret, str) else secret:
+        message = message.replace(known, "…") if known else message
     line = " ".join(message.split()).rstrip(".")
     if len(line) > _LONGEST_QUOTE:
         line = line[: _LONGEST_QUOTE - 1] + "…"
@@ -103,7 +105,7 @@ def unreachable(server: str, error: Exception) -> errors.Unreachable:
     )
 
 
-def broke_off(server: str, message: str, secret: str) -> errors.ServerFailed:
+def broke_off(server: str, message: str, secret: Secret) -> errors.ServerFailed:
     """Make the error for anything else the server or its client reports."""
     return errors.ServerFailed(
         f"{server} broke off with an error{quoted(message, secret)}: run the cell again, or "
@@ -111,7 +113,7 @@ def broke_off(server: str, message: str, secret: str) -> errors.ServerFailed:
     )
 
 
-def from_status(refusal: Refusal, *, server: str, model: str, secret: str) -> errors.ModelError:
+def from_status(refusal: Refusal, *, server: str, model: str, secret: Secret) -> errors.ModelError:
     """Make the error for an HTTP status.
 
     Args:

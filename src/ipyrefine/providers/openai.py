@@ -74,9 +74,10 @@ class OpenAIModel:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._model = model
-        given = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
-        self._endpoint = transport.endpoint(given)
-        self._url = self._server = self._endpoint.url
+        self._endpoint = transport.endpoint(
+            base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
+        )
+        self._url = self._endpoint.url
         self._api_key = api_key
         self._price = price
         self._timeout = timeout
@@ -87,7 +88,7 @@ class OpenAIModel:
         self._clients = WeakKeyDictionary()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._model!r}, base_url={self._server!r})"
+        return f"{type(self).__name__}({self._model!r}, base_url={self._url!r})"
 
     @property
     def name(self) -> str:
@@ -178,10 +179,10 @@ class OpenAIModel:
                 # Servers may send any JSON here, and the SDK passes it on unchecked.
                 plain = chunk.to_dict(warnings=False) if hasattr(chunk, "to_dict") else None
                 if not isinstance(plain, dict):
-                    raise faults.not_the_protocol(self._server)
+                    raise faults.not_the_protocol(self._url)
                 yield plain
             if empty:
-                raise faults.not_the_protocol(self._server)
+                raise faults.not_the_protocol(self._url)
         except _FAULTS as error:
             raise self._failure(error, key) from None
         finally:
@@ -221,7 +222,7 @@ class OpenAIModel:
         key = (given or os.environ.get("OPENAI_API_KEY") or "").strip()
         if not key and ladder.is_openai(self._url):
             raise errors.AccessDenied(
-                f"{self._server} needs a key: set OPENAI_API_KEY, or choose another server."
+                f"{self._url} needs a key: set OPENAI_API_KEY, or choose another server."
             )
         if not (key.isascii() and key.isprintable()):
             raise errors.AccessDenied("The key holds characters no key has: set OPENAI_API_KEY.")
@@ -235,12 +236,12 @@ class OpenAIModel:
         return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost": cost})})
 
     def _failure(self, error: Exception, key: str) -> errors.ModelError:
-        secret = "" if key == _NO_KEY else key
-        return as_model_error(error, server=self._server, model=self._model, secret=secret)
+        secrets = ("" if key == _NO_KEY else key, *self._endpoint.secrets)
+        return as_model_error(error, server=self._url, model=self._model, secret=secrets)
 
 
 def as_model_error(
-    error: Exception, *, server: str, model: str, secret: str = ""
+    error: Exception, *, server: str, model: str, secret: faults.Secret = ""
 ) -> errors.ModelError:
     """Turn whatever the OpenAI client raises into one of ours.
 
@@ -248,7 +249,7 @@ def as_model_error(
         error: what was raised.
         server: the server's address, safe to show.
         model: the model asked for.
-        secret: the key, taken out of the server's own words.
+        secret: the key, or all there are, taken out of the server's own words.
     """
     refusal = _refusal(error)
     if refusal is not None:

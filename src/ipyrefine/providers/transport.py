@@ -20,10 +20,17 @@ class Endpoint(NamedTuple):
     Attributes:
         url: where requests go; it holds no secret, so that logs may show it.
         login: the ``Authorization`` header made of the address's user and password, or empty.
+        password: the address's password, for taking it out of a server's words.
     """
 
     url: str
-    login: str
+    login: str = ""
+    password: str = ""
+
+    @property
+    def secrets(self) -> tuple[str, str]:
+        """What must never be shown, though a server may repeat it."""
+        return self.password, self.login.removeprefix("Basic ")
 
     @property
     def on_this_machine(self) -> bool:
@@ -45,9 +52,10 @@ def endpoint(base_url: str) -> Endpoint:
             "and give a key as OPENAI_API_KEY."
         )
     if parts.username is None:
-        return Endpoint(url, "")
-    login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return Endpoint(url, f"Basic {base64.b64encode(login.encode()).decode()}")
+        return Endpoint(url)
+    password = unquote(parts.password or "")
+    login = base64.b64encode(f"{unquote(parts.username)}:{password}".encode()).decode()
+    return Endpoint(url, f"Basic {login}", password)
 
 
 class TooLong(Exception):

@@ -1,0 +1,182 @@
+"""A planted key is found nowhere but in the request that needs it."""
+
+import base64
+import io
+import json
+import logging
+import os
+import pickle
+import traceback
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Any
+
+import pytest
+from faulty import Trial
+from IPython.core.interactiveshell import InteractiveShell
+from openai_server import Answer, Failure, ScriptedServer
+
+from ipyrefine.checks.sandbox import run_python
+from ipyrefine.compose import compose, refine
+from ipyrefine.errors import RefineError, UsageError
+from ipyrefine.notebook.record import bundle
+from ipyrefine.providers import ladder
+from ipyrefine.providers.openai import OpenAIModel
+
+KEY = "sk-planted-5ecret-key"
+USER, PASSWORD = "planted-user", "planted-pa55word"
+ENCODED_WHOLE = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+ENCODED = ENCODED_WHOLE[:16]
+SECRETS = (KEY, PASSWORD, ENCODED)
+CELL = "%%refine -p prose --task -n 1 --criteria correctness --plain\nWrite a greeting."
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    monkeypatch.setattr(ladder, "_KNOWN", {})
+    with ScriptedServer() as running:
+        Trial(running, "none", Answer())
+        yield running
+
+
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    """Everything that any logger says, at its most talkative."""
+    said = io.StringIO()
+    handler = logging.StreamHandler(said)
+    root = logging.getLogger()
+    level, root.level = root.level, logging.DEBUG
+    root.addHandler(handler)
+    yield said
+    root.removeHandler(handler)
+    root.setLevel(level)
+
+
+def with_login(url: str) -> str:
+    return url.replace("http://", f"http://{USER}:{PASSWORD}@")
+
+
+def clean(*texts: Any) -> None:
+    for text in texts:
+        shown = text if isinstance(text, str) else repr(text)
+        assert not [secret for secret in SECRETS if secret in shown]
+
+
+async def test_a_key_given_as_a_callable_is_asked_before_every_call(server, logged):
+    asked: list[int] = []
+
+    def key() -> str:
+        asked.append(1)
+        return f"{KEY}-{len(asked)}"
+
+    run = await refine("Write a greeting.", model="m", base_url=server.base_url, api_key=key)
+    assert len(asked) == len(server.requests) > 1
+    assert server.requests[1].headers["authorization"] == f"Bearer {KEY}-2"
+    clean(logged.getvalue(), run, run.model_dump_json(), *map(str, bundle(run).values()))
+
+
+@pytest.mark.parametrize("way", ["environment", "callable", "argument", "address"])
+async def test_no_repr_record_or_log_of_a_run_holds_the_key(server, monkeypatch, logged, way):
+    url, options = server.base_url, {}
+    if way == "environment":
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    elif way == "callable":
+        options["api_key"] = lambda: KEY
+    elif way == "argument":
+        options["api_key"] = KEY
+    else:
+        url = with_login(url)
+    refinement = compose("Write a greeting.", model="m", base_url=url, **options)
+    events = [event async for event in refinement]
+    sent = server.requests[0].headers["authorization"]
+    assert sent.startswith(f"Basic {ENCODED}" if way == "address" else f"Bearer {KEY}")
+    model: Any = refinement._model
+    clean(model, refinement, refinement.run, events, refinement.run.model_dump_json())
+    clean(*(event.model_dump_json() for event in events))
+    clean(json.dumps(bundle(refinement.run)), logged.getvalue())
+    assert "127.0.0.1" in logged.getvalue()  # the loggers did speak
+    clean(str(server.bodies))
+    with pytest.raises((TypeError, AttributeError, pickle.PicklingError)):
+        pickle.dumps(model)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, None])
+@pytest.mark.parametrize("way", ["argument", "address"])
+async def test_no_error_holds_the_key_though_the_server_repeats_it(server, logged, way, status):
+    login = f" of {USER}:{PASSWORD} ({ENCODED_WHOLE})" if way == "address" else ""
+    echo = {"error": {"message": f"bad key {KEY}{login}"}}
+    headers = {"x-should-retry": "false"}
+    server.default = lambda _: Failure(status, echo, headers) if status else Answer(drop_after=1)
+    url = with_login(server.base_url) if way == "address" else server.base_url
+    with pytest.raises(RefineError) as caught:
+        await refine("Write.", model="m", base_url=url, api_key=KEY)
+    error = caught.value
+    clean(str(error), error, *error._render_traceback_(), error.run, logged.getvalue())
+    clean("".join(traceback.format_exception(error)))
+    assert error.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "url", ["http://me:{}@h:x/v1", "ftp://me:{}@h/v1", "http://me:{}@h/v1?k={}"]
+)
+def test_an_address_that_cannot_be_used_is_not_quoted(url):
+    with pytest.raises(UsageError) as caught:
+        OpenAIModel("m", base_url=url.replace("{}", PASSWORD))
+    clean(str(caught.value), "".join(traceback.format_exception(caught.value)))
+
+
+def test_a_key_that_cannot_be_read_is_told_without_its_reason(server):
+    def locked() -> str:
+        raise RuntimeError(f"vault says {KEY}")
+
+    model = OpenAIModel("m", base_url=server.base_url, api_key=locked)
+    with pytest.raises(RefineError, match="could not be read") as caught:
+        model._key()
+    clean("".join(traceback.format_exception(caught.value)))
+
+
+async def test_code_in_the_sandbox_finds_no_secret_in_its_environment(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "MY_TOKEN", "PYTHONPATH_SECRET"):
+        monkeypatch.setenv(name, KEY)
+    ran = await run_python(
+        "import os, sys, pathlib\n"
+        "print(dict(os.environ), sys.argv, os.getcwd())\n"
+        "print(*(p.read_bytes() for p in pathlib.Path('.').rglob('*') if p.is_file()))"
+    )
+    assert ran.exit_code == 0
+    assert "PATH" in ran.stdout
+    clean(ran.stdout, ran.stderr)
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, server: ScriptedServer) -> Iterator[Any]:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    monkeypatch.setenv("IPYREFINE_MODEL", "m")
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance()
+    shell.extension_manager.load_extension("ipyrefine")
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+async def test_traits_namespace_and_output_of_a_cell_hold_no_key(shell, server, logged):
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(out):
+        result = await shell.run_cell_async(CELL, transformed_cell=shell.transform_cell(CELL))
+        shell.run_line_magic("config", "Refine")
+    assert result.error_in_exec is None
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    magics = shell.magics_manager.registry["Refine"]
+    clean(str(magics.trait_values()), str(magics.trait_defaults()), str(magics.config))
+    ours = {name: value for name, value in shell.user_ns.items() if name.startswith("refined")}
+    clean(ours, out.getvalue(), logged.getvalue(), vars(magics.latest))
+    assert not [name for name in magics.trait_names() if "key" in name]
+
+
+def test_the_home_of_the_tests_holds_no_key(own_world):
+    """What ran before in this file wrote nothing into the user's folders."""
+    for folder, _, files in os.walk(own_world):
+        for name in files:
+            with open(os.path.join(folder, name), "rb") as file:
+                clean(str(file.read()))
