@@ -158,6 +158,10 @@ def test_mixtures_of_them_do_nothing_either(make_run, read_html, benign, one, ot
         assert_harmless(event_text(event, state, columns=COLUMNS, colour=True) or "", COLUMNS)
 
 
+def test_the_corpus_is_large():
+    assert len(set(SNIPPETS)) >= 200
+
+
 def below(widget):
     yield widget
     for child in getattr(widget, "children", ()):

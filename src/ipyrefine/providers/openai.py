@@ -74,9 +74,8 @@ class OpenAIModel:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._model = model
-        self._endpoint = transport.endpoint(
-            base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
-        )
+        base_url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
+        self._endpoint = transport.endpoint(base_url)
         self._url = self._endpoint.url
         self._api_key = api_key
         self._price = price
@@ -236,7 +235,7 @@ class OpenAIModel:
         return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost": cost})})
 
     def _failure(self, error: Exception, key: str) -> errors.ModelError:
-        secrets = ("" if key == _NO_KEY else key, *self._endpoint.secrets)
+        secrets = (key.removeprefix(_NO_KEY), *self._endpoint.secrets)
         return as_model_error(error, server=self._url, model=self._model, secret=secrets)
 
 

@@ -1,0 +1,140 @@
+"""The hostile corpus in a real browser: nothing runs, nothing is fetched, the layout holds."""
+
+import html
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hostile import CASES
+from lab_driver import Lab
+from openai_server import Answer, ScriptedServer
+
+from ipyrefine.loop.events import DraftReady, EvidenceReady, RunStarted, Stopped, Warned
+from ipyrefine.loop.fold import fold
+from ipyrefine.loop.records import Criterion, Evidence, Finding, Severity, Task
+from ipyrefine.loop.runs import Limits, Run, StopReason
+from ipyrefine.render.html import live_html, record_html
+
+WIDTH = 700
+# Markdown, URLs and the rest that acts in a front-end only; a browser's own are the first ones.
+ACTING = (*CASES["markup"], *CASES["links"], *CASES["delimiters"])
+
+
+def run_of(case: str) -> Run:
+    """A stopped run with the case wherever a text of others may stand."""
+    finding = Finding(id=case, criterion=case, severity=Severity.BLOCKING, quote=case,
+                      problem=case, fix=case)  # fmt: skip
+    task = Task(text=case, form="code", profile=case, checklist=(case,),
+                criteria=(Criterion(name=case, definition=case),))  # fmt: skip
+    run = fold([
+        RunStarted(task=task, limits=Limits(), model=case, judge=case + "!", checks=(case,)),
+        Warned(message=case),
+        DraftReady(text=case, thoughts=case),
+        EvidenceReady(iteration=0, evidence=Evidence(name=case, passed=False, detail=case)),
+        Stopped(reason=StopReason.FAILED, message=case),
+    ])  # fmt: skip
+    first = run.iterations[0].model_copy(update={"findings": (finding,)})
+    return run.model_copy(update={"iterations": (first,)})
+
+
+def page_of(cases: tuple[str, ...]) -> str:
+    """A page with a record of each case, each followed by a mark that has to stay in its place."""
+    blocks = "".join(
+        f'<section data-case="{html.escape(ascii(case)[:60])}">{record_html(run_of(case))}'
+        f"{live_html('revise', 1, 4, case, left=case)}</section><hr>"
+        for case in cases
+    )
+    return f"<!doctype html><meta charset=utf-8><body style='margin:0'>{blocks}"
+
+
+@pytest.mark.parametrize("kind", CASES)
+async def test_no_record_runs_fetches_or_breaks_out_of_its_place(browser: Any, kind: str) -> None:
+    page = await browser.new_page(viewport={"width": WIDTH, "height": 800})
+    asked: list[str] = []
+    dialogs: list[str] = []
+    errors: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    await page.set_content(page_of(CASES[kind]))
+    await page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    for selector in ("summary", "[tabindex]"):
+        for node in (await page.query_selector_all(selector))[:20]:
+            await node.dispatch_event("mouseover")
+            await node.focus()
+    seen = await page.evaluate(
+        """() => ({
+          hostile: typeof window.hostile,
+          strangers: [...document.querySelectorAll('body *')].filter((e) =>
+            !['SECTION', 'HR', 'DIV', 'STYLE', 'P', 'STRONG', 'SPAN', 'PRE', 'CODE', 'DETAILS',
+              'SUMMARY', 'UL', 'LI', 'EM', 'BR', 'BLOCKQUOTE'].includes(e.tagName)
+          ).map((e) => e.tagName),
+          commands: document.querySelectorAll('[data-commandlinker-command]').length,
+          sections: document.body.querySelectorAll(':scope > section').length,
+          rules: document.body.querySelectorAll(':scope > hr').length,
+          wide: [...document.querySelectorAll('section')].filter((s) =>
+            s.scrollWidth > innerWidth + 1).map((s) => s.dataset.case),
+          above: [...document.querySelectorAll('section *')].filter((e) =>
+            ['fixed', 'absolute'].includes(getComputedStyle(e).position)).length,
+        })"""
+    )
+    await page.close()
+    assert (asked, dialogs, errors) == ([], [], [])
+    assert seen["hostile"] == "undefined"
+    assert seen["strangers"] == []
+    assert seen["commands"] == seen["above"] == 0
+    assert seen["sections"] == seen["rules"] == len(CASES[kind])
+    assert seen["wide"] == []
+
+
+def reply(body: dict[str, Any]) -> str:
+    """A draft, findings and scores whose every word is hostile."""
+    everything = "\n".join(ACTING)
+    if body.get("response_format") is None:
+        return f"{everything.replace('<text>', '')}\n<text>\n{everything}\nThe end.\n</text>"
+    finding = {"criterion": "correctness", "quote": "The end.", "problem": everything[:3_000],
+               "fix": everything[:3_000], "severity": "minor"}  # fmt: skip
+    score = {"name": "correctness", "reason": everything[:3_000], "score": 9}
+    wanted = body["response_format"]["json_schema"]["schema"]["properties"]
+    earlier = wanted.get("earlier", {}).get("items", {}).get("properties", {})
+    return json.dumps({"findings": [finding], "criteria": [score], "earlier": [
+        {"id": id_, "fixed": True} for id_ in earlier.get("id", {}).get("enum", [])
+    ]} if "criteria" in wanted else {"findings": [finding]})  # fmt: skip
+
+
+@pytest.fixture
+def scripted() -> Iterator[ScriptedServer]:
+    with ScriptedServer(lambda body: Answer(reply(body), chunk=400)) as server:
+        yield server
+
+
+@pytest.mark.parametrize("ui", ["", "--plain"], ids=["panel", "record"])
+async def test_a_hostile_model_does_nothing_in_jupyterlab(
+    lab: Lab, scripted: ScriptedServer, ui: str
+) -> None:
+    task = "Write a greeting. <img src=x onerror=window.hostile=1> [x](javascript:alert(1))"
+    cell = f"%%refine -p prose --task -n 1 --criteria correctness {ui}\n{task}"
+    env = {"OPENAI_BASE_URL": scripted.base_url, "IPYREFINE_MODEL": "m<svg onload=hostile=1>"}
+    await lab.open(["%load_ext ipyrefine", cell, "last = 1"], env=env, height=1400)
+    dialogs: list[str] = []
+    asked: list[str] = []
+    lab.page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+    lab.page.on("request", lambda request: asked.append(request.url))
+    await lab.run_and_wait(0)
+    await lab.run_and_wait(1)
+    await lab.wait_output(1, "The end.")
+    seen = await lab.evaluate(
+        "const area = panel.content.widgets[1].outputArea.node;"
+        "area.querySelectorAll('details').forEach((d) => { d.open = true; });"
+        "await new Promise((done) => setTimeout(done, 500));"
+        "return {hostile: typeof window.hostile,"
+        " strangers: area.querySelectorAll('script,iframe,object,embed,form,base,meta,link,"
+        'img:not([src^="data:"]),[onerror],[onload],[onclick],[onfocus],a[href^=javascript],'
+        "[data-commandlinker-command]').length,"
+        " wide: area.scrollWidth > panel.node.clientWidth};"
+    )
+    assert seen == {"hostile": "undefined", "strangers": 0, "wide": False}
+    assert dialogs == []
+    assert not [url for url in asked if "evil" in url]
+    assert len(await lab.cell_sources()) == 3
