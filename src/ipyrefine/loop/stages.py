@@ -136,6 +136,7 @@ class Stages:
             settled = verdicts.unreadable(self._run, self._run.iterations[base.number], flaw)
             for event in self._reach(base.number, settled):
                 yield event
+            return
         for event in self.reconsider():
             yield event
 
