@@ -6,7 +6,7 @@ settings.register_profile(
     "loop",
     deadline=None,
     derandomize=True,
-    max_examples=100,
+    max_examples=60,
     # The autouse fixture only empties the environment, which every example may share.
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from loop_scripts import (
-    criticised,
+    NO_MORE,
     finish,
     found,
     judged,
@@ -61,7 +61,7 @@ async def test_a_revision_after_a_hand_edit_starts_from_it_even_if_it_scored_les
 
 async def test_a_hand_edit_during_the_run_costs_none_of_the_revisions() -> None:
     loop = refinement(
-        [text("Dear Sir"), judged(5, found("stiff")), judged(6), criticised(), text("Hi!"),
+        [text("Dear Sir"), judged(5, found("stiff")), judged(6), *NO_MORE, text("Hi!"),
          judged(9, fixed=("f1",))],
         limits=Limits(max_iterations=1),
     )  # fmt: skip
@@ -97,7 +97,7 @@ async def test_dismissing_what_blocked_a_text_lets_it_pass_without_a_call() -> N
 
 async def test_a_users_finding_keeps_the_text_from_passing_until_it_is_met() -> None:
     loop = refinement(
-        [text("Hi"), judged(9, found("x", severity="minor")), criticised(), text("Hi Ann"),
+        [text("Hi"), judged(9, found("x", severity="minor")), *NO_MORE, text("Hi Ann"),
          judged(9, fixed=("f1", "f2"))],
     )  # fmt: skip
     await finish(loop)
@@ -168,7 +168,7 @@ async def test_a_new_target_is_applied_to_the_history_without_a_call() -> None:
 
 async def test_overriding_a_pass_makes_the_reason_a_finding_and_the_loop_goes_on() -> None:
     loop = refinement(
-        [text("Hi"), judged(9, found("x", severity="minor")), criticised(), text("Hallo"),
+        [text("Hi"), judged(9, found("x", severity="minor")), *NO_MORE, text("Hallo"),
          judged(9, fixed=("f1", "f2"))],
     )  # fmt: skip
     await finish(loop)

@@ -3,7 +3,17 @@
 from typing import Any
 
 import pytest
-from loop_scripts import criticised, finish, found, judged, refinement, scored, stages, text
+from loop_scripts import (
+    NO_MORE,
+    criticised,
+    finish,
+    found,
+    judged,
+    refinement,
+    scored,
+    stages,
+    text,
+)
 
 from ipyrefine.errors import Unreachable
 from ipyrefine.loop.fold import fold
@@ -66,8 +76,12 @@ async def test_the_judges_findings_are_reused_so_that_a_later_iteration_costs_tw
 
 async def test_a_finding_whose_quote_is_not_in_the_text_is_not_acted_on() -> None:
     loop = refinement(
-        [text("Dear Sir"), judged(9), criticised(found("rude", quote="Oi!")),]
-    )  # fmt: skip
+        [
+            text("Dear Sir"),
+            judged(9),
+            criticised(*[found(p, "Oi!") for p in ("rude", "odd", "loud")]),
+        ]
+    )
     await finish(loop)
     assert not loop.run.iterations[0].findings[0].grounded
     assert loop.run.stop_reason is StopReason.PASSED
@@ -122,7 +136,7 @@ async def test_the_events_fold_to_the_run() -> None:
 
 
 async def test_going_on_with_guidance_revises_a_text_that_had_passed() -> None:
-    loop = refinement([text("Hi"), judged(9, found("x", severity="minor")), criticised(),
+    loop = refinement([text("Hi"), judged(9, found("x", severity="minor")), *NO_MORE,
                        text("Hallo"), judged(9, fixed=("f1", "f2"))])  # fmt: skip
     await finish(loop)
     assert loop.run.stop_reason is StopReason.PASSED
@@ -130,7 +144,7 @@ async def test_going_on_with_guidance_revises_a_text_that_had_passed() -> None:
     await finish(loop)
     assert loop.run.text == "Hallo"
     model: Any = loop._crew.model
-    assert "in German" in model.requests[3].messages[-1].content
+    assert "in German" in model.requests[4].messages[-1].content
 
 
 async def test_overriding_a_verdict_to_pass_stops_the_run_as_overridden() -> None:

@@ -1,17 +1,21 @@
 """A verdict comes from the judge's schema and from code, whatever any text claims."""
 
 import json
+import re
 
 import pytest
 from hostile import CASES, SNIPPETS, texts
 from hypothesis import given
 
 from ipyrefine.errors import ReplyError
-from ipyrefine.loop import prompts, replies, verdicts
+from ipyrefine.loop import material, replies, verdicts
 from ipyrefine.loop.events import CritiqueReady, DraftReady, EvidenceReady, RunStarted
 from ipyrefine.loop.fold import fold
+from ipyrefine.loop.limits import Limits
+from ipyrefine.loop.prompts import Prompts
 from ipyrefine.loop.records import Critique, Evidence, Finding, Outcome, Severity, Task
-from ipyrefine.loop.runs import Limits, Run
+from ipyrefine.loop.requests import Requests
+from ipyrefine.loop.runs import Run
 
 TASK = Task(text="Write a greeting.")
 NONCE = "7f3a9c21"
@@ -81,28 +85,25 @@ def test_a_failed_check_outweighs_every_claim(case):
 @given(texts, texts, texts)
 def test_nothing_outside_can_open_or_close_the_envelope(text, detail, problem):
     run = run_of(text, detail=detail, problem=problem or "x")
-    for request in (
-        prompts.judge(run, run.iterations[0], lambda: NONCE),
-        prompts.critique(run, run.iterations[0], lambda: NONCE),
-        prompts.revise(run, run.iterations[0], lambda: NONCE),
-    ):
-        asked = request.messages[-1].content.lower()
-        assert asked.count("<material-") == asked.count("</material-") == 1
+    requests = Requests(Prompts(), lambda: NONCE)
+    for ask in (requests.judge, requests.critique, requests.revise):
+        asked = ask(run, run.iterations[0]).messages[-1].content.lower()
+        opened, closed = f"<material-{NONCE}>", f"</material-{NONCE}>"
+        assert asked.count("<material-") == asked.count(opened) == 2  # the text, the evidence
+        assert asked.count("</material-") == asked.count(closed) == 2
 
 
 @pytest.mark.parametrize("case", CASES["delimiters"])
 def test_look_alikes_are_broken_up_and_the_rest_of_the_text_is_whole(case):
-    inside = prompts.envelope(case, NONCE).split("\n", 1)[1].rsplit("\n", 1)[0]
-    assert (
-        inside.replace("< material-", "<material-").replace("</ m", "</m").replace("</ M", "</M")
-        == case
-    )
+    inside = material.envelope(case, NONCE).split("\n", 1)[1].rsplit("\n", 1)[0]
+    assert re.sub("< *", "<", inside) == re.sub("< *", "<", case)
+    assert "<material" not in inside.lower()
 
 
 @pytest.mark.parametrize("case", SNIPPETS)
 def test_a_text_that_looks_like_a_reply_is_still_the_text(case):
     """What a writer puts between the marks is taken as it is, and nothing of it is run."""
-    if "text>" in case or not case.strip() or not case.isprintable() and "\ud800" in case:
+    if "text>" in case or not case.strip() or "\ud800" in case:
         return  # a lone surrogate is no text: it is mended where replies are read
     written = replies.written(f"plan\n<text>\n{case}\n</text>\n", "prose")
     assert written.text == case.strip("\n")

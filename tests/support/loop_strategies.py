@@ -1,5 +1,6 @@
 """Hypothesis strategies: models that say anything, checks that find anything, runs in any state."""
 
+import json
 from collections.abc import Callable, Sequence
 from itertools import cycle
 from typing import Any, get_args
@@ -61,6 +62,9 @@ def turns(draw: Callable[..., Any]) -> Callable[[Request], str | Reply]:
             return Reply(text=said, usage=usage)
         if request.schema_name == "critique":
             body = criticised(*found)
+        elif request.schema_name == "preference":
+            better = ("first", "second", "same")[int(score) % 3]
+            body = json.dumps({"reason": said, "better": better})
         elif request.schema_name == "judgement":
             body = judged(score, *found, fixed=fixed, names=("tone", "warmth"))
         else:
@@ -112,6 +116,10 @@ limits = st.builds(
     target=rates,
     patience=st.integers(1, 3),
     min_findings=st.integers(0, 3),
+    delta=st.sampled_from([0.0, 0.1]),
+    gate=st.booleans(),
+    memory=st.sampled_from(["best", "all"]),
+    every_critique=st.booleans(),
     budget=st.just(Budget()) | budgets,
 )
 verdicts = st.builds(

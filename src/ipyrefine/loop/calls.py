@@ -7,9 +7,9 @@ from typing import Generic, TypeVar
 from ipyrefine.errors import ModelError, ReplyError, ServerFailed
 from ipyrefine.loop.events import BudgetUsed, Event, Stage, TextDelta, Warned
 from ipyrefine.loop.ports import Clock, Delta, Model, Notice, Reply, Request
-from ipyrefine.loop.prompts import repair
 from ipyrefine.loop.records import Usage
 from ipyrefine.loop.replies import Splitter
+from ipyrefine.loop.requests import repair
 from ipyrefine.loop.runs import Run
 from ipyrefine.loop.stopping import (
     Stop,

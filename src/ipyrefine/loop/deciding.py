@@ -81,8 +81,10 @@ def new_id(run: Run, taken: int = 0) -> str:
 
 
 def quotes(text: str, quote: str) -> bool:
-    """Whether a text holds a quote; white space is compared loosely."""
-    return " ".join(quote.split()) in " ".join(text.split())
+    """Whether a text holds a quote; white space, and marks around the quote, are let pass."""
+    flat = " ".join(text.split())
+    words = " ".join(quote.split())
+    return words in flat or words.strip("\"'`\N{HORIZONTAL ELLIPSIS}. ") in flat
 
 
 def _require_findings(run: Run, decision: Decision) -> None:
@@ -201,6 +203,9 @@ def _change_rubric(run: Run, decision: Decision) -> Run:
         ),
     )
     task = task.model_copy(update={"criteria": decision.criteria})
+    run = run.model_copy(
+        update={"iterations": tuple(i.model_copy(update=_UNCOMPARED) for i in run.iterations)}
+    )
     judged = tuple(i.number for i in run.iterations if i.verdict)
     return run.model_copy(update={"task": task, "stale": judged})
 
@@ -234,6 +239,7 @@ def _go_on(run: Run, decision: Decision, number: int, stopped: bool) -> Run:
     )
 
 
+_UNCOMPARED = {"compared": False, "barred": False}
 _REMARKS = ("guide", "dismiss", "add", "edit", "rubric")
 _CHANGES: dict[str, Callable[[Run, int, Decision], Run]] = {
     "override": _override,

@@ -4,14 +4,16 @@ import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
-from ipyrefine.errors import ModelError
+from ipyrefine.errors import ModelError, UsageError
 from ipyrefine.loop.calls import OutOfBudget
 from ipyrefine.loop.deciding import require_valid
 from ipyrefine.loop.events import Decided, Event, RunStarted, Stopped
 from ipyrefine.loop.fold import apply
 from ipyrefine.loop.ports import Check, Clock, Model, price_of
 from ipyrefine.loop.preflight import dearest
+from ipyrefine.loop.prompts import Prompts
 from ipyrefine.loop.records import Task
+from ipyrefine.loop.requests import Requests
 from ipyrefine.loop.runs import Decision, Limits, Run, StopReason
 from ipyrefine.loop.stages import Crew, Stages
 from ipyrefine.loop.stopping import Stop, next_step
@@ -32,7 +34,12 @@ class Refinement:
         draft: the user's own text to start from, instead of asking for one.
         run: an earlier run to go on with.
         clock: monotonic seconds.
+        prompts: own prompts for its stages.
         nonce: gives a fresh mark for untrusted text in prompts.
+
+    Raises:
+        UsageError: the task has nothing to judge by, the draft is empty, or a prompt lacks what
+            its stage is about.
 
     Attributes:
         run: the run as far as it got.
@@ -50,12 +57,17 @@ class Refinement:
         draft: str | None = None,
         run: Run | None = None,
         clock: Clock,
+        prompts: Prompts | None = None,
         nonce: Callable[[], str] = lambda: secrets.token_hex(4),
     ) -> None:
+        _require_usable(task, draft)
+        prompts = prompts or Prompts()
+        prompts.require_places()
         self.run = run or Run()
         self.error: ModelError | None = None
         self._task, self._draft, self._limits = task, draft, limits or Limits()
-        self._crew = Crew(model, judge or model, tuple(checks), clock, nonce)
+        requests = Requests(prompts, nonce)
+        self._crew = Crew(model, judge or model, tuple(checks), requests, clock)
         self._stages = Stages(self._crew, self._state)
         self._began = clock() - self.run.seconds
         self._inbox: deque[Decision] = deque()
@@ -99,6 +111,7 @@ class Refinement:
             "judge": self._stages.judge,
             "critique": self._stages.critique,
             "revise": self._stages.revise,
+            "gate": self._stages.gate,
         }
         while True:
             for event in self._decisions():
@@ -134,3 +147,13 @@ class Refinement:
         event = event.model_copy(update={"at": self._crew.clock() - self._began})
         self.run = apply(self.run, event)
         return event
+
+
+def _require_usable(task: Task, draft: str | None) -> None:
+    names = [criterion.name for criterion in task.criteria]
+    if not names:
+        raise UsageError("The task names no criterion to judge by.")
+    if len(names) > len(set(names)):
+        raise UsageError(f"Two criteria have the same name: {', '.join(sorted(names))}.")
+    if draft is not None and not draft.strip():
+        raise UsageError("The draft is empty; leave it out to have one written.")

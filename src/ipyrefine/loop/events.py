@@ -18,7 +18,7 @@ from ipyrefine.loop.records import (
 )
 from ipyrefine.loop.runs import Decision, Limits, StopReason
 
-Stage = Literal["draft", "check", "judge", "critique", "revise"]
+Stage = Literal["draft", "check", "judge", "critique", "revise", "gate"]
 
 
 class _Event(Record):
@@ -104,6 +104,16 @@ class VerdictReached(_Event):
     findings: tuple[Finding, ...] = ()
 
 
+class Compared(_Event):
+    """The judge compared a candidate with the best text, in both orders."""
+
+    type: Literal["compared"] = "compared"
+    iteration: int
+    against: int
+    won: bool
+    why: str = ""
+
+
 class BestChanged(_Event):
     """Another iteration is now the best."""
 
@@ -152,6 +162,7 @@ Event = Annotated[
     | EvidenceReady
     | VerdictReached
     | BestChanged
+    | Compared
     | BudgetUsed
     | Warned
     | Decided

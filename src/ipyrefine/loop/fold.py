@@ -7,6 +7,7 @@ from ipyrefine.loop.deciding import amend, append, decide
 from ipyrefine.loop.events import (
     BestChanged,
     BudgetUsed,
+    Compared,
     CritiqueReady,
     Decided,
     DraftReady,
@@ -103,6 +104,11 @@ def _(event: VerdictReached, run: Run) -> Run:
     run = amend(run, event.iteration, verdict=event.verdict, findings=event.findings)
     stale = tuple(number for number in run.stale if number != event.iteration)
     return run.model_copy(update={"stale": stale})
+
+
+@_apply.register
+def _(event: Compared, run: Run) -> Run:
+    return amend(run, event.iteration, compared=True, barred=not event.won)
 
 
 @_apply.register

@@ -1,20 +1,30 @@
-"""Request builders: what each stage asks, stable part first so that a prefix cache serves it.
+"""What each stage is told, as text with named places, which a user may replace stage by stage.
 
-The system message (task, criteria, checklist) is the same in every stage of a run, so that a
-server that caches prompt prefixes reads it once. Text that a model or a user wrote stands
-between marks that carry a fresh nonce and is declared to be material, never instruction.
+A place is a name in braces. They are filled in one pass: braces in a text that is put in, and
+names that are no place, stay as they are.
+
+==========  ====================================================================================
+stage       places
+==========  ====================================================================================
+system      ``{kind}`` code or text; ``{task}``; ``{criteria}`` a line each; ``{checklist}``.
+            The same in every stage of a run, so that a server reads it once.
+draft       ``{think}`` how to think first; ``{format}`` how to mark the text
+critique    ``{text}``; ``{evidence}`` of the checks; ``{count}`` findings at least;
+            ``{categories}`` to look at; ``{dismissed}`` findings not to name again
+judge       ``{text}``, ``{evidence}``, ``{dismissed}``; ``{findings}`` that stood before;
+            ``{precedents}`` the user's own verdicts; ``{questions}`` what to answer of those
+revise      ``{text}``, ``{evidence}``, ``{findings}`` to act on; ``{rejected}`` earlier
+            attempts; ``{format}``
+gate        ``{first}`` and ``{second}`` text
+==========  ====================================================================================
+
+What a reply has to look like (``{format}``, the JSON schema) is added where a prompt lacks it.
 """
 
-import json
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
 
-from ipyrefine.loop.ports import Message, Request
-from ipyrefine.loop.records import Finding, Outcome, Status, Task
-from ipyrefine.loop.runs import Iteration, Limits, Run
-from ipyrefine.loop.schemas import critique_schema, judge_schema
-from ipyrefine.loop.stopping import to_act_on
+from ipyrefine.errors import UsageError
+from ipyrefine.loop.records import Record
 
 SYSTEM = """\
 You help to refine one {kind}. Everything you write serves the task below exactly as it is \
@@ -49,216 +59,104 @@ FORMAT = {
     ),
 }
 
+DRAFT = """\
+{think}
+{format}"""
+
 CRITIQUE = """\
 Here is the text, written by somebody else.
 
-{material}{evidence}{dismissed}
+{text}{evidence}{dismissed}
 
-Name at least {count} concrete weaknesses, the worst first. For each: the criterion it falls \
-under; the quote, a few words copied letter for letter from the text (empty only for something \
-that is missing); the problem in one sentence; the fix in one sentence; the severity, blocking \
-if the task is not met while it stands, minor otherwise. No praise."""
+Name at least {count} concrete weaknesses, the worst first{categories}. For each: the criterion \
+it falls under (scope for anything that the task does not ask for); the quote, a few words \
+copied letter for letter from the text (empty only for something that is missing); the problem \
+in one sentence; the fix in one sentence; the severity, blocking if the task is not met while \
+it stands, minor otherwise. No praise."""
 
 JUDGE = """\
 Here is the text to judge, written by somebody else.
 
-{material}{evidence}{findings}{dismissed}{precedents}
+{text}{evidence}{findings}{dismissed}{precedents}
 
 Judge strictly. First name the weaknesses that remain (none if there are none), each with a \
-quote copied letter for letter from the text. {review}Then give for every criterion a reason \
-of one sentence and a whole score from 0 (misses it) to 10 (fully met)."""
+quote copied letter for letter from the text; something added that the task does not ask for \
+is one, under scope. {questions}Then give for every criterion a few words quoted letter for \
+letter from the text that the score rests on (empty if it rests on something missing), a reason \
+of one sentence, and a whole score from 0 (misses it) to 10 (fully met)."""
 
 REVISE = """\
 Here is the best text so far.
 
-{material}{evidence}{findings}{rejected}
+{text}{evidence}{findings}{rejected}
 
 Write a better one. For each finding, first one line that starts with its id and a colon, like \
-"f1: what you change". Mend the cause, not the wording, and keep what is right. {format}"""
+"f1: what you change". Mend the cause, not the wording, keep what is right, and add nothing \
+that is not asked for. {format}"""
+
+GATE = """\
+Here are two texts for the task.
+
+The first:
+{first}
+
+The second:
+{second}
+
+Which one serves the task better, by the criteria above? Give the reason in one sentence, then \
+first, second, or same."""
 
 REPAIR = "That reply could not be used: {problem}. Answer again, as {shape}."
 
 CUT_DETAIL = 1_500  # characters of a check's detail that a prompt holds
 CUT_REPLY = 4_000  # characters of an unreadable reply that are quoted back
 
-Nonce = Callable[[], str]
-_LOOK_ALIKE = re.compile(r"(</?)(material-)", re.IGNORECASE)
+REQUIRED = {
+    "system": ("task",),
+    "critique": ("text",),
+    "judge": ("text",),
+    "revise": ("text",),
+    "gate": ("first", "second"),
+}
+_PLACE = re.compile(r"\{(\w+)\}")
 
 
-def draft(task: Task, limits: Limits) -> Request:
-    """Ask for a first text: think briefly, then write it outside of any JSON."""
-    return _writing(task, limits, f"{THINK[task.form]}\n{FORMAT[task.form]}", limits.temperature)
+class Prompts(Record):
+    """One text a stage; see the head of this module for the places each may have.
+
+    Attributes:
+        system: heads every call.
+        draft: asks for the first text.
+        critique: asks for findings.
+        judge: asks for scores, and what became of earlier findings.
+        revise: asks for a better text.
+        gate: asks which of two texts is better.
+    """
+
+    system: str = SYSTEM
+    draft: str = DRAFT
+    critique: str = CRITIQUE
+    judge: str = JUDGE
+    revise: str = REVISE
+    gate: str = GATE
+
+    def require_places(self) -> None:
+        """Refuse prompts that would leave out what a stage is about.
+
+        Raises:
+            UsageError: a prompt lacks a place it needs.
+        """
+        for stage, names in REQUIRED.items():
+            for name in names:
+                if name not in _PLACE.findall(getattr(self, stage)):
+                    raise UsageError(f"The prompt for {stage} needs {{{name}}} somewhere in it.")
 
 
-def critique(run: Run, iteration: Iteration, nonce: Nonce) -> Request:
-    """Ask for the findings on one text, by a schema with bounded lists."""
-    task = _task(run)
-    schema = critique_schema(task, run.limits.min_findings)
-    prompt = CRITIQUE.format(
-        material=_material(iteration.text, run.limits, nonce()),
-        evidence=_evidence(iteration),
-        dismissed=_dismissed(run),
-        count=run.limits.min_findings,
-    )
-    return _structured(task, run.limits, prompt, schema, "critique")
+def fill(prompt: str, **places: object) -> str:
+    """Put values in their places, in one pass; nothing inside a value is a place."""
+    return _PLACE.sub(lambda m: str(places.get(m[1], m[0])), prompt)
 
 
-def judge(run: Run, iteration: Iteration, nonce: Nonce) -> Request:
-    """Ask a judge for scores, new findings, and which open findings are fixed."""
-    task = _task(run)
-    standing = [f for f in iteration.actionable if f.author != "check"]
-    schema = judge_schema(task, standing)
-    prompt = JUDGE.format(
-        material=_material(iteration.text, run.limits, nonce()),
-        evidence=_evidence(iteration),
-        findings=_listed("Weaknesses found in an earlier version", standing),
-        dismissed=_dismissed(run),
-        precedents=_precedents(run, nonce),
-        review="Then say of each earlier weakness whether it is fixed now. " if standing else "",
-    )
-    return _structured(task, run.limits, prompt, schema, "judgement")
-
-
-def revise(run: Run, base: Iteration, nonce: Nonce) -> Request:
-    """Ask for a better text than ``base``, with a note of what changed for each finding."""
-    task = _task(run)
-    stalled = [i for i in run.iterations if i.parent == base.number and i.verdict]
-    prompt = REVISE.format(
-        material=_material(base.text, run.limits, nonce()),
-        evidence=_evidence(base),
-        findings=_listed("Findings to act on", to_act_on(run, base)),
-        rejected=_rejected(stalled, nonce),
-        format=FORMAT[task.form],
-    )
-    temperature = run.limits.temperature
-    if stalled:  # a greedy model would only repeat what already failed (arXiv 2506.11930)
-        temperature = max(temperature, min(0.4 + 0.2 * len(stalled), 1.0))
-    return _writing(task, run.limits, prompt, temperature)
-
-
-def repair(request: Request, reply: str, problem: str) -> Request:
-    """Ask once more after a reply that could not be read."""
-    shape = "JSON that follows the schema" if request.json_schema else "the instructions say"
-    again = (
-        Message(role="assistant", content=reply[:CUT_REPLY] or "(empty)"),
-        Message(role="user", content=REPAIR.format(problem=problem, shape=shape)),
-    )
-    return request.model_copy(update={"messages": request.messages + again})
-
-
-def envelope(text: str, nonce: str) -> str:
-    """Put untrusted text between marks it cannot forge; look-alikes inside are broken up."""
-    return f"<material-{nonce}>\n{_inert(text)}\n</material-{nonce}>"
-
-
-def _inert(text: str) -> str:
-    """Break up whatever looks like a mark of the envelope."""
-    return _LOOK_ALIKE.sub(lambda found: f"{found[1]} {found[2]}", text)
-
-
-def _task(run: Run) -> Task:
-    assert run.task is not None, "a run without a task has not started"
-    return run.task
-
-
-def _system(task: Task) -> Message:
-    checklist = "".join(f"\n- {item}" for item in task.checklist)
-    content = SYSTEM.format(
-        kind="piece of Python code" if task.form == "code" else "text",
-        task=task.text,
-        criteria="\n".join(f"- {c.name}: {c.definition}" for c in task.criteria),
-        checklist=f"\n\nA finished text answers each of these with yes:{checklist}"
-        if checklist
-        else "",
-    )
-    return Message(role="system", content=content)
-
-
-def _writing(task: Task, limits: Limits, prompt: str, temperature: float) -> Request:
-    return Request(
-        messages=(_system(task), Message(role="user", content=prompt)),
-        max_tokens=limits.max_tokens,
-        temperature=temperature,
-        seed=limits.seed,
-    )
-
-
-def _structured(
-    task: Task, limits: Limits, prompt: str, schema: dict[str, Any], name: str
-) -> Request:
-    """A request for JSON; the schema is repeated in words, as some servers ignore the field."""
-    shape = json.dumps(schema, separators=(",", ":"))
-    prompt = f"{prompt}\n\nReply with one JSON object that follows this schema:\n{shape}"
-    return Request(
-        messages=(_system(task), Message(role="user", content=prompt)),
-        json_schema=schema,
-        schema_name=name,
-        max_tokens=limits.max_tokens,
-        seed=limits.seed,
-    )
-
-
-def _material(text: str, limits: Limits, nonce: str) -> str:
-    shown = text[: limits.max_eval_chars]
-    cut = len(text) - len(shown)
-    note = f"\n(cut here: {cut:,} more characters are not shown)" if cut else ""
-    return envelope(shown, nonce) + note
-
-
-def _evidence(iteration: Iteration) -> str:
-    lines = [
-        f"- {e.name}: {'passed' if e.passed else 'FAILED'}. {e.detail[:CUT_DETAIL]}".rstrip()
-        for e in iteration.evidence
-        if e.passed is not None
-    ]
-    return "\n\nWhat the checks found by running it:\n" + _inert("\n".join(lines)) if lines else ""
-
-
-def _listed(title: str, findings: Sequence[Finding]) -> str:
-    if not findings:
-        return ""
-    lines = [
-        f"- {f.id} ({f.severity}, {f.criterion})"
-        + (f' at "{f.quote}"' if f.quote else "")
-        + f": {f.problem}"
-        + (f" Fix: {f.fix}" if f.fix else "")
-        for f in findings
-    ]
-    return f"\n\n{title}:\n" + _inert("\n".join(lines))
-
-
-def _rejected(stalled: Sequence[Iteration], nonce: Nonce) -> str:
-    """Name what was already tried from the same text, so that it is not tried again."""
-    if not stalled:
-        return ""
-    latest = stalled[-1]
-    why = latest.verdict.why if latest.verdict else ""
-    shown = "" if latest.flaw else f"\n{envelope(latest.text[:2_000], nonce())}"
-    return (
-        f"\n\n{len(stalled)} earlier revision(s) of it were no better ({why}). "
-        f"Take another way than this one:{shown}"
-    )
-
-
-def _dismissed(run: Run) -> str:
-    """Name what the user set aside, so that it is not raised again."""
-    found = {f.id: f for i in run.iterations for f in i.findings if f.status is Status.DISMISSED}
-    lines = [
-        f"- {f.problem}" + (f" (because: {f.reason})" if f.reason else "") for f in found.values()
-    ]
-    return "\n\nSettled already, not to be named again:\n" + "\n".join(lines) if lines else ""
-
-
-def _precedents(run: Run, nonce: Nonce) -> str:
-    """Show how the user judged texts of this run where they disagreed with the verdict."""
-    ruled = [i for i in run.iterations if i.overridden][-3:]
-    if not ruled:
-        return ""
-    lines = ["\n\nThe person it is for has judged these texts; judge in line with that."]
-    for iteration in ruled:
-        decision = iteration.overridden
-        assert decision is not None, "filtered above"
-        passed = "It is good enough" if decision.outcome is Outcome.PASS else "It is not there yet"
-        why = f": {decision.text}" if decision.text else "."
-        lines.append(f"{passed}{why}\n{envelope(iteration.text[:2_000], nonce())}")
-    return "\n".join(lines)
+def with_format(prompt: str, form: str) -> str:
+    """Make sure that a prompt says how the text is to be marked."""
+    return prompt if "{format}" in prompt else f"{prompt}\n\n{FORMAT[form]}"

@@ -40,6 +40,7 @@ class Task(Record):
         form: ``code`` (answers in a fenced block) or ``prose`` (answers between text marks).
         criteria: what the judge scores, at least one.
         checklist: yes/no questions a finished text answers with yes.
+        categories: what a critique looks at and files its findings under; the criteria if empty.
     """
 
     text: str
@@ -49,6 +50,7 @@ class Task(Record):
         Criterion(name="correctness", definition="It does what the task asks, without errors."),
     )
     checklist: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
 
 
 class Usage(Record):
@@ -204,11 +206,28 @@ class Evidence(Record):
 
 
 class CriterionScore(Record):
-    """The judge's score for one criterion, 0..1, with its reason."""
+    """The judge's score for one criterion.
+
+    Attributes:
+        name: the criterion.
+        score: 0..1.
+        reason: one sentence.
+        quote: the words of the text it rests on, verbatim; empty for something missing.
+        grounded: False when the quote is not in the text; a PASS never rests on such a score.
+    """
 
     name: str
     score: Score
     reason: str = ""
+    quote: str = ""
+    grounded: bool = True
+
+
+class Answer(Record):
+    """The judge's answer to one question of the checklist."""
+
+    question: str
+    yes: bool
 
 
 class Outcome(StrEnum):
@@ -226,23 +245,27 @@ class Verdict(Record):
         outcome: PASS, NEEDS_IMPROVEMENT or FAIL.
         score: 0..1; None when the text could not be scored.
         criteria: the judge's scores, empty when no judge was asked.
+        checklist: its answers to the task's checklist.
         unresolved: ids of the findings that still stand.
         why: one sentence for people.
         author: who it rests on: the checks, the model as judge, or the user who overrode it.
         verified: False when no evidence could be had (an unreadable judge); never with PASS.
         required_passed: whether every required check passed.
         user_met: whether none of the user's own findings still stands.
+        overruled: why the judge's scores, which reach the target, were not followed; else empty.
     """
 
     outcome: Outcome
     score: Score | None
     criteria: tuple[CriterionScore, ...] = ()
+    checklist: tuple[Answer, ...] = ()
     unresolved: tuple[str, ...] = ()
     why: str = ""
     author: Literal["check", "model", "user"] = "model"
     verified: bool = True
     required_passed: bool = True
     user_met: bool = True
+    overruled: str = ""
 
     @property
     def rank(self) -> tuple[bool, bool, bool, float]:

@@ -1,7 +1,6 @@
 """Model text → records: every function gives a value or raises `ReplyError`."""
 
 import ast
-import difflib
 import json
 import re
 from collections.abc import Iterator
@@ -10,15 +9,21 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from ipyrefine.errors import ReplyError
-from ipyrefine.loop.records import Change, CriterionScore, Critique, Finding, Record, Severity, Task
-from ipyrefine.loop.verdicts import Judgement, ground
+from ipyrefine.loop.ledger import ground
+from ipyrefine.loop.records import (
+    Answer,
+    CriterionScore,
+    Critique,
+    Finding,
+    Record,
+    Severity,
+    Task,
+)
+from ipyrefine.loop.verdicts import Judgement
 
 _FENCE = re.compile(r"^```[^\n`]*\n(.*?)(?:^```\s*$|\Z)", re.MULTILINE | re.DOTALL)
 _MARKED = re.compile(r"^\s*<text>\s*\n(.*?)(?:^\s*</text>\s*$|\Z)", re.MULTILINE | re.DOTALL)
-_CHANGE = re.compile(r"^[\s*\-]*(f\d+)\W*:\W*(.+?)\s*$", re.MULTILINE)
 _Shape = TypeVar("_Shape", bound=Record)
-_EXACT_LINES = 1_000
-_NEAR = 3  # lines around a quote within which a change counts as touching it
 
 
 class Written(Record):
@@ -26,6 +31,13 @@ class Written(Record):
 
     text: str
     thoughts: str = ""
+
+
+class Preference(Record):
+    """Which of two texts a judge finds better, and why."""
+
+    reason: str = ""
+    better: Literal["first", "second", "same"]
 
 
 def written(reply: str, form: Literal["code", "prose"]) -> Written:
@@ -50,48 +62,60 @@ def written(reply: str, form: Literal["code", "prose"]) -> Written:
     return Written(text=text, thoughts=thoughts)
 
 
-def changes(thoughts: str, findings: tuple[Finding, ...], old: str, new: str) -> tuple[Change, ...]:
-    """Read what a revision says it changed, and confirm each claim against the two texts."""
-    by_id = {finding.id: finding for finding in findings}
-    claims = {m.group(1): m.group(2) for m in _CHANGE.finditer(thoughts) if m.group(1) in by_id}
-    touched = _touched_lines(old, new)
-    return tuple(
-        Change(finding=id_, summary=summary, confirmed=_near(by_id[id_].quote, old, touched))
-        for id_, summary in claims.items()
-    )
-
-
-def critique(reply: str, text: str) -> Critique:
+def critique(reply: str, text: str, least: int = 0) -> Critique:
     """Read a critique; findings whose quote is not in the text are marked ungrounded.
 
+    Args:
+        reply: what the model wrote.
+        text: the text it is about.
+        least: findings it must name.
+
     Raises:
-        ReplyError: it is not the JSON that was asked for.
+        ReplyError: it is not the JSON that was asked for, or names too little.
     """
     read = _read(_CritiqueReply, reply)
+    if len(read.findings) < least:
+        raise ReplyError(f"it names {len(read.findings)} of {least} findings")
     return Critique(findings=ground((f.finding() for f in read.findings), text))
 
 
 def judgement(reply: str, task: Task) -> Judgement:
-    """Read a judgement; every criterion has to be scored exactly in range.
+    """Read a judgement; every criterion is scored in range, every checklist item answered.
 
     Raises:
-        ReplyError: it is not the JSON that was asked for, or a score is missing.
+        ReplyError: it is not the JSON that was asked for, or a score or an answer is missing.
     """
     read = _read(_JudgeReply, reply)
     scores = {s.name: s for s in read.criteria}
-    missing = [c.name for c in task.criteria if c.name not in scores]
-    if missing:
+    if missing := [c.name for c in task.criteria if c.name not in scores]:
         raise ReplyError(f"it gives no score for {', '.join(missing)}")
+    said = {a.item: a.yes for a in read.checklist}
+    numbered = list(enumerate(task.checklist, start=1))
+    if unanswered := [str(n) for n, _ in numbered if n not in said]:
+        raise ReplyError(f"it does not answer checklist item {', '.join(unanswered)}")
     return Judgement(
         criteria=tuple(
             CriterionScore(
-                name=c.name, score=scores[c.name].score / 10, reason=scores[c.name].reason
+                name=c.name,
+                score=scores[c.name].score / 10,
+                reason=scores[c.name].reason,
+                quote=scores[c.name].quote,
             )
             for c in task.criteria
         ),
+        checklist=tuple(Answer(question=item, yes=said[n]) for n, item in numbered),
         fixed=tuple(e.id for e in read.earlier if e.fixed),
         findings=tuple(f.finding() for f in read.findings),
     )
+
+
+def preference(reply: str) -> Preference:
+    """Read which of two texts is better.
+
+    Raises:
+        ReplyError: it is not the JSON that was asked for.
+    """
+    return _read(Preference, reply)
 
 
 class Splitter:
@@ -153,6 +177,7 @@ class _CritiqueReply(Record):
 
 class _ScoreReply(Record):
     name: str
+    quote: str = ""
     reason: str = ""
     score: float = Field(ge=0, le=10, allow_inf_nan=False, strict=True)
 
@@ -162,9 +187,15 @@ class _EarlierReply(Record):
     fixed: bool = Field(strict=True)
 
 
+class _AnswerReply(Record):
+    item: int = Field(strict=True)
+    yes: bool = Field(strict=True)
+
+
 class _JudgeReply(Record):
     findings: tuple[_FindingReply, ...] = ()
     earlier: tuple[_EarlierReply, ...] = ()
+    checklist: tuple[_AnswerReply, ...] = ()
     criteria: tuple[_ScoreReply, ...]
 
 
@@ -200,26 +231,3 @@ def _is_python(reply: str) -> bool:
         return bool(ast.parse(reply).body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-
-
-def _touched_lines(old: str, new: str) -> set[int]:
-    """Number the lines of the old text that a new one changed, or changed next to."""
-    a, b = old.splitlines(), new.splitlines()
-    # The exact comparison of thousands of equal lines would hold up the kernel for seconds.
-    matcher = difflib.SequenceMatcher(a=a, b=b, autojunk=max(len(a), len(b)) > _EXACT_LINES)
-    return {
-        line
-        for tag, start, end, _, _ in matcher.get_opcodes()
-        if tag != "equal"
-        for line in range(start, max(end, start + 1))
-    }
-
-
-def _near(quote: str, old: str, touched: set[int]) -> bool:
-    """Whether a change lies near a quoted place; without a quote any change will do."""
-    at = old.find(quote)
-    if not quote or at < 0:
-        return bool(touched)
-    first = old.count("\n", 0, at)
-    last = first + quote.count("\n")
-    return any(first - _NEAR <= line <= last + _NEAR for line in touched)

@@ -5,6 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from ipyrefine.loop.limits import Budget as Budget
+from ipyrefine.loop.limits import Limits as Limits
 from ipyrefine.loop.records import (
     Author,
     Change,
@@ -82,50 +84,6 @@ class Decision(Record):
         return self.kind == "accept" or (self.kind == "override" and self.outcome is Outcome.PASS)
 
 
-class Budget(Record):
-    """Upper bounds on what a run may consume; None means unbounded.
-
-    Attributes:
-        tokens: prompt and completion tokens.
-        calls: model requests.
-        cost: US dollars.
-        seconds: wall time since the run started.
-    """
-
-    tokens: int | None = Field(default=None, gt=0)
-    calls: int | None = Field(default=None, gt=0)
-    cost: float | None = Field(default=None, gt=0)
-    seconds: float | None = Field(default=None, gt=0)
-
-
-class Limits(Record):
-    """When a run stops and how its calls are made.
-
-    Attributes:
-        max_iterations: revisions allowed after the first text (0: one text, one verdict).
-        target: score 0..1 a passing text must reach.
-        patience: revisions in a row without a better best before the run stops.
-        min_findings: findings a critique must name.
-        max_eval_chars: characters of the text the judge sees.
-        max_tokens: completion tokens allowed per call.
-        temperature: sampling temperature of drafts and revisions; critique and judge use 0.
-        seed: sampling seed passed to the server, or None.
-        step: whether to pause for the user after every verdict.
-        budget: upper bounds on consumption.
-    """
-
-    max_iterations: int = Field(default=4, ge=0)
-    target: Score = 0.8
-    patience: int = Field(default=2, ge=1)
-    min_findings: int = Field(default=3, ge=0)
-    max_eval_chars: int = Field(default=32_768, gt=0)
-    max_tokens: int = Field(default=2_048, gt=0)
-    temperature: float = Field(default=0.0, ge=0, le=2)
-    seed: int | None = None
-    step: bool = False
-    budget: Budget = Budget()
-
-
 class Iteration(Record):
     """One text and everything known about it.
 
@@ -143,6 +101,8 @@ class Iteration(Record):
         evidence: the checks' results.
         verdict: None until it was verified.
         overridden: the decision that overrode its verdict, or None.
+        compared: whether the gate compared it with the best.
+        barred: whether it lost there, so that it cannot be the best.
         usage: what writing and verifying it consumed.
     """
 
@@ -158,6 +118,8 @@ class Iteration(Record):
     evidence: tuple[Evidence, ...] = ()
     verdict: Verdict | None = None
     overridden: Decision | None = None
+    compared: bool = False
+    barred: bool = False
     usage: Usage = Usage()
 
     @property

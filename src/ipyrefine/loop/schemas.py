@@ -5,32 +5,49 @@ from typing import Any
 
 from ipyrefine.loop.records import Finding, Task
 
+SCOPE = "scope"  # what a finding falls under that is about something nobody asked for
 
-def critique_schema(task: Task, count: int) -> dict[str, Any]:
+
+def critique(task: Task, count: int) -> dict[str, Any]:
     """Describe a critique: a bounded list of findings."""
-    return _object(findings=_findings(task, least=count, most=max(count, 6)))
+    names = task.categories or tuple(criterion.name for criterion in task.criteria)
+    return _object(findings=_findings(names, least=count, most=max(count, 6)))
 
 
-def judge_schema(task: Task, standing: Sequence[Finding]) -> dict[str, Any]:
+def judgement(task: Task, standing: Sequence[Finding]) -> dict[str, Any]:
     """Describe a judgement: findings first, so that the scores follow from them."""
-    names = [criterion.name for criterion in task.criteria]
+    names = tuple(criterion.name for criterion in task.criteria)
     score = _object(
-        name={"type": "string", "enum": names},
+        name={"type": "string", "enum": list(names)},
+        quote={"type": "string"},
         reason={"type": "string"},
         score={"type": "integer", "enum": list(range(11))},
     )
-    parts: dict[str, Any] = {"findings": _findings(task, least=0, most=4)}
+    parts: dict[str, Any] = {"findings": _findings(names, least=0, most=4)}
     if standing:
         ids = [finding.id for finding in standing]
         review = _object(id={"type": "string", "enum": ids}, fixed={"type": "boolean"})
         parts["earlier"] = _array(review, least=len(ids), most=len(ids))
+    if task.checklist:
+        count = len(task.checklist)
+        item = {"type": "integer", "enum": list(range(1, count + 1))}
+        answer = _object(item=item, yes={"type": "boolean"})
+        parts["checklist"] = _array(answer, least=count, most=count)
     parts["criteria"] = _array(score, least=len(names), most=len(names))
     return _object(**parts)
 
 
-def _findings(task: Task, *, least: int, most: int) -> dict[str, Any]:
+def preference() -> dict[str, Any]:
+    """Describe which of two texts is better, the reason first."""
+    return _object(
+        reason={"type": "string"},
+        better={"type": "string", "enum": ["first", "second", "same"]},
+    )
+
+
+def _findings(names: Sequence[str], *, least: int, most: int) -> dict[str, Any]:
     finding = _object(
-        criterion={"type": "string", "enum": [c.name for c in task.criteria]},
+        criterion={"type": "string", "enum": list(dict.fromkeys([*names, SCOPE]))},
         quote={"type": "string"},
         problem={"type": "string"},
         fix={"type": "string"},

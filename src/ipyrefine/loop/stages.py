@@ -5,10 +5,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple
 
 from ipyrefine.errors import ModelError
-from ipyrefine.loop import prompts, replies, verdicts
+from ipyrefine.loop import ledger, replies, verdicts
 from ipyrefine.loop.calls import Ask, T
+from ipyrefine.loop.changes import changes, cosmetic
 from ipyrefine.loop.events import (
     BestChanged,
+    Compared,
     CritiqueReady,
     DraftReady,
     Event,
@@ -22,18 +24,19 @@ from ipyrefine.loop.events import (
 from ipyrefine.loop.fold import apply
 from ipyrefine.loop.ports import Check, Clock, Model
 from ipyrefine.loop.records import Critique, Evidence, Task
+from ipyrefine.loop.requests import Requests
 from ipyrefine.loop.runs import Iteration, Run
-from ipyrefine.loop.stopping import best_of, to_act_on, unproven, unverified
+from ipyrefine.loop.stopping import best_of, contender, to_act_on, unproven, unverified
 
 
 class Crew(NamedTuple):
-    """Who does the work: the writer, the judge, the checks, and the clock that times them."""
+    """Who does the work: the writer, the judge, the checks; with what; timed by what."""
 
     model: Model
     judge: Model
     checks: tuple[Check, ...]
+    requests: Requests
     clock: Clock
-    nonce: Callable[[], str]
 
 
 class Stages:
@@ -63,7 +66,7 @@ class Stages:
             return
         yield StageStarted(stage="draft", iteration=0)
         ask = self._ask(self._crew.model, self._read_text, "draft", 0)
-        request = prompts.draft(self._task, self._run.limits)
+        request = self._crew.requests.draft(self._run)
         async for event in ask.events(request, self._state, replies.Splitter(self._task.form)):
             yield event
         if ask.value is None:
@@ -74,16 +77,16 @@ class Stages:
         """Run the checks that have not run yet on the text that waits for them, all at once."""
         iteration = self._waiting()
         yield StageStarted(stage="check", iteration=iteration.number)
-        done = {evidence.name for evidence in iteration.evidence}
-        waiting = {
-            asyncio.ensure_future(check(iteration.text, self._task))
-            for check in self._crew.checks
-            if check.name not in done
-        }
+        done = [evidence.name for evidence in iteration.evidence]
+        waiting = set[asyncio.Future[Evidence]]()
+        for check in self._crew.checks:
+            if check.name in done:
+                done.remove(check.name)
+            else:
+                waiting.add(asyncio.ensure_future(check(iteration.text, self._task)))
         try:
             for finished in asyncio.as_completed(waiting):
-                evidence: Evidence = await finished
-                yield EvidenceReady(iteration=iteration.number, evidence=evidence)
+                yield EvidenceReady(iteration=iteration.number, evidence=await finished)
         finally:
             for future in waiting:
                 future.cancel()
@@ -94,13 +97,15 @@ class Stages:
         settled = verdicts.settle(self._run, iteration)
         if settled is None:
             yield StageStarted(stage="judge", iteration=iteration.number)
+            for warning in self._cautions(iteration, "judge"):
+                yield warning
             ask = self._ask(
                 self._crew.judge,
                 lambda text: replies.judgement(text, self._task),
                 "judge",
                 iteration.number,
             )
-            request = prompts.judge(self._run, iteration, self._crew.nonce)
+            request = self._crew.requests.judge(self._run, iteration)
             async for event in ask.events(request, self._state, None):
                 yield event
             if ask.value is None:
@@ -115,21 +120,26 @@ class Stages:
         """Ask for the weaknesses of the text the next revision starts from."""
         base = self._base()
         yield StageStarted(stage="critique", iteration=base.number)
-        text, rests_on_it = base.text, unproven(self._run, base)
-        ask = self._ask(
-            self._crew.model, lambda reply: replies.critique(reply, text), "critique", base.number
-        )
-        request = prompts.critique(self._run, base, self._crew.nonce)
+        for warning in self._cautions(base, "critique"):
+            yield warning
+        least, rests_on_it = [self._run.limits.min_findings], unproven(self._run, base)
+
+        def read(reply: str) -> Critique:
+            # Too few are asked for once more, and then taken for what they are.
+            return replies.critique(reply, base.text, least.pop() if least else 0)
+
+        ask = self._ask(self._crew.model, read, "critique", base.number)
+        request = self._crew.requests.critique(self._run, base)
         async for event in ask.events(request, self._state, None):
             yield event
         critique = ask.value or Critique()
-        named = verdicts.unlisted(self._run, critique.findings, base.findings)
+        named = ledger.unlisted(self._run, critique.findings, base.findings)
         if ask.value is None:
             yield Warned(message=f"No critique of iteration {base.number}: {ask.flaw}.")
         elif len(named) < self._run.limits.min_findings:
             asked = self._run.limits.min_findings
             yield Warned(message=f"The critique names {len(named)} of {asked} findings.")
-        numbered = verdicts.number(self._run, named)
+        numbered = ledger.number(self._run, named)
         yield CritiqueReady(iteration=base.number, critique=Critique(findings=numbered))
         if ask.value is None and rests_on_it:
             flaw = f"it has no critique: {ask.flaw}"
@@ -145,7 +155,7 @@ class Stages:
         base, number = self._base(), len(self._run.iterations)
         yield StageStarted(stage="revise", iteration=number)
         ask = self._ask(self._crew.model, self._read_text, "revise", number)
-        request = prompts.revise(self._run, base, self._crew.nonce)
+        request = self._crew.requests.revise(self._run, base)
         async for event in ask.events(request, self._state, replies.Splitter(self._task.form)):
             yield event
         if ask.value is None:
@@ -153,10 +163,38 @@ class Stages:
             yield RevisionReady(iteration=number, parent=base.number, text=base.text, flaw=ask.flaw)
             return
         text, thoughts = ask.value.text, ask.value.thoughts
-        claims = replies.changes(thoughts, to_act_on(self._run, base), base.text, text)
+        findings = to_act_on(self._run, base)
+        claims = changes(thoughts, findings, base.text, text, self._task.form)
+        if text != base.text and cosmetic(base.text, text, self._task.form):
+            yield Warned(message=f"Iteration {number} changes spacing and punctuation only.")
         yield RevisionReady(
             iteration=number, parent=base.number, text=text, thoughts=thoughts, changes=claims
         )
+
+    async def gate(self) -> AsyncIterator[Event]:
+        """Compare a better-scored text with the best, in both orders; it has to win in both."""
+        candidate, best = contender(self._run), self._run.best
+        assert candidate is not None, "the gate is for a text that would replace the best"
+        assert best is not None, "the first best text is not compared with anything"
+        standing = self._run.iterations[best]
+        yield StageStarted(stage="gate", iteration=candidate.number)
+        wins, reasons = [], []
+        for order in ((standing, candidate), (candidate, standing)):
+            ask = self._ask(self._crew.judge, replies.preference, "gate", candidate.number)
+            request = self._crew.requests.gate(self._run, *order)
+            async for event in ask.events(request, self._state, None):
+                yield event
+            if ask.value is None:
+                yield Warned(message=f"The comparison could not be read: {ask.flaw}.")
+                continue
+            better = {"first": order[0], "second": order[1]}.get(ask.value.better)
+            wins.append(better is candidate)
+            reasons.append(ask.value.reason)
+        yield Compared(
+            iteration=candidate.number, against=best, won=all(wins), why=" / ".join(reasons)
+        )
+        for event in _best(self._run):
+            yield event
 
     def reconsider(self) -> list[Event]:
         """Derive anew, without any call, the verdicts that what happened last may have changed."""
@@ -170,6 +208,22 @@ class Stages:
                 events.append(reached)
                 run = apply(run, reached)
         return [*events, *_best(run)]
+
+    def _cautions(self, iteration: Iteration, stage: Stage) -> list[Event]:
+        """Say, once each, what a reading of a text cannot be trusted in."""
+        run, most = self._run, self._run.limits.max_eval_chars
+        said = []
+        if len(iteration.text) > most:
+            said.append(
+                f"The {stage} of iteration {iteration.number} saw the first {most:,} "
+                f"of its {len(iteration.text):,} characters."
+            )
+        if stage == "judge" and run.judge == run.model and not run.checks:
+            said.append(
+                f"{run.model} judges its own writing, and such judges pass too much: "
+                "name another with --judge, or add a check."
+            )
+        return [Warned(message=message) for message in said if message not in run.warnings]
 
     def _reach(self, number: int, settled: verdicts.Settled) -> list[Event]:
         reached = _reached(number, settled)
@@ -196,6 +250,6 @@ def _reached(number: int, settled: verdicts.Settled) -> VerdictReached:
 
 
 def _best(run: Run) -> Sequence[Event]:
-    """Say which iteration is the best, if another one is; never while scores are mixed."""
-    best = run.best if run.stale else best_of(run)
+    """Say which iteration is the best, if another one is and nothing stands in its way."""
+    best = run.best if run.stale or contender(run) else best_of(run)
     return [] if best in (None, run.best) else [BestChanged(iteration=best)]

@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-from ipyrefine.loop.records import Finding, Outcome
+from ipyrefine.loop.records import Finding, Outcome, Verdict
 from ipyrefine.loop.runs import Iteration, Run, StopReason
 
 UNPRICED = (
@@ -11,7 +11,7 @@ UNPRICED = (
     "instead."
 )
 
-Step = Literal["draft", "check", "judge", "critique", "revise"]
+Step = Literal["draft", "check", "judge", "critique", "revise", "gate"]
 
 
 class Stop(NamedTuple):
@@ -31,13 +31,15 @@ def next_step(run: Run) -> Step | Stop:
         return "check" if needs_checking(run, pending) else "judge"
     if run.base is None:
         return "judge"
+    if contender(run):
+        return "gate"
     if unproven(run, run.base) and not run.held:
         return "critique"
     if stop := finished(run):
         return stop
     if run.waiting:
         return Stop(StopReason.PAUSED, "Waiting for you: go on, change something, or accept.")
-    if not to_act_on(run, run.base) and not run.base.critiqued:
+    if not run.base.critiqued and (run.limits.every_critique or not to_act_on(run, run.base)):
         return "critique"
     return "revise"
 
@@ -56,21 +58,38 @@ def to_act_on(run: Run, base: Iteration) -> tuple[Finding, ...]:
 
 def best_of(run: Run) -> int | None:
     """The number of the best verified iteration: the first of those that rank highest."""
-    verified = [i for i in run.iterations if i.verdict]
+    verified = [i for i in run.iterations if i.verdict and not i.barred]
     best = max(verified, key=lambda i: i.verdict.rank if i.verdict else (), default=None)
     return None if best is None else best.number
 
 
 def needs_checking(run: Run, iteration: Iteration) -> bool:
-    """Whether checks have still to run on an iteration; not on a text its parent already had."""
-    return len(iteration.evidence) < len(run.checks) and not unchanged(run, iteration)
+    """Whether checks have still to run on an iteration; not on a text that was there before."""
+    return len(iteration.evidence) < len(run.checks) and twin(run, iteration) is None
 
 
-def unchanged(run: Run, iteration: Iteration) -> bool:
-    """Whether an iteration's text is its parent's, so that nothing needs verifying."""
-    return iteration.parent is not None and (
-        bool(iteration.flaw) or iteration.text == run.iterations[iteration.parent].text
-    )
+def twin(run: Run, iteration: Iteration) -> Iteration | None:
+    """The earlier iteration with the same text, if any: nothing new is there to verify."""
+    if iteration.flaw and iteration.parent is not None:
+        return run.iterations[iteration.parent]
+    earlier = (i for i in run.iterations[: iteration.number] if i.text == iteration.text)
+    return next(earlier, None)
+
+
+def contender(run: Run) -> Iteration | None:
+    """With ``gate``, the text that would replace the best and was not compared with it yet.
+
+    Evidence needs no second opinion: what the checks or the user settle is not compared.
+    """
+    number = best_of(run)
+    if not run.limits.gate or run.best is None or run.stale or number in (None, run.best):
+        return None
+    candidate, best = run.iterations[number or 0], run.iterations[run.best]
+    if candidate.compared or not candidate.verdict or not best.verdict:
+        return None
+    judged = (candidate.verdict.author, best.verdict.author) == ("model", "model")
+    settled = candidate.verdict.rank[:2] != best.verdict.rank[:2]
+    return candidate if judged and not settled else None
 
 
 def unproven(run: Run, iteration: Iteration) -> bool:
@@ -97,6 +116,8 @@ def finished(run: Run) -> Stop | None:
     if best.verdict and best.verdict.outcome is Outcome.PASS and not run.revise_asked:
         return Stop(StopReason.PASSED, f"Iteration {best.number} passes.")
     written = len(run.iterations) - 1
+    if stop := _going_round(run):
+        return stop
     if stalled(run) >= run.limits.patience:
         rounds = _revisions(run.limits.patience)
         return Stop(StopReason.PLATEAU, f"{rounds} in a row brought nothing better. {_unmet(best)}")
@@ -113,8 +134,25 @@ def finished(run: Run) -> Stop | None:
 
 
 def stalled(run: Run) -> int:
-    """Count the revisions since the best changed, or since the user last went on."""
-    return len(run.iterations) - 1 - max(run.best or 0, run.plateau_from)
+    """Count the latest revisions without progress, from where the user last went on.
+
+    Progress is a text that ranks above all before it, and not by ``delta`` in score alone.
+    """
+    count, best = 0, None
+    for iteration in run.iterations:
+        verdict = iteration.verdict
+        progress = False
+        if verdict and not iteration.barred and (best is None or verdict.rank > best.rank):
+            progress = best is None or _gains(verdict, best, run.limits.delta)
+            best = verdict
+        count = 0 if progress or iteration.number <= run.plateau_from else count + 1
+    return count
+
+
+def _gains(verdict: Verdict, best: Verdict, delta: float) -> bool:
+    *standing, score = verdict.rank
+    *before, bar = best.rank
+    return standing != before or score - bar > delta
 
 
 def over_budget(run: Run, seconds: float, estimate: int) -> Stop | None:
@@ -130,6 +168,11 @@ def over_budget(run: Run, seconds: float, estimate: int) -> Stop | None:
         return _spent(f"{usage.calls} of {budget.calls} calls")
     if budget.tokens is not None and usage.tokens + estimate >= budget.tokens:
         return _spent(f"{usage.tokens:,} of {budget.tokens:,} tokens")
+    if budget.prompt_tokens is not None and usage.prompt_tokens + estimate > budget.prompt_tokens:
+        return _spent(f"{usage.prompt_tokens:,} of {budget.prompt_tokens:,} prompt tokens")
+    written = usage.completion_tokens
+    if budget.completion_tokens is not None and written >= budget.completion_tokens:
+        return _spent(f"{written:,} of {budget.completion_tokens:,} completion tokens")
     if _cost_unknown(run):
         return Stop(StopReason.BUDGET, UNPRICED)
     if budget.cost is not None and _dollars(run, estimate, 1) >= budget.cost:
@@ -142,6 +185,8 @@ def completion_allowance(run: Run, estimate: int) -> int:
     budget, allowed = run.limits.budget, run.limits.max_tokens
     if budget.tokens is not None:
         allowed = min(allowed, budget.tokens - run.usage.tokens - estimate)
+    if budget.completion_tokens is not None:
+        allowed = min(allowed, budget.completion_tokens - run.usage.completion_tokens)
     if budget.cost is not None and run.price and run.price.completion:
         left = budget.cost - _dollars(run, estimate, 0)
         allowed = min(allowed, int(left * 1_000_000 / run.price.completion))
@@ -186,6 +231,22 @@ def _decided(run: Run) -> Stop | None:
     if ruling.kind == "accept":
         return Stop(StopReason.ACCEPTED, f"You accepted iteration {run.chosen.number}.")
     return Stop(StopReason.OVERRIDDEN, f"You passed iteration {run.chosen.number}.")
+
+
+def _going_round(run: Run) -> Stop | None:
+    """Stop when the latest revision is an earlier text over again, not just its parent's."""
+    latest = run.iterations[-1]
+    earlier = twin(run, latest)
+    if earlier is None or latest.flaw or latest.author == "user":
+        return None
+    if latest.number <= run.plateau_from or latest.text == run.iterations[latest.parent or 0].text:
+        return None
+    best = run.iterations[run.best or 0]
+    return Stop(
+        StopReason.PLATEAU,
+        f"It goes back and forth: iteration {latest.number} is iteration {earlier.number} "
+        f"over again. {_unmet(best)}",
+    )
 
 
 def _spent(what: str) -> Stop:

@@ -3,6 +3,7 @@
 from ipyrefine.loop.events import (
     BestChanged,
     BudgetUsed,
+    Compared,
     CritiqueReady,
     Decided,
     DraftReady,
@@ -66,6 +67,8 @@ def _lines(event: Event, run: Run, columns: int, colour: bool) -> list[str]:
         case BestChanged():
             best = wrap(f"★ Best so far: iteration {event.iteration}", columns)
             return [paint(line, "bold", colour) for line in best]
+        case Compared():
+            return wrap(_comparison(event), columns)
         case BudgetUsed():
             parts = [*words.usage_parts(event.usage), words.budget_left(run)]
             used = wrap(" · ".join(part for part in parts if part), columns)
@@ -77,6 +80,13 @@ def _lines(event: Event, run: Run, columns: int, colour: bool) -> list[str]:
             return wrap(words.decision_sentence(event.decision), columns)
         case Stopped():
             return _stopped(event, run, columns, colour)
+
+
+def _comparison(event: Compared) -> str:
+    """What the gate came to."""
+    won = "is the better one" if event.won else "is no better, whatever its score"
+    why = f": {event.why}" if event.why else "."
+    return f"Compared with iteration {event.against} in both orders, it {won}{why}"
 
 
 def _size(artifact: str) -> str:

@@ -13,6 +13,7 @@ STAGES = {
     "judge": "Judging",
     "critique": "Critiquing",
     "revise": "Revising",
+    "gate": "Comparing",
 }
 STOPS = {
     StopReason.PASSED: "passed",

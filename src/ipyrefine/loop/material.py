@@ -1,0 +1,117 @@
+"""What prompts are filled with: texts, evidence, findings and history, made inert."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from ipyrefine.loop.prompts import CUT_DETAIL
+from ipyrefine.loop.records import Finding, Outcome, Status
+from ipyrefine.loop.runs import Iteration, Run
+
+Nonce = Callable[[], str]
+
+_LOOK_ALIKE = re.compile(r"<(\W*material)", re.IGNORECASE)
+_SHOWN = 2_000  # characters of an earlier text that is shown beside the one at hand
+
+
+def envelope(text: str, nonce: str) -> str:
+    """Put untrusted text between marks it cannot forge; look-alikes inside are broken up."""
+    return f"<material-{nonce}>\n{_inert(text)}\n</material-{nonce}>"
+
+
+def shown(text: str, most: int, nonce: str) -> str:
+    """A text between marks, cut to a number of characters with the cut said aloud."""
+    cut = len(text) - most
+    note = f"\n(cut here: {cut:,} more characters are not shown)" if cut > 0 else ""
+    return envelope(text[:most], nonce) + note
+
+
+def evidence(iteration: Iteration, nonce: Nonce) -> str:
+    """What the checks found, between marks: a text that runs may print what it likes."""
+    lines = [
+        f"- {e.name}: {'passed' if e.passed else 'FAILED'}. {e.detail[:CUT_DETAIL]}".rstrip()
+        for e in iteration.evidence
+        if e.passed is not None
+    ]
+    if not lines:
+        return ""
+    return "\n\nWhat the checks found by running it:\n" + envelope("\n".join(lines), nonce())
+
+
+def listed(title: str, findings: Sequence[Finding]) -> str:
+    """Findings, a line each."""
+    if not findings:
+        return ""
+    lines = [
+        f"- {f.id} ({f.severity}, {f.criterion})"
+        + (f' at "{_line(f.quote)}"' if f.quote else "")
+        + f": {_line(f.problem)}"
+        + (f" Fix: {_line(f.fix)}" if f.fix else "")
+        for f in findings
+    ]
+    return f"\n\n{title}:\n" + "\n".join(lines)
+
+
+def rejected(tried: Sequence[Iteration], nonce: Nonce) -> str:
+    """Name what was already tried from the same text, so that it is not tried again."""
+    if not tried:
+        return ""
+    lines = [f"- {_line(_why(i)) or 'no better'}" for i in tried]
+    texts = [i.text for i in tried if not i.flaw][-2:]
+    return (
+        f"\n\n{len(tried)} earlier revision(s) of it were no better:\n"
+        + "\n".join(lines)
+        + ("\nTake another way than these:" if texts else "")
+        + "".join(f"\n{envelope(text[:_SHOWN], nonce())}" for text in texts)
+    )
+
+
+def attempts(run: Run, base: Iteration, nonce: Nonce) -> str:
+    """Every earlier attempt with its feedback, the oldest first."""
+    parts = []
+    for iteration in run.iterations:
+        if iteration.number == base.number or iteration.flaw or iteration.verdict is None:
+            continue
+        score = iteration.verdict.score
+        head = f"Attempt {iteration.number}" + ("" if score is None else f", scored {score:.2f}")
+        findings = listed("Its feedback", [f for f in iteration.findings if f.grounded])
+        feedback = findings.strip() or _line(_why(iteration))
+        parts.append(f"{head}:\n{envelope(iteration.text, nonce())}\n{feedback}")
+    return "\n\nEarlier attempts:\n\n" + "\n\n".join(parts) if parts else ""
+
+
+def dismissed(run: Run) -> str:
+    """Name what the user set aside, so that it is not raised again."""
+    found = {f.id: f for i in run.iterations for f in i.findings if f.status is Status.DISMISSED}
+    lines = [
+        f"- {_line(f.problem)}" + (f" (because: {_line(f.reason)})" if f.reason else "")
+        for f in found.values()
+    ]
+    return "\n\nSettled already, not to be named again:\n" + "\n".join(lines) if lines else ""
+
+
+def precedents(run: Run, nonce: Nonce) -> str:
+    """Show how the user judged texts of this run where they disagreed with the verdict."""
+    lines = []
+    for iteration in run.iterations:
+        if decision := iteration.overridden:
+            good = decision.outcome is Outcome.PASS
+            said = "It is good enough" if good else "It is not there yet"
+            why = f": {_line(decision.text)}" if decision.text else "."
+            lines.append(f"{said}{why}\n{envelope(iteration.text[:_SHOWN], nonce())}")
+    if not lines:
+        return ""
+    head = "The person it is for has judged these texts; judge in line with that."
+    return "\n\n" + "\n".join([head, *lines[-3:]])
+
+
+def _why(iteration: Iteration) -> str:
+    return iteration.flaw or (iteration.verdict.why if iteration.verdict else "")
+
+
+def _line(text: str) -> str:
+    """A model's words as one line, so that they cannot pass for a part of the prompt."""
+    return _inert(" ".join(text.split()))
+
+
+def _inert(text: str) -> str:
+    return _LOOK_ALIKE.sub(r"< \1", text)

@@ -1,0 +1,152 @@
+"""Request builders: one a stage, stable part first so that a prefix cache serves it.
+
+The system message (task, criteria, checklist) is the same in every stage of a run, so that a
+server that caches prompt prefixes reads it once. Text that a model or a user wrote stands
+between marks that carry a fresh nonce and is declared to be material, never instruction.
+"""
+
+import json
+from typing import Any
+
+from ipyrefine.loop import material, schemas
+from ipyrefine.loop.ledger import CHECKLIST
+from ipyrefine.loop.material import Nonce
+from ipyrefine.loop.ports import Message, Request
+from ipyrefine.loop.prompts import CUT_REPLY, FORMAT, REPAIR, THINK, Prompts, fill, with_format
+from ipyrefine.loop.records import Finding, Task
+from ipyrefine.loop.runs import Iteration, Run
+from ipyrefine.loop.stopping import to_act_on
+
+
+class Requests:
+    """Builds the requests of a run.
+
+    Args:
+        prompts: what each stage is told.
+        nonce: gives a fresh mark for untrusted text.
+    """
+
+    def __init__(self, prompts: Prompts, nonce: Nonce) -> None:
+        self._prompts, self._nonce = prompts, nonce
+
+    def draft(self, run: Run) -> Request:
+        """Ask for a first text: think briefly, then write it outside of any JSON."""
+        prompt = fill(
+            with_format(self._prompts.draft, _task(run).form),
+            think=THINK[_task(run).form],
+            **_format(run),
+        )
+        return self._request(run, prompt, temperature=run.limits.temperature)
+
+    def critique(self, run: Run, iteration: Iteration) -> Request:
+        """Ask for the findings on one text, by a schema with bounded lists."""
+        task = _task(run)
+        look = f"; look at {', '.join(task.categories)}" if task.categories else ""
+        prompt = fill(
+            self._prompts.critique,
+            text=material.shown(iteration.text, run.limits.max_eval_chars, self._nonce()),
+            evidence=material.evidence(iteration, self._nonce),
+            dismissed=material.dismissed(run),
+            count=run.limits.min_findings,
+            categories=look,
+        )
+        schema = schemas.critique(task, run.limits.min_findings)
+        return self._structured(run, prompt, schema, "critique")
+
+    def judge(self, run: Run, iteration: Iteration) -> Request:
+        """Ask a judge for scores, new findings, and which open findings are fixed."""
+        task, standing = _task(run), reviewed(iteration)
+        questions = "Say of each earlier weakness whether it is fixed now. " if standing else ""
+        if task.checklist:
+            questions += "Answer each question of the checklist by its number, yes as true. "
+        prompt = fill(
+            self._prompts.judge,
+            text=material.shown(iteration.text, run.limits.max_eval_chars, self._nonce()),
+            evidence=material.evidence(iteration, self._nonce),
+            findings=material.listed("Weaknesses found in an earlier version", standing),
+            dismissed=material.dismissed(run),
+            precedents=material.precedents(run, self._nonce),
+            questions=questions,
+        )
+        return self._structured(run, prompt, schemas.judgement(task, standing), "judgement")
+
+    def revise(self, run: Run, base: Iteration) -> Request:
+        """Ask for a better text than ``base``, with a note of what changed for each finding."""
+        tried = [i for i in run.iterations if i.parent == base.number and i.verdict]
+        whole = run.limits.memory == "all"
+        prompt = fill(
+            with_format(self._prompts.revise, _task(run).form),
+            text=material.envelope(base.text, self._nonce()),
+            evidence=material.evidence(base, self._nonce),
+            findings=material.listed("Findings to act on", to_act_on(run, base)),
+            rejected=material.attempts(run, base, self._nonce)
+            if whole
+            else material.rejected(tried, self._nonce),
+            **_format(run),
+        )
+        temperature = run.limits.temperature
+        if tried:  # a greedy model would only repeat what already failed (arXiv 2506.11930)
+            temperature = max(temperature, min(0.4 + 0.2 * len(tried), 1.0))
+        return self._request(run, prompt, temperature=temperature)
+
+    def gate(self, run: Run, first: Iteration, second: Iteration) -> Request:
+        """Ask which of two texts is better."""
+        most = run.limits.max_eval_chars
+        prompt = fill(
+            self._prompts.gate,
+            first=material.shown(first.text, most, self._nonce()),
+            second=material.shown(second.text, most, self._nonce()),
+        )
+        return self._structured(run, prompt, schemas.preference(), "preference")
+
+    def _request(self, run: Run, prompt: str, **options: Any) -> Request:
+        return Request(
+            messages=(self._system(_task(run)), Message(role="user", content=prompt)),
+            max_tokens=run.limits.max_tokens,
+            seed=run.limits.seed,
+            **options,
+        )
+
+    def _structured(self, run: Run, prompt: str, schema: dict[str, Any], name: str) -> Request:
+        """A request for JSON; the schema is repeated in words, as some servers ignore the field."""
+        shape = json.dumps(schema, separators=(",", ":"))
+        prompt = f"{prompt}\n\nReply with one JSON object that follows this schema:\n{shape}"
+        return self._request(run, prompt, json_schema=schema, schema_name=name)
+
+    def _system(self, task: Task) -> Message:
+        items = "".join(f"\n{n}. {item}" for n, item in enumerate(task.checklist, start=1))
+        head = "\n\nChecklist; a finished text answers each of these with yes:"
+        content = fill(
+            self._prompts.system,
+            kind="piece of Python code" if task.form == "code" else "text",
+            task=task.text,
+            criteria="\n".join(f"- {c.name}: {c.definition}" for c in task.criteria),
+            checklist=head + items if items else "",
+        )
+        return Message(role="system", content=content)
+
+
+def reviewed(iteration: Iteration) -> tuple[Finding, ...]:
+    """The findings a judge is asked about; checks and the checklist close their own."""
+    return tuple(
+        f for f in iteration.actionable if f.author != "check" and f.criterion != CHECKLIST
+    )
+
+
+def repair(request: Request, reply: str, problem: str) -> Request:
+    """Ask once more after a reply that could not be read."""
+    shape = "JSON that follows the schema" if request.json_schema else "the instructions say"
+    again = (
+        Message(role="assistant", content=reply[:CUT_REPLY] or "(empty)"),
+        Message(role="user", content=fill(REPAIR, problem=problem, shape=shape)),
+    )
+    return request.model_copy(update={"messages": request.messages + again})
+
+
+def _task(run: Run) -> Task:
+    assert run.task is not None, "a run without a task has not started"
+    return run.task
+
+
+def _format(run: Run) -> dict[str, str]:
+    return {"format": FORMAT[_task(run).form]}
