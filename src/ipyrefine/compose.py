@@ -10,9 +10,11 @@ from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.events import Event
 from ipyrefine.loop.ports import Check, Model, price_of
+from ipyrefine.loop.prompts import Prompts
 from ipyrefine.loop.records import Price
 from ipyrefine.loop.runs import Limits, Run
 from ipyrefine.loop.stopping import UNPRICED
+from ipyrefine.loop.template import read_template
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,8 +98,11 @@ def compose(
     criteria: Sequence[str] = (),
     draft: str | None = None,
     limits: Limits | None = None,
+    prompts: Prompts | None = None,
 ) -> Refinement:
     """Build a refinement.
+
+    A text with ``[ITERATION n]`` headings is read as a task and its own words for the stages.
 
     Args:
         text: the task; with a draft it may be empty, which asks to improve the draft.
@@ -112,6 +117,7 @@ def compose(
         criteria: names of the criteria to judge on, instead of the profile's.
         draft: a text to start from.
         limits: when to stop.
+        prompts: own prompts for its stages.
 
     Raises:
         UsageError: there is neither a task nor a draft, or no such profile; the price cannot be
@@ -122,7 +128,13 @@ def compose(
         raise UsageError("There is nothing to refine: write a task or a draft.")
     if draft is not None and profile is None and profiles.is_python(draft):
         profile = "code"
+    template = read_template(text)
+    if template:
+        text, prompts = template.task, template.prompts(prompts)
+        limits = (limits or Limits()).model_copy(update={"every_critique": True})
     task = profiles.task(text, profile=profile, criteria=tuple(criteria))
+    if template and template.checklist:
+        task = task.model_copy(update={"checklist": template.checklist})
     if not text.strip():
         task = task.model_copy(update={"text": IMPROVE[task.form]})
     if isinstance(price, str):
@@ -145,6 +157,7 @@ def compose(
         checks=checks,
         limits=limits,
         draft=draft,
+        prompts=prompts,
         clock=monotonic,
     )
 

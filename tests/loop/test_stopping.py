@@ -109,5 +109,5 @@ async def test_no_run_writes_more_than_it_may(replies: Any, tests: Any, limits: 
     await finish(loop)
     run = loop.run
     assert len(run.iterations) <= limits.max_iterations + 1
-    # A text costs at most: writing, judging, criticising, each asked for twice.
-    assert run.usage.calls <= 6 * (limits.max_iterations + 1)
+    # A text costs at most: writing, judging, criticising and two comparisons, each asked twice.
+    assert run.usage.calls <= (10 if limits.gate else 6) * (limits.max_iterations + 1)

@@ -64,18 +64,25 @@ def forecast(run: Run) -> Forecast:
 
 
 def _worst_calls(run: Run) -> int:
-    """Draft, judge and critique of the first text, then critique, revise and judge per revision."""
+    """Draft, judge and critique of the first text, then critique, revise and judge per revision.
+
+    With the gate, two comparisons more for each revision.
+    """
     revisions = run.limits.max_iterations
     first = 0 if run.draft is not None else 1
     critiques = max(revisions, 1 if run.limits.min_findings else 0)
-    return _ASKS * (first + critiques + revisions + (revisions + 1))
+    compared = 2 * revisions if run.limits.gate else 0
+    return _ASKS * (first + critiques + revisions + (revisions + 1) + compared)
 
 
 def _longest_prompt(run: Run) -> int:
     """Tokens of the longest prompt: system, text, evidence, findings, and the reply to repair."""
     text = max(4 * run.limits.max_tokens, len(run.draft or ""))
     shown = min(text, run.limits.max_eval_chars)
+    # Beside the text: two that failed, or all that were written.
     rejected = run.limits.max_tokens
+    if run.limits.memory == "all":
+        rejected *= max(1, run.limits.max_iterations)
     evidence = CUT_DETAIL * len(run.checks)
     characters = shown + evidence + CUT_REPLY
     return _system(run) + _RULES + estimate_tokens(characters) + 2 * rejected

@@ -58,6 +58,13 @@ def parser() -> argparse.ArgumentParser:
     add("--target", type=float, help="score 0..1 that passes (0.8)")
     add("--patience", type=int, help="revisions without gain before it stops (2)")
     add("--min-findings", type=int, help="findings a critique must name (3)")
+    add("--gate", action="store_true", default=None,
+        help="a better score must also win a comparison with the best, both ways round",
+    )  # fmt: skip
+    add("--memory", choices=["best", "all"],
+        help="a revision sees the best text, or all attempts with their feedback (best)",
+    )  # fmt: skip
+    add("--step", action="store_true", default=None, help="pause for you after every verdict")
     add("--budget", help='upper bounds, as "20k tokens, 30 calls, $0.05, 90 s"')
     add("--price", metavar="IN,OUT",
         help='dollars per million prompt and completion tokens, as "0.15,0.60", where the '
@@ -103,6 +110,9 @@ def limits(options: argparse.Namespace, defaults: Limits) -> Limits:
             "target",
             "patience",
             "min_findings",
+            "gate",
+            "memory",
+            "step",
             "temperature",
             "seed",
         )
