@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any
 
+from ipyrefine.errors import UsageError
 from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.events import Event, StageStarted
 from ipyrefine.loop.records import Criterion, Evidence, Task
@@ -82,7 +83,11 @@ def scored(*scores: float, target: float, **limits: Any) -> Refinement:
 
 
 async def finish(loop: Refinement) -> list[Event]:
-    return [event async for event in loop]
+    """Run to the next stop; a script that is too short for the loop is the test's own fault."""
+    events = [event async for event in loop]
+    if isinstance(loop.error, UsageError):
+        raise loop.error
+    return events
 
 
 def stages(events: list[Event]) -> list[str]:

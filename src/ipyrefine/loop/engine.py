@@ -4,7 +4,7 @@ import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
-from ipyrefine.errors import ModelError, UsageError
+from ipyrefine.errors import RefineError, UsageError
 from ipyrefine.loop.calls import OutOfBudget
 from ipyrefine.loop.deciding import require_valid
 from ipyrefine.loop.events import Decided, Event, RunStarted, Stopped
@@ -64,7 +64,7 @@ class Refinement:
         prompts = prompts or Prompts()
         prompts.require_places()
         self.run = run or Run()
-        self.error: ModelError | None = None
+        self.error: RefineError | None = None
         self._task, self._draft, self._limits = task, draft, limits or Limits()
         requests = Requests(prompts, nonce)
         self._crew = Crew(model, judge or model, tuple(checks), requests, clock)
@@ -89,7 +89,7 @@ class Refinement:
                 yield self._record(event)
         except OutOfBudget as over:
             yield self._record(Stopped(reason=over.stop.reason, message=over.stop.message))
-        except ModelError as error:
+        except RefineError as error:
             self.error = error
             yield self._record(Stopped(reason=StopReason.FAILED, message=str(error)))
 

@@ -17,7 +17,7 @@ _WORDS: dict[Part, str] = {
     "critique": r"critique|criticise|criticize|review|feedback|weakness",
     "revise": r"rewrit|revis|improv|fix",
     "verify": r"verif|check|validat",
-    "draft": r"draft|writ|generat",
+    "draft": r"\b(?:draft|writ|generat)",
 }
 _ORDER: tuple[Part, ...] = ("draft", "critique", "revise", "verify")
 

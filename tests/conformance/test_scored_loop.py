@@ -1,0 +1,171 @@
+"""C. Scored loop: a target, patience, the best result, and a bound on everything."""
+
+from typing import Any
+
+import pytest
+from loop_scripts import TASK, finish, found, judged, refinement, requests, scored, stages, text
+
+from ipyrefine.checks.functions import CallableCheck
+from ipyrefine.errors import UsageError
+from ipyrefine.loop.events import VerdictReached
+from ipyrefine.loop.records import Criterion
+from ipyrefine.loop.runs import Budget, Decision, Limits, StopReason
+
+
+@pytest.mark.parametrize(
+    ("scores", "target", "limits", "seen", "kept", "why"),
+    [
+        ((0.5, 0.95), 0.9, {}, 2, "version 1", "passed"),
+        ((0.92,), 0.9, {}, 1, "version 0", "passed"),
+        ((0.5,) * 9, 1, {"patience": 3, "max_iterations": 9}, 4, "version 0", "plateau"),
+        ((0.4, 0.7, 0.5, 0.3), 1, {"max_iterations": 3, "patience": 9}, 4, "version 1", "rounds"),
+        ((0.7, 0.7, 0.7), 1, {"max_iterations": 2, "patience": 9}, 3, "version 0", "rounds"),
+        ((0.4,), 1, {"max_iterations": 0}, 1, "version 0", "rounds"),
+        (
+            (0.5, 0.52, 0.54, 0.56, 0.9),
+            1,
+            {"delta": 0.05, "patience": 3, "max_iterations": 9},
+            4,
+            "version 3",
+            "plateau",
+        ),
+    ],
+    ids=["one revision", "none", "constant", "best kept", "ties", "no revisions", "delta"],
+)
+async def test_score_sequences(
+    scores: tuple[float, ...], target: float, limits: Any, seen: int, kept: str, why: str
+) -> None:
+    loop = scored(*scores, target=target, **limits)
+    await finish(loop)
+    assert loop.run.score_history == scores[:seen]
+    assert (loop.run.text, loop.run.stop_reason) == (kept, StopReason(why))
+    assert loop.run.converged == (why == "passed")
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_custom_evaluator_scores_and_no_model_is_asked_to_judge(is_async: bool) -> None:
+    seen = []
+
+    def score(text: str) -> float:
+        seen.append(text)
+        return 0.2 * len(seen)
+
+    async def later(text: str) -> float:
+        return score(text)
+
+    check = CallableCheck(later if is_async else score, target=0.9)
+    loop = refinement(
+        (text(f"version {n}") for n in range(9)),
+        checks=[check],
+        limits=Limits(target=0.9, max_iterations=3, patience=9),
+    )
+    events = await finish(loop)
+    assert "judge" not in stages(events)
+    assert [round(s or 0, 1) for s in loop.run.score_history] == [0.2, 0.4, 0.6, 0.8]
+    assert len(seen) == 4
+    # Writing alone: half of what a loop with a judge may cost.
+    assert loop.run.usage.calls == (1 + 3)
+
+
+async def test_with_a_judge_the_loop_costs_two_calls_a_text_at_most() -> None:
+    replies = []
+    for number in range(4):
+        replies += [text(f"v{number}"), judged(number, found(f"problem{number} there"))]
+    loop = refinement(replies, limits=Limits(max_iterations=3, patience=9))
+    await finish(loop)
+    assert loop.run.usage.calls <= 2 * (1 + 3)
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        Budget(calls=2),
+        Budget(tokens=500),
+        Budget(prompt_tokens=500),
+        Budget(completion_tokens=10),
+        Budget(seconds=0.02),
+    ],
+    ids=lambda budget: next(iter(budget.model_dump(exclude_none=True))),
+)
+async def test_a_bound_is_checked_before_every_call_and_keeps_the_best_text(
+    budget: Budget,
+) -> None:
+    def endless() -> Any:
+        for number in range(99):
+            yield text(f"version {number}")
+            yield judged(number % 7, found(f"problem{number} there"))
+
+    loop = refinement(endless(), limits=Limits(budget=budget, max_iterations=9, patience=9))
+    await finish(loop)
+    assert loop.run.stop_reason is StopReason.BUDGET
+    assert loop.run.text == "version 0"
+    assert len(requests(loop)) == loop.run.usage.calls
+
+
+async def test_every_text_can_be_checkpointed_by_reading_the_events() -> None:
+    loop = scored(0.2, 0.4, 0.6, target=1, max_iterations=2)
+    checkpoints = [
+        (event.iteration, loop.run.text)
+        async for event in loop
+        if isinstance(event, VerdictReached)
+    ]
+    assert [number for number, _ in checkpoints] == [0, 1, 2]
+
+
+async def test_every_call_is_traced_with_its_stage_and_its_cost() -> None:
+    loop = refinement([text("Hi"), judged(5, found("dull")), text("Ho"), judged(9, fixed=("f1",))])
+    events = await finish(loop)
+    traced = [(e.stage, e.iteration) for e in events if e.type == "budget_used"]
+    assert traced == [("draft", 0), ("judge", 0), ("revise", 1), ("judge", 1)]
+    assert all(e.usage.calls == 1 for e in events if e.type == "budget_used")
+
+
+@pytest.mark.parametrize("score", [1.5, -0.1, float("nan")])
+async def test_an_evaluators_score_out_of_range_is_an_error_and_not_a_zero(score: float) -> None:
+    check = CallableCheck(lambda text: score, target=0.9)
+    loop = refinement([text("Hi")], checks=[check])
+    with pytest.raises(UsageError, match="a score from 0 to 1"):
+        await finish(loop)
+    assert loop.run.stop_reason is StopReason.FAILED
+    assert (loop.run.text, loop.run.verdict) == ("Hi", None)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"max_iterations": -1},
+        {"target": 1.5},
+        {"target": float("nan")},
+        {"patience": 0},
+        {"delta": -0.1},
+        {"max_eval_chars": 0},
+        {"memory": "some"},
+    ],
+    ids=lambda bad: next(iter(bad)),
+)
+def test_invalid_limits_are_value_errors(bad: Any) -> None:
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        Limits(**bad)
+
+
+@pytest.mark.parametrize("bad", [{"calls": 0}, {"tokens": -1}, {"cost": 0.0}, {"seconds": 0}])
+def test_invalid_budgets_are_value_errors(bad: Any) -> None:
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        Budget(**bad)
+
+
+def test_invalid_tasks_are_value_errors_before_any_call() -> None:
+    twice = Criterion(name="tone", definition="Kind.")
+    for criteria in ((), (twice, twice)):
+        with pytest.raises(ValueError, match="criteri"):
+            refinement([], TASK.model_copy(update={"criteria": criteria}))
+    with pytest.raises(UsageError, match="draft is empty"):
+        refinement([], draft=" \n")
+
+
+async def test_after_its_end_the_loop_goes_on_for_as_many_rounds_as_asked() -> None:
+    loop = scored(0.4, 0.5, 0.6, 0.7, target=1, max_iterations=1)
+    await finish(loop)
+    loop.decide(Decision(kind="continue", rounds=2))
+    await finish(loop)
+    assert loop.run.score_history == (0.4, 0.5, 0.6, 0.7)

@@ -1,0 +1,68 @@
+"""Own prompts for each stage, and what no prompt can be made to leave out."""
+
+import pytest
+from loop_scripts import TASK, criticised, finish, found, judged, refinement, requests, text
+
+from ipyrefine.errors import UsageError
+from ipyrefine.loop.prompts import Prompts, fill
+from ipyrefine.loop.runs import Limits
+
+OWN = Prompts(
+    system="SYS {task}",
+    draft="DRAFT",
+    critique="CRIT {text} {categories}",
+    judge="JUDGE {text} {findings}",
+    revise="REV {text} {findings}",
+)
+
+
+async def test_each_stage_is_told_what_its_own_prompt_says() -> None:
+    weak = [found(problem) for problem in ("dull", "curt", "stale")]
+    loop = refinement(
+        [text("Hi"), judged(9), criticised(*weak), text("Ho"), judged(9)],
+        TASK.model_copy(update={"categories": ("hook", "length")}),
+        prompts=OWN,
+        limits=Limits(max_iterations=1),
+    )
+    await finish(loop)
+    asked = [request.messages for request in requests(loop)]
+    assert all(messages[0].content == f"SYS {TASK.text}" for messages in asked)
+    heads = [messages[1].content.split()[0] for messages in asked]
+    assert heads == ["DRAFT", "JUDGE", "CRIT", "REV", "JUDGE"]
+    assert "hook, length" in asked[2][1].content
+
+
+async def test_how_to_mark_the_text_is_added_where_a_prompt_leaves_it_out() -> None:
+    loop = refinement([text("Hi"), judged(5)], prompts=OWN, limits=Limits(max_iterations=0))
+    await finish(loop)
+    assert "<text>" in requests(loop)[0].messages[1].content
+
+
+@pytest.mark.parametrize(
+    ("stage", "place"), [("judge", "text"), ("revise", "text"), ("system", "task")]
+)
+def test_a_prompt_without_what_its_stage_is_about_is_refused(stage: str, place: str) -> None:
+    prompts = Prompts().model_copy(update={stage: "Do well."})
+    with pytest.raises(UsageError, match=f"prompt for {stage} needs {{{place}}}"):
+        refinement([], prompts=prompts)
+
+
+def test_braces_in_a_task_are_no_places() -> None:
+    filled = fill("{task} {other} {text}", task="{text} {0} {}", text="T")
+    assert filled == "{text} {0} {} {other} T"
+
+
+@pytest.mark.parametrize("memory", ["best", "all"])
+async def test_with_all_memory_every_attempt_and_its_feedback_reach_the_writer(
+    memory: str,
+) -> None:
+    loop = refinement(
+        [text("one"), judged(4, found("too dull")), text("two"),
+         judged(6, found("too curt"), fixed=("f1",)), text("three"), judged(5)],
+        limits=Limits(max_iterations=2, memory=memory),
+    )  # fmt: skip
+    await finish(loop)
+    asked = requests(loop)[4].messages[-1].content
+    assert "two" in asked
+    assert ("\none\n" in asked) == (memory == "all")
+    assert ("too dull" in asked) == (memory == "all")
