@@ -1,14 +1,19 @@
 """What a user's own function may take and say."""
 
 import asyncio
+import contextlib
 import functools
+import os
+import re
+import signal
 import sys
+import time
 
 import pytest
 
 from ipyrefine.checks.functions import CallableCheck
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Task
+from ipyrefine.loop.records import Finding, Task
 
 TASK = Task(text="t")
 
@@ -22,7 +27,7 @@ TASK = Task(text="t")
         ("", True, 1.0),
         ("too long", False, 0.0),
         ([], True, 1.0),
-        (["a", "b"], False, 0.0),
+        (["a", "b"], False, 1 / 3),
         (0.8, True, 0.8),
         (0.79, False, 0.79),
         (1, True, 1.0),
@@ -39,6 +44,37 @@ async def test_no_result_is_an_error_that_names_the_function(result):
         return result
 
     with pytest.raises(UsageError, match="tone returned"):
+        await CallableCheck(tone)("x", TASK)
+
+
+def finding(problem, **parts):
+    return Finding(id="f1", criterion="x", severity="blocking", problem=problem, **parts)
+
+
+@pytest.mark.parametrize(
+    ("result", "passed", "detail"),
+    [
+        ([{"problem": "dull"}], False, "dull"),
+        ([finding("dull", quote="the"), "long"], False, 'dull (at "the")\nlong'),
+        ([{"problem": "a", "severity": "minor"}, "b"], False, "b\na"),
+        ([{"problem": "dull", "fix": "Cut.", "severity": "minor"}], True, "dull Fix: Cut."),
+    ],
+)
+async def test_findings_are_told_the_worst_first(result, passed, detail):
+    evidence = await CallableCheck(lambda text: result)("the text", TASK)
+    assert (evidence.passed, evidence.detail) == (passed, detail)
+    assert evidence.score == 1 / (1 + len(result))
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [({}, "problem cannot be used"), ({"problem": "x", "severity": "bad"}, "severity cannot")],
+)
+async def test_a_finding_that_is_none_is_an_error_that_names_its_part(item, said):
+    def tone(text):
+        return [item]
+
+    with pytest.raises(UsageError, match=f"tone returned a finding whose {said}"):
         await CallableCheck(tone)("x", TASK)
 
 
@@ -93,6 +129,54 @@ async def test_an_async_function_is_awaited_and_limited():
     assert (await CallableCheck(good)("x", TASK)).passed
     evidence = await CallableCheck(slow, seconds=0.1)("x", TASK)
     assert evidence.detail == "check slow did not end within 0.1 s"
+
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="there is no alarm")
+
+
+def busy():
+    while True:
+        with contextlib.suppress(Exception):
+            sum(range(1000))
+
+
+@posix
+@pytest.mark.parametrize(
+    "hang", [busy, lambda: time.sleep(30), lambda: re.search("^(a+)+$", "a" * 60 + "!")]
+)
+async def test_a_sync_function_that_hangs_is_evidence(hang):
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGALRM)
+
+    def slow(text):
+        hang()
+
+    evidence = await CallableCheck(slow, seconds=0.2)("x", TASK)
+    assert evidence.detail == "check slow did not end within 0.2 s"
+    assert evidence.seconds < 5
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGALRM)) == before
+
+
+@posix
+async def test_an_interrupt_ends_a_sync_function_and_cancels_the_run():
+    noted = []
+    before = signal.signal(signal.SIGINT, lambda *_: noted.append(True))  # as a kernel's
+
+    def slow(text):
+        os.kill(os.getpid(), signal.SIGINT)
+        busy()
+
+    try:
+        with pytest.raises(asyncio.CancelledError):
+            await CallableCheck(slow)("x", TASK)
+        os.kill(os.getpid(), signal.SIGINT)
+        assert noted == [True]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+async def test_a_function_runs_outside_of_the_main_thread_too():
+    run = asyncio.to_thread(lambda: asyncio.run(CallableCheck(lambda text: True)("x", TASK)))
+    assert (await run).passed
 
 
 async def test_cancelling_is_not_swallowed():

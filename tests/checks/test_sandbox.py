@@ -1,6 +1,7 @@
 """What hostile code can and cannot do to the kernel that runs it."""
 
 import asyncio
+import errno
 import os
 import sys
 import tempfile
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ipyrefine.checks import processes
+from ipyrefine.checks import processes, sandbox
+from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.checks.sandbox import run_python
+from ipyrefine.loop.records import Task
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are found by /proc")
 
@@ -136,3 +139,53 @@ async def test_a_loop_that_cannot_start_processes_gets_help(monkeypatch):
 
     monkeypatch.setattr(asyncio.get_running_loop(), "subprocess_exec", refuse)
     assert (await run_python("print(1)")).stdout == "1\n"
+
+
+NETWORK = """
+import socket
+with socket.create_server(("127.0.0.1", 0)) as server:
+    socket.create_connection(server.getsockname()).close()
+print("loopback")
+try:
+    socket.create_connection(("192.0.2.1", 53), timeout=0.5)
+except OSError as error:
+    print(type(error).__name__, error.errno)
+print([name for _, name in socket.if_nameindex()])
+"""
+
+
+@linux
+async def test_the_network_is_cut_off_where_the_system_allows_it_and_else_said_so():
+    ran = await run_python(NETWORK)
+    loopback, error, interfaces = ran.stdout.splitlines()
+    assert loopback == "loopback"
+    if ran.offline:
+        assert error == f"OSError {errno.ENETUNREACH}"
+        assert interfaces == "['lo']"
+        assert ran.reach == ""
+    else:
+        assert "could reach the network" in ran.reach
+
+
+@pytest.fixture
+def refusing(tmp_path, monkeypatch):
+    """A system that makes no network namespace."""
+    program = Path(sandbox._LIMITER).read_text("utf-8")
+    refused = program.replace("unshare = ctypes.CDLL(None).unshare", "unshare = lambda flags: -1")
+    assert refused != program
+    limiter = tmp_path / "limiter.py"
+    limiter.write_text(refused)
+    monkeypatch.setattr(sandbox, "_LIMITER", limiter)
+
+
+@linux
+async def test_a_system_that_cannot_cut_the_network_off_runs_the_code_all_the_same(refusing):
+    ran = await run_python("print(1)")
+    assert (ran.stdout, ran.offline) == ("1\n", False)
+    evidence = await RunsCleanly()("x = 1", Task(text="t"))
+    assert (evidence.passed, evidence.detail.splitlines()[-1]) == (True, sandbox.ONLINE)
+
+
+async def test_bytes_are_put_beside_the_script_as_they_are():
+    ran = await run_python("print(open('b', 'rb').read())", files={"b": b"\xff\x00"})
+    assert ran.stdout == "b'\\xff\\x00'\n"

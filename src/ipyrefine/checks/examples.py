@@ -2,6 +2,7 @@
 
 import json
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -25,12 +26,14 @@ class Examples:
 
     Args:
         seconds: wall time for all examples together; one may take a quarter of it.
+        files: put beside it; the user's variables (`ipyrefine.checks.variables.furnished`).
     """
 
     name = "examples"
 
-    def __init__(self, *, seconds: float = 10.0) -> None:
-        self._seconds = seconds
+    def __init__(self, *, seconds: float = 10.0, files: Mapping[str, bytes] | None = None) -> None:
+        self._seconds, self._files = seconds, dict(files or {})
+        self._reach = ""
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the text, and every example with it, in a process of its own."""
@@ -49,7 +52,7 @@ class Examples:
             name=self.name,
             passed=not failing,
             score=len(passing) / len(examples),
-            detail="\n".join([*lines, summary]),
+            detail="\n".join([*lines, summary, self._reach]).rstrip(),
             seconds=monotonic() - began,
         )
 
@@ -85,9 +88,14 @@ class Examples:
             "seconds": self._seconds / _SHARE,
             "examples": [_asked(i, e) for i, e in enumerate(examples) if i >= start],
         }
-        files = {"candidate.py": text, "request.json": json.dumps(request)}
+        files: dict[str, str | bytes] = {
+            **self._files,
+            "candidate.py": text,
+            "request.json": json.dumps(request),
+        }
         source = _PROGRAM.read_text("utf-8")
         ran = await run_python(source, seconds=seconds, files=files, collect=report)
+        self._reach = ran.reach
         return ran, _events(ran.collected, token, range(start, len(examples)))
 
 

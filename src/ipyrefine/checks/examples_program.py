@@ -12,6 +12,7 @@ import io
 import json
 import numbers
 import os
+import runpy
 import sys
 import traceback
 import types
@@ -19,6 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 _TEXT = "candidate.py"
+_VARIABLES = "variables_program.py"
 _PRINTED = 20_000
 _SHOWN = 2_000
 _DATA = 20_000
@@ -50,6 +52,8 @@ def main() -> None:
 
 
 def _load(module: types.ModuleType) -> None:
+    if os.path.exists(_VARIABLES):
+        vars(module).update(runpy.run_path(_VARIABLES)["load"]())
     with open(_TEXT, "rb") as file:
         code = compile(file.read(), _TEXT, "exec", dont_inherit=True)
     exec(code, vars(module))

@@ -8,8 +8,13 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
+from pydantic import ValidationError
+
+from ipyrefine.checks.stoppable import TimeUp, stoppable
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Evidence, Task
+from ipyrefine.loop.records import Evidence, Finding, Severity, Task
+
+_PARTS = ("problem", "quote", "fix", "severity", "criterion")
 
 Reading = tuple[bool, float, str]
 
@@ -17,14 +22,17 @@ Reading = tuple[bool, float, str]
 class CallableCheck:
     """A function of the text (and, if it wants it, the task), sync or async.
 
-    It may return a bool, a score 0..1, a message (empty when all is well), a list of messages,
-    or None; or raise AssertionError. Its word settles the verdict. It runs where it is called,
-    so that it may use the notebook's variables.
+    It may return a bool, a score 0..1, a message (empty when all is well), a list of findings,
+    or None; or raise AssertionError. A finding is a message, a `Finding`, or a dict with its
+    ``problem`` and, if it likes, ``quote``, ``fix``, ``severity`` and ``criterion``; a text with
+    ``minor`` ones only passes. Its word settles the verdict. It runs where it is called, so that
+    it may use the notebook's variables.
 
     Args:
         function: the user's function.
         target: the score that passes.
-        seconds: wall time an async function may take; a sync one cannot be stopped.
+        seconds: wall time it may take; None for any. A sync one is stopped by it on POSIX and
+            in the main thread only (see `ipyrefine.checks.stoppable`).
 
     Raises:
         UsageError: it takes no text, or needs more than the text and the task.
@@ -35,7 +43,7 @@ class CallableCheck:
         function: Callable[..., Any],
         *,
         target: float = 0.8,
-        seconds: float | None = None,
+        seconds: float | None = 60.0,
     ) -> None:
         self.name = str(getattr(function, "__name__", type(function).__name__))
         self._function, self._target, self._seconds = function, target, seconds
@@ -63,14 +71,23 @@ class CallableCheck:
         limit = asyncio.timeout(self._seconds)
         try:
             async with limit:
-                result = self._function(*arguments)
+                with stoppable(self._seconds):
+                    result = self._function(*arguments)
                 return (await result if inspect.isawaitable(result) else result), ""
+        except KeyboardInterrupt:
+            # Out of a task it would tear down the event loop; this ends the run and keeps it.
+            raise asyncio.CancelledError from None
+        except TimeUp:
+            return None, self._too_long()
         except AssertionError as error:
             return None, str(error) or f"An assertion failed: {_statement(error)}"
         except (Exception, SystemExit) as error:  # an exit would end the notebook's kernel
             if limit.expired():
-                return None, f"check {self.name} did not end within {self._seconds:.3g} s"
+                return None, self._too_long()
             return None, f"check {self.name} raised {type(error).__name__}: {error}"
+
+    def _too_long(self) -> str:
+        return f"check {self.name} did not end within {self._seconds:.3g} s"
 
     def _read(self, result: Any) -> Reading:
         if getattr(result, "shape", None) == () and hasattr(result, "tolist"):
@@ -80,15 +97,47 @@ class CallableCheck:
             return passed, float(passed), "It passed." if passed else "It returned False."
         if isinstance(result, str):
             return not result, float(not result), result or "It passed."
-        if isinstance(result, list | tuple) and all(isinstance(item, str) for item in result):
-            return not result, float(not result), "\n".join(result) or "It passed."
+        if isinstance(result, list | tuple) and all(map(_is_finding, result)):
+            return self._listed([self._finding(item) for item in result])
         score = float(result) if isinstance(result, int | float) else math.nan
         if not 0 <= score <= 1:
             raise UsageError(
                 f"The check {self.name} returned {result!r:.80}; return a bool, a score from 0 "
-                "to 1, a message, a list of messages, or raise AssertionError."
+                "to 1, a message, a list of findings, or raise AssertionError."
             )
         return score >= self._target, score, f"It scored {score:.2f} of {self._target:.2f}."
+
+    def _finding(self, item: "str | dict[str, Any] | Finding") -> Finding:
+        if isinstance(item, Finding):
+            return item
+        said = {"problem": item} if isinstance(item, str) else item
+        default = {"id": "", "criterion": self.name, "severity": Severity.BLOCKING}
+        try:
+            return Finding.model_validate({**default, **said, "author": "check"})
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise UsageError(
+                f"The check {self.name} returned a finding whose {where} cannot be used: "
+                f"{first['msg'].lower()}; it may have {', '.join(_PARTS)}."
+            ) from None
+
+    def _listed(self, findings: list[Finding]) -> Reading:
+        blocking = any(finding.severity is Severity.BLOCKING for finding in findings)
+        # The worst first, as the first line stands for all of them in a sentence.
+        findings = sorted(findings, key=lambda f: f.severity is not Severity.BLOCKING)
+        lines = "\n".join(map(_told, findings))
+        return not blocking, 1 / (1 + len(findings)), lines or "It passed."
+
+
+def _is_finding(item: object) -> bool:
+    return isinstance(item, str | dict | Finding)
+
+
+def _told(finding: Finding) -> str:
+    place = f' (at "{finding.quote}")' if finding.quote else ""
+    fix = f" Fix: {finding.fix}" if finding.fix else ""
+    return f"{finding.problem}{place}{fix}"
 
 
 def _statement(error: AssertionError) -> str:

@@ -1,10 +1,13 @@
 """The check ``run``: the text is Python that runs without an exception."""
 
 import re
+from collections.abc import Mapping
+from pathlib import Path
 
 from ipyrefine.checks.sandbox import Ran, run_python
 from ipyrefine.loop.records import Evidence, Task
 
+_PROGRAM = Path(__file__).with_name("run_program.py")
 _WIDTH = 500
 
 
@@ -13,22 +16,25 @@ class RunsCleanly:
 
     Args:
         seconds: wall time it may take.
+        files: put beside it; the user's variables (`ipyrefine.checks.variables.furnished`).
     """
 
     name = "run"
 
-    def __init__(self, *, seconds: float = 10.0) -> None:
-        self._seconds = seconds
+    def __init__(self, *, seconds: float = 10.0, files: Mapping[str, bytes] | None = None) -> None:
+        self._seconds, self._files = seconds, dict(files or {})
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the text as a script in a process of its own."""
-        ran = await run_python(text, seconds=self._seconds)
+        files: dict[str, str | bytes] = {**self._files, "candidate.py": text}
+        ran = await run_python(_PROGRAM.read_text("utf-8"), seconds=self._seconds, files=files)
         passed = ran.exit_code == 0
+        said = "It runs without an error." if passed else failure(ran, self._seconds)
         return Evidence(
             name=self.name,
             passed=passed,
             score=float(passed),
-            detail="It runs without an error." if passed else failure(ran, self._seconds),
+            detail=f"{said}\n{ran.reach}".rstrip(),
             seconds=ran.seconds,
         )
 
@@ -46,6 +52,6 @@ def failure(ran: Ran, seconds: float) -> str:
     lines = [line for line in ran.stderr.splitlines() if line.strip()]
     if not lines:
         return f"It ended with exit status {ran.exit_code} and no message."
-    places = re.findall(r'main\.py", line (\d+)|main\.py on line (\d+)', ran.stderr)
+    places = re.findall(r'candidate\.py", line (\d+)|candidate\.py on line (\d+)', ran.stderr)
     where = f" (line {places[-1][0] or places[-1][1]})" if places else ""
     return lines[-1].strip()[:_WIDTH] + where

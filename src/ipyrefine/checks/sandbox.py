@@ -2,10 +2,12 @@
 
 What is isolated: the process, its working folder, its input, its environment, its time, memory,
 output and number of processes. Windows limits only time and output, macOS not the memory, and
-processes are counted on Linux alone. What is not: the network, files this user can read or
-write, and this user's other processes; the code runs with the user's rights. A process that
-leaves the sandbox's process group is found by its environment and folder on Linux, and nowhere
-else.
+processes are counted on Linux alone. The network is cut off (but for a loopback of its own) where
+a Linux lets this user make a network namespace; many containers don't, and no other system has
+one: `Ran.offline` says which it was. What is not isolated: files this user can read or write,
+local sockets among them, and this user's other processes; the code runs with the user's rights.
+A process that leaves the sandbox's process group is found by its environment and folder on Linux,
+and nowhere else.
 """
 
 import asyncio
@@ -15,22 +17,18 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Literal
 
 from ipyrefine.checks import processes
+from ipyrefine.checks.watching import Stopped, Watched
 from ipyrefine.errors import UsageError
 from ipyrefine.loop.records import Record
 
-Stopped = Literal["time", "output", "processes"]
-
 _LIMITER = Path(__file__).with_name("sandbox_program.py")
 _FILE_MB = 64
-_FLOOD = 16  # output beyond this many times what is kept ends the run
-_LOOK_S = 0.05
-_LEAVE_S = 2.0
 _ORPHAN_S = 5
+_OFFLINE = ".offline"  # the limiter leaves it; code that forges it only hides a note
+ONLINE = "(The code could reach the network: this system cannot cut it off.)"
 _COLLECT_BYTES = 4_000_000
 
 
@@ -44,6 +42,7 @@ class Ran(Record):
         seconds: wall time.
         stopped: the limit that ended the run, or None when it ended by itself.
         collected: the content of the file asked for, empty when there is none.
+        offline: whether the network was out of its reach.
     """
 
     stdout: str
@@ -52,11 +51,17 @@ class Ran(Record):
     seconds: float
     stopped: Stopped | None = None
     collected: str = ""
+    offline: bool = False
 
     @property
     def timed_out(self) -> bool:
         """Whether the wall-time limit ended the run."""
         return self.stopped == "time"
+
+    @property
+    def reach(self) -> str:
+        """What a person should know about what the code could reach; empty for nothing."""
+        return "" if self.offline else ONLINE
 
 
 async def run_python(
@@ -65,7 +70,7 @@ async def run_python(
     seconds: float = 10,
     memory_mb: int = 1024,
     output_limit: int = 64_000,
-    files: Mapping[str, str] | None = None,
+    files: Mapping[str, str | bytes] | None = None,
     collect: str | None = None,
 ) -> Ran:
     """Run code as a script in a fresh interpreter and an empty folder, and clean up after it.
@@ -98,7 +103,8 @@ async def run_python(
         except NotImplementedError:
             # Jupyter on Windows has a loop that cannot start processes.
             ran = await asyncio.to_thread(_on_own_loop, command, folder, seconds, output_limit)
-        return ran.model_copy(update={"collected": _collect(folder, collect)}) if collect else ran
+        found = {"collected": _collect(folder, collect) if collect else ""}
+        return ran.model_copy(update={**found, "offline": _left(folder, _OFFLINE)})
     except OSError as error:
         raise UsageError(
             f"Python could not be started to run a check: {error.strerror or error}."
@@ -107,76 +113,11 @@ async def run_python(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-class _Capped:
-    """The first and the last half of what a stream said, within a number of bytes."""
-
-    def __init__(self, limit: int) -> None:
-        self._half = limit // 2
-        self._head = bytearray()
-        self._tail = bytearray()
-        self.seen = 0
-
-    def add(self, data: bytes) -> None:
-        self.seen += len(data)
-        room = self._half - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:]
-        del self._tail[: -self._half]
-
-    def text(self) -> str:
-        missing = self.seen - len(self._head) - len(self._tail)
-        gap = f"\n[… {missing} bytes left out …]\n".encode() if missing else b""
-        return bytes(self._head + gap + self._tail).decode(errors="replace")
-
-
-class _Process(asyncio.SubprocessProtocol):
-    """A process's output and end; it ends when it exits, even if a child holds its pipes."""
-
-    def __init__(self, output_limit: int) -> None:
-        self.streams = {1: _Capped(output_limit), 2: _Capped(output_limit)}
-        self.ended = asyncio.Event()
-        self.flooded = False
-        self._most = _FLOOD * output_limit
-        self._closed = asyncio.Event()
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        self.streams[fd].add(data)
-        if self.streams[fd].seen > self._most:
-            self.flooded = True
-            self.ended.set()
-
-    def process_exited(self) -> None:
-        self.ended.set()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._closed.set()
-
-    async def until(self, seconds: float, folder: str) -> Stopped | None:
-        """Wait for the end, or for a limit, and say which limit it was."""
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + seconds
-        crowd = processes.Crowd(folder)
-        while not self.ended.is_set():
-            left = deadline - clock()
-            if left <= 0:
-                return "time"
-            if crowd.too_many():
-                return "processes"
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self.ended.wait(), min(left, _LOOK_S))
-        return "output" if self.flooded else None
-
-    async def close(self) -> None:
-        """Wait, not for long, until it has exited and its pipes have been read."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._closed.wait(), _LEAVE_S)
-
-
 async def _supervise(command: list[str], folder: str, seconds: float, output_limit: int) -> Ran:
     loop = asyncio.get_running_loop()
     started = loop.time()
     transport, process = await loop.subprocess_exec(
-        lambda: _Process(output_limit),
+        lambda: Watched(output_limit),
         *command,
         stdin=asyncio.subprocess.DEVNULL,
         cwd=folder,
@@ -211,12 +152,17 @@ def _folder() -> str:
     return os.path.realpath(tempfile.mkdtemp(prefix="ipyrefine-"))
 
 
-def _furnish(folder: str, source: str, files: Mapping[str, str]) -> Path:
+def _furnish(folder: str, source: str, files: Mapping[str, str | bytes]) -> Path:
     script = Path(folder, "main.py")
-    for path, text in [(script, source), *((Path(folder, n), t) for n, t in files.items())]:
+    for name, content in {**files, script.name: source}.items():
         # What is no valid text is a fault of the text, for the interpreter to report.
-        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+        Path(folder, name).write_bytes(data)
     return script
+
+
+def _left(folder: str, name: str) -> bool:
+    return os.path.lexists(os.path.join(folder, name))
 
 
 def _collect(folder: str, name: str) -> str:
@@ -240,18 +186,6 @@ def _command(script: Path, seconds: float, memory_mb: int) -> list[str]:
         _FILE_MB * 2**20,
     ]
     return [sys.executable, "-I", "-S", str(_LIMITER), *map(str, limits), str(script)]
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-
-
-def _head(path: Path, limit: int) -> bytes:
-    """Read what was reported, bounded: the code could have written there too."""
-    if not path.exists():
-        return b""
-    with path.open("rb") as file:
-        return file.read(limit)
 
 
 def _environment(folder: str) -> dict[str, str]:

@@ -15,6 +15,7 @@ _LONGEST = 1_000
 _PROMPT = re.compile(r"^[\s#]*>>>(?: |$|(?=\S))(?P<source>.*)$")
 _MORE = re.compile(r"^[\s#]*\.\.\.(?: |$)(?P<source>.*)$")
 _END = re.compile(r"^\s*(?:$|```|~~~|\"\"\"|''')")
+_SENTENCE_END = re.compile(r"(?<=\))\.\s+")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _BULLET = re.compile(r"^\s*(?:[#>*•+-]+\s+|\d+[.)]\s+)*")
 _MARK = re.compile(
@@ -188,7 +189,8 @@ def _in_prose(text: str) -> Iterator[Example]:
 
 def _left(text: str) -> str:
     """The longest end of the text that is a call, or something of what a call returned."""
-    text = text.rstrip(" :,")
+    # A sentence may end in a call: what follows its full stop is no attribute.
+    text = _SENTENCE_END.split(text)[-1].rstrip(" :,")
     for start in re.finditer(r"(?<![\w.])[A-Za-z_]", text):
         node = _expression(text[start.start() :])
         if isinstance(node, _CHAIN) and _calls_the_text(node, set()):

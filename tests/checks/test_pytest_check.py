@@ -1,0 +1,131 @@
+"""`tests:NAME`: pytest tests of the user's, run on the text."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ipyrefine.checks import resolve
+from ipyrefine.checks.tests import Tests
+from ipyrefine.errors import UsageError
+from ipyrefine.loop.records import Evidence, Task
+
+TASK = Task(text="Write inc.")
+INC = "def inc(n):\n    return n + 1\n"
+SOURCE = """
+import pytest
+from inc_module import inc as imported
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_up(n):
+    assert inc(n) == imported(n) == n + 1
+
+
+def test_type():
+    assert isinstance(inc(1), float)
+
+
+@pytest.mark.skip
+def test_later():
+    assert False
+"""
+
+
+def check_inc():
+    assert inc(1) == 2, "one up"  # type: ignore[name-defined]  # noqa: F821
+
+
+async def outcome(source: Any, text: str = INC, seconds: float = 20) -> Evidence:
+    return await Tests(source, seconds=seconds)(text, TASK)
+
+
+async def test_every_test_is_told_with_its_line_and_the_score_is_the_part_that_passes() -> None:
+    evidence = await outcome(SOURCE)
+    assert (evidence.passed, evidence.score) == (False, 0.75)
+    first, *others = evidence.detail.splitlines()
+    assert first.startswith("test_type: assert False")
+    assert "isinstance(2, float)" in first
+    assert "(line 12 of the tests)" in first
+    assert "test_up[1]: passed" in others
+    assert others[-1] == "3 of 4 tests pass."
+
+
+@pytest.mark.parametrize("name", ["text", "function", "functions", "inside"])
+async def test_tests_come_from_a_text_a_function_or_functions(name: str) -> None:
+    def test_inside():
+        assert inc(2) == 3  # type: ignore[name-defined]  # noqa: F821
+
+    space = {
+        "text": "def test_it(): assert inc(1) == 2",
+        "function": check_inc,
+        "functions": [test_inside],
+        "inside": test_inside,
+    }
+    (check,) = resolve([f"tests:{name}"], space)
+    assert (await check(INC, TASK)).passed
+    evidence = await check("def inc(n): return 0", TASK)
+    assert (evidence.passed, evidence.score) == (False, 0.0)
+
+
+async def test_a_file_of_tests_is_read_and_may_import_the_text_by_any_name(tmp_path: Path) -> None:
+    path = tmp_path / "test_inc.py"
+    path.write_text("import shop.inc\nfrom shop.inc import inc\ndef test_it(): assert inc(1) == 2")
+    (check,) = resolve([f"tests:{path}"], {})
+    assert (await check(INC, TASK)).passed
+
+
+async def test_classes_and_fixtures_are_as_pytest_has_them() -> None:
+    source = (
+        "import unittest\n"
+        "@pytest.fixture\ndef one(): return 1\n"
+        "class TestInc:\n    def test_it(self, one): assert inc(one) == 2\n"
+        "class MoreTests(unittest.TestCase):\n    def test_it(self): self.assertEqual(inc(1), 3)\n"
+    )
+    evidence = await outcome(source)
+    assert evidence.score == 0.5
+    assert evidence.detail.startswith("MoreTests::test_it: AssertionError: 2 != 3")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def inc(n): return n +", "The code does not load: SyntaxError"),
+        ("1 / 0", "The code does not load: ZeroDivisionError: division by zero (line 1)"),
+        ("raise SystemExit(0)", "The code does not load: SystemExit: 0"),
+        ("import os; os._exit(0)", "ended with exit status 0"),
+        ("def inc(n):\n    while True: pass", "was not reached. A test did not end within 1 s"),
+        ("def inc(n):\n    import os; os._exit(0)", "was not reached"),
+        ("def inc(n):\n    import os; os.kill(os.getpid(), 11)", "killed by signal 11"),
+        ("def inc(n): return inc(n)", "RecursionError"),
+        ("def inc(n):\n    raise KeyboardInterrupt", "was not reached"),
+        ("def inc(n): return [0] * 10**12", "MemoryError"),
+        ("def inc(n):\n    while True: print('x' * 1000, flush=True)", ""),
+    ],
+)
+async def test_a_text_that_breaks_is_evidence_against_itself(text: str, said: str) -> None:
+    evidence = await outcome("def test_it(): assert inc(1) == 2", text, seconds=4)
+    assert evidence.passed is False
+    assert said in evidence.detail
+
+
+async def test_tests_that_do_not_load_are_told_as_that() -> None:
+    evidence = await outcome("from candidate import missing\ndef test_it(): pass")
+    assert evidence.passed is False
+    assert "The tests do not load: ImportError" in evidence.detail
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nothing", "no variable and no readable file"),
+        ("number", "not a int"),
+        ("empty", "holds no test"),
+        ("broken", r"is not Python: .* \(line 1\)"),
+        ("builtin", "needs a text of pytest tests"),
+    ],
+)
+def test_what_holds_no_tests_is_refused_before_anything_runs(name: str, said: str) -> None:
+    space = {"number": 3, "empty": "x = 1", "broken": "def test(:", "builtin": len}
+    with pytest.raises(UsageError, match=said):
+        resolve([f"tests:{name}"], space)

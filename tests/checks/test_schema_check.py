@@ -1,0 +1,123 @@
+"""`schema:NAME`: JSON that a model or a schema accepts, and the object it then is."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field, field_validator
+
+from ipyrefine.checks import resolve
+from ipyrefine.checks.schema import Schema
+from ipyrefine.errors import UsageError
+from ipyrefine.loop.records import Task
+
+TASK = Task(text="t")
+
+
+class Person(BaseModel):
+    name: str
+    age: int = Field(ge=0)
+
+    @field_validator("name")
+    @classmethod
+    def no_digits(cls, value: str) -> str:
+        if value == "boom":
+            raise RuntimeError("broken validator")
+        return value
+
+
+@dataclass
+class Pair:
+    a: int
+    b: int
+
+
+JSON_SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer", "minimum": 0}},
+    "required": ["name", "age"],
+}
+GOOD = '{"name": "Anna", "age": 3}'
+SPACE = {"Person": Person, "plain": JSON_SCHEMA, "people": list[Person], "Pair": Pair}
+
+
+def made(name: str) -> Schema:
+    (check,) = resolve([f"schema:{name}"], SPACE)
+    assert isinstance(check, Schema)
+    return check
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("Person", GOOD, Person(name="Anna", age=3)),
+        ("Person", f"```json\n{GOOD}\n```", Person(name="Anna", age=3)),
+        ("plain", GOOD, {"name": "Anna", "age": 3}),
+        ("people", f"[{GOOD}]", [Person(name="Anna", age=3)]),
+        ("Pair", '{"a": 1, "b": 2}', Pair(1, 2)),
+    ],
+)
+async def test_a_text_that_follows_it_becomes_an_object(name: str, text: str, value: Any) -> None:
+    check = made(name)
+    assert (await check(text, TASK)).passed
+    assert check.value(text) == value
+
+
+@pytest.mark.parametrize("name", ["Person", "plain"])
+@pytest.mark.parametrize(
+    ("text", "score", "said"),
+    [
+        ("Anna is 3", 0.0, "It is not JSON"),
+        (f"Here it is: {GOOD}", 0.0, "It is not JSON"),
+        ("[" * 100_000, 0.0, "It is not JSON"),
+        ('{"name": "Anna", "age": -1}', 0.5, "$.age: "),
+        ('{"name": 3, "age": "x"}', 1 / 3, "$.name: "),
+    ],
+)
+async def test_each_fault_is_told_with_its_place(
+    name: str, text: str, score: float, said: str
+) -> None:
+    evidence = await made(name)(text, TASK)
+    assert (evidence.passed, evidence.score) == (False, score)
+    assert said in evidence.detail
+
+
+async def test_a_pattern_that_never_ends_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ipyrefine.checks.schema._SECONDS", 1.0)
+    check = Schema({"type": "string", "pattern": "^(a+)+$"})
+    evidence = await check('"' + "a" * 50 + '!"', TASK)
+    assert evidence.passed is False
+    assert "did not end within 1 seconds" in evidence.detail
+
+
+async def test_a_validator_that_breaks_is_evidence() -> None:
+    evidence = await made("Person")('{"name": "boom", "age": 1}', TASK)
+    assert evidence.detail == "The schema raised RuntimeError: broken validator"
+
+
+def test_the_writer_is_told_the_schema() -> None:
+    assert '"minimum": 0' in made("Person").requirement
+    assert '"minimum": 0' in made("plain").requirement
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Persn", "Did you mean schema:Person"),
+        ("number", "needs a pydantic model or a JSON schema"),
+        ("bad", "is no JSON schema at type: "),
+        ("unwritable", "is no JSON schema: "),
+        ("opaque", "has a type without a JSON schema"),
+    ],
+)
+def test_what_is_no_schema_is_refused_with_a_sentence(name: str, said: str) -> None:
+    space = {
+        **SPACE,
+        "number": 3,
+        "bad": {"type": "strnig"},
+        "unwritable": {"const": {1, 2}},
+        "opaque": type("Opaque", (), {}),
+    }
+    with pytest.raises(UsageError) as raised:
+        resolve([f"schema:{name}"], space)
+    assert said in str(raised.value)

@@ -1,0 +1,125 @@
+"""The checks of a text's form: length, contains, matches, lint."""
+
+import pytest
+
+from ipyrefine.checks import lint, resolve
+from ipyrefine.errors import UsageError
+from ipyrefine.loop.records import Evidence, Task
+
+TASK = Task(text="t")
+
+
+async def checked(name: str, text: str) -> Evidence:
+    (check,) = resolve([name], {})
+    return await check(text, TASK)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "text", "passed", "said"),
+    [
+        ("<=3 words", "a b c", True, "It has 3 words."),
+        ("<=3 words", "a b c d", False, "4 words: 1 too many, as at most 3 words are asked for."),
+        ("< 3 words", "a b c", False, "1 too many"),
+        (">2 words", "a b", False, "1 too few, as at least 3 words"),
+        ("2-4 chars", "abcde", False, "5 characters: 1 too many, as 2 to 4 characters"),
+        ("2 to 4 characters", "abc", True, "3 characters"),
+        ("1,000 chars", "a" * 1000, True, "1,000 characters"),
+        (">=2 lines", "a", False, "It has 1 line: 1 too few"),
+        ("2 paragraphs", "a\nb\n\nc\n", True, "2 paragraphs"),
+        ("=1 word", "", False, "0 words: 1 too few, as exactly 1 word are asked for."),
+    ],
+)
+async def test_length(bounds: str, text: str, passed: bool, said: str) -> None:
+    evidence = await checked(f"length:{bounds}", text)
+    assert evidence.passed is passed
+    assert said in evidence.detail
+
+
+async def test_a_text_nearer_to_its_length_scores_higher() -> None:
+    far, near = [await checked("length:<=2 words", "a " * n) for n in (9, 3)]
+    assert 0 < (far.score or 0) < (near.score or 0) < 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "passed", "said"),
+    [
+        ("contains:f(1)", "so f(1) it is", True, "It contains 'f(1)'."),
+        ("contains:Anna", "for anna", False, "not in these capital"),
+        ("contains:a: b", "x", False, "It does not contain 'a: b'."),
+        ("matches:^b+$", "a\nbb\nc", True, "It matches."),
+        ("matches:^b+$", "ab", False, "It does not match"),
+        ("matches:ü\\d", "ü7 \ud800", True, "It matches."),
+    ],
+)
+async def test_contains_and_matches(name: str, text: str, passed: bool, said: str) -> None:
+    evidence = await checked(name, text)
+    assert (evidence.passed, evidence.score) == (passed, float(passed))
+    assert said in evidence.detail
+
+
+async def test_an_expression_that_never_ends_is_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ipyrefine.checks.text._SECONDS", 1.0)
+    evidence = await checked("matches:^(a+)+$", "a" * 60 + "!")
+    assert evidence.passed is False
+    assert "did not end within 1 seconds" in evidence.detail
+    assert evidence.seconds < 5
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("length:short", "needs bounds like"),
+        ("length:5-2 words", "allows no length at all"),
+        ("length:<0 words", "allows no length at all"),
+        ("matches:(", "is not a regular expression: missing )"),
+        ("contains:", "lacks what follows the colon"),
+        ("length", "needs more, as in length:…"),
+        ("lenght:<3 words", "Did you mean length:"),
+        ("test:mine", "Did you mean tests:"),
+        ("exampels", "Did you mean examples?"),
+        ("toen", "Did you mean tone?"),
+        ("run:fast", "There is no check 'run:fast'"),
+    ],
+)
+def test_a_check_that_cannot_be_made_is_refused_with_a_sentence(name: str, said: str) -> None:
+    def tone(text: str) -> bool:
+        return True
+
+    with pytest.raises(UsageError) as raised:
+        resolve([name], {"tone": tone})
+    assert said in str(raised.value)
+
+
+async def test_a_requirement_tells_the_writer_what_is_counted() -> None:
+    length, contains, matches = resolve(["length:<=3 words", "contains:x", "matches:y+"], {})
+    assert length.requirement == "Its length must be at most 3 words."  # type: ignore[attr-defined]
+    assert contains.requirement.endswith(": x")  # type: ignore[attr-defined]
+    assert matches.requirement.endswith(": y+")  # type: ignore[attr-defined]
+
+
+needs_ruff = pytest.mark.skipif(lint._ruff() is None, reason="ruff is not installed")
+
+
+@needs_ruff
+async def test_lint_names_each_fault_with_its_line() -> None:
+    evidence = await checked("lint", "import os\n\nx = undefined\n")
+    assert (evidence.passed, evidence.score) == (False, 1 / 3)
+    assert "F401: `os` imported but unused (line 1)" in evidence.detail
+    assert "F821: Undefined name `undefined` (line 3)" in evidence.detail
+    assert (await checked("lint", "x = 1\n")).passed
+
+
+@needs_ruff
+async def test_lint_of_what_is_no_python_is_evidence_and_variables_are_known() -> None:
+    assert (await checked("lint", "def (:\n")).passed is False
+    (check,) = resolve(["lint"], {}, variables={"df": 1})
+    assert (await check("x = df\n", TASK)).passed
+
+
+async def test_lint_without_ruff_says_how_to_get_it_and_settles_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lint, "_ruff", lambda: None)
+    evidence = await checked("lint", "x = 1")
+    assert evidence.passed is None
+    assert "pip install ruff" in evidence.detail
