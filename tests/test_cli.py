@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from judging import judged
 from openai_server import Failure, ScriptedServer
 
 STACK = """The list keeps the least item beside each item.
@@ -24,11 +25,7 @@ class Stack:
     def getMin(self):
         return self.items[-1][1]
 ```"""
-JUDGED = (
-    '{"findings": [], "earlier": [], "criteria": [{"name": "correctness", "reason": "", "score": 9}'
-    ', {"name": "efficiency", "reason": "", "score": 9}, '
-    '{"name": "clarity", "reason": "", "score": 9}]}'
-)
+JUDGED = judged(9, 9, 9)
 
 
 def ipyrefine(*words: str, env: Mapping[str, str] | None = None) -> tuple[int, str, str]:

@@ -1,9 +1,10 @@
 """Puts a refinement together from names and options, for every surface alike."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ipyrefine import profiles
 from ipyrefine.errors import NoModel, UsageError
@@ -15,9 +16,9 @@ from ipyrefine.loop.records import Price
 from ipyrefine.loop.runs import Limits, Run
 from ipyrefine.loop.stopping import UNPRICED
 from ipyrefine.loop.template import read_template
+from ipyrefine.profiles import Profile
 
-if TYPE_CHECKING:
-    from pathlib import Path
+ProfileLike = str | Path | Mapping[str, Any] | Profile
 
 NO_MODEL = (
     "No model is configured. Either fetch the embedded one: "
@@ -28,6 +29,11 @@ NO_MODEL = (
 IMPROVE = {
     "code": "Improve this code: make it correct, efficient and clear; keep what it is for.",
     "prose": "Improve this text: make it clear and correct; keep what it says.",
+}
+
+AT_HAND = {
+    "code": "These variables exist already; the code may use them by name:",
+    "prose": "The task is about these:",
 }
 
 
@@ -94,8 +100,10 @@ def compose(
     api_key: str | Callable[[], str] | None = None,
     price: Price | str | None = None,
     checks: Sequence[Check] = (),
-    profile: str | None = None,
+    profile: ProfileLike | None = None,
     criteria: Sequence[str] = (),
+    checklist: Sequence[str] = (),
+    variables: Mapping[str, Any] | None = None,
     draft: str | None = None,
     limits: Limits | None = None,
     prompts: Prompts | None = None,
@@ -113,10 +121,13 @@ def compose(
         price: what it charges (``"0.15,0.60"``: dollars per million prompt and completion
             tokens); by default as the price list knows it.
         checks: run on every text.
-        profile: ``code`` or ``prose``; by default decided from the text.
+        profile: a profile, its name, a dict of its fields, or a TOML file's path; by default
+            decided from the text.
         criteria: names of the criteria to judge on, instead of the profile's.
+        checklist: yes/no questions a finished text answers with yes, instead of the profile's.
+        variables: what the task is about besides its text; shown to the model in short.
         draft: a text to start from.
-        limits: when to stop.
+        limits: when to stop; what they leave unset is the profile's to say.
         prompts: own prompts for its stages.
 
     Raises:
@@ -126,17 +137,17 @@ def compose(
     """
     if not text.strip() and not (draft or "").strip():
         raise UsageError("There is nothing to refine: write a task or a draft.")
-    if draft is not None and profile is None and profiles.is_python(draft):
-        profile = "code"
     template = read_template(text)
     if template:
         text, prompts = template.task, template.prompts(prompts)
         limits = (limits or Limits()).model_copy(update={"every_critique": True})
-    task = profiles.task(text, profile=profile, criteria=tuple(criteria))
-    if template and template.checklist:
-        task = task.model_copy(update={"checklist": template.checklist})
-    if not text.strip():
-        task = task.model_copy(update={"text": IMPROVE[task.form]})
+        checklist = checklist or template.checklist
+    chosen = choose_profile(profile, text, draft=draft, checks=checks)
+    task = chosen.task(
+        _asked(text, chosen.form, checks, variables or {}),
+        criteria=tuple(criteria),
+        checklist=tuple(checklist),
+    )
     if isinstance(price, str):
         from ipyrefine.providers.prices import read_price
 
@@ -146,7 +157,8 @@ def compose(
         model = choose_model(model, **server)
     if isinstance(judge, str):
         judge = choose_model(judge, **server)
-    if limits and limits.budget.cost is not None:
+    limits = chosen.limited(limits)
+    if limits.budget.cost is not None:
         for asked in (model, judge or model):
             if price_of(asked) is None:
                 raise UsageError(f"{asked.name}: {UNPRICED}")
@@ -162,10 +174,47 @@ def compose(
     )
 
 
+def choose_profile(
+    given: ProfileLike | None,
+    text: str,
+    *,
+    draft: str | None = None,
+    checks: Sequence[Check | Callable[..., Any] | str] = (),
+    namespace: Mapping[str, Any] | None = None,
+) -> Profile:
+    """Find the profile that is given, or else choose one from the text.
+
+    Args:
+        given: as for `compose`; a name may also be a dict's in the namespace.
+        text: the task.
+        draft: a text to start from.
+        checks: the checks or their names; what is checked against a schema is data.
+        namespace: the user's variables.
+
+    Raises:
+        UsageError: there is no such profile, or it is not valid.
+    """
+    if given is not None:
+        return profiles.find(given, namespace)
+    names = (check if isinstance(check, str) else getattr(check, "name", "") for check in checks)
+    return profiles.choose(text, draft=draft, schema=any(n.startswith("schema:") for n in names))
+
+
+def _asked(text: str, form: str, checks: Sequence[Check], variables: Mapping[str, Any]) -> str:
+    """The request, with what the checks require and the variables it is about."""
+    from ipyrefine.checks.variables import described
+
+    required = [said for check in checks if (said := getattr(check, "requirement", ""))]
+    parts = [text if text.strip() else IMPROVE[form], *required]
+    if variables:
+        parts.append(f"{AT_HAND[form]}\n{described(variables)}")
+    return "\n\n".join(parts)
+
+
 async def refine(
     text: str,
     *,
-    checks: Sequence[Check | Callable[..., Any]] = (),
+    checks: Sequence[Check | Callable[..., Any] | str] = (),
     on_event: Callable[[Event, Run], None] | None = None,
     **options: Any,
 ) -> Run:
@@ -173,7 +222,7 @@ async def refine(
 
     Args:
         text: the task in words.
-        checks: checks, or functions of the text (see `ipyrefine.checks`).
+        checks: checks, their names, or functions of the text (see `ipyrefine.checks`).
         on_event: called with every event and the run after it.
         **options: as for `compose`.
 
@@ -182,14 +231,13 @@ async def refine(
         NoModel: no model is configured.
         ModelError: the model failed; the error's ``run`` holds the best text so far.
     """
-    from ipyrefine.checks.functions import CallableCheck
+    from ipyrefine.checks import resolve
 
-    limits = options.get("limits") or Limits()
-    wrapped = [
-        check if hasattr(check, "name") else CallableCheck(check, target=limits.target)
-        for check in checks
-    ]
-    refinement = compose(text, checks=wrapped, **options)
+    given = options.pop("profile", None)
+    chosen = choose_profile(given, text, draft=options.get("draft"), checks=checks)
+    limits = chosen.limited(options.pop("limits", None))
+    resolved = resolve(checks, {}, target=limits.target, variables=options.get("variables") or {})
+    refinement = compose(text, checks=resolved, profile=chosen, limits=limits, **options)
     async for event in refinement:
         if on_event:
             on_event(event, refinement.run)
@@ -205,7 +253,7 @@ def raise_failure(refinement: Refinement) -> None:
         raise error
 
 
-def _embedded(path: "Path", name: str) -> Model:
+def _embedded(path: Path, name: str) -> Model:
     from ipyrefine.providers.local import LocalModel
 
     return LocalModel(path, name=name)

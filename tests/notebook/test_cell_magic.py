@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
+from judging import judged
 
 from ipyrefine import compose as composing
 from ipyrefine.errors import UsageError
@@ -14,10 +15,7 @@ from ipyrefine.notebook import options
 from ipyrefine.providers.scripted import ScriptedModel
 
 CODE = "```python\ndef inc(n):\n    return n + 1\n```"
-JUDGED = (
-    '{"findings": [], "criteria": [{"name": "correctness", "score": 9}, '
-    '{"name": "efficiency", "score": 9}, {"name": "clarity", "score": 9}]}'
-)
+JUDGED = judged(9, 9, 9)
 
 
 @pytest.fixture

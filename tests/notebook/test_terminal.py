@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from judging import judged
 from openai_server import ScriptedServer
 
 pexpect = pytest.importorskip("pexpect")
 
-JUDGED = (
-    '{"findings": [], "earlier": [], "criteria": [{"name": "correctness", "reason": "", "score": 9}'
-    ', {"name": "efficiency", "reason": "", "score": 9}, '
-    '{"name": "clarity", "reason": "", "score": 9}]}'
-)
+JUDGED = judged(9, 9, 9)
 
 
 def reply(body: dict[str, Any]) -> str:

@@ -35,6 +35,7 @@ def judged(*fixed: str) -> str:
     return json.dumps({
         "findings": [],
         "earlier": [{"id": id_, "fixed": True} for id_ in fixed],
+        "checklist": [{"item": item, "yes": True} for item in range(1, 9)],
         "criteria": [{"name": "correctness", "reason": "it greets", "score": 9}],
     })  # fmt: skip
 

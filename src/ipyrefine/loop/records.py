@@ -39,8 +39,8 @@ class Task(Record):
         profile: name of the profile the criteria come from.
         form: ``code`` (answers in a fenced block) or ``prose`` (answers between text marks).
         criteria: what the judge scores, at least one.
-        checklist: yes/no questions a finished text answers with yes.
         categories: what a critique looks at and files its findings under; the criteria if empty.
+        checklist: yes/no questions a finished text answers with yes.
     """
 
     text: str
@@ -49,8 +49,8 @@ class Task(Record):
     criteria: tuple[Criterion, ...] = (
         Criterion(name="correctness", definition="It does what the task asks, without errors."),
     )
-    checklist: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    checklist: tuple[str, ...] = ()
 
 
 class Usage(Record):

@@ -6,12 +6,11 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from ipyrefine import checks, profiles
-from ipyrefine.compose import compose, raise_failure
+from ipyrefine.compose import raise_failure
 from ipyrefine.errors import Interrupted, UsageError
 from ipyrefine.loop.events import Event, Stopped
-from ipyrefine.loop.runs import Decision, Limits, Run, StopReason
-from ipyrefine.notebook import options
+from ipyrefine.loop.runs import Decision, Run, StopReason
+from ipyrefine.notebook import asking, options
 from ipyrefine.notebook.placing import Home
 from ipyrefine.notebook.record import RecordDisplay
 from ipyrefine.notebook.session import Session
@@ -35,21 +34,7 @@ class CellRun:
         self.options = options.parse(line)
         if not body.strip():
             raise UsageError("The cell is empty: write a task or a draft below %%refine.")
-        limits = options.limits(self.options, _configured(magics))
-        named = checks.resolve(self.options.check, self.shell.user_ns, target=limits.target)
-        drafted = self.options.draft or (not self.options.task and profiles.is_python(body))
-        self.refinement = compose(
-            (self.options.goal or "") if drafted else body.strip(),
-            model=self.options.model or magics.model or None,
-            judge=self.options.judge or magics.judge or None,
-            base_url=self.options.base_url or magics.base_url or None,
-            price=self.options.price or magics.price or None,
-            checks=named,
-            profile=self.options.profile,
-            criteria=[c.strip() for c in (self.options.criteria or "").split(",") if c.strip()],
-            draft=body.strip("\n") if drafted else None,
-            limits=limits,
-        )
+        self.refinement, self.checks = asking.refinement(magics, self.options, body)
         self.name = self.options.output or "refined"
         self.home = Home(self.shell, self.name)
         self.session = Session(self.refinement, [])
@@ -148,7 +133,7 @@ class CellRun:
         """Keep the namespace and the record true after every stop."""
         if not isinstance(event, Stopped):
             return
-        self.shell.user_ns[self.name] = run.text
+        self.shell.user_ns[self.name] = asking.result(run, self.checks)
         self.shell.user_ns["refined_run"] = run
         self._show_record()
         if event.reason is StopReason.ACCEPTED:
@@ -188,9 +173,3 @@ class CellRun:
             )
             raise Interrupted(f"Interrupted; {kept}.")
         raise_failure(self.refinement)
-
-
-def _configured(magics: Any) -> Limits:
-    return Limits(
-        max_iterations=magics.max_iterations, target=magics.target, patience=magics.patience
-    )

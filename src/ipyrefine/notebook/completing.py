@@ -1,7 +1,7 @@
 """What Tab offers after `%%refine` and `%refine`: options, their values, and commands."""
 
 from collections.abc import Iterable
-from inspect import isfunction
+from inspect import isfunction, ismodule
 from typing import Any
 
 
@@ -40,12 +40,18 @@ def _values(shell: Any, option: str) -> Iterable[str]:
     from ipyrefine import checks, profiles
     from ipyrefine.providers.weights import WEIGHTS
 
+    hidden = getattr(shell, "user_ns_hidden", {})  # what IPython itself put there
+    visible = {n: v for n, v in shell.user_ns.items() if n[:1] != "_" and n not in hidden}
     match option:
         case "model" | "judge":
             return WEIGHTS
         case "profile":
-            return profiles.PROFILES
+            own = [n for n, v in visible.items() if isinstance(v, dict) and "criteria" in v]
+            return [*profiles.NAMES, *own]
+        case "var":
+            return [n for n, v in visible.items() if not isfunction(v) and not ismodule(v)]
+        case "checklist":
+            return [n for n, v in visible.items() if isinstance(v, list | tuple)]
         case "check":
-            functions = [n for n, v in shell.user_ns.items() if isfunction(v) and n[:1] != "_"]
-            return [*checks.BUILTIN, *functions]
+            return [*checks.BUILTIN, *(n for n, v in visible.items() if isfunction(v))]
     return ()

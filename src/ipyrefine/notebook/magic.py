@@ -26,9 +26,19 @@ class Refine(Magics, Configurable):
     base_url = Unicode("", help="An OpenAI-compatible server; empty for OPENAI_BASE_URL.").tag(
         config=True
     )
-    max_iterations = Integer(4, help="Revisions allowed after the first text.").tag(config=True)
-    target = Float(0.8, help="Score 0..1 a text must reach to pass.").tag(config=True)
-    patience = Integer(2, help="Revisions without gain before a run stops.").tag(config=True)
+    max_iterations = Integer(
+        None,
+        allow_none=True,
+        help="Revisions allowed after the first text; None: the profile's, 4.",
+    ).tag(config=True)
+    target = Float(
+        None, allow_none=True, help="Score 0..1 that passes; None: the profile's, else 0.8."
+    ).tag(config=True)
+    patience = Integer(
+        None,
+        allow_none=True,
+        help="Revisions without gain before it stops; None: the profile's, 2.",
+    ).tag(config=True)
     price = Unicode(
         "", help='Dollars per million prompt and completion tokens, as "0.15,0.60"; empty: listed.'
     ).tag(config=True)

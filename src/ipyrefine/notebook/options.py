@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from ipyrefine.errors import UsageError
 from ipyrefine.loop.runs import Budget, Limits
+from ipyrefine.profiles import NAMES
 
 EXAMPLES = """\
 examples:
@@ -47,17 +48,26 @@ def parser() -> argparse.ArgumentParser:
     add("-m", "--model", help="the model that writes (a server's, or an embedded one's name)")
     add("--judge", help="another model to score with; the writer by default")
     add("--base-url", help="an OpenAI-compatible server")
-    add("-p", "--profile", help="code or prose; by default decided from the cell")
+    add("-p", "--profile", help=f"{', '.join(NAMES)}; a dict of the notebook; or a TOML "
+        "file; by default decided from the cell; `%%refine profiles` lists them")  # fmt: skip
     add("--task", action="store_true", help="the cell is a task to write from")
     add("--draft", action="store_true", help="the cell is a draft to improve")
     add("--goal", help="what the draft should become")
-    add("--criteria", help="what to judge on, as a,b,c")
+    add("--criteria", help="what to judge on, as a,b,c, instead of the profile's criteria")
+    add("--checklist", metavar="VAR", help="yes/no questions a finished text answers with yes: "
+        "a list of the notebook, or a,b,c; instead of the profile's")  # fmt: skip
     add("-c", "--check", action="append", default=[], metavar="NAME",
-        help="examples, run, or a function of the notebook; may be repeated")  # fmt: skip
+        help="a function of the notebook, examples, run, lint, tests:NAME, schema:NAME, "
+        "'length:<=120 words', contains:TEXT or matches:REGEX; may be repeated")  # fmt: skip
+    add("-v", "--var", action="append", default=[], metavar="NAME",
+        help="a variable that the task is about: the model is shown it in short, and the code "
+        "of the checks examples, run and tests has it; may be repeated")  # fmt: skip
     add("-n", "--max-iterations", type=int, help="revisions allowed (4)")
-    add("--target", type=float, help="score 0..1 that passes (0.8)")
+    add("--target", type=float, help="score 0..1 that passes (0.8, or as the profile says)")
     add("--patience", type=int, help="revisions without gain before it stops (2)")
-    add("--min-findings", type=int, help="findings a critique must name (3)")
+    add(
+        "--min-findings", type=int, help="findings a critique must name (3, or as the profile says)"
+    )
     add("--gate", action="store_true", default=None,
         help="a better score must also win a comparison with the best, both ways round",
     )  # fmt: skip
@@ -69,7 +79,11 @@ def parser() -> argparse.ArgumentParser:
     add("--price", metavar="IN,OUT",
         help='dollars per million prompt and completion tokens, as "0.15,0.60", where the '
              "price list does not know the model")  # fmt: skip
-    add("--temperature", type=float, help="sampling temperature of the writer (0)")
+    add(
+        "--temperature",
+        type=float,
+        help="sampling temperature of the writer (0, or as the profile says)",
+    )
     add("--seed", type=int, help="sampling seed")
     add("-o", "--output", help="variable for the text (refined)")
     add("-a", "--apply", choices=["ask", "insert", "replace", "none"],
@@ -97,8 +111,8 @@ def parse(line: str) -> argparse.Namespace:
     return options
 
 
-def limits(options: argparse.Namespace, defaults: Limits) -> Limits:
-    """Make limits of the options, on top of the configured ones.
+def limits(options: argparse.Namespace, configured: dict[str, Any]) -> Limits:
+    """Make limits of the options, on top of the configured ones; the others stay unset.
 
     Raises:
         UsageError: a value is out of its range.
@@ -121,7 +135,7 @@ def limits(options: argparse.Namespace, defaults: Limits) -> Limits:
     if options.budget:
         named["budget"] = budget(options.budget)
     try:
-        return Limits.model_validate(defaults.model_dump() | named)
+        return Limits.model_validate(configured | named)
     except ValueError as error:
         first = error.errors()[0]  # type: ignore[attr-defined]
         option = "--" + str(first["loc"][0]).replace("_", "-")

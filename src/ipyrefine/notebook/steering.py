@@ -5,7 +5,6 @@ from typing import Any
 from ipyrefine.errors import UsageError
 from ipyrefine.loop.records import Outcome
 from ipyrefine.loop.runs import Decision
-from ipyrefine.profiles import PROFILES
 
 COMMANDS = ("accept", "apply", "continue", "models", "override", "profiles", "show")
 
@@ -20,8 +19,9 @@ async def command(magics: Any, words: list[str]) -> None:
     if name not in COMMANDS:
         raise UsageError(f"%refine knows {', '.join(COMMANDS)}; {name or 'nothing'!r} is not one.")
     if name == "profiles":
-        for profile in PROFILES.values():
-            print(f"{profile.profile}: {', '.join(c.name for c in profile.criteria)}")
+        from ipyrefine.notebook.listing import show_profiles
+
+        show_profiles()
         return
     if name == "models":
         from ipyrefine.providers.weights import WEIGHTS, find

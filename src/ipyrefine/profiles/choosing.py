@@ -1,0 +1,103 @@
+"""Choosing a profile from a cell's body, by a few conservative rules.
+
+A request names what it wants written soon after its verb ("write a short sales email …"): the
+first such artifact decides. A question wants an answer. Only then do the words of the code trade
+count, as they also turn up in prose. What no rule knows is prose.
+"""
+
+import ast
+import json
+import re
+from functools import cache
+
+from ipyrefine.profiles.finding import builtin
+
+_VERB = re.compile(
+    r"\b(?:write|draft|compose|prepare|create|make|produce|design|develop|build|implement|code|"
+    r"rewrite|improve|polish|edit|shorten|generate|propose|refine|need|want)\b"
+)
+# What follows one of these says what the text is about, and no longer what it is.
+_ABOUT = re.compile(
+    r"of|for|about|from|on|into?|to|with|without|that|which|who|whose|and|or|as|by|so|using|based|"
+    r"where|when|if|it|them|[.;:!?]"
+)
+_WORD = re.compile(r"[\w'+()/#-]+|[.,;:!?]")
+_WORDS = 10  # of a request that can stand between its verb and what it wants
+_CALL = re.compile(r"\b[A-Za-z_]\w*\([^)\n]{0,200}\)")  # no space before it: prose sets one
+_CODE_WORD = re.compile(
+    r"algorithm|async|class|code|def|doctest|function|implement|iterator|method|module|o\(1\)|"
+    r"o\(n\)|python|recursive|refactor|regex|script|stack"
+)
+_MAIL = re.compile(r"subject:[^\n]+\n|(?:dear|hi|hello|hey)(?: [\w.'-]+){0,3},\s*\n", re.I)
+_LOOKED_AT = 400  # characters of the first paragraph, where a request says what it wants
+
+
+def of_task(text: str) -> str:
+    """The name of the profile a request in words suggests."""
+    head = " ".join(text.strip().partition("\n\n")[0][:_LOOKED_AT].lower().split())
+    if ">>>" in text:
+        return "code"
+    if named := _artifact(head):
+        return named
+    for name, profile in builtin().items():
+        if any(re.search(phrase, head) for phrase in profile.phrases):
+            return name
+    return "code" if looks_like_code(text) else "prose"
+
+
+def of_draft(text: str) -> str:
+    """The name of the profile that fits an existing text."""
+    if is_python(text):
+        return "code"
+    if _is_json(text):
+        return "data"
+    return "email" if _MAIL.match(text.lstrip()) else "prose"
+
+
+def looks_like_code(text: str) -> bool:
+    """Whether a request asks for Python code: by doctests, calls, or the trade's words."""
+    words = (word.strip(".,:;!?\"'`") for word in text.lower().split())
+    return ">>>" in text or bool(_CALL.search(text)) or any(map(_CODE_WORD.fullmatch, words))
+
+
+def is_python(text: str) -> bool:
+    """Whether a text is Python with a statement beyond bare expressions and names."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(not isinstance(node, ast.Expr) for node in body)
+
+
+def _artifact(head: str) -> str | None:
+    """The profile whose artifact the request asks for."""
+    asked = (_named(head[verb.end() :]) for verb in _VERB.finditer(head))
+    return next(filter(None, asked), None)
+
+
+def _named(rest: str) -> str | None:
+    """The profile of the last artifact in the noun phrase at the start, as English has it.
+
+    An email parser is a parser; but in "a script sending emails" the script is what is wanted.
+    """
+    artifacts, found, before = _artifacts(), None, ""
+    for word in _WORD.findall(rest)[:_WORDS]:
+        if word == "it" and not before:
+            continue  # "make it a story"
+        if _ABOUT.fullmatch(word) or (found and (word == "," or word.endswith(("ing", "ed")))):
+            break
+        found = artifacts.get(f"{before} {word}") or artifacts.get(word) or found
+        before = word
+    return found
+
+
+@cache
+def _artifacts() -> dict[str, str]:
+    return {artifact: name for name, profile in builtin().items() for artifact in profile.artifacts}
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except (ValueError, RecursionError):
+        return False

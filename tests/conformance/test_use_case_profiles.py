@@ -1,0 +1,173 @@
+"""Systems A, D and E: each of their use cases is a profile, and runs through the whole loop.
+
+The writer's first text is weak and its second is good; the judge, also scripted, tells them apart.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pytest
+from pydantic import BaseModel
+
+from ipyrefine import refine
+from ipyrefine.checks.schema import Schema
+from ipyrefine.loop.ports import Request
+from ipyrefine.loop.runs import Run
+from ipyrefine.profiles import builtin
+from ipyrefine.providers.scripted import ScriptedModel
+
+
+class Order(BaseModel):
+    customer: str
+    items: list[str]
+
+
+class UseCase(NamedTuple):
+    profile: str
+    task: str
+    weak: str
+    good: str
+    checks: Sequence[Any] = ()
+
+
+CASES = [
+    UseCase(
+        "code",
+        "Write has_duplicates(xs) in O(n).\n\nhas_duplicates([1, 1]) == True\n"
+        "has_duplicates([]) == False",
+        "def has_duplicates(xs):\n    return xs[0] in xs[1:]",
+        "def has_duplicates(xs):\n    return len(set(xs)) < len(xs)",
+        ["examples"],
+    ),
+    UseCase(
+        "answer",
+        "Why is the sky blue, and why are sunsets red?",
+        "Because of the air.",
+        "Air scatters blue light most. At sunset the way through it is long, so red is left.",
+    ),
+    UseCase(
+        "story",
+        "Write a short story in the voice of a tired lighthouse keeper.",
+        "Once there was a lighthouse.",
+        "The lamp has outlived three keepers. It will outlive this one's knees.",
+    ),
+    UseCase(
+        "data",
+        "Extract the order as JSON: Anna wants tea and two rolls.",
+        '{"customer": "Anna"}',
+        '{"customer": "Anna", "items": ["tea", "roll", "roll"]}',
+        [Schema(Order, label="Order")],
+    ),
+    UseCase(
+        "microcopy",
+        "Write an error message for a file that is too large to upload; at most 60 characters.",
+        "Error 413: the payload of the request exceeds the limit that the server has.",
+        "This file is too large. Choose one under 10 MB.",
+        ["length:<=60 chars"],
+    ),
+    UseCase(
+        "email",
+        "Write a sales email to a dentist about our scheduling software, Molar.",
+        "Dear Sir or Madam, we are the leading company.",
+        "Subject: Fewer empty chairs\n\nHi Dr Lee,\nMolar fills cancelled slots. Ten minutes?",
+        ["contains:Molar", "length:<=80 words"],
+    ),
+    UseCase(
+        "rfc",
+        "Write an RFC for rate limiting in our public API.",
+        "# Rate limiting\nWe should limit rates.",
+        "# Rate limiting\n## Problem\nOne client took the API down.\n## Design\nA token bucket.",
+        ["matches:^## Problem$"],
+    ),
+]
+
+
+def filled(schema: dict[str, Any], quote: str, *, name: str = "", place: int = 0) -> Any:
+    """A reply that follows a schema: the best one with a quote of the text, without the worst."""
+    if name == "score":
+        return schema["enum"][-1 if quote else 0]
+    if name == "quote":
+        return quote
+    if "enum" in schema:
+        return schema["enum"][place % len(schema["enum"])]
+    match schema["type"]:
+        case "object":
+            parts = schema["properties"].items()
+            return {key: filled(part, quote, name=key, place=place) for key, part in parts}
+        case "array":
+            items = range(schema.get("minItems", 0))
+            return [filled(schema["items"], quote, place=i) for i in items]
+        case "boolean":
+            return bool(quote)
+    return f"reason {place}"
+
+
+def scripted(case: UseCase) -> ScriptedModel:
+    form = builtin()[case.profile].form
+    written = [
+        f"```python\n{text}\n```" if form == "code" else f"<text>\n{text}\n</text>"
+        for text in (case.weak, case.good)
+    ]
+
+    def reply(request: Request) -> str:
+        if request.json_schema is None:
+            return written.pop(0)
+        good = case.good in request.messages[-1].content
+        return json.dumps(filled(request.json_schema, case.good.splitlines()[0] if good else ""))
+
+    def endless() -> Any:
+        while True:
+            yield reply
+
+    return ScriptedModel(endless())
+
+
+async def ran(case: UseCase) -> tuple[Run, ScriptedModel]:
+    model = scripted(case)
+    return await refine(case.task, model=model, checks=case.checks), model
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.profile)
+async def test_a_use_case_finds_its_profile_and_goes_from_a_weak_text_to_a_good_one(
+    case: UseCase,
+) -> None:
+    run, _ = await ran(case)
+    assert run.task is not None
+    assert run.task.profile == case.profile
+    assert [i.text for i in run.iterations] == [case.weak, case.good]
+    assert (run.stop_reason, run.text) == ("passed", case.good)
+    assert run.iterations[0].verdict is not None
+    assert run.iterations[0].verdict.outcome != "PASS"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.profile)
+async def test_every_stage_is_told_the_profiles_criteria_and_checklist(case: UseCase) -> None:
+    _, model = await ran(case)
+    assert len(model.requests) >= 3
+    profile = builtin()[case.profile]
+    for request in model.requests:
+        head = request.messages[0].content
+        assert case.task in head
+        assert all(f"{c.name}: {c.definition}" in head for c in profile.criteria)
+        assert all(question in head for question in profile.checklist)
+
+
+async def test_data_is_an_object_once_its_schema_accepts_it() -> None:
+    case = next(case for case in CASES if case.profile == "data")
+    run, _ = await ran(case)
+    assert case.checks[0].value(run.text) == Order(customer="Anna", items=["tea", "roll", "roll"])
+
+
+async def test_criteria_of_the_users_can_demand_documentation() -> None:
+    """System D: the evaluator's criteria may demand what the task does not."""
+    own = {
+        "form": "code",
+        "criteria": {"documentation": "Every public name has a docstring with an example."},
+    }
+    case = CASES[0]._replace(profile="code")
+    model = scripted(case)
+    run = await refine(case.task, model=model, checks=["examples"], profile=own)
+    assert run.task is not None
+    assert [c.name for c in run.task.criteria] == ["documentation"]
+    assert "Every public name has a docstring" in model.requests[0].messages[0].content

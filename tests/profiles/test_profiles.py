@@ -1,0 +1,119 @@
+"""Profiles as data: the built-in ones, and a user's own."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ipyrefine import profiles
+from ipyrefine.errors import UsageError
+from ipyrefine.loop.runs import Budget, Limits
+
+OWN = {"criteria": {"wit": "It makes one smile.", "length": {"definition": "Short.", "weight": 2}}}
+
+
+@pytest.mark.parametrize("name", profiles.NAMES)
+def test_a_built_in_profile_says_all_that_a_loop_asks_of_it(name: str) -> None:
+    profile = profiles.builtin()[name]
+    assert 3 <= len(profile.criteria) <= 5
+    assert all(
+        c.definition.endswith(".") and c.definition.count(".") == 1 for c in profile.criteria
+    )
+    assert 3 <= len(profile.checklist) <= 5
+    assert all(question.endswith("?") for question in profile.checklist)
+    assert len(profile.categories) >= 4
+    assert profile.summary.endswith(".")
+
+
+def test_an_artifact_belongs_to_one_profile() -> None:
+    every = [a for profile in profiles.builtin().values() for a in profile.artifacts]
+    assert len(every) == len(set(every))
+
+
+def test_a_task_takes_criteria_categories_and_checklist_from_its_profile() -> None:
+    email = profiles.find("email")
+    task = email.task("Write to Anna.")
+    assert (task.profile, task.form) == ("email", "prose")
+    assert (task.criteria, task.categories) == (email.criteria, email.categories)
+    assert task.checklist == email.checklist
+
+
+def test_criteria_and_checklist_of_the_users_take_the_place_of_the_profiles() -> None:
+    task = profiles.find("email").task("x", criteria=("tone", "wit"), checklist=("Is it short?",))
+    assert [c.name for c in task.criteria] == ["tone", "wit"]
+    assert task.criteria[0].definition.startswith("The tone suits")
+    assert task.checklist == ("Is it short?",)
+
+
+def test_a_profiles_thresholds_give_way_to_those_given() -> None:
+    data = profiles.find("data")
+    assert data.limited().target == 0.9
+    given = Limits(target=0.5, budget=Budget(calls=3))
+    assert data.limited(given).target == 0.5
+    assert data.limited(given).min_findings == data.limits.min_findings == 1
+    assert data.limited(given).budget.calls == 3
+
+
+def test_a_dict_of_the_namespace_is_a_profile_and_hides_a_built_in_one() -> None:
+    profile = profiles.find("email", {"email": OWN})
+    assert (profile.name, [c.name for c in profile.criteria]) == ("email", ["wit", "length"])
+    assert profile.criteria[1].weight == 2
+
+
+def test_a_toml_file_is_a_profile_named_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "limerick.toml"
+    path.write_text('[criteria]\nwit = "It makes one smile."\n[limits]\ntarget = 0.7\n')
+    profile = profiles.find(str(path))
+    assert (profile.name, profile.limited().target) == ("limerick", 0.7)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("emial", "Did you mean email?"),
+        ("wity", "Did you mean witty?"),
+        ("number", "is a variable of type int; a profile is a dict"),
+        ("nowhere.toml", "There is no profile file 'nowhere.toml'."),
+    ],
+)
+def test_an_unknown_name_gets_a_sentence_with_near_matches(name: str, said: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        profiles.find(name, {"witty": OWN, "number": 3})
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({}, "it has no 'criteria'"),
+        ({"criteria": {}}, "criteria: "),
+        (
+            {"criterai": {"wit": "x"}, **OWN},
+            "'criterai' is not a field of it (did you mean 'criteria'",
+        ),
+        ({**OWN, "limits": {"targt": 0.5}}, "did you mean 'target'"),
+        ({**OWN, "limits": {"target": 5}}, "limits.target: input should be less than"),
+        ({**OWN, "form": "poem"}, "form: input should be 'code' or 'prose'"),
+        ({"criteria": [{"name": "a", "definition": "x"}] * 2}, "'a' is there twice"),
+        ({"criteria": {"wit": 3}}, "criteria.0.definition: "),
+        ({**OWN, "phrases": ["("]}, "no regular expression"),
+        ({**OWN, 3: 4}, "keys should be strings"),
+    ],
+)
+def test_a_profile_that_is_not_valid_gets_a_sentence_that_names_the_fault(
+    content: dict[Any, Any], said: str
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        profiles.find("mine", {"mine": content})
+    assert "The profile 'mine'" in str(raised.value)
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_not_toml_is_refused_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text("criteria = [")
+    with pytest.raises(UsageError, match=r"x\.toml' is not TOML"):
+        profiles.find(path)
+    with pytest.raises(UsageError, match=r"Did you mean .*x\.toml"):
+        profiles.find(tmp_path / "xx.toml")
