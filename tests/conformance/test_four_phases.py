@@ -122,7 +122,7 @@ async def test_a_pasted_template_runs_as_its_four_stages(where: str) -> None:
         [text("Dear you"), first, criticised(*weak), text("Dear Ann", "f3: named"), last]
     )
     cell = CELL.replace("[ITER", "> [ITER") if where == "quoted" else CELL
-    loop = compose(cell, model=model)
+    loop = compose(cell, model=model, profile="prose")
     assert stages(await finish(loop)) == ["draft", "judge", "critique", "revise", "judge"]
     asked = [request.messages for request in model.requests]
     assert "without polishing" in asked[0][1].content
