@@ -14,7 +14,7 @@ from ipyrefine.loop.events import DraftReady, EvidenceReady, RunStarted, Stopped
 from ipyrefine.loop.fold import fold
 from ipyrefine.loop.records import Criterion, Evidence, Finding, Severity, Task
 from ipyrefine.loop.runs import Limits, Run, StopReason
-from ipyrefine.render.html import live_html, record_html
+from ipyrefine.render.html import live_html, record_html, styled
 
 WIDTH = 700
 # Markdown, URLs and the rest that acts in a front-end only; a browser's own are the first ones.
@@ -42,7 +42,7 @@ def page_of(cases: tuple[str, ...]) -> str:
     """A page with a record of each case, each followed by a mark that has to stay in its place."""
     blocks = "".join(
         f'<section data-case="{html.escape(ascii(case)[:60])}">{record_html(run_of(case))}'
-        f"{live_html('revise', 1, 4, case, left=case)}</section><hr>"
+        f"{styled(live_html('revise', 1, 4, case, left=case))}</section><hr>"
         for case in cases
     )
     return f"<!doctype html><meta charset=utf-8><body style='margin:0'>{blocks}"
@@ -90,9 +90,9 @@ async def test_no_record_runs_fetches_or_breaks_out_of_its_place(browser: Any, k
 
 def reply(body: dict[str, Any]) -> str:
     """A draft, findings and scores whose every word is hostile."""
-    everything = "\n".join(ACTING)
+    everything = "\n".join(case for case in ACTING if "text>" not in case)
     if body.get("response_format") is None:
-        return f"{everything.replace('<text>', '')}\n<text>\n{everything}\nThe end.\n</text>"
+        return f"{everything}\n<text>\n{everything}\nThe end.\n</text>"
     finding = {"criterion": "correctness", "quote": "The end.", "problem": everything[:3_000],
                "fix": everything[:3_000], "severity": "minor"}  # fmt: skip
     score = {"name": "correctness", "reason": everything[:3_000], "score": 9}

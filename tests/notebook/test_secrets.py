@@ -90,7 +90,7 @@ async def test_no_repr_record_or_log_of_a_run_holds_the_key(server, monkeypatch,
     events = [event async for event in refinement]
     sent = server.requests[0].headers["authorization"]
     assert sent.startswith(f"Basic {ENCODED}" if way == "address" else f"Bearer {KEY}")
-    model: Any = refinement._model
+    model: Any = refinement._crew.model
     clean(model, refinement, refinement.run, events, refinement.run.model_dump_json())
     clean(*(event.model_dump_json() for event in events))
     clean(json.dumps(bundle(refinement.run)), logged.getvalue())

@@ -40,7 +40,7 @@ class Kernel:
 
     def start(self, code: str) -> str:
         """Run code without waiting; returns the request's id."""
-        return self._client.execute(code)
+        return self._client.execute(code, stop_on_error=False)
 
     def finish(self, request: str, seconds: float = WAIT_S) -> dict[str, Any]:
         """Wait for a request's reply and return its content."""
@@ -60,7 +60,9 @@ class Kernel:
 
     def value(self, expression: str) -> str:
         """The repr of an expression in the kernel."""
-        request = self._client.execute("", user_expressions={"v": expression}, silent=True)
+        request = self._client.execute(
+            "", user_expressions={"v": expression}, silent=True, stop_on_error=False
+        )
         found = self.finish(request)["user_expressions"]["v"]
         if found["status"] != "ok":
             raise AssertionError(found)
