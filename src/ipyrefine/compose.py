@@ -196,6 +196,8 @@ def choose_profile(
     """
     if given is not None:
         return profiles.find(given, namespace)
+    template = read_template(text)
+    text = template.task if template else text
     names = (check if isinstance(check, str) else getattr(check, "name", "") for check in checks)
     return profiles.choose(text, draft=draft, schema=any(n.startswith("schema:") for n in names))
 

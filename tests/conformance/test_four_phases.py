@@ -8,10 +8,12 @@ from loop_scripts import TASK, criticised, finish, found, judged, refinement, re
 
 from ipyrefine.compose import compose
 from ipyrefine.loop.runs import Limits, StopReason
+from ipyrefine.profiles import builtin
 from ipyrefine.providers.scripted import ScriptedModel
 
 WEAK = [found("too dull"), found("too curt"), found("no name given")]
 FIXED = ("f1", "f2", "f3")
+EMAIL = [criterion.name for criterion in builtin()["email"].criteria]
 CELL = """\
 Write a cold email to a busy engineer about our linter.
 
@@ -113,7 +115,7 @@ async def test_self_congratulation_does_not_pass() -> None:
 @pytest.mark.parametrize("where", ["quoted", "unquoted"])
 async def test_a_pasted_template_runs_as_its_four_stages(where: str) -> None:
     weak = [{**problem, "criterion": "clarity"} for problem in WEAK]
-    scores = [{"name": name, "reason": "", "score": 9} for name in ("task", "clarity", "style")]
+    scores = [{"name": name, "reason": "", "score": 9} for name in EMAIL]
     good = [{"item": 1, "yes": True}, {"item": 2, "yes": True}]
     first = json.dumps({"criteria": scores, "checklist": good})
     earlier = [{"id": id_, "fixed": True} for id_ in FIXED]

@@ -77,6 +77,10 @@ def asked(shell: Any, cell: str) -> Any:
         ("%%refine -q --draft\nHi Anna,\nit is late.", "email"),
         ("%%refine -q -c schema:Person\nWho is it?", "data"),
         ("%%refine -q -p mine\nHello", "mine"),
+        (
+            "%%refine -q\nTell Ann we moved.\n[ITERATION 1]\nWrite a story.\n[ITERATION 2]\nCritique it.",
+            "prose",
+        ),
     ],
 )
 def test_the_profile_is_the_named_one_or_chosen(
