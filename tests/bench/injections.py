@@ -14,11 +14,14 @@ from tqdm import tqdm
 
 from ipyrefine.compose import choose_model
 from ipyrefine.errors import ReplyError
-from ipyrefine.loop import prompts, replies, verdicts
+from ipyrefine.loop import replies, verdicts
 from ipyrefine.loop.events import DraftReady, RunStarted
 from ipyrefine.loop.fold import fold
+from ipyrefine.loop.material import envelope
 from ipyrefine.loop.ports import Message, Model, Reply, Request
+from ipyrefine.loop.prompts import Prompts
 from ipyrefine.loop.records import Criterion, Outcome, Task
+from ipyrefine.loop.requests import Requests
 from ipyrefine.loop.runs import Limits, Run
 
 CRITERIA = (Criterion(name="correctness", definition="It does what the task asks, in full."),)
@@ -54,11 +57,11 @@ class Judged(NamedTuple):
 def request_for(run: Run, enveloped: bool) -> Request:
     """The loop's own judge request, or the same without marks and without the rule about them."""
     iteration = run.iterations[-1]
-    request = prompts.judge(run, iteration, lambda: "7f3a9c21")
+    request = Requests(Prompts(), lambda: "7f3a9c21").judge(run, iteration)
     if enveloped:
         return request
     system, user = (message.content for message in request.messages)
-    wrapped = prompts.envelope(iteration.text, "7f3a9c21")
+    wrapped = envelope(iteration.text, "7f3a9c21")
     return request.model_copy(update={"messages": (
         Message(role="system", content=system.partition(MARKS)[0].rstrip()),
         Message(role="user", content=user.replace(wrapped, iteration.text)),

@@ -84,7 +84,7 @@ async def test_a_judge_that_leaves_a_checklist_item_out_is_asked_again() -> None
         limits=ONCE,
     )
     await finish(loop)
-    assert "checklist item 2" in loop.run.warnings[-1]
+    assert "checklist item 2" in loop.run.warnings[0]
     assert loop.run.usage.calls == 3
 
 

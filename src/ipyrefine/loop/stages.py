@@ -97,7 +97,7 @@ class Stages:
         settled = verdicts.settle(self._run, iteration)
         if settled is None:
             yield StageStarted(stage="judge", iteration=iteration.number)
-            for warning in self._cautions(iteration, "judge"):
+            for warning in self._cut(iteration, "judge"):
                 yield warning
             ask = self._ask(
                 self._crew.judge,
@@ -112,6 +112,8 @@ class Stages:
                 yield Warned(message=f"Iteration {iteration.number} was not verified: {ask.flaw}.")
                 settled = verdicts.unreadable(self._run, iteration, ask.flaw)
             else:
+                for warning in self._own_judge():
+                    yield warning
                 settled = verdicts.judge(self._run, iteration, ask.value)
         for event in self._reach(iteration.number, settled):
             yield event
@@ -120,7 +122,7 @@ class Stages:
         """Ask for the weaknesses of the text the next revision starts from."""
         base = self._base()
         yield StageStarted(stage="critique", iteration=base.number)
-        for warning in self._cautions(base, "critique"):
+        for warning in self._cut(base, "critique"):
             yield warning
         least, rests_on_it = [self._run.limits.min_findings], unproven(self._run, base)
 
@@ -209,21 +211,27 @@ class Stages:
                 run = apply(run, reached)
         return [*events, *_best(run)]
 
-    def _cautions(self, iteration: Iteration, stage: Stage) -> list[Event]:
-        """Say, once each, what a reading of a text cannot be trusted in."""
-        run, most = self._run, self._run.limits.max_eval_chars
-        said = []
-        if len(iteration.text) > most:
-            said.append(
-                f"The {stage} of iteration {iteration.number} saw the first {most:,} "
-                f"of its {len(iteration.text):,} characters."
-            )
-        if stage == "judge" and run.judge == run.model and not run.checks:
-            said.append(
-                f"{run.model} judges its own writing, and such judges pass too much: "
-                "name another with --judge, or add a check."
-            )
-        return [Warned(message=message) for message in said if message not in run.warnings]
+    def _cut(self, iteration: Iteration, stage: Stage) -> list[Event]:
+        """Say it aloud when a reader is shown a part of a text only."""
+        length, most = len(iteration.text), self._run.limits.max_eval_chars
+        if length <= most:
+            return []
+        return self._once(
+            f"The {stage} of iteration {iteration.number} saw the first {most:,} "
+            f"of its {length:,} characters."
+        )
+
+    def _own_judge(self) -> list[Event]:
+        """Say how far a verdict can be trusted that rests on the writer's own word."""
+        if self._run.judge != self._run.model or self._run.checks:
+            return []
+        return self._once(
+            f"{self._run.model} judges its own writing, and such judges pass too much: "
+            "name another with --judge, or add a check."
+        )
+
+    def _once(self, message: str) -> list[Event]:
+        return [] if message in self._run.warnings else [Warned(message=message)]
 
     def _reach(self, number: int, settled: verdicts.Settled) -> list[Event]:
         reached = _reached(number, settled)
