@@ -7,6 +7,7 @@
     ├── NoModel                no model is configured, or an optional package is missing
     ├── WeightsError           the embedded model's file is missing, damaged or could not be fetched
     ├── ReplyError             a model's reply cannot be read as what was asked for
+    ├── JournalError           the journal of runs cannot be written or read
     ├── Interrupted            the user interrupted the run; the best text was kept
     └── ModelError             the model or its server failed
         ├── Unreachable        no connection, a broken one, or a timeout
@@ -52,6 +53,10 @@ class WeightsError(RefineError):
 
 class ReplyError(RefineError):
     """A model's reply cannot be read as what was asked for."""
+
+
+class JournalError(RefineError):
+    """The journal of runs cannot be written or read."""
 
 
 class Interrupted(RefineError):

@@ -1,5 +1,6 @@
 """One model call as events: its stream, its cost, and its reply once it has ended."""
 
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Generic, TypeVar
@@ -41,7 +42,8 @@ class OutOfBudget(Exception):
 class Ask(Generic[T]):
     """Asks a model until its reply can be read, at most twice.
 
-    A reply that was cut off, refused or filtered is never asked for again blindly.
+    A reply that the run has heard already is used, not asked for again. One that was cut off,
+    refused or filtered is never asked for again blindly.
 
     Args:
         model: who is asked.
@@ -79,11 +81,15 @@ class Ask(Generic[T]):
                 more seconds than it holds.
             ModelError: the model failed.
         """
+        heard = deque(self._heard(state()[0]))
         for attempt in range(2):
-            asked = _affordable(request, *state())
-            async with aclosing(self._call(asked, state, splitter)) as parts:  # type: ignore[type-var]
-                async for event in parts:
-                    yield event
+            if heard:
+                self._reply = heard.popleft()
+            else:
+                asked = _affordable(request, *state())
+                async with aclosing(self._call(asked, state, splitter)) as parts:  # type: ignore[type-var]
+                    async for event in parts:
+                        yield event
             reply = self._reply
             if reply is None:
                 raise ServerFailed(f"{self._model.name} ended its stream without a reply.")
@@ -97,7 +103,16 @@ class Ask(Generic[T]):
                 self.flaw = f"the reply could not be read: {error}"
                 request = repair(request, reply.text, str(error))
             if attempt == 0:
-                yield Warned(message=f"Asked {self._model.name} again: {self.flaw}.")
+                for event in warn(state()[0], f"Asked {self._model.name} again: {self.flaw}."):
+                    yield event
+
+    def _heard(self, run: Run) -> list[Reply]:
+        """The replies that the stage got before it was cut short."""
+        return [
+            Reply(text=heard.text, finish=heard.finish)
+            for heard in run.heard
+            if (heard.stage, heard.iteration) == (self._stage, self._iteration)
+        ]
 
     async def _call(
         self, request: Request, state: State, splitter: Splitter | None
@@ -125,7 +140,13 @@ class Ask(Generic[T]):
 
     def _used(self, usage: Usage, started: float) -> BudgetUsed:
         usage = usage.model_copy(update={"seconds": self._clock() - started})
-        return BudgetUsed(stage=self._stage, iteration=self._iteration, usage=usage)
+        return BudgetUsed(
+            stage=self._stage,
+            iteration=self._iteration,
+            usage=usage,
+            text=self._reply.text if self._reply else "",
+            finish=self._reply.finish if self._reply else None,
+        )
 
     def _deltas(self, part: Delta, splitter: Splitter | None) -> list[TextDelta]:
         if part.kind == "thinking" or splitter is None:
@@ -136,6 +157,12 @@ class Ask(Generic[T]):
             TextDelta(stage=self._stage, iteration=self._iteration, kind=kind, text=text)
             for kind, text in pieces
         ]
+
+
+def warn(run: Run, message: str) -> list[Event]:
+    """A warning about the replies a stage got, unless it was given before a cut."""
+    since = run.heard[0].warnings if run.heard else len(run.warnings)
+    return [] if message in run.warnings[since:] else [Warned(message=message)]
 
 
 def _in_time(part: Delta | Notice, run: Run, seconds: float) -> None:

@@ -44,7 +44,12 @@ def decide(run: Run, decision: Decision) -> Run:
     if decision.settles:
         decision = decision.model_copy(update={"iteration": number})
     run = run.model_copy(
-        update={"decisions": (*run.decisions, decision), "stop_reason": None, "message": ""}
+        update={
+            "decisions": (*run.decisions, decision),
+            "stop_reason": None,
+            "message": "",
+            "heard": (),  # what is asked next may be another question
+        }
     )
     if decision.kind == "rubric":
         run = _change_rubric(run, decision)
@@ -63,7 +68,11 @@ def append(run: Run, iteration: Iteration) -> Run:
     """Add an iteration, with what was consumed before its text was there."""
     iteration = iteration.model_copy(update={"usage": run.unassigned})
     return run.model_copy(
-        update={"iterations": (*run.iterations, iteration), "unassigned": Usage()}
+        update={
+            "iterations": (*run.iterations, iteration),
+            "unassigned": Usage(),
+            "heard": (),
+        }
     )
 
 

@@ -90,8 +90,7 @@ class Refinement:
         except OutOfBudget as over:
             yield self._record(Stopped(reason=over.stop.reason, message=over.stop.message))
         except RefineError as error:
-            self.error = error
-            yield self._record(Stopped(reason=StopReason.FAILED, message=str(error)))
+            yield self.fail(error)
 
     def close(self) -> list[Event]:
         """Give the events that end a run whose iteration was cancelled, decisions first."""
@@ -102,9 +101,16 @@ class Refinement:
             step = Stop(StopReason.CANCELLED, f"You stopped it; {kept}.")
         return [*events, self._record(Stopped(reason=step.reason, message=step.message))]
 
+    def fail(self, error: RefineError) -> Event:
+        """Give the event that ends a run whose iteration had to be given up for an error."""
+        self.error = error
+        return self._record(Stopped(reason=StopReason.FAILED, message=str(error)))
+
     async def _events(self) -> AsyncIterator[Event]:
         if self.run.task is None:
             yield self._started()
+        for event in self._stages.reconsider():  # an earlier run may have been cut short before it
+            yield event
         stages = {
             "draft": self._stages.draft,
             "check": self._stages.check,

@@ -10,6 +10,7 @@ from ipyrefine.loop.records import (
     Critique,
     Evidence,
     Finding,
+    Finish,
     Price,
     Record,
     Task,
@@ -122,12 +123,18 @@ class BestChanged(_Event):
 
 
 class BudgetUsed(_Event):
-    """A model call ended and consumed this much."""
+    """A model call ended and consumed this much.
+
+    Its reply comes with it, `text` and how it ended (`finish`, None without a reply), so that
+    one which was paid for is never asked for again, whatever happens next.
+    """
 
     type: Literal["budget_used"] = "budget_used"
     stage: Stage
     iteration: int
     usage: Usage
+    text: str = ""
+    finish: Finish | None = None
 
 
 class Warned(_Event):

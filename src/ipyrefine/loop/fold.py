@@ -21,7 +21,8 @@ from ipyrefine.loop.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.loop.runs import Iteration, Run
+from ipyrefine.loop.records import Heard
+from ipyrefine.loop.runs import Iteration, Run, StopReason
 
 
 def fold(events: Iterable[Event], run: Run | None = None) -> Run:
@@ -55,7 +56,7 @@ def _(event: RunStarted, run: Run) -> Run:
 
 @_apply.register
 def _(event: StageStarted, run: Run) -> Run:
-    return run.model_copy(update={"stage": event.stage})
+    return run.model_copy(update={"stage": event.stage, "stop_reason": None, "message": ""})
 
 
 @_apply.register
@@ -90,7 +91,8 @@ def _(event: RevisionReady, run: Run) -> Run:
 def _(event: CritiqueReady, run: Run) -> Run:
     iteration = run.iterations[event.iteration]
     findings = iteration.findings + event.critique.findings
-    return amend(run, event.iteration, findings=findings, critiqued=True)
+    run = amend(run, event.iteration, findings=findings, critiqued=True)
+    return run.model_copy(update={"heard": ()})
 
 
 @_apply.register
@@ -103,7 +105,7 @@ def _(event: EvidenceReady, run: Run) -> Run:
 def _(event: VerdictReached, run: Run) -> Run:
     run = amend(run, event.iteration, verdict=event.verdict, findings=event.findings)
     stale = tuple(number for number in run.stale if number != event.iteration)
-    return run.model_copy(update={"stale": stale})
+    return run.model_copy(update={"stale": stale, "heard": ()})
 
 
 @_apply.register
@@ -118,7 +120,7 @@ def _(event: BestChanged, run: Run) -> Run:
 
 @_apply.register
 def _(event: BudgetUsed, run: Run) -> Run:
-    run = run.model_copy(update={"usage": run.usage + event.usage})
+    run = _hear(run, event).model_copy(update={"usage": run.usage + event.usage})
     if event.iteration >= len(run.iterations):
         return run.model_copy(update={"unassigned": run.unassigned + event.usage})
     usage = run.iterations[event.iteration].usage + event.usage
@@ -137,6 +139,23 @@ def _(event: Decided, run: Run) -> Run:
 
 @_apply.register
 def _(event: Stopped, run: Run) -> Run:
+    heard = run.heard
+    useless = len(heard) > 1 or any(reply.finish != "stop" for reply in heard)
+    if event.reason is StopReason.FAILED and useless:
+        heard = ()  # nothing could be made of them: the stage has to ask anew
     return run.model_copy(
-        update={"stop_reason": event.reason, "message": event.message, "stage": ""}
+        update={"stop_reason": event.reason, "message": event.message, "stage": "", "heard": heard}
     )
+
+
+def _hear(run: Run, event: BudgetUsed) -> Run:
+    if event.finish is None:
+        return run
+    heard = Heard(
+        stage=event.stage,
+        iteration=event.iteration,
+        text=event.text,
+        finish=event.finish,
+        warnings=len(run.warnings),
+    )
+    return run.model_copy(update={"heard": (*run.heard, heard)})

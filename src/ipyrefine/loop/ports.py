@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any, Literal, Protocol
 
-from ipyrefine.loop.records import Evidence, Price, Record, Task, Usage
+from ipyrefine.loop.records import Evidence, Finish, Price, Record, Task, Usage
 
 
 class Message(Record):
@@ -65,7 +65,7 @@ class Reply(Record):
 
     text: str
     thinking: str = ""
-    finish: Literal["stop", "length", "refused", "filtered", "incomplete"] = "stop"
+    finish: Finish = "stop"
     usage: Usage = Usage(calls=1)
 
 

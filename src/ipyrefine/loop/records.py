@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 Score = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Author = Literal["model", "check", "user"]
+Finish = Literal["stop", "length", "refused", "filtered", "incomplete"]
 
 
 class Record(BaseModel):
@@ -279,3 +280,21 @@ class Verdict(Record):
         passed = self.outcome is Outcome.PASS
         ruled = passed and self.author == "user"
         return (self.required_passed or ruled, self.user_met or ruled, passed, score)
+
+
+class Heard(Record):
+    """A reply of the stage under way, kept until that stage has made something of it.
+
+    Attributes:
+        stage: the stage that asked.
+        iteration: the iteration it is about.
+        text: the reply.
+        finish: how it ended.
+        warnings: how many warnings the run held when it came.
+    """
+
+    stage: str
+    iteration: int
+    text: str
+    finish: Finish
+    warnings: int

@@ -13,6 +13,7 @@ from ipyrefine.loop.records import (
     Criterion,
     Evidence,
     Finding,
+    Heard,
     Outcome,
     Price,
     Record,
@@ -154,6 +155,7 @@ class Run(Record):
         stale: iterations whose verdict the rubric has changed under, still to be judged again.
         revise_asked: whether the user asked for a revision that has not been written yet.
         unassigned: consumption of calls whose text is not there yet.
+        heard: replies of the stage under way that it has not made anything of yet.
         stop_reason: None while the run can go on.
         message: what the stop means, in one or two sentences.
         seconds: wall time at the latest event, from the start.
@@ -181,6 +183,7 @@ class Run(Record):
     stale: tuple[int, ...] = ()
     revise_asked: bool = False
     unassigned: Usage = Usage()
+    heard: tuple[Heard, ...] = ()
     stop_reason: StopReason | None = None
     message: str = ""
     seconds: float = 0.0

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ipyrefine.errors import ModelError
 from ipyrefine.loop import ledger, replies, verdicts
-from ipyrefine.loop.calls import Ask, T
+from ipyrefine.loop.calls import Ask, T, warn
 from ipyrefine.loop.changes import changes, cosmetic
 from ipyrefine.loop.events import (
     BestChanged,
@@ -19,7 +19,6 @@ from ipyrefine.loop.events import (
     Stage,
     StageStarted,
     VerdictReached,
-    Warned,
 )
 from ipyrefine.loop.fold import apply
 from ipyrefine.loop.ports import Check, Clock, Model
@@ -136,11 +135,13 @@ class Stages:
             yield event
         critique = ask.value or Critique()
         named = ledger.unlisted(self._run, critique.findings, base.findings)
+        asked, lacking = self._run.limits.min_findings, ""
         if ask.value is None:
-            yield Warned(message=f"No critique of iteration {base.number}: {ask.flaw}.")
-        elif len(named) < self._run.limits.min_findings:
-            asked = self._run.limits.min_findings
-            yield Warned(message=f"The critique names {len(named)} of {asked} findings.")
+            lacking = f"No critique of iteration {base.number}: {ask.flaw}."
+        elif len(named) < asked:
+            lacking = f"The critique names {len(named)} of {asked} findings."
+        for event in warn(self._run, lacking) if lacking else ():
+            yield event
         numbered = ledger.number(self._run, named)
         yield CritiqueReady(iteration=base.number, critique=Critique(findings=numbered))
         if ask.value is None and rests_on_it:
@@ -161,7 +162,8 @@ class Stages:
         async for event in ask.events(request, self._state, replies.Splitter(self._task.form)):
             yield event
         if ask.value is None:
-            yield Warned(message=f"Iteration {number} brought no text: {ask.flaw}.")
+            for event in warn(self._run, f"Iteration {number} brought no text: {ask.flaw}."):
+                yield event
             yield RevisionReady(iteration=number, parent=base.number, text=base.text, flaw=ask.flaw)
             return
         text, thoughts = ask.value.text, ask.value.thoughts
