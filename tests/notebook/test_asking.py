@@ -78,7 +78,8 @@ def asked(shell: Any, cell: str) -> Any:
         ("%%refine -q -c schema:Person\nWho is it?", "data"),
         ("%%refine -q -p mine\nHello", "mine"),
         (
-            "%%refine -q\nTell Ann we moved.\n[ITERATION 1]\nWrite a story.\n[ITERATION 2]\nCritique it.",
+            "%%refine -q\nTell Ann we moved.\n[ITERATION 1]\nWrite a story.\n"
+            "[ITERATION 2]\nCritique it.",
             "prose",
         ),
     ],

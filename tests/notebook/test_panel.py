@@ -89,6 +89,10 @@ class Desk:
         self.button(name).click()
 
     @property
+    def words(self) -> Any:
+        return next(w for w in self.all("Textarea") if w.description.startswith("Guidance"))
+
+    @property
     def iteration_menu(self) -> Any:
         return next(w for w in self.all("Dropdown") if w.description == "Iteration")
 
@@ -180,10 +184,10 @@ def test_each_button_sends_its_decision_about_the_best_and_clears_the_words(
 ) -> None:
     d = desk()
     d.show(*FIRST, *SECOND)
-    d.one("Textarea").value, d.one("BoundedIntText").value = " why\n", 3
+    d.words.value, d.one("BoundedIntText").value = " why\n", 3
     d.click(name)
     assert d.decisions == [decision]
-    assert d.one("Textarea").value == ""
+    assert d.words.value == ""
 
 
 def test_a_chosen_iteration_is_kept_and_decided_on(desk: Callable[..., Desk]) -> None:
@@ -222,10 +226,10 @@ def test_a_failing_callback_becomes_a_note_and_the_words_stay(desk: Callable[...
 
     d = desk(decide=refuse)
     d.show(*FIRST)
-    d.one("Textarea").value = "shorter"
+    d.words.value = "shorter"
     d.click("Continue")
     assert "The cell is &lt;b&gt;gone&lt;/b&gt;." in d.page
-    assert d.one("Textarea").value == "shorter"
+    assert d.words.value == "shorter"
 
 
 @pytest.mark.parametrize(("draft", "kind"), [(None, "Task"), ("x = 1", "Draft to improve")])
@@ -379,3 +383,108 @@ def test_a_run_started_over_drops_the_iterations_before() -> None:
     assert len(d.blocks) == 1
     d.panel.close()
     assert set(registry._instances) == before
+
+
+# ---- the findings, the text and the rubric in the user's hands
+
+
+WEAK = Finding(
+    id="f1", criterion="clarity", severity=Severity.MINOR, problem="Flat.", quote="Hello"
+)
+ROUGH = Finding(id="f2", criterion="clarity", severity=Severity.BLOCKING, problem="Too short.")
+LISTED = (
+    *FIRST[:3],
+    VerdictReached(iteration=0, verdict=NEEDS, findings=(WEAK, ROUGH)),
+    BestChanged(iteration=0),
+)
+
+
+def tick(d: Desk, name: str) -> Any:
+    return next(w for w in d.all("Checkbox") if w.description == name)
+
+
+def field(d: Desk, kind: str, name: str) -> Any:
+    return next(w for w in d.all(kind) if w.description == name)
+
+
+def test_a_revision_acts_on_the_findings_that_are_ticked(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.show(*LISTED)
+    tick(d, "f1").value = False
+    d.words.value = "briefly"
+    d.click("Revise with these")
+    assert d.decisions == [Decision(kind="select", iteration=0, findings=("f2",), text="briefly")]
+
+
+def test_a_finding_is_dismissed_with_the_reason_in_the_words(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.show(*LISTED)
+    d.words.value = "I like it flat"
+    d.click("Dismiss")
+    assert d.decisions == [
+        Decision(kind="dismiss", iteration=0, findings=("f1",), text="I like it flat")
+    ]
+    d.show(Decided(decision=d.decisions[0]))
+    assert [w.description for w in d.all("Checkbox") if w.description[0] == "f"] == ["f2"]
+
+
+def test_a_finding_of_the_users_own_is_added_and_another_one_edited(
+    desk: Callable[..., Desk],
+) -> None:
+    d = desk()
+    d.show(*LISTED)
+    d.click("Add a finding")
+    field(d, "Text", "Problem").value = "No name."
+    d.click("Save finding")
+    d.click("Edit")
+    assert field(d, "Text", "Problem").value == "Flat."
+    field(d, "Text", "Problem").value = "Flat and cold."
+    d.click("Save finding")
+    added, changed = (one.finding for one in d.decisions)
+    assert added
+    assert changed
+    assert (added.id, added.problem, added.author) == ("", "No name.", "user")
+    assert (changed.id, changed.problem, changed.quote) == ("f1", "Flat and cold.", "Hello")
+    d.show(*(Decided(decision=one) for one in d.decisions))
+    assert [w.description for w in d.all("Checkbox")[1:]] == ["f1", "f2", "f3"]
+
+
+def test_ticks_survive_while_their_findings_stand(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.show(*LISTED)
+    tick(d, "f2").value = False
+    d.show(Decided(decision=Decision(kind="dismiss", findings=("f1",), iteration=0)))
+    assert tick(d, "f2").value is False
+
+
+def test_the_text_is_edited_by_hand(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.show(*LISTED)
+    d.click("Edit text")
+    mine = field(d, "Textarea", "Your text")
+    assert mine.value == "Hello."
+    mine.value = "Good morning."
+    d.click("Save as an iteration")
+    assert d.decisions == [Decision(kind="edit", iteration=0, text="Good morning.")]
+
+
+def test_the_rubric_is_changed(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.show(*LISTED)
+    d.click("Rubric")
+    field(d, "Text", "Criteria").value = "warmth, length"
+    field(d, "BoundedFloatText", "Target").value = 0.6
+    d.click("Apply rubric")
+    (decision,) = d.decisions
+    assert [c.name for c in decision.criteria] == ["warmth", "length"]
+    assert decision.target == 0.6
+
+
+def test_going_on_from_a_chosen_iteration_is_a_branch(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.show(
+        *LISTED, *SECOND, VerdictReached(iteration=1, verdict=PASS), BestChanged(iteration=1), END
+    )
+    d.iteration_menu.value = 0
+    d.click("Continue")
+    assert d.decisions == [Decision(kind="branch", iteration=0, rounds=1)]

@@ -22,6 +22,7 @@ from ipyrefine.loop.fold import apply
 from ipyrefine.loop.records import Critique, Task
 from ipyrefine.loop.runs import Limits, Run, StopReason
 from ipyrefine.notebook.panel import Panel
+from ipyrefine.notebook.rewriting import HELP
 from ipyrefine.providers import faults
 from ipyrefine.render.html import live_html, record_html
 from ipyrefine.render.markdown import record_markdown
@@ -67,7 +68,8 @@ def benign(make_run, read_html):
     for form in ("code", "prose"):
         run = make_run(lambda field: f"the {field} of it\nand more", form)
         live = live_html("revise", 1, 4, "text", seconds=1.0, left="9 s")
-        page = read_html(record_html(run) + live + live_html("draft", 0, 4, "", "thinking"))
+        live += live_html("draft", 0, 4, "", "thinking")
+        page = read_html(record_html(run) + live + HELP)
         tags |= page.tags
         attributes |= {name for name, _ in page.attributes}
     return tags, attributes

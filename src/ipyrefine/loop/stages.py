@@ -19,6 +19,7 @@ from ipyrefine.loop.events import (
     Stage,
     StageStarted,
     VerdictReached,
+    Warned,
 )
 from ipyrefine.loop.fold import apply
 from ipyrefine.loop.ports import Check, Clock, Model

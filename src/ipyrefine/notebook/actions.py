@@ -53,16 +53,20 @@ class Actions:
     def __init__(self) -> None:
         from ipywidgets import BoundedIntText, Dropdown, HBox, Textarea, VBox
 
-        self.stop = _button("Stop", "Stop now and keep the best text so far.", "danger")
+        self.stop = button("Stop", "Stop now and keep the best text so far.", "danger", key="s")
         self.which = Dropdown(
             options=[("Best", None)],
             description="Iteration",
             tooltip="The iteration that the buttons are about.",
             style=_FIT,
         )
-        self.accept = _button("Accept", "Take this iteration's text.", "success")
-        self.passed = _button("Pass anyway", "Overrule the verdict: the text is good enough.")
-        self.not_yet = _button("Not yet", "Overrule the verdict: the text needs another revision.")
+        self.accept = button("Accept", "Take this iteration's text.", "success", key="a")
+        self.passed = button(
+            "Pass anyway", "Overrule the verdict: the text is good enough.", key="p"
+        )
+        self.not_yet = button(
+            "Not yet", "Overrule the verdict: the text needs another revision.", key="n"
+        )
         self.rounds = BoundedIntText(
             value=1,
             min=1,
@@ -71,8 +75,8 @@ class Actions:
             tooltip="How many more revisions Continue allows.",
             style=_FIT,
         )
-        self.more = _button("Continue", _MORE)
-        self.close = _button("Close", "Close the panel; the record stays in the notebook.")
+        self.more = button("Continue", _MORE, key="c")
+        self.close = button("Close", "Close the panel; the record stays in the notebook.")
         self.words = Textarea(
             description=_WORDS,
             tooltip=_WORDS,
@@ -106,8 +110,19 @@ class Actions:
         self.more.tooltip = _MORE_RUNNING if running else _MORE
 
 
-def _button(name: str, tooltip: str, style: str = "") -> "ipywidgets.Button":
-    """A button with a title."""
+def button(name: str, tooltip: str, style: str = "", *, key: str = "") -> "ipywidgets.Button":
+    """A button with a title.
+
+    Args:
+        name: what it says.
+        tooltip: what it does.
+        style: a Jupyter button style, or empty.
+        key: the key that presses it where the front-end half of the package is installed.
+    """
     from ipywidgets import Button
 
-    return Button(description=name, tooltip=tooltip, button_style=style)
+    said = f"{tooltip} ({key})" if key else tooltip
+    made = Button(description=name, tooltip=said, button_style=style)
+    if key:
+        made.add_class(f"rf-key-{'help' if key == '?' else key}")
+    return made

@@ -4,7 +4,7 @@ import asyncio
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from ipyrefine.errors import UsageError
 from ipyrefine.loop.records import Record
@@ -20,8 +20,8 @@ class Placed(Record):
 
     Attributes:
         how: ``inserted`` as a new cell; ``replaced`` a cell's text; ``already`` there, from the
-            same ``op_id``; ``refused`` by the front-end; ``unavailable``: no front-end that can do
-            it has answered.
+            same ``op_id``; ``read``, when it was asked for; ``refused`` by the front-end;
+            ``unavailable``: no front-end that can do it has answered.
         cell_id: id of the cell that holds the text now; None when no cell does.
         reason: why it was refused (``changed``, ``no-cell``, ``read-only``, ``no-notebook``,
             ``error``) or is unavailable (``no-kernel``, ``closed``, ``timeout``); with
@@ -29,7 +29,7 @@ class Placed(Record):
             active one; else empty.
     """
 
-    how: Literal["inserted", "replaced", "already", "refused", "unavailable"]
+    how: Literal["inserted", "replaced", "already", "read", "refused", "unavailable"]
     cell_id: str | None = None
     reason: str = ""
 
@@ -139,14 +139,45 @@ async def put_text(
         "cell_type": cell_type,
         "expected_source": expected_source,
     }
+    return (await _ask(request, timeout, comm_factory)).placed
+
+
+async def read_text(
+    cell_id: str,
+    *,
+    timeout: float = 2.0,  # noqa: ASYNC109 - as in `put_text`
+    comm_factory: Callable[..., Channel] | None = None,
+) -> str | None:
+    """Ask the notebook's front-end what a cell holds now; None where it cannot say.
+
+    Args:
+        cell_id: the cell.
+        timeout: seconds to wait for an answer.
+        comm_factory: as for `put_text`.
+    """
+    request = {"op": "read", "op_id": uuid.uuid4().hex, "cell_id": cell_id}
+    return (await _ask(request, timeout, comm_factory)).text
+
+
+class _Answer(NamedTuple):
+    """What the front-end said."""
+
+    placed: Placed
+    text: str | None = None
+
+
+async def _ask(
+    request: Mapping[str, Any], seconds: float, comm_factory: Callable[..., Channel] | None
+) -> _Answer:
+    """Send a request and wait for its answer; a silent front-end is an answer too."""
     channel = _open(comm_factory, request)
     if channel is None:
-        return Placed(how="unavailable", reason="no-kernel")
+        return _Answer(Placed(how="unavailable", reason="no-kernel"))
     try:
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(seconds):
             return await _answer(channel)
     except TimeoutError:
-        return Placed(how="unavailable", reason="timeout")
+        return _Answer(Placed(how="unavailable", reason="timeout"))
     finally:
         channel.close()
 
@@ -161,28 +192,31 @@ def _open(
     return None if isinstance(channel, comm.DummyComm) else channel
 
 
-async def _answer(channel: Channel) -> Placed:
+async def _answer(channel: Channel) -> _Answer:
     """Wait for the front-end's first word on a comm; a front-end without our half closes it."""
     loop = asyncio.get_running_loop()
-    answer: asyncio.Future[Placed] = loop.create_future()
+    answer: asyncio.Future[_Answer] = loop.create_future()
 
-    def settle(placed: Placed) -> None:
+    def settle(said: _Answer) -> None:
         if not answer.done():
-            answer.set_result(placed)
+            answer.set_result(said)
 
-    def hand_over(placed: Placed) -> None:
+    def hand_over(said: _Answer) -> None:
         # A front-end may send comm messages over a subshell, which is another thread.
-        loop.call_soon_threadsafe(settle, placed)
+        loop.call_soon_threadsafe(settle, said)
 
     channel.on_msg(lambda message: hand_over(_read(message)))
-    channel.on_close(lambda _: hand_over(Placed(how="unavailable", reason="closed")))
+    gone = _Answer(Placed(how="unavailable", reason="closed"))
+    channel.on_close(lambda _: hand_over(gone))
     return await answer
 
 
-def _read(message: Mapping[str, Any]) -> Placed:
+def _read(message: Mapping[str, Any]) -> _Answer:
     """Read a front-end's answer; one that cannot be read counts as a refusal."""
     try:
         data = message["content"]["data"]
-        return Placed(how=data["how"], cell_id=data["cell_id"], reason=data["reason"])
-    except (KeyError, TypeError, ValueError):
-        return Placed(how="refused", reason="error")
+        placed = Placed(how=data["how"], cell_id=data["cell_id"], reason=data["reason"])
+        text = data.get("text")
+        return _Answer(placed, text if isinstance(text, str) else None)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return _Answer(Placed(how="refused", reason="error"))

@@ -11,6 +11,9 @@ from ipyrefine.loop.ports import Clock
 from ipyrefine.loop.records import Outcome
 from ipyrefine.loop.runs import Decision, Run
 from ipyrefine.notebook.actions import Actions, Reading
+from ipyrefine.notebook.ledger import Ledger, dispose
+from ipyrefine.notebook.panel_style import PANEL_STYLE
+from ipyrefine.notebook.rewriting import Rewriting
 from ipyrefine.render import words
 from ipyrefine.render.escape import html_prose
 from ipyrefine.render.html import (
@@ -24,30 +27,6 @@ from ipyrefine.render.html import (
     task_html,
 )
 from ipyrefine.render.style import STYLE
-
-# Two classes each, because the widgets' own sheet sets fixed widths and line heights with two.
-PANEL_STYLE = """
-.ipyrefine.rf-panel,.ipyrefine .widget-vbox,.ipyrefine .widget-hbox{overflow:visible}
-.ipyrefine .widget-html{margin:0;height:auto;width:auto}
-.ipyrefine .widget-html>.widget-html-content{line-height:1.5;font-size:13px;min-width:0}
-.ipyrefine .rf-top{position:sticky;top:0;z-index:2;
-background:var(--jp-layout-color0,var(--vscode-editor-background,Canvas));
-border-bottom:1px solid var(--rf-line)}
-.ipyrefine .rf-top p{margin:.2em 0}
-.ipyrefine .rf-actions{flex-flow:row wrap;gap:.45em .5em;align-items:center;padding:.3em 0}
-.ipyrefine .rf-actions>*{margin:0;width:auto;max-width:100%;height:auto}
-.ipyrefine .rf-actions .jupyter-button{width:auto;min-height:28px;padding:0 .9em;
-border-radius:5px}
-.ipyrefine .rf-actions .widget-label{width:auto;margin-right:.4em;overflow:visible}
-.ipyrefine .rf-actions select{width:auto;min-width:5.5em}
-.ipyrefine .rf-actions input{width:4em}
-.ipyrefine .jupyter-button:focus-visible{outline:2px solid var(--rf-accent);outline-offset:1px}
-.ipyrefine .rf-words{flex-direction:column;align-items:stretch;width:auto;height:auto;
-margin:.3em 0}
-.ipyrefine .rf-words>.widget-label{width:auto;max-width:none;text-align:left;white-space:normal;
-line-height:1.5;margin:0}
-.ipyrefine .rf-words>textarea{min-height:3.2em;width:100%}
-"""
 
 
 class Panel:
@@ -93,7 +72,11 @@ class Panel:
         self._top.add_class("rf-top")
         shown = [style, self._top, self._notices, self._scores, self._task]
         shown += [self._reading.widget, self._iterations]
-        self.widget: Any = VBox([*shown, self._live, self._actions.widget, self._note])
+        self._ledger = Ledger(self._on_click, self._send)
+        self._rewriting = Rewriting(self._on_click, self._send, self._number)
+        self._actions.which.observe(self._draw_ledger, "value")
+        controls = [self._ledger.widget, self._actions.widget, self._rewriting.widget]
+        self.widget: Any = VBox([*shown, self._live, *controls, self._note])
         for name in ("ipyrefine", "rf-panel", "mathjax_ignore", "tex2jax_ignore"):
             self.widget.add_class(name)
         self._wire(stop, close)
@@ -134,7 +117,7 @@ class Panel:
             return
         self._closed = True
         self._cancel()
-        _dispose(self.widget)
+        dispose(self.widget)
 
     def _wire(self, stop: Callable[[], None], close: Callable[[], None]) -> None:
         """Say what each button leads to."""
@@ -143,15 +126,22 @@ class Panel:
             stop()
             self.note("Stopping…")
 
+        def accept() -> None:
+            self._send(Decision(kind="accept", iteration=self._number()))
+
         def override(outcome: Outcome) -> Callable[[], None]:
-            return lambda: self._send("override", self._number(), outcome)
+            return lambda: self._send(
+                Decision(kind="override", iteration=self._number(), outcome=outcome)
+            )
 
         def more() -> None:
-            self._send("continue", actions.which.value, rounds=actions.rounds.value)
+            chosen = actions.which.value
+            kind: Literal["branch", "continue"] = "continue" if chosen is None else "branch"
+            self._send(Decision(kind=kind, iteration=chosen, rounds=actions.rounds.value))
 
         actions = self._actions
         self._on_click(actions.stop, stopping)
-        self._on_click(actions.accept, lambda: self._send("accept", self._number()))
+        self._on_click(actions.accept, accept)
         self._on_click(actions.passed, override(Outcome.PASS))
         self._on_click(actions.not_yet, override(Outcome.NEEDS_IMPROVEMENT))
         self._on_click(actions.more, more)
@@ -186,19 +176,17 @@ class Panel:
             return run.best
         return len(run.iterations) - 1 if run.iterations else None
 
-    def _send(
-        self,
-        kind: Literal["accept", "override", "continue"],
-        iteration: int | None,
-        outcome: Outcome | None = None,
-        rounds: int = 0,
-    ) -> None:
-        """Hand a decision over, with the user's words; they stay when that fails."""
-        text = self._actions.words.value.strip()
-        self._decide(
-            Decision(kind=kind, iteration=iteration, outcome=outcome, rounds=rounds, text=text)
-        )
-        self._actions.words.value = ""
+    def _send(self, decision: Decision, *, words: bool = True) -> None:
+        """Hand a decision over, with the user's words if it takes any; a failure keeps them."""
+        if words:
+            text = self._actions.words.value.strip()
+            decision = decision.model_copy(update={"text": text})
+        self._decide(decision)
+        if words:
+            self._actions.words.value = ""
+
+    def _draw_ledger(self, _: object = None) -> None:
+        self._ledger.update(self._run, self._number())
 
     def _draw(self) -> None:
         """Bring every part up to date; parts that did not change send nothing."""
@@ -212,6 +200,8 @@ class Panel:
         self._task.value = task_html(run)
         self._draw_iterations()
         self._actions.update(run)
+        self._rewriting.update(run)
+        self._draw_ledger()
         self._draw_live()
 
     def _draw_iterations(self) -> None:
@@ -225,7 +215,7 @@ class Panel:
             added = [HTML() for _ in range(count - len(shown))]
             self._iterations.children = (*shown[:count], *added)
             for widget in shown[count:]:
-                _dispose(widget)
+                dispose(widget)
             self._keys = [*self._keys[:count], *(() for _ in added)]
         for iteration, widget in zip(run.iterations, self._iterations.children, strict=True):
             number = iteration.number
@@ -283,12 +273,3 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
-
-
-def _dispose(widget: Any) -> None:
-    """Close a widget, what it holds, and the layout and style that each widget owns."""
-    for child in getattr(widget, "children", ()):
-        _dispose(child)
-    for owned in (widget, widget.layout, getattr(widget, "style", None)):
-        if owned is not None:
-            owned.close()

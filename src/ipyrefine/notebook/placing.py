@@ -18,6 +18,11 @@ class Home:
         self._shell, self._variable = shell, variable
         self.cell_id = cells.source_cell_id()
         self._source = cells.source_cell_text() or ""
+        self._holder: str | None = None
+
+    async def read_back(self) -> str | None:
+        """What the cell that a text was put into holds now; None where that cannot be known."""
+        return await cells.read_text(self._holder) if self._holder else None
 
     async def put(self, text: str, run: Run, *, executing: bool, replace: bool) -> str:
         """Put a text into a cell; gives one sentence that says where it is.
@@ -40,6 +45,7 @@ class Home:
             cell_type=kind,
             expected_source=self._source if replace else None,
         )
+        self._holder = placed.cell_id if placed.ok else self._holder
         match placed.how:
             case "inserted":
                 return "The text is in a new cell below."

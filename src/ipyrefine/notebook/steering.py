@@ -1,12 +1,16 @@
 """`%refine COMMAND`: the decisions of the panel, for every front-end."""
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Outcome
-from ipyrefine.loop.runs import Decision
+from ipyrefine.loop.runs import Decision, Run
+from ipyrefine.notebook import deciding
 
-COMMANDS = ("accept", "apply", "continue", "models", "override", "profiles", "show")
+COMMANDS = tuple(
+    sorted([*deciding.DECISIONS, *["apply", "diff", "edit", "models", "profiles", "show"]])
+)
 
 
 async def command(magics: Any, words: list[str]) -> None:
@@ -39,34 +43,60 @@ async def _steer(cell: Any, name: str, rest: list[str]) -> None:
     if name == "show":
         from ipyrefine.render.text import record_text
 
-        number = _number(cell, rest)
         run = cell.session.run
+        number = deciding.iteration(run, rest)
         print(record_text(run) if number is None else run.iterations[number].text)
     elif name == "apply":
-        print(await cell.apply(_number(cell, rest)))
+        print(await cell.apply(deciding.iteration(cell.session.run, rest)))
+    elif name == "diff":
+        _show_diff(cell.session.run, rest)
+    elif name == "edit":
+        await cell.steer(await edited(cell, rest))
     else:
-        await cell.steer(_decision(cell, name, rest))
+        await cell.steer(deciding.decision(cell.session.run, name, rest))
 
 
-def _decision(cell: Any, name: str, rest: list[str]) -> Decision:
-    if name == "accept":
-        number = _number(cell, rest)
-        if number is None and cell.session.run.chosen:
-            number = cell.session.run.chosen.number
-        return Decision(kind="accept", iteration=number)
-    if name == "continue":
-        rounds = int(rest.pop(0)) if rest and rest[0].isdigit() else 1
-        return Decision(kind="continue", rounds=rounds, text=" ".join(rest))
-    if not rest or rest[0] not in ("pass", "fail"):
-        raise UsageError('Say which: %refine override pass "reason", or override fail "reason".')
-    outcome = Outcome.PASS if rest[0] == "pass" else Outcome.NEEDS_IMPROVEMENT
-    return Decision(kind="override", outcome=outcome, text=" ".join(rest[1:]))
+def _show_diff(run: Run, rest: list[str]) -> None:
+    """Print what changed from one iteration to another; by default from its parent to the best."""
+    from ipyrefine.render.diff import text_diff
+
+    words = list(rest)
+    first, second = deciding.iteration(run, words), deciding.iteration(run, words)
+    new = run.chosen if second is None else run.iterations[second]
+    assert new is not None, "a run with texts has a chosen one"
+    base = new.parent if first is None else first
+    form = run.task.form if run.task else "prose"
+    print(text_diff(run.iterations[base or 0].text, new.text, form=form) or "No change.")
 
 
-def _number(cell: Any, rest: list[str]) -> int | None:
-    if not rest:
-        return None
-    last = len(cell.session.run.iterations) - 1
-    if not rest[0].isdigit() or int(rest[0]) > last:
-        raise UsageError(f"There is no iteration {rest[0]!r}; there are 0 to {last}.")
-    return int(rest[0])
+async def edited(cell: Any, rest: list[str]) -> Decision:
+    """Take the user's own text: from a variable, from the cell it was put into, or an editor.
+
+    Raises:
+        UsageError: there is no such variable, or no text to be had.
+    """
+    run = cell.session.run
+    if rest:
+        text = cell.shell.user_ns.get(rest[0])
+        if not isinstance(text, str):
+            raise UsageError(f"There is no text in a variable {rest[0]!r}.")
+    else:
+        text = await cell.home.read_back()
+    if text is None and not hasattr(cell.shell, "kernel"):
+        text = _in_editor(cell.shell, run.text)
+    if text is None:
+        raise UsageError(
+            "The cell that holds the text cannot be read here: put the text into a variable "
+            "and say %refine edit NAME."
+        )
+    number = run.chosen.number if run.chosen else None
+    return Decision(kind="edit", iteration=number, text=text)
+
+
+def _in_editor(shell: Any, text: str) -> str:
+    """Let the user edit a text in IPython's editor (``$EDITOR``)."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "text.py"
+        path.write_text(text, "utf-8")
+        shell.hooks.editor(str(path))
+        return path.read_text("utf-8")

@@ -56,11 +56,18 @@ def findings_html(findings: tuple[Finding, ...], form: Form) -> str:
     """Findings in reading order, each with its quote, problem and fix."""
     if not findings:
         return ""
-    rows = "".join(_finding(finding, form) for finding in words.ranked(findings))
+    rows = "".join(
+        f'<li class="rf-finding{_done(finding)}">{finding_html(finding, form)}</li>'
+        for finding in words.ranked(findings)
+    )
     return f'{head("Findings")}<ul class="rf-rows">{rows}</ul>'
 
 
-def _finding(finding: Finding, form: Form) -> str:
+def _done(finding: Finding) -> str:
+    return " rf-done" if finding.status in (Status.RESOLVED, Status.DISMISSED) else ""
+
+
+def finding_html(finding: Finding, form: Form) -> str:
     """One finding; what is settled is kept to its line and its problem."""
     labels = [
         chip(words.severity_label(finding.severity)),
@@ -72,14 +79,13 @@ def _finding(finding: Finding, form: Form) -> str:
         labels.append(f'<span class="rf-quiet">{words.FINDERS[finding.author]}</span>')
     if not finding.grounded:
         labels.append(chip(words.UNGROUNDED))
-    done = finding.status in (Status.RESOLVED, Status.DISMISSED)
     body = f'<div class="rf-line">{" ".join(labels)}</div><p>{html_prose(finding.problem)}</p>'
     if finding.quote:
         quote = _quote(finding.quote, form)
-        body += more("quote", quote) if done else quote
+        body += more("quote", quote) if _done(finding) else quote
     if finding.fix:
         body += f"<p><strong>Fix:</strong> {html_prose(finding.fix)}</p>"
-    return f'<li class="rf-finding{" rf-done" if done else ""}">{body}</li>'
+    return body
 
 
 def _quote(quote: str, form: Form) -> str:

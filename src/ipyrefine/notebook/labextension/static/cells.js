@@ -1,5 +1,5 @@
 /*
- * ipyrefine's front-end half: puts a text into a notebook cell when the kernel asks.
+ * ipyrefine's front-end half: puts a text into a notebook cell, or reads one, when the kernel asks.
  *
  * A prebuilt ("federated") extension of JupyterLab 4 and Notebook 7, written by hand, so that what is
  * shipped is what is read: the host asks for nothing but `init` and `get` of a module-federation
@@ -8,10 +8,11 @@
  * The kernel opens a comm with the target `ipyrefine.cells` and this data:
  *
  *   {op: "insert" | "replace", op_id, cell_id, text, cell_type: "code" | "markdown", expected_source}
+ *   {op: "read", op_id, cell_id}
  *
  * It is answered with one message, and the kernel then closes the comm:
  *
- *   {op_id, ok, how: "inserted" | "replaced" | "already" | "refused", cell_id, reason}
+ *   {op_id, ok, how: "inserted" | "replaced" | "already" | "read" | "refused", cell_id, reason, text?}
  */
 (() => {
   "use strict";
@@ -135,6 +136,15 @@
     return { ok: true, how: "replaced", cell_id: request.cell_id, reason: "" };
   }
 
+  function read(place, request) {
+    const { panel, home } = place;
+    if (!home) {
+      return refused("no-cell");
+    }
+    const text = sharedNotebook(panel).cells[indexOf(panel, hasId(request.cell_id))].getSource();
+    return { ok: true, how: "read", cell_id: request.cell_id, reason: "", text };
+  }
+
   /** Carry out a request at a place; once per `op_id`, however often it is asked. */
   function perform(place, request) {
     if (place.done) {
@@ -147,6 +157,9 @@
     }
     if (request.op === "insert") {
       return insert(place, request);
+    }
+    if (request.op === "read") {
+      return read(place, request);
     }
     return request.op === "replace" ? replace(place, request) : refused("unknown-op");
   }
@@ -197,6 +210,27 @@
     }
   }
 
+  /**
+   * Press a button of the panel that has the focus by its key.
+   *
+   * Caught before the application sees it, whose own single-key shortcuts would change the notebook.
+   */
+  function pressByKey(event) {
+    const panel = event.target.closest && event.target.closest(".rf-panel");
+    const typing = event.target.closest && event.target.closest("input, textarea, select");
+    const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (!panel || typing || !plain || !/^[acrpnes?]$/.test(event.key)) {
+      return;
+    }
+    const name = event.key === "?" ? "help" : event.key;
+    const button = panel.querySelector(`button.rf-key-${name}`);
+    if (button && !button.disabled) {
+      event.preventDefault();
+      event.stopPropagation();
+      button.click();
+    }
+  }
+
   function plugin(INotebookTracker) {
     return {
       id: "ipyrefine:cells",
@@ -204,6 +238,7 @@
       autoStart: true,
       requires: [INotebookTracker],
       activate: (_app, tracker) => {
+        document.addEventListener("keydown", pressByKey, true);
         tracker.forEach((panel) => follow(tracker, panel));
         tracker.widgetAdded.connect((_, panel) => follow(tracker, panel));
       },

@@ -1,0 +1,158 @@
+"""`%refine` words → a decision: the same decisions as the panel's buttons, typed."""
+
+import re
+from collections.abc import Callable
+
+from ipyrefine.errors import UsageError
+from ipyrefine.loop.records import Criterion, Finding, Outcome, Severity
+from ipyrefine.loop.runs import Decision, Run
+
+_FINDING = re.compile(r"f\d+,?")
+
+
+def decision(run: Run, name: str, words: list[str]) -> Decision:
+    """Read a command's words.
+
+    Args:
+        run: the run it is about.
+        name: one of `DECISIONS`.
+        words: what stands after it.
+
+    Raises:
+        UsageError: a word is missing or means nothing here.
+    """
+    return DECISIONS[name](run, list(words))
+
+
+def iteration(run: Run, words: list[str]) -> int | None:
+    """Read the number of an iteration from the first word, and take it off; None without one.
+
+    Raises:
+        UsageError: there is no such iteration.
+    """
+    if not words:
+        return None
+    last = len(run.iterations) - 1
+    word = words.pop(0)
+    if not word.isdigit() or int(word) > last:
+        raise UsageError(f"There is no iteration {word!r}; there are 0 to {last}.")
+    return int(word)
+
+
+def _accept(run: Run, words: list[str]) -> Decision:
+    number = iteration(run, words)
+    if number is None and run.chosen:
+        number = run.chosen.number
+    return Decision(kind="accept", iteration=number)
+
+
+def _override(run: Run, words: list[str]) -> Decision:
+    given = words.pop(0) if words else ""
+    if given not in ("pass", "fail"):
+        raise UsageError('Say which: %refine override pass "reason", or override fail "reason".')
+    outcome = Outcome.PASS if given == "pass" else Outcome.NEEDS_IMPROVEMENT
+    return Decision(kind="override", outcome=outcome, text=" ".join(words))
+
+
+def _continue(run: Run, words: list[str]) -> Decision:
+    rounds = int(words.pop(0)) if words and words[0].isdigit() else 1
+    return Decision(kind="continue", rounds=rounds, text=" ".join(words))
+
+
+def _branch(run: Run, words: list[str]) -> Decision:
+    return Decision(kind="branch", iteration=iteration(run, words), text=" ".join(words))
+
+
+def _select(run: Run, words: list[str]) -> Decision:
+    findings, said = _findings(words)
+    return Decision(kind="select", findings=findings, text=said)
+
+
+def _dismiss(run: Run, words: list[str]) -> Decision:
+    findings, said = _findings(words)
+    return Decision(kind="dismiss", findings=findings, text=said)
+
+
+def _add(run: Run, words: list[str]) -> Decision:
+    severity = Severity.BLOCKING
+    if words and words[0] in tuple(Severity):
+        severity = Severity(words.pop(0))
+    if not 1 <= len(words) <= 2:
+        raise UsageError(
+            'Put the finding in quotes: %refine add "the problem" ["words of the text"].'
+        )
+    problem, quote = words[0], words[1] if len(words) == 2 else ""
+    return Decision(kind="add", finding=own_finding(problem, quote=quote, severity=severity))
+
+
+def _guide(run: Run, words: list[str]) -> Decision:
+    return Decision(kind="guide", text=" ".join(words))
+
+
+def _rubric(run: Run, words: list[str]) -> Decision:
+    target = None
+    if words and re.fullmatch(r"[01]?\.?\d+", words[-1]):
+        target = float(words.pop())
+    return rubric(run, " ".join(words), target)
+
+
+def own_finding(
+    problem: str,
+    *,
+    id: str = "",  # noqa: A002 - the record's own word
+    criterion: str = "yours",
+    quote: str = "",
+    fix: str = "",
+    severity: Severity = Severity.BLOCKING,
+) -> Finding:
+    """A finding of the user's; its id is given when it is taken up, unless it replaces one."""
+    return Finding(
+        id=id,
+        criterion=criterion,
+        severity=severity,
+        quote=quote,
+        problem=problem,
+        fix=fix,
+        author="user",
+    )
+
+
+def rubric(run: Run, names: str, target: float | None) -> Decision:
+    """A change of what is judged: criteria as ``a, b, c``, and the score that passes.
+
+    Raises:
+        UsageError: the target is no score.
+    """
+    known = {c.name: c for c in run.task.criteria} if run.task else {}
+    named = [name.strip() for name in names.split(",") if name.strip()]
+    if target is not None and not 0 <= target <= 1:
+        raise UsageError(f"The target is a score from 0 to 1, not {target:g}.")
+    return Decision(
+        kind="rubric",
+        criteria=tuple(
+            known.get(name) or Criterion(name=name, definition=f"How well it does on {name}.")
+            for name in named
+        ),
+        target=target,
+    )
+
+
+def _findings(words: list[str]) -> tuple[tuple[str, ...], str]:
+    """The findings named first, and the words after them."""
+    named = []
+    while words and _FINDING.fullmatch(words[0]):
+        named.append(words.pop(0).rstrip(","))
+    return tuple(named), " ".join(words)
+
+
+DECISIONS: dict[str, Callable[[Run, list[str]], Decision]] = {
+    "accept": _accept,
+    "add": _add,
+    "branch": _branch,
+    "continue": _continue,
+    "dismiss": _dismiss,
+    "guide": _guide,
+    "override": _override,
+    "rubric": _rubric,
+    "select": _select,
+}
