@@ -51,6 +51,9 @@ class CellRun:
             Interrupted: the user interrupted the cell.
             ModelError: the model failed.
         """
+        if self.options.background:
+            self._start_in_background()
+            return
         with self._executing():
             await self.session.go()
             if not self.options.quiet and self.panel is None:
@@ -60,6 +63,11 @@ class CellRun:
             if self._placing:
                 await self._placing
         self._raise_what_ended_it()
+
+    def _start_in_background(self) -> None:
+        if self.panel is None:
+            raise UsageError("--background needs the panel, which a notebook shows.")
+        self.session.start()
 
     def close(self) -> None:
         """Stop the loop and close the panel; the record stays."""

@@ -75,6 +75,7 @@ def parser() -> argparse.ArgumentParser:
         help="a revision sees the best text, or all attempts with their feedback (best)",
     )  # fmt: skip
     add("--step", action="store_true", default=None, help="pause for you after every verdict")
+    add("--background", action="store_true", help="return at once; the panel goes on by itself")
     add("--budget", help='upper bounds, as "20k tokens, 30 calls, $0.05, 90 s"')
     add("--price", metavar="IN,OUT",
         help='dollars per million prompt and completion tokens, as "0.15,0.60", where the '
