@@ -248,7 +248,7 @@ def _go_on(run: Run, decision: Decision, number: int, stopped: bool) -> Run:
     )
 
 
-_UNCOMPARED = {"compared": False, "barred": False}
+_UNCOMPARED = {"compared": 0, "barred": False}
 _REMARKS = ("guide", "dismiss", "add", "edit", "rubric")
 _CHANGES: dict[str, Callable[[Run, int, Decision], Run]] = {
     "override": _override,

@@ -106,7 +106,7 @@ class VerdictReached(_Event):
 
 
 class Compared(_Event):
-    """The judge compared a candidate with the best text, in both orders."""
+    """The judge compared a candidate with the best text; the second time the other way round."""
 
     type: Literal["compared"] = "compared"
     iteration: int

@@ -110,7 +110,9 @@ def _(event: VerdictReached, run: Run) -> Run:
 
 @_apply.register
 def _(event: Compared, run: Run) -> Run:
-    return amend(run, event.iteration, compared=True, barred=not event.won)
+    compared = run.iterations[event.iteration].compared + 1
+    run = amend(run, event.iteration, compared=compared, barred=not event.won)
+    return run.model_copy(update={"heard": ()})
 
 
 @_apply.register

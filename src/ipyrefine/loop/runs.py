@@ -102,7 +102,7 @@ class Iteration(Record):
         evidence: the checks' results.
         verdict: None until it was verified.
         overridden: the decision that overrode its verdict, or None.
-        compared: whether the gate compared it with the best.
+        compared: how often the gate compared it with the best.
         barred: whether it lost there, so that it cannot be the best.
         usage: what writing and verifying it consumed.
     """
@@ -119,7 +119,7 @@ class Iteration(Record):
     evidence: tuple[Evidence, ...] = ()
     verdict: Verdict | None = None
     overridden: Decision | None = None
-    compared: bool = False
+    compared: int = 0
     barred: bool = False
     usage: Usage = Usage()
 

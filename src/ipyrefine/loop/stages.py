@@ -177,27 +177,26 @@ class Stages:
         )
 
     async def gate(self) -> AsyncIterator[Event]:
-        """Compare a better-scored text with the best, in both orders; it has to win in both."""
+        """Compare a better-scored text with the best: second in order, and if it wins, first."""
         candidate, best = contender(self._run), self._run.best
         assert candidate is not None, "the gate is for a text that would replace the best"
         assert best is not None, "the first best text is not compared with anything"
-        standing = self._run.iterations[best]
         yield StageStarted(stage="gate", iteration=candidate.number)
-        wins, reasons = [], []
-        for order in ((standing, candidate), (candidate, standing)):
-            ask = self._ask(self._crew.judge, replies.preference, "gate", candidate.number)
-            request = self._crew.requests.gate(self._run, *order)
-            async for event in ask.events(request, self._state, None):
+        order = [self._run.iterations[best], candidate]
+        if candidate.compared:
+            order.reverse()
+        ask = self._ask(self._crew.judge, replies.preference, "gate", candidate.number)
+        request = self._crew.requests.gate(self._run, *order)
+        async for event in ask.events(request, self._state, None):
+            yield event
+        won, why = True, ""  # the scores decide where a comparison cannot
+        if ask.value is None:
+            for event in warn(self._run, f"The comparison could not be read: {ask.flaw}."):
                 yield event
-            if ask.value is None:
-                yield Warned(message=f"The comparison could not be read: {ask.flaw}.")
-                continue
+        else:
             better = {"first": order[0], "second": order[1]}.get(ask.value.better)
-            wins.append(better is candidate)
-            reasons.append(ask.value.reason)
-        yield Compared(
-            iteration=candidate.number, against=best, won=all(wins), why=" / ".join(reasons)
-        )
+            won, why = better is candidate, ask.value.reason
+        yield Compared(iteration=candidate.number, against=best, won=won, why=why)
         for event in _best(self._run):
             yield event
 

@@ -77,7 +77,7 @@ def twin(run: Run, iteration: Iteration) -> Iteration | None:
 
 
 def contender(run: Run) -> Iteration | None:
-    """With ``gate``, the text that would replace the best and was not compared with it yet.
+    """With ``gate``, the text that would replace the best and has not won both ways yet.
 
     Evidence needs no second opinion: what the checks or the user settle is not compared.
     """
@@ -85,7 +85,7 @@ def contender(run: Run) -> Iteration | None:
     if not run.limits.gate or run.best is None or run.stale or number in (None, run.best):
         return None
     candidate, best = run.iterations[number or 0], run.iterations[run.best]
-    if candidate.compared or not candidate.verdict or not best.verdict:
+    if candidate.compared > 1 or not candidate.verdict or not best.verdict:
         return None
     judged = (candidate.verdict.author, best.verdict.author) == ("model", "model")
     settled = candidate.verdict.rank[:2] != best.verdict.rank[:2]

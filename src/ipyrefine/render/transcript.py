@@ -84,9 +84,9 @@ def _lines(event: Event, run: Run, columns: int, colour: bool) -> list[str]:
 
 def _comparison(event: Compared) -> str:
     """What the gate came to."""
-    won = "is the better one" if event.won else "is no better, whatever its score"
+    won = "is the better one" if event.won else "is no better, whatever the scores"
     why = f": {event.why}" if event.why else "."
-    return f"Compared with iteration {event.against} in both orders, it {won}{why}"
+    return f"Compared with iteration {event.against}, iteration {event.iteration} {won}{why}"
 
 
 def _size(artifact: str) -> str:
