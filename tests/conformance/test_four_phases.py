@@ -1,19 +1,19 @@
 """E. Draft, critique, rewrite, verify: four labelled phases, and the pasted template."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from loop_scripts import TASK, criticised, finish, found, judged, refinement, requests, stages, text
 
 from ipyrefine.compose import compose
+from ipyrefine.loop.ports import Request
 from ipyrefine.loop.runs import Limits, StopReason
-from ipyrefine.profiles import builtin
 from ipyrefine.providers.scripted import ScriptedModel
 
 WEAK = [found("too dull"), found("too curt"), found("no name given")]
 FIXED = ("f1", "f2", "f3")
-EMAIL = [criterion.name for criterion in builtin()["email"].criteria]
 CELL = """\
 Write a cold email to a busy engineer about our linter.
 
@@ -27,6 +27,19 @@ Say what you changed for every weakness.
 - [ ] Under 120 words?
 - [ ] One call to action?
 """
+
+
+def content(**parts: Any) -> Callable[[Request], str]:
+    """A judge that is content with whatever it is asked about."""
+
+    def reply(request: Request) -> str:
+        asked: Any = request.json_schema
+        names = asked["properties"]["criteria"]["items"]["properties"]["name"]["enum"]
+        scores = [{"name": name, "reason": "", "score": 9} for name in names]
+        answers = [{"item": 1, "yes": True}, {"item": 2, "yes": True}]
+        return json.dumps({"criteria": scores, "checklist": answers, **parts})
+
+    return reply
 
 
 async def test_the_four_phases_run_in_order_and_by_name() -> None:
@@ -114,17 +127,13 @@ async def test_self_congratulation_does_not_pass() -> None:
 
 @pytest.mark.parametrize("where", ["quoted", "unquoted"])
 async def test_a_pasted_template_runs_as_its_four_stages(where: str) -> None:
-    weak = [{**problem, "criterion": "clarity"} for problem in WEAK]
-    scores = [{"name": name, "reason": "", "score": 9} for name in EMAIL]
-    good = [{"item": 1, "yes": True}, {"item": 2, "yes": True}]
-    first = json.dumps({"criteria": scores, "checklist": good})
     earlier = [{"id": id_, "fixed": True} for id_ in FIXED]
-    last = json.dumps({"criteria": scores, "checklist": good, "earlier": earlier})
     model = ScriptedModel(
-        [text("Dear you"), first, criticised(*weak), text("Dear Ann", "f3: named"), last]
-    )
+        [text("Dear you"), content(), criticised(*WEAK), text("Dear Ann", "f3: named"),
+         content(earlier=earlier)]
+    )  # fmt: skip
     cell = CELL.replace("[ITER", "> [ITER") if where == "quoted" else CELL
-    loop = compose(cell, model=model, profile="prose")
+    loop = compose(cell, model=model)
     assert stages(await finish(loop)) == ["draft", "judge", "critique", "revise", "judge"]
     asked = [request.messages for request in model.requests]
     assert "without polishing" in asked[0][1].content

@@ -63,7 +63,7 @@ SCRIPTS: dict[str, list[Any]] = {
     "a critique that cannot be read": [
         text("Hello"), judged(5), "{", "[", text("Hi there"), judged(9),
     ],
-    "a critique without a finding": [text("Hello"), judged(9), criticised()],
+    "a critique without a finding": [text("Hello"), judged(9), criticised(), criticised()],
 }  # fmt: skip
 
 
@@ -156,7 +156,7 @@ async def test_a_first_text_that_could_not_be_read_is_asked_for_anew() -> None:
     failed = refinement([text(""), text("")])
     events = await journalled(failed)
     assert isinstance(events[-1], Stopped)
-    again = refinement([text("Hello"), judged(9), criticised()], run=fold(events))
+    again = refinement([text("Hello"), judged(9), criticised(), criticised()], run=fold(events))
     await journalled(again)
     assert again.run.text == "Hello"
 
@@ -164,15 +164,15 @@ async def test_a_first_text_that_could_not_be_read_is_asked_for_anew() -> None:
 async def test_a_repair_that_could_not_be_sent_is_all_that_is_asked_again() -> None:
     broken = refinement([text("Hello"), "no json", Unreachable("gone")])
     await journalled(broken)
-    again = refinement([judged(9), criticised()], run=broken.run)
+    again = refinement([judged(9), criticised(), criticised()], run=broken.run)
     await journalled(again)
-    assert again.run.usage.calls == 2 + 1 + 2, "what was heard, what failed, what is asked now"
+    assert again.run.usage.calls == 2 + 1 + 3, "what was heard, what failed, what is asked now"
 
 
 async def test_a_run_that_goes_on_is_not_called_stopped() -> None:
     broken = refinement([Unreachable("gone")])
     await journalled(broken)
-    again = refinement([text("Hello"), judged(9), criticised()], run=broken.run)
+    again = refinement([text("Hello"), judged(9), criticised(), criticised()], run=broken.run)
     states = [again.run.stop_reason async for event in again if not isinstance(event, Stopped)]
     assert set(states) == {None}
 

@@ -109,7 +109,9 @@ class Stages:
             async for event in ask.events(request, self._state, None):
                 yield event
             if ask.value is None:
-                yield Warned(message=f"Iteration {iteration.number} was not verified: {ask.flaw}.")
+                said = f"Iteration {iteration.number} was not verified: {ask.flaw}."
+                for event in warn(self._run, said):
+                    yield event
                 settled = verdicts.unreadable(self._run, iteration, ask.flaw)
             else:
                 for warning in self._own_judge():
