@@ -38,6 +38,10 @@ def criticised(*findings: dict[str, str]) -> str:
     return json.dumps({"findings": findings})
 
 
+def preferred(which: str) -> str:
+    return json.dumps({"reason": f"the {which} is warmer", "better": which})
+
+
 class Polite:
     """A check that looks at the text alone and leaves the verdict to the judge."""
 
@@ -63,17 +67,25 @@ SCRIPTS: dict[str, list[Any]] = {
     "a critique that cannot be read": [
         text("Hello"), judged(5), "{", "[", text("Hi there"), judged(9),
     ],
+    "a PASS whose critique cannot be read": [
+        text("Hello"), judged(9), "{", "[", text("Hi there"), judged(9),
+    ],
     "a critique without a finding": [text("Hello"), judged(9), criticised(), criticised()],
+    "a gate": [
+        text("Hello"), judged(5, finding("flat", "Hello")), text("Hi there"), judged(7),
+        preferred("second"), "no json", preferred("first"), text("Hi you"), judged(8),
+        preferred("second"), preferred("second"),
+    ],
 }  # fmt: skip
 
 
-def refinement(replies: list[Any], run: Run | None = None) -> Refinement:
+def refinement(replies: list[Any], run: Run | None = None, gate: bool = False) -> Refinement:
     ticks = count().__next__
     return Refinement(
         TASK,
         model=ScriptedModel(replies),
         checks=[Polite()],
-        limits=Limits(max_iterations=2, min_findings=1),
+        limits=Limits(max_iterations=2, min_findings=1, gate=gate),
         run=run,
         clock=lambda: ticks() / 1000,
         nonce=lambda: "n",
@@ -96,15 +108,16 @@ def untimed(value: Any) -> Any:
 
 @pytest.mark.parametrize("name", SCRIPTS)
 async def test_cut_anywhere_it_ends_the_same_and_asks_nothing_twice(name: str) -> None:
-    replies = SCRIPTS[name]
-    whole = refinement(replies)
+    replies, gate = SCRIPTS[name], name == "a gate"
+    whole = refinement(replies, gate=gate)
     events = await journalled(whole)
     assert len([e for e in events if isinstance(e, BudgetUsed)]) == len(replies)
     for cut in range(len(events) + 1):
         stored = events[:cut]
         paid = sum(isinstance(event, BudgetUsed) for event in stored)
-        resumed = refinement(replies[paid:], run=fold(stored))
+        resumed = refinement(replies[paid:], run=fold(stored), gate=gate)
         rest = await journalled(resumed)
+        assert resumed.error is None
         assert timeless(resumed.run) == timeless(whole.run), cut
         assert sum(isinstance(event, BudgetUsed) for event in rest) == len(replies) - paid
         assert resumed.run == fold([*stored, *rest])

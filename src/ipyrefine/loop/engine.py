@@ -66,6 +66,7 @@ class Refinement:
         self.run = run or Run()
         self.error: RefineError | None = None
         self._task, self._draft, self._limits = task, draft, limits or Limits()
+        self._prompts = prompts.model_dump(exclude_defaults=True)
         requests = Requests(prompts, nonce)
         self._crew = Crew(model, judge or model, tuple(checks), requests, clock)
         self._stages = Stages(self._crew, self._state)
@@ -137,6 +138,7 @@ class Refinement:
             judge=self._crew.judge.name,
             checks=tuple(check.name for check in self._crew.checks),
             draft=self._draft,
+            prompts=self._prompts,
             price=dearest(price_of(self._crew.model), price_of(self._crew.judge)),
         )
 

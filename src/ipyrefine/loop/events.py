@@ -29,7 +29,11 @@ class _Event(Record):
 
 
 class RunStarted(_Event):
-    """A run begins; `draft` is the user's own text, `price` the dearest model's, where known."""
+    """A run begins.
+
+    `draft` is the user's own text, `price` the dearest model's, where known; `prompts` are the
+    user's own, by stage.
+    """
 
     type: Literal["run_started"] = "run_started"
     task: Task
@@ -39,6 +43,7 @@ class RunStarted(_Event):
     checks: tuple[str, ...] = ()
     draft: str | None = None
     price: Price | None = None
+    prompts: dict[str, str] = Field(default_factory=dict)
 
 
 class StageStarted(_Event):
@@ -69,11 +74,16 @@ class DraftReady(_Event):
 
 
 class CritiqueReady(_Event):
-    """A critique of an iteration's text was made."""
+    """A critique of an iteration's text was made.
+
+    `reached` is the verdict that a critique which could not be read brings about; it comes with
+    it, so that a run cut short here does not take the text for passed.
+    """
 
     type: Literal["critique_ready"] = "critique_ready"
     iteration: int
     critique: Critique
+    reached: "VerdictReached | None" = None
 
 
 class RevisionReady(_Event):

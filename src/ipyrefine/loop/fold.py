@@ -49,6 +49,7 @@ def _(event: RunStarted, run: Run) -> Run:
         judge=event.judge,
         checks=event.checks,
         draft=event.draft,
+        prompts=event.prompts,
         price=event.price,
         allowed=event.limits.max_iterations,
     )
@@ -92,7 +93,8 @@ def _(event: CritiqueReady, run: Run) -> Run:
     iteration = run.iterations[event.iteration]
     findings = iteration.findings + event.critique.findings
     run = amend(run, event.iteration, findings=findings, critiqued=True)
-    return run.model_copy(update={"heard": ()})
+    run = run.model_copy(update={"heard": ()})
+    return _apply(event.reached, run) if event.reached else run
 
 
 @_apply.register
@@ -143,8 +145,8 @@ def _(event: Decided, run: Run) -> Run:
 def _(event: Stopped, run: Run) -> Run:
     heard = run.heard
     useless = len(heard) > 1 or any(reply.finish != "stop" for reply in heard)
-    if event.reason is StopReason.FAILED and useless:
-        heard = ()  # nothing could be made of them: the stage has to ask anew
+    if event.reason is StopReason.FAILED and useless and run.stage == "draft":
+        heard = ()  # no first text could be made of them: it has to be asked for anew
     return run.model_copy(
         update={"stop_reason": event.reason, "message": event.message, "stage": "", "heard": heard}
     )

@@ -139,6 +139,7 @@ class Run(Record):
         judge: the judge's name.
         checks: names of the checks.
         draft: the user's own text the run started from, or None.
+        prompts: the user's own prompts, by stage.
         price: what its dearest model charges; None when that is not known.
         iterations: the texts, in order of writing.
         best: number of the best iteration; None before the first verdict.
@@ -167,6 +168,7 @@ class Run(Record):
     judge: str = ""
     checks: tuple[str, ...] = ()
     draft: str | None = None
+    prompts: dict[str, str] = Field(default_factory=dict)
     price: Price | None = None
     iterations: tuple[Iteration, ...] = ()
     best: int | None = None

@@ -146,13 +146,14 @@ class Stages:
         for event in warn(self._run, lacking) if lacking else ():
             yield event
         numbered = ledger.number(self._run, named)
-        yield CritiqueReady(iteration=base.number, critique=Critique(findings=numbered))
+        ready = CritiqueReady(iteration=base.number, critique=Critique(findings=numbered))
+        reached = None
         if ask.value is None and rests_on_it:
-            flaw = f"it has no critique: {ask.flaw}"
-            settled = verdicts.unreadable(self._run, self._run.iterations[base.number], flaw)
-            for event in self._reach(base.number, settled):
-                yield event
-            return
+            settled = verdicts.unreadable(self._run, base, f"it has no critique: {ask.flaw}")
+            reached = _reached(base.number, settled)
+        yield ready.model_copy(update={"reached": reached})
+        if reached:
+            yield reached
         for event in self.reconsider():
             yield event
 
@@ -173,7 +174,9 @@ class Stages:
         findings = to_act_on(self._run, base)
         claims = changes(thoughts, findings, base.text, text, self._task.form)
         if text != base.text and cosmetic(base.text, text, self._task.form):
-            yield Warned(message=f"Iteration {number} changes spacing and punctuation only.")
+            told = f"Iteration {number} changes spacing and punctuation only."
+            for event in warn(self._run, told):
+                yield event
         yield RevisionReady(
             iteration=number, parent=base.number, text=text, thoughts=thoughts, changes=claims
         )
@@ -253,8 +256,15 @@ class Stages:
     def _read_text(self, reply: str) -> replies.Written:
         return replies.written(reply, self._task.form)
 
-    def _ask(self, model: Model, parse: Callable[[str], T], stage: Stage, iteration: int) -> Ask[T]:
-        return Ask(model, parse, stage, iteration, self._crew.clock)
+    def _ask(
+        self,
+        model: Model,
+        parse: Callable[[str], T],
+        stage: Stage,
+        iteration: int,
+        after: int = 0,
+    ) -> Ask[T]:
+        return Ask(model, parse, stage, iteration, self._crew.clock, after)
 
 
 def _reached(number: int, settled: verdicts.Settled) -> VerdictReached:
