@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ipyrefine.loop.engine import Refinement
     from ipyrefine.loop.records import Task
     from ipyrefine.loop.runs import Budget, Decision, Limits, Run
+    from ipyrefine.notebook.record import load
 
 __all__ = [
     "Budget",
@@ -25,6 +26,7 @@ __all__ = [
     "Run",
     "Task",
     "choose_model",
+    "load",
     "load_ipython_extension",
     "refine",
 ]
@@ -38,6 +40,7 @@ _HOME = {
     "Run": "ipyrefine.loop.runs",
     "Task": "ipyrefine.loop.records",
     "choose_model": "ipyrefine.compose",
+    "load": "ipyrefine.notebook.record",
     "refine": "ipyrefine.compose",
 }
 

@@ -2,12 +2,14 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from ipyrefine import profiles
-from ipyrefine.errors import NoModel, UsageError
+from ipyrefine.errors import JournalError, NoModel, UsageError
+from ipyrefine.journal.recorder import recorder
 from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.events import Event
 from ipyrefine.loop.ports import Check, Model, price_of
@@ -218,6 +220,8 @@ async def refine(
     *,
     checks: Sequence[Check | Callable[..., Any] | str] = (),
     on_event: Callable[[Event, Run], None] | None = None,
+    journal: bool = True,
+    name: str = "",
     **options: Any,
 ) -> Run:
     """Refine a text to the loop's own stop and return the run.
@@ -226,12 +230,15 @@ async def refine(
         text: the task in words.
         checks: checks, their names, or functions of the text (see `ipyrefine.checks`).
         on_event: called with every event and the run after it.
+        journal: whether the run is kept in the journal.
+        name: its name there; made from the task by default.
         **options: as for `compose`.
 
     Raises:
         UsageError: an option cannot be used.
         NoModel: no model is configured.
         ModelError: the model failed; the error's ``run`` holds the best text so far.
+        JournalError: the journal cannot be written; the error's ``run`` is as for `ModelError`.
     """
     from ipyrefine.checks import resolve
 
@@ -240,15 +247,27 @@ async def refine(
     limits = chosen.limited(options.pop("limits", None))
     resolved = resolve(checks, {}, target=limits.target, variables=options.get("variables") or {})
     refinement = compose(text, checks=resolved, profile=chosen, limits=limits, **options)
-    async for event in refinement:
+    kept = recorder(journal, name=name)
+    try:
+        async with aclosing(aiter(refinement)) as events:  # type: ignore[type-var]
+            async for event in events:
+                if kept:
+                    kept(event, refinement.run)
+                if on_event:
+                    on_event(event, refinement.run)
+    except JournalError as error:
+        stopped = refinement.fail(error)
         if on_event:
-            on_event(event, refinement.run)
+            on_event(stopped, refinement.run)
+    finally:
+        if kept:
+            kept.close()
     raise_failure(refinement)
     return refinement.run
 
 
 def raise_failure(refinement: Refinement) -> None:
-    """Raise the model's error a refinement ended with, if any, its run attached."""
+    """Raise the error a refinement ended with, if any, its run attached."""
     error = refinement.error
     if error is not None:
         error.run = refinement.run

@@ -1,5 +1,6 @@
 """One execution of a `%%refine` cell: from its options to its accepted text."""
 
+import argparse
 import asyncio
 import contextlib
 import os
@@ -7,10 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ipyrefine.compose import raise_failure
-from ipyrefine.errors import Interrupted, UsageError
+from ipyrefine.errors import Interrupted
+from ipyrefine.journal.recorder import Recorder
+from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.events import Event, Stopped
+from ipyrefine.loop.ports import Check
 from ipyrefine.loop.runs import Decision, Run, StopReason
-from ipyrefine.notebook import asking, options
+from ipyrefine.notebook import asking
 from ipyrefine.notebook.placing import Home
 from ipyrefine.notebook.record import RecordDisplay
 from ipyrefine.notebook.session import Session
@@ -21,23 +25,27 @@ class CellRun:
 
     Args:
         magics: the configured magics, with their shell.
-        line: the options.
-        body: the cell below them.
-
-    Raises:
-        UsageError: an option or the body cannot be used; nothing was started.
-        NoModel: no model is configured.
+        chosen: the options.
+        refinement: what runs.
+        checks: its checks.
+        journal: keeps its events; None for a run that leaves none.
     """
 
-    def __init__(self, magics: Any, line: str, body: str) -> None:
+    def __init__(
+        self,
+        magics: Any,
+        chosen: argparse.Namespace,
+        refinement: Refinement,
+        checks: tuple[Check, ...],
+        journal: Recorder | None,
+    ) -> None:
         self.shell = magics.shell
-        self.options = options.parse(line)
-        if not body.strip():
-            raise UsageError("The cell is empty: write a task or a draft below %%refine.")
-        self.refinement, self.checks = asking.refinement(magics, self.options, body)
+        self.options = chosen
+        self.refinement = refinement
+        self.checks = checks
         self.name = self.options.output or "refined"
         self.home = Home(self.shell, self.name)
-        self.session = Session(self.refinement, [])
+        self.session = Session(refinement, [], journal)
         self.record = RecordDisplay()
         self.panel: Any = None
         self.executing = False
@@ -84,6 +92,16 @@ class CellRun:
         run = self.session.run
         text = run.text if number is None else run.iterations[number].text
         return await self.home.put(text, run, executing=self.executing, replace=replace)
+
+    def same_as(self, other: "CellRun") -> bool:
+        """Whether two cells show the same run of the journal."""
+        ours, theirs = self.session.journal, other.session.journal
+        return bool(ours and theirs and ours.number and ours.number == theirs.number)
+
+    def recall(self) -> None:
+        """Show a run that was accepted before, as the accepting left it."""
+        self._set_variables(self.session.run)
+        self._finish()
 
     async def apply(self, number: int | None = None) -> str:
         """Put a text below the cell that runs now, and say which way was used."""
@@ -141,11 +159,14 @@ class CellRun:
         """Keep the namespace and the record true after every stop."""
         if not isinstance(event, Stopped):
             return
-        self.shell.user_ns[self.name] = asking.result(run, self.checks)
-        self.shell.user_ns["refined_run"] = run
+        self._set_variables(run)
         self._show_record()
         if event.reason is StopReason.ACCEPTED:
             self._placing = asyncio.ensure_future(self._accepted())
+
+    def _set_variables(self, run: Run) -> None:
+        self.shell.user_ns[self.name] = asking.result(run, self.checks)
+        self.shell.user_ns["refined_run"] = run
 
     async def _accepted(self) -> None:
         """End the panel, with the text in a cell unless that was declined."""

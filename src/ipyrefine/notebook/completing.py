@@ -27,12 +27,25 @@ def _offered(shell: Any, command: str, before: list[str]) -> Iterable[str]:
     from ipyrefine.notebook import options, steering
 
     if command == "%refine" or (command == "refine" and not before):
-        return steering.COMMANDS if not before else ()
+        return steering.COMMANDS if not before else _runs(before)
     named = {name: action for action in options.parser()._actions for name in action.option_strings}
     last = named.get(before[-1]) if before else None
     if last is not None and last.nargs != 0:
         return map(str, last.choices) if last.choices else _values(shell, last.dest)
     return sorted(named)
+
+
+def _runs(before: list[str]) -> Iterable[str]:
+    """The names of the latest runs, after a command that takes one."""
+    if before not in (["resume"], ["forget"]):
+        return ()
+    from ipyrefine.errors import JournalError
+    from ipyrefine.journal.store import Journal
+
+    try:
+        return dict.fromkeys(run.name for run in Journal().runs(limit=50))
+    except JournalError:
+        return ()  # Tab is no place for it; the command itself will say
 
 
 def _values(shell: Any, option: str) -> Iterable[str]:

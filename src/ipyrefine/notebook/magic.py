@@ -6,7 +6,7 @@ import shlex
 from typing import Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
-from traitlets import Float, Integer, Unicode
+from traitlets import Bool, Float, Integer, Unicode
 from traitlets.config import Configurable
 
 from ipyrefine.errors import UsageError
@@ -42,6 +42,7 @@ class Refine(Magics, Configurable):
     price = Unicode(
         "", help='Dollars per million prompt and completion tokens, as "0.15,0.60"; empty: listed.'
     ).tag(config=True)
+    journal = Bool(True, help="Keep every run in the journal, to resume it.").tag(config=True)
     ui = Unicode("auto", help="auto, widgets or plain.").tag(config=True)
 
     def __init__(self, shell: Any) -> None:
@@ -54,17 +55,20 @@ class Refine(Magics, Configurable):
     def refine(self, line: str, cell: str | None = None) -> Any:
         """Refine a cell (`%%refine`), or steer the latest run (`%refine`)."""
         from ipyrefine.notebook import steering
-        from ipyrefine.notebook.cell import CellRun
+        from ipyrefine.notebook.starting import from_cell
 
         if cell is None:
             return steering.command(self, _split(line))
-        run = CellRun(self, line, cell)
-        # One live panel a cell: running a cell again ends what it showed before.
-        before = self.runs.pop(run.home.cell_id, None)
-        if before is not None:
-            before.close()
+        return self.take(from_cell(self, line, cell)).go()
+
+    def take(self, run: Any) -> Any:
+        """Make a run the latest one; returns it."""
+        # One live panel a cell, and one a run: what starts again ends what was shown before.
+        for cell_id, before in list(self.runs.items()):
+            if cell_id == run.home.cell_id or before.same_as(run):
+                self.runs.pop(cell_id).close()
         self.latest = self.runs[run.home.cell_id] = run
-        return run.go()
+        return run
 
 
 def _split(line: str) -> list[str]:
@@ -109,7 +113,8 @@ def load(shell: Any) -> None:
         "Refine a cell (`%%refine`), or steer the latest run (`%refine`).\n\n"
         + parser().format_help()
         + "\n%refine COMMAND: accept [k], override pass|fail [reason], continue [n] [guidance], "
-        "show [k], apply [k], profiles, models.\n"
+        "show [k], apply [k], resume [NAME | FILE.ipynb [k]], history [search], "
+        "export FILE [NAME], forget NAME|--all, profiles, models.\n"
     )
     shell.register_magics(Refine)
     for key in ("%%refine", "%refine"):

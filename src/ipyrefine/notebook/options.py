@@ -23,8 +23,11 @@ examples:
 """
 
 
-class _Parser(argparse.ArgumentParser):
+class MagicParser(argparse.ArgumentParser):
+    """A parser whose complaints are `UsageError`s with a hint."""
+
     def error(self, message: str) -> NoReturn:
+        """Raise what is wrong, instead of ending the process."""
         unknown = re.search(r"unrecognized arguments: (\S+)", message)
         if unknown:
             options = [o for a in self._actions for o in a.option_strings]
@@ -36,7 +39,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """Build the parser of the cell magic's line."""
-    p = _Parser(
+    p = MagicParser(
         prog="%%refine",
         add_help=False,
         allow_abbrev=False,
@@ -89,6 +92,9 @@ def parser() -> argparse.ArgumentParser:
     add("-o", "--output", help="variable for the text (refined)")
     add("-a", "--apply", choices=["ask", "insert", "replace", "none"],
         help="what to do with the text at the end (ask)")  # fmt: skip
+    add("--name", help="the run's name in the journal; made from its task by default")
+    add("--no-journal", dest="journal", action="store_false",
+        help="keep no journal of the run: it cannot be resumed after a restart")  # fmt: skip
     add("--plain", action="store_true", help="no widgets: text and a static record only")
     add("-q", "--quiet", action="store_true", help="show the record only, at the end")
     return p
@@ -104,6 +110,11 @@ def parse(line: str) -> argparse.Namespace:
         words = shlex.split(line)
     except ValueError:
         raise UsageError("A quote in the options is not closed.") from None
+    return read(words)
+
+
+def read(words: list[str]) -> argparse.Namespace:
+    """Read the words of the magic's line; raises as `parse` does."""
     options = parser().parse_args(words)
     if options.task and options.draft:
         raise UsageError("--task and --draft contradict each other: the cell is one or the other.")

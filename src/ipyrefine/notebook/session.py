@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from typing import Any
 
+from ipyrefine.errors import JournalError
+from ipyrefine.journal.recorder import Recorder
 from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.events import Event
 from ipyrefine.loop.records import Outcome
@@ -22,14 +24,18 @@ class Session:
     Args:
         refinement: what runs.
         shows: displays, each called with every event and the run after it.
+        journal: keeps every event before a display hears of it; None for a run that leaves none.
 
     Attributes:
         interrupted: whether the latest stop came from outside (Interrupt, Ctrl-C).
     """
 
-    def __init__(self, refinement: Refinement, shows: list[Show]) -> None:
+    def __init__(
+        self, refinement: Refinement, shows: list[Show], journal: Recorder | None = None
+    ) -> None:
         self.refinement = refinement
         self.shows = shows
+        self.journal = journal
         self.interrupted = False
         self._asked = False
         self._task: asyncio.Task[None] | None = None
@@ -74,6 +80,19 @@ class Session:
 
     async def _drive(self) -> None:
         try:
+            await self._run_to_stop()
+        except JournalError as error:
+            # What cannot be kept is shown all the same: the best text has to reach the user.
+            stopped = self.refinement.fail(error)
+            if self.journal:
+                self.journal.miss(stopped)
+            self._show(stopped)
+        finally:
+            if self.journal:
+                self.journal.close()
+
+    async def _run_to_stop(self) -> None:
+        try:
             async with aclosing(aiter(self.refinement)) as events:  # type: ignore[type-var]
                 async for event in events:
                     self._publish(event)
@@ -84,6 +103,11 @@ class Session:
                 self._publish(event)
 
     def _publish(self, event: Event) -> None:
+        if self.journal:
+            self.journal(event, self.run)
+        self._show(event)
+
+    def _show(self, event: Event) -> None:
         for show in self.shows:
             show(event, self.run)
 

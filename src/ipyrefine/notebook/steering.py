@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.runs import Decision, Run
+from ipyrefine.loop.runs import Decision, Run, StopReason
 from ipyrefine.notebook import deciding
 
+KEEPING = ("export", "forget", "history", "resume")
 COMMANDS = tuple(
-    sorted([*deciding.DECISIONS, *["apply", "diff", "edit", "models", "profiles", "show"]])
+    sorted([*deciding.DECISIONS, *KEEPING, "apply", "diff", "edit", "models", "profiles", "show"])
 )
 
 
@@ -33,10 +34,38 @@ async def command(magics: Any, words: list[str]) -> None:
         for model in WEIGHTS:
             print(f"{model}: {'here' if find(model) else f'ipyrefine pull {model}'}")
         return
+    if name in ("history", "forget", "export"):
+        print(_keep(magics, name, rest))
+        return
+    if name == "resume":
+        await _resume(magics, rest)
+        return
     cell = magics.latest
     if cell is None or not cell.session.run.iterations:
         raise UsageError("There is no run yet: start one with a %%refine cell.")
     await _steer(cell, name, rest)
+
+
+def _keep(magics: Any, name: str, rest: list[str]) -> str:
+    from ipyrefine.notebook import history
+
+    if name == "export":
+        latest = magics.latest.session.run if magics.latest else None
+        return history.export_words(latest, rest)
+    return history.history_words(rest) if name == "history" else history.forget(rest)
+
+
+async def _resume(magics: Any, rest: list[str]) -> None:
+    from ipyrefine.notebook.starting import from_run
+
+    cell = from_run(magics, rest)
+    if any(one.session.running and one.same_as(cell) for one in magics.runs.values()):
+        raise UsageError("This run is not over: stop it first, or wait for it.")
+    magics.take(cell)
+    if cell.session.run.stop_reason is StopReason.ACCEPTED:
+        cell.recall()
+    else:
+        await cell.go()
 
 
 async def _steer(cell: Any, name: str, rest: list[str]) -> None:

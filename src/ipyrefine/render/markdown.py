@@ -12,12 +12,12 @@ from ipyrefine.render.score_line import sparkline
 
 def record_markdown(run: Run) -> str:
     """The whole run: verdict and chosen text first, then a table and one block per iteration."""
-    blocks = [_summary(run)]
+    blocks = [summary_line(run)]
     sentence = words.stop_sentence(run)
     if sentence:
         blocks.append(markdown_text(sentence))
     if run.chosen is not None:
-        blocks.append(_artifact(run, run.text))
+        blocks.append(artifact(run, run.text))
     blocks += [f"> ⚠ {markdown_text(warning)}" for warning in run.warnings]
     blocks += [markdown_text(words.decision_sentence(d)) for d in run.decisions]
     if run.task is not None:
@@ -26,17 +26,17 @@ def record_markdown(run: Run) -> str:
     if run.iterations:
         blocks.append(_table(run))
     for iteration in run.iterations:
-        blocks += _folded(_heading(run, iteration), _iteration(run, iteration))
+        blocks += _folded(heading(run, iteration), _iteration(run, iteration))
     return "\n\n".join(blocks) + "\n"
 
 
-def _summary(run: Run) -> str:
+def summary_line(run: Run) -> str:
     """The line at the top; its verdict stands out."""
     first, *rest = words.summary_text(run).split(" · ")
     return " · ".join([f"**{markdown_text(first)}**", *map(markdown_text, rest)])
 
 
-def _artifact(run: Run, text: str) -> str:
+def artifact(run: Run, text: str) -> str:
     """A text in a fence, so that none of its markup acts."""
     form = run.task.form if run.task else "prose"
     return fence(text, words.language(text, form) or "text")
@@ -48,7 +48,7 @@ def _folded(summary: str, blocks: Iterable[str]) -> list[str]:
     return [head, *(block for block in blocks if block), "</details>"]
 
 
-def _heading(run: Run, iteration: Iteration) -> str:
+def heading(run: Run, iteration: Iteration) -> str:
     """An iteration in one line."""
     items = [words.iteration_name(iteration)]
     if iteration.verdict is not None:
@@ -84,29 +84,31 @@ def _iteration(run: Run, iteration: Iteration) -> Iterable[str]:
         yield by + markdown_text(verdict.why)
     if iteration.flaw:
         yield f"> ⚠ **The model gave no usable text:** {markdown_text(iteration.flaw)}"
-    yield from _text(run, iteration)
+    yield from text_blocks(run, iteration)
     known = words.problems(run, iteration)
-    yield _items("Changed for each finding", [_change(c, known) for c in iteration.changes])
-    yield from _checks(iteration)
+    yield titled_list(
+        "Changed for each finding", [change_item(c, known) for c in iteration.changes]
+    )
+    yield from check_blocks(iteration)
     criteria = verdict.criteria if verdict else ()
-    yield _items(
+    yield titled_list(
         "Criteria",
         [
             f"**{markdown_text(c.name)}** {words.score(c.score)} {markdown_text(c.reason)}".rstrip()
             for c in criteria
         ],
     )
-    yield _items("Findings", [_finding(f) for f in words.ranked(iteration.findings)])
+    yield titled_list("Findings", [finding_item(f) for f in words.ranked(iteration.findings)])
     if iteration.thoughts.strip():
         yield "**Thoughts of the writer**"
         yield fence(iteration.thoughts, "text")
     yield " · ".join(words.usage_parts(iteration.usage))
 
 
-def _text(run: Run, iteration: Iteration) -> Iterable[str]:
+def text_blocks(run: Run, iteration: Iteration) -> Iterable[str]:
     """The text, or for a revision what it changed."""
     if iteration.parent is None:
-        yield _artifact(run, iteration.text)
+        yield artifact(run, iteration.text)
     elif not iteration.flaw:
         form = run.task.form if run.task else "prose"
         old = run.iterations[iteration.parent].text
@@ -118,12 +120,12 @@ def _text(run: Run, iteration: Iteration) -> Iterable[str]:
         )
 
 
-def _items(title: str, items: list[str]) -> str:
+def titled_list(title: str, items: list[str]) -> str:
     """A titled list; empty without items."""
     return "\n".join([f"**{title}**\n", *(f"- {item}" for item in items)]) if items else ""
 
 
-def _finding(finding: Finding) -> str:
+def finding_item(finding: Finding) -> str:
     """One finding as a list item."""
     marks = [words.severity_label(finding.severity), words.status_label(finding.status)]
     marks += [] if finding.grounded else [words.UNGROUNDED]
@@ -138,7 +140,7 @@ def _finding(finding: Finding) -> str:
     return "<br>".join(lines)
 
 
-def _change(change: Change, problems: dict[str, str]) -> str:
+def change_item(change: Change, problems: dict[str, str]) -> str:
     """One claim of a revision as a list item."""
     problem = problems.get(change.finding, "")
     about = f" {markdown_text(problem)}" if problem else ""
@@ -146,7 +148,7 @@ def _change(change: Change, problems: dict[str, str]) -> str:
     return f"**{markdown_text(change.finding)}**{about} → {markdown_text(change.summary)}{mark}"
 
 
-def _checks(iteration: Iteration) -> Iterable[str]:
+def check_blocks(iteration: Iteration) -> Iterable[str]:
     """The checks' results, each followed by its detail."""
     if iteration.evidence:
         yield "**Checks**"

@@ -1,0 +1,192 @@
+"""What is in the journal: listing, finding, reading and forgetting runs."""
+
+import contextlib
+import difflib
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+
+from ipyrefine.errors import JournalError, UsageError
+from ipyrefine.journal.files import default_path
+from ipyrefine.journal.recorder import Recorder
+from ipyrefine.journal.schema import connect, told, transaction
+from ipyrefine.loop.events import Event
+from ipyrefine.loop.fold import fold
+from ipyrefine.loop.runs import Run
+
+_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+_SUMMARY = (
+    "id, name, started, updated, title, model, outcome, score, stop_reason, iterations, tokens, "
+    "cost"
+)
+
+
+class Summary(NamedTuple):
+    """One run as a line of a list; times are seconds since 1970, cost is US dollars."""
+
+    number: int
+    name: str
+    started: float
+    updated: float
+    title: str
+    model: str
+    outcome: str | None
+    score: float | None
+    stop_reason: str | None
+    iterations: int
+    tokens: int
+    cost: float | None
+
+
+class Stored(NamedTuple):
+    """A run as the journal holds it, with what going on with it needs."""
+
+    number: int
+    name: str
+    run: Run
+    settings: dict[str, Any]
+    sequence: int
+
+
+class Journal:
+    """The runs of this user, on this machine; every call opens the file and closes it again.
+
+    Args:
+        path: the journal's file; the user's own by default.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or default_path()
+
+    def runs(
+        self, search: str = "", *, verdict: str = "", model: str = "", limit: int | None = None
+    ) -> list[Summary]:
+        """List runs, the latest first.
+
+        Args:
+            search: words that the name or the task must all contain.
+            verdict: an outcome (``pass``) or a stop reason (``plateau``); any by default.
+            model: part of the model's name.
+            limit: how many at most.
+
+        Raises:
+            JournalError: the journal cannot be read.
+        """
+        where, values = ["1"], list[str | int]()
+        for word in search.split():
+            where.append(r"(name LIKE ? ESCAPE '\' OR task LIKE ? ESCAPE '\')")
+            values += [_like(word)] * 2
+        if verdict:
+            where.append("(outcome = ? OR stop_reason = ?)")
+            values += [verdict.upper().replace(" ", "_"), verdict.lower()]
+        if model:
+            where.append(r"model LIKE ? ESCAPE '\'")
+            values.append(_like(model))
+        values.append(-1 if limit is None else limit)
+        query = (
+            f"SELECT {_SUMMARY} FROM runs WHERE {' AND '.join(where)} "
+            "ORDER BY updated DESC, id DESC LIMIT ?"
+        )
+        with self._open() as connection:
+            return [Summary(*row) for row in connection.execute(query, values)]
+
+    def get(self, name: str = "") -> Stored:
+        """Read a run.
+
+        Args:
+            name: its number, or its name (the latest of that name); by default the latest run.
+
+        Raises:
+            UsageError: there is none.
+            JournalError: it cannot be read.
+        """
+        with self._open() as connection:
+            number = self._number(connection, name)
+            rows = connection.execute(
+                "SELECT sequence, body FROM events WHERE run = ? ORDER BY sequence", (number,)
+            ).fetchall()
+            row = connection.execute(
+                "SELECT name, settings, origin FROM runs WHERE id = ?", (number,)
+            ).fetchone()
+        try:
+            origin = Run.model_validate_json(row[2]) if row[2] else None
+            run = fold((_EVENT.validate_json(body) for _, body in rows), origin)
+        except ValidationError:
+            raise JournalError(
+                f"Run {number} in the journal {self.path} was written by another version of "
+                "ipyrefine and cannot be read by this one."
+            ) from None
+        return Stored(number, row[0], run, json.loads(row[1]), rows[-1][0] + 1 if rows else 0)
+
+    def recorder(self, stored: Stored) -> Recorder:
+        """Make the recorder that goes on where a stored run ends."""
+        return Recorder(self.path, number=stored.number, sequence=stored.sequence)
+
+    def forget(self, name: str) -> int:
+        """Erase the run of a number, or all runs of a name; returns how many.
+
+        Raises:
+            UsageError: there is none.
+            JournalError: the journal cannot be written.
+        """
+        with self._open() as connection:
+            number = self._number(connection, name)
+            column, value = ("id", number) if _is_number(name) else ("name", name)
+            return _erase(connection, f"WHERE {column} = ?", (value,))
+
+    def forget_all(self) -> int:
+        """Erase every run; returns how many there were.
+
+        Raises:
+            JournalError: the journal cannot be written.
+        """
+        with self._open() as connection:
+            return _erase(connection, "", ())
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        connection = connect(self.path)
+        try:
+            with told(self.path):
+                yield connection
+        finally:
+            connection.close()
+
+    def _number(self, connection: sqlite3.Connection, name: str) -> int:
+        column, value = ("id", int(name)) if _is_number(name) else ("name", name)
+        where, values = (f"WHERE {column} = ?", (value,)) if name else ("", ())
+        found = connection.execute(
+            f"SELECT id FROM runs {where} ORDER BY updated DESC, id DESC LIMIT 1", values
+        ).fetchone()
+        if found:
+            return int(found[0])
+        if not name:
+            raise UsageError("The journal holds no run yet: start one with a %%refine cell.")
+        known = [row[0] for row in connection.execute("SELECT DISTINCT name FROM runs")]
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise UsageError(
+            f"There is no run {name[:80]!r} in the journal.{hint} `%refine history` lists them."
+        )
+
+
+def _erase(connection: sqlite3.Connection, where: str, values: tuple[str | int, ...]) -> int:
+    """Delete runs with their events, and leave no copy of them in the write-ahead log."""
+    with transaction(connection):
+        count = connection.execute(f"DELETE FROM runs {where}", values).rowcount
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return count
+
+
+def _is_number(name: str) -> bool:
+    return name.isdecimal() and len(name) <= 18  # more than SQLite's integers hold
+
+
+def _like(word: str) -> str:
+    for special in "\\%_":
+        word = word.replace(special, f"\\{special}")
+    return f"%{word}%"

@@ -1,0 +1,284 @@
+"""The journal as a store: what was written is there, in order, private, and can be forgotten."""
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from refining import events_of, refinement
+
+from ipyrefine.errors import JournalError, UsageError
+from ipyrefine.journal import schema
+from ipyrefine.journal.files import default_path
+from ipyrefine.journal.recorder import Recorder
+from ipyrefine.journal.store import Journal
+from ipyrefine.loop.events import Event, TextDelta
+from ipyrefine.loop.fold import fold
+from ipyrefine.loop.runs import Run
+
+WRITER = """
+import asyncio, sys
+from pathlib import Path
+from refining import refinement
+from ipyrefine.journal.recorder import Recorder
+
+async def main(path, name):
+    for turn in range(5):
+        loop, recorder = refinement(f"{name} {turn}"), Recorder(Path(path), name=name)
+        async for event in loop:
+            recorder(event, loop.run)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal" / "runs.db"
+
+
+async def record(path: Path, task: str = "Write a greeting.", **options: Any) -> Run:
+    name = options.pop("name", "")
+    loop, recorder = refinement(task, **options), Recorder(path, name=name)
+    async for event in loop:
+        recorder(event, loop.run)
+    return loop.run
+
+
+async def test_a_run_comes_back_as_it_was(path: Path) -> None:
+    run = await record(path)
+    stored = Journal(path).get()
+    assert stored.run == run
+    assert stored.name == "write-a-greeting"
+
+
+async def test_an_event_is_on_disk_before_the_recorder_returns(path: Path) -> None:
+    loop, recorder = refinement(), Recorder(path)
+    seen: list[Event] = []
+    async for event in loop:
+        recorder(event, loop.run)
+        if not isinstance(event, TextDelta):
+            seen.append(event)
+        assert Journal(path).get().run == fold(seen)
+
+
+async def test_pieces_of_a_reply_are_not_kept(path: Path) -> None:
+    await record(path)
+    with sqlite3.connect(path) as connection:
+        bodies = [body for (body,) in connection.execute("SELECT body FROM events")]
+    connection.close()
+    assert bodies
+    assert not [body for body in bodies if "text_delta" in body]
+
+
+async def test_events_cannot_be_changed(path: Path) -> None:
+    await record(path)
+    connection = schema.connect(path)
+    with pytest.raises(sqlite3.IntegrityError, match="never changed"):
+        connection.execute("UPDATE events SET body = ''")
+    connection.close()
+
+
+@pytest.fixture
+def readable_by_all(path: Path) -> None:
+    path.parent.mkdir()
+    path.parent.chmod(0o755)
+    path.touch()
+    path.chmod(0o644)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permission bits are POSIX's")
+@pytest.mark.usefixtures("readable_by_all")
+async def test_only_the_user_can_read_it_while_it_is_open_too(path: Path) -> None:
+    loop, recorder = refinement(), Recorder(path)
+    async for event in loop:
+        recorder(event, loop.run)
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+        assert set(modes.values()) == {0o600}, modes
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_it_lies_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("IPYREFINE_HOME", str(tmp_path / "mine"))
+    assert default_path().is_relative_to(tmp_path / "mine")
+
+
+def test_several_processes_write_at_once_and_nothing_is_lost(path: Path) -> None:
+    """They also create it at once, which is when SQLite is least patient."""
+    support = Path(__file__).parents[1] / "support"
+    paths = os.pathsep.join([str(support), *filter(None, [os.environ.get("PYTHONPATH")])])
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), f"kernel{n}"],
+            env={**os.environ, "PYTHONPATH": paths},
+        )
+        for n in range(4)
+    ]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0, 0]
+    runs = Journal(path).runs()
+    assert len(runs) == 20
+    for run in runs:
+        assert Journal(path).get(str(run.number)).run.stop_reason == "passed"
+
+
+async def test_a_run_that_goes_on_in_two_kernels_ends_in_the_slower_one(path: Path) -> None:
+    loop, here = refinement(), Recorder(path)
+    events = await events_of(loop)
+    here(events[0], fold(events[:1]))
+    there = Journal(path).recorder(Journal(path).get())
+    there(events[1], fold(events[:2]))
+    with pytest.raises(JournalError, match="another kernel"):
+        here(events[1], fold(events[:2]))
+    here.close()
+    there.close()
+
+
+async def test_what_could_not_be_written_is_written_with_the_next_event(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, recorder = refinement(), Recorder(path)
+    events = await events_of(loop)
+    recorder(events[0], fold(events[:1]))
+    blocker = schema.connect(path)
+    blocker.execute("BEGIN IMMEDIATE")
+    recorder._connection.execute("PRAGMA busy_timeout = 1")  # type: ignore[union-attr]
+    with pytest.raises(JournalError, match=r"locked.*--no-journal"):
+        recorder(events[1], fold(events[:2]))
+    blocker.execute("ROLLBACK")
+    blocker.close()
+    for number, event in enumerate(events[2:], start=3):
+        recorder(event, fold(events[:number]))
+    assert Journal(path).get().run == loop.run
+
+
+@pytest.mark.parametrize(
+    ("search", "expected"),
+    [
+        ({"search": "limerick"}, ["tides"]),
+        ({"search": "TIDES about"}, ["tides"]),
+        ({"search": "100%"}, ["percent"]),
+        ({"search": "_"}, ["under_score"]),
+        ({"verdict": "pass"}, ["under_score", "tides"]),
+        ({"verdict": "needs_improvement"}, ["percent"]),
+        ({"verdict": "rounds"}, ["percent"]),
+        ({"model": "big"}, ["percent"]),
+        ({"limit": 1}, ["under_score"]),
+        ({"search": "nothing of the kind"}, []),
+    ],
+)
+async def test_history_is_searched_and_filtered(
+    path: Path, search: dict[str, Any], expected: list[str]
+) -> None:
+    await record(path, "Write a limerick about tides.", name="tides")
+    await record(path, "Explain 100% of it.", name="percent", scores=(5,), model="big-one")
+    await record(path, "Name it.", name="under_score")
+    assert [run.name for run in Journal(path).runs(**search)] == expected
+
+
+async def test_a_name_stands_for_the_latest_run_of_that_name(path: Path) -> None:
+    for task in ("one", "two"):
+        await record(path, task, name="again")
+    stored = Journal(path).get("again")
+    assert stored.run.task
+    assert stored.run.task.text == "two"
+    first = Journal(path).get(str(stored.number - 1)).run.task
+    assert first
+    assert first.text == "one"
+
+
+async def test_a_name_that_is_none_is_answered_with_the_nearest(path: Path) -> None:
+    await record(path, name="stack")
+    with pytest.raises(UsageError, match="Did you mean stack"):
+        Journal(path).get("stak")
+    with pytest.raises(UsageError, match="no run"):
+        Journal(path).get("9" * 40)
+
+
+@pytest.mark.parametrize(
+    "name", ["../up", "/etc/passwd", "a/b", "a\\b", "-rf", "12", "", "x.ipynb", "a\nb", "x" * 65]
+)
+def test_a_name_that_could_be_taken_for_something_else_is_refused(path: Path, name: str) -> None:
+    if name:
+        with pytest.raises(UsageError, match="cannot name a run"):
+            Recorder(path, name=name)
+    else:
+        assert Recorder(path, name=name).number is None
+
+
+@pytest.mark.parametrize("task", ["../../etc", "12 34", "…", "写一个问候", "a.ipynb", "-x"])
+async def test_a_name_made_from_a_task_finds_its_run(path: Path, task: str) -> None:
+    await record(path, task)
+    name = Journal(path).runs()[0].name
+    assert "/" not in name
+    assert Journal(path).get(name).run.task.text == task  # type: ignore[union-attr]
+
+
+async def test_what_is_forgotten_is_nowhere_in_the_files(path: Path) -> None:
+    await record(path, "Mention zanzibar.", name="secret")
+    await record(path, "Keep me.", name="kept")
+    assert Journal(path).forget("secret") == 1
+    assert [run.name for run in Journal(path).runs()] == ["kept"]
+    assert not [f for f in path.parent.iterdir() if b"zanzibar" in f.read_bytes()]
+    assert Journal(path).forget_all() == 1
+    assert Journal(path).runs() == []
+
+
+async def test_a_run_erased_while_it_goes_on_says_so(path: Path) -> None:
+    loop, recorder = refinement(), Recorder(path)
+    events = await events_of(loop)
+    recorder(events[0], fold(events[:1]))
+    Journal(path).forget_all()
+    with pytest.raises(JournalError, match="erased"):
+        recorder(events[1], fold(events[:2]))
+    recorder.close()
+
+
+async def test_a_journal_of_the_version_before_is_brought_up_to_date(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await record(path)
+    later = (*schema.MIGRATIONS, ("ALTER TABLE runs ADD COLUMN note TEXT DEFAULT 'new'",))
+    monkeypatch.setattr(schema, "MIGRATIONS", later)
+    connection = schema.connect(path)
+    assert connection.execute("SELECT note FROM runs").fetchall() == [("new",)]
+    connection.close()
+    assert Journal(path).get().run == run
+
+
+async def test_a_migration_that_fails_leaves_the_journal_as_it_was(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await record(path)
+    before = schema.MIGRATIONS
+    broken = (*before, ("ALTER TABLE runs ADD COLUMN note TEXT", "ALTER TABLE none ADD x"))
+    monkeypatch.setattr(schema, "MIGRATIONS", broken)
+    with pytest.raises(JournalError):
+        schema.connect(path)
+    monkeypatch.setattr(schema, "MIGRATIONS", before)
+    assert Journal(path).get().run == run
+
+
+async def test_a_journal_of_a_newer_version_is_left_alone(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await record(path)
+    monkeypatch.setattr(schema, "MIGRATIONS", ())
+    with pytest.raises(JournalError, match="newer ipyrefine"):
+        Journal(path).runs()
+
+
+def test_a_file_that_is_no_journal_is_named(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"no database, but long enough to look like one" * 40)
+    with pytest.raises(JournalError, match=r"runs\.db cannot be used"):
+        Journal(path).runs()
+
+
+def test_a_place_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JournalError, match="IPYREFINE_HOME"):
+        Journal(tmp_path / "file" / "runs.db").runs()
