@@ -1,4 +1,4 @@
-"""`ipyrefine demo | pull`: the loop in a terminal, and the embedded model's weights."""
+"""`ipyrefine demo`: the loop in a terminal, or a notebook that shows it."""
 
 import argparse
 import asyncio
@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from ipyrefine.errors import Interrupted, NoModel, RefineError, UsageError
+from ipyrefine.errors import Interrupted, NoModel, UsageError
 from ipyrefine.providers import weights
 
 DEMO_TASK = """\
@@ -28,39 +28,15 @@ In JupyterLab:  %load_ext ipyrefine, then a cell that starts with %%refine.
 """
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; returns the exit status."""
-    options = _parser().parse_args(arguments)
-    try:
-        return int(options.action(options))
-    except RefineError as error:
-        print(f"ipyrefine: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("ipyrefine: interrupted.", file=sys.stderr)
-        return 130
+def add_demo(parser: argparse.ArgumentParser) -> None:
+    """Give a parser the arguments of `demo`."""
+    parser.add_argument("--lab", action="store_true", help="open the first notebook in JupyterLab")
+    parser.add_argument("-m", "--model", help="a model's name (default: the configured one)")
+    parser.add_argument("-n", "--max-iterations", type=int, default=2, help="revisions allowed (2)")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="ipyrefine", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    demo = commands.add_parser("demo", help="refine a task on a real model, here or in JupyterLab")
-    demo.add_argument("--lab", action="store_true", help="open the first notebook in JupyterLab")
-    demo.add_argument("-m", "--model", help="a model's name (default: the configured one)")
-    demo.add_argument("-n", "--max-iterations", type=int, default=2, help="revisions allowed (2)")
-    demo.set_defaults(action=_demo)
-    pull = commands.add_parser("pull", help="fetch the embedded model's weights and verify them")
-    pull.add_argument("name", nargs="?", default=weights.DEFAULT, help=", ".join(weights.WEIGHTS))
-    pull.set_defaults(action=_pull)
-    return parser
-
-
-def _pull(options: argparse.Namespace) -> int:
-    print(weights.pull(options.name))
-    return 0
-
-
-def _demo(options: argparse.Namespace) -> int:
+def demo(options: argparse.Namespace) -> int:
+    """Refine the demonstration's task and print what happens; returns the exit status."""
     name = options.model or os.environ.get("IPYREFINE_MODEL")
     served = os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL")
     if name in weights.WEIGHTS or not (name or served):
@@ -86,6 +62,7 @@ def _fetch(name: str | None) -> None:
 async def _refine(name: str | None, rounds: int) -> int:
     from ipyrefine.checks import resolve
     from ipyrefine.compose import compose, raise_failure
+    from ipyrefine.journal.recorder import recorder
     from ipyrefine.loop.runs import Limits
     from ipyrefine.notebook.session import Session
     from ipyrefine.notebook.terminal import Transcript
@@ -94,7 +71,9 @@ async def _refine(name: str | None, rounds: int) -> int:
         raise UsageError("--max-iterations must be 0 or more.")
     limits = Limits(max_iterations=rounds)
     checks = resolve(["examples"], {}, target=limits.target)
-    session = Session(compose(DEMO_TASK, model=name, checks=checks, limits=limits), [Transcript()])
+    refinement = compose(DEMO_TASK, model=name, checks=checks, limits=limits)
+    journal = recorder(name="demo", settings={"check": ["examples"]})
+    session = Session(refinement, [Transcript()], journal)
     run = await session.go()
     if session.interrupted:
         raise Interrupted("Interrupted; the best text so far is above.")
@@ -109,7 +88,7 @@ def _open_lab() -> int:
 
     if find_spec("jupyterlab") is None:
         raise UsageError('JupyterLab is not installed: `pip install "ipyrefine[lab]"`.')
-    notebook = Path(__file__).parents[2] / "notebooks" / "01-first-refine.ipynb"
+    notebook = Path(__file__).parents[3] / "notebooks" / "01-first-refine.ipynb"
     if not notebook.exists():
         raise UsageError("The notebooks come with the source: run this from a checkout.")
     return subprocess.call([sys.executable, "-m", "jupyterlab", str(notebook)])

@@ -1,0 +1,165 @@
+"""`ipyrefine history | export | run`."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import nbformat
+import pytest
+from openai_server import ScriptedServer
+from refining import finished, judged, refinement, text
+
+import ipyrefine as package
+from ipyrefine.cli import headless, main
+from ipyrefine.errors import UsageError
+from ipyrefine.journal.files import default_path
+from ipyrefine.journal.recorder import Recorder
+
+REFINE = "%%refine -m scripted -p prose --criteria tone --min-findings 0 -n 1"
+
+
+class Ended(NamedTuple):
+    """How a command ended, and what it wrote."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def ipyrefine(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """The command line, in this process; kernels are processes of their own."""
+
+    def command(*words: str) -> Ended:
+        status = main([*words])
+        return Ended(status, *capsys.readouterr())
+
+    return command
+
+
+def notebook(path: Path, *sources: str, tags: tuple[str, ...] = ()) -> Path:
+    v4: Any = nbformat.v4
+    cells = [v4.new_code_cell(source) for source in sources]
+    if tags:
+        cells[0].metadata["tags"] = list(tags)
+    nbformat.write(v4.new_notebook(cells=cells), path)
+    return path
+
+
+@pytest.fixture
+async def journalled() -> None:
+    loop, journal = refinement(), Recorder(default_path(), name="greeting")
+    async for event in loop:
+        journal(event, loop.run)
+
+
+@pytest.mark.usefixtures("journalled")
+def test_history_and_export_work_without_a_notebook(
+    ipyrefine: Callable[..., Ended], tmp_path: Path
+) -> None:
+    listed = ipyrefine("history", "greeting")
+    assert listed.status == 0
+    assert "PASS" in listed.out
+    file = str(tmp_path / "run.json")
+    assert ipyrefine("export", "greeting", file).status == 0
+    assert package.load(file)[0].text == "Version 1"
+    status, _, err = ipyrefine("export", "greeting", file)
+    assert status == 1
+    assert err.startswith("ipyrefine: ")
+    assert "exists" in err
+
+
+@pytest.mark.parametrize(("score", "status"), [(10, 0), (4, 1)])
+def test_run_executes_a_notebook_and_ends_with_its_verdicts(
+    ipyrefine: Callable[..., Ended],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    score: int,
+    status: int,
+) -> None:
+    cells = ["%load_ext ipyrefine", f"{REFINE}\nWrite a greeting.", "print(refined, name)"]
+    path = notebook(tmp_path / "x.ipynb", *cells)
+    with ScriptedServer() as server:
+        server.then(text("Hello"), judged(score), text("Hello you"), judged(score))
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        ended, out, err = ipyrefine("run", str(path), "-p", "name=Ada")
+    assert ended == status, err
+    assert "Executing: 100%" in err
+    assert ("PASS" in out) is (status == 0)
+    executed: Any = nbformat.read(tmp_path / "x.refined.ipynb", as_version=4)
+    assert "Ada" in executed.cells[-1].outputs[0].text
+    assert package.load(tmp_path / "x.refined.ipynb")[0].text == "Hello"
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("1 / 0", "Cell 2 failed: division by zero"),
+        ("import os; os._exit(1)", "kernel died in cell 2"),
+        ("print('nothing to refine')", "no %%refine cell"),
+    ],
+)
+def test_a_notebook_that_fails_ends_with_2_and_is_written_as_far_as_it_got(
+    ipyrefine: Callable[..., Ended], tmp_path: Path, source: str, sentence: str
+) -> None:
+    path = notebook(tmp_path / "x.ipynb", "print('begun')", source)
+    code, _, err = ipyrefine("run", str(path), "-o", str(tmp_path / "out.ipynb"))
+    assert code == 2
+    assert sentence in err
+    assert "Traceback" not in err
+    executed: Any = nbformat.read(tmp_path / "out.ipynb", as_version=4)
+    assert executed.cells[0].outputs[0].text == "begun\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["none.ipynb"], "cannot be read"),
+        ([__file__], "is not a notebook"),
+        (["x.ipynb", "-p", "no value"], "NAME=VALUE"),
+        (["x.ipynb", "-p", "class=1"], "NAME=VALUE"),
+    ],
+)
+def test_what_cannot_be_run_is_said(
+    ipyrefine: Callable[..., Ended],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    words: list[str],
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    notebook(tmp_path / "x.ipynb", "1")
+    code, _, err = ipyrefine("run", *words)
+    assert code == 2
+    assert sentence in err
+
+
+def test_without_nbclient_the_command_that_installs_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "nbclient", None)
+    with pytest.raises(UsageError, match=r'pip install "ipyrefine\[run\]"'):
+        headless._execute(None, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [("n=3", 3), ("n=[1, 2]", [1, 2]), ("n=plain text", "plain text"), ("n='3'", "3"), ("n=", "")],
+)
+def test_a_parameter_is_a_literal_or_text(given: str, value: Any) -> None:
+    assert headless._parameter(given) == ("n", value)
+
+
+def test_parameters_follow_the_tagged_cell_and_replace_earlier_ones(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "x.ipynb", "n = 1", "print(n)", tags=("parameters",))
+    read: Any = nbformat.read(path, as_version=4)
+    for value in (2, 3):
+        headless._inject(read, {"n": value})
+    assert [cell.source for cell in read.cells] == ["n = 1", "n = 3", "print(n)"]
+    nbformat.validate(read)
+
+
+async def test_a_run_is_told_by_its_verdict(tmp_path: Path) -> None:
+    told = headless._told([await finished(scores=(10,))], tmp_path / "x.ipynb")
+    assert "PASS 1.00, passed" in told
