@@ -256,15 +256,8 @@ class Stages:
     def _read_text(self, reply: str) -> replies.Written:
         return replies.written(reply, self._task.form)
 
-    def _ask(
-        self,
-        model: Model,
-        parse: Callable[[str], T],
-        stage: Stage,
-        iteration: int,
-        after: int = 0,
-    ) -> Ask[T]:
-        return Ask(model, parse, stage, iteration, self._crew.clock, after)
+    def _ask(self, model: Model, parse: Callable[[str], T], stage: Stage, iteration: int) -> Ask[T]:
+        return Ask(model, parse, stage, iteration, self._crew.clock)
 
 
 def _reached(number: int, settled: verdicts.Settled) -> VerdictReached:

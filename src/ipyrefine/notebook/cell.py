@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ipyrefine.compose import raise_failure
-from ipyrefine.errors import Interrupted
+from ipyrefine.errors import Interrupted, UsageError
 from ipyrefine.journal.recorder import Recorder
 from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.events import Event, Stopped
