@@ -96,7 +96,7 @@ async def test_step_pauses_after_every_verdict_with_the_kernel_free(
     lab: Lab, model: ScriptedServer
 ) -> None:
     await start(lab, model, CELL.replace("-n 1", "-n 3 --step"))
-    await lab.wait_output(1, "stopped: paused")
+    await lab.wait_output(1, "stopped: waiting for you")
     await lab.run_and_wait(2)
     assert (await lab.outputs_text(2)).endswith("2")
     await lab.click_button("Continue")

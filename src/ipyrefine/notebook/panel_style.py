@@ -25,6 +25,8 @@ line-height:1.5;margin:0}
 .ipyrefine .rf-grow p{margin:.15em 0}
 .ipyrefine .rf-actions .widget-checkbox{width:auto;min-width:3.4em}
 .ipyrefine .rf-ledger .rf-actions{border-top:1px solid var(--rf-line);align-items:flex-start}
+.ipyrefine .rf-ledger .widget-checkbox{flex:0 0 3.6em;width:3.6em;min-width:0}
+.ipyrefine .rf-ledger .widget-checkbox input{flex:0 0 auto;width:auto;margin:.2em .5em 0 0}
 .ipyrefine .rf-field{width:100%;height:auto}
 .ipyrefine .rf-field>.widget-label{width:5.5em;text-align:left}
 .ipyrefine .rf-mono textarea{font-family:var(--rf-mono);font-size:12.5px}
