@@ -113,7 +113,9 @@ def load(shell: Any) -> None:
         "Refine a cell (`%%refine`), or steer the latest run (`%refine`).\n\n"
         + parser().format_help()
         + "\n%refine COMMAND: accept [k], override pass|fail [reason], continue [n] [guidance], "
-        "show [k], apply [k], resume [NAME | FILE.ipynb [k]], history [search], "
+        "branch k [guidance], select f1 f2 [guidance], dismiss f1 [reason], "
+        'add [blocking|minor] "problem" ["quote"], edit [VARIABLE], guide TEXT, '
+        "rubric a,b,c [target], diff [i j], show [k], apply [k], resume [NAME | FILE.ipynb [k]], history [search], "
         "export FILE [NAME], forget NAME|--all, profiles, models.\n"
     )
     shell.register_magics(Refine)

@@ -1,0 +1,39 @@
+"""What the README promises is there."""
+
+import re
+from pathlib import Path
+
+from ipyrefine.notebook.options import parser
+from ipyrefine.notebook.steering import COMMANDS
+from ipyrefine.profiles import NAMES
+
+README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+
+
+def test_every_option_of_the_magic_is_in_the_table_and_no_other() -> None:
+    table = README.split("## Options of `%%refine`")[1].split("\n\n")[1]
+    named = set(re.findall(r"`(--?[a-z-]+)`", table))
+    assert named == {name for action in parser()._actions for name in action.option_strings}
+
+
+def test_every_command_is_named() -> None:
+    listing = {"models", "profiles"}  # what they list is told by their names
+    for command in set(COMMANDS) - listing:
+        assert re.search(rf"`(%refine )?{command}\b", README), command
+
+
+def test_every_profile_is_named() -> None:
+    assert all(f"`{name}`" in README for name in NAMES)
+
+
+def test_its_pictures_are_there() -> None:
+    pictures = re.findall(r"!\[[^]]*\]\(([^)]+)\)", README)
+    assert pictures
+    assert all((Path(__file__).parents[1] / picture).is_file() for picture in pictures)
+
+
+def test_its_two_commands_are_what_the_checks_run() -> None:
+    script = (Path(__file__).parents[1] / ".ci/run").read_text("utf-8")
+    assert 'pip install -e ".[test]" && pytest' in README
+    assert 'pip install -e ".[test]" && pytest' in script
+    assert 'pip install -e ".[local]" && ipyrefine demo' in README
