@@ -115,8 +115,9 @@ def load(shell: Any) -> None:
         + "\n%refine COMMAND: accept [k], override pass|fail [reason], continue [n] [guidance], "
         "branch k [guidance], select f1 f2 [guidance], dismiss f1 [reason], "
         'add [blocking|minor] "problem" ["quote"], edit [VARIABLE], guide TEXT, '
-        "rubric a,b,c [target], diff [i j], show [k], apply [k], resume [NAME | FILE.ipynb [k]], history [search], "
-        "export FILE [NAME], forget NAME|--all, profiles, models.\n"
+        "rubric a,b,c [target], diff [i j], show [k], apply [k], "
+        "resume [NAME | FILE.ipynb [k]], history [search], export FILE [NAME], "
+        "forget NAME|--all, profiles, models.\n"
     )
     shell.register_magics(Refine)
     for key in ("%%refine", "%refine"):
