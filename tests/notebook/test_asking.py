@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from pydantic import BaseModel
+from shells import NO_HISTORY
 
 from ipyrefine import compose as composing
 from ipyrefine.errors import Unreachable, UsageError
@@ -32,7 +33,7 @@ def judged(*names: str, score: int = 10) -> str:
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance()
+    shell = InteractiveShell.instance(config=NO_HISTORY)
     shell.extension_manager.load_extension("ipyrefine")
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     yield shell

@@ -8,6 +8,7 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from judging import judged
+from shells import NO_HISTORY
 
 from ipyrefine import compose as composing
 from ipyrefine.errors import UsageError
@@ -21,7 +22,7 @@ JUDGED = judged(9, 9, 9)
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance()
+    shell = InteractiveShell.instance(config=NO_HISTORY)
     shell.extension_manager.load_extension("ipyrefine")
     replies = [CODE, JUDGED, CODE, JUDGED]
     monkeypatch.setattr(composing, "choose_model", lambda *_, **__: ScriptedModel(replies))

@@ -193,8 +193,9 @@ def test_the_running_cell_is_known_where_the_front_end_names_it(
 @pytest.mark.parametrize("replace", [False, True])
 def test_the_payload_is_ipythons_own(replace: bool):
     from IPython.core.interactiveshell import InteractiveShell
+    from shells import NO_HISTORY
 
-    shell = InteractiveShell()
+    shell = InteractiveShell(config=NO_HISTORY)
     payload_insert(shell, "x = 1", replace=replace)
     assert shell.rl_next_input == "x = 1"  # what a terminal shell makes of the payload
 

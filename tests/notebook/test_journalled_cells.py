@@ -12,6 +12,7 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from openai_server import Answer, Failure, ScriptedServer
 from refining import finished, judged, refinement, text
+from shells import NO_HISTORY
 
 from ipyrefine import compose as composing
 from ipyrefine.errors import JournalError, RefineError, Unreachable, UsageError
@@ -49,7 +50,7 @@ def replies(monkeypatch: pytest.MonkeyPatch) -> Replies:
 
 def new_shell() -> Any:
     InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance()
+    shell = InteractiveShell.instance(config=NO_HISTORY)
     shell.extension_manager.load_extension("ipyrefine")
     return shell
 

@@ -15,6 +15,7 @@ import pytest
 from faulty import Trial
 from IPython.core.interactiveshell import InteractiveShell
 from openai_server import Answer, Failure, ScriptedServer
+from shells import NO_HISTORY
 
 from ipyrefine.checks.sandbox import run_python
 from ipyrefine.compose import compose, refine
@@ -154,7 +155,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, server: ScriptedServer) -> Iterator[A
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
     monkeypatch.setenv("IPYREFINE_MODEL", "m")
     InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance()
+    shell = InteractiveShell.instance(config=NO_HISTORY)
     shell.extension_manager.load_extension("ipyrefine")
     yield shell
     InteractiveShell.clear_instance()
