@@ -64,7 +64,7 @@ def played(case: str, run: Run):
 @pytest.fixture(scope="module")
 def benign(make_run, read_html):
     """What the surfaces hold when every text is harmless."""
-    tags, attributes = {"span", "br", "del", "ins"}, set()
+    tags, attributes = {"span", "br", "del", "ins", "mark"}, set()
     for form in ("code", "prose"):
         run = make_run(lambda field: f"the {field} of it\nand more", form)
         live = live_html("revise", 1, 4, "text", seconds=1.0, left="9 s")

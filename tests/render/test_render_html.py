@@ -8,7 +8,7 @@ from hostile import texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ipyrefine.loop.records import Outcome, Verdict
+from ipyrefine.loop.records import Finding, Outcome, Severity, Usage, Verdict
 from ipyrefine.loop.runs import Budget, Iteration, Limits, Run, StopReason
 from ipyrefine.render import words
 from ipyrefine.render.escape import plain, without_colours
@@ -20,18 +20,20 @@ from ipyrefine.render.html import (
     iteration_html,
     live_html,
     record_html,
+    spent_html,
     summary_line,
 )
+from ipyrefine.render.parts import findings_html
 from ipyrefine.render.style import STYLE
 
 OUR_TAGS = re.compile(
     "div|style|p|strong|span|em|details|summary|ul|li|pre|code|ins|del|small|blockquote|br"
-    "|svg|title|line|text|circle"
+    "|svg|title|line|text|circle|mark|button|table|tr|th|td"
 )
 OUR_ATTRIBUTES = re.compile(
     "class|style|open|tabindex|role|aria-live|aria-hidden|viewbox|width|height|font-size|fill"
     "|x|y|x1|x2|y1|y2|cx|cy|r|stroke|stroke-dasharray|stroke-width|opacity|text-anchor"
-    "|font-weight"
+    "|font-weight|type|scope"
 )
 PROGRAM_OUTPUT = {"detail", "thoughts"}
 
@@ -218,3 +220,21 @@ def test_an_iteration_of_300_lines_renders_quickly_once_highlighted(make_run):
     for _ in range(20):
         iteration_html(run, 0)
     assert (time.process_time() - started) / 20 < 0.02
+
+
+def test_a_quote_is_shown_in_its_place_among_the_lines_around_it():
+    text = "one\ntwo\nthree four\nfive\nsix"
+    finding = Finding(id="f1", criterion="c", severity=Severity.MINOR, quote="four", problem="x")
+    shown = findings_html((finding,), "prose", text)
+    assert "in the text, line 3" in shown
+    assert "two\nthree <mark>four</mark>\nfive" in shown
+    assert "one" not in shown
+    assert "<mark>" not in findings_html((finding,), "prose", "no such words")
+
+
+def test_what_each_stage_consumed_is_in_a_table(make_run, read_html):
+    run = make_run().model_copy(update={"spent": {"judge": Usage(calls=2, prompt_tokens=1500)}})
+    text = read_html(spent_html(run)).text
+    assert "Judging" in text
+    assert "1,500" in text
+    assert words.NONE in text  # neither the cache nor the price is known

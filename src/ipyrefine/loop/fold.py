@@ -21,7 +21,7 @@ from ipyrefine.loop.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.loop.records import Heard
+from ipyrefine.loop.records import Heard, Usage
 from ipyrefine.loop.runs import Iteration, Run, StopReason
 
 
@@ -124,7 +124,9 @@ def _(event: BestChanged, run: Run) -> Run:
 
 @_apply.register
 def _(event: BudgetUsed, run: Run) -> Run:
-    run = _hear(run, event).model_copy(update={"usage": run.usage + event.usage})
+    spent = run.spent | {event.stage: run.spent.get(event.stage, Usage()) + event.usage}
+    usage = run.usage + event.usage
+    run = _hear(run, event).model_copy(update={"usage": usage, "spent": spent})
     if event.iteration >= len(run.iterations):
         return run.model_copy(update={"unassigned": run.unassigned + event.usage})
     usage = run.iterations[event.iteration].usage + event.usage

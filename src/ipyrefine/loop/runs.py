@@ -160,6 +160,7 @@ class Run(Record):
         stop_reason: None while the run can go on.
         message: what the stop means, in one or two sentences.
         seconds: wall time at the latest event, from the start.
+        spent: what each stage consumed, by its name.
     """
 
     task: Task | None = None
@@ -189,6 +190,7 @@ class Run(Record):
     stop_reason: StopReason | None = None
     message: str = ""
     seconds: float = 0.0
+    spent: dict[str, Usage] = Field(default_factory=dict)
 
     @property
     def ruling(self) -> Decision | None:

@@ -13,6 +13,7 @@ from ipyrefine.render import words
 from ipyrefine.render.escape import plain
 
 LISTED = 20
+COUNTED = 500  # runs that are read to count agreement
 
 
 def add_history(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +50,14 @@ def history(options: argparse.Namespace, *, now: float | None = None) -> str:
     ]
     more = [f"There are more: -n {number * 5} lists them."] * (len(found) > number)
     return "\n".join(lines + more)
+
+
+def agreement() -> str:
+    """Say how often judge and user agreed, over the latest runs in the journal."""
+    from ipyrefine.notebook.stats import table
+
+    journal = Journal()
+    return table(journal.get(str(one.number)).run for one in journal.runs(limit=COUNTED))
 
 
 def history_words(given: Sequence[str]) -> str:

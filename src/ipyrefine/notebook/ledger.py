@@ -64,11 +64,12 @@ class Ledger:
         gone = self._rows.children
         self._ticks = {}
         form = run.task.form if run.task else "prose"
-        self._rows.children = [self._row(f, form, before.get(f.id, True)) for f in standing]
+        text = iteration.text if iteration else ""
+        self._rows.children = [self._row(f, form, before.get(f.id, True), text) for f in standing]
         for row in gone:
             dispose(row)
 
-    def _row(self, finding: Finding, form: Any, ticked: bool) -> Any:
+    def _row(self, finding: Finding, form: Any, ticked: bool, about: str) -> Any:
         from ipywidgets import HTML, Checkbox, HBox
 
         tick = Checkbox(
@@ -83,7 +84,7 @@ class Ledger:
         self._ticks[finding.id] = tick
         self._click(edit, lambda: self._open(finding))
         self._click(drop, lambda: self._dismiss(finding))
-        text = HTML(finding_html(finding, form))
+        text = HTML(finding_html(finding, form, about))
         text.add_class("rf-grow")
         row = HBox([tick, text, edit, drop])
         row.add_class("rf-actions")

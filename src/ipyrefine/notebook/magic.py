@@ -117,7 +117,7 @@ def load(shell: Any) -> None:
         'add [blocking|minor] "problem" ["quote"], edit [VARIABLE], guide TEXT, '
         "rubric a,b,c [target], diff [i j], show [k], apply [k], "
         "resume [NAME | FILE.ipynb [k]], history [search], export FILE [NAME], "
-        "forget NAME|--all, profiles, models.\n"
+        "forget NAME|--all, stats, profiles, models.\n"
     )
     shell.register_magics(Refine)
     for key in ("%%refine", "%refine"):

@@ -23,6 +23,7 @@ from ipyrefine.render.html import (
     live_html,
     notices_html,
     score_html,
+    spent_html,
     summary_line,
     task_html,
 )
@@ -196,7 +197,7 @@ class Panel:
         line = f"{taken}{summary_line(run)}" if run.task else "<p>Starting…</p>"
         self._top.value = f'<div role="status" aria-live="polite">{line}</div>'
         self._notices.value = notices_html(run)
-        self._scores.value = score_html(run)
+        self._scores.value = score_html(run) + spent_html(run)
         self._task.value = task_html(run)
         self._draw_iterations()
         self._actions.update(run)

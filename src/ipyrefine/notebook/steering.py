@@ -8,7 +8,7 @@ from ipyrefine.errors import UsageError
 from ipyrefine.loop.runs import Decision, Run, StopReason
 from ipyrefine.notebook import deciding
 
-KEEPING = ("export", "forget", "history", "resume")
+KEEPING = ("export", "forget", "history", "resume", "stats")
 COMMANDS = tuple(
     sorted([*deciding.DECISIONS, *KEEPING, "apply", "diff", "edit", "models", "profiles", "show"])
 )
@@ -34,7 +34,7 @@ async def command(magics: Any, words: list[str]) -> None:
         for model in WEIGHTS:
             print(f"{model}: {'here' if find(model) else f'ipyrefine pull {model}'}")
         return
-    if name in ("history", "forget", "export"):
+    if name in ("history", "forget", "export", "stats"):
         print(_keep(magics, name, rest))
         return
     if name == "resume":
@@ -52,6 +52,8 @@ def _keep(magics: Any, name: str, rest: list[str]) -> str:
     if name == "export":
         latest = magics.latest.session.run if magics.latest else None
         return history.export_words(latest, rest)
+    if name == "stats":
+        return history.agreement()
     return history.history_words(rest) if name == "history" else history.forget(rest)
 
 

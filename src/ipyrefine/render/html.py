@@ -54,6 +54,27 @@ def score_html(run: Run) -> str:
     return svg(scores, run.limits.target, run.best) + _criterion_scores(run)
 
 
+def spent_html(run: Run) -> str:
+    """Calls, tokens, time and cost of every stage, folded."""
+    if not run.spent:
+        return ""
+    rows = "".join(
+        f'<tr><th scope="row">{words.STAGES.get(stage, stage)}</th><td>{used.calls}</td>'
+        f"<td>{used.prompt_tokens:,}</td><td>{_known(used.cached_tokens)}</td>"
+        f"<td>{used.completion_tokens:,}</td>"
+        f"<td>{words.seconds(used.seconds)}</td><td>{words.cost(used.cost)}</td></tr>"
+        for stage, used in run.spent.items()
+    )
+    names = ("Stage", "Calls", "Tokens read", "of them cached", "Tokens written", "Time", "Cost")
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    table = f'<div class="rf-wide"><table class="rf-table"><tr>{head}</tr>{rows}</table></div>'
+    return parts.more("Time, tokens and cost per stage", table)
+
+
+def _known(tokens: int | None) -> str:
+    return words.NONE if tokens is None else f"{tokens:,}"
+
+
 def _criterion_scores(run: Run) -> str:
     """The scores of every criterion over the iterations, folded."""
     scored = [(i.number, {c.name: c.score for c in i.verdict.criteria})
@@ -141,7 +162,7 @@ def _body(run: Run, iteration: Iteration, view: View) -> Iterable[str]:
     yield parts.changes_html(iteration.changes, words.problems(run, iteration))
     yield parts.evidence_html(iteration.evidence)
     yield parts.criteria_html(verdict.criteria if verdict else ())
-    yield parts.findings_html(iteration.findings, form)
+    yield parts.findings_html(iteration.findings, form, iteration.text)
     if iteration.thoughts.strip():
         yield parts.more("Thoughts of the writer", parts.output_html(iteration.thoughts))
     used = words.usage_parts(iteration.usage)
@@ -244,6 +265,7 @@ def _record(run: Run, note: str) -> Iterable[str]:
     if run.chosen is not None:
         yield parts.text_html(run.text, form)
     yield score_html(run)
+    yield spent_html(run)
     yield task_html(run)
     for iteration in run.iterations:
         yield iteration_html(run, iteration.number)

@@ -40,10 +40,13 @@ def text_html(text: str, form: Form) -> str:
     if not text.strip():
         return '<p class="rf-quiet">The text is empty.</p>'
     if form == "prose":
-        return f'<div class="rf-text rf-prose">{html_prose(text)}</div>'
-    body = highlight(text, words.language(text, form))
-    # <code> between <pre> and the text: a parser drops a newline that directly follows <pre>.
-    return f'<pre class="rf-text rf-code" tabindex="0"><code>{body}</code></pre>'
+        shown = f'<div class="rf-text rf-prose">{html_prose(text)}</div>'
+    else:
+        body = highlight(text, words.language(text, form))
+        # <code> between <pre> and the text: a parser drops a newline that directly follows <pre>.
+        shown = f'<pre class="rf-text rf-code" tabindex="0"><code>{body}</code></pre>'
+    # The button shows itself where the front-end half of the package is there to act on it.
+    return f'<div class="rf-held">{shown}<button type="button" class="rf-copy">Copy</button></div>'
 
 
 def output_html(text: str) -> str:
@@ -52,12 +55,12 @@ def output_html(text: str) -> str:
     return f'<pre class="rf-text rf-wrap" tabindex="0"><code>{shown}</code></pre>'
 
 
-def findings_html(findings: tuple[Finding, ...], form: Form) -> str:
-    """Findings in reading order, each with its quote, problem and fix."""
+def findings_html(findings: tuple[Finding, ...], form: Form, text: str = "") -> str:
+    """Findings in reading order, each with its quote, its place in the text, problem and fix."""
     if not findings:
         return ""
     rows = "".join(
-        f'<li class="rf-finding{_done(finding)}">{finding_html(finding, form)}</li>'
+        f'<li class="rf-finding{_done(finding)}">{finding_html(finding, form, text)}</li>'
         for finding in words.ranked(findings)
     )
     return f'{head("Findings")}<ul class="rf-rows">{rows}</ul>'
@@ -67,8 +70,14 @@ def _done(finding: Finding) -> str:
     return " rf-done" if finding.status in (Status.RESOLVED, Status.DISMISSED) else ""
 
 
-def finding_html(finding: Finding, form: Form) -> str:
-    """One finding; what is settled is kept to its line and its problem."""
+def finding_html(finding: Finding, form: Form, text: str = "") -> str:
+    """One finding; what is settled is kept to its line and its problem.
+
+    Args:
+        finding: the finding.
+        form: how its text is written.
+        text: the text it is about, to show the quoted words in their place.
+    """
     labels = [
         chip(words.severity_label(finding.severity)),
         f"<strong>{html_prose(finding.id)}</strong>",
@@ -82,10 +91,22 @@ def finding_html(finding: Finding, form: Form) -> str:
     body = f'<div class="rf-line">{" ".join(labels)}</div><p>{html_prose(finding.problem)}</p>'
     if finding.quote:
         quote = _quote(finding.quote, form)
-        body += more("quote", quote) if _done(finding) else quote
+        body += more("quote", quote) if _done(finding) else quote + _place(finding.quote, text)
     if finding.fix:
         body += f"<p><strong>Fix:</strong> {html_prose(finding.fix)}</p>"
     return body
+
+
+def _place(quote: str, text: str) -> str:
+    """The quoted words marked among the lines around them; folded."""
+    start = text.find(quote)
+    if start < 0:
+        return ""
+    before, after = text[:start].split("\n"), text[start + len(quote) :].split("\n")
+    around = [html_text("\n".join(lines)) for lines in (before[-2:], after[:2])]
+    shown = f"<mark>{html_text(quote)}</mark>".join(around)
+    body = f'<pre class="rf-text rf-wrap" tabindex="0"><code>{shown}</code></pre>'
+    return more(f"in the text, line {len(before)}", body)
 
 
 def _quote(quote: str, form: Form) -> str:

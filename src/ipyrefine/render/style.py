@@ -97,10 +97,16 @@ font-family:var(--rf-mono);white-space:pre-wrap;overflow-wrap:anywhere}
 .ipyrefine .rf-sides ins,.ipyrefine .rf-sides del{display:block}
 .ipyrefine .rf-sides td+td{border-left:1px solid var(--rf-line)}
 @media (max-width:700px){.ipyrefine .rf-columns{grid-template-columns:1fr}}
+.ipyrefine mark{background:rgba(210,150,30,.35);color:inherit;border-radius:2px}
+.ipyrefine .rf-wide{overflow-x:auto}
 .ipyrefine .rf-table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 .ipyrefine.ipyrefine .rf-table :is(th,td){padding:.15em .7em;text-align:right;border:0;
 border-bottom:1px solid var(--rf-line)}
 .ipyrefine.ipyrefine .rf-table th:first-child{text-align:left}
+.ipyrefine .rf-held{position:relative}
+.ipyrefine .rf-copy{display:var(--rf-copy,none);position:absolute;top:.4em;right:.6em;
+font-size:12px;padding:.1em .6em;border:1px solid var(--rf-line);border-radius:4px;cursor:pointer;
+background:var(--jp-layout-color1,Canvas);color:inherit}
 .ipyrefine .rf-tail{display:flex;flex-direction:column-reverse}
 """
 

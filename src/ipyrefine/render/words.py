@@ -116,8 +116,10 @@ def seconds(value: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def cost(dollars: float) -> str:
-    """US dollars: four decimals below one dollar, two from there on."""
+def cost(dollars: float | None) -> str:
+    """US dollars: four decimals below one dollar, two from there on; a dash when unknown."""
+    if dollars is None:
+        return NONE
     if 0 < dollars < 0.00005:
         return "< $0.0001"
     return f"${dollars:.4f}" if dollars < 1 else f"${dollars:,.2f}"

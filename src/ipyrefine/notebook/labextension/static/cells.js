@@ -231,6 +231,18 @@
     }
   }
 
+  /** Copy the text that a copy button of a panel stands beside. */
+  async function copyBeside(event) {
+    const button = event.target.closest && event.target.closest(".ipyrefine button.rf-copy");
+    if (!button) {
+      return;
+    }
+    const text = button.parentElement.querySelector(".rf-text").innerText;
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  }
+
   function plugin(INotebookTracker) {
     return {
       id: "ipyrefine:cells",
@@ -239,6 +251,8 @@
       requires: [INotebookTracker],
       activate: (_app, tracker) => {
         document.addEventListener("keydown", pressByKey, true);
+        document.addEventListener("click", copyBeside);
+        document.documentElement.style.setProperty("--rf-copy", "inline-block");
         tracker.forEach((panel) => follow(tracker, panel));
         tracker.widgetAdded.connect((_, panel) => follow(tracker, panel));
       },
