@@ -163,7 +163,7 @@ async def test_answers_from_this_process_alone(weights):
     assert (await items_of(model))[0] != first[0]
     assert second.usage.cached_tokens > 0
     assert len(local._ENGINES) == 1
-    address = (await asyncio.to_thread(local._engine(weights).load))._server
+    address = (await asyncio.to_thread(local._engine(weights).load))._url
     assert address.startswith("http://127.0.0.1:")
     body = json.dumps({"messages": [{"role": "user", "content": "hi"}]}).encode()
     for headers in ({}, {"Authorization": "Bearer guess"}):
@@ -223,7 +223,7 @@ async def begin():
 
 loop.run_until_complete(begin())
 (engine,) = local._ENGINES.values()
-print(engine._process.pid, engine._model._server.split(":")[2].split("/")[0], flush=True)
+print(engine._process.pid, engine._model._url.split(":")[2].split("/")[0], flush=True)
 if sys.argv[2] == "killed":
     os.kill(os.getpid(), signal.SIGKILL)
 """

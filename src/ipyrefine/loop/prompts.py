@@ -51,11 +51,12 @@ THINK = {
 FORMAT = {
     "code": (
         "Then give the complete Python code in one block that starts with ```python and ends "
-        "with ```. Leave out example calls, tests and prints that the task does not ask for."
+        "with ```. Leave out example calls, tests and prints that the task does not ask for. "
+        "That block ends your reply."
     ),
     "prose": (
         "Then give the complete text, between a line that holds only <text> and a line that "
-        "holds only </text>."
+        "holds only </text>. That line ends your reply."
     ),
 }
 
