@@ -15,7 +15,7 @@ from loop_scripts import (
     text,
 )
 
-from ipyrefine.errors import Unreachable
+from ipyrefine.errors import Unreachable, UsageError
 from ipyrefine.loop.fold import fold
 from ipyrefine.loop.ports import Reply
 from ipyrefine.loop.records import Outcome, Status
@@ -185,3 +185,16 @@ async def test_a_call_that_failed_before_any_word_is_counted_and_costs_nothing()
     loop = refinement([Unreachable("No server.")])
     await finish(loop)
     assert (loop.run.usage.calls, loop.run.usage.cost) == (1, 0.0)
+
+
+async def test_a_run_stopped_before_its_first_text_is_continued() -> None:
+    loop = refinement([text("Hello"), judged(9), criticised(), criticised()])
+    async for _ in loop:
+        break
+    loop.close()
+    assert loop.run.stop_reason is StopReason.CANCELLED
+    with pytest.raises(UsageError, match="no text yet"):
+        loop.decide(Decision(kind="continue", text="shorter"))
+    loop.decide(Decision(kind="continue", rounds=1))
+    await finish(loop)
+    assert loop.run.text == "Hello"

@@ -19,7 +19,9 @@ def require_valid(run: Run, decision: Decision) -> None:
             raise UsageError("A new rubric needs criteria or a target.")
         return
     if not run.iterations:
-        raise UsageError("There is no text yet that you could decide on.")
+        if decision.kind == "continue" and decision.iteration is None and not decision.text:
+            return  # the first text is still to be written
+        raise UsageError("There is no text yet that you could decide on: continue first.")
     last = len(run.iterations) - 1
     if decision.iteration is not None and not 0 <= decision.iteration <= last:
         raise UsageError(f"There is no iteration {decision.iteration}; there are 0 to {last}.")
