@@ -186,7 +186,7 @@ async def test_a_stream_that_is_no_reply_stops_the_run(server, name, stage):
     trial = Trial(server, stage, answer)
     stopped_well(trial, await trial.run(), kind, words)
     assert trial.asked == 1
-    assert trial.seconds < 5
+    assert trial.seconds < 15
 
 
 @pytest.mark.parametrize("pieces", range(6))
@@ -232,8 +232,8 @@ async def test_a_stall_ends_at_the_idle_limit(server, silence):
     run = await trial.run(idle=0.3)
     stopped_well(trial, run, errors.Unreachable, "check that it is running")
     assert trial.asked == 1
-    assert trial.seconds < 3
-    assert server.left.wait(1)
+    assert trial.seconds < 10  # a hang would take `MOST_SECONDS`
+    assert server.left.wait(5)
 
 
 async def test_a_slow_drip_is_read_to_its_end(server):
@@ -246,8 +246,8 @@ async def test_a_slow_drip_ends_when_the_budget_s_seconds_are_over(server):
     run = await trial.run(limits=Limits(budget=Budget(seconds=0.6)))
     assert run.stop_reason is StopReason.BUDGET
     assert run.text == "Hello"
-    assert trial.seconds < 2
-    assert server.left.wait(1)
+    assert trial.seconds < 10  # a hang would take `MOST_SECONDS`
+    assert server.left.wait(5)
     assert run.usage.calls == len(server.requests)
 
 
