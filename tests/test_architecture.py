@@ -11,6 +11,11 @@ import ipyrefine
 
 SOURCE = Path(ipyrefine.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
+# What stands below the surfaces.
+SERVED = {
+    *("resuming", "compose", "journal", "profiles", "providers", "checks", "render", "loop"),
+    "errors",
+}
 BELOW = {
     "errors": set(),
     "loop": {"errors"},
@@ -21,30 +26,9 @@ BELOW = {
     "journal": {"loop", "errors"},
     "compose": {"journal", "profiles", "providers", "checks", "loop", "errors"},
     "resuming": {"compose", "loop", "errors"},
-    "notebook": {
-        "resuming",
-        "compose",
-        "journal",
-        "profiles",
-        "providers",
-        "checks",
-        "render",
-        "loop",
-        "errors",
-    },
+    "notebook": SERVED,
     "__main__": {"cli"},
-    "cli": {
-        "notebook",
-        "resuming",
-        "compose",
-        "journal",
-        "profiles",
-        "providers",
-        "checks",
-        "render",
-        "loop",
-        "errors",
-    },
+    "cli": SERVED | {"notebook"},
 }
 
 

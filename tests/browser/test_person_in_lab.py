@@ -77,7 +77,7 @@ async def test_a_dismissed_finding_is_shown_with_its_reason(
     lab: Lab, model: ScriptedServer
 ) -> None:
     page = await start(lab, model)
-    await page.locator(".rf-words textarea").first.fill("short names are our style")
+    await page.get_by_label("Guidance, or the reason").fill("short names are our style")
     await lab.click_button("Dismiss")
     await lab.wait_output(1, "You dismissed f1: short names are our style")
 

@@ -79,7 +79,7 @@ async def test_guidance_reaches_the_writer_when_the_run_is_continued(
 ) -> None:
     await start(lab, quick, "lab", wait=True)
     asked = len(quick.requests)
-    await lab.page.locator(".rf-words textarea").fill("Say min instead of least.")
+    await lab.page.get_by_label("Guidance, or the reason").fill("Say min instead of least.")
     await lab.click_button("Continue")
     await lab.wait_output(1, "You allowed 1 more revision: Say min instead of least.")
     await lab.wait_idle()
@@ -92,10 +92,10 @@ async def test_a_passed_text_is_sent_back_with_not_yet_and_a_failed_one_passed_a
 ) -> None:
     await start(lab, quick, "lab", wait=True)
     await lab.wait_output(1, "stopped: passed")
-    await lab.page.locator(".rf-words textarea").fill("pop must not fail when it is empty")
+    await lab.page.get_by_label("Guidance, or the reason").fill("pop must not fail on empty")
     await lab.click_button("Not yet")
     await lab.wait_output(1, "Iteration 2")
-    await lab.wait_output(1, "pop must not fail when it is empty")
+    await lab.wait_output(1, "pop must not fail on empty")
     await lab.page.locator(".rf-actions select").select_option("0")
     await lab.click_button("Pass anyway")
     await lab.wait_output(1, "Your verdict:")

@@ -48,7 +48,7 @@ def refinement(
         price=options.price or magics.price or None,
         checks=resolved,
         profile=chosen,
-        criteria=_parts(options.criteria or ""),
+        criteria=opts.parts(options.criteria or ""),
         checklist=_checklist(options.checklist, space),
         variables=passed,
         draft=draft,
@@ -72,10 +72,6 @@ def _configured(magics: Any) -> dict[str, Any]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def _parts(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
 def _checklist(given: str | None, space: Mapping[str, Any]) -> tuple[str, ...]:
     """The questions of a variable (a list of texts, or a text of lines), or those given.
 
@@ -85,7 +81,7 @@ def _checklist(given: str | None, space: Mapping[str, Any]) -> tuple[str, ...]:
     if given is None:
         return ()
     if not given.isidentifier():
-        return _parts(given)
+        return opts.parts(given)
     if given not in space:
         near = difflib.get_close_matches(given, [n for n in space if n[:1] != "_"], n=1)
         hint = f" Did you mean {near[0]}?" if near else ""

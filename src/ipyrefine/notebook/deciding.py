@@ -4,8 +4,10 @@ import re
 from collections.abc import Callable
 
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Criterion, Finding, Outcome, Severity
+from ipyrefine.loop.records import Finding, Outcome, Severity
 from ipyrefine.loop.runs import Decision, Run
+from ipyrefine.notebook.options import parts
+from ipyrefine.profiles import named_criteria
 
 _FINDING = re.compile(r"f\d+,?")
 
@@ -123,16 +125,11 @@ def rubric(run: Run, names: str, target: float | None) -> Decision:
     Raises:
         UsageError: the target is no score.
     """
-    known = {c.name: c for c in run.task.criteria} if run.task else {}
-    named = [name.strip() for name in names.split(",") if name.strip()]
     if target is not None and not 0 <= target <= 1:
         raise UsageError(f"The target is a score from 0 to 1, not {target:g}.")
     return Decision(
         kind="rubric",
-        criteria=tuple(
-            known.get(name) or Criterion(name=name, definition=f"How well it does on {name}.")
-            for name in named
-        ),
+        criteria=named_criteria(parts(names), run.task.criteria if run.task else ()),
         target=target,
     )
 

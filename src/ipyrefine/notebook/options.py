@@ -161,6 +161,11 @@ _AMOUNT = re.compile(
 )
 
 
+def parts(text: str) -> tuple[str, ...]:
+    """Read a list written as ``a, b, c``."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
 def budget(text: str) -> Budget:
     """Read a budget like ``20k tokens, 30 calls, $0.05, 90 s``.
 

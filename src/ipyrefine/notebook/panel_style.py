@@ -19,8 +19,8 @@ border-radius:5px}
 .ipyrefine .jupyter-button:focus-visible{outline:2px solid var(--rf-accent);outline-offset:1px}
 .ipyrefine .rf-words{flex-direction:column;align-items:stretch;width:auto;height:auto;
 margin:.3em 0}
-.ipyrefine .rf-words>.widget-label{width:auto;max-width:none;text-align:left;white-space:normal;
-line-height:1.5;margin:0}
+.ipyrefine .rf-words>.widget-label{width:auto;height:auto;overflow:visible;max-width:none;
+text-align:left;white-space:normal;line-height:1.5;margin:0}
 .ipyrefine .rf-grow{flex:1 1 22em;min-width:0}
 .ipyrefine .rf-grow p{margin:.15em 0}
 .ipyrefine .rf-actions .widget-checkbox{width:auto;min-width:3.4em}

@@ -3,7 +3,7 @@
 from ipyrefine.loop.records import Task
 from ipyrefine.profiles.choosing import is_python, looks_like_code, of_draft, of_task
 from ipyrefine.profiles.finding import NAMES, builtin, find
-from ipyrefine.profiles.records import Profile
+from ipyrefine.profiles.records import Profile, named_criteria
 
 __all__ = [
     "NAMES",
@@ -13,6 +13,7 @@ __all__ = [
     "find",
     "is_python",
     "looks_like_code",
+    "named_criteria",
     "task",
 ]
 

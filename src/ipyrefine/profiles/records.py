@@ -1,7 +1,7 @@
 """What a profile holds: criteria, categories, a checklist and thresholds, validated."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -86,16 +86,25 @@ class Profile(Record):
                 short descriptions of other ones.
             checklist: yes/no questions instead of the profile's.
         """
-        known = {criterion.name: criterion for criterion in self.criteria}
-        chosen = tuple(
-            known.get(c) or Criterion(name=c, definition=f"How well it does on {c}.")
-            for c in dict.fromkeys(criteria)
-        )
         return Task(
             text=text,
             profile=self.name,
             form=self.form,
-            criteria=chosen or self.criteria,
+            criteria=named_criteria(criteria, self.criteria) or self.criteria,
             categories=self.categories,
             checklist=checklist or self.checklist,
         )
+
+
+def named_criteria(names: Iterable[str], known: Iterable[Criterion]) -> tuple[Criterion, ...]:
+    """Criteria by name, each once: a known one, or a new one that its name describes.
+
+    Args:
+        names: names of known criteria, or short descriptions of other ones.
+        known: the criteria that have a definition already.
+    """
+    defined = {criterion.name: criterion for criterion in known}
+    return tuple(
+        defined.get(name) or Criterion(name=name, definition=f"How well it does on {name}.")
+        for name in dict.fromkeys(names)
+    )
