@@ -93,6 +93,20 @@ async def test_a_server_that_died_is_started_again(tmp_path, monkeypatch):
     assert await asyncio.to_thread(engine.load) is not first
 
 
+@pytest.mark.parametrize(("mine", "seen"), [(None, "passive"), ("active", "active")])
+async def test_its_threads_sleep_while_they_wait_unless_the_user_says_otherwise(
+    tmp_path, monkeypatch, mine, seen
+):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    if mine:
+        monkeypatch.setenv("OMP_WAIT_POLICY", mine)
+    told = tmp_path / "told"
+    say = f"import os\nopen({str(told)!r}, 'w').write(os.environ['OMP_WAIT_POLICY'])"
+    with pytest.raises(errors.WeightsError):
+        await items_of(program(tmp_path, monkeypatch, say))
+    assert told.read_text() == seen
+
+
 async def test_loading_is_announced_before_it_begins(tmp_path):
     stream = LocalModel(tmp_path / "none.gguf", name="qwen").stream(ASK)
     assert await anext(stream) == Delta(kind="thinking", text="Loading the model qwen …\n")

@@ -150,6 +150,9 @@ def _spawn() -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        # Its threads would else spin while they wait for each other, and one other busy program
+        # on a small machine (a browser, a test run) makes it four times as slow and worse.
+        env={"OMP_WAIT_POLICY": "passive", **os.environ},
         # Interrupting a cell signals the kernel's whole process group.
         start_new_session=True,
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0)
