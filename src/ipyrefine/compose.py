@@ -12,7 +12,7 @@ from ipyrefine.errors import JournalError, NoModel, UsageError
 from ipyrefine.journal.recorder import recorder
 from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.events import Event
-from ipyrefine.loop.ports import Check, Model, price_of
+from ipyrefine.loop.ports import Check, ComparingCheck, Model, price_of
 from ipyrefine.loop.prompts import Prompts
 from ipyrefine.loop.records import Price
 from ipyrefine.loop.runs import Limits, Run
@@ -133,7 +133,8 @@ def compose(
         prompts: own prompts for its stages.
 
     Raises:
-        UsageError: there is neither a task nor a draft, or no such profile; the price cannot be
+        UsageError: there is neither a task nor a draft, or no such profile; several candidates
+            are asked for beside a draft, or one for a check of several; the price cannot be
             read, or is not known though the budget bounds it.
         NoModel: no model is configured.
     """
@@ -160,6 +161,7 @@ def compose(
     if isinstance(judge, str):
         judge = choose_model(judge, **server)
     limits = chosen.limited(limits)
+    _require_candidates(limits, draft, checks)
     if limits.budget.cost is not None:
         for asked in (model, judge or model):
             if price_of(asked) is None:
@@ -202,6 +204,16 @@ def choose_profile(
     text = template.task if template else text
     names = (check if isinstance(check, str) else getattr(check, "name", "") for check in checks)
     return profiles.choose(text, draft=draft, schema=any(n.startswith("schema:") for n in names))
+
+
+def _require_candidates(limits: Limits, draft: str | None, checks: Sequence[Check]) -> None:
+    comparing = [check.name for check in checks if isinstance(check, ComparingCheck)]
+    if draft is not None and limits.candidates > 1:
+        raise UsageError("--candidates asks for several first texts, but the draft is given.")
+    if comparing and limits.candidates < 2:
+        raise UsageError(
+            f"The check {comparing[0]} compares first texts with each other: add --candidates 3."
+        )
 
 
 def _asked(text: str, form: str, checks: Sequence[Check], variables: Mapping[str, Any]) -> str:

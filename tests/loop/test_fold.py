@@ -65,7 +65,7 @@ async def test_events_and_runs_come_back_the_same_from_json(**script: Any) -> No
 async def test_what_a_run_consumed_is_the_sum_of_its_parts(**script: Any) -> None:
     _, states = await played(**script)
     run = states[-1]
-    parts = [iteration.usage for iteration in run.iterations] + [run.unassigned]
+    parts = [iteration.usage for iteration in run.iterations] + [*run.unassigned.values()]
     assert run.usage.calls == sum(part.calls for part in parts)
     assert run.usage.tokens == sum(part.tokens for part in parts)
 

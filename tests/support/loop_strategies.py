@@ -118,6 +118,7 @@ limits = st.builds(
     min_findings=st.integers(0, 3),
     delta=st.sampled_from([0.0, 0.1]),
     gate=st.booleans(),
+    candidates=st.sampled_from([1, 1, 3]),
     memory=st.sampled_from(["best", "all"]),
     every_critique=st.booleans(),
     budget=st.just(Budget()) | budgets,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 BUILTIN = {
     "examples": "the examples that the task states hold",
+    "agreement": "several drafts give the same results on further inputs (needs --candidates)",
     "run": "the code runs to its end",
     "lint": "ruff finds no fault in the code",
     "tests:": "pytest tests pass: a text, a function or a list of them, or a file",
@@ -92,10 +93,11 @@ def _named(name: str, given: _Given) -> "Check":
 
 def _built_in(kind: str, argument: str, given: _Given) -> "Check":
     # Imported where they are used, as loading the extension must cost next to nothing.
-    from ipyrefine.checks import examples, lint, python, schema, tests, text
+    from ipyrefine.checks import agreement, examples, lint, python, schema, tests, text
 
     makers: dict[str, Callable[[], Check]] = {
         "examples": lambda: examples.Examples(files=given.files),
+        "agreement": lambda: agreement.Agreement(files=given.files),
         "run": lambda: python.RunsCleanly(files=given.files),
         "lint": lambda: lint.Lint(builtins=given.variables),
         "tests": lambda: tests.Tests.of(argument, given.namespace, given.files),

@@ -1,7 +1,7 @@
 """One model call as events: its stream, its cost, and its reply once it has ended."""
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Generic, TypeVar
 
@@ -67,14 +67,15 @@ class Ask(Generic[T]):
         self.flaw = ""
 
     async def events(
-        self, request: Request, state: State, splitter: Splitter | None
-    ) -> AsyncIterator[Event]:
+        self, request: Request, state: State, splitter: Splitter | None, share: int = 1
+    ) -> AsyncGenerator[Event]:
         """Make the call, and once more if the reply cannot be read.
 
         Args:
             request: what is asked.
             state: gives the run as it stands and the seconds since it started.
             splitter: tells text from thoughts while it streams; None hides JSON as thinking.
+            share: how many calls, this one included, share the budget at once.
 
         Raises:
             OutOfBudget: before a call that the budget does not allow, or during one that takes
@@ -86,7 +87,7 @@ class Ask(Generic[T]):
             if heard:
                 self._reply = heard.popleft()
             else:
-                asked = _affordable(request, *state())
+                asked = _affordable(request, *state(), share)
                 async with aclosing(self._call(asked, state, splitter)) as parts:  # type: ignore[type-var]
                     async for event in parts:
                         yield event
@@ -185,9 +186,19 @@ def _read(request: Request) -> int:
     return estimate_tokens(sum(len(message.content) for message in request.messages))
 
 
-def _affordable(request: Request, run: Run, seconds: float) -> Request:
-    """Bound a request by what the budget still holds, or refuse it."""
+def affordable_calls(request: Request, run: Run, seconds: float, wanted: int) -> int:
+    """How many calls like one the budget allows at once, at least one and at most ``wanted``."""
+    estimate = _read(request)
+    for calls in range(wanted, 1, -1):
+        if not over_budget(run, seconds, calls * estimate, calls):
+            return calls
+    return 1
+
+
+def _affordable(request: Request, run: Run, seconds: float, share: int) -> Request:
+    """Bound a request by its share of what the budget still holds, or refuse it."""
     estimate = _read(request)
     if stop := over_budget(run, seconds, estimate):
         raise OutOfBudget(stop)
-    return request.model_copy(update={"max_tokens": completion_allowance(run, estimate)})
+    allowed = completion_allowance(run, share * estimate, share)
+    return request.model_copy(update={"max_tokens": allowed})

@@ -66,14 +66,21 @@ def decide(run: Run, decision: Decision) -> Run:
     return _go_on(run, decision, number, stopped)
 
 
-def append(run: Run, iteration: Iteration) -> Run:
-    """Add an iteration, with what was consumed before its text was there."""
-    iteration = iteration.model_copy(update={"usage": run.unassigned})
+def append(run: Run, iteration: Iteration, number: int | None = None) -> Run:
+    """Add an iteration, with what was consumed before its text was there.
+
+    Args:
+        run: the run.
+        iteration: the iteration, the last by its number.
+        number: under which number it was asked for, when that is another one.
+    """
+    asked = iteration.number if number is None else number
+    consumed = run.unassigned.get(asked, Usage())
     return run.model_copy(
         update={
-            "iterations": (*run.iterations, iteration),
-            "unassigned": Usage(),
-            "heard": (),
+            "iterations": (*run.iterations, iteration.model_copy(update={"usage": consumed})),
+            "unassigned": {n: usage for n, usage in run.unassigned.items() if n != asked},
+            "heard": tuple(heard for heard in run.heard if heard.iteration != asked),
         }
     )
 
@@ -232,16 +239,16 @@ def _each(run: Run, findings: Callable[[Iteration], Iterable[Finding]]) -> Run:
 
 def _go_on(run: Run, decision: Decision, number: int, stopped: bool) -> Run:
     """Allow more revisions: as many as were asked for, beyond those a running loop has left."""
-    rounds, written = max(1, decision.rounds), len(run.iterations) - 1
+    rounds = max(1, decision.rounds)
     allowed = run.allowed + rounds
     if stopped:
-        allowed = max(run.allowed if run.limits.step else 0, written + rounds)
+        allowed = max(run.allowed if run.limits.step else 0, run.revisions + rounds)
     # A running loop may be about to find something better than what is the best now.
     pinned = stopped or decision.iteration is not None
     return run.model_copy(
         update={
             "allowed": allowed,
-            "plateau_from": written,
+            "plateau_from": len(run.iterations) - 1,
             "head": number if pinned else run.head,
             "held": False,
             "stepped": len(run.iterations),

@@ -65,12 +65,21 @@ class TextDelta(_Event):
 
 
 class DraftReady(_Event):
-    """The first text is there: the model's, or the user's own."""
+    """A first text is there: the user's own, or one of the candidates that the model writes."""
 
     type: Literal["draft_ready"] = "draft_ready"
     text: str
     thoughts: str = ""
     author: Author = "model"
+    candidate: int = 0
+
+
+class DraftLost(_Event):
+    """One of several first texts could not be had; the run goes on with the others."""
+
+    type: Literal["draft_lost"] = "draft_lost"
+    candidate: int
+    why: str
 
 
 class CritiqueReady(_Event):
@@ -174,6 +183,7 @@ Event = Annotated[
     | StageStarted
     | TextDelta
     | DraftReady
+    | DraftLost
     | CritiqueReady
     | RevisionReady
     | EvidenceReady

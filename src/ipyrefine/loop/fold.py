@@ -10,6 +10,7 @@ from ipyrefine.loop.events import (
     Compared,
     CritiqueReady,
     Decided,
+    DraftLost,
     DraftReady,
     Event,
     EvidenceReady,
@@ -67,9 +68,17 @@ def _(event: TextDelta, run: Run) -> Run:
 
 @_apply.register
 def _(event: DraftReady, run: Run) -> Run:
-    return append(
-        run, Iteration(number=0, text=event.text, thoughts=event.thoughts, author=event.author)
+    draft = Iteration(
+        number=len(run.iterations), text=event.text, thoughts=event.thoughts, author=event.author
     )
+    return append(run, draft, event.candidate)
+
+
+@_apply.register
+def _(event: DraftLost, run: Run) -> Run:
+    heard = tuple(heard for heard in run.heard if heard.iteration != event.candidate)
+    others = {n: usage for n, usage in run.unassigned.items() if n != event.candidate}
+    return run.model_copy(update={"lost": run.lost + 1, "heard": heard, "unassigned": others})
 
 
 @_apply.register
@@ -128,7 +137,8 @@ def _(event: BudgetUsed, run: Run) -> Run:
     usage = run.usage + event.usage
     run = _hear(run, event).model_copy(update={"usage": usage, "spent": spent})
     if event.iteration >= len(run.iterations):
-        return run.model_copy(update={"unassigned": run.unassigned + event.usage})
+        usage = run.unassigned.get(event.iteration, Usage()) + event.usage
+        return run.model_copy(update={"unassigned": run.unassigned | {event.iteration: usage}})
     usage = run.iterations[event.iteration].usage + event.usage
     return amend(run, event.iteration, usage=usage)
 
@@ -149,9 +159,9 @@ def _(event: Stopped, run: Run) -> Run:
     useless = len(heard) > 1 or any(reply.finish != "stop" for reply in heard)
     if event.reason is StopReason.FAILED and useless and run.stage == "draft":
         heard = ()  # no first text could be made of them: it has to be asked for anew
-    return run.model_copy(
-        update={"stop_reason": event.reason, "message": event.message, "stage": "", "heard": heard}
-    )
+    stopped = {"stop_reason": event.reason, "message": event.message, "stage": "", "heard": heard}
+    lost = run.lost if run.iterations else 0  # going on asks for them anew
+    return run.model_copy(update={**stopped, "lost": lost})
 
 
 def _hear(run: Run, event: BudgetUsed) -> Run:

@@ -40,6 +40,7 @@ class Limits(Record):
         temperature: sampling temperature of drafts and revisions; critique and judge use 0.
         seed: sampling seed passed to the server, or None.
         delta: gain in score, 0..1, up to which a better text still counts as no progress.
+        candidates: first texts to write, each from the task alone; the best is gone on with.
         step: whether to pause for the user after every verdict.
         gate: whether a better-scored text must also win a comparison in both orders.
         memory: whether a reviser sees the best text and what failed from it, or all attempts.
@@ -56,6 +57,7 @@ class Limits(Record):
     temperature: float = Field(default=0.0, ge=0, le=2)
     seed: int | None = None
     delta: Score = 0.0
+    candidates: int = Field(default=1, ge=1, le=16)
     step: bool = False
     gate: bool = False
     memory: Literal["best", "all"] = "best"

@@ -1,7 +1,7 @@
 """What the engine needs from outside: a model, checks, and a clock."""
 
-from collections.abc import AsyncIterator
-from typing import Any, Literal, Protocol
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from ipyrefine.loop.records import Evidence, Finish, Price, Record, Task, Usage
 
@@ -102,6 +102,14 @@ class Check(Protocol):
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Check one text against the task."""
+
+
+@runtime_checkable
+class ComparingCheck(Check, Protocol):
+    """A check that compares a text with the other first texts of its run."""
+
+    def beside(self, others: Sequence[str]) -> Check:
+        """The check of one text beside the others, written from the same task on their own."""
 
 
 class Clock(Protocol):

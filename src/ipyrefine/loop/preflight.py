@@ -64,15 +64,16 @@ def forecast(run: Run) -> Forecast:
 
 
 def _worst_calls(run: Run) -> int:
-    """Draft, judge and critique of the first text, then critique, revise and judge per revision.
+    """Drafts with a judge each, critique of the best, then critique, revise and judge per revision.
 
     With the gate, two comparisons more for each revision.
     """
     revisions = run.limits.max_iterations
-    first = 0 if run.draft is not None else 1
+    drafts = 1 if run.draft is not None else run.limits.candidates
+    first = 0 if run.draft is not None else drafts
     critiques = max(revisions, 1 if run.limits.min_findings else 0)
     compared = 2 * revisions if run.limits.gate else 0
-    return _ASKS * (first + critiques + revisions + (revisions + 1) + compared)
+    return _ASKS * (first + critiques + revisions + (revisions + drafts) + compared)
 
 
 def _longest_prompt(run: Run) -> int:

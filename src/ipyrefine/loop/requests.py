@@ -17,6 +17,8 @@ from ipyrefine.loop.records import Finding, Task
 from ipyrefine.loop.runs import Iteration, Run
 from ipyrefine.loop.stopping import to_act_on
 
+SAMPLED = 0.8  # temperature of further candidates: as CodeT's (arXiv 2207.10397)
+
 
 class Requests:
     """Builds the requests of a run.
@@ -29,14 +31,24 @@ class Requests:
     def __init__(self, prompts: Prompts, nonce: Nonce) -> None:
         self._prompts, self._nonce = prompts, nonce
 
-    def draft(self, run: Run) -> Request:
-        """Ask for a first text: think briefly, then write it outside of any JSON."""
+    def draft(self, run: Run, candidate: int = 0) -> Request:
+        """Ask for a first text: think briefly, then write it outside of any JSON.
+
+        Args:
+            run: the run.
+            candidate: which of several it is; those after the first are sampled, to differ.
+        """
         prompt = fill(
             with_format(self._prompts.draft, _task(run).form),
             think=THINK[_task(run).form],
             **_format(run),
         )
-        return self._request(run, prompt, temperature=run.limits.temperature)
+        limits = run.limits
+        if not candidate:
+            return self._request(run, prompt, temperature=limits.temperature)
+        request = self._request(run, prompt, temperature=max(limits.temperature, SAMPLED))
+        seed = None if limits.seed is None else limits.seed + candidate
+        return request.model_copy(update={"seed": seed})
 
     def critique(self, run: Run, iteration: Iteration) -> Request:
         """Ask for the findings on one text, by a schema with bounded lists."""

@@ -155,7 +155,8 @@ class Run(Record):
         stepped: with ``step``, how many iterations the user has let go by.
         stale: iterations whose verdict the rubric has changed under, still to be judged again.
         revise_asked: whether the user asked for a revision that has not been written yet.
-        unassigned: consumption of calls whose text is not there yet.
+        lost: how many of the first texts asked for could not be had.
+        unassigned: consumption of calls whose text is not there yet, by the number it is to have.
         heard: replies of the stage under way that it has not made anything of yet.
         stop_reason: None while the run can go on.
         message: what the stop means, in one or two sentences.
@@ -185,12 +186,31 @@ class Run(Record):
     stepped: int = 0
     stale: tuple[int, ...] = ()
     revise_asked: bool = False
-    unassigned: Usage = Usage()
+    lost: int = 0
+    unassigned: dict[int, Usage] = Field(default_factory=dict)
     heard: tuple[Heard, ...] = ()
     stop_reason: StopReason | None = None
     message: str = ""
     seconds: float = 0.0
     spent: dict[str, Usage] = Field(default_factory=dict)
+
+    @property
+    def drafts(self) -> tuple[Iteration, ...]:
+        """The first texts, each written from the task alone."""
+        return tuple(i for i in self.iterations if i.parent is None)
+
+    @property
+    def revisions(self) -> int:
+        """How many texts came after the first ones."""
+        return len(self.iterations) - len(self.drafts)
+
+    @property
+    def undrafted(self) -> tuple[int, ...]:
+        """The candidates that are still to be written, by number."""
+        if self.revisions:
+            return ()
+        wanted = 1 if self.draft is not None else self.limits.candidates
+        return tuple(range(len(self.iterations) + self.lost, wanted))
 
     @property
     def ruling(self) -> Decision | None:

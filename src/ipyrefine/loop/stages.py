@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple
 
-from ipyrefine.errors import ModelError
-from ipyrefine.loop import ledger, replies, verdicts
+from ipyrefine.loop import drafting, ledger, replies, verdicts
 from ipyrefine.loop.calls import Ask, T, warn
 from ipyrefine.loop.changes import changes, cosmetic
 from ipyrefine.loop.events import (
@@ -22,11 +21,11 @@ from ipyrefine.loop.events import (
     Warned,
 )
 from ipyrefine.loop.fold import apply
-from ipyrefine.loop.ports import Check, Clock, Model
+from ipyrefine.loop.ports import Check, Clock, ComparingCheck, Model
 from ipyrefine.loop.records import Critique, Evidence, Task
 from ipyrefine.loop.requests import Requests
 from ipyrefine.loop.runs import Iteration, Run
-from ipyrefine.loop.stopping import best_of, contender, to_act_on, unproven, unverified
+from ipyrefine.loop.stopping import best_of, contender, to_act_on, unchecked, unproven, unverified
 
 
 class Crew(NamedTuple):
@@ -60,22 +59,20 @@ class Stages:
         return self._run.task
 
     async def draft(self) -> AsyncIterator[Event]:
-        """Take the user's own first text, or ask for one."""
+        """Take the user's own first text, or ask for those that are still to be written."""
         if self._run.draft is not None:
             yield DraftReady(text=self._run.draft, author="user")
             return
         yield StageStarted(stage="draft", iteration=0)
-        ask = self._ask(self._crew.model, self._read_text, "draft", 0)
-        request = self._crew.requests.draft(self._run)
-        async for event in ask.events(request, self._state, replies.Splitter(self._task.form)):
+        crew = self._crew
+        async for event in drafting.draft(crew.model, crew.requests, self._state, crew.clock):
             yield event
-        if ask.value is None:
-            raise ModelError(f"{self._crew.model.name} gave no first text: {ask.flaw}.")
-        yield DraftReady(text=ask.value.text, thoughts=ask.value.thoughts)
 
     async def check(self) -> AsyncIterator[Event]:
         """Run the checks that have not run yet on the text that waits for them, all at once."""
-        iteration = self._waiting()
+        iteration = unchecked(self._run)
+        assert iteration is not None, "checks run only on a text that waits for them"
+        others = [i.text for i in self._run.drafts if i.number != iteration.number]
         yield StageStarted(stage="check", iteration=iteration.number)
         done = [evidence.name for evidence in iteration.evidence]
         waiting = set[asyncio.Future[Evidence]]()
@@ -83,7 +80,8 @@ class Stages:
             if check.name in done:
                 done.remove(check.name)
             else:
-                waiting.add(asyncio.ensure_future(check(iteration.text, self._task)))
+                asked = check.beside(others) if isinstance(check, ComparingCheck) else check
+                waiting.add(asyncio.ensure_future(asked(iteration.text, self._task)))
         try:
             for finished in asyncio.as_completed(waiting):
                 yield EvidenceReady(iteration=iteration.number, evidence=await finished)

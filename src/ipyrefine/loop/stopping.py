@@ -25,10 +25,10 @@ def next_step(run: Run) -> Step | Stop:
     """Say what a run does next: its next stage, or why it stops."""
     if decided := _decided(run):
         return decided
-    if not run.iterations:
+    if run.undrafted:
         return "draft"
-    if pending := unverified(run):
-        return "check" if needs_checking(run, pending) else "judge"
+    if unverified(run):
+        return "check" if unchecked(run) else "judge"
     if run.base is None:
         return "judge"
     if contender(run):
@@ -48,6 +48,12 @@ def unverified(run: Run) -> Iteration | None:
     """The first iteration without a verdict, or with one from before the rubric changed."""
     waiting = (i for i in run.iterations if i.verdict is None or i.number in run.stale)
     return next(waiting, None)
+
+
+def unchecked(run: Run) -> Iteration | None:
+    """The first iteration without a verdict that checks have still to run on."""
+    waiting = (i for i in run.iterations if i.verdict is None or i.number in run.stale)
+    return next((i for i in waiting if needs_checking(run, i)), None)
 
 
 def to_act_on(run: Run, base: Iteration) -> tuple[Finding, ...]:
@@ -115,20 +121,20 @@ def finished(run: Run) -> Stop | None:
     best = run.iterations[run.best or 0]
     if best.verdict and best.verdict.outcome is Outcome.PASS and not run.revise_asked:
         return Stop(StopReason.PASSED, f"Iteration {best.number} passes.")
-    written = len(run.iterations) - 1
     if stop := _going_round(run):
         return stop
     if stalled(run) >= run.limits.patience:
         rounds = _revisions(run.limits.patience)
         return Stop(StopReason.PLATEAU, f"{rounds} in a row brought nothing better. {_unmet(best)}")
-    if written >= run.allowed:
+    if run.revisions >= run.allowed:
         asked = (
             " When passes like these do not help, the requirements may be the problem, "
             "not the writing: say what you need more exactly, or continue with guidance."
         )
         return Stop(
             StopReason.ROUNDS,
-            f"{_revisions(written)} allowed and used. {_unmet(best)}{asked if written else ''}",
+            f"{_revisions(run.revisions)} allowed and used. "
+            f"{_unmet(best)}{asked if run.revisions else ''}",
         )
     return None
 
@@ -145,7 +151,8 @@ def stalled(run: Run) -> int:
         if verdict and not iteration.barred and (best is None or verdict.rank > best.rank):
             progress = best is None or _gains(verdict, best, run.limits.delta)
             best = verdict
-        count = 0 if progress or iteration.number <= run.plateau_from else count + 1
+        first = iteration.parent is None or iteration.number <= run.plateau_from
+        count = 0 if progress or first else count + 1
     return count
 
 
@@ -155,16 +162,17 @@ def _gains(verdict: Verdict, best: Verdict, delta: float) -> bool:
     return standing != before or score - bar > delta
 
 
-def over_budget(run: Run, seconds: float, estimate: int) -> Stop | None:
-    """Say whether the budget forbids a model call.
+def over_budget(run: Run, seconds: float, estimate: int, calls: int = 1) -> Stop | None:
+    """Say whether the budget forbids a model call, or several at once.
 
     Args:
         run: the run so far.
         seconds: wall time since the run started.
-        estimate: prompt tokens the call is expected to read.
+        estimate: prompt tokens that they are expected to read together.
+        calls: how many calls.
     """
     budget, usage = run.limits.budget, run.usage
-    if budget.calls is not None and usage.calls >= budget.calls:
+    if budget.calls is not None and usage.calls + calls > budget.calls:
         return _spent(f"{usage.calls} of {budget.calls} calls")
     if budget.tokens is not None and usage.tokens + estimate >= budget.tokens:
         return _spent(f"{usage.tokens:,} of {budget.tokens:,} tokens")
@@ -180,17 +188,23 @@ def over_budget(run: Run, seconds: float, estimate: int) -> Stop | None:
     return over_time(run, seconds)
 
 
-def completion_allowance(run: Run, estimate: int) -> int:
-    """Completion tokens a call may write: the limit's, or what the budget still holds."""
-    budget, allowed = run.limits.budget, run.limits.max_tokens
+def completion_allowance(run: Run, estimate: int, calls: int = 1) -> int:
+    """Completion tokens a call may write: the limit's, or its share of what the budget holds.
+
+    Args:
+        run: the run so far.
+        estimate: prompt tokens that all the calls are expected to read together.
+        calls: how many calls share the budget at once.
+    """
+    budget, left = run.limits.budget, [calls * run.limits.max_tokens]
     if budget.tokens is not None:
-        allowed = min(allowed, budget.tokens - run.usage.tokens - estimate)
+        left.append(budget.tokens - run.usage.tokens - estimate)
     if budget.completion_tokens is not None:
-        allowed = min(allowed, budget.completion_tokens - run.usage.completion_tokens)
+        left.append(budget.completion_tokens - run.usage.completion_tokens)
     if budget.cost is not None and run.price and run.price.completion:
-        left = budget.cost - _dollars(run, estimate, 0)
-        allowed = min(allowed, int(left * 1_000_000 / run.price.completion))
-    return max(1, allowed)
+        dollars = budget.cost - _dollars(run, estimate, 0)
+        left.append(int(dollars * 1_000_000 / run.price.completion))
+    return max(1, min(left) // calls)
 
 
 def over_time(run: Run, seconds: float, wait: float = 0.0) -> Stop | None:
@@ -237,9 +251,9 @@ def _going_round(run: Run) -> Stop | None:
     """Stop when the latest revision is an earlier text over again, not just its parent's."""
     latest = run.iterations[-1]
     earlier = twin(run, latest)
-    if earlier is None or latest.flaw or latest.author == "user":
+    if earlier is None or latest.flaw or latest.author == "user" or latest.parent is None:
         return None
-    if latest.number <= run.plateau_from or latest.text == run.iterations[latest.parent or 0].text:
+    if latest.number <= run.plateau_from or latest.text == run.iterations[latest.parent].text:
         return None
     best = run.iterations[run.best or 0]
     return Stop(

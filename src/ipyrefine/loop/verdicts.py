@@ -66,6 +66,9 @@ def settle(run: Run, iteration: Iteration) -> Settled | None:
         why = f"{', '.join(e.name for e in telling)} passed."
         score = _mean(telling)
         return _derive(run, iteration, findings, score=score, author="check", why=why)
+    if ahead := _ahead(run, iteration):
+        why = f"its checks say less for it than for iteration {ahead.number}"
+        return unreadable(run, iteration, why)
     return None
 
 
@@ -213,6 +216,20 @@ def _inherit(run: Run, iteration: Iteration) -> Settled:
 
 def _user_met(findings: tuple[Finding, ...]) -> bool:
     return not any(f.author == "user" and f.actionable for f in findings)
+
+
+def _ahead(run: Run, draft: Iteration) -> Iteration | None:
+    """Another first text that the checks say more for, which makes judging this one needless."""
+    if draft.parent is not None or draft.number in run.stale:
+        return None
+    met = [d for d in run.drafts if all(e.passed is not False for e in d.evidence if e.required)]
+    best = max(met, key=_standing, default=draft)
+    return best if _standing(best) > _standing(draft) else None
+
+
+def _standing(iteration: Iteration) -> float:
+    telling = [e for e in iteration.evidence if e.passed is not None]
+    return _mean(telling) if telling else -1.0
 
 
 def _mean(evidence: Iterable[Evidence]) -> float:

@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     add("--checklist", metavar="VAR", help="yes/no questions a finished text answers with yes: "
         "a list of the notebook, or a,b,c; instead of the profile's")  # fmt: skip
     add("-c", "--check", action="append", default=[], metavar="NAME",
-        help="a function of the notebook, examples, run, lint, tests:NAME, schema:NAME, "
+        help="a function of the notebook, examples, agreement, run, lint, tests:NAME, schema:NAME, "
         "'length:<=120 words', contains:TEXT or matches:REGEX; may be repeated")  # fmt: skip
     add("-v", "--var", action="append", default=[], metavar="NAME",
         help="a variable that the task is about: the model is shown it in short, and the code "
@@ -77,6 +77,9 @@ def parser() -> argparse.ArgumentParser:
     add("--memory", choices=["best", "all"],
         help="a revision sees the best text, or all attempts with their feedback (best)",
     )  # fmt: skip
+    add("--candidates", type=int,
+        help="first texts to write at once, each from the task alone (1); the best by the checks, "
+        "then by the judge, is gone on with")  # fmt: skip
     add("--step", action="store_true", default=None, help="pause for you after every verdict")
     add("--background", action="store_true", help="return at once; the panel goes on by itself")
     add("--budget", help='upper bounds, as "20k tokens, 30 calls, $0.05, 90 s"')
@@ -138,6 +141,7 @@ def limits(options: argparse.Namespace, configured: dict[str, Any]) -> Limits:
             "min_findings",
             "gate",
             "memory",
+            "candidates",
             "step",
             "temperature",
             "seed",

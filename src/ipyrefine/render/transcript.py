@@ -6,6 +6,7 @@ from ipyrefine.loop.events import (
     Compared,
     CritiqueReady,
     Decided,
+    DraftLost,
     DraftReady,
     Event,
     EvidenceReady,
@@ -43,7 +44,7 @@ def event_text(event: Event, run: Run, *, columns: int = 80, colour: bool = Fals
 def _lines(event: Event, run: Run, columns: int, colour: bool) -> list[str]:
     """The lines of one event."""
     match event:
-        case TextDelta():
+        case TextDelta() | DraftLost():  # the loss is told by a warning
             return []
         case RunStarted():
             return _started(event, run, columns, colour)

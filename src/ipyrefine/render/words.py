@@ -175,7 +175,7 @@ def summary_parts(run: Run) -> list[str]:
     if run.chosen is not None:
         accepted = run.best is not None and run.chosen.number != run.best
         parts.append(f"{'accepted' if accepted else 'best'}: iteration {run.chosen.number}")
-        parts.append(f"{len(run.iterations) - 1} of {count(run.allowed, 'revision')}")
+        parts.append(f"{run.revisions} of {count(run.allowed, 'revision')}")
     parts += usage_parts(run.usage, run.seconds)
     if run.stop_reason is not None:
         parts.append(f"stopped: {STOPS[run.stop_reason]}")

@@ -1,0 +1,141 @@
+"""The check ``agreement``: several drafts of one task give the same results on the same inputs.
+
+Stated examples are few, and a wrong text often meets them all. Texts that were written from the
+task on their own rarely make the same mistake: where most of them give one result, that result is
+probably right (CodeT, arXiv 2207.10397; MBR-Exec, arXiv 2204.11454).
+"""
+
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import NamedTuple
+
+from ipyrefine.checks import comparing
+from ipyrefine.checks.evaluating import Evaluation, Outcome, failed, short
+from ipyrefine.checks.examples import Examples
+from ipyrefine.checks.inputs import further
+from ipyrefine.checks.stated import Example, extract
+from ipyrefine.loop.records import Evidence, Task
+
+_LEAST = 5  # inputs that have to tell something before agreement settles a verdict
+_SURE = 4  # and so many for each on which no result has most of the drafts behind it
+_SHOWN = 3
+_KEPT = 64  # texts whose results are remembered
+
+
+class Agreement:
+    """The task's examples hold, and on further inputs most drafts give what the text gives.
+
+    The inputs are the examples' own with their arguments changed. One on which no result has
+    more than half of the texts behind it, or most of them fail, tells nothing.
+
+    Args:
+        seconds: wall time for all inputs of one text.
+        files: put beside it; the user's variables (`ipyrefine.checks.variables.furnished`).
+        others: the other drafts.
+    """
+
+    name = "agreement"
+
+    def __init__(
+        self,
+        *,
+        seconds: float = 10.0,
+        files: Mapping[str, bytes] | None = None,
+        others: Sequence[str] = (),
+    ) -> None:
+        self._seconds, self._files, self._others = seconds, dict(files or {}), tuple(others)
+        self._known: dict[tuple[str, tuple[Example, ...]], list[Outcome]] = {}
+
+    def beside(self, others: Sequence[str]) -> "Agreement":
+        """The same check, with the drafts that a text is compared with."""
+        check = Agreement(seconds=self._seconds, files=self._files, others=others)
+        check._known = self._known
+        return check
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        """Run the stated examples, then the further inputs with every draft."""
+        began = monotonic()
+        stated = extract(task.text)
+        held = await Examples(seconds=self._seconds, files=self._files)(text, task)
+        inputs = further(stated)
+        if held.passed is False or not inputs or not self._others:
+            update = {"name": self.name, "seconds": monotonic() - began}
+            return held.model_copy(update=update)
+        mine = await self._outcomes(text, inputs)
+        theirs = [await self._outcomes(other, inputs) for other in self._others]
+        every = [[outcomes[n] for outcomes in (mine, *theirs)] for n in range(len(inputs))]
+        points = [p for e, o in zip(inputs, every, strict=True) if (p := _point(e, o))]
+        against = [point for point in points if not point.agrees]
+        contested = len([o for o in every if _usual(o)[1] * 2 <= len(o)])
+        telling = len(points) >= max(_LEAST, _SURE * contested)
+        return Evidence(
+            name=self.name,
+            passed=not against,
+            score=1 - len(against) / len(points) if points else 1.0,
+            detail=f"{_told(points, against, len(self._others))}\n{held.detail}",
+            seconds=monotonic() - began,
+            decisive=telling,
+        )
+
+    async def _outcomes(self, text: str, inputs: tuple[Example, ...]) -> list[Outcome]:
+        key = text, inputs
+        if key not in self._known:
+            while len(self._known) >= _KEPT:
+                del self._known[next(iter(self._known))]
+            run = Evaluation(text, seconds=self._seconds, files=self._files)
+            self._known[key] = await run.outcomes(inputs)
+        return self._known[key]
+
+
+class _Point(NamedTuple):
+    """One input on which most texts give one result."""
+
+    source: str
+    agrees: bool
+    got: str
+    usual: str
+    behind: int  # texts that give the usual result
+
+
+def _point(example: Example, outcomes: Sequence[Outcome]) -> _Point | None:
+    """Compare the first text's result on one input with all; None when it tells nothing."""
+    usual, behind = _usual(outcomes)
+    if 2 * behind <= len(outcomes) or "error" in usual:
+        return None
+    mine = outcomes[0]
+    return _Point(example.source, _alike(mine, usual), _shown(mine), _shown(usual), behind)
+
+
+def _usual(outcomes: Sequence[Outcome]) -> tuple[Outcome, int]:
+    """The result that most texts give, and how many do."""
+    behind = [sum(_alike(one, other) for other in outcomes) for one in outcomes]
+    return outcomes[behind.index(max(behind))], max(behind)
+
+
+def _alike(one: Outcome, other: Outcome) -> bool:
+    if "error" in one or "error" in other:
+        return one.get("error") == other.get("error")
+    if "data" in one and "data" in other:
+        # Only the loops' own programs make these, so that both are plain data.
+        return comparing.same(comparing.data(one), comparing.data(other))
+    return (one.get("shown"), one.get("type")) == (other.get("shown"), other.get("type"))
+
+
+def _shown(outcome: Outcome) -> str:
+    if "error" in outcome:
+        return f"raised {short(failed(outcome))}"
+    return f"gives {short(str(outcome.get('shown', '')))}"
+
+
+def _told(points: Sequence[_Point], against: Sequence[_Point], others: int) -> str:
+    if not points:
+        return "On no further input do most of the drafts give one result."
+    if not against:
+        drafts = "the other draft" if others == 1 else f"most of the {others} other drafts"
+        return f"It gives what {drafts} give on all of {len(points)} further inputs."
+    lines = [
+        f"{short(p.source)}: {p.got}, where {p.behind} of {others + 1} drafts agree: {p.usual}"
+        for p in against[:_SHOWN]
+    ]
+    lines[0] = f"{lines[0]} ({len(against)} of {len(points)} inputs differ)"
+    return "\n".join(lines)

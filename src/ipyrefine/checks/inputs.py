@@ -1,0 +1,98 @@
+"""Further inputs for the calls a task states as examples, by changing their arguments.
+
+The changes are by type, as in EvalPlus (arXiv 2305.01210): small steps for numbers, and for what
+has a length, the empty one, shorter, longer and reversed ones. Arguments of several examples are
+mixed as well.
+"""
+
+import ast
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ipyrefine.checks.stated import Example
+
+MOST = 40
+_LONGEST = 2_000  # characters of a call
+
+
+def further(examples: Sequence[Example]) -> tuple[Example, ...]:
+    """Calls like those of the examples, with other arguments; their results are not known.
+
+    Args:
+        examples: what the task states; only calls of a name with literal arguments are changed.
+
+    Returns:
+        At most 40 calls, none of them stated, always the same ones for the same examples.
+    """
+    found: dict[str, Example] = {}
+    calls = [call for example in examples if (call := _call(example))]
+    for name, arguments, setup in calls:
+        for changed in (*_one_changed(arguments), *_mixed(name, arguments, calls)):
+            source = f"{name}({', '.join(map(repr, changed))})"
+            if len(source) <= _LONGEST:
+                found[source] = Example(source=source, expected="", kind="equals", setup=setup)
+    stated = {f"{name}({', '.join(map(repr, arguments))})" for name, arguments, _ in calls}
+    fresh = [example for source, example in found.items() if source not in stated]
+    if len(fresh) > MOST:
+        fresh = random.Random(0).sample(fresh, MOST)
+    return tuple(fresh)
+
+
+Call = tuple[str, tuple[Any, ...], str]
+
+
+def _call(example: Example) -> Call | None:
+    try:
+        node = ast.parse(example.source.strip(), mode="eval").body
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+            return node.func.id, tuple(map(ast.literal_eval, node.args)), example.setup
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        pass  # it calls with something that is no literal
+    return None
+
+
+def _one_changed(arguments: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    for place, value in enumerate(arguments):
+        for changed in _changed(value):
+            yield (*arguments[:place], changed, *arguments[place + 1 :])
+
+
+def _mixed(
+    name: str, arguments: tuple[Any, ...], calls: Sequence[Call]
+) -> Iterator[tuple[Any, ...]]:
+    if len(arguments) < 2:
+        return
+    for other, others, _ in calls:
+        if (other, len(others)) == (name, len(arguments)):
+            for place, value in enumerate(others):
+                yield (*arguments[:place], value, *arguments[place + 1 :])
+
+
+def _changed(value: Any) -> list[Any]:
+    if isinstance(value, bool) or value is None:
+        return [not value] if isinstance(value, bool) else []
+    if isinstance(value, int):
+        return [value + 1, value - 1, 2 * value + 1, 0, 1]
+    if isinstance(value, float):
+        return [value + 0.5, -value, value * 10, 0.0]
+    if isinstance(value, str | list | tuple):
+        return [*_reshaped(value), *_inner(value)]
+    if isinstance(value, dict):
+        return [{}, *({k: v for k, v in value.items() if k != gone} for gone in value)]
+    return []
+
+
+def _reshaped(value: Any) -> list[Any]:
+    """The empty one, and the others that a sequence's own items make."""
+    half = len(value) // 2
+    return [value[:0], value[1:], value[:-1], value[::-1], value + value, value[half:]]
+
+
+def _inner(value: Any) -> list[Any]:
+    """A sequence with its first item changed, a text with its letters' case."""
+    if isinstance(value, str):
+        return [value.swapcase(), f" {value}"]
+    if not value:
+        return []
+    return [type(value)([changed, *value[1:]]) for changed in _changed(value[0])[:3]]

@@ -1,0 +1,106 @@
+"""The first texts: one, or several candidates that are written at once from the task alone."""
+
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+
+from ipyrefine.errors import ModelError
+from ipyrefine.loop import replies
+from ipyrefine.loop.calls import Ask, OutOfBudget, State, affordable_calls
+from ipyrefine.loop.events import DraftLost, DraftReady, Event, TextDelta, Warned
+from ipyrefine.loop.ports import Clock, Model
+from ipyrefine.loop.requests import Requests
+from ipyrefine.loop.together import together
+
+
+class Candidate:
+    """One first text as it is written.
+
+    Args:
+        ask: its model call.
+        number: which of the candidates it is.
+
+    Attributes:
+        error: what kept it from being written, or None.
+        ended: whether its call is over.
+    """
+
+    def __init__(self, ask: Ask[replies.Written], number: int) -> None:
+        self.ask, self.number = ask, number
+        self.error: Exception | None = None
+        self.ended = False
+        self.held = deque[TextDelta]()
+
+    @property
+    def why(self) -> str:
+        """Why there is no text; empty when there is one."""
+        return str(self.error) if self.error else self.ask.flaw
+
+    def result(self) -> Event:
+        """The text, or the loss of it."""
+        if self.ask.value is None:
+            return DraftLost(candidate=self.number, why=self.why)
+        written = self.ask.value
+        return DraftReady(text=written.text, thoughts=written.thoughts, candidate=self.number)
+
+
+async def draft(
+    model: Model, requests: Requests, state: State, clock: Clock
+) -> AsyncIterator[Event]:
+    """Ask for the first texts that are still to be written, all at once.
+
+    Only one of them streams at a time, and they are given in their order; what was lost is
+    told, and ends the run only if nothing else is there.
+
+    Raises:
+        OutOfBudget: the budget allows not even one call.
+        ModelError: no text could be had.
+    """
+    run = state()[0]
+    form = run.task.form if run.task else "prose"
+    waiting = deque(
+        Candidate(
+            Ask(model, lambda text: replies.written(text, form), "draft", number, clock), number
+        )
+        for number in run.undrafted
+    )
+    first = requests.draft(run, waiting[0].number)
+    calls = affordable_calls(first, *state(), len(waiting))
+    while len(waiting) > calls:
+        yield DraftLost(candidate=waiting.pop().number, why="the budget does not allow it")
+
+    def stream(candidate: Candidate) -> AsyncGenerator[Event]:
+        request = requests.draft(run, candidate.number)
+        return candidate.ask.events(request, state, replies.Splitter(form), share=calls)
+
+    started = tuple(waiting)
+    async with aclosing(together([stream(c) for c in started])) as items:  # type: ignore[type-var]
+        async for item in items:
+            candidate = started[item.stream]
+            if item.event is None:
+                candidate.ended, candidate.error = True, item.error
+            elif not isinstance(item.event, TextDelta):
+                yield item.event
+            else:
+                candidate.held.append(item.event)
+            while waiting:
+                while waiting[0].held:
+                    yield waiting[0].held.popleft()
+                if not waiting[0].ended:
+                    break
+                for event in _resolved(waiting.popleft(), state, last=not waiting):
+                    yield event
+
+
+def _resolved(candidate: Candidate, state: State, *, last: bool) -> list[Event]:
+    """What became of a candidate whose call is over."""
+    if candidate.error and not isinstance(candidate.error, ModelError | OutOfBudget):
+        raise candidate.error
+    event = candidate.result()
+    if isinstance(event, DraftReady):
+        return [event]
+    if last and not state()[0].iterations:
+        raise candidate.error or ModelError(
+            f"{state()[0].model} gave no first text: {candidate.why}."
+        )
+    return [Warned(message=f"One of the first texts is missing: {candidate.why}"), event]

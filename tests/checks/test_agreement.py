@@ -1,0 +1,110 @@
+"""The check `agreement`: drafts compared on inputs that the task does not state."""
+
+import pytest
+
+from ipyrefine.checks import resolve
+from ipyrefine.checks.agreement import Agreement
+from ipyrefine.checks.inputs import MOST, further
+from ipyrefine.checks.stated import extract
+from ipyrefine.compose import compose
+from ipyrefine.errors import UsageError
+from ipyrefine.loop.ports import ComparingCheck
+from ipyrefine.loop.records import Task
+from ipyrefine.loop.runs import Limits
+from ipyrefine.providers.scripted import ScriptedModel
+
+TASK = Task(text="Write total(xs), the sum of a list.\n>>> total([1, 2])\n3\n>>> total([4])\n4\n")
+RIGHT = "def total(xs):\n    return sum(xs)"
+ALSO_RIGHT = "def total(xs):\n    n = 0\n    for x in xs:\n        n += x\n    return n"
+EMPTY_FAILS = "def total(xs):\n    n = xs[0]\n    for x in xs[1:]:\n        n += x\n    return n"
+WRONG = "def total(xs):\n    return xs[0] if len(xs) == 1 else 3"
+
+
+async def test_a_text_that_gives_what_the_others_give_passes_and_settles_the_verdict():
+    evidence = await Agreement().beside([ALSO_RIGHT, RIGHT])(RIGHT, TASK)
+    assert evidence.passed
+    assert evidence.decisive
+    assert "2 other drafts" in evidence.detail
+    assert "2 of 2 stated examples hold" in evidence.detail
+
+
+@pytest.mark.parametrize("text", [WRONG, EMPTY_FAILS])
+async def test_a_text_that_meets_the_examples_but_differs_elsewhere_fails_with_the_inputs(text):
+    evidence = await Agreement().beside([ALSO_RIGHT, RIGHT])(text, TASK)
+    assert evidence.passed is False
+    assert 0 < evidence.score < 1
+    first = evidence.detail.splitlines()[0]
+    assert first.startswith("total([")
+    assert "2 of 3 drafts agree" in first
+
+
+async def test_where_no_result_has_most_of_the_drafts_behind_it_nothing_is_told():
+    knows = "def total(xs):\n    return {(1, 2): 3, (4,): 4}.get(tuple(xs), -1)"
+    evidence = await Agreement().beside([knows])(RIGHT, TASK)
+    assert evidence.passed
+    assert not evidence.decisive
+    contested = await Agreement().beside([WRONG])(RIGHT, TASK)
+    assert not contested.decisive
+
+
+async def test_a_text_that_misses_a_stated_example_fails_whatever_the_others_do():
+    evidence = await Agreement().beside([WRONG, WRONG])("def total(xs):\n    return 3", TASK)
+    assert evidence.passed is False
+    assert "total([4]): expected 4, got 3" in evidence.detail
+
+
+async def test_without_other_drafts_or_examples_it_says_what_the_examples_say():
+    alone = await Agreement()(RIGHT, TASK)
+    assert alone.passed
+    assert not alone.decisive
+    nothing = await Agreement().beside([RIGHT])(RIGHT, Task(text="Write total(xs)."))
+    assert nothing.passed is None
+
+
+async def test_a_draft_that_hangs_does_not_keep_the_others_from_being_compared():
+    hangs = "def total(xs):\n    while len(xs) > 2: pass\n    return sum(xs)"
+    check = Agreement(seconds=2)
+    evidence = await check.beside([ALSO_RIGHT, hangs, RIGHT])(RIGHT, TASK)
+    assert evidence.passed
+    assert evidence.decisive
+
+
+def test_inputs_are_the_stated_ones_changed_and_never_the_stated_ones():
+    stated = extract(TASK.text)
+    sources = [example.source for example in further(stated)]
+    assert "total([])" in sources
+    assert "total([2, 1])" in sources
+    assert not {example.source for example in stated} & set(sources)
+    assert further(stated) == further(stated)
+
+
+@pytest.mark.parametrize(
+    ("stated", "changed"),
+    [
+        (">>> f(3)\n1", "f(0)"),
+        (">>> f(2.5)\n1", "f(-2.5)"),
+        (">>> f('ab', True)\n1", "f('ab', False)"),
+        (">>> f('ab')\n1", "f('ba')"),
+        (">>> f({'a': 1})\n1", "f({})"),
+        (">>> f((1, 2))\n1", "f((2, 1))"),
+        (">>> f(1, 'x')\n1\n>>> f(2, 'y')\n1", "f(1, 'y')"),
+    ],
+)
+def test_each_kind_of_argument_is_changed_in_its_own_way(stated, changed):
+    assert changed in [example.source for example in further(extract(stated))]
+
+
+def test_calls_with_anything_but_literals_are_left_alone_and_inputs_are_bounded():
+    assert further(extract(">>> f(range(3))\n1\n>>> f(x=1)\n1")) == ()
+    many = "\n".join(f">>> f([{n}, {n + 1}], 'text{n}')\n{n}" for n in range(20))
+    assert len(further(extract(many))) == MOST
+
+
+def test_it_needs_candidates_and_candidates_need_that_no_draft_is_given():
+    (check,) = resolve(["agreement"], {})
+    assert isinstance(check, ComparingCheck)
+    model = ScriptedModel([])
+    with pytest.raises(UsageError, match="--candidates 3"):
+        compose("Write f.", model=model, checks=[check])
+    with pytest.raises(UsageError, match="the draft is given"):
+        compose("", draft="x = 1", model=model, limits=Limits(candidates=2))

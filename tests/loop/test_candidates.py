@@ -1,0 +1,216 @@
+"""Several first texts: asked for at once, given in order, compared, the best gone on with."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+from loop_scripts import TASK, finish, judged, refinement, scored, stages, text, ticking
+
+from ipyrefine.errors import ModelError, Unreachable
+from ipyrefine.loop.engine import Refinement
+from ipyrefine.loop.events import BudgetUsed, DraftLost, DraftReady, Stopped, TextDelta
+from ipyrefine.loop.fold import fold
+from ipyrefine.loop.ports import Check, Delta, Reply, Request
+from ipyrefine.loop.records import Evidence, Outcome, Task, Usage
+from ipyrefine.loop.runs import Budget, Limits, Run, StopReason
+
+THREE = Limits(candidates=3, min_findings=0)
+
+
+class Longest:
+    """A check that scores a text by its length, and leaves the verdict to the judge."""
+
+    name = "longest"
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        return Evidence(name=self.name, passed=True, score=min(1.0, len(text) / 20))
+
+
+class Neighbours:
+    """A check that notes the texts it was given to compare with."""
+
+    name = "neighbours"
+
+    def __init__(self, others: Sequence[str] = (), seen: dict[str, list[str]] | None = None):
+        self.seen: dict[str, list[str]] = {} if seen is None else seen
+        self._others = list(others)
+
+    def beside(self, others: Sequence[str]) -> Check:
+        return Neighbours(others, self.seen)
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        self.seen[text] = self._others
+        return Evidence(name=self.name, passed=True, score=1.0, decisive=True)
+
+
+class AllAtOnce:
+    """A model that answers only when as many requests wait as were announced, the last first."""
+
+    name = "patient"
+
+    def __init__(self, waiting: int) -> None:
+        self.requests: list[Request] = []
+        self._waiting, self._full = waiting, asyncio.Event()
+        self.asked = asyncio.Semaphore(0)
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta | Reply]:
+        self.requests.append(request)
+        self.asked.release()
+        number = len(self.requests) - 1
+        if len(self.requests) == self._waiting:
+            self._full.set()
+        await self._full.wait()
+        for _ in range(3 * (self._waiting - number)):
+            await asyncio.sleep(0)
+        yield Delta(text=text(f"version {number}"))
+        yield Reply(text=text(f"version {number}"))
+
+
+async def test_candidates_are_asked_for_at_once_and_given_in_their_order() -> None:
+    model = AllAtOnce(3)
+    loop = Refinement(TASK, model=model, checks=[Neighbours()], limits=THREE, clock=ticking())
+    events = await finish(loop)
+    drafts = [e for e in events if isinstance(e, DraftReady)]
+    assert [e.text for e in drafts] == ["version 0", "version 1", "version 2"]
+    assert [i.parent for i in loop.run.iterations] == [None, None, None]
+    assert loop.run.stop_reason is StopReason.PASSED
+    streamed = [e.iteration for e in events if isinstance(e, TextDelta)]
+    assert streamed == sorted(streamed), "only one text streams at a time"
+
+
+async def test_the_first_candidate_is_greedy_and_the_others_are_sampled_with_other_seeds() -> None:
+    model = AllAtOnce(3)
+    limits = THREE.model_copy(update={"seed": 7})
+    await finish(
+        Refinement(TASK, model=model, checks=[Neighbours()], limits=limits, clock=ticking())
+    )
+    first, *others = model.requests
+    assert (first.temperature, first.seed) == (0.0, 7)
+    assert all(request.temperature > 0.5 for request in others)
+    assert [request.seed for request in others] == [8, 9]
+    assert {request.messages for request in model.requests} == {first.messages}
+
+
+async def test_each_candidate_is_compared_with_the_others_and_a_revision_with_all() -> None:
+    check = Neighbours()
+    loop = refinement([text("a"), text("b"), text("c")], checks=[check], limits=THREE)
+    await finish(loop)
+    assert check.seen == {"a": ["b", "c"], "b": ["a", "c"], "c": ["a", "b"]}
+
+
+async def test_only_the_candidate_that_its_checks_say_most_for_is_judged() -> None:
+    texts = [text("short"), text("a longer one"), text("mid one")]
+    loop = refinement([*texts, judged(9)], checks=[Longest()], limits=THREE)
+    events = await finish(loop)
+    assert loop.run.text == "a longer one"
+    assert stages(events) == ["draft", "check", "check", "check", "judge"]
+    others = [i.verdict for i in loop.run.iterations if i.number != 1]
+    assert all(v and not v.verified and "iteration 1" in v.why for v in others)
+
+
+async def test_without_checks_every_candidate_is_judged_and_the_best_is_gone_on_with() -> None:
+    texts = [text("one"), text("two"), text("three")]
+    loop = refinement([*texts, judged(5), judged(9), judged(7)], limits=THREE)
+    await finish(loop)
+    assert loop.run.text == "two"
+    assert loop.run.score_history == (0.5, 0.9, 0.7)
+
+
+async def test_candidates_use_up_neither_revisions_nor_patience() -> None:
+    loop = scored(0.5, 0.4, 0.3, 0.6, 0.7, target=0.9, candidates=3, max_iterations=2, patience=1)
+    await finish(loop)
+    assert len(loop.run.drafts) == 3
+    assert loop.run.revisions == 2
+    assert loop.run.stop_reason is StopReason.ROUNDS
+
+
+async def test_a_candidate_that_is_cut_off_is_told_and_the_others_go_on() -> None:
+    cut = Reply(text="<text>\nhal", finish="length")
+    loop = refinement([text("one"), cut, text("three"), judged(9), judged(8)], limits=THREE)
+    events = await finish(loop)
+    assert [i.text for i in loop.run.iterations] == ["one", "three"]
+    assert [e.candidate for e in events if isinstance(e, DraftLost)] == [1]
+    assert any("cut off" in warning for warning in loop.run.warnings)
+    assert [i.usage.calls for i in loop.run.iterations] == [2, 2]
+    assert loop.run.usage.calls == 5
+
+
+async def test_when_no_candidate_can_be_had_the_run_fails_and_going_on_asks_anew() -> None:
+    down: list[Any] = [Unreachable("No server.")] * 3
+    loop = refinement([*down, text("one"), text("two"), text("three"), *[judged(9)] * 3],
+                      limits=THREE)  # fmt: skip
+    await finish(loop)
+    assert isinstance(loop.error, ModelError)
+    assert loop.run.stop_reason is StopReason.FAILED
+    await finish(loop)
+    assert len(loop.run.iterations) == 3
+    assert loop.run.stop_reason is StopReason.PASSED
+
+
+@pytest.mark.parametrize(("calls", "written"), [(1, 1), (2, 2), (9, 3)])
+async def test_no_more_candidates_are_asked_for_than_the_budget_allows(
+    calls: int, written: int
+) -> None:
+    texts = [text("one"), text("two"), text("three"), *[judged(9)] * 3]
+    limits = THREE.model_copy(update={"budget": Budget(calls=calls)})
+    loop = refinement(texts, limits=limits)
+    await finish(loop)
+    assert len(loop.run.iterations) == written
+    assert loop.run.usage.calls <= calls
+
+
+async def test_candidates_share_the_tokens_of_the_budget() -> None:
+    limits = THREE.model_copy(update={"budget": Budget(completion_tokens=300)})
+    model = AllAtOnce(3)
+    await finish(
+        Refinement(TASK, model=model, checks=[Neighbours()], limits=limits, clock=ticking())
+    )
+    assert [request.max_tokens for request in model.requests] == [100, 100, 100]
+
+
+async def test_each_candidate_has_its_own_usage() -> None:
+    replies = [
+        Reply(text=text(f"version {n}"), usage=Usage(calls=1, prompt_tokens=10 + n))
+        for n in (0, 1, 2)
+    ]
+    loop = refinement(replies, checks=[Neighbours()], limits=THREE)
+    await finish(loop)
+    assert [i.usage.prompt_tokens for i in loop.run.iterations] == [10, 11, 12]
+
+
+async def test_a_run_cut_anywhere_goes_on_without_asking_twice() -> None:
+    replies = [text("one"), text("two"), text("three"),
+               judged(3), judged(9), judged(5)]  # fmt: skip
+    whole = refinement(replies, limits=THREE)
+    events = [e for e in await finish(whole) if not isinstance(e, TextDelta)]
+    for cut in range(1, len(events)):
+        run = fold(events[:cut], Run())
+        paid = sum(isinstance(e, BudgetUsed) for e in events[:cut])
+        loop = refinement(replies[paid:], limits=THREE, run=run)
+        await finish(loop)
+        assert loop.run.usage.calls == whole.run.usage.calls, cut
+        assert loop.run.text == "two"
+        assert loop.run.verdict
+        assert loop.run.verdict.outcome is Outcome.PASS
+
+
+async def test_stopping_in_the_middle_closes_every_stream() -> None:
+    model = AllAtOnce(4)  # it waits for a fourth request that never comes
+    loop = Refinement(TASK, model=model, limits=THREE, clock=ticking())
+
+    async def consume() -> None:
+        async for _ in loop:
+            pass
+
+    task = asyncio.create_task(consume())
+    for _ in range(3):
+        await model.asked.acquire()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    left = [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
+    assert not left
+    stopped = loop.close()[-1]
+    assert isinstance(stopped, Stopped)
+    assert stopped.reason is StopReason.CANCELLED
