@@ -52,18 +52,29 @@ def finding(problem, **parts):
 
 
 @pytest.mark.parametrize(
-    ("result", "passed", "detail"),
+    ("result", "passed", "score", "detail"),
     [
-        ([{"problem": "dull"}], False, "dull"),
-        ([finding("dull", quote="the"), "long"], False, 'dull (at "the")\nlong'),
-        ([{"problem": "a", "severity": "minor"}, "b"], False, "b\na"),
-        ([{"problem": "dull", "fix": "Cut.", "severity": "minor"}], True, "dull Fix: Cut."),
+        ([{"problem": "dull"}], False, 1 / 2, "dull"),
+        ([finding("dull", quote="the"), "long"], False, 1 / 3, 'dull (at "the")\nlong'),
+        ([{"problem": "a", "severity": "minor"}, "b"], False, 1 / 3, "b\na"),
+        ([{"problem": "dull", "fix": "Cut.", "severity": "minor"}], True, 0.9, "dull Fix: Cut."),
     ],
 )
-async def test_findings_are_told_the_worst_first(result, passed, detail):
+async def test_findings_are_told_the_worst_first(result, passed, score, detail):
     evidence = await CallableCheck(lambda text: result)("the text", TASK)
     assert (evidence.passed, evidence.detail) == (passed, detail)
-    assert evidence.score == 1 / (1 + len(result))
+    assert evidence.score == pytest.approx(score)
+    told = detail.splitlines()
+    assert all(line.startswith(f.problem) for line, f in zip(told, evidence.findings, strict=True))
+
+
+async def test_minor_findings_alone_never_pull_the_score_below_the_target():
+    result = [{"problem": f"{n}", "severity": "minor"} for n in range(99)]
+    evidence = await CallableCheck(lambda text: result, target=0.95)("x", TASK)
+    assert evidence.passed
+    assert evidence.score >= 0.95
+    assert len(evidence.findings) == 20
+    assert evidence.detail.endswith("… and 79 more.")
 
 
 @pytest.mark.parametrize(

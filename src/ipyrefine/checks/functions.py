@@ -6,17 +6,25 @@ import math
 import traceback
 from collections.abc import Callable
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from ipyrefine.checks.faults import MOST
 from ipyrefine.checks.stoppable import TimeUp, stoppable
 from ipyrefine.errors import UsageError
 from ipyrefine.loop.records import Evidence, Finding, Severity, Task
 
 _PARTS = ("problem", "quote", "fix", "severity", "criterion")
 
-Reading = tuple[bool, float, str]
+
+class _Reading(NamedTuple):
+    """What a function's result says."""
+
+    passed: bool
+    score: float
+    detail: str
+    findings: tuple[Finding, ...] = ()
 
 
 class CallableCheck:
@@ -24,9 +32,9 @@ class CallableCheck:
 
     It may return a bool, a score 0..1, a message (empty when all is well), a list of findings,
     or None; or raise AssertionError. A finding is a message, a `Finding`, or a dict with its
-    ``problem`` and, if it likes, ``quote``, ``fix``, ``severity`` and ``criterion``; a text with
-    ``minor`` ones only passes. Its word settles the verdict. It runs where it is called, so that
-    it may use the notebook's variables.
+    ``problem`` and, if it likes, ``quote``, ``fix``, ``severity`` and ``criterion``; each is
+    followed from text to text by itself, and a text with ``minor`` ones only passes. Its word
+    settles the verdict. It runs where it is called, so that it may use the notebook's variables.
 
     Args:
         function: the user's function.
@@ -57,14 +65,12 @@ class CallableCheck:
         """
         began = monotonic()
         result, fault = await self._call((text, task) if self._wants_task else (text,))
-        passed, score, detail = (False, 0.0, fault) if fault else self._read(result)
+        reading = _Reading(False, 0.0, fault) if fault else self._read(result)
         return Evidence(
             name=self.name,
-            passed=passed,
-            score=score,
-            detail=detail,
             seconds=monotonic() - began,
             decisive=True,
+            **reading._asdict(),
         )
 
     async def _call(self, arguments: tuple[Any, ...]) -> tuple[Any, str]:
@@ -89,14 +95,15 @@ class CallableCheck:
     def _too_long(self) -> str:
         return f"check {self.name} did not end within {self._seconds:.3g} s"
 
-    def _read(self, result: Any) -> Reading:
+    def _read(self, result: Any) -> _Reading:
         if getattr(result, "shape", None) == () and hasattr(result, "tolist"):
             result = result.tolist()  # a number or truth value of an array library
         if result is None or isinstance(result, bool):
             passed = result is not False
-            return passed, float(passed), "It passed." if passed else "It returned False."
+            said = "It passed." if passed else "It returned False."
+            return _Reading(passed, float(passed), said)
         if isinstance(result, str):
-            return not result, float(not result), result or "It passed."
+            return _Reading(not result, float(not result), result or "It passed.")
         if isinstance(result, list | tuple) and all(map(_is_finding, result)):
             return self._listed([self._finding(item) for item in result])
         score = float(result) if isinstance(result, int | float) else math.nan
@@ -105,13 +112,14 @@ class CallableCheck:
                 f"The check {self.name} returned {result!r:.80}; return a bool, a score from 0 "
                 "to 1, a message, a list of findings, or raise AssertionError."
             )
-        return score >= self._target, score, f"It scored {score:.2f} of {self._target:.2f}."
+        said = f"It scored {score:.2f} of {self._target:.2f}."
+        return _Reading(score >= self._target, score, said)
 
     def _finding(self, item: "str | dict[str, Any] | Finding") -> Finding:
         if isinstance(item, Finding):
-            return item
+            return item.model_copy(update={"id": "f0", "author": "check"})
         said = {"problem": item} if isinstance(item, str) else item
-        default = {"id": "", "criterion": self.name, "severity": Severity.BLOCKING}
+        default = {"id": "f0", "criterion": self.name, "severity": Severity.BLOCKING}
         try:
             return Finding.model_validate({**default, **said, "author": "check"})
         except ValidationError as error:
@@ -122,12 +130,18 @@ class CallableCheck:
                 f"{first['msg'].lower()}; it may have {', '.join(_PARTS)}."
             ) from None
 
-    def _listed(self, findings: list[Finding]) -> Reading:
+    def _listed(self, findings: list[Finding]) -> _Reading:
         blocking = any(finding.severity is Severity.BLOCKING for finding in findings)
         # The worst first, as the first line stands for all of them in a sentence.
         findings = sorted(findings, key=lambda f: f.severity is not Severity.BLOCKING)
-        lines = "\n".join(map(_told, findings))
-        return not blocking, 1 / (1 + len(findings)), lines or "It passed."
+        share = 1 / (1 + len(findings))
+        # Minor ones alone pass, so they must not pull the score below what passes.
+        score = share if blocking else self._target + (1 - self._target) * share
+        lines = list(map(_told, findings[:MOST]))
+        if len(findings) > MOST:
+            lines.append(f"… and {len(findings) - MOST} more.")
+        detail = "\n".join(lines) or "It passed."
+        return _Reading(not blocking, score, detail, tuple(findings[:MOST]))
 
 
 def _is_finding(item: object) -> bool:

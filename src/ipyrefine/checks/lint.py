@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ipyrefine.checks.faults import MOST, fault
 from ipyrefine.checks.python import failure
 from ipyrefine.checks.sandbox import run_python
-from ipyrefine.loop.records import Evidence, Task
+from ipyrefine.loop.records import Evidence, Finding, Task
 
 _SECONDS = 10.0
-_MOST = 20
 _MISSING = "ruff is not installed, so the text was not linted: `pip install ruff`."
 _RUN = "import subprocess, sys\nsys.exit(subprocess.run({command!r}).returncode)\n"
 _REPORT = "report.json"
@@ -53,8 +53,9 @@ class Lint:
             name=self.name,
             passed=not faults,
             score=1 / (1 + len(faults)),
-            detail="\n".join(map(_told, faults[:_MOST])) or "ruff finds no fault.",
+            detail="\n".join(map(_told, faults[:MOST])) or "ruff finds no fault.",
             seconds=ran.seconds,
+            findings=tuple(_finding(one, text.splitlines()) for one in faults[:MOST]),
         )
 
 
@@ -70,3 +71,9 @@ def _told(fault: dict[str, Any]) -> str:
     return f"{fault.get('code') or 'syntax'}: {fault['message']}" + (
         f" (line {line})" if line else ""
     )
+
+
+def _finding(told: dict[str, Any], lines: list[str]) -> Finding:
+    row = (told.get("location") or {}).get("row") or 0
+    quote = lines[row - 1].strip() if 0 < row <= len(lines) else ""
+    return fault(told.get("code") or "syntax", told["message"], quote)

@@ -9,14 +9,14 @@ from typing import Any
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
+from ipyrefine.checks.faults import MOST, fault
 from ipyrefine.checks.python import failure
 from ipyrefine.checks.sandbox import run_python
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Evidence, Task
+from ipyrefine.loop.records import Evidence, Finding, Task
 
 _PROGRAM = Path(__file__).with_name("schema_program.py")
 _SECONDS = 10.0
-_MOST = 20
 _SHOWN = 100
 _REPORT = "report.json"
 _FENCED = re.compile(r"```[\w-]*[ \t]*\n(?P<inside>.*)\n[ \t]*```", re.DOTALL)
@@ -61,8 +61,9 @@ class Schema:
             name=self.name,
             passed=not faults,
             score=score,
-            detail="\n".join(faults[:_MOST]) or "It follows the schema.",
+            detail="\n".join(faults[:MOST]) or "It follows the schema.",
             seconds=monotonic() - began,
+            findings=tuple(_finding(self.name, said) for said in faults[:MOST]),
         )
 
     def value(self, text: str) -> Any:
@@ -138,3 +139,8 @@ def _told(place: Iterable[Any], message: str, got: Any) -> str:
     value = repr(got)
     shown = value if len(value) <= _SHOWN else value[: _SHOWN - 1] + "…"
     return f"${path}: {message}, got {shown}"
+
+
+def _finding(name: str, said: str) -> Finding:
+    """A fault by its place, by which it is known again in the next text."""
+    return fault(said.partition(": ")[0] if said.startswith("$") else name, said)

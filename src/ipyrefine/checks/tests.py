@@ -15,10 +15,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from ipyrefine.checks.faults import MOST, fault
 from ipyrefine.checks.python import failure
 from ipyrefine.checks.sandbox import Ran, run_python
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Evidence, Task
+from ipyrefine.loop.records import Evidence, Finding, Task
 
 _PROGRAM = Path(__file__).with_name("tests_program.py")
 _WIDTH = 300
@@ -101,29 +102,32 @@ class Tests:
         }
         program = _PROGRAM.read_text("utf-8")
         ran = await run_python(program, seconds=self._seconds, files=files, collect=report)
-        score, lines = self._read(ran, _reports(ran.collected, token))
+        score, lines, faults = self._read(ran, _reports(ran.collected, token))
         return Evidence(
             name=self.name,
             passed=score == 1,
             score=score,
             detail="\n".join([*lines, ran.reach]).rstrip(),
             seconds=monotonic() - began,
+            findings=tuple(faults[:MOST]),
         )
 
-    def _read(self, ran: Ran, reports: list[Report]) -> tuple[float, list[str]]:
-        """The part of the tests that pass, and a line for each that does not."""
+    def _read(self, ran: Ran, reports: list[Report]) -> tuple[float, list[str], list[Finding]]:
+        """The part of the tests that pass, a line for each, and what does not by itself."""
         ids = next((r["collected"] for r in reports if "collected" in r), None)
-        fault = next((r["fault"] for r in reports if "fault" in r), "")
-        if not ids or fault:
-            why = fault or f"The tests could not be run: {self._ended(ran)}"
-            return 0.0, [_short(why)]
+        broken = next((r["fault"] for r in reports if "fault" in r), "")
+        if not ids or broken:
+            why = broken or f"The tests could not be run: {self._ended(ran)}"
+            return 0.0, [_short(why)], []
         said = {r["test"]: r for r in reports if "test" in r}
         unheard = {"passed": False, "why": f"was not reached. {self._ended(ran)}"}
         results = {test: said.get(test, unheard) for test in ids}
-        failing = [_told(test, r) for test, r in results.items() if not r["passed"]]
+        failed = {test: r for test, r in results.items() if not r["passed"]}
+        failing = [_told(test, r) for test, r in failed.items()]
+        faults = [fault(test, _short(str(r["why"]))) for test, r in failed.items()]
         passing = [f"{test}: passed" for test, r in results.items() if r["passed"]]
         summary = f"{len(passing)} of {len(ids)} tests pass."
-        return len(passing) / len(ids), [*[*failing, *passing][:_MOST], summary]
+        return len(passing) / len(ids), [*[*failing, *passing][:_MOST], summary], faults
 
     def _ended(self, ran: Ran) -> str:
         if "Timeout (" in ran.stderr:

@@ -51,6 +51,7 @@ class Ask(Generic[T]):
         stage: the stage the call belongs to.
         iteration: the iteration it is about.
         clock: times the call.
+        whole: reads a reply that was cut off, if what was asked for is whole in it.
 
     Attributes:
         value: what was read, or None.
@@ -58,9 +59,15 @@ class Ask(Generic[T]):
     """
 
     def __init__(
-        self, model: Model, parse: Callable[[str], T], stage: Stage, iteration: int, clock: Clock
+        self,
+        model: Model,
+        parse: Callable[[str], T],
+        stage: Stage,
+        iteration: int,
+        clock: Clock,
+        whole: Callable[[str], T] | None = None,
     ) -> None:
-        self._model, self._parse, self._clock = model, parse, clock
+        self._model, self._parse, self._clock, self._whole = model, parse, clock, whole
         self._stage, self._iteration = stage, iteration
         self._reply: Reply | None = None
         self.value: T | None = None
@@ -95,7 +102,8 @@ class Ask(Generic[T]):
             if reply is None:
                 raise ServerFailed(f"{self._model.name} ended its stream without a reply.")
             if reply.finish != "stop":
-                self.flaw = FLAWS[reply.finish]
+                for event in self._rescued(reply, state()[0]):
+                    yield event
                 return
             try:
                 self.value = self._parse(reply.text)
@@ -106,6 +114,17 @@ class Ask(Generic[T]):
             if attempt == 0:
                 for event in warn(state()[0], f"Asked {self._model.name} again: {self.flaw}."):
                     yield event
+
+    def _rescued(self, reply: Reply, run: Run) -> list[Event]:
+        """Take from a reply that has no proper end what was whole before it, saying so."""
+        self.flaw = FLAWS[reply.finish]
+        if self._whole is None or reply.finish not in ("length", "incomplete"):
+            return []
+        try:
+            self.value = self._whole(reply.text)
+        except ReplyError:
+            return []
+        return warn(run, f"Iteration {self._iteration}: {self.flaw}, after the text had ended.")
 
     def _heard(self, run: Run) -> list[Reply]:
         """The replies that the stage got before it was cut short."""

@@ -112,9 +112,9 @@ def _require_findings(run: Run, decision: Decision) -> None:
     for id_ in decision.findings:
         if id_ not in known:
             raise UsageError(f"There is no finding {id_!r} in this run.")
-        if decision.kind == "dismiss" and known[id_].author == "check":
+        if decision.kind == "dismiss" and known[id_].binding:
             raise UsageError(
-                f"{id_} comes from the check {known[id_].criterion}, which cannot be dismissed: "
+                f"{id_} comes from the check {known[id_].found_by}, which cannot be dismissed: "
                 "override the verdict instead."
             )
 

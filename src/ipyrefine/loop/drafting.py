@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from functools import partial
 
 from ipyrefine.errors import ModelError
 from ipyrefine.loop import replies
@@ -58,12 +59,12 @@ async def draft(
     """
     run = state()[0]
     form = run.task.form if run.task else "prose"
-    waiting = deque(
-        Candidate(
-            Ask(model, lambda text: replies.written(text, form), "draft", number, clock), number
-        )
-        for number in run.undrafted
-    )
+
+    def ask(number: int) -> Ask[replies.Written]:
+        read = partial(replies.written, form=form)
+        return Ask(model, read, "draft", number, clock, partial(read, cut=True))
+
+    waiting = deque(Candidate(ask(number), number) for number in run.undrafted)
     first = requests.draft(run, waiting[0].number)
     calls = affordable_calls(first, *state(), len(waiting))
     while len(waiting) > calls:

@@ -96,7 +96,10 @@ class CritiqueReady(_Event):
 
 
 class RevisionReady(_Event):
-    """A revision was written; with a `flaw`, the model gave none and `text` is the parent's."""
+    """A revision was written; with a `flaw`, the model gave none and `text` is the parent's.
+
+    `findings` are what it adds beyond what was asked for.
+    """
 
     type: Literal["revision_ready"] = "revision_ready"
     iteration: int
@@ -104,6 +107,7 @@ class RevisionReady(_Event):
     text: str
     thoughts: str = ""
     changes: tuple[Change, ...] = ()
+    findings: tuple[Finding, ...] = ()
     flaw: str = ""
 
 

@@ -22,8 +22,8 @@ from ipyrefine.loop.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.loop.records import Heard, Usage
-from ipyrefine.loop.runs import Iteration, Run, StopReason
+from ipyrefine.loop.records import Usage
+from ipyrefine.loop.runs import Heard, Iteration, Run, StopReason
 
 
 def fold(events: Iterable[Event], run: Run | None = None) -> Run:
@@ -90,7 +90,7 @@ def _(event: RevisionReady, run: Run) -> Run:
         thoughts=event.thoughts,
         changes=event.changes,
         flaw=event.flaw,
-        findings=run.iterations[event.parent].findings,
+        findings=run.iterations[event.parent].findings + event.findings,
     )
     return append(run, revision).model_copy(
         update={"head": None, "selected": (), "revise_asked": False}

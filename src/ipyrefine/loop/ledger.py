@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from ipyrefine.loop.deciding import new_id, quotes
-from ipyrefine.loop.records import Answer, Evidence, Finding, Severity, Status
+from ipyrefine.loop.deciding import quotes
+from ipyrefine.loop.records import Answer, Finding, Severity, Status
 from ipyrefine.loop.runs import Iteration, Run
 
 ALIKE = 0.7  # share of words in common from which two problems are one
@@ -53,20 +53,6 @@ def same(one: Finding, other: Finding) -> bool:
     return len(ours & theirs) >= ALIKE * len(ours | theirs)
 
 
-def from_checks(run: Run, iteration: Iteration) -> tuple[Finding, ...]:
-    """Bring the checks' own findings up to date: one per failed required check."""
-    by_check = {f.criterion: f for f in iteration.findings if f.author == "check"}
-    findings = {f.id: f for f in iteration.findings}
-    for evidence in iteration.evidence:
-        old = by_check.get(evidence.name)
-        if evidence.passed is False and evidence.required:
-            finding = _failed(evidence, old, new_id(run, len(findings) - len(iteration.findings)))
-            findings[finding.id] = finding
-        elif old and evidence.passed:
-            findings[old.id] = old.model_copy(update={"status": Status.RESOLVED})
-    return tuple(findings.values())
-
-
 def from_checklist(
     findings: Iterable[Finding], answers: Iterable[Answer]
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
@@ -78,7 +64,7 @@ def from_checklist(
         place = places.get(problem)
         if place is not None:
             old = known[place]
-            status = Status.RESOLVED if answer.yes else _reopened(old.status)
+            status = Status.RESOLVED if answer.yes else reopened(old.status)
             known[place] = old.model_copy(update={"status": status})
         elif not answer.yes:
             new.append(
@@ -121,16 +107,6 @@ def _words(finding: Finding) -> frozenset[str]:
     return frozenset([word for word in words if len(word) > 3] or words or [finding.problem])
 
 
-def _failed(evidence: Evidence, old: Finding | None, fresh: str) -> Finding:
-    return Finding(
-        id=old.id if old else fresh,
-        criterion=evidence.name,
-        severity=Severity.BLOCKING,
-        problem=first_line(evidence.detail) or f"The check {evidence.name} failed.",
-        author="check",
-        status=_reopened(old.status) if old else Status.OPEN,
-    )
-
-
-def _reopened(status: Status) -> Status:
+def reopened(status: Status) -> Status:
+    """The status of a weakness that is there again."""
     return Status.REGRESSED if status is Status.RESOLVED else status

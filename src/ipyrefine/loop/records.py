@@ -143,6 +143,7 @@ class Finding(Record):
         fix: what would mend it.
         status: open, resolved, dismissed, or regressed (resolved once and back again).
         author: who found it.
+        check: name of the check that found it; empty when somebody else did.
         grounded: False when the quote is not in the text; such a finding is not acted on.
         reason: why it was dismissed, in the user's words.
     """
@@ -155,8 +156,20 @@ class Finding(Record):
     fix: str = ""
     status: Status = Status.OPEN
     author: Author = "model"
+    check: str = ""
     grounded: bool = True
     reason: str = ""
+
+    @property
+    def found_by(self) -> str:
+        """The check it comes from; empty when somebody else found it."""
+        # Runs written before checks told faults apart name the check as the criterion.
+        return (self.check or self.criterion) if self.author == "check" else ""
+
+    @property
+    def binding(self) -> bool:
+        """Whether a check's failure rests on it, so that it cannot be dismissed by itself."""
+        return self.author == "check" and self.severity is Severity.BLOCKING
 
     @property
     def actionable(self) -> bool:
@@ -195,6 +208,7 @@ class Evidence(Record):
         seconds: wall time it took.
         required: whether failing it keeps the text from passing.
         decisive: whether passing it settles the verdict, so that no judge is asked.
+        findings: each fault by itself, where the check tells them apart.
     """
 
     name: str
@@ -204,6 +218,7 @@ class Evidence(Record):
     seconds: float = 0.0
     required: bool = True
     decisive: bool = False
+    findings: tuple[Finding, ...] = ()
 
 
 class CriterionScore(Record):
@@ -280,21 +295,3 @@ class Verdict(Record):
         passed = self.outcome is Outcome.PASS
         ruled = passed and self.author == "user"
         return (self.required_passed or ruled, self.user_met or ruled, passed, score)
-
-
-class Heard(Record):
-    """A reply of the stage under way, kept until that stage has made something of it.
-
-    Attributes:
-        stage: the stage that asked.
-        iteration: the iteration it is about.
-        text: the reply.
-        finish: how it ended.
-        warnings: how many warnings the run held when it came.
-    """
-
-    stage: str
-    iteration: int
-    text: str
-    finish: Finish
-    warnings: int

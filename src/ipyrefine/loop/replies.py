@@ -21,8 +21,10 @@ from ipyrefine.loop.records import (
 )
 from ipyrefine.loop.verdicts import Judgement
 
-_FENCE = re.compile(r"^```[^\n`]*\n(.*?)(?:^```\s*$|\Z)", re.MULTILINE | re.DOTALL)
-_MARKED = re.compile(r"^\s*<text>\s*\n(.*?)(?:^\s*</text>\s*$|\Z)", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```[^\n`]*\n(.*?)(?:(?P<end>^```\s*$)|\Z)", re.MULTILINE | re.DOTALL)
+_MARKED = re.compile(
+    r"^\s*<text>\s*\n(.*?)(?:(?P<end>^\s*</text>\s*$)|\Z)", re.MULTILINE | re.DOTALL
+)
 _Shape = TypeVar("_Shape", bound=Record)
 
 
@@ -40,16 +42,24 @@ class Preference(Record):
     better: Literal["first", "second", "same"]
 
 
-def written(reply: str, form: Literal["code", "prose"]) -> Written:
+def written(reply: str, form: Literal["code", "prose"], *, cut: bool = False) -> Written:
     """Tell the text of a reply from the thoughts before it.
 
     Code is the longest fenced block, or the whole reply if that is Python; prose is what
     stands between ``<text>`` marks, or the whole reply without them.
 
+    Args:
+        reply: what the model wrote.
+        form: how the text is marked.
+        cut: whether the reply broke off, so that only a text with its end marked is whole.
+
     Raises:
-        ReplyError: there is no text in it.
+        ReplyError: there is no text in it, or no whole one.
     """
-    found = _longest(_FENCE if form == "code" else _MARKED, reply)
+    blocks = list((_FENCE if form == "code" else _MARKED).finditer(reply))
+    if cut and not (blocks and blocks[-1]["end"]):
+        raise ReplyError("it breaks off before the end of the text")
+    found = max(blocks, key=lambda m: len(m.group(1)), default=None)
     if found:
         text = found.group(1).strip("\n")
         thoughts = reply[: found.start()].strip()
@@ -220,10 +230,6 @@ def _json_object(reply: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ReplyError("its JSON is not an object")
     return value
-
-
-def _longest(pattern: re.Pattern[str], reply: str) -> re.Match[str] | None:
-    return max(pattern.finditer(reply), key=lambda m: len(m.group(1)), default=None)
 
 
 def _is_python(reply: str) -> bool:

@@ -13,7 +13,7 @@ from ipyrefine.loop.records import (
     Criterion,
     Evidence,
     Finding,
-    Heard,
+    Finish,
     Outcome,
     Price,
     Record,
@@ -127,6 +127,24 @@ class Iteration(Record):
     def actionable(self) -> tuple[Finding, ...]:
         """The findings a revision of this text should act on."""
         return tuple(finding for finding in self.findings if finding.actionable)
+
+
+class Heard(Record):
+    """A reply of the stage under way, kept until that stage has made something of it.
+
+    Attributes:
+        stage: the stage that asked.
+        iteration: the iteration it is about.
+        text: the reply.
+        finish: how it ended.
+        warnings: how many warnings the run held when it came.
+    """
+
+    stage: str
+    iteration: int
+    text: str
+    finish: Finish
+    warnings: int
 
 
 class Run(Record):

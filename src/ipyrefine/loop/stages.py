@@ -1,10 +1,11 @@
 """The stages of a run: each makes its model call or runs its checks, and gives events."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ipyrefine.loop import drafting, ledger, replies, verdicts
+from ipyrefine.loop.additions import additions, outgrown
 from ipyrefine.loop.calls import Ask, T, warn
 from ipyrefine.loop.changes import changes, cosmetic
 from ipyrefine.loop.events import (
@@ -159,7 +160,7 @@ class Stages:
         """Ask for a better text."""
         base, number = self._base(), len(self._run.iterations)
         yield StageStarted(stage="revise", iteration=number)
-        ask = self._ask(self._crew.model, self._read_text, "revise", number)
+        ask = self._ask(self._crew.model, self._read_text, "revise", number, whole=self._read_whole)
         request = self._crew.requests.revise(self._run, base)
         async for event in ask.events(request, self._state, replies.Splitter(self._task.form)):
             yield event
@@ -169,14 +170,17 @@ class Stages:
             yield RevisionReady(iteration=number, parent=base.number, text=base.text, flaw=ask.flaw)
             return
         text, thoughts = ask.value.text, ask.value.thoughts
-        findings = to_act_on(self._run, base)
-        claims = changes(thoughts, findings, base.text, text, self._task.form)
-        if text != base.text and cosmetic(base.text, text, self._task.form):
-            told = f"Iteration {number} changes spacing and punctuation only."
-            for event in warn(self._run, told):
-                yield event
+        for event in self._remarks(base, text, number):
+            yield event
+        findings, form = to_act_on(self._run, base), self._task.form
+        added = additions(self._task.text, findings, base.text, text, form)
         yield RevisionReady(
-            iteration=number, parent=base.number, text=text, thoughts=thoughts, changes=claims
+            iteration=number,
+            parent=base.number,
+            text=text,
+            thoughts=thoughts,
+            changes=changes(thoughts, findings, base.text, text, form),
+            findings=ledger.number(self._run, ledger.unlisted(self._run, added, base.findings)),
         )
 
     async def gate(self) -> AsyncIterator[Event]:
@@ -226,6 +230,19 @@ class Stages:
             f"of its {length:,} characters."
         )
 
+    def _remarks(self, base: Iteration, text: str, number: int) -> Iterator[Event]:
+        """Say it aloud when a revision only seems to be one, or is far more than one."""
+        if text != base.text and cosmetic(base.text, text, self._task.form):
+            yield from warn(self._run, f"Iteration {number} changes spacing and punctuation only.")
+        findings = to_act_on(self._run, base)
+        times = outgrown(self._task.text, findings, base.text, text)
+        if times and self._task.form == "prose":
+            yield from warn(
+                self._run,
+                f"Iteration {number} is {times:.1f} times as long as iteration {base.number}, "
+                "though no finding asks for more.",
+            )
+
     def _own_judge(self) -> list[Event]:
         """Say how far a verdict can be trusted that rests on the writer's own word."""
         if self._run.judge != self._run.model or self._run.checks:
@@ -254,8 +271,18 @@ class Stages:
     def _read_text(self, reply: str) -> replies.Written:
         return replies.written(reply, self._task.form)
 
-    def _ask(self, model: Model, parse: Callable[[str], T], stage: Stage, iteration: int) -> Ask[T]:
-        return Ask(model, parse, stage, iteration, self._crew.clock)
+    def _read_whole(self, reply: str) -> replies.Written:
+        return replies.written(reply, self._task.form, cut=True)
+
+    def _ask(
+        self,
+        model: Model,
+        parse: Callable[[str], T],
+        stage: Stage,
+        iteration: int,
+        whole: Callable[[str], T] | None = None,
+    ) -> Ask[T]:
+        return Ask(model, parse, stage, iteration, self._crew.clock, whole)
 
 
 def _reached(number: int, settled: verdicts.Settled) -> VerdictReached:

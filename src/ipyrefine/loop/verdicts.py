@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ipyrefine.loop import ledger
+from ipyrefine.loop.check_findings import from_checks
 from ipyrefine.loop.deciding import quotes
 from ipyrefine.loop.records import (
     Answer,
@@ -50,7 +51,7 @@ def settle(run: Run, iteration: Iteration) -> Settled | None:
     """Derive a verdict without a judge; None when the evidence leaves it open."""
     if twin(run, iteration) is not None:
         return _inherit(run, iteration)
-    findings = ledger.from_checks(run, iteration)
+    findings = from_checks(run, iteration)
     failed = [e for e in iteration.evidence if e.required and e.passed is False]
     if failed:
         why = f"{failed[0].name} failed: {ledger.first_line(failed[0].detail)}"
@@ -60,7 +61,7 @@ def settle(run: Run, iteration: Iteration) -> Settled | None:
     asked = any(f.author == "user" and f.actionable for f in findings)
     if telling and all(e.decisive for e in telling) and not asked:
         findings = tuple(
-            f.model_copy(update={"status": Status.RESOLVED}) if f.actionable else f
+            f.model_copy(update={"status": Status.RESOLVED}) if f.actionable and not f.check else f
             for f in findings
         )
         why = f"{', '.join(e.name for e in telling)} passed."
@@ -74,7 +75,7 @@ def settle(run: Run, iteration: Iteration) -> Settled | None:
 
 def judge(run: Run, iteration: Iteration, judgement: Judgement) -> Settled:
     """Derive a verdict from a judgement beside the evidence, and update the findings."""
-    findings = ledger.from_checks(run, iteration)
+    findings = from_checks(run, iteration)
     findings = ledger.reviewed(iteration, findings, judgement.fixed)
     named = ledger.ground(judgement.findings, iteration.text)
     findings = tuple(ledger.back_again(finding, named) for finding in findings)
@@ -102,7 +103,7 @@ def judge(run: Run, iteration: Iteration, judgement: Judgement) -> Settled:
 
 def unreadable(run: Run, iteration: Iteration, why: str) -> Settled:
     """Derive the verdict of a text whose judge could not be read: not verified, never PASS."""
-    findings = ledger.from_checks(run, iteration)
+    findings = from_checks(run, iteration)
     verdict = Verdict(
         outcome=Outcome.NEEDS_IMPROVEMENT,
         score=None,

@@ -80,7 +80,7 @@ class Ledger:
         )
         edit = button("Edit", f"Say {finding.id} in your own words.")
         drop = button("Dismiss", f"Set {finding.id} aside for good, for the reason given below.")
-        drop.disabled = finding.author == "check"
+        drop.disabled = finding.binding
         self._ticks[finding.id] = tick
         self._click(edit, lambda: self._open(finding))
         self._click(drop, lambda: self._dismiss(finding))
