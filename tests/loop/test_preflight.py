@@ -71,6 +71,12 @@ def test_a_budget_bounds_what_is_foreseen():
     assert (most.calls, most.tokens, most.cost) == (5, 9_000, 0.01)
 
 
+def test_a_bound_on_each_side_of_the_tokens_bounds_what_is_foreseen():
+    budget = Budget(prompt_tokens=4_000, completion_tokens=1_000)
+    most = forecast(started(Limits(budget=budget), price=Price(prompt=1, completion=10)))
+    assert (most.tokens, most.cost) == (5_000, pytest.approx(0.014))
+
+
 def test_without_a_price_the_cost_is_unknown_and_not_nothing():
     most = forecast(started(Limits()))
     assert (most.cost, most.revision_cost) == (None, None)

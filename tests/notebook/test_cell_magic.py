@@ -83,6 +83,33 @@ def test_a_budget_reads_tokens_calls_money_and_time() -> None:
     assert (budget.tokens, budget.calls, budget.cost, budget.seconds) == (20_000, 30, 0.05, 120)
 
 
+def test_a_budget_bounds_each_side_of_the_tokens() -> None:
+    budget = options.budget("10k prompt tokens, 5k completion tokens, 12k tokens")
+    assert (budget.prompt_tokens, budget.completion_tokens) == (10_000, 5_000)
+    assert budget.tokens == 12_000
+    assert options.budget("10k input tokens, 5 K Output Tokens") == options.budget(
+        "10k prompt tokens, 5k completion tokens"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("10k prompt", "'10k prompt' is not an amount"),
+        ("5 prompt calls", "is not an amount"),
+        ("-1 tokens", "is not an amount"),
+        ("0 calls", "is not an amount"),
+        ("$0", "is not an amount"),
+        ("1.2.3 s", "is not an amount"),
+        ("5k tokens, 6k tokens", "--budget bounds the tokens twice"),
+        ("5k input tokens, 6k prompt tokens", "bounds the prompt tokens twice"),
+    ],
+)
+def test_a_budget_that_cannot_be_read_is_told_by_its_part(given: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        options.budget(given)
+
+
 def test_loading_again_leaves_one_transformer(shell: Any) -> None:
     shell.extension_manager.reload_extension("ipyrefine")
     names = [getattr(t, "__name__", "") for t in shell.input_transformers_post]

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from ipyrefine.loop.records import (
+    Answer,
     Change,
     Criterion,
     CriterionScore,
@@ -86,7 +87,12 @@ def _iterations(say: Say) -> tuple[Iteration, ...]:
     """A draft that fails and a revision that passes."""
     failed = Evidence(name=say("check"), passed=False, score=0.5, detail=say("detail"))
     nothing = Evidence(name="schema", passed=None, required=False)
-    judged = (CriterionScore(name=say("judged"), score=0.42, reason=say("reason")),)
+    judged = (
+        CriterionScore(
+            name=say("judged"), score=0.42, reason=say("reason"), quote=say("cited"), grounded=False
+        ),
+    )
+    answers = (Answer(question="Is it short?", yes=True), Answer(question=say("asked"), yes=False))
     return (
         Iteration(
             number=0,
@@ -99,6 +105,7 @@ def _iterations(say: Say) -> tuple[Iteration, ...]:
                 outcome=Outcome.FAIL,
                 score=0.42,
                 criteria=judged,
+                checklist=answers,
                 why=say("why"),
                 required_passed=False,
             ),

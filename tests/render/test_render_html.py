@@ -195,6 +195,9 @@ def test_what_is_left_of_the_budget_is_never_negative(make_run):
     budget = Budget(tokens=3000, calls=7, cost=0.05, seconds=90)
     run = make_run().model_copy(update={"limits": Limits(budget=budget)})
     assert words.budget_left(run) == "0 tokens, 2 calls, $0.0488, 1 min 18 s left"
+    budget = Budget(prompt_tokens=5_000, completion_tokens=457)
+    run = run.model_copy(update={"limits": Limits(budget=budget)})
+    assert words.budget_left(run) == "2,000 prompt tokens, 1 completion token left"
 
 
 @pytest.mark.parametrize(

@@ -49,18 +49,20 @@ def dearest(first: Price | None, second: Price | None) -> Price | None:
 def forecast(run: Run) -> Forecast:
     """Foresee what a run may come to, within its limits and its budget."""
     budget = run.limits.budget
-    calls, least = _worst_calls(run), budget.calls
-    calls = calls if least is None else min(calls, least)
-    prompt, completion = calls * _longest_prompt(run), calls * run.limits.max_tokens
+    calls = _least(_worst_calls(run), budget.calls)
+    prompt = _least(calls * _longest_prompt(run), budget.prompt_tokens)
+    completion = _least(calls * run.limits.max_tokens, budget.completion_tokens)
     cost = run.price.cost(prompt, completion) if run.price else None
-    tokens = prompt + completion
-    if budget.tokens is not None:
-        tokens = min(tokens, budget.tokens)
+    tokens = _least(prompt + completion, budget.tokens)
     if cost is not None and budget.cost is not None:
         cost = min(cost, budget.cost)
     read, written = _revision(run)
     more = run.price.cost(read, written) if run.price else None
     return Forecast(calls, tokens, cost, read + written, more)
+
+
+def _least(foreseen: int, bound: int | None) -> int:
+    return foreseen if bound is None else min(foreseen, bound)
 
 
 def _worst_calls(run: Run) -> int:

@@ -73,7 +73,12 @@ def _without_asides(iteration: Iteration) -> Iteration:
 
 def _outline(iteration: Iteration) -> Iteration:
     verdict = iteration.verdict and iteration.verdict.model_copy(
-        update={"criteria": (), "why": _cut(iteration.verdict.why, 200), "unresolved": ()}
+        update={
+            "criteria": (),
+            "checklist": (),
+            "why": _cut(iteration.verdict.why, 200),
+            "unresolved": (),
+        }
     )
     nothing: dict[str, Any] = {"findings": (), "changes": (), "evidence": (), "flaw": ""}
     return iteration.model_copy(

@@ -82,7 +82,8 @@ def parser() -> argparse.ArgumentParser:
         "then by the judge, is gone on with")  # fmt: skip
     add("--step", action="store_true", default=None, help="pause for you after every verdict")
     add("--background", action="store_true", help="return at once; the panel goes on by itself")
-    add("--budget", help='upper bounds, as "20k tokens, 30 calls, $0.05, 90 s"')
+    add("--budget", help='upper bounds, as "20k tokens, 30 calls, $0.05, 90 s"; each side of the '
+        'tokens by itself as "10k prompt tokens, 5k completion tokens"')  # fmt: skip
     add("--price", metavar="IN,OUT",
         help='dollars per million prompt and completion tokens, as "0.15,0.60", where the '
              "price list does not know the model")  # fmt: skip
@@ -160,9 +161,17 @@ def limits(options: argparse.Namespace, configured: dict[str, Any]) -> Limits:
 
 _AMOUNT = re.compile(
     r"^(?:\$\s*(?P<cost>[\d.]+)|(?P<number>[\d.]+)\s*(?P<kilo>k)?\s*"
-    r"(?P<unit>tokens?|calls?|s|sec|seconds?|min|minutes?))$",
+    r"(?:(?P<side>prompt|input|completion|output)\s+tokens?|"
+    r"(?P<unit>tokens?|calls?|s|sec|seconds?|min|minutes?)))$",
     re.IGNORECASE,
 )
+
+_SIDES = {
+    "prompt": "prompt_tokens",
+    "input": "prompt_tokens",
+    "completion": "completion_tokens",
+    "output": "completion_tokens",
+}
 
 
 def parts(text: str) -> tuple[str, ...]:
@@ -173,8 +182,10 @@ def parts(text: str) -> tuple[str, ...]:
 def budget(text: str) -> Budget:
     """Read a budget like ``20k tokens, 30 calls, $0.05, 90 s``.
 
+    ``10k prompt tokens`` (or input) and ``5k completion tokens`` (or output) bound each side.
+
     Raises:
-        UsageError: a part of it is not an amount.
+        UsageError: a part of it is not an amount, or bounds something a second time.
     """
     bounds: dict[str, float] = {}
     for part in text.split(","):
@@ -183,12 +194,16 @@ def budget(text: str) -> Budget:
             if not match:
                 raise ValueError
             kind, value = _amount(match)
+            if kind in bounds:
+                raise UsageError(f"--budget bounds the {kind.replace('_', ' ')} twice.")
             bounds[kind] = value
             Budget.model_validate(bounds)
+        except UsageError:
+            raise
         except ValueError:
             raise UsageError(
-                f'--budget: {part.strip()!r} is not an amount like "20k tokens", "30 calls", '
-                '"$0.05" or "90 s".'
+                f'--budget: {part.strip()!r} is not an amount like "20k tokens", "10k prompt '
+                'tokens", "30 calls", "$0.05" or "90 s".'
             ) from None
     return Budget.model_validate(bounds)
 
@@ -197,6 +212,8 @@ def _amount(match: re.Match[str]) -> tuple[str, float]:
     if match["cost"]:
         return "cost", float(match["cost"])
     value = float(match["number"]) * (1_000 if match["kilo"] else 1)
+    if match["side"]:
+        return _SIDES[match["side"].lower()], int(value)
     unit = match["unit"].lower()
     if unit.startswith(("token", "call")):
         return ("tokens" if unit.startswith("t") else "calls"), int(value)

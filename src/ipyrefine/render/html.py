@@ -161,7 +161,8 @@ def _body(run: Run, iteration: Iteration, view: View) -> Iterable[str]:
     yield from _text(run, iteration, view)
     yield parts.changes_html(iteration.changes, words.problems(run, iteration))
     yield parts.evidence_html(iteration.evidence)
-    yield parts.criteria_html(verdict.criteria if verdict else ())
+    yield parts.criteria_html(verdict.criteria if verdict else (), form)
+    yield parts.checklist_html(verdict.checklist if verdict else ())
     yield parts.findings_html(iteration.findings, form, iteration.text)
     if iteration.thoughts.strip():
         yield parts.more("Thoughts of the writer", parts.output_html(iteration.thoughts))

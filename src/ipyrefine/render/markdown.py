@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from ipyrefine.loop.records import Change, Evidence, Finding
+from ipyrefine.loop.records import Change, CriterionScore, Evidence, Finding
 from ipyrefine.loop.runs import Iteration, Run
-from ipyrefine.render import words
+from ipyrefine.render import verified, words
 from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import fence, html_text, markdown_text, without_colours
 from ipyrefine.render.score_line import sparkline
@@ -91,11 +91,13 @@ def _iteration(run: Run, iteration: Iteration) -> Iterable[str]:
     )
     yield from check_blocks(iteration)
     criteria = verdict.criteria if verdict else ()
+    yield titled_list("Criteria", [criterion_item(one) for one in criteria])
+    answers = verdict.checklist if verdict else ()
     yield titled_list(
-        "Criteria",
+        f"Checklist: {verified.met(answers)}",
         [
-            f"**{markdown_text(c.name)}** {words.score(c.score)} {markdown_text(c.reason)}".rstrip()
-            for c in criteria
+            f"{verified.answer_label(one.yes)}: {markdown_text(one.question)}"
+            for one in sorted(answers, key=lambda one: one.yes)
         ],
     )
     yield titled_list("Findings", [finding_item(f) for f in words.ranked(iteration.findings)])
@@ -123,6 +125,13 @@ def text_blocks(run: Run, iteration: Iteration) -> Iterable[str]:
 def titled_list(title: str, items: list[str]) -> str:
     """A titled list; empty without items."""
     return "\n".join([f"**{title}**\n", *(f"- {item}" for item in items)]) if items else ""
+
+
+def criterion_item(score: CriterionScore) -> str:
+    """One criterion's score as a list item, with the reason and the words it rests on."""
+    said = [f"**{markdown_text(score.name)}** {words.score(score.score)}"]
+    said += [markdown_text(part) for part in (score.reason, verified.cited(score.quote)) if part]
+    return " ".join(said if score.grounded else [*said, f"({words.UNGROUNDED})"])
 
 
 def finding_item(finding: Finding) -> str:
@@ -160,5 +169,5 @@ def check_blocks(iteration: Iteration) -> Iterable[str]:
 
 def _check(evidence: Evidence) -> str:
     """One check's result in one line."""
-    notes = " · ".join(words.evidence_notes(evidence))
-    return f"{words.evidence_label(evidence)}: **{markdown_text(evidence.name)}** · {notes}"
+    notes = " · ".join(verified.evidence_notes(evidence))
+    return f"{verified.evidence_label(evidence)}: **{markdown_text(evidence.name)}** · {notes}"

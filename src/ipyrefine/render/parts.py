@@ -3,11 +3,11 @@
 They are lists and paragraphs first, so they read well where a viewer drops all style.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from ipyrefine.loop.records import Change, CriterionScore, Evidence, Finding, Status
-from ipyrefine.render import words
+from ipyrefine.loop.records import Answer, Change, CriterionScore, Evidence, Finding, Status
+from ipyrefine.render import verified, words
 from ipyrefine.render.escape import html_prose, html_text, without_colours
 from ipyrefine.render.highlight import highlight
 
@@ -147,9 +147,9 @@ def evidence_html(evidence: tuple[Evidence, ...]) -> str:
 
 def _evidence(evidence: Evidence) -> str:
     """One check's result with its detail."""
-    notes = words.evidence_notes(evidence)
+    notes = verified.evidence_notes(evidence)
     line = (
-        f'<div class="rf-line">{chip(words.evidence_label(evidence))} '
+        f'<div class="rf-line">{chip(verified.evidence_label(evidence))} '
         f"<strong>{html_prose(evidence.name)}</strong> "
         f'<span class="rf-quiet">{" · ".join(notes)}</span></div>'
     )
@@ -159,14 +159,39 @@ def _evidence(evidence: Evidence) -> str:
     return f"<li>{line}{more('detail', output_html(detail), open=evidence.passed is False)}</li>"
 
 
-def criteria_html(scores: Iterable[CriterionScore]) -> str:
-    """The judge's score per criterion, with a meter and the reason."""
+def criteria_html(scores: Iterable[CriterionScore], form: Form = "prose") -> str:
+    """The judge's score per criterion, with a meter, the reason and its quote."""
     rows = "".join(
         f'<li><div class="rf-line"><strong>{html_prose(one.name)}</strong> '
         f'<span class="rf-meter" aria-hidden="true"><span style="width:{one.score:.0%}"></span>'
         f'</span> <span class="rf-number">{words.score(one.score)}</span></div>'
-        + (f"<p>{html_prose(one.reason)}</p>" if one.reason else "")
+        + _rests_on(one, form)
         + "</li>"
         for one in scores
     )
     return f'{head("Criteria")}<ul class="rf-rows">{rows}</ul>' if rows else ""
+
+
+def _rests_on(score: CriterionScore, form: Form) -> str:
+    """Why a score is what it is, and the words of the text it rests on; folded if they are many."""
+    said = [html_prose(score.reason)] if score.reason else []
+    long = len(score.quote) > verified.CITED or "\n" in score.quote.strip()
+    if score.quote and not long:
+        said.append(f'<span class="rf-quiet">“{html_prose(score.quote)}”</span>')
+    if not score.grounded:
+        said.append(chip(words.UNGROUNDED))
+    quote = more("quote", _quote(score.quote, form)) if long else ""
+    return (f"<p>{' '.join(said)}</p>" if said else "") + quote
+
+
+def checklist_html(answers: Sequence[Answer]) -> str:
+    """The judge's answers to the checklist, those with no first; folded when all is met."""
+    if not answers:
+        return ""
+    rows = "".join(
+        f'<li class="rf-line">{chip(verified.answer_label(one.yes))} '
+        f"<span>{html_prose(one.question)}</span></li>"
+        for one in sorted(answers, key=lambda one: one.yes)
+    )
+    title, listed = f"Checklist: {verified.met(answers)}", f'<ul class="rf-answers">{rows}</ul>'
+    return more(title, listed) if all(one.yes for one in answers) else head(title) + listed

@@ -115,6 +115,7 @@ _ROWS = """
 .ipyrefine .rf-rows>li:first-child{border-top:0}
 .ipyrefine .rf-line{display:flex;flex-wrap:wrap;gap:.2em .5em;align-items:baseline}
 .ipyrefine .rf-rows p{margin:.2em 0}
+.ipyrefine .rf-answers>li{padding:.12em 0;flex-wrap:nowrap}
 .ipyrefine .rf-done{color:var(--rf-quiet)}
 .ipyrefine .rf-quote{border-left:3px solid var(--rf-line);margin:.25em 0;padding:.05em .7em;
 max-height:9rem;overflow:auto;color:inherit;background:none;font-size:12.5px}

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from ipyrefine.loop.records import Change, Evidence, Finding, Verdict
 from ipyrefine.loop.runs import Iteration, Run
-from ipyrefine.render import words
+from ipyrefine.render import verified, words
 from ipyrefine.render.escape import plain, without_colours
 from ipyrefine.render.score_line import sparkline
 from ipyrefine.render.terminal import paint, rule, wrap
@@ -111,8 +111,8 @@ def change_lines(change: Change, problems: dict[str, str], columns: int, colour:
 
 def evidence_lines(evidence: Evidence, columns: int, colour: bool) -> list[str]:
     """One check's result; its detail unless it passed."""
-    label = words.evidence_label(evidence)
-    notes = " · ".join([f"{label}: {evidence.name}", *words.evidence_notes(evidence)])
+    label = verified.evidence_label(evidence)
+    notes = " · ".join([f"{label}: {evidence.name}", *verified.evidence_notes(evidence)])
     lines = [paint(line, label.kind, colour) for line in wrap(notes, columns, hang="  ")]
     detail = without_colours(evidence.detail).strip("\n")
     if evidence.passed or not detail:
@@ -121,9 +121,17 @@ def evidence_lines(evidence: Evidence, columns: int, colour: bool) -> list[str]:
 
 
 def criteria_lines(verdict: Verdict, columns: int) -> Iterable[str]:
-    """The judge's score per criterion, each with a bar."""
+    """The judge's score per criterion, each with a bar and its quote, and its checklist."""
     for one in verdict.criteria:
         bar = "█" * round(one.score * 10)
         yield from wrap(f"{bar:░<10} {words.score(one.score)} {one.name}", columns, hang="  ")
         if one.reason:
             yield from wrap(one.reason, columns, "  ")
+        if quote := verified.cited(one.quote):
+            unfound = "" if one.grounded else f" {words.UNGROUNDED}"
+            yield from wrap(f"{quote}{unfound}", columns, "  │ ")
+    if verdict.checklist:
+        yield from wrap(f"Checklist: {verified.met(verdict.checklist)}", columns)
+    for answer in sorted(verdict.checklist, key=lambda one: one.yes):
+        said = f"{verified.answer_label(answer.yes)}: {answer.question}"
+        yield from wrap(said, columns, "  ", hang="  ")

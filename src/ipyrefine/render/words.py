@@ -3,7 +3,14 @@
 from typing import NamedTuple
 
 from ipyrefine.loop.preflight import forecast
-from ipyrefine.loop.records import Evidence, Finding, Outcome, Severity, Status, Usage, Verdict
+from ipyrefine.loop.records import (
+    Finding,
+    Outcome,
+    Severity,
+    Status,
+    Usage,
+    Verdict,
+)
 from ipyrefine.loop.runs import Decision, Iteration, Run, StopReason
 
 NONE = "\N{EN DASH}"
@@ -87,13 +94,6 @@ def status_label(status: Status) -> Label:
     return _STATUSES[status]
 
 
-def evidence_label(evidence: Evidence) -> Label:
-    """Symbol and word of a check's result."""
-    if evidence.passed is None:
-        return Label("?", "nothing to check", "quiet")
-    return Label("✓", "passed", "good") if evidence.passed else Label("✗", "failed", "bad")
-
-
 def score(value: float | None) -> str:
     """A score with two decimals, or a dash."""
     return NONE if value is None else f"{value:.2f}"
@@ -140,11 +140,14 @@ def usage_parts(usage: Usage, wall: float | None = None) -> list[str]:
 
 def budget_left(run: Run) -> str:
     """What is left of each bound of the budget, like ``3,400 tokens left``; empty if unbounded."""
-    budget, used, parts = run.limits.budget, run.usage, []
-    if budget.tokens is not None:
-        parts.append(count(max(0, budget.tokens - used.tokens), "token"))
-    if budget.calls is not None:
-        parts.append(count(max(0, budget.calls - used.calls), "call"))
+    budget, used = run.limits.budget, run.usage
+    counted = (
+        (budget.tokens, used.tokens, "token"),
+        (budget.prompt_tokens, used.prompt_tokens, "prompt token"),
+        (budget.completion_tokens, used.completion_tokens, "completion token"),
+        (budget.calls, used.calls, "call"),
+    )
+    parts = [count(max(0, most - spent), noun) for most, spent, noun in counted if most is not None]
     if budget.cost is not None and used.cost is not None:
         parts.append(cost(max(0.0, budget.cost - used.cost)))
     if budget.seconds is not None:
@@ -253,13 +256,6 @@ def language(text: str, form: str) -> str:
         return ""
     head, tail = text.lstrip()[:1], text.rstrip()[-1:]
     return "json" if (head, tail) in (("{", "}"), ("[", "]")) else "python"
-
-
-def evidence_notes(evidence: Evidence) -> list[str]:
-    """What else there is to say about a check's result: score, whether it counts, time."""
-    notes = [] if evidence.score is None else [f"score {score(evidence.score)}"]
-    notes += [] if evidence.required else ["advisory"]
-    return [*notes, seconds(evidence.seconds)]
 
 
 def problems(run: Run, iteration: Iteration) -> dict[str, str]:
