@@ -196,14 +196,25 @@ def choose_profile(
         namespace: the user's variables.
 
     Raises:
-        UsageError: there is no such profile, or it is not valid.
+        UsageError: there is no such profile, or it is not valid; or it is for another kind of text
+            than a check.
     """
+    named = [check if isinstance(check, str) else getattr(check, "name", "") for check in checks]
+    for_code = [n for n in named if n in ("run", "lint") or n.startswith("tests:")]
     if given is not None:
-        return profiles.find(given, namespace)
+        chosen = profiles.find(given, namespace)
+        if for_code and chosen.form != "code":
+            raise UsageError(
+                f"The check {for_code[0]} is for Python code, and the profile {chosen.name} is "
+                'for other texts: choose the profile code (or one with form = "code"), or leave '
+                "the check out."
+            )
+        return chosen
+    if for_code and (draft is None or profiles.is_python(draft)):
+        return profiles.find("code")
     template = read_template(text)
     text = template.task if template else text
-    names = (check if isinstance(check, str) else getattr(check, "name", "") for check in checks)
-    return profiles.choose(text, draft=draft, schema=any(n.startswith("schema:") for n in names))
+    return profiles.choose(text, draft=draft, schema=any(n.startswith("schema:") for n in named))
 
 
 def _require_candidates(limits: Limits, draft: str | None, checks: Sequence[Check]) -> None:

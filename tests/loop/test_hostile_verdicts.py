@@ -85,7 +85,7 @@ def test_a_failed_check_outweighs_every_claim(case):
 @given(texts, texts, texts)
 def test_nothing_outside_can_open_or_close_the_envelope(text, detail, problem):
     run = run_of(text, detail=detail, problem=problem or "x")
-    requests = Requests(Prompts(), lambda: NONCE)
+    requests = Requests(Prompts(), lambda _: NONCE)
     for ask in (requests.judge, requests.critique, requests.revise):
         asked = ask(run, run.iterations[0]).messages[-1].content.lower()
         opened, closed = f"<material-{NONCE}>", f"</material-{NONCE}>"
@@ -95,7 +95,7 @@ def test_nothing_outside_can_open_or_close_the_envelope(text, detail, problem):
 
 @pytest.mark.parametrize("case", CASES["delimiters"])
 def test_look_alikes_are_broken_up_and_the_rest_of_the_text_is_whole(case):
-    inside = material.envelope(case, NONCE).split("\n", 1)[1].rsplit("\n", 1)[0]
+    inside = material.envelope(case, lambda _: NONCE).split("\n", 1)[1].rsplit("\n", 1)[0]
     assert re.sub("< *", "<", inside) == re.sub("< *", "<", case)
     assert "<material" not in inside.lower()
 

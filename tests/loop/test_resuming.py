@@ -88,7 +88,7 @@ def refinement(replies: list[Any], run: Run | None = None, gate: bool = False) -
         limits=Limits(max_iterations=2, min_findings=1, gate=gate),
         run=run,
         clock=lambda: ticks() / 1000,
-        nonce=lambda: "n",
+        mark=lambda _: "n",
     )
 
 

@@ -77,6 +77,7 @@ def asked(shell: Any, cell: str) -> Any:
         ("%%refine -q -p rfc\nWrite a sales email to a dentist.", "rfc"),
         ("%%refine -q --draft\nHi Anna,\nit is late.", "email"),
         ("%%refine -q -c schema:Person\nWho is it?", "data"),
+        ("%%refine -q -c run\nSay hello.", "code"),
         ("%%refine -q -p mine\nHello", "mine"),
         (
             "%%refine -q\nTell Ann we moved.\n[ITERATION 1]\nWrite a story.\n"
@@ -155,13 +156,45 @@ def test_data_that_no_schema_accepts_stays_text(
         ("-c tests:nothing", "There is no variable and no readable file 'nothing'"),
         ("-c length:much", "needs bounds like"),
         ("-c matches:[", "is not a regular expression"),
+        ("-c prices", "The check 'prices' is a variable, not a function that can be called"),
+        ("-c two", "cannot be called with the text"),
+        ("-c tests:prices", "needs a text of pytest tests"),
+        ("-c schema:prices", "needs a pydantic model or a JSON schema"),
         ("--target 2", "--target"),
+        ("--target nan", "--target"),
+        ("-n many", "-n/--max-iterations: invalid int value: 'many'"),
+        ("--patience 0", "--patience"),
+        ("--min-findings -1", "--min-findings"),
+        ("--temperature 3", "--temperature"),
+        ("--memory some", "invalid choice: 'some'"),
+        ("--apply away", "invalid choice: 'away'"),
+        ("--price free", "rice"),
+        ("--output 2x", "--output '2x' is not a variable name"),
+        ("--output class", "--output 'class' is not a variable name"),
+        ("--criteria ,", "--criteria names nothing"),
+        ("--checklist ' , '", "--checklist names nothing"),
+        ("--goal 'Make it short.'", "--goal says what a draft should become"),
+        ("--goal x --task", "--goal and --task contradict each other"),
+        ("--task --draft", "--task and --draft contradict each other"),
+        ("--background --plain", "--background and --plain contradict each other"),
+        ("--background --quiet", "--background and --quiet contradict each other"),
+        ("--step -q", "--step and --quiet contradict each other"),
+        ("--name mine --no-journal", "--name and --no-journal contradict each other"),
+        ("-p email -c run", "The check run is for Python code, and the profile email"),
+        ("-p mine -c tests:tested", "the profile mine is for other texts"),
     ],
 )
 def test_what_cannot_be_used_gets_a_sentence_before_any_model_call(
     shell: Any, model: ScriptedModel, options: str, sentence: str
 ) -> None:
-    shell.user_ns.update(prices=[1], broken={}, lock=threading.Lock())
+    shell.user_ns.update(
+        prices=[1],
+        broken={},
+        lock=threading.Lock(),
+        two=lambda: True,
+        mine={"criteria": {"wit": "It makes one smile."}},
+        tested="def test_it(): assert True",
+    )
     error = run(shell, f"%%refine {options}\nWrite a story.").error_in_exec
     assert isinstance(error, UsageError)
     assert sentence in str(error)

@@ -2,13 +2,14 @@
 
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 from ipyrefine.errors import RefineError, UsageError
 from ipyrefine.loop.calls import OutOfBudget
 from ipyrefine.loop.deciding import require_valid
 from ipyrefine.loop.events import Decided, Event, RunStarted, Stopped
 from ipyrefine.loop.fold import apply
+from ipyrefine.loop.material import Mark, marks
 from ipyrefine.loop.ports import Check, Clock, Model, price_of
 from ipyrefine.loop.preflight import dearest
 from ipyrefine.loop.prompts import Prompts
@@ -35,7 +36,8 @@ class Refinement:
         run: an earlier run to go on with.
         clock: monotonic seconds.
         prompts: own prompts for its stages.
-        nonce: gives a fresh mark for untrusted text in prompts.
+        mark: gives the mark that an untrusted text stands between in prompts; made of a fresh
+            secret by default.
 
     Raises:
         UsageError: the task has nothing to judge by, the draft is empty, or a prompt lacks what
@@ -58,7 +60,7 @@ class Refinement:
         run: Run | None = None,
         clock: Clock,
         prompts: Prompts | None = None,
-        nonce: Callable[[], str] = lambda: secrets.token_hex(4),
+        mark: Mark | None = None,
     ) -> None:
         _require_usable(task, draft)
         prompts = prompts or Prompts()
@@ -67,7 +69,7 @@ class Refinement:
         self.error: RefineError | None = None
         self._task, self._draft, self._limits = task, draft, limits or Limits()
         self._prompts = prompts.model_dump(exclude_defaults=True)
-        requests = Requests(prompts, nonce)
+        requests = Requests(prompts, mark or marks(secrets.token_bytes(32)))
         self._crew = Crew(model, judge or model, tuple(checks), requests, clock)
         self._stages = Stages(self._crew, self._state)
         self._began = clock() - self.run.seconds

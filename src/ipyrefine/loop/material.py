@@ -1,5 +1,6 @@
 """What prompts are filled with: texts, evidence, findings and history, made inert."""
 
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 
@@ -7,25 +8,40 @@ from ipyrefine.loop.prompts import CUT_DETAIL
 from ipyrefine.loop.records import Finding, Outcome, Status
 from ipyrefine.loop.runs import Iteration, Run
 
-Nonce = Callable[[], str]
+Mark = Callable[[str], str]
 
 _LOOK_ALIKE = re.compile(r"<(\W*material)", re.IGNORECASE)
 _SHOWN = 2_000  # characters of an earlier text that is shown beside the one at hand
 
 
-def envelope(text: str, nonce: str) -> str:
+def marks(secret: bytes) -> Mark:
+    """Make the marks of a run of its secret and of the text they stand around.
+
+    Nobody can write a text that holds its own mark, even who has seen those of other texts; and
+    a text shown again has the same one, so that a server need not read it again.
+    """
+
+    def mark(text: str) -> str:
+        data = text.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(data, key=secret, digest_size=4).hexdigest()
+
+    return mark
+
+
+def envelope(text: str, mark: Mark) -> str:
     """Put untrusted text between marks it cannot forge; look-alikes inside are broken up."""
+    nonce = mark(text)
     return f"<material-{nonce}>\n{_inert(text)}\n</material-{nonce}>"
 
 
-def shown(text: str, most: int, nonce: str) -> str:
+def shown(text: str, most: int, mark: Mark) -> str:
     """A text between marks, cut to a number of characters with the cut said aloud."""
     cut = len(text) - most
     note = f"\n(cut here: {cut:,} more characters are not shown)" if cut > 0 else ""
-    return envelope(text[:most], nonce) + note
+    return envelope(text[:most], mark) + note
 
 
-def evidence(iteration: Iteration, nonce: Nonce) -> str:
+def evidence(iteration: Iteration, mark: Mark) -> str:
     """What the checks found, between marks: a text that runs may print what it likes."""
     lines = [
         f"- {e.name}: {'passed' if e.passed else 'FAILED'}. {e.detail[:CUT_DETAIL]}".rstrip()
@@ -34,7 +50,7 @@ def evidence(iteration: Iteration, nonce: Nonce) -> str:
     ]
     if not lines:
         return ""
-    return "\n\nWhat the checks found by running it:\n" + envelope("\n".join(lines), nonce())
+    return "\n\nWhat the checks found by running it:\n" + envelope("\n".join(lines), mark)
 
 
 def listed(title: str, findings: Sequence[Finding]) -> str:
@@ -51,21 +67,22 @@ def listed(title: str, findings: Sequence[Finding]) -> str:
     return f"\n\n{title}:\n" + "\n".join(lines)
 
 
-def rejected(tried: Sequence[Iteration], nonce: Nonce) -> str:
+def rejected(tried: Sequence[Iteration], mark: Mark) -> str:
     """Name what was already tried from the same text, so that it is not tried again."""
     if not tried:
         return ""
-    lines = [f"- {_line(_why(i)) or 'no better'}" for i in tried]
-    texts = [i.text for i in tried if not i.flaw][-2:]
-    return (
-        f"\n\n{len(tried)} earlier revision(s) of it were no better:\n"
-        + "\n".join(lines)
-        + ("\nTake another way than these:" if texts else "")
-        + "".join(f"\n{envelope(text[:_SHOWN], nonce())}" for text in texts)
+    recent = [i.number for i in tried if not i.flaw][-2:]
+    lines = []
+    for iteration in tried:  # in order, so that the next prompt only adds to this one
+        lines.append(f"- {_line(_why(iteration)) or 'no better'}")
+        if iteration.number in recent:
+            lines.append(envelope(iteration.text[:_SHOWN], mark))
+    return "\n\nEarlier revisions of it were no better. Take another way than these:\n" + "\n".join(
+        lines
     )
 
 
-def attempts(run: Run, base: Iteration, nonce: Nonce) -> str:
+def attempts(run: Run, base: Iteration, mark: Mark) -> str:
     """Every earlier attempt with its feedback, the oldest first."""
     parts = []
     for iteration in run.iterations:
@@ -75,7 +92,7 @@ def attempts(run: Run, base: Iteration, nonce: Nonce) -> str:
         head = f"Attempt {iteration.number}" + ("" if score is None else f", scored {score:.2f}")
         findings = listed("Its feedback", [f for f in iteration.findings if f.grounded])
         feedback = findings.strip() or _line(_why(iteration))
-        parts.append(f"{head}:\n{envelope(iteration.text, nonce())}\n{feedback}")
+        parts.append(f"{head}:\n{envelope(iteration.text, mark)}\n{feedback}")
     return "\n\nEarlier attempts:\n\n" + "\n\n".join(parts) if parts else ""
 
 
@@ -89,7 +106,7 @@ def dismissed(run: Run) -> str:
     return "\n\nSettled already, not to be named again:\n" + "\n".join(lines) if lines else ""
 
 
-def precedents(run: Run, nonce: Nonce) -> str:
+def precedents(run: Run, mark: Mark) -> str:
     """Show how the user judged texts of this run where they disagreed with the verdict."""
     lines = []
     for iteration in run.iterations:
@@ -97,7 +114,7 @@ def precedents(run: Run, nonce: Nonce) -> str:
             good = decision.outcome is Outcome.PASS
             said = "It is good enough" if good else "It is not there yet"
             why = f": {_line(decision.text)}" if decision.text else "."
-            lines.append(f"{said}{why}\n{envelope(iteration.text[:_SHOWN], nonce())}")
+            lines.append(f"{said}{why}\n{envelope(iteration.text[:_SHOWN], mark)}")
     if not lines:
         return ""
     head = "The person it is for has judged these texts; judge in line with that."

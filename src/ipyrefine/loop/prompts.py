@@ -10,15 +10,18 @@ system      ``{kind}`` code or text; ``{task}``; ``{criteria}`` a line each; ``{
             The same in every stage of a run, so that a server reads it once.
 draft       ``{think}`` how to think first; ``{format}`` how to mark the text
 critique    ``{text}``; ``{evidence}`` of the checks; ``{count}`` findings at least;
-            ``{categories}`` to look at; ``{dismissed}`` findings not to name again
-judge       ``{text}``, ``{evidence}``, ``{dismissed}``; ``{findings}`` that stood before;
-            ``{precedents}`` the user's own verdicts; ``{questions}`` what to answer of those
+            ``{categories}`` to look at; ``{dismissed}`` findings not to name again; ``{shape}``
+            of the JSON to reply with
+judge       ``{text}``, ``{evidence}``, ``{dismissed}``, ``{shape}``; ``{findings}`` that stood
+            before; ``{precedents}`` the user's own verdicts; ``{questions}`` what to answer
 revise      ``{text}``, ``{evidence}``, ``{findings}`` to act on; ``{rejected}`` earlier
             attempts; ``{format}``
 gate        ``{first}`` and ``{second}`` text
 ==========  ====================================================================================
 
-What a reply has to look like (``{format}``, the JSON schema) is added where a prompt lacks it.
+What a reply has to look like (``{format}``, ``{shape}``) is added where a prompt lacks it. What is
+the same in every call of a stage comes first, then what changes least, the text at hand last: a
+server that caches the prompts it has read, or the embedded one, then reads little of them anew.
 """
 
 import re
@@ -65,35 +68,46 @@ DRAFT = """\
 {format}"""
 
 CRITIQUE = """\
-Here is the text, written by somebody else.
+Name at least {count} concrete weaknesses of the text below, written by somebody else, the worst \
+first{categories}. For each: the criterion it falls under (scope for anything that the task does \
+not ask for); the quote, a few words copied letter for letter from the text (empty only for \
+something that is missing); the problem in one sentence; the fix in one sentence; the severity, \
+blocking if the task is not met while it stands, minor otherwise. No praise.
 
-{text}{evidence}{dismissed}
+{shape}{dismissed}
 
-Name at least {count} concrete weaknesses, the worst first{categories}. For each: the criterion \
-it falls under (scope for anything that the task does not ask for); the quote, a few words \
-copied letter for letter from the text (empty only for something that is missing); the problem \
-in one sentence; the fix in one sentence; the severity, blocking if the task is not met while \
-it stands, minor otherwise. No praise."""
+Here is the text.
+
+{text}{evidence}
+
+Reply with the JSON object alone."""
 
 JUDGE = """\
-Here is the text to judge, written by somebody else.
+Judge the text below, written by somebody else. Judge strictly. First name the weaknesses that \
+remain (none if there are none), each with a quote copied letter for letter from the text; \
+something added that the task does not ask for is one, under scope. {questions}Then give for \
+every criterion a few words quoted letter for letter from the text that the score rests on \
+(empty if it rests on something missing), a reason of one sentence, and a whole score from 0 \
+(misses it) to 10 (fully met).
 
-{text}{evidence}{findings}{dismissed}{precedents}
+{shape}{findings}{dismissed}{precedents}
 
-Judge strictly. First name the weaknesses that remain (none if there are none), each with a \
-quote copied letter for letter from the text; something added that the task does not ask for \
-is one, under scope. {questions}Then give for every criterion a few words quoted letter for \
-letter from the text that the score rests on (empty if it rests on something missing), a reason \
-of one sentence, and a whole score from 0 (misses it) to 10 (fully met)."""
+Here is the text to judge.
+
+{text}{evidence}
+
+Reply with the JSON object alone."""
 
 REVISE = """\
+Write a better text than the best so far, which stands below. For each finding, first one line \
+that starts with its id and a colon, like "f1: what you change". Mend the cause, not the wording, \
+keep what is right, and add nothing that is not asked for. {format}
+
 Here is the best text so far.
 
 {text}{evidence}{findings}{rejected}
 
-Write a better one. For each finding, first one line that starts with its id and a colon, like \
-"f1: what you change". Mend the cause, not the wording, keep what is right, and add nothing \
-that is not asked for. {format}"""
+Now give the lines for the findings, then the better text."""
 
 GATE = """\
 Here are two texts for the task.
@@ -108,6 +122,8 @@ Which one serves the task better, by the criteria above? Give the reason in one 
 first, second, or same."""
 
 REPAIR = "That reply could not be used: {problem}. Answer again, as {shape}."
+
+EARLIER = "Say of each weakness that was found earlier, where any are listed, whether it is fixed. "
 
 CUT_DETAIL = 1_500  # characters of a check's detail that a prompt holds
 CUT_REPLY = 4_000  # characters of an unreadable reply that are quoted back
@@ -156,6 +172,11 @@ class Prompts(Record):
 def fill(prompt: str, **places: object) -> str:
     """Put values in their places, in one pass; nothing inside a value is a place."""
     return _PLACE.sub(lambda m: str(places.get(m[1], m[0])), prompt)
+
+
+def with_shape(prompt: str) -> str:
+    """Make sure that a prompt says what its JSON looks like."""
+    return prompt if "{shape}" in prompt else f"{prompt}\n\n{{shape}}"
 
 
 def with_format(prompt: str, form: str) -> str:

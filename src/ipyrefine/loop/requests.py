@@ -2,7 +2,7 @@
 
 The system message (task, criteria, checklist) is the same in every stage of a run, so that a
 server that caches prompt prefixes reads it once. Text that a model or a user wrote stands
-between marks that carry a fresh nonce and is declared to be material, never instruction.
+between marks that carry a nonce and is declared to be material, never instruction.
 """
 
 import json
@@ -10,9 +10,19 @@ from typing import Any
 
 from ipyrefine.loop import material, schemas
 from ipyrefine.loop.ledger import CHECKLIST
-from ipyrefine.loop.material import Nonce
+from ipyrefine.loop.material import Mark
 from ipyrefine.loop.ports import Message, Request
-from ipyrefine.loop.prompts import CUT_REPLY, FORMAT, REPAIR, THINK, Prompts, fill, with_format
+from ipyrefine.loop.prompts import (
+    CUT_REPLY,
+    EARLIER,
+    FORMAT,
+    REPAIR,
+    THINK,
+    Prompts,
+    fill,
+    with_format,
+    with_shape,
+)
 from ipyrefine.loop.records import Finding, Task
 from ipyrefine.loop.runs import Iteration, Run
 from ipyrefine.loop.stopping import to_act_on
@@ -25,11 +35,11 @@ class Requests:
 
     Args:
         prompts: what each stage is told.
-        nonce: gives a fresh mark for untrusted text.
+        mark: gives the mark that an untrusted text stands between.
     """
 
-    def __init__(self, prompts: Prompts, nonce: Nonce) -> None:
-        self._prompts, self._nonce = prompts, nonce
+    def __init__(self, prompts: Prompts, mark: Mark) -> None:
+        self._prompts, self._mark = prompts, mark
 
     def draft(self, run: Run, candidate: int = 0) -> Request:
         """Ask for a first text: think briefly, then write it outside of any JSON.
@@ -54,30 +64,32 @@ class Requests:
         """Ask for the findings on one text, by a schema with bounded lists."""
         task = _task(run)
         look = f"; look at {', '.join(task.categories)}" if task.categories else ""
+        schema = schemas.critique(task, run.limits.min_findings)
         prompt = fill(
-            self._prompts.critique,
-            text=material.shown(iteration.text, run.limits.max_eval_chars, self._nonce()),
-            evidence=material.evidence(iteration, self._nonce),
+            with_shape(self._prompts.critique),
+            shape=_shape(schema),
+            text=material.shown(iteration.text, run.limits.max_eval_chars, self._mark),
+            evidence=material.evidence(iteration, self._mark),
             dismissed=material.dismissed(run),
             count=run.limits.min_findings,
             categories=look,
         )
-        schema = schemas.critique(task, run.limits.min_findings)
         return self._structured(run, prompt, schema, "critique")
 
     def judge(self, run: Run, iteration: Iteration) -> Request:
         """Ask a judge for scores, new findings, and which open findings are fixed."""
         task, standing = _task(run), reviewed(iteration)
-        questions = "Say of each earlier weakness whether it is fixed now. " if standing else ""
+        questions = EARLIER  # asked where there are none, too, as the words before the text stay
         if task.checklist:
             questions += "Answer each question of the checklist by its number, yes as true. "
         prompt = fill(
-            self._prompts.judge,
-            text=material.shown(iteration.text, run.limits.max_eval_chars, self._nonce()),
-            evidence=material.evidence(iteration, self._nonce),
+            with_shape(self._prompts.judge),
+            shape=_shape(schemas.any_judgement(task)),
+            text=material.shown(iteration.text, run.limits.max_eval_chars, self._mark),
+            evidence=material.evidence(iteration, self._mark),
             findings=material.listed("Weaknesses found in an earlier version", standing),
             dismissed=material.dismissed(run),
-            precedents=material.precedents(run, self._nonce),
+            precedents=material.precedents(run, self._mark),
             questions=questions,
         )
         return self._structured(run, prompt, schemas.judgement(task, standing), "judgement")
@@ -88,12 +100,12 @@ class Requests:
         whole = run.limits.memory == "all"
         prompt = fill(
             with_format(self._prompts.revise, _task(run).form),
-            text=material.envelope(base.text, self._nonce()),
-            evidence=material.evidence(base, self._nonce),
+            text=material.envelope(base.text, self._mark),
+            evidence=material.evidence(base, self._mark),
             findings=material.listed("Findings to act on", to_act_on(run, base)),
-            rejected=material.attempts(run, base, self._nonce)
+            rejected=material.attempts(run, base, self._mark)
             if whole
-            else material.rejected(tried, self._nonce),
+            else material.rejected(tried, self._mark),
             **_format(run),
         )
         temperature = run.limits.temperature
@@ -104,12 +116,14 @@ class Requests:
     def gate(self, run: Run, first: Iteration, second: Iteration) -> Request:
         """Ask which of two texts is better."""
         most = run.limits.max_eval_chars
+        schema = schemas.preference()
         prompt = fill(
-            self._prompts.gate,
-            first=material.shown(first.text, most, self._nonce()),
-            second=material.shown(second.text, most, self._nonce()),
+            with_shape(self._prompts.gate),
+            shape=_shape(schema),
+            first=material.shown(first.text, most, self._mark),
+            second=material.shown(second.text, most, self._mark),
         )
-        return self._structured(run, prompt, schemas.preference(), "preference")
+        return self._structured(run, prompt, schema, "preference")
 
     def _request(self, run: Run, prompt: str, **options: Any) -> Request:
         return Request(
@@ -120,9 +134,7 @@ class Requests:
         )
 
     def _structured(self, run: Run, prompt: str, schema: dict[str, Any], name: str) -> Request:
-        """A request for JSON; the schema is repeated in words, as some servers ignore the field."""
-        shape = json.dumps(schema, separators=(",", ":"))
-        prompt = f"{prompt}\n\nReply with one JSON object that follows this schema:\n{shape}"
+        """A request for JSON, in the shape that the prompt has told already."""
         return self._request(run, prompt, json_schema=schema, schema_name=name)
 
     def _system(self, task: Task) -> Message:
@@ -158,6 +170,12 @@ def repair(request: Request, reply: str, problem: str) -> Request:
 def _task(run: Run) -> Task:
     assert run.task is not None, "a run without a task has not started"
     return run.task
+
+
+def _shape(schema: dict[str, Any]) -> str:
+    """A schema in words, as some servers ignore the field for it."""
+    shape = json.dumps(schema, separators=(",", ":"))
+    return f"Reply with one JSON object that follows this schema:\n{shape}"
 
 
 def _format(run: Run) -> dict[str, str]:

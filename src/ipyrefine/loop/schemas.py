@@ -37,6 +37,14 @@ def judgement(task: Task, standing: Sequence[Finding]) -> dict[str, Any]:
     return _object(**parts)
 
 
+def any_judgement(task: Task) -> dict[str, Any]:
+    """Describe every judgement of a task alike, whichever earlier findings it is asked about."""
+    parts = judgement(task, ())["properties"]
+    earlier = _object(id={"type": "string"}, fixed={"type": "boolean"})
+    first = {"findings": parts.pop("findings"), "earlier": {"type": "array", "items": earlier}}
+    return _object(**first, **parts)
+
+
 def preference() -> dict[str, Any]:
     """Describe which of two texts is better, the reason first."""
     return _object(

@@ -32,6 +32,11 @@ def refinement(
     """
     space = magics.shell.user_ns
     drafted = options.draft or (not options.task and profiles.is_python(body))
+    if options.goal and not drafted:
+        raise UsageError(
+            "--goal says what a draft should become, and this cell is a task: put it into the "
+            "cell, or add --draft if the cell is the text to improve."
+        )
     text = (options.goal or "") if drafted else body.strip()
     draft = body.strip("\n") if drafted else None
     chosen = choose_profile(

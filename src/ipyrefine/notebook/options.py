@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import keyword
 import re
 import shlex
 from typing import Any, NoReturn
@@ -120,11 +121,34 @@ def parse(line: str) -> argparse.Namespace:
 def read(words: list[str]) -> argparse.Namespace:
     """Read the words of the magic's line; raises as `parse` does."""
     options = parser().parse_args(words)
-    if options.task and options.draft:
-        raise UsageError("--task and --draft contradict each other: the cell is one or the other.")
-    if options.output and not options.output.isidentifier():
-        raise UsageError(f"--output {options.output!r} is not a variable name.")
+    for one, other, why in _CONTRADICTIONS:
+        if _given(options, one) and _given(options, other):
+            raise UsageError(f"{one} and {other} contradict each other: {why}.")
+    name = options.output
+    if name and (not name.isidentifier() or keyword.iskeyword(name)):
+        raise UsageError(f"--output {name!r} is not a variable name.")
+    for option in ("criteria", "checklist"):
+        if (value := getattr(options, option)) is not None and not parts(value):
+            raise UsageError(f"--{option} names nothing: leave it out, or write it as a,b,c.")
     return options
+
+
+_CONTRADICTIONS = (
+    ("--task", "--draft", "the cell is one or the other"),
+    ("--goal", "--task", "a task says by itself what is wanted"),
+    ("--background", "--plain", "what runs in the background is shown in the panel"),
+    ("--background", "--quiet", "what runs in the background is shown in the panel"),
+    ("--step", "--quiet", "a pause waits for you, who would see nothing to wait for"),
+    ("--name", "--no-journal", "the name is the one a run has in the journal"),
+)
+
+
+def _given(options: argparse.Namespace, option: str) -> bool:
+    """Whether an option was given; one that begins with no, by what it takes away."""
+    name = option.removeprefix("--")
+    if name.startswith("no-"):
+        return not getattr(options, name.removeprefix("no-"))
+    return bool(getattr(options, name))
 
 
 def limits(options: argparse.Namespace, configured: dict[str, Any]) -> Limits:

@@ -4,8 +4,8 @@ Loading weights holds Python's global lock for seconds, a damaged file may crash
 cannot be stopped in the middle of a reply: none of that may happen to the user's kernel.
 
 It is run by path, without the rest of the package. It reads one line of JSON (`path`, `key`,
-`context`, `batch`, `threads`), writes one (`address`, or `fault`), and ends when its input is
-closed, so also when the process that started it dies.
+`context`, `batch`, `kept`, `threads`), writes one (`address`, or `fault`), and ends when its
+input is closed, so also when the process that started it dies.
 """
 
 import json
@@ -41,6 +41,8 @@ def _start(wanted: dict[str, Any]) -> tuple[Any, dict[str, str]]:
     params.n_ctx = wanted["context"]
     params.n_batch = wanted["batch"]
     params.n_parallel = 1
+    # Writer and judge take turns: what one had read is kept while the other is answered.
+    params.cache_ram_mib = wanted["kept"]
     params.hostnames = [_HOST]
     params.port = 0
     params.api_keys = [wanted["key"]]

@@ -20,6 +20,7 @@ from ipyrefine.providers.openai import OpenAIModel
 _PROGRAM = Path(__file__).with_name("llama_server.py")
 _CONTEXT_TOKENS = 8_192
 _BATCH_TOKENS = 512  # an interrupt is heard between batches of the prompt
+_KEPT_MIB = 512  # of prompts read before; a thousand tokens of the default model take 28
 _TIMEOUT_S = 600.0  # a long prompt takes a slow processor minutes before the first token
 _LEAVE_S = 2.0
 _MAGIC = b"GGUF"
@@ -169,6 +170,7 @@ def _start(process: subprocess.Popen[bytes], path: Path, key: str) -> str:
         "key": key,
         "context": _CONTEXT_TOKENS,
         "batch": _BATCH_TOKENS,
+        "kept": _KEPT_MIB,
         "threads": _fewer_threads(),
     }
     process.stdin.write(json.dumps(wanted).encode() + b"\n")
