@@ -108,7 +108,7 @@ def compose(
     variables: Mapping[str, Any] | None = None,
     draft: str | None = None,
     limits: Limits | None = None,
-    prompts: Prompts | None = None,
+    prompts: Prompts | Mapping[str, str] | None = None,
 ) -> Refinement:
     """Build a refinement.
 
@@ -130,7 +130,7 @@ def compose(
         variables: what the task is about besides its text; shown to the model in short.
         draft: a text to start from.
         limits: when to stop; what they leave unset is the profile's to say.
-        prompts: own prompts for its stages.
+        prompts: own prompts for its stages, or a dict of them by stage.
 
     Raises:
         UsageError: there is neither a task nor a draft, or no such profile; several candidates
@@ -140,6 +140,8 @@ def compose(
     """
     if not text.strip() and not (draft or "").strip():
         raise UsageError("There is nothing to refine: write a task or a draft.")
+    if prompts is not None and not isinstance(prompts, Prompts):
+        prompts = Prompts.of(prompts)
     template = read_template(text)
     if template:
         text, prompts = template.task, template.prompts(prompts)

@@ -113,6 +113,15 @@ def test_criteria_and_checklist_are_the_users(shell: Any, model: Any) -> None:
     assert given.task.checklist == run_.task.checklist
 
 
+def test_prompts_are_the_users_where_they_say_so(
+    shell: Any, model: ScriptedModel, replies: list[str]
+) -> None:
+    replies[:] = ["<text>\nHi\n</text>"]
+    shell.user_ns["mine"] = {"draft": "WRITE IT", "judge": "JUDGE {text}"}
+    run(shell, "%%refine -q -n 0 --prompts mine\nSay hello.")
+    assert [r.messages[1].content.split()[0] for r in model.requests] == ["WRITE", "JUDGE"]
+
+
 def test_a_variable_and_what_a_check_requires_are_part_of_the_task(shell: Any, model: Any) -> None:
     shell.user_ns["prices"] = [3, 4]
     text = asked(shell, "%%refine -q -v prices -c 'length:<=9 words'\nSum them.").task.text
@@ -160,6 +169,11 @@ def test_data_that_no_schema_accepts_stays_text(
         ("-c two", "cannot be called with the text"),
         ("-c tests:prices", "needs a text of pytest tests"),
         ("-c schema:prices", "needs a pydantic model or a JSON schema"),
+        ("--prompts nowhere", "--prompts: there is no variable 'nowhere'"),
+        ("--prompts prices", "--prompts: prices must be a dict of prompts by stage"),
+        ("--prompts misspelt", "There is no stage 'juge' to prompt"),
+        ("--prompts textless", "The prompt for judge needs {text}"),
+        ("--prompts numbers", "The prompt for draft must be a text, not 7"),
         ("--target 2", "--target"),
         ("--target nan", "--target"),
         ("-n many", "-n/--max-iterations: invalid int value: 'many'"),
@@ -194,6 +208,9 @@ def test_what_cannot_be_used_gets_a_sentence_before_any_model_call(
         two=lambda: True,
         mine={"criteria": {"wit": "It makes one smile."}},
         tested="def test_it(): assert True",
+        misspelt={"juge": "{text}"},
+        textless={"judge": "Good?"},
+        numbers={"draft": 7},
     )
     error = run(shell, f"%%refine {options}\nWrite a story.").error_in_exec
     assert isinstance(error, UsageError)

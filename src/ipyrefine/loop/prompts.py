@@ -24,7 +24,10 @@ the same in every call of a stage comes first, then what changes least, the text
 server that caches the prompts it has read, or the embedded one, then reads little of them anew.
 """
 
+import difflib
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from ipyrefine.errors import UsageError
 from ipyrefine.loop.records import Record
@@ -156,6 +159,25 @@ class Prompts(Record):
     judge: str = JUDGE
     revise: str = REVISE
     gate: str = GATE
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "Prompts":
+        """Make prompts of a user's own by stage; the other stages keep theirs.
+
+        Raises:
+            UsageError: there is no such stage, a prompt is no text, or lacks a place it needs.
+        """
+        for stage, prompt in given.items():
+            if stage not in cls.model_fields:
+                near = difflib.get_close_matches(str(stage), cls.model_fields, n=1)
+                hint = f" Did you mean {near[0]}?" if near else ""
+                stages = ", ".join(cls.model_fields)
+                raise UsageError(f"There is no stage {stage!r} to prompt: {stages}.{hint}")
+            if not isinstance(prompt, str) or not prompt.strip():
+                raise UsageError(f"The prompt for {stage} must be a text, not {prompt!r:.40}.")
+        prompts = cls.model_validate(dict(given))
+        prompts.require_places()
+        return prompts
 
     def require_places(self) -> None:
         """Refuse prompts that would leave out what a stage is about.

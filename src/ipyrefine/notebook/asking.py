@@ -58,6 +58,7 @@ def refinement(
         variables=passed,
         draft=draft,
         limits=limits,
+        prompts=_prompts(options.prompts, space),
     )
     return built, resolved
 
@@ -87,11 +88,7 @@ def _checklist(given: str | None, space: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
     if not given.isidentifier():
         return opts.parts(given)
-    if given not in space:
-        near = difflib.get_close_matches(given, [n for n in space if n[:1] != "_"], n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        raise UsageError(f"--checklist: there is no variable {given!r}.{hint}")
-    value = space[given]
+    value = _variable("--checklist", given, space)
     lines = value.splitlines() if isinstance(value, str) else value
     if not isinstance(lines, list | tuple) or not all(isinstance(x, str) for x in lines):
         raise UsageError(f"--checklist: {given} must be a list of yes/no questions.")
@@ -99,3 +96,25 @@ def _checklist(given: str | None, space: Mapping[str, Any]) -> tuple[str, ...]:
     if not questions:
         raise UsageError(f"--checklist: {given} holds no questions.")
     return questions
+
+
+def _prompts(given: str | None, space: Mapping[str, Any]) -> Mapping[str, str] | None:
+    """The user's own prompts by stage.
+
+    Raises:
+        UsageError: there is no such variable, or it is no dict.
+    """
+    if given is None:
+        return None
+    value = _variable("--prompts", given, space)
+    if not isinstance(value, Mapping) or not value:
+        raise UsageError(f"--prompts: {given} must be a dict of prompts by stage.")
+    return value
+
+
+def _variable(option: str, name: str, space: Mapping[str, Any]) -> Any:
+    if name not in space:
+        near = difflib.get_close_matches(name, [n for n in space if n[:1] != "_"], n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise UsageError(f"{option}: there is no variable {name!r}.{hint}")
+    return space[name]

@@ -63,6 +63,8 @@ def _values(shell: Any, option: str) -> Iterable[str]:
             return [*profiles.NAMES, *own]
         case "var":
             return [n for n, v in visible.items() if not isfunction(v) and not ismodule(v)]
+        case "prompts":
+            return [n for n, v in visible.items() if isinstance(v, dict)]
         case "checklist":
             return [n for n, v in visible.items() if isinstance(v, list | tuple)]
         case "check":

@@ -60,6 +60,9 @@ def parser() -> argparse.ArgumentParser:
     add("--criteria", help="what to judge on, as a,b,c, instead of the profile's criteria")
     add("--checklist", metavar="VAR", help="yes/no questions a finished text answers with yes: "
         "a list of the notebook, or a,b,c; instead of the profile's")  # fmt: skip
+    add("--prompts", metavar="VAR", help="your own words for stages: a dict of the notebook with "
+        "system, draft, critique, judge, revise or gate; {text}, {task} and so on stand for "
+        "what goes there")  # fmt: skip
     add("-c", "--check", action="append", default=[], metavar="NAME",
         help="a function of the notebook, examples, agreement, run, lint, tests:NAME, schema:NAME, "
         "'length:<=120 words', contains:TEXT or matches:REGEX; may be repeated")  # fmt: skip
