@@ -51,6 +51,13 @@ async def test_every_test_is_told_with_its_line_and_the_score_is_the_part_that_p
     assert others[-1] == "3 of 4 tests pass."
 
 
+async def test_each_test_that_fails_is_a_finding_under_its_name() -> None:
+    evidence = await outcome(SOURCE, text=INC.replace("+ 1", "+ 2"))
+    assert [f.criterion for f in evidence.findings] == ["test_up[1]", "test_up[2]", "test_type"]
+    assert "assert 3" in evidence.findings[0].problem
+    assert not (await outcome("def test_it(): assert inc(1) == 2")).findings
+
+
 @pytest.mark.parametrize("name", ["text", "function", "functions", "inside"])
 async def test_tests_come_from_a_text_a_function_or_functions(name: str) -> None:
     def test_inside():

@@ -82,6 +82,15 @@ async def test_each_fault_is_told_with_its_place(
     assert said in evidence.detail
 
 
+@pytest.mark.parametrize("name", ["Person", "plain"])
+async def test_each_fault_is_a_finding_under_its_place(name: str) -> None:
+    evidence = await made(name)('{"name": 3, "age": "x"}', TASK)
+    assert sorted(f.criterion for f in evidence.findings) == ["$.age", "$.name"]
+    broken = await made(name)("Anna is 3", TASK)
+    assert [f.criterion for f in broken.findings] == [f"schema:{name}"]
+    assert (await made(name)(GOOD, TASK)).findings == ()
+
+
 async def test_a_pattern_that_never_ends_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ipyrefine.checks.schema._SECONDS", 1.0)
     check = Schema({"type": "string", "pattern": "^(a+)+$"})

@@ -106,6 +106,8 @@ async def test_lint_names_each_fault_with_its_line() -> None:
     assert (evidence.passed, evidence.score) == (False, 1 / 3)
     assert "F401: `os` imported but unused (line 1)" in evidence.detail
     assert "F821: Undefined name `undefined` (line 3)" in evidence.detail
+    found = [(f.criterion, f.quote) for f in evidence.findings]
+    assert found == [("F401", "import os"), ("F821", "x = undefined")]
     assert (await checked("lint", "x = 1\n")).passed
 
 
