@@ -144,3 +144,45 @@ async def test_a_pasted_template_runs_as_its_four_stages(where: str) -> None:
     assert loop.run.task is not None
     assert loop.run.task.checklist == ("Under 120 words?", "One call to action?")
     assert loop.run.text == "Dear Ann"
+
+
+async def test_a_cosmetic_fix_is_not_believed() -> None:
+    loop = refinement(
+        [text("Hi there"), judged(5, found("too dull")), text("hi, there!", "f1: livelier"),
+         judged(9, fixed=("f1",))],
+        limits=Limits(max_iterations=1),
+    )  # fmt: skip
+    await finish(loop)
+    assert not loop.run.iterations[1].changes[0].confirmed
+    assert loop.run.stop_reason is not StopReason.PASSED
+
+
+async def test_an_addition_nobody_asked_for_is_a_finding() -> None:
+    code = TASK.model_copy(update={"text": "Write inc(n).", "form": "code"})
+    extra = "def inc(n):\n    return n + 1\n\n\ndef dec(n):\n    return n - 1"
+    loop = refinement(
+        ["```python\ndef inc(n): ...\n```", judged(4, found("it is empty")),
+         f"```python\n{extra}\n```", judged(9, fixed=("f1",))],
+        code,
+    )  # fmt: skip
+    await finish(loop)
+    assert [f.criterion for f in loop.run.iterations[1].actionable] == ["scope"]
+
+
+async def test_a_finding_without_its_words_in_the_text_is_not_acted_on() -> None:
+    loop = refinement(
+        [text("Hi"), judged(5, found("too stiff", quote="Dear Sir"), found("too dull")),
+         text("Hi Ann"), judged(9, fixed=("f2",))],
+    )  # fmt: skip
+    await finish(loop)
+    assert not loop.run.iterations[0].findings[0].grounded
+    assert "Dear Sir" not in requests(loop)[2].messages[-1].content
+
+
+async def test_the_requirements_head_every_pass() -> None:
+    loop = refinement([text("a"), judged(9), criticised(*WEAK), text("b"), judged(9, fixed=FIXED)])
+    await finish(loop)
+    heads = [request.messages[0].content for request in requests(loop)]
+    assert len(heads) == 5
+    assert len(set(heads)) == 1
+    assert TASK.text in heads[0]

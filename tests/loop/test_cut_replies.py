@@ -30,9 +30,8 @@ class Cut:
         yield Reply(text=said, finish=finish, usage=Usage(calls=1, prompt_tokens=1))
 
 
-@pytest.mark.parametrize("finish_", ["length", "incomplete"])
-async def test_a_closed_block_before_the_cut_is_the_text(finish_: Finish) -> None:
-    model = Cut((WHOLE, finish_), (judged(9), "stop"))
+async def test_a_closed_block_before_the_cut_is_the_text() -> None:
+    model = Cut((WHOLE, "length"), (judged(9), "stop"))
     loop = Refinement(
         CODE, model=model, clock=ticking(), limits=Limits(max_iterations=0, min_findings=0)
     )
@@ -66,6 +65,13 @@ def test_a_text_whose_end_is_not_marked_is_not_whole(reply: str, form: str) -> N
         written(reply, form, cut=True)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("ended", ["incomplete", "refused", "filtered"])
+async def test_a_reply_that_ends_in_another_way_gives_no_text(ended: Finish) -> None:
+    loop = Refinement(CODE, model=Cut((WHOLE, ended)), clock=ticking())
+    await finish(loop)
+    assert (loop.run.text, loop.run.stop_reason) == ("", StopReason.FAILED)
+
+
 async def test_a_cut_text_is_dropped_as_before_and_never_asked_for_again() -> None:
     model = Cut(("```python\nx = 0\n```", "stop"), (judged(4), "stop"),
                 ('{"findings": []}', "stop"), ('{"findings": []}', "stop"),
@@ -79,4 +85,4 @@ async def test_a_cut_text_is_dropped_as_before_and_never_asked_for_again() -> No
 async def test_a_whole_reply_is_read_as_ever() -> None:
     loop = refinement([text("Hi"), judged(9)], limits=Limits(max_iterations=0, min_findings=0))
     await finish(loop)
-    assert loop.run.warnings == () or not any("after the text" in w for w in loop.run.warnings)
+    assert not any("after the text" in w for w in loop.run.warnings)

@@ -116,9 +116,9 @@ class Ask(Generic[T]):
                     yield event
 
     def _rescued(self, reply: Reply, run: Run) -> list[Event]:
-        """Take from a reply that has no proper end what was whole before it, saying so."""
+        """Take from a reply cut off at the token limit what was whole before it, saying so."""
         self.flaw = FLAWS[reply.finish]
-        if self._whole is None or reply.finish not in ("length", "incomplete"):
+        if self._whole is None or reply.finish != "length":
             return []
         try:
             self.value = self._whole(reply.text)
