@@ -176,7 +176,7 @@ def test_data_that_no_schema_accepts_stays_text(
         ("--prompts numbers", "The prompt for draft must be a text, not 7"),
         ("--target 2", "--target"),
         ("--target nan", "--target"),
-        ("-n many", "-n/--max-iterations: invalid int value: 'many'"),
+        ("-n many", "-n/--max-iterations: invalid int value: 'many'. %%refine? lists"),
         ("--patience 0", "--patience"),
         ("--min-findings -1", "--min-findings"),
         ("--temperature 3", "--temperature"),

@@ -86,7 +86,8 @@ def test_an_unknown_name_gets_a_sentence_with_near_matches(name: str, said: str)
     ("content", "said"),
     [
         ({}, "it has no 'criteria'"),
-        ({"criteria": {}}, "criteria: "),
+        ({"criteria": {}}, "it has no 'criteria'"),
+        ({**OWN, "targt": 0.5}, "did you mean 'limits.target'"),
         (
             {"criterai": {"wit": "x"}, **OWN},
             "'criterai' is not a field of it (did you mean 'criteria'",

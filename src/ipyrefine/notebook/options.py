@@ -35,7 +35,9 @@ class MagicParser(argparse.ArgumentParser):
             near = difflib.get_close_matches(unknown[1], options, n=1)
             hint = f" Did you mean {near[0]}?" if near else ""
             message = f"There is no option {unknown[1]}.{hint}"
-        raise UsageError(f"{message} %%refine? lists the options.")
+        said = message.removeprefix("argument ").rstrip(".?")
+        end = "?" if message.endswith("?") else "."
+        raise UsageError(f"{said}{end} %%refine? lists the options.")
 
 
 def parser() -> argparse.ArgumentParser:

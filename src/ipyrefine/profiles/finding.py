@@ -116,9 +116,12 @@ def _first(error: ValidationError) -> str:
         nested: dict[object, type[Record]] = {"criteria": Criterion, "limits": Limits}
         model = nested.get(first["loc"][0], Profile) if len(first["loc"]) > 1 else Profile
         near = difflib.get_close_matches(str(first["loc"][-1]), list(model.model_fields), n=1)
+        if not near and model is Profile:
+            inner = difflib.get_close_matches(where, list(Limits.model_fields), n=1)
+            near = [f"limits.{name}" for name in inner]
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         return f"{where!r} is not a field of it{hint}"
-    if first["type"] == "missing":
+    if first["type"] in ("missing", "too_short"):
         return f"it has no {where!r}"
     said = first["msg"].removeprefix("Value error, ")
     return f"{where}: {said[:1].lower()}{said[1:]}" if where else said
