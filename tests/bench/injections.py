@@ -57,7 +57,7 @@ class Judged(NamedTuple):
 def request_for(run: Run, enveloped: bool) -> Request:
     """The loop's own judge request, or the same without marks and without the rule about them."""
     iteration = run.iterations[-1]
-    request = Requests(Prompts(), lambda: "7f3a9c21").judge(run, iteration)
+    request = Requests(Prompts(), lambda _: "7f3a9c21").judge(run, iteration)
     if enveloped:
         return request
     system, user = (message.content for message in request.messages)
