@@ -132,7 +132,7 @@ async def test_a_candidate_that_is_cut_off_is_told_and_the_others_go_on() -> Non
     assert [i.text for i in loop.run.iterations] == ["one", "three"]
     assert [e.candidate for e in events if isinstance(e, DraftLost)] == [1]
     assert any("cut off" in warning for warning in loop.run.warnings)
-    assert [i.usage.calls for i in loop.run.iterations] == [2, 2]
+    assert [i.usage.calls for i in loop.run.iterations] == [3, 2]
     assert loop.run.usage.calls == 5
 
 

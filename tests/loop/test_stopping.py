@@ -108,6 +108,7 @@ async def test_no_run_writes_more_than_it_may(replies: Any, tests: Any, limits: 
     loop = refinement(replies, checks=tests, limits=limits)
     await finish(loop)
     run = loop.run
-    assert len(run.iterations) <= limits.max_iterations + 1
+    most = limits.max_iterations + limits.candidates
+    assert len(run.iterations) <= most
     # A text costs at most: writing, judging, criticising and two comparisons, each asked twice.
-    assert run.usage.calls <= (10 if limits.gate else 6) * (limits.max_iterations + 1)
+    assert run.usage.calls <= (10 if limits.gate else 6) * most

@@ -154,9 +154,11 @@ def runs(draw: Callable[..., Any]) -> Run:
         iterations[-1] = last
         earlier = ranks[:-1]
         best = earlier.index(max(earlier)) if earlier else None
+    bounds = draw(limits)
     return Run(
         task=Task(text="Greet."),
-        limits=draw(limits),
+        limits=bounds,
+        lost=bounds.candidates - 1,
         iterations=tuple(iterations),
         best=best,
         allowed=draw(st.integers(0, 6)),

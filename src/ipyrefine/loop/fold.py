@@ -77,8 +77,15 @@ def _(event: DraftReady, run: Run) -> Run:
 @_apply.register
 def _(event: DraftLost, run: Run) -> Run:
     heard = tuple(heard for heard in run.heard if heard.iteration != event.candidate)
-    others = {n: usage for n, usage in run.unassigned.items() if n != event.candidate}
-    return run.model_copy(update={"lost": run.lost + 1, "heard": heard, "unassigned": others})
+    unassigned = dict(run.unassigned)
+    consumed = unassigned.pop(event.candidate, Usage())
+    if run.iterations:  # somebody has to bear it: the text before, or else the one after
+        last = run.iterations[-1]
+        run = amend(run, last.number, usage=last.usage + consumed)
+    else:
+        following = event.candidate + 1
+        unassigned[following] = unassigned.get(following, Usage()) + consumed
+    return run.model_copy(update={"lost": run.lost + 1, "heard": heard, "unassigned": unassigned})
 
 
 @_apply.register

@@ -243,13 +243,15 @@ class Run(Record):
 
     @property
     def chosen(self) -> Iteration | None:
-        """The iteration the user settled on, else the best, else the latest; None at first."""
+        """The iteration the user settled on, else the best; else the latest, or the first draft."""
         ruling = self.ruling
         if ruling and ruling.settles and ruling.iteration is not None:
             return self.iterations[ruling.iteration]
         if self.best is not None:
             return self.iterations[self.best]
-        return self.iterations[-1] if self.iterations else None
+        if self.revisions:
+            return self.iterations[-1]
+        return self.iterations[0] if self.iterations else None
 
     @property
     def base(self) -> Iteration | None:

@@ -1,0 +1,177 @@
+"""The ways to solve a HumanEval task that the bench compares, and how an answer is tested."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from itertools import count
+from time import monotonic
+from typing import NamedTuple
+
+from ipyrefine.checks.agreement import Agreement
+from ipyrefine.checks.examples import Examples
+from ipyrefine.checks.sandbox import run_python
+from ipyrefine.errors import ModelError, ReplyError
+from ipyrefine.loop import replies
+from ipyrefine.loop.engine import Refinement
+from ipyrefine.loop.events import RunStarted
+from ipyrefine.loop.fold import fold
+from ipyrefine.loop.material import marks
+from ipyrefine.loop.ports import Delta, Message, Model, Notice, Reply, Request
+from ipyrefine.loop.prompts import Prompts
+from ipyrefine.loop.records import Task, Usage
+from ipyrefine.loop.requests import Requests
+from ipyrefine.loop.runs import Limits, Run, StopReason
+from ipyrefine.profiles import builtin
+
+Problem = dict[str, str]
+
+BARE = """\
+Evaluate this code for the task. Reply with JSON: evaluation, PASS if it is correct and all its \
+requirements are met, else NEEDS_IMPROVEMENT or FAIL; and feedback, one sentence."""
+BARE_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "evaluation": {"type": "string", "enum": ["PASS", "NEEDS_IMPROVEMENT", "FAIL"]},
+        "feedback": {"type": "string", "maxLength": 300},
+    },
+    "required": ["evaluation", "feedback"],
+    "additionalProperties": False,
+}
+_SECRET = b"the same marks every time"  # so that a request made before is known again
+_TOKENS = 1_024  # completion tokens a reply may take
+
+
+class Outcome(NamedTuple):
+    """What a way came to on a task."""
+
+    solved: bool
+    accepted: bool
+    usage: Usage
+    seconds: float
+
+
+class Draft(NamedTuple):
+    """The greedy first text, which all ways start from."""
+
+    text: str
+    solved: bool
+    visible: bool  # whether a stated example shows that it is wrong
+    usage: Usage
+
+
+class Arm:
+    """A model that counts what one way consumed."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.name = model.name
+        self.usage, self.seconds = Usage(), 0.0
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
+        """Pass the model's reply on."""
+        async with aclosing(self._model.stream(request)) as parts:  # type: ignore[type-var]
+            async for part in parts:
+                if isinstance(part, Reply):
+                    self.usage += part.usage
+                    self.seconds += part.usage.seconds
+                yield part
+
+    async def ask(self, request: Request) -> Reply:
+        """The whole reply."""
+        reply = Reply(text="", finish="incomplete")
+        async with aclosing(self.stream(request)) as parts:
+            async for part in parts:
+                if isinstance(part, Reply):
+                    reply = part
+        return reply
+
+
+def task_text(problem: Problem) -> str:
+    """The task as a user would state it."""
+    return (
+        "Complete this Python function. Give all of it, with the imports and helpers it needs.\n\n"
+        f"```python\n{problem['prompt'].strip()}\n```"
+    )
+
+
+async def passes(problem: Problem, text: str) -> bool:
+    """Whether an answer passes the task's hidden tests, in the sandbox."""
+    head = problem["prompt"].partition(f"def {problem['entry_point']}")[0]
+    program = f"{head}\n{text}\n\n{problem['test']}\n\ncheck({problem['entry_point']})\n"
+    ran = await run_python(program, seconds=20)
+    return ran.exit_code == 0
+
+
+async def draft_of(problem: Problem, arm: Arm) -> Draft:
+    """The greedy draft, with the loop's own prompt."""
+    request = _requests().draft(_run(problem))
+    text = _text(await arm.ask(request))
+    shown = await Examples()(text, Task(text=task_text(problem), form="code"))
+    return Draft(text, await passes(problem, text), shown.passed is False, arm.usage)
+
+
+async def judged_bare(problem: Problem, draft: Draft, arm: Arm) -> Outcome:
+    """Let a judge say PASS or not, with nothing else to go by."""
+    prompt = f"Task:\n{task_text(problem)}\n\nCode:\n```python\n{draft.text}\n```\n\n{BARE}"
+    request = Request(
+        messages=(Message(role="user", content=prompt),),
+        json_schema=BARE_SCHEMA,
+        schema_name="evaluation",
+        max_tokens=200,
+    )
+    said = await arm.ask(request)
+    accepted = '"PASS"' in said.text
+    return Outcome(draft.solved, accepted, draft.usage + arm.usage, arm.seconds)
+
+
+async def resampled(problem: Problem, draft: Draft, arm: Arm, *, tokens: int) -> Outcome:
+    """Sample as long as there are tokens; the first text that meets the stated examples wins."""
+    requests, run = _requests(), _run(problem)
+    task, texts, usage = Task(text=task_text(problem), form="code"), [draft.text], draft.usage
+    for number in count(1):
+        if usage.tokens >= tokens:
+            break
+        request = requests.draft(run, number).model_copy(update={"seed": 1_000 + number})
+        texts.append(_text(await arm.ask(request)))
+        usage = draft.usage + arm.usage
+    for text in texts:
+        if (await Examples()(text, task)).passed is not False:
+            return Outcome(await passes(problem, text), True, usage, arm.seconds)
+    return Outcome(draft.solved, False, usage, arm.seconds)
+
+
+async def looped(problem: Problem, arm: Arm, candidates: int) -> Outcome:
+    """Run our loop as a user would with `--check agreement --candidates N`."""
+    limits = Limits(candidates=candidates, max_tokens=_TOKENS, seed=0)
+    profile = builtin("code")
+    refinement = Refinement(
+        profile.task(task_text(problem)),
+        model=arm,
+        checks=[Agreement()],
+        limits=profile.limited(limits),
+        clock=monotonic,
+        mark=marks(_SECRET),
+    )
+    async for _ in refinement:
+        pass
+    if isinstance(refinement.error, ModelError) and not refinement.run.iterations:
+        return Outcome(False, False, arm.usage, arm.seconds)
+    run = refinement.run
+    solved = await passes(problem, run.text)
+    return Outcome(solved, run.stop_reason is StopReason.PASSED, arm.usage, arm.seconds)
+
+
+def _text(reply: Reply) -> str:
+    try:
+        return replies.written(reply.text, "code", cut=reply.finish != "stop").text
+    except ReplyError:
+        return ""
+
+
+def _run(problem: Problem) -> Run:
+    task = builtin("code").task(task_text(problem))
+    limits = Limits(max_tokens=_TOKENS, seed=0)
+    return fold([RunStarted(task=task, limits=limits, model="", judge="")])
+
+
+def _requests() -> Requests:
+    return Requests(Prompts(), marks(_SECRET))
