@@ -20,7 +20,7 @@ from ipyrefine.loop.prompts import Prompts
 from ipyrefine.loop.records import Task, Usage
 from ipyrefine.loop.requests import Requests
 from ipyrefine.loop.runs import Limits, Run, StopReason
-from ipyrefine.profiles import builtin
+from ipyrefine.profiles import find
 
 Problem = dict[str, str]
 
@@ -142,7 +142,7 @@ async def resampled(problem: Problem, draft: Draft, arm: Arm, *, tokens: int) ->
 async def looped(problem: Problem, arm: Arm, candidates: int) -> Outcome:
     """Run our loop as a user would with `--check agreement --candidates N`."""
     limits = Limits(candidates=candidates, max_tokens=_TOKENS, seed=0)
-    profile = builtin("code")
+    profile = find("code")
     refinement = Refinement(
         profile.task(task_text(problem)),
         model=arm,
@@ -168,7 +168,7 @@ def _text(reply: Reply) -> str:
 
 
 def _run(problem: Problem) -> Run:
-    task = builtin("code").task(task_text(problem))
+    task = find("code").task(task_text(problem))
     limits = Limits(max_tokens=_TOKENS, seed=0)
     return fold([RunStarted(task=task, limits=limits, model="", judge="")])
 
