@@ -51,7 +51,7 @@ def notebook(path: Path, *sources: str, tags: tuple[str, ...] = ()) -> Path:
 async def journalled() -> None:
     loop, journal = refinement(), Recorder(default_path(), name="greeting")
     async for event in loop:
-        journal(event, loop.run)
+        await journal(event, loop.run)
 
 
 @pytest.mark.usefixtures("journalled")

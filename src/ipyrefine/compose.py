@@ -277,7 +277,7 @@ async def refine(
         async with aclosing(aiter(refinement)) as events:  # type: ignore[type-var]
             async for event in events:
                 if kept:
-                    kept(event, refinement.run)
+                    await kept(event, refinement.run)
                 if on_event:
                     on_event(event, refinement.run)
     except JournalError as error:

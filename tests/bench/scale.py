@@ -64,7 +64,7 @@ def many_runs(folder: Path, count: int) -> None:
             recorder = Recorder(path, name=f"run-x{number}")
             for event in events[:-1]:
                 recorder.miss(event)
-            recorder(events[-1], run)
+            asyncio.run(recorder(events[-1], run))
         open_elsewhere.close()
 
     timed(f"{count:,} runs of {len(events)} events written, one commit each", write)
@@ -90,7 +90,7 @@ def long_run(folder: Path, count: int) -> None:
         limits = Limits(max_iterations=count - 1, min_findings=0, patience=count)
         loop, recorder = refinement(limits=limits, replies=replies()), Recorder(path)
         async for event in loop:
-            recorder(event, loop.run)
+            await recorder(event, loop.run)
 
     timed(f"{count:,} iterations in one run, journalled", lambda: asyncio.run(go()))
     stored = timed("  read back and folded", Journal(path).get)

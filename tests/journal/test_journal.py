@@ -30,7 +30,7 @@ async def main(path, name):
     for turn in range(5):
         loop, recorder = refinement(f"{name} {turn}"), Recorder(Path(path), name=name)
         async for event in loop:
-            recorder(event, loop.run)
+            await recorder(event, loop.run)
 
 asyncio.run(main(*sys.argv[1:]))
 """
@@ -45,7 +45,7 @@ async def record(path: Path, task: str = "Write a greeting.", **options: Any) ->
     name = options.pop("name", "")
     loop, recorder = refinement(task, **options), Recorder(path, name=name)
     async for event in loop:
-        recorder(event, loop.run)
+        await recorder(event, loop.run)
     return loop.run
 
 
@@ -60,7 +60,7 @@ async def test_an_event_is_on_disk_before_the_recorder_returns(path: Path) -> No
     loop, recorder = refinement(), Recorder(path)
     seen: list[Event] = []
     async for event in loop:
-        recorder(event, loop.run)
+        await recorder(event, loop.run)
         if not isinstance(event, TextDelta):
             seen.append(event)
         assert Journal(path).get().run == fold(seen)
@@ -96,7 +96,7 @@ def readable_by_all(path: Path) -> None:
 async def test_only_the_user_can_read_it_while_it_is_open_too(path: Path) -> None:
     loop, recorder = refinement(), Recorder(path)
     async for event in loop:
-        recorder(event, loop.run)
+        await recorder(event, loop.run)
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
         assert set(modes.values()) == {0o600}, modes
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -128,11 +128,11 @@ def test_several_processes_write_at_once_and_nothing_is_lost(path: Path) -> None
 async def test_a_run_that_goes_on_in_two_kernels_ends_in_the_slower_one(path: Path) -> None:
     loop, here = refinement(), Recorder(path)
     events = await events_of(loop)
-    here(events[0], fold(events[:1]))
+    await here(events[0], fold(events[:1]))
     there = Journal(path).recorder(Journal(path).get())
-    there(events[1], fold(events[:2]))
+    await there(events[1], fold(events[:2]))
     with pytest.raises(JournalError, match="another kernel"):
-        here(events[1], fold(events[:2]))
+        await here(events[1], fold(events[:2]))
     here.close()
     there.close()
 
@@ -142,16 +142,16 @@ async def test_what_could_not_be_written_is_written_with_the_next_event(
 ) -> None:
     loop, recorder = refinement(), Recorder(path)
     events = await events_of(loop)
-    recorder(events[0], fold(events[:1]))
+    await recorder(events[0], fold(events[:1]))
+    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.05)
     blocker = schema.connect(path)
     blocker.execute("BEGIN IMMEDIATE")
-    recorder._connection.execute("PRAGMA busy_timeout = 1")  # type: ignore[union-attr]
     with pytest.raises(JournalError, match=r"locked.*--no-journal"):
-        recorder(events[1], fold(events[:2]))
+        await recorder(events[1], fold(events[:2]))
     blocker.execute("ROLLBACK")
     blocker.close()
     for number, event in enumerate(events[2:], start=3):
-        recorder(event, fold(events[:number]))
+        await recorder(event, fold(events[:number]))
     assert Journal(path).get().run == loop.run
 
 
@@ -230,10 +230,10 @@ async def test_what_is_forgotten_is_nowhere_in_the_files(path: Path) -> None:
 async def test_a_run_erased_while_it_goes_on_says_so(path: Path) -> None:
     loop, recorder = refinement(), Recorder(path)
     events = await events_of(loop)
-    recorder(events[0], fold(events[:1]))
+    await recorder(events[0], fold(events[:1]))
     Journal(path).forget_all()
     with pytest.raises(JournalError, match="erased"):
-        recorder(events[1], fold(events[:2]))
+        await recorder(events[1], fold(events[:2]))
     recorder.close()
 
 

@@ -42,11 +42,11 @@ class Killing(Recorder):
         super().__init__(path)
         self._left, self._when = number, when
 
-    def __call__(self, event: Event, run: Run) -> None:
+    async def __call__(self, event: Event, run: Run) -> None:
         self._left -= 1
         if self._left == 0 and self._when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        super().__call__(event, run)
+        await super().__call__(event, run)
         if self._left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -82,9 +82,9 @@ def main(base_url: str, folder: Path) -> None:
     seen: list[str] = []
 
     class Listing(Recorder):
-        def __call__(self, event: Event, run: Run) -> None:
+        async def __call__(self, event: Event, run: Run) -> None:
             seen.append(event.type)
-            super().__call__(event, run)
+            await super().__call__(event, run)
 
     asyncio.run(to_the_end(begun(base_url, "whole"), Listing(whole)))
     print(json.dumps(seen), flush=True)

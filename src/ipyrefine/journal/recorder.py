@@ -10,7 +10,7 @@ from typing import Any
 
 from ipyrefine.journal import names
 from ipyrefine.journal.files import default_path
-from ipyrefine.journal.schema import connect, told, transaction
+from ipyrefine.journal.schema import once_free, opened, told, transaction
 from ipyrefine.loop.events import Event, Stopped, TextDelta
 from ipyrefine.loop.runs import Run
 
@@ -21,7 +21,8 @@ OFF = ("0", "off", "no", "false")
 class Recorder:
     """A consumer of a run's events that commits each one; the pieces of a reply are not kept.
 
-    Events that could not be written are tried again together with the next one.
+    Events that could not be written are tried again together with the next one; one that was
+    cut short by a cancel may be given again, and is written once.
 
     Args:
         path: the journal's file.
@@ -58,8 +59,8 @@ class Recorder:
         self._unwritten: list[Event] = []
         self._connection: sqlite3.Connection | None = None
 
-    def __call__(self, event: Event, run: Run) -> None:
-        """Commit an event.
+    async def __call__(self, event: Event, run: Run) -> None:
+        """Commit an event; others may go on while another process holds the journal.
 
         Args:
             event: what happened.
@@ -70,21 +71,26 @@ class Recorder:
         """
         if isinstance(event, TextDelta):
             return
-        self._unwritten.append(event)
+        self.miss(event)
+        with told(self._path):
+            await once_free(lambda: self._commit(run))
+        if isinstance(event, Stopped):
+            self.close()
+
+    def _commit(self, run: Run) -> None:
         if self._connection is None:
-            self._connection = connect(self._path)
-        with told(self._path), transaction(self._connection):
+            self._connection = opened(self._path, patience=0)
+        with transaction(self._connection):
             number = self.number or self._begin(self._connection, run)
             self._write(self._connection, number, run)
         self.number = number
         self._sequence += len(self._unwritten)
         self._unwritten.clear()
-        if isinstance(event, Stopped):
-            self.close()
 
     def miss(self, event: Event) -> None:
-        """Keep an event for the next write, as this one is bound to fail."""
-        self._unwritten.append(event)
+        """Keep an event for the next write, unless it waits for that already."""
+        if not any(waiting is event for waiting in self._unwritten):
+            self._unwritten.append(event)
 
     def close(self) -> None:
         """Close the file; a further event opens it again."""

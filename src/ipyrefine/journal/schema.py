@@ -1,15 +1,18 @@
 """The journal's tables, their versions, and how a connection to them is made."""
 
+import asyncio
 import contextlib
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ipyrefine.errors import JournalError
 from ipyrefine.journal.files import make_private
 
 BUSY_SECONDS = 10.0
+_TRY_AGAIN_SECONDS = 0.01
+_TAKEN = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 _MEANWHILE = {
     False: "This run goes on in another kernel, which has written to the journal meanwhile: "
@@ -55,25 +58,61 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 def connect(path: Path) -> sqlite3.Connection:
     """Open the journal, created or brought up to date first; the caller closes it.
 
-    Commits reach the file system at once, so that killing the process loses nothing; only a
-    machine that loses power may lose the latest ones.
-
     Raises:
         JournalError: it cannot be opened, or a newer ipyrefine wrote it.
     """
     with told(path):
-        make_private(path)
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-        try:
-            _use_wal(connection)
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
-            _migrate(connection, path)
-        except BaseException:
-            connection.close()
-            raise
+        return opened(path, BUSY_SECONDS)
+
+
+def opened(path: Path, patience: float) -> sqlite3.Connection:
+    """Open the journal as `connect` does, in SQLite's own words when that fails.
+
+    Args:
+        path: the file.
+        patience: seconds to wait, now and with every statement, for another process to be done.
+
+    Raises:
+        sqlite3.Error: it cannot be opened.
+        OSError: its folder cannot be made private.
+        JournalError: a newer ipyrefine wrote it.
+    """
+    make_private(path)
+    connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
+    try:
+        _use_wal(connection, patience)
+        # What was shown has to survive a power cut. That takes six times as long as leaving the
+        # moment to the system (NORMAL), but 2 ms for an event are little beside a model's reply.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
+        _migrate(connection, path)
+    except BaseException:
+        connection.close()
+        raise
     return connection
+
+
+async def once_free(work: Callable[[], None]) -> None:
+    """Do something with a journal, tried again while another process writes to it.
+
+    Between the tries the event loop goes on; SQLite's own waiting would hold it up.
+
+    Args:
+        work: does all or nothing, without patience of its own.
+
+    Raises:
+        sqlite3.Error: it failed, or the other process was not done in `BUSY_SECONDS`.
+    """
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            return work()
+        except sqlite3.OperationalError as error:
+            taken = error.sqlite_errorcode & 0xFF in _TAKEN
+            if not taken or time.monotonic() > deadline:
+                raise
+        await asyncio.sleep(_TRY_AGAIN_SECONDS)
 
 
 @contextlib.contextmanager
@@ -109,12 +148,12 @@ def told(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _use_wal(connection: sqlite3.Connection) -> None:
+def _use_wal(connection: sqlite3.Connection, patience: float) -> None:
     """Let readers and a writer work at once.
 
     The switch asks for the file alone and does not wait for it, so it is tried until it is free.
     """
-    deadline = time.monotonic() + BUSY_SECONDS
+    deadline = time.monotonic() + patience
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -122,7 +161,7 @@ def _use_wal(connection: sqlite3.Connection) -> None:
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(0.01)
+            time.sleep(_TRY_AGAIN_SECONDS)
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from ipyrefine.errors import JournalError
 from ipyrefine.journal.recorder import Recorder
 from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.events import Event
+from ipyrefine.loop.events import Event, Stopped
 from ipyrefine.loop.records import Outcome
 from ipyrefine.loop.runs import Decision, Run
 
@@ -38,6 +38,7 @@ class Session:
         self.journal = journal
         self.interrupted = False
         self._asked = False
+        self._unshown: Event | None = None
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -61,7 +62,7 @@ class Session:
 
     def start(self) -> None:
         """Start the loop as a task of the running event loop."""
-        self.interrupted, self._asked = False, False
+        self.interrupted, self._asked, self._unshown = False, False, None
         self._task = asyncio.ensure_future(self._drive())
 
     def stop(self) -> None:
@@ -83,10 +84,7 @@ class Session:
             await self._run_to_stop()
         except JournalError as error:
             # What cannot be kept is shown all the same: the best text has to reach the user.
-            stopped = self.refinement.fail(error)
-            if self.journal:
-                self.journal.miss(stopped)
-            self._show(stopped)
+            self._show_unwritten(self.refinement.fail(error))
         finally:
             if self.journal:
                 self.journal.close()
@@ -95,16 +93,35 @@ class Session:
         try:
             async with aclosing(aiter(self.refinement)) as events:  # type: ignore[type-var]
                 async for event in events:
-                    self._publish(event)
+                    await self._publish(event)
         except asyncio.CancelledError:
             # The one place where a cancelled run ends: its best text outlives it.
             self.interrupted = not self._asked
-            for event in self.refinement.close():
-                self._publish(event)
+            await self._end()
 
-    def _publish(self, event: Event) -> None:
+    async def _end(self) -> None:
+        """Publish what the cancel kept from being published, then what ends the run."""
+        late = [] if self._unshown is None else [self._unshown]
+        if not late or not isinstance(late[0], Stopped):
+            late += self.refinement.close()
+        for number, event in enumerate(late):
+            try:
+                await self._publish(event)
+            except asyncio.CancelledError:  # told twice: now not even the journal is waited for
+                for unwritten in late[number:]:
+                    self._show_unwritten(unwritten)
+                return
+
+    async def _publish(self, event: Event) -> None:
+        self._unshown = event
         if self.journal:
-            self.journal(event, self.run)
+            await self.journal(event, self.run)
+        self._unshown = None
+        self._show(event)
+
+    def _show_unwritten(self, event: Event) -> None:
+        if self.journal:
+            self.journal.miss(event)
         self._show(event)
 
     def _show(self, event: Event) -> None:
