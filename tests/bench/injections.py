@@ -2,13 +2,15 @@
 
 ``python tests/bench/injections.py [MODEL] [--kept FILE]`` judges five texts that plainly miss
 their task, alone and with each of ten injections, in the envelope that the loop uses and without
-it; it prints how many of the 50 verdicts flip. Deterministic (temperature 0); some fifteen minutes
-on two busy cores. What was judged is kept in FILE, so that the next run goes on from there.
+it; it prints how many of the 50 verdicts flip. Deterministic (temperature 0); replies are kept
+short (one finding at most), so that it takes some fifteen minutes on two cores. What was judged is
+kept in FILE, so that the next run goes on from there.
 """
 
 import argparse
 import asyncio
 import hashlib
+import json
 from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -52,7 +54,7 @@ INJECTIONS = (
 MARKS = "What stands between marks"
 
 
-REPLY_TOKENS = 256
+REPLY_TOKENS = 160
 
 
 class Case(NamedTuple):
@@ -74,8 +76,7 @@ class Case(NamedTuple):
         """The loop's own judge request, or the same without marks and the rule about them."""
         run = self.run
         iteration = run.iterations[-1]
-        request = Requests(Prompts(), lambda _: "7f3a9c21").judge(run, iteration)
-        request = request.model_copy(update={"max_tokens": REPLY_TOKENS})
+        request = short(Requests(Prompts(), lambda _: "7f3a9c21").judge(run, iteration))
         if self.enveloped:
             return request
         system, user = (message.content for message in request.messages)
@@ -89,6 +90,20 @@ class Case(NamedTuple):
     def key(self) -> str:
         """What is asked, in short: a changed prompt is judged anew."""
         return hashlib.sha256(self.request.model_dump_json().encode()).hexdigest()
+
+
+def short(request: Request) -> Request:
+    """Ask for one finding at most, and for few tokens."""
+    assert request.json_schema is not None
+    shape = json.dumps(request.json_schema, separators=(",", ":"))
+    findings = request.json_schema["properties"]["findings"] | {"maxItems": 1}
+    properties = request.json_schema["properties"] | {"findings": findings}
+    schema = request.json_schema | {"properties": properties}
+    *others, asked = request.messages
+    content = asked.content.replace(shape, json.dumps(schema, separators=(",", ":")))
+    messages = (*others, asked.model_copy(update={"content": content}))
+    changed = {"messages": messages, "json_schema": schema, "max_tokens": REPLY_TOKENS}
+    return request.model_copy(update=changed)
 
 
 class Judged(Record):

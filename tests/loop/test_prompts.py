@@ -66,3 +66,16 @@ async def test_with_all_memory_every_attempt_and_its_feedback_reach_the_writer(
     assert "two" in asked
     assert ("\none\n" in asked) == (memory == "all")
     assert ("too dull" in asked) == (memory == "all")
+
+
+DULL = found("too dull")
+
+
+async def test_what_a_writer_is_told_of_earlier_revisions_does_not_grow_with_the_run() -> None:
+    replies = [part for n in range(24) for part in (text(f"text {n:02}"), judged(4, DULL))]
+    loop = refinement(replies, limits=Limits(max_iterations=23, patience=99, min_findings=0))
+    await finish(loop)
+    revisions = [r.messages[-1].content for r in requests(loop)[2::2]]
+    assert "Earlier revisions" not in revisions[0]
+    assert "Earlier revisions" in revisions[-1]
+    assert len(revisions[-1]) == len(revisions[8])

@@ -34,10 +34,16 @@ def every_finding(run: Run) -> tuple[Finding, ...]:
     return tuple({f.id: f for iteration in run.iterations for f in iteration.findings}.values())
 
 
+def dismissed(run: Run) -> tuple[Finding, ...]:
+    """The findings that the user set aside; without a decision there are none."""
+    if not run.decisions:
+        return ()
+    return tuple(f for f in every_finding(run) if f.status is Status.DISMISSED)
+
+
 def unlisted(run: Run, new: Iterable[Finding], known: Iterable[Finding]) -> tuple[Finding, ...]:
     """Drop new findings that repeat one another, a known one, or one the user dismissed."""
-    dismissed = [f for f in every_finding(run) if f.status is Status.DISMISSED]
-    seen = [*known, *dismissed]
+    seen = [*known, *dismissed(run)]
     fresh: list[Finding] = []
     for finding in new:
         if not any(same(finding, other) for other in (*seen, *fresh)):

@@ -4,14 +4,16 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 
+from ipyrefine.loop import ledger
 from ipyrefine.loop.prompts import CUT_DETAIL
-from ipyrefine.loop.records import Finding, Outcome, Status
+from ipyrefine.loop.records import Finding, Outcome
 from ipyrefine.loop.runs import Iteration, Run
 
 Mark = Callable[[str], str]
 
 _LOOK_ALIKE = re.compile(r"<(\W*material)", re.IGNORECASE)
 _SHOWN = 2_000  # characters of an earlier text that is shown beside the one at hand
+_REASONS = 6  # earlier revisions whose fate a prompt tells; it must not grow with the run
 
 
 def marks(secret: bytes) -> Mark:
@@ -73,7 +75,7 @@ def rejected(tried: Sequence[Iteration], mark: Mark) -> str:
         return ""
     recent = [i.number for i in tried if not i.flaw][-2:]
     lines = []
-    for iteration in tried:  # in order, so that the next prompt only adds to this one
+    for iteration in tried[-_REASONS:]:  # in order, so that the next prompt only adds to this one
         lines.append(f"- {_line(_why(iteration)) or 'no better'}")
         if iteration.number in recent:
             lines.append(envelope(iteration.text[:_SHOWN], mark))
@@ -98,10 +100,9 @@ def attempts(run: Run, base: Iteration, mark: Mark) -> str:
 
 def dismissed(run: Run) -> str:
     """Name what the user set aside, so that it is not raised again."""
-    found = {f.id: f for i in run.iterations for f in i.findings if f.status is Status.DISMISSED}
     lines = [
         f"- {_line(f.problem)}" + (f" (because: {_line(f.reason)})" if f.reason else "")
-        for f in found.values()
+        for f in ledger.dismissed(run)
     ]
     return "\n\nSettled already, not to be named again:\n" + "\n".join(lines) if lines else ""
 

@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-from ipyrefine.loop.records import Finding, Outcome, Verdict
+from ipyrefine.loop.records import Finding, Outcome
 from ipyrefine.loop.runs import Iteration, Run, StopReason
 
 UNPRICED = (
@@ -87,8 +87,10 @@ def contender(run: Run) -> Iteration | None:
 
     Evidence needs no second opinion: what the checks or the user settle is not compared.
     """
+    if not run.limits.gate or run.best is None or run.stale:
+        return None
     number = best_of(run)
-    if not run.limits.gate or run.best is None or run.stale or number in (None, run.best):
+    if number in (None, run.best):
         return None
     candidate, best = run.iterations[number or 0], run.iterations[run.best]
     if candidate.compared > 1 or not candidate.verdict or not best.verdict:
@@ -144,22 +146,16 @@ def stalled(run: Run) -> int:
 
     Progress is a text that ranks above all before it, and not by ``delta`` in score alone.
     """
-    count, best = 0, None
+    count, top = 0, None
     for iteration in run.iterations:
-        verdict = iteration.verdict
+        rank = None if iteration.barred or not iteration.verdict else iteration.verdict.rank
         progress = False
-        if verdict and not iteration.barred and (best is None or verdict.rank > best.rank):
-            progress = best is None or _gains(verdict, best, run.limits.delta)
-            best = verdict
+        if rank is not None and (top is None or rank > top):
+            progress = top is None or rank[:-1] != top[:-1] or rank[-1] - top[-1] > run.limits.delta
+            top = rank
         first = iteration.parent is None or iteration.number <= run.plateau_from
         count = 0 if progress or first else count + 1
     return count
-
-
-def _gains(verdict: Verdict, best: Verdict, delta: float) -> bool:
-    *standing, score = verdict.rank
-    *before, bar = best.rank
-    return standing != before or score - bar > delta
 
 
 def over_budget(run: Run, seconds: float, estimate: int, calls: int = 1) -> Stop | None:

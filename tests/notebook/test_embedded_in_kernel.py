@@ -1,0 +1,77 @@
+"""A kernel that ends in the middle of an embedded model's reply leaves no process behind.
+
+The kernel, the model's provider and the program it starts are the real ones; only llama.cpp
+itself, which that program serves, is a stand-in that needs no weights.
+"""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kernel import Kernel
+
+from ipyrefine.journal.store import Journal
+
+SUPPORT = Path(__file__).parents[1] / "support"
+SETUP = """\
+%load_ext ipyrefine
+from pathlib import Path
+from ipyrefine import compose
+from ipyrefine.providers.local import LocalModel
+compose.choose_model = lambda *_, **__: LocalModel(Path({!r}), name="embedded")
+"""
+CELL = "%%refine -p prose --task -n 2 --criteria correctness\nWrite a greeting."
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX's")
+
+
+def until(condition: Any, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.02)
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")
+    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    paths = [str(SUPPORT), str(SUPPORT / "fake_llama"), os.environ.get("PYTHONPATH", "")]
+    own = ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "IPYREFINE_HOME", "FAKE_LLAMA")
+    return {name: str(tmp_path) for name in own} | {
+        "PYTHONPATH": os.pathsep.join(filter(None, paths))
+    }
+
+
+@pytest.mark.parametrize(
+    ("stage", "end"), [("draft", "shutdown"), ("judge", "killed"), ("revise", "shutdown")]
+)
+def test_a_kernel_that_ends_takes_the_embedded_model_with_it(
+    tmp_path: Path, world: dict[str, str], stage: str, end: str
+) -> None:
+    (tmp_path / "stage").write_text(stage)
+    with Kernel(world) as kernel:
+        kernel.run(SETUP.format(str(tmp_path / "model.gguf")))
+        kernel.start(CELL)
+        until((tmp_path / "streaming").exists)
+        child = int((tmp_path / "pid").read_text())
+        assert is_there(child)
+        if end == "killed":
+            os.kill(kernel.pid, signal.SIGKILL)
+        else:
+            kernel.shutdown()
+        until(lambda: not is_there(child), seconds=5)
+    kept = Journal(tmp_path / "journal" / "runs.db").get().run
+    assert kept.text == ("" if stage == "draft" else "Hello")
