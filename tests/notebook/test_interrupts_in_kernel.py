@@ -13,6 +13,7 @@ from kernel import Kernel
 from openai_server import Answer, ScriptedServer
 
 AT_ONCE = 5.0  # seconds: the claim is one, and a busy machine gets five
+LEFT = "[t for t in asyncio.all_tasks() if 'ipyrefine' in repr(t.get_coro())]"
 CELL = "%%refine -p prose --task -n 2 --criteria correctness\nWrite a greeting."
 
 
@@ -63,8 +64,23 @@ def test_an_interrupt_leaves_the_server_within_a_second_and_keeps_the_best(kerne
     assert reply["evalue"].startswith("Interrupted; ")
     assert kernel.value("refined") == ("''" if stage == "draft" else "'Hello'")
     assert kernel.value("refined_run.stop_reason.value") == "'cancelled'"
-    left = "[t for t in asyncio.all_tasks() if 'ipyrefine' in repr(t.get_coro())]"
-    assert kernel.value(left) == "[]"
+    assert kernel.value(LEFT) == "[]"
+
+
+def test_an_interrupt_ends_a_check_and_keeps_the_best(kernel, server):
+    server.requests.clear()
+    Trial(server, "none", Answer())
+    kernel.run(
+        "began = []\nasync def slow(text):\n    began.append(text)\n    await asyncio.sleep(600)"
+    )
+    request = kernel.start(CELL.replace("-p prose", "-p prose -c slow"))
+    until(lambda: server.requests)
+    time.sleep(0.5)
+    kernel.interrupt()
+    assert kernel.finish(request, 10)["ename"] == "Interrupted"
+    assert kernel.value("began") == "['Hello']"
+    assert kernel.value("refined") == "'Hello'"
+    assert kernel.value(LEFT) == "[]"
 
 
 def test_running_the_cell_again_ends_what_its_first_run_was_still_at(kernel, server):
@@ -90,8 +106,9 @@ def test_running_the_cell_again_ends_what_its_first_run_was_still_at(kernel, ser
     assert kernel.value("refined") == "'Hello again'"
 
 
-def test_shutting_the_kernel_down_leaves_the_server(server, tmp_path):
-    trial = fresh(server, "judge")
+@pytest.mark.parametrize("stage", ["draft", "judge", "critique", "revise"])
+def test_shutting_the_kernel_down_leaves_the_server(server, tmp_path, stage):
+    trial = fresh(server, stage)
     folders = {"IPYTHONDIR": str(tmp_path), "JUPYTER_RUNTIME_DIR": str(tmp_path)}
     with Kernel({**settings(server), **folders}) as running:
         running.run("%load_ext ipyrefine")
@@ -104,7 +121,7 @@ def test_shutting_the_kernel_down_leaves_the_server(server, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a terminal is a pty here")
-@pytest.mark.parametrize("stage", ["draft", "revise"])
+@pytest.mark.parametrize("stage", ["draft", "judge", "critique", "revise"])
 def test_ctrl_c_in_a_terminal_keeps_the_best_and_the_session(server, tmp_path, stage):
     pexpect = pytest.importorskip("pexpect")
     trial = fresh(server, stage)

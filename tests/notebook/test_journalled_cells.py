@@ -342,9 +342,10 @@ def test_no_key_is_in_the_journal(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         assert server.requests
     run(shell, f"%refine export {tmp_path / 'run.json'}")
     run(shell, f"%refine export {tmp_path / 'run.ipynb'}")
+    run(shell, f"%refine export {tmp_path / 'run.md'}")
     InteractiveShell.clear_instance()
     files = [*default_path().parent.iterdir(), *tmp_path.iterdir()]
-    assert len(files) >= 3
+    assert len(files) >= 4
     for file in files:
         assert key.encode() not in file.read_bytes()
         assert password.encode() not in file.read_bytes()
