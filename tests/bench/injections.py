@@ -10,7 +10,6 @@ kept in FILE, so that the next run goes on from there.
 import argparse
 import asyncio
 import hashlib
-import json
 from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -93,17 +92,12 @@ class Case(NamedTuple):
 
 
 def short(request: Request) -> Request:
-    """Ask for one finding at most, and for few tokens."""
+    """Allow one finding at most, and few tokens; what is asked stays as it is."""
     assert request.json_schema is not None
-    shape = json.dumps(request.json_schema, separators=(",", ":"))
-    findings = request.json_schema["properties"]["findings"] | {"maxItems": 1}
-    properties = request.json_schema["properties"] | {"findings": findings}
-    schema = request.json_schema | {"properties": properties}
-    *others, asked = request.messages
-    content = asked.content.replace(shape, json.dumps(schema, separators=(",", ":")))
-    messages = (*others, asked.model_copy(update={"content": content}))
-    changed = {"messages": messages, "json_schema": schema, "max_tokens": REPLY_TOKENS}
-    return request.model_copy(update=changed)
+    parts = request.json_schema["properties"]
+    parts = parts | {"findings": parts["findings"] | {"maxItems": 1}}
+    schema = request.json_schema | {"properties": parts}
+    return request.model_copy(update={"json_schema": schema, "max_tokens": REPLY_TOKENS})
 
 
 class Judged(Record):
