@@ -13,8 +13,8 @@ SOURCE = Path(ipyrefine.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 # What stands below the surfaces.
 SERVED = {
-    *("resuming", "compose", "journal", "profiles", "providers", "checks", "render", "loop"),
-    "errors",
+    *("many", "resuming", "compose", "running"),
+    *("journal", "profiles", "providers", "checks", "render", "loop", "errors"),
 }
 BELOW = {
     "errors": set(),
@@ -24,8 +24,10 @@ BELOW = {
     "checks": {"loop", "errors"},
     "render": {"loop", "errors"},
     "journal": {"loop", "errors"},
-    "compose": {"journal", "profiles", "providers", "checks", "loop", "errors"},
+    "compose": {"running", "journal", "profiles", "providers", "checks", "loop", "errors"},
+    "running": {"journal", "loop", "errors"},
     "resuming": {"compose", "loop", "errors"},
+    "many": {"resuming", "compose", "running", "journal", "checks", "loop", "errors"},
     "notebook": SERVED,
     "__main__": {"cli"},
     "cli": SERVED | {"notebook"},

@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     from ipyrefine.loop.engine import Refinement
     from ipyrefine.loop.records import Task
     from ipyrefine.loop.runs import Budget, Decision, Limits, Run
+    from ipyrefine.many.batch import refine_many
+    from ipyrefine.many.frame import refine_frame
+    from ipyrefine.many.items import Item
     from ipyrefine.notebook.record import load
 
 __all__ = [
     "Budget",
     "Decision",
+    "Item",
     "Limits",
     "RefineError",
     "Refinement",
@@ -29,11 +33,14 @@ __all__ = [
     "load",
     "load_ipython_extension",
     "refine",
+    "refine_frame",
+    "refine_many",
 ]
 
 _HOME = {
     "Budget": "ipyrefine.loop.runs",
     "Decision": "ipyrefine.loop.runs",
+    "Item": "ipyrefine.many.items",
     "Limits": "ipyrefine.loop.runs",
     "RefineError": "ipyrefine.errors",
     "Refinement": "ipyrefine.loop.engine",
@@ -42,6 +49,8 @@ _HOME = {
     "choose_model": "ipyrefine.compose",
     "load": "ipyrefine.notebook.record",
     "refine": "ipyrefine.compose",
+    "refine_frame": "ipyrefine.many.frame",
+    "refine_many": "ipyrefine.many.batch",
 }
 
 

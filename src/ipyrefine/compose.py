@@ -2,13 +2,12 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from ipyrefine import profiles
-from ipyrefine.errors import JournalError, NoModel, UsageError
+from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.journal.recorder import recorder
 from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.events import Event
@@ -19,6 +18,7 @@ from ipyrefine.loop.runs import Limits, Run
 from ipyrefine.loop.stopping import UNPRICED
 from ipyrefine.loop.template import read_template
 from ipyrefine.profiles import Profile
+from ipyrefine.running import finish
 
 ProfileLike = str | Path | Mapping[str, Any] | Profile
 
@@ -93,6 +93,34 @@ def choose_model(
     raise NoModel(NO_MODEL)
 
 
+class Models(NamedTuple):
+    """The writer, and the judge where that is another."""
+
+    model: Model
+    judge: Model | None
+
+
+def choose_models(
+    model: Model | str | None,
+    judge: Model | str | None,
+    *,
+    base_url: str | None = None,
+    api_key: str | Callable[[], str] | None = None,
+    price: Price | str | None = None,
+) -> Models:
+    """Choose the models that are not given as such; arguments and errors as for `compose`."""
+    if isinstance(price, str):
+        from ipyrefine.providers.prices import read_price
+
+        price = read_price(price)
+    server: dict[str, Any] = {"base_url": base_url, "api_key": api_key, "price": price}
+    if model is None or isinstance(model, str):
+        model = choose_model(model, **server)
+    if isinstance(judge, str):
+        judge = choose_model(judge, **server)
+    return Models(model, judge)
+
+
 def compose(
     text: str,
     *,
@@ -153,25 +181,17 @@ def compose(
         criteria=tuple(criteria),
         checklist=tuple(checklist),
     )
-    if isinstance(price, str):
-        from ipyrefine.providers.prices import read_price
-
-        price = read_price(price)
-    server: dict[str, Any] = {"base_url": base_url, "api_key": api_key, "price": price}
-    if model is None or isinstance(model, str):
-        model = choose_model(model, **server)
-    if isinstance(judge, str):
-        judge = choose_model(judge, **server)
+    crew = choose_models(model, judge, base_url=base_url, api_key=api_key, price=price)
     limits = chosen.limited(limits)
     _require_candidates(limits, draft, checks)
     if limits.budget.cost is not None:
-        for asked in (model, judge or model):
+        for asked in (crew.model, crew.judge or crew.model):
             if price_of(asked) is None:
                 raise UsageError(f"{asked.name}: {UNPRICED}")
     return Refinement(
         task,
-        model=model,
-        judge=judge,
+        model=crew.model,
+        judge=crew.judge,
         checks=checks,
         limits=limits,
         draft=draft,
@@ -272,31 +292,7 @@ async def refine(
     limits = chosen.limited(options.pop("limits", None))
     resolved = resolve(checks, {}, target=limits.target, variables=options.get("variables") or {})
     refinement = compose(text, checks=resolved, profile=chosen, limits=limits, **options)
-    kept = recorder(journal, name=name)
-    try:
-        async with aclosing(aiter(refinement)) as events:  # type: ignore[type-var]
-            async for event in events:
-                if kept:
-                    await kept(event, refinement.run)
-                if on_event:
-                    on_event(event, refinement.run)
-    except JournalError as error:
-        stopped = refinement.fail(error)
-        if on_event:
-            on_event(stopped, refinement.run)
-    finally:
-        if kept:
-            kept.close()
-    raise_failure(refinement)
-    return refinement.run
-
-
-def raise_failure(refinement: Refinement) -> None:
-    """Raise the error a refinement ended with, if any, its run attached."""
-    error = refinement.error
-    if error is not None:
-        error.run = refinement.run
-        raise error
+    return await finish(refinement, recorder(journal, name=name), on_event)
 
 
 def _embedded(path: Path, name: str) -> Model:

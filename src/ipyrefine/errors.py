@@ -8,6 +8,7 @@
     ├── WeightsError           the embedded model's file is missing, damaged or could not be fetched
     ├── ReplyError             a model's reply cannot be read as what was asked for
     ├── JournalError           the journal of runs cannot be written or read
+    ├── PoolError              a pool's worker died, or could not be given its task
     ├── Interrupted            the user interrupted the run; the best text was kept
     └── ModelError             the model or its server failed
         ├── Unreachable        no connection, a broken one, or a timeout
@@ -57,6 +58,10 @@ class ReplyError(RefineError):
 
 class JournalError(RefineError):
     """The journal of runs cannot be written or read."""
+
+
+class PoolError(RefineError):
+    """A worker of a pool died, or could not be given its task."""
 
 
 class Interrupted(RefineError):

@@ -1,6 +1,6 @@
 """Goes on with an earlier run where it stopped, for every surface alike."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any
 
@@ -18,6 +18,7 @@ def go_on(
     model: Model | str | None = None,
     judge: Model | str | None = None,
     base_url: str | None = None,
+    api_key: str | Callable[[], str] | None = None,
     checks: Sequence[Check] = (),
 ) -> Refinement:
     """Build the refinement that goes on with an earlier run where it stopped.
@@ -27,6 +28,7 @@ def go_on(
         model: writes; by default the model that wrote so far, by its name.
         judge: scores; by default the judge so far.
         base_url: an OpenAI-compatible server for models given by name.
+        api_key: its key, as for `compose.compose`.
         checks: the run's checks, made again.
 
     Raises:
@@ -43,7 +45,7 @@ def go_on(
         )
     judge = judge or (run.judge if run.judge != run.model else None)
     model = model or run.model
-    server: dict[str, Any] = {"base_url": base_url, "price": run.price}
+    server: dict[str, Any] = {"base_url": base_url, "api_key": api_key, "price": run.price}
     return Refinement(
         run.task,
         model=compose.choose_model(model, **server) if isinstance(model, str) else model,

@@ -105,22 +105,17 @@ class Journal:
             JournalError: it cannot be read.
         """
         with self._open() as connection:
-            number = self._number(connection, name)
-            rows = connection.execute(
-                "SELECT sequence, body FROM events WHERE run = ? ORDER BY sequence", (number,)
-            ).fetchall()
-            row = connection.execute(
-                "SELECT name, settings, origin FROM runs WHERE id = ?", (number,)
-            ).fetchone()
-        try:
-            origin = Run.model_validate_json(row[2]) if row[2] else None
-            run = fold((_EVENT.validate_json(body) for _, body in rows), origin)
-        except ValidationError:
-            raise JournalError(
-                f"Run {number} in the journal {self.path} was written by another version of "
-                "ipyrefine and cannot be read by this one."
-            ) from None
-        return Stored(number, row[0], run, json.loads(row[1]), rows[-1][0] + 1 if rows else 0)
+            return self._read(connection, self._number(connection, name))
+
+    def find(self, name: str) -> Stored | None:
+        """Read the latest run of a name; None when there is none.
+
+        Raises:
+            JournalError: it cannot be read.
+        """
+        with self._open() as connection:
+            number = _latest(connection, "WHERE name = ?", (name,))
+            return None if number is None else self._read(connection, number)
 
     def recorder(self, stored: Stored) -> Recorder:
         """Make the recorder that goes on where a stored run ends."""
@@ -156,14 +151,29 @@ class Journal:
         finally:
             connection.close()
 
+    def _read(self, connection: sqlite3.Connection, number: int) -> Stored:
+        rows = connection.execute(
+            "SELECT sequence, body FROM events WHERE run = ? ORDER BY sequence", (number,)
+        ).fetchall()
+        row = connection.execute(
+            "SELECT name, settings, origin FROM runs WHERE id = ?", (number,)
+        ).fetchone()
+        try:
+            origin = Run.model_validate_json(row[2]) if row[2] else None
+            run = fold((_EVENT.validate_json(body) for _, body in rows), origin)
+        except ValidationError:
+            raise JournalError(
+                f"Run {number} in the journal {self.path} was written by another version of "
+                "ipyrefine and cannot be read by this one."
+            ) from None
+        return Stored(number, row[0], run, json.loads(row[1]), rows[-1][0] + 1 if rows else 0)
+
     def _number(self, connection: sqlite3.Connection, name: str) -> int:
         column, value = ("id", int(name)) if _is_number(name) else ("name", name)
         where, values = (f"WHERE {column} = ?", (value,)) if name else ("", ())
-        found = connection.execute(
-            f"SELECT id FROM runs {where} ORDER BY updated DESC, id DESC LIMIT 1", values
-        ).fetchone()
-        if found:
-            return int(found[0])
+        found = _latest(connection, where, values)
+        if found is not None:
+            return found
         if not name:
             raise UsageError("The journal holds no run yet: start one with a %%refine cell.")
         known = [row[0] for row in connection.execute("SELECT DISTINCT name FROM runs")]
@@ -172,6 +182,16 @@ class Journal:
         raise UsageError(
             f"There is no run {name[:80]!r} in the journal.{hint} `%refine history` lists them."
         )
+
+
+def _latest(
+    connection: sqlite3.Connection, where: str, values: tuple[str | int, ...]
+) -> int | None:
+    """The number of the run written to last, of those a condition holds for."""
+    found = connection.execute(
+        f"SELECT id FROM runs {where} ORDER BY updated DESC, id DESC LIMIT 1", values
+    ).fetchone()
+    return int(found[0]) if found else None
 
 
 def _erase(connection: sqlite3.Connection, where: str, values: tuple[str | int, ...]) -> int:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from ipyrefine.compose import raise_failure
 from ipyrefine.errors import Interrupted, UsageError
 from ipyrefine.journal.recorder import Recorder
 from ipyrefine.loop.engine import Refinement
@@ -18,6 +17,7 @@ from ipyrefine.notebook import asking
 from ipyrefine.notebook.placing import Home
 from ipyrefine.notebook.record import RecordDisplay
 from ipyrefine.notebook.session import Session
+from ipyrefine.running import raise_failure
 
 
 class CellRun:

@@ -1,0 +1,65 @@
+"""Many small tasks, and a scripted server that does them: a text that fails, one that passes."""
+
+import json
+import re
+import threading
+from collections import Counter
+from typing import Any
+
+from openai_server import Answer, Body, Failure
+from refining import judged, text
+
+from ipyrefine.loop.runs import Limits
+
+CALLS = 4  # of a task: draft, judge, revise, judge
+LIMITS = Limits(max_iterations=2, min_findings=0)
+
+
+def tasks(count: int) -> list[str]:
+    return [f"Greet person {number} of the list." for number in range(count)]
+
+
+def options(base_url: str) -> dict[str, Any]:
+    """What `refine` needs to do the tasks on a server that `Greeter` answers for."""
+    return {
+        "model": "greeter",
+        "base_url": base_url,
+        "profile": "prose",
+        "criteria": ["tone"],
+        "limits": LIMITS,
+    }
+
+
+class Greeter:
+    """Answers by the request alone, and counts how often each was made.
+
+    `broken` tasks are refused; `hold_after` so many replies, no more are given before `go`.
+    """
+
+    def __init__(self, hold_after: int | None = None) -> None:
+        self.asked = Counter[str]()
+        self.broken = set[str]()
+        self.go, self.held = threading.Event(), 0
+        self._hold_after = hold_after
+        self._lock = threading.Condition()
+
+    def __call__(self, body: Body) -> Answer | Failure:
+        said = json.dumps(body["messages"])
+        with self._lock:
+            self.asked[re.sub(r"\b[0-9a-f]{8}\b", "NONCE", said)] += 1
+            full = self._hold_after is not None and self.asked.total() > self._hold_after
+            self.held += full
+            self._lock.notify_all()
+        if full:
+            self.go.wait()
+        if any(task in said for task in self.broken):
+            return Failure(401, {"error": {"message": "no such key"}})
+        revised = "Version 1" in said
+        if body.get("response_format"):
+            return Answer(judged(10 if revised else 4))
+        return Answer(text("Version 1" if "Version 0" in said else "Version 0"))
+
+    def wait_for_held(self, count: int, seconds: float) -> bool:
+        """Wait until so many requests are held at the same time."""
+        with self._lock:
+            return self._lock.wait_for(lambda: self.held >= count, seconds)
