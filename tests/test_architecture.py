@@ -72,16 +72,19 @@ def test_no_file_is_a_hall(path: Path) -> None:
     assert len(path.read_text("utf-8").splitlines()) <= 300
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "import ipyrefine.loop.engine",
-        "from IPython.core.interactiveshell import InteractiveShell as S; "
-        "S.instance().extension_manager.load_extension('ipyrefine')",
-    ],
+LOADED = (
+    "from IPython.core.interactiveshell import InteractiveShell as S; "
+    "S.instance().extension_manager.load_extension('ipyrefine')"
 )
-def test_importing_and_loading_stay_light(statement: str) -> None:
-    heavy = "{'openai', 'ipywidgets', 'nbformat', 'xllamacpp'}"
+HEAVY = {"openai", "ipywidgets", "nbformat", "xllamacpp", "pandas", "distributed", "tqdm"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "heavy"),
+    [("import ipyrefine.loop.engine", HEAVY), (LOADED, HEAVY | {"pydantic"})],
+    ids=["import", "load"],
+)
+def test_importing_and_loading_stay_light(statement: str, heavy: set[str]) -> None:
     code = f"{statement}\nimport sys\nassert not {heavy} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 

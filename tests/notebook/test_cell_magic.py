@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from IPython.core.oinspect import getdoc
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from judging import judged
@@ -108,6 +109,12 @@ def test_a_budget_bounds_each_side_of_the_tokens() -> None:
 def test_a_budget_that_cannot_be_read_is_told_by_its_part(given: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         options.budget(given)
+
+
+def test_asking_for_its_documentation_tells_every_option_and_command(shell: Any) -> None:
+    said = getdoc(shell.find_cell_magic("refine")) or ""
+    assert "--max-iterations" in said
+    assert "override pass|fail" in said
 
 
 def test_loading_again_leaves_one_transformer(shell: Any) -> None:

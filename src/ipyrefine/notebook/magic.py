@@ -105,11 +105,10 @@ def _complete(shell: Any, event: Any) -> list[str]:
     return complete(shell, event)
 
 
-def load(shell: Any) -> None:
-    """Register the magics and the input transformer with a shell, once."""
-    from ipyrefine.notebook.options import parser
+def _documentation() -> str:
+    from ipyrefine.notebook.options import parser  # lazy, as `_complete`
 
-    Refine.refine.__doc__ = (
+    return (
         "Refine a cell (`%%refine`), or steer the latest run (`%refine`).\n\n"
         + parser().format_help()
         + "\n%refine COMMAND: accept [k], override pass|fail [reason], continue [n] [guidance], "
@@ -119,6 +118,14 @@ def load(shell: Any) -> None:
         "resume [NAME | FILE.ipynb [k]], history [search], export FILE [NAME], "
         "forget NAME|--all, stats, profiles, models.\n"
     )
+
+
+# IPython asks for it, before `__doc__`, when a user does.
+Refine.refine.getdoc = _documentation
+
+
+def load(shell: Any) -> None:
+    """Register the magics and the input transformer with a shell, once."""
     shell.register_magics(Refine)
     for key in ("%%refine", "%refine"):
         shell.set_hook("complete_command", _complete, str_key=key)
