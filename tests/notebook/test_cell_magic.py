@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from IPython.core.oinspect import getdoc
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.oinspect import getdoc
 from judging import judged
 from shells import NO_HISTORY
 
