@@ -149,6 +149,7 @@ class ScriptedServer:
 class _Http(ThreadingHTTPServer):
     owner: ScriptedServer
     daemon_threads = True
+    request_queue_size = 128  # else a crowd of connections waits a second for its second try
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: a reader that goes away is what several tests are about."""

@@ -173,8 +173,12 @@ class Ask(Generic[T]):
             pieces = [(part.kind, part.text)]
         else:
             pieces = list(splitter.feed(part.text))
+        # Hundreds a reply, made of a record that was validated: a check of each would cost more
+        # than the rest of an iteration.
         return [
-            TextDelta(stage=self._stage, iteration=self._iteration, kind=kind, text=text)
+            TextDelta.model_construct(
+                stage=self._stage, iteration=self._iteration, kind=kind, text=text
+            )
             for kind, text in pieces
         ]
 

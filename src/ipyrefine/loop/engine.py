@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from ipyrefine.errors import RefineError, UsageError
 from ipyrefine.loop.calls import OutOfBudget
 from ipyrefine.loop.deciding import require_valid
-from ipyrefine.loop.events import Decided, Event, RunStarted, Stopped
+from ipyrefine.loop.events import Decided, Event, RunStarted, Stopped, TextDelta
 from ipyrefine.loop.fold import apply
 from ipyrefine.loop.material import Mark, marks
 from ipyrefine.loop.ports import Check, Clock, Model, price_of
@@ -154,6 +154,8 @@ class Refinement:
         return self.run, self._crew.clock() - self._began
 
     def _record(self, event: Event) -> Event:
+        if isinstance(event, TextDelta):
+            return event  # it changes nothing of the run
         event = event.model_copy(update={"at": self._crew.clock() - self._began})
         self.run = apply(self.run, event)
         return event

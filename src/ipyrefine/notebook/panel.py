@@ -93,7 +93,6 @@ class Panel:
         if self._closed:
             return
         self._loop, self._thread = _running_loop() or self._loop, threading.get_ident()
-        self._run, self._heard = run, self._clock()
         if isinstance(event, TextDelta):
             self._iteration = event.iteration
             # Kept longer than the tail that is shown, so that the tail is seen to be one.
@@ -101,6 +100,7 @@ class Panel:
             self._tails[event.kind] = tail
             self._draw_soon()
             return
+        self._run, self._heard = run, self._clock()
         if isinstance(event, StageStarted):
             self._iteration, self._tails = event.iteration, {"text": "", "thinking": ""}
         if isinstance(event, Stopped):
