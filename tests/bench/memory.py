@@ -66,7 +66,7 @@ def measured() -> dict[str, int]:
 
 
 async def runs(count: int, iterations: int) -> Any:
-    """Runs to their end, each in the journal and with a panel; the last panel, the others closed."""
+    """Runs to their end, in the journal and with a panel each; the last one's, not closed."""
     from overhead import panel, replies
     from refining import refinement
 
