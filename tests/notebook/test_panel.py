@@ -325,6 +325,38 @@ async def test_many_deltas_make_few_updates_and_none_is_lost(desk: Callable[...,
     assert "w99" not in d.live()
 
 
+async def test_events_on_each_others_heels_are_drawn_together_and_none_is_lost(
+    desk: Callable[..., Desk],
+) -> None:
+    d = desk(interval=0.05)
+    d.show(*FIRST[:2], FIRST[2], StageStarted(stage="check", iteration=0))
+    updates: list[str] = []
+    d.blocks[0].observe(lambda change: updates.append(change["new"]), "value")
+    for number in range(20):
+        evidence = Evidence(name=f"check-{number}", passed=True)
+        d.show(EvidenceReady(iteration=0, evidence=evidence))
+    assert updates == []
+    await asyncio.sleep(0.15)
+    assert len(updates) == 1
+    assert all(f"check-{number}" in updates[0] for number in range(20))
+
+
+def test_only_the_iterations_that_changed_are_sent_again(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.show(*FIRST, *SECOND)
+    third = RevisionReady(iteration=2, parent=1, text="Hello, all of you.")
+    d.show(VerdictReached(iteration=1, verdict=NEEDS), third)
+    sent: list[str] = []
+    for block in d.blocks:
+        block.observe(lambda change: sent.append(change["new"]), "value")
+    d.show(VerdictReached(iteration=2, verdict=PASS))
+    assert len(sent) == 1
+    d.show(BestChanged(iteration=2))
+    assert len(sent) == 3
+    assert "★" not in sent[1]
+    assert "★" in sent[2]
+
+
 async def test_a_long_stream_sends_only_its_tail(desk: Callable[..., Desk]) -> None:
     d = desk(interval=0.0)
     d.show(*FIRST[:2])

@@ -6,11 +6,23 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
-from ipyrefine.loop.events import Event, StageStarted, Stopped, TextDelta
+from ipyrefine.loop.events import (
+    BestChanged,
+    BudgetUsed,
+    DraftReady,
+    Event,
+    EvidenceReady,
+    RevisionReady,
+    StageStarted,
+    Stopped,
+    TextDelta,
+    VerdictReached,
+)
 from ipyrefine.loop.ports import Clock
 from ipyrefine.loop.records import Outcome
 from ipyrefine.loop.runs import Decision, Run
 from ipyrefine.notebook.actions import Actions, Reading
+from ipyrefine.notebook.blocks import Blocks
 from ipyrefine.notebook.ledger import Ledger, dispose
 from ipyrefine.notebook.panel_style import PANEL_STYLE
 from ipyrefine.notebook.rewriting import Rewriting
@@ -18,8 +30,6 @@ from ipyrefine.render import words
 from ipyrefine.render.escape import html_prose
 from ipyrefine.render.html import (
     TAIL_CHARACTERS,
-    compared,
-    iteration_html,
     live_html,
     notices_html,
     score_html,
@@ -28,6 +38,9 @@ from ipyrefine.render.html import (
     task_html,
 )
 from ipyrefine.render.style import STYLE
+
+# The next event is on its heels, so that drawing both would be drawing twice.
+_FOLLOWED = (BudgetUsed, DraftReady, RevisionReady, EvidenceReady, VerdictReached, BestChanged)
 
 
 class Panel:
@@ -60,19 +73,19 @@ class Panel:
         self._run, self._closed = Run(), False
         self._iteration, self._tails = 0, {"text": "", "thinking": ""}
         self._loop, self._thread = _running_loop(), threading.get_ident()
+        self._stale = True
         self._pending: asyncio.Handle | None = None
         self._ticking: asyncio.Handle | None = None
         self._drawn = self._heard = clock()
-        self._keys: list[tuple[Any, ...]] = []
         style = HTML(value=f"<style>{STYLE}{PANEL_STYLE}</style>")
         style.layout.display = "none"
         self._top, self._notices, self._scores, self._task = HTML(), HTML(), HTML(), HTML()
         self._live, self._note = HTML(), HTML()
-        self._iterations, self._actions = VBox(), Actions()
+        self._iterations, self._actions = Blocks(), Actions()
         self._reading = Reading(self._draw_iterations)
         self._top.add_class("rf-top")
         shown = [style, self._top, self._notices, self._scores, self._task]
-        shown += [self._reading.widget, self._iterations]
+        shown += [self._reading.widget, self._iterations.widget]
         self._ledger = Ledger(self._on_click, self._send)
         self._rewriting = Rewriting(self._on_click, self._send, self._number)
         self._actions.which.observe(self._draw_ledger, "value")
@@ -105,7 +118,11 @@ class Panel:
             self._iteration, self._tails = event.iteration, {"text": "", "thinking": ""}
         if isinstance(event, Stopped):
             self.note("")
-        self._draw()
+        self._stale = True
+        if isinstance(event, _FOLLOWED):
+            self._draw_soon()
+        else:
+            self._draw()
 
     def note(self, text: str) -> None:
         """Show a short message below the buttons; an empty one clears it."""
@@ -191,7 +208,7 @@ class Panel:
 
     def _draw(self) -> None:
         """Bring every part up to date; parts that did not change send nothing."""
-        run = self._run
+        run, self._stale = self._run, False
         kind = "Draft to improve" if run.draft is not None else "Task"
         taken = f'<p class="rf-quiet">Your cell was taken as: <strong>{kind}</strong></p>'
         line = f"{taken}{summary_line(run)}" if run.task else "<p>Starting…</p>"
@@ -206,36 +223,24 @@ class Panel:
         self._draw_live()
 
     def _draw_iterations(self) -> None:
-        """Render the iterations that changed; the latest and the best are unfolded."""
-        from ipywidgets import HTML
-
-        run, shown, view = self._run, self._iterations.children, self._reading.view
-        self._reading.update(run)
-        count = len(run.iterations)
-        if len(shown) != count:
-            added = [HTML() for _ in range(count - len(shown))]
-            self._iterations.children = (*shown[:count], *added)
-            for widget in shown[count:]:
-                dispose(widget)
-            self._keys = [*self._keys[:count], *(() for _ in added)]
-        for iteration, widget in zip(run.iterations, self._iterations.children, strict=True):
-            number = iteration.number
-            unfolded = number in (count - 1, run.best)
-            parent = None if iteration.parent is None else run.iterations[iteration.parent]
-            other = compared(run, iteration, view)
-            against = None if other is None else run.iterations[other].text
-            key = (iteration, parent, number == run.best, unfolded, run.task, against, view)
-            if key != self._keys[number]:
-                self._keys[number] = key
-                widget.value = iteration_html(run, number, open=unfolded, view=view)
+        self._reading.update(self._run)
+        self._iterations.update(self._run, self._reading.view)
 
     def _draw_soon(self) -> None:
-        """Update the live pane, now if the last update is long enough ago, else when it is."""
+        """Update what changed, now if the last update is long enough ago, else when it is."""
         wait = self._drawn + self._interval - self._clock()
-        if wait <= 0:
+        waits = self._loop and not self._loop.is_closed()
+        if wait <= 0 or (self._stale and not waits):
+            self._draw_now()
+        elif self._loop and waits and self._pending is None:
+            self._pending = self._loop.call_later(wait, self._draw_now)
+
+    def _draw_now(self) -> None:
+        """Update all parts if the run went on, else the live pane only."""
+        if self._stale:
+            self._draw()
+        else:
             self._draw_live()
-        elif self._loop and not self._loop.is_closed() and self._pending is None:
-            self._pending = self._loop.call_later(wait, self._draw_live)
 
     def _draw_live(self) -> None:
         """Show what is being written, or nothing between runs; the clock goes on while it is."""
