@@ -32,7 +32,6 @@ IMPROVE = {
     "code": "Improve this code: make it correct, efficient and clear; keep what it is for.",
     "prose": "Improve this text: make it clear and correct; keep what it says.",
 }
-
 AT_HAND = {
     "code": "These variables exist already; the code may use them by name:",
     "prose": "The task is about these:",

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Any
 
 from ipyrefine import compose
 from ipyrefine.errors import UsageError
@@ -45,11 +44,11 @@ def go_on(
         )
     judge = judge or (run.judge if run.judge != run.model else None)
     model = model or run.model
-    server: dict[str, Any] = {"base_url": base_url, "api_key": api_key, "price": run.price}
+    crew = compose.choose_models(model, judge, base_url=base_url, api_key=api_key, price=run.price)
     return Refinement(
         run.task,
-        model=compose.choose_model(model, **server) if isinstance(model, str) else model,
-        judge=compose.choose_model(judge, **server) if isinstance(judge, str) else judge,
+        model=crew.model,
+        judge=crew.judge,
         checks=checks,
         limits=run.limits,
         draft=run.draft,

@@ -155,18 +155,13 @@ class OpenAIModel:
         yield stream
 
     async def _create(self, request: Request, sent: dict[str, Any], key: str) -> _Stream:
-        body = {
-            "model": self._model,
-            "messages": [message.model_dump() for message in request.messages],
-            "stream": True,
-            **sent,
-        }
+        messages = [message.model_dump() for message in request.messages]
         # Plain JSON both ways: the SDK's `create` makes its types of every field and chunk, which
         # are made plain again here, and that takes a good part of a call's processor time.
         stream: _Stream = await self._client().post(
             "/chat/completions",
             cast_to=object,
-            body=body,
+            body={"model": self._model, "messages": messages, "stream": True, **sent},
             options={"headers": {"Authorization": self._endpoint.login or f"Bearer {key}"}},
             stream=True,
             stream_cls=openai.AsyncStream[Any],
