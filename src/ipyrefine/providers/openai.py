@@ -156,8 +156,7 @@ class OpenAIModel:
 
     async def _create(self, request: Request, sent: dict[str, Any], key: str) -> _Stream:
         messages = [message.model_dump() for message in request.messages]
-        # Plain JSON both ways: the SDK's `create` makes its types of every field and chunk, which
-        # are made plain again here, and that takes a good part of a call's processor time.
+        # Plain JSON both ways: `create` makes types of the SDK of every field and chunk first.
         stream: _Stream = await self._client().post(
             "/chat/completions",
             cast_to=object,
