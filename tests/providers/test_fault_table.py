@@ -197,7 +197,8 @@ async def test_a_connection_lost_at_any_piece_stops_the_run(server, stage, piece
     stopped_well(trial, run, errors.Unreachable, "check the address")
     assert trial.asked == 1
     if pieces > 1:  # its text had begun, and is counted though nobody said its tokens
-        assert run.usage.calls == sum(i.usage.calls for i in run.iterations) + run.unassigned.calls
+        waiting = sum(usage.calls for usage in run.unassigned.values())
+        assert run.usage.calls == waiting + sum(i.usage.calls for i in run.iterations)
         assert run.usage.calls == len(server.requests)
         assert run.cost is None
 
