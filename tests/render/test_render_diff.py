@@ -6,7 +6,7 @@ from hostile import texts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ipyrefine.render.diff import text_diff, unified, words
+from ipyrefine.render.diff import Part, text_diff, unified, words
 from ipyrefine.render.diff_html import html_diff
 from ipyrefine.render.escape import plain
 
@@ -28,6 +28,21 @@ def test_word_diff_gives_both_texts_back(old, new):
     parts = words(old, new)
     assert "".join(p.line for p in parts if p.tag in " -") == plain(old)
     assert "".join(p.line for p in parts if p.tag in " +") == plain(new)
+
+
+@given(lines, lines)
+def test_word_diff_of_long_texts_gives_both_texts_back(old, new):
+    kept = "The same line over and over.\n" * 150
+    old, new = f"{old}\n{kept}{new}", f"{new}\n{kept}{old}"
+    parts = words(old, new)
+    assert "".join(p.line for p in parts if p.tag in " -") == plain(old)
+    assert "".join(p.line for p in parts if p.tag in " +") == plain(new)
+
+
+def test_in_a_long_text_of_which_every_line_changed_the_words_are_still_told_apart():
+    old = "".join(f"Line {n} of a text, version one.\n" for n in range(300))
+    changed = [p for p in words(old, old.replace("one", "two")) if p.tag != " "]
+    assert changed == [Part("-", "one"), Part("+", "two")] * 300
 
 
 def test_unchanged_lines_far_away_are_counted():

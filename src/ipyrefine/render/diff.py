@@ -12,6 +12,8 @@ from ipyrefine.render.escape import plain
 _CONTEXT = 3
 # Below this many lines the exact comparison is fast; above, popular lines are no anchors.
 _EXACT_LINES = 1_000
+# From this many characters on, words are compared only within lines that differ.
+_LONG_TEXT = 4_000
 _WORDS = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
 
@@ -65,15 +67,38 @@ def _skipped(lines: int) -> list[Part]:
 @lru_cache(maxsize=128)
 def words(old: str, new: str) -> list[Part]:
     """Compare by word; the parts with space and plus, joined, are the new text."""
-    a, b = _WORDS.findall(plain(old)), _WORDS.findall(plain(new))
-    parts: list[Part] = []
+    a, b = plain(old), plain(new)
+    if max(len(a), len(b)) < _LONG_TEXT:
+        return _joined(list(_by_word(a, b)))
+    return _joined([part for pair in _by_line(a, b) for part in _by_word(*pair)])
+
+
+def _by_word(old: str, new: str) -> Iterator[Part]:
+    """The parts of a comparison word by word."""
+    if old == new:
+        yield from _change(old, "", " ")
+        return
+    a, b = _WORDS.findall(old), _WORDS.findall(new)
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, a, b).get_opcodes():
-        if tag == "equal":
-            parts.append(Part(" ", "".join(a[i1:i2])))
-            continue
-        parts += [Part("-", "".join(a[i1:i2]))] if i2 > i1 else []
-        parts += [Part("+", "".join(b[j1:j2]))] if j2 > j1 else []
-    return _joined(parts)
+        removed, added = "".join(a[i1:i2]), "".join(b[j1:j2])
+        yield from _change(removed, "", " ") if tag == "equal" else _change(removed, added)
+
+
+def _by_line(old: str, new: str) -> Iterator[tuple[str, str]]:
+    """Passages that stand for each other; the work of comparing words grows with their square."""
+    a, b = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    matcher = SequenceMatcher(None, a, b, autojunk=max(len(a), len(b)) > _EXACT_LINES)
+    for _, i1, i2, j1, j2 in matcher.get_opcodes():
+        if i2 - i1 == j2 - j1 and all(map(_alike, a[i1:i2], b[j1:j2])):
+            yield from zip(a[i1:i2], b[j1:j2], strict=True)
+        else:
+            yield "".join(a[i1:i2]), "".join(b[j1:j2])
+
+
+def _alike(old: str, new: str) -> bool:
+    """Whether a line seems to be another version of one, by the words that they share."""
+    a, b = set(_WORDS.findall(old)), set(_WORDS.findall(new))
+    return 2 * len(a & b) >= max(len(a), len(b))
 
 
 def _joined(parts: list[Part]) -> list[Part]:
@@ -100,9 +125,9 @@ def _joined(parts: list[Part]) -> list[Part]:
     return merged + _change(removed, added)
 
 
-def _change(removed: str, added: str) -> list[Part]:
-    """The parts of one replacement."""
-    pair = (Part("-", removed), Part("+", added))
+def _change(removed: str, added: str, tag: Tag = "-") -> list[Part]:
+    """The parts of one replacement, or of what was kept."""
+    pair = (Part(tag, removed), Part("+", added))
     return [part for part in pair if part.line]
 
 
