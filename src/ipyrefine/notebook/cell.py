@@ -14,6 +14,7 @@ from ipyrefine.loop.events import Event, Stopped
 from ipyrefine.loop.ports import Check
 from ipyrefine.loop.runs import Decision, Run, StopReason
 from ipyrefine.notebook import asking
+from ipyrefine.notebook.opening import NO_IPYWIDGETS, Opening
 from ipyrefine.notebook.placing import Home
 from ipyrefine.notebook.record import RecordDisplay
 from ipyrefine.notebook.session import Session
@@ -29,6 +30,7 @@ class CellRun:
         refinement: what runs.
         checks: its checks.
         journal: keeps its events; None for a run that leaves none.
+        opening: the panel's place in the output, where one is kept.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class CellRun:
         refinement: Refinement,
         checks: tuple[Check, ...],
         journal: Recorder | None,
+        opening: Opening | None = None,
     ) -> None:
         self.shell = magics.shell
         self.options = chosen
@@ -50,7 +53,7 @@ class CellRun:
         self.panel: Any = None
         self.executing = False
         self._placing: asyncio.Future[None] | None = None
-        self._choose_displays(magics.ui)
+        self._choose_displays(magics.ui, opening or Opening())
 
     async def go(self) -> None:
         """Run the cell to the loop's stop, with the text in the namespace on every exit.
@@ -93,6 +96,11 @@ class CellRun:
         text = run.text if number is None else run.iterations[number].text
         return await self.home.put(text, run, executing=self.executing, replace=replace)
 
+    @property
+    def over(self) -> bool:
+        """Whether nothing of it runs or is on screen."""
+        return self.panel is None and not self.session.running
+
     def same_as(self, other: "CellRun") -> bool:
         """Whether two cells show the same run of the journal."""
         ours, theirs = self.session.journal, other.session.journal
@@ -111,7 +119,7 @@ class CellRun:
     async def steer(self, decision: Decision) -> None:
         """Take a decision given in a cell of its own, and show there what comes of it."""
         if self.widgets and self.panel is None and decision.kind != "accept":
-            self.open_panel()
+            self.open_panel(Opening())
         with self._executing():
             self.decide(decision)
             await self.session.go()
@@ -128,24 +136,31 @@ class CellRun:
         finally:
             self.executing = False
 
-    def open_panel(self) -> None:
-        """Show the panel in the output of the cell that runs now."""
-        from IPython.display import display
+    def open_panel(self, opening: Opening) -> None:
+        """Show the panel in the output of the cell that runs now; say so where that cannot be.
 
+        Args:
+            opening: its place in the output.
+        """
         from ipyrefine.notebook.panel import Panel
 
-        self.panel = Panel(decide=self.decide, stop=self.session.stop, close=self.close)
-        display(self.panel.widget)
+        try:
+            self.panel = Panel(decide=self.decide, stop=self.session.stop, close=self.close)
+        except ImportError:
+            self.widgets = False
+            print(NO_IPYWIDGETS)
+            return
+        opening.fill(self.panel.widget)
         self.session.shows.append(self.panel.show)
 
-    def _choose_displays(self, ui: str) -> None:
+    def _choose_displays(self, ui: str, opening: Opening) -> None:
         self.session.shows.append(self._keep)
         ui = "plain" if self.options.plain or self.options.quiet else ui
         self.widgets = ui == "widgets" or (ui == "auto" and self.home.cell_id is not None)
         if os.environ.get("IPYREFINE_UI") == "plain":
             self.widgets = False
         if self.widgets:
-            self.open_panel()
+            self.open_panel(opening)
         elif not self.options.quiet and not hasattr(self.shell, "kernel"):
             from ipyrefine.notebook.terminal import Transcript
 

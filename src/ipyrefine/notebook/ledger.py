@@ -35,16 +35,15 @@ class Ledger:
         self._rows = VBox()
         self._revise = button("Revise with these", "Act on what is ticked.", key="r")
         self._more = button("Add a finding", "Name a weakness of your own.")
-        self._form = _Form()
+        self._form: _Form | None = None
+        self._criteria: tuple[str, ...] = ()
         title = HTML('<p class="rf-head"><strong>Act on</strong></p>')
         buttons = HBox([self._revise, self._more])
         buttons.add_class("rf-actions")
-        self.widget: Any = VBox([title, self._rows, buttons, self._form.widget])
+        self.widget: Any = VBox([title, self._rows, buttons])
         self.widget.add_class("rf-ledger")
         click(self._revise, self._select)
         click(self._more, lambda: self._open(None))
-        click(self._form.save, self._add)
-        click(self._form.cancel, self._form.close)
 
     @property
     def ticked(self) -> tuple[str, ...]:
@@ -56,7 +55,7 @@ class Ledger:
         iteration = None if number is None else run.iterations[number]
         self.widget.layout.display = None if iteration and iteration.verdict else "none"
         standing = _standing(iteration)
-        self._form.criteria(run)
+        self._criteria = tuple(c.name for c in run.task.criteria) if run.task else ()
         if (standing, number) == (self._shown, self._number):
             return
         self._shown, self._number = standing, number
@@ -98,9 +97,15 @@ class Ledger:
 
     def _open(self, finding: Finding | None) -> None:
         self._editing = finding.id if finding else ""
-        self._form.open(finding)
+        if self._form is None:  # made only now: every field costs the panel's first paint
+            self._form = _Form()
+            self._click(self._form.save, self._add)
+            self._click(self._form.cancel, self._form.close)
+            self.widget.children = (*self.widget.children, self._form.widget)
+        self._form.open(finding, self._criteria)
 
     def _add(self) -> None:
+        assert self._form is not None, "its own button was clicked"
         finding = self._form.finding(self._editing)
         self._send(Decision(kind="add", iteration=self._number, finding=finding), words=False)
         self._form.close()
@@ -133,16 +138,10 @@ class _Form:
         for field in fields:
             field.add_class("rf-field")
         self.widget: Any = VBox([first, *fields, last])
-        self.close()
 
-    def criteria(self, run: Run) -> None:
-        """Offer the run's criteria."""
-        names = [c.name for c in run.task.criteria] if run.task else []
-        if tuple(self._criterion.options) != (*names, "yours"):
-            self._criterion.options = [*names, "yours"]
-
-    def open(self, finding: Finding | None) -> None:
-        """Show the form, filled with a finding or empty."""
+    def open(self, finding: Finding | None, criteria: tuple[str, ...]) -> None:
+        """Show the form, filled with a finding or empty; `criteria` are those to choose from."""
+        self._criterion.options = [*criteria, "yours"]
         self._problem.value = finding.problem if finding else ""
         self._quote.value = finding.quote if finding else ""
         self._fix.value = finding.fix if finding else ""

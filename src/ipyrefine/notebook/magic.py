@@ -10,6 +10,7 @@ from traitlets import Bool, Float, Integer, Unicode
 from traitlets.config import Configurable
 
 from ipyrefine.errors import UsageError
+from ipyrefine.notebook.opening import Opening, may_show_a_panel, warm_up
 
 _CELL = re.compile(r"^%%refine(?![\w?])[ \t]*(.*?)\s*$")
 _CALL = re.compile(r"^(?=get_ipython\(\)\.run_(?:cell|line)_magic\('refine', )")
@@ -54,12 +55,24 @@ class Refine(Magics, Configurable):
     @line_cell_magic
     def refine(self, line: str, cell: str | None = None) -> Any:
         """Refine a cell (`%%refine`), or steer the latest run (`%refine`)."""
-        from ipyrefine.notebook import steering
-        from ipyrefine.notebook.starting import from_cell
-
         if cell is None:
+            from ipyrefine.notebook import steering
+
             return steering.command(self, _split(line))
-        return self.take(from_cell(self, line, cell)).go()
+        opening = Opening()
+        if may_show_a_panel(self.ui, line, cell_id="cellId" in self._request_metadata()):
+            opening.show()
+        try:
+            from ipyrefine.notebook.starting import from_cell  # takes a second the first time
+
+            return self.take(from_cell(self, line, cell, opening)).go()
+        finally:
+            opening.clear()
+
+    def _request_metadata(self) -> Any:
+        """What the front-end said of the cell that runs; empty outside a kernel."""
+        get_parent = getattr(self.shell, "get_parent", None)
+        return (get_parent() or {}).get("metadata", {}) if get_parent else {}
 
     def take(self, run: Any) -> Any:
         """Make a run the latest one; returns it."""
@@ -67,6 +80,8 @@ class Refine(Magics, Configurable):
         for cell_id, before in list(self.runs.items()):
             if cell_id == run.home.cell_id or before.same_as(run):
                 self.runs.pop(cell_id).close()
+            elif before.over:
+                del self.runs[cell_id]  # nothing of it is on screen that could be closed
         self.latest = self.runs[run.home.cell_id] = run
         return run
 
@@ -136,3 +151,5 @@ def load(shell: Any) -> None:
         transformers[:] = [t for t in transformers if getattr(t, "__name__", "") != ours.__name__]
     shell.input_transformers_cleanup.insert(0, verbatim)
     shell.input_transformers_post.append(awaited)
+    if hasattr(shell, "kernel"):
+        warm_up()

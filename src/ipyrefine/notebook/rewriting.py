@@ -41,40 +41,21 @@ class Rewriting:
         send: Callable[..., None],
         number: Callable[[], int | None],
     ) -> None:
-        from ipywidgets import HTML, BoundedFloatText, HBox, Text, Textarea, VBox
+        from ipywidgets import HBox, VBox
 
-        self._send, self._number, self._run = send, number, Run()
+        self._click, self._send, self._number, self._run = click, send, number, Run()
         self.edit = button(
             "Edit text", "Change the text by hand; it becomes an iteration.", key="e"
         )
         self.rubric = button("Rubric", "Change the criteria or the target; texts are re-scored.")
         self.help = button("?", "The keys of this panel.", key="?")
-        self._text = Textarea(description="Your text", rows=14, style=_FIT, tooltip="The text.")
-        self._text.add_class("rf-words")
-        self._text.add_class("rf-mono")
-        self._criteria = Text(description="Criteria", style=_FIT, tooltip="As a, b, c.")
-        self._criteria.add_class("rf-field")
-        self._target = BoundedFloatText(
-            min=0, max=1, step=0.05, description="Target", style=_FIT, tooltip="Score that passes."
-        )
-        save = button("Save as an iteration", "Have your text checked and judged.")
-        apply = button("Apply rubric", "Judge by these from now on; re-score the history.")
         buttons = HBox([self.edit, self.rubric, self.help])
-        target = HBox([self._target, apply])
-        for row in (buttons, target):
-            row.add_class("rf-actions")
-        self._forms = {
-            "edit": VBox([self._text, save]),
-            "rubric": VBox([self._criteria, target]),
-            "help": HTML(HELP),
-        }
-        self.widget: Any = VBox([buttons, *self._forms.values()])
-        self._show("")
+        buttons.add_class("rf-actions")
+        self._forms: dict[str, Any] = {}
+        self.widget: Any = VBox([buttons])
         click(self.edit, lambda: self._toggle("edit"))
         click(self.rubric, lambda: self._toggle("rubric"))
         click(self.help, lambda: self._toggle("help"))
-        click(save, self._save)
-        click(apply, self._apply)
 
     def update(self, run: Run) -> None:
         """Keep the run that the forms are about."""
@@ -82,7 +63,46 @@ class Rewriting:
         self.edit.disabled = not run.iterations
         self.rubric.disabled = run.task is None
 
+    def _make(self, name: str) -> None:
+        """Make a form when it is first opened: every field costs the panel's first paint."""
+        from ipywidgets import HTML
+
+        makers: dict[str, Callable[[], Any]] = {
+            "edit": self._edit_form,
+            "rubric": self._rubric_form,
+            "help": lambda: HTML(HELP),
+        }
+        self._forms[name] = form = makers[name]()
+        form.layout.display = "none"
+        self.widget.children = (*self.widget.children, form)
+
+    def _edit_form(self) -> Any:
+        from ipywidgets import Textarea, VBox
+
+        self._text = Textarea(description="Your text", rows=14, style=_FIT, tooltip="The text.")
+        self._text.add_class("rf-words")
+        self._text.add_class("rf-mono")
+        save = button("Save as an iteration", "Have your text checked and judged.")
+        self._click(save, self._save)
+        return VBox([self._text, save])
+
+    def _rubric_form(self) -> Any:
+        from ipywidgets import BoundedFloatText, HBox, Text, VBox
+
+        self._criteria = Text(description="Criteria", style=_FIT, tooltip="As a, b, c.")
+        self._criteria.add_class("rf-field")
+        self._target = BoundedFloatText(
+            min=0, max=1, step=0.05, description="Target", style=_FIT, tooltip="Score that passes."
+        )
+        apply = button("Apply rubric", "Judge by these from now on; re-score the history.")
+        self._click(apply, self._apply)
+        target = HBox([self._target, apply])
+        target.add_class("rf-actions")
+        return VBox([self._criteria, target])
+
     def _toggle(self, name: str) -> None:
+        if name not in self._forms:
+            self._make(name)
         opening = self._forms[name].layout.display == "none"
         number = self._number()
         if opening and name == "edit" and number is not None:

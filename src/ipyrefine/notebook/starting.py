@@ -12,6 +12,7 @@ from ipyrefine.journal.store import Journal
 from ipyrefine.loop.runs import Run
 from ipyrefine.notebook import asking, options
 from ipyrefine.notebook.cell import CellRun
+from ipyrefine.notebook.opening import Opening
 from ipyrefine.providers.faults import safe_url
 from ipyrefine.resuming import go_on
 
@@ -22,13 +23,14 @@ _CHANGEABLE = frozenset(
 _KEPT = ("check", "var", "output", "apply")
 
 
-def from_cell(magics: Any, line: str, body: str) -> CellRun:
+def from_cell(magics: Any, line: str, body: str, opening: Opening) -> CellRun:
     """Make a run of a `%%refine` cell.
 
     Args:
         magics: the configured magics, with their shell.
         line: the options.
         body: the cell below them.
+        opening: the panel's place in the cell's output.
 
     Raises:
         UsageError: an option or the body cannot be used; nothing was started.
@@ -43,7 +45,7 @@ def from_cell(magics: Any, line: str, body: str) -> CellRun:
         name=chosen.name or "",
         settings=_settings(chosen, chosen.base_url or magics.base_url),
     )
-    return CellRun(magics, chosen, refinement, resolved, journal)
+    return CellRun(magics, chosen, refinement, resolved, journal, opening)
 
 
 class Earlier(NamedTuple):
