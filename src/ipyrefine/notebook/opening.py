@@ -23,7 +23,7 @@ _NEEDED = (
     *("ipyrefine.notebook.steering", "ipyrefine.notebook.starting", "ipywidgets"),
     *("ipyrefine.notebook.panel", "httpx2", "openai", "ipyrefine.providers.openai"),
 )
-_PAUSE = 0.3  # seconds between two of them
+_PAUSE = 0.1  # seconds between two of them
 
 
 class Opening:

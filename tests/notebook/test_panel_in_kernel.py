@@ -1,0 +1,129 @@
+"""The panel in a kernel without a browser: what it leaves behind, and what stands in for it."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kernel import Kernel
+from openai_server import ScriptedServer
+from refining import judged
+
+from ipyrefine.notebook.opening import NO_FRONT_END, NO_IPYWIDGETS
+
+CELL = "%%refine -p prose --task -n 0 --criteria tone --min-findings 0 --no-journal\nGreet."
+RECORD = "application/vnd.ipyrefine.run+json"
+VIEW = "application/vnd.jupyter.widget-view+json"
+ENDS = {
+    "accepted": "%refine accept",
+    "discarded": "get_ipython().magics_manager.registry['Refine'].latest.close()",
+    "run again": "",
+}
+# Runs the cell and what ends it in the kernel itself, which is quicker than asking from here.
+MANY = f"""
+import asyncio, gc, comm, ipywidgets
+from ipyrefine import compose
+from ipyrefine.notebook.cell import CellRun
+from ipyrefine.notebook.panel import Panel
+from ipyrefine.providers.scripted import ScriptedModel
+from refining import judged
+compose.choose_model = lambda *_, **__: ScriptedModel(["<text>\\nHello\\n</text>", judged(10)])
+async def cell(code):
+    shell = get_ipython()
+    (await shell.run_cell_async(code, transformed_cell=shell.transform_cell(code))).raise_error()
+async def runs(count):
+    for number in range(count):
+        await cell({CELL!r})
+        await cell({[*ENDS.values()]!r}[number % 3])
+    gc.collect()
+    known = [o for o in gc.get_objects() if type(o) in (CellRun, Panel)]
+    widgets = ipywidgets.widgets.widget._instances
+    return len(widgets), len(comm.get_comm_manager().comms), len(known), len(asyncio.all_tasks())
+"""
+
+
+def reply(body: dict[str, Any]) -> str:
+    asked = body["messages"][-1]["content"]
+    return judged(10) if "whole score" in asked else "<text>\nHello\n</text>"
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Kernel]]:
+    """Starts a kernel that shows panels and asks a scripted model."""
+    home = str(tmp_path)
+    env = {"IPYTHONDIR": home, "JUPYTER_RUNTIME_DIR": home, "IPYREFINE_MODEL": "m"}
+    kernels: list[Kernel] = []
+    with ScriptedServer(reply) as server:
+
+        def started(**more: str) -> Kernel:
+            kernels.append(Kernel({**env, "OPENAI_BASE_URL": server.base_url, **more}))
+            kernels[-1].run("%load_ext ipyrefine\n%config Refine.ui = 'widgets'")
+            return kernels[-1]
+
+        yield started
+        for kernel in kernels:
+            kernel.__exit__()
+
+
+def test_a_hundred_runs_in_one_kernel_leave_no_growing_list(start: Callable[..., Kernel]) -> None:
+    """Accepted, discarded and run again in turn: widgets, comms, panels, runs and tasks."""
+    support = str(Path(__file__).parents[1] / "support")
+    kernel = start(PYTHONPATH=os.pathsep.join([support, os.environ.get("PYTHONPATH", "")]))
+    assert kernel.run(MANY)["status"] == "ok"
+    assert kernel.run("before = await runs(3)\nafter = await runs(99)")["status"] == "ok"
+    assert kernel.value("before[0] > 50")  # the last one is still on screen
+    assert kernel.value("after") == kernel.value("before")
+
+
+def test_without_ipywidgets_one_sentence_and_the_plain_record_take_the_panels_place(
+    start: Callable[..., Kernel], tmp_path: Path
+) -> None:
+    blocked = tmp_path / "blocked"
+    blocked.mkdir()
+    (blocked / "ipywidgets.py").write_text("raise ImportError('not here')")
+    path = os.pathsep.join([str(blocked), os.environ.get("PYTHONPATH", "")])
+    kernel = start(PYTHONPATH=path)
+    assert kernel.run(CELL)["status"] == "ok"
+    shown = kernel.outputs()
+    said = [one["text"] for one in shown if "text" in one]
+    assert said == [NO_IPYWIDGETS + "\n"], shown
+    assert any(RECORD in one.get("data", {}) for one in shown)
+    assert kernel.value("refined") == "'Hello'"
+    assert kernel.run("%refine accept")["payload"][0]["text"] == "Hello"
+
+
+def test_a_front_end_that_shows_no_widget_has_a_sentence_and_the_record(
+    start: Callable[..., Kernel],
+) -> None:
+    kernel = start()
+    assert kernel.run(CELL)["status"] == "ok"
+    bundles = [one["data"] for one in kernel.outputs() if "data" in one]
+    [panel] = [data for data in bundles if VIEW in data]
+    assert panel["text/plain"] == NO_FRONT_END
+    [record] = [data for data in bundles if RECORD in data]
+    assert "Hello" in record["text/plain"]
+    assert kernel.run("%refine accept")["payload"][0]["text"] == "Hello"
+
+
+def test_the_first_line_is_shown_before_anything_heavy_is_loaded(
+    start: Callable[..., Kernel],
+) -> None:
+    kernel = start()
+    kernel.run("import sys; before = {'openai', 'ipywidgets'} & set(sys.modules)")
+    kernel.run("from ipyrefine.notebook import opening; shown = opening.Opening.show")
+    kernel.run(
+        "def show(self):\n    global loaded\n    loaded = {'openai'} & set(sys.modules)\n"
+        "    shown(self)\nopening.Opening.show = show"
+    )
+    kernel.run(CELL)
+    first = next(one["data"] for one in kernel.outputs() if "data" in one)
+    assert "Starting…" in first["text/html"]
+    assert kernel.value("loaded") == "set()"
+
+
+def test_an_option_that_cannot_be_used_leaves_no_first_line(start: Callable[..., Kernel]) -> None:
+    kernel = start()
+    assert kernel.run("%%refine --chek run\nx")["ename"] == "UsageError"
+    data = [one["data"] for one in kernel.outputs() if "data" in one]
+    assert [one["text/html"] == "" for one in data] == [False, True]
