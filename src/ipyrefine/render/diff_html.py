@@ -9,6 +9,7 @@ from ipyrefine.render.diff import Part, unified
 from ipyrefine.render.diff import words as by_word
 from ipyrefine.render.escape import html_prose, html_text, plain
 from ipyrefine.render.highlight import highlight
+from ipyrefine.render.parts import long
 
 _MARKS = {"+": "+", "-": "\N{MINUS SIGN}", " ": " ", "@": "⋯"}
 
@@ -34,7 +35,7 @@ def html_diff(old: str, new: str, form: Form, *, sides: bool = False) -> str:
     if plain(old) == plain(new):
         return '<p class="rf-quiet">No change to the text.</p>'
     if form == "prose":
-        return _prose(by_word(old, new), sides)
+        return _prose(by_word(old, new), sides, long(new))
     parts = unified(old, new)
     if not parts:
         return '<p class="rf-quiet">Only line endings changed.</p>'
@@ -42,16 +43,17 @@ def html_diff(old: str, new: str, form: Form, *, sides: bool = False) -> str:
     if sides:
         return _table(_pairs(lines))
     body = "\n".join(_in_line(line) for line in lines)
-    return f'<pre class="rf-text rf-code rf-diff" tabindex="0"><code>{body}</code></pre>'
+    pane = long(body)
+    return f'<pre class="rf-text rf-code rf-diff{pane}" tabindex="0"><code>{body}</code></pre>'
 
 
-def _prose(parts: Sequence[Part], sides: bool) -> str:
+def _prose(parts: Sequence[Part], sides: bool, pane: str) -> str:
     """A word diff: woven together, or each text with what is its own marked."""
     if not sides:
         body = "".join(_word(part) for part in parts)
-        return f'<div class="rf-text rf-prose rf-diff">{body}</div>'
+        return f'<div class="rf-text rf-prose rf-diff{pane}">{body}</div>'
     columns = ("".join(_word(part) for part in parts if part.tag in keep) for keep in (" -", " +"))
-    texts = "".join(f'<div class="rf-text rf-prose">{column}</div>' for column in columns)
+    texts = "".join(f'<div class="rf-text rf-prose{pane}">{column}</div>' for column in columns)
     return f'<div class="rf-columns">{texts}</div>'
 
 

@@ -9,6 +9,7 @@ from ipyrefine.render.diff_html import html_diff
 from ipyrefine.render.escape import html_prose, html_text
 from ipyrefine.render.score_line import svg
 from ipyrefine.render.style import STYLE
+from ipyrefine.render.tree import tree_html
 
 TAIL_CHARACTERS = 4_000
 TAIL_LINES = 60
@@ -51,7 +52,7 @@ def score_html(run: Run) -> str:
     if len(verified) < 2:
         return ""
     scores = [i.verdict.score if i.verdict else None for i in run.iterations]
-    return svg(scores, run.limits.target, run.best) + _criterion_scores(run)
+    return svg(scores, run.limits.target, run.best) + tree_html(run) + _criterion_scores(run)
 
 
 def spent_html(run: Run) -> str:

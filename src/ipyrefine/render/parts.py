@@ -12,6 +12,7 @@ from ipyrefine.render.escape import html_prose, html_text, without_colours
 from ipyrefine.render.highlight import highlight
 
 Form = Literal["code", "prose"]
+_FULL_PANE = 40  # lines
 
 
 def badge(label: words.Label) -> str:
@@ -35,16 +36,21 @@ def more(summary: str, body: str, *, open: bool = False) -> str:  # noqa: A002 -
     return f'<details class="rf-more"{state}><summary>{summary}</summary>{body}</details>'
 
 
+def long(text: str) -> str:
+    """The class of a pane that is sure to fill its height, so that it is drawn only in view."""
+    return " rf-long" if text.count("\n") > _FULL_PANE else ""
+
+
 def text_html(text: str, form: Form) -> str:
     """An artifact: highlighted code, or prose with its line breaks; its markup shows literally."""
     if not text.strip():
         return '<p class="rf-quiet">The text is empty.</p>'
     if form == "prose":
-        shown = f'<div class="rf-text rf-prose">{html_prose(text)}</div>'
+        shown = f'<div class="rf-text rf-prose{long(text)}">{html_prose(text)}</div>'
     else:
         body = highlight(text, words.language(text, form))
         # <code> between <pre> and the text: a parser drops a newline that directly follows <pre>.
-        shown = f'<pre class="rf-text rf-code" tabindex="0"><code>{body}</code></pre>'
+        shown = f'<pre class="rf-text rf-code{long(text)}" tabindex="0"><code>{body}</code></pre>'
     # The button shows itself where the front-end half of the package is there to act on it.
     return f'<div class="rf-held">{shown}<button type="button" class="rf-copy">Copy</button></div>'
 
@@ -91,14 +97,15 @@ def finding_html(finding: Finding, form: Form, text: str = "") -> str:
     body = f'<div class="rf-line">{" ".join(labels)}</div><p>{html_prose(finding.problem)}</p>'
     if finding.quote:
         quote = _quote(finding.quote, form)
-        body += more("quote", quote) if _done(finding) else quote + _place(finding.quote, text)
+        shown = f'<div class="rf-quoted">{quote}{_place(finding.quote, text)}</div>'
+        body += more("quote", quote) if _done(finding) else shown
     if finding.fix:
         body += f"<p><strong>Fix:</strong> {html_prose(finding.fix)}</p>"
     return body
 
 
 def _place(quote: str, text: str) -> str:
-    """The quoted words marked among the lines around them; folded."""
+    """The quoted words marked among the lines around them; folded, and shown while pointed at."""
     start = text.find(quote)
     if start < 0:
         return ""
@@ -106,7 +113,7 @@ def _place(quote: str, text: str) -> str:
     around = [html_text("\n".join(lines)) for lines in (before[-2:], after[:2])]
     shown = f"<mark>{html_text(quote)}</mark>".join(around)
     body = f'<pre class="rf-text rf-wrap" tabindex="0"><code>{shown}</code></pre>'
-    return more(f"in the text, line {len(before)}", body)
+    return f'<div class="rf-place">{more(f"in the text, line {len(before)}", body)}</div>'
 
 
 def _quote(quote: str, form: Form) -> str:

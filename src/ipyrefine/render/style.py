@@ -74,6 +74,8 @@ border:1px solid var(--rf-line);border-radius:5px;padding:.55em .75em;margin:.3e
 max-height:28rem;overflow:auto}
 .ipyrefine pre.rf-text{font-family:var(--rf-mono);font-size:12.5px;line-height:1.45;
 white-space:pre;overflow-wrap:normal;tab-size:4}
+.ipyrefine .rf-long{content-visibility:auto;contain-intrinsic-size:auto 28rem}
+.ipyrefine pre.rf-tree{width:fit-content;max-width:100%;border:0;padding:.3em .8em}
 .ipyrefine pre.rf-wrap{white-space:pre-wrap;overflow-wrap:anywhere}
 .ipyrefine.ipyrefine pre code{font:inherit;background:none;color:inherit;padding:0;
 white-space:inherit}
@@ -135,6 +137,15 @@ def _token(selectors: str, variable: str, fallback: str) -> str:
     return f"{scoped}{{color:var(--jp-mirror-editor-{variable}-color,var({fallback}))}}"
 
 
+# While a quote is pointed at, its place in the text hangs below it without moving what follows.
+_PLACE = """
+.ipyrefine .rf-place{position:relative}
+.ipyrefine .rf-quoted:hover .rf-more:not([open])::details-content{content-visibility:visible;
+position:absolute;left:0;right:0;top:100%;z-index:3;padding:0 .5em;border-radius:6px;
+border:1px solid var(--rf-line);box-shadow:0 4px 14px rgba(0,0,0,.22);
+background:var(--jp-layout-color1,var(--vscode-editor-background,Canvas))}
+"""
+
 _TOKENS = "\n".join(
     (
         _token("k kc kd kn kp kr kt ow", "keyword", "--rf-key"),
@@ -148,4 +159,4 @@ _TOKENS = "\n".join(
     )
 )
 
-STYLE = "".join((_VARIABLES, _LAYOUT, _LABELS, _DETAILS, _TEXT, _ROWS, _TOKENS)).strip()
+STYLE = "".join((_VARIABLES, _LAYOUT, _LABELS, _DETAILS, _TEXT, _ROWS, _PLACE, _TOKENS)).strip()

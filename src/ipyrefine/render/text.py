@@ -8,6 +8,7 @@ from ipyrefine.render import verified, words
 from ipyrefine.render.escape import plain, without_colours
 from ipyrefine.render.score_line import sparkline
 from ipyrefine.render.terminal import paint, rule, wrap
+from ipyrefine.render.tree import tree_lines
 
 
 def record_text(run: Run, columns: int = 80, *, colour: bool = False) -> str:
@@ -22,7 +23,7 @@ def record_text(run: Run, columns: int = 80, *, colour: bool = False) -> str:
     sentence = words.stop_sentence(run)
     lines += wrap(sentence, columns) if sentence else []
     if len(run.iterations) > 1:
-        lines += wrap(scores_text(run), columns)
+        lines += [*wrap(scores_text(run), columns), *tree_lines(run)]
     for warning in run.warnings:
         lines += wrap(f"⚠ {warning}", columns, hang="  ")
     for decision in run.decisions:
