@@ -38,6 +38,7 @@ from ipyrefine.loop.records import (
 )
 from ipyrefine.loop.runs import Decision, Limits, Run, StopReason
 from ipyrefine.notebook.panel import Panel
+from ipyrefine.notebook.placing import Home
 
 ACTIONS = ("Stop", "Accept", "Pass anyway", "Not yet", "Continue", "Close")
 OPENING = RunStarted(task=Task(text="Say hello."), limits=Limits(), model="m", judge="m")
@@ -196,10 +197,32 @@ def test_a_chosen_iteration_is_kept_and_decided_on(desk: Callable[..., Desk]) ->
     d.iteration_menu.value = 0
     d.show(*SECOND, VerdictReached(iteration=1, verdict=PASS), BestChanged(iteration=1), END)
     assert d.iteration_menu.options == (("Best", None), ("0", 0), ("1", 1))
+    assert d.iteration_menu.label == "0"
     d.click("Accept")
     d.iteration_menu.value = None
     d.click("Accept")
     assert [one.iteration for one in d.decisions] == [0, 1]
+
+
+def test_the_menu_of_iterations_starts_at_the_best(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.show(*FIRST)
+    assert (d.iteration_menu.label, d.iteration_menu.value) == ("Best", None)
+
+
+def test_where_the_text_goes_is_the_users_choice(desk: Callable[..., Desk]) -> None:
+    home = Home(object(), "refined", "replace")
+    d = desk(home=home)
+    menu = next(w for w in d.all("Dropdown") if w.description == "into")
+    assert menu.value == "replace"
+    menu.value = "none"
+    assert home.where == "none"
+
+
+def test_a_pause_can_be_ended_with_stop(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.show(*FIRST, Stopped(reason=StopReason.PAUSED, message="Waiting for you."))
+    assert d.enabled == set(ACTIONS)
 
 
 def test_without_a_verdict_the_latest_text_is_accepted(desk: Callable[..., Desk]) -> None:

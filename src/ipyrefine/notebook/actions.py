@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ipyrefine.loop.runs import Run
+from ipyrefine.loop.runs import Run, StopReason
+from ipyrefine.notebook.placing import Home
 from ipyrefine.render.html import View
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 _WORDS = "Guidance, or the reason for an override (optional)"
 _MORE = "Allow more revisions, guided by the words above."
 _MORE_RUNNING = "While it runs: add revisions and give guidance for the next one."
+_WHERE = [("a new cell", "insert"), ("this cell", "replace"), ("the variable only", "none")]
 _FIT = {"description_width": "initial"}
 
 
@@ -48,9 +50,13 @@ class Reading:
 
 
 class Actions:
-    """The controls of a run; they know when they make sense, not what they lead to."""
+    """The controls of a run; they know when they make sense, not what they lead to.
 
-    def __init__(self) -> None:
+    Args:
+        home: where an accepted text goes, for the user to choose; None offers no choice.
+    """
+
+    def __init__(self, home: Home | None = None) -> None:
         from ipywidgets import BoundedIntText, Dropdown, HBox, Textarea, VBox
 
         self.stop = button("Stop", "Stop now and keep the best text so far.", "danger", key="s")
@@ -84,7 +90,8 @@ class Actions:
             rows=2,
             style=_FIT,
         )
-        judge = HBox([self.which, self.accept, self.passed, self.not_yet])
+        chosen = [_where(home)] if home else []
+        judge = HBox([self.which, self.accept, *chosen, self.passed, self.not_yet])
         steer = HBox([self.rounds, self.more, self.stop, self.close])
         for row in (judge, steer):
             row.add_class("rf-actions")
@@ -98,16 +105,32 @@ class Actions:
         if self.which.options != options:
             kept = self.which.value
             self.which.options = options
-            self.which.value = kept if kept in numbers else None
+            # By its place: a value of None would leave the menu blank instead of at "Best".
+            self.which.index = numbers.index(kept) + 1 if kept in numbers else 0
         running, any_text = run.stop_reason is None, bool(numbers)
         verified = any(i.verdict is not None for i in run.iterations)
-        self.stop.disabled = not running
+        self.stop.disabled = not running and run.stop_reason is not StopReason.PAUSED
         self.accept.disabled = self.which.disabled = not any_text
         overrides = verified or (any_text and not running)
         self.passed.disabled = self.not_yet.disabled = not overrides
         # Before the first text there is nothing that guidance or more revisions could bear on.
         self.more.disabled = self.rounds.disabled = self.words.disabled = running and not any_text
         self.more.tooltip = _MORE_RUNNING if running else _MORE
+
+
+def _where(home: Home) -> Any:
+    """The choice of where an accepted text goes."""
+    from ipywidgets import Dropdown
+
+    menu = Dropdown(
+        options=_WHERE,
+        value=home.where,
+        description="into",
+        tooltip="Where Accept puts the text.",
+        style=_FIT,
+    )
+    menu.observe(lambda change: setattr(home, "where", change["new"]), "value")
+    return menu
 
 
 def button(name: str, tooltip: str, style: str = "", *, key: str = "") -> "ipywidgets.Button":

@@ -15,7 +15,7 @@ from ipyrefine.loop.ports import Check
 from ipyrefine.loop.runs import Decision, Run, StopReason
 from ipyrefine.notebook import asking
 from ipyrefine.notebook.opening import NO_IPYWIDGETS, Opening
-from ipyrefine.notebook.placing import Home
+from ipyrefine.notebook.placing import WHERE, Home
 from ipyrefine.notebook.record import RecordDisplay
 from ipyrefine.notebook.session import Session
 from ipyrefine.running import raise_failure
@@ -47,7 +47,8 @@ class CellRun:
         self.refinement = refinement
         self.checks = checks
         self.name = self.options.output or "refined"
-        self.home = Home(self.shell, self.name)
+        apply = self.options.apply
+        self.home = Home(self.shell, self.name, apply if apply in WHERE else "insert")
         self.session = Session(refinement, [], journal)
         self.record = RecordDisplay()
         self.panel: Any = None
@@ -70,7 +71,7 @@ class CellRun:
             if not self.options.quiet and self.panel is None:
                 await self._ask_in_terminal()
             if self.options.apply in ("insert", "replace") and self.session.run.text:
-                self._finish(await self.place(replace=self.options.apply == "replace"))
+                self._finish(await self.place())
             if self._placing:
                 await self._placing
         self._raise_what_ended_it()
@@ -80,21 +81,25 @@ class CellRun:
             raise UsageError("--background needs the panel, which a notebook shows.")
         self.session.start()
 
+    def stop(self) -> None:
+        """Stop the loop, or let a pause be the end; the best text so far is kept."""
+        self.session.stop()
+        self.session.end_pause()
+
     def close(self) -> None:
         """Stop the loop and close the panel; the record stays."""
         self.session.stop()
         self._finish()
 
-    async def place(self, number: int | None = None, *, replace: bool = False) -> str:
+    async def place(self, number: int | None = None) -> str:
         """Put a text into a cell and say which way was used.
 
         Args:
             number: the iteration; None for the chosen one.
-            replace: whether to replace the source cell instead of inserting below.
         """
         run = self.session.run
         text = run.text if number is None else run.iterations[number].text
-        return await self.home.put(text, run, executing=self.executing, replace=replace)
+        return await self.home.put(text, run, executing=self.executing)
 
     @property
     def over(self) -> bool:
@@ -112,7 +117,7 @@ class CellRun:
         self._finish()
 
     async def apply(self, number: int | None = None) -> str:
-        """Put a text below the cell that runs now, and say which way was used."""
+        """Put a text into a cell from the cell that runs now, and say which way was used."""
         with self._executing():
             return await self.place(number)
 
@@ -145,7 +150,7 @@ class CellRun:
         from ipyrefine.notebook.panel import Panel
 
         try:
-            self.panel = Panel(decide=self.decide, stop=self.session.stop, close=self.close)
+            self.panel = Panel(decide=self.decide, stop=self.stop, close=self.close, home=self.home)
         except ImportError:
             self.widgets = False
             print(NO_IPYWIDGETS)
@@ -185,10 +190,9 @@ class CellRun:
 
     async def _accepted(self) -> None:
         """End the panel, with the text in a cell unless that was declined."""
-        said = f"The text is in `{self.name}`."
-        if self.options.apply != "none":
-            said = await self.place(replace=self.options.apply == "replace")
-        self._finish(said)
+        # The panel first: else what is below it moves after the new cell was scrolled to.
+        self._finish()
+        self._show_record(await self.place())
 
     def _finish(self, said: str = "") -> None:
         """Close the panel for good; what stays in the notebook is the record."""

@@ -10,6 +10,7 @@ from ipyrefine.errors import UsageError
 from ipyrefine.loop.records import Record
 
 TARGET = "ipyrefine.cells"
+_HEARS = (7, 4)  # the first ipykernel that handles comm messages while a cell awaits
 
 # nbformat's own pattern. VS Code sends a URI here, which names no cell of the notebook's file.
 _CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -72,6 +73,15 @@ def source_cell_text() -> str | None:
     """
     code = _parent().get("content", {}).get("code")
     return code if isinstance(code, str) else None
+
+
+def answered_while_running() -> bool:
+    """Whether this kernel hears a front-end's answer while a cell runs; older ones queue it."""
+    try:
+        import ipykernel._version as known
+    except ImportError:
+        return False
+    return known.version_info[:2] >= _HEARS
 
 
 def _parent() -> dict[str, Any]:

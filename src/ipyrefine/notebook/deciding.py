@@ -53,16 +53,21 @@ def _override(run: Run, words: list[str]) -> Decision:
     if given not in ("pass", "fail"):
         raise UsageError('Say which: %refine override pass "reason", or override fail "reason".')
     outcome = Outcome.PASS if given == "pass" else Outcome.NEEDS_IMPROVEMENT
-    return Decision(kind="override", outcome=outcome, text=" ".join(words))
+    number = iteration(run, words) if words and words[0].isdigit() else None
+    return Decision(kind="override", iteration=number, outcome=outcome, text=" ".join(words))
 
 
 def _continue(run: Run, words: list[str]) -> Decision:
-    rounds = int(words.pop(0)) if words and words[0].isdigit() else 1
-    return Decision(kind="continue", rounds=rounds, text=" ".join(words))
+    return Decision(kind="continue", rounds=_rounds(words), text=" ".join(words))
 
 
 def _branch(run: Run, words: list[str]) -> Decision:
-    return Decision(kind="branch", iteration=iteration(run, words), text=" ".join(words))
+    number, rounds = iteration(run, words), _rounds(words)
+    return Decision(kind="branch", iteration=number, rounds=rounds, text=" ".join(words))
+
+
+def _rounds(words: list[str]) -> int:
+    return int(words.pop(0)) if words and words[0].isdigit() else 1
 
 
 def _select(run: Run, words: list[str]) -> Decision:
@@ -76,15 +81,32 @@ def _dismiss(run: Run, words: list[str]) -> Decision:
 
 
 def _add(run: Run, words: list[str]) -> Decision:
-    severity = Severity.BLOCKING
+    """Read a new finding, or other words for the one whose id comes first."""
+    named, _ = _findings(words[:1])
+    known = {f.id: f for i in run.iterations for f in i.findings if f.id in named}
+    before = next(iter(known.values()), None)
+    if named and not before:
+        raise UsageError(f"There is no finding {named[0]!r} in this run.")
+    words = words[len(named) :]
+    severity = before.severity if before else Severity.BLOCKING
     if words and words[0] in tuple(Severity):
         severity = Severity(words.pop(0))
-    if not 1 <= len(words) <= 2:
+    if not 1 <= len(words) <= 3:
         raise UsageError(
-            'Put the finding in quotes: %refine add "the problem" ["words of the text"].'
+            'Put the finding in quotes: %refine add "the problem" ["words of the text"] ["the fix"]'
+            ', or %refine add f2 "…" to say f2 in other words.'
         )
-    problem, quote = words[0], words[1] if len(words) == 2 else ""
-    return Decision(kind="add", finding=own_finding(problem, quote=quote, severity=severity))
+    problem, quote, fix = [*words, *_rest(before, len(words))]
+    criterion = before.criterion if before else "yours"
+    own = own_finding(
+        problem, id="".join(named), criterion=criterion, quote=quote, fix=fix, severity=severity
+    )
+    return Decision(kind="add", finding=own)
+
+
+def _rest(before: Finding | None, given: int) -> list[str]:
+    """What is not said of a finding's problem, quote and fix stays as it was."""
+    return ["", before.quote if before else "", before.fix if before else ""][given:]
 
 
 def _guide(run: Run, words: list[str]) -> Decision:

@@ -126,10 +126,11 @@ def _documentation() -> str:
     return (
         "Refine a cell (`%%refine`), or steer the latest run (`%refine`).\n\n"
         + parser().format_help()
-        + "\n%refine COMMAND: accept [k], override pass|fail [reason], continue [n] [guidance], "
-        "branch k [guidance], select f1 f2 [guidance], dismiss f1 [reason], "
-        'add [blocking|minor] "problem" ["quote"], edit [VARIABLE], guide TEXT, '
-        "rubric a,b,c [target], diff [i j], show [k], apply [k], "
+        + "\n%refine COMMAND: accept [k] [insert|replace|none], override pass|fail [k] [reason], "
+        "continue [n] [guidance], branch k [n] [guidance], select f1 f2 [guidance], "
+        'dismiss f1 [reason], add [f1] [blocking|minor] "problem" ["quote"] ["fix"], '
+        "edit [VARIABLE], guide TEXT, stop, close, "
+        "rubric a,b,c [target], diff [i j], show [k], apply [k] [insert|replace], "
         "resume [NAME | FILE.ipynb [k]], history [search], export FILE [NAME], "
         "forget NAME|--all, stats, profiles, models.\n"
     )

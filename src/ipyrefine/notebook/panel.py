@@ -25,6 +25,7 @@ from ipyrefine.notebook.actions import Actions, Reading
 from ipyrefine.notebook.blocks import Blocks
 from ipyrefine.notebook.ledger import Ledger, dispose
 from ipyrefine.notebook.panel_style import PANEL_STYLE
+from ipyrefine.notebook.placing import Home
 from ipyrefine.notebook.rewriting import Rewriting
 from ipyrefine.render import words
 from ipyrefine.render.escape import html_prose
@@ -52,6 +53,7 @@ class Panel:
         decide: what to call with a decision of the user's.
         stop: what to call to interrupt the run.
         close: what to call when the user is done with the panel; it should end in `Panel.close`.
+        home: where an accepted text goes, for the user to choose; None offers no choice.
         interval: seconds between two updates of the streaming text, at least.
         tick: seconds between two updates of the time shown.
         clock: monotonic seconds.
@@ -63,6 +65,7 @@ class Panel:
         decide: Callable[[Decision], None],
         stop: Callable[[], None],
         close: Callable[[], None],
+        home: Home | None = None,
         interval: float = 0.1,
         tick: float = 1.0,
         clock: Clock = time.monotonic,
@@ -81,7 +84,7 @@ class Panel:
         style.layout.display = "none"
         self._top, self._notices, self._scores, self._task = HTML(), HTML(), HTML(), HTML()
         self._live, self._note = HTML(), HTML()
-        self._iterations, self._actions = Blocks(), Actions()
+        self._iterations, self._actions = Blocks(), Actions(home)
         self._reading = Reading(self._draw_iterations)
         self._top.add_class("rf-top")
         shown = [style, self._top, self._notices, self._scores, self._task]

@@ -15,7 +15,8 @@ border-bottom:1px solid var(--rf-line)}
 border-radius:5px}
 .ipyrefine .rf-actions .widget-label{width:auto;margin-right:.4em;overflow:visible}
 .ipyrefine .rf-actions select{width:auto;min-width:5.5em}
-.ipyrefine .rf-actions input{width:4em}
+.ipyrefine .rf-actions input[type=number]{width:4em}
+.ipyrefine .rf-actions input[type=checkbox]{flex:0 0 auto;width:auto;margin:0 .4em 0 0}
 .ipyrefine .jupyter-button:focus-visible{outline:2px solid var(--rf-accent);outline-offset:1px}
 .ipyrefine .rf-words{flex-direction:column;align-items:stretch;width:auto;height:auto;
 margin:.3em 0}
@@ -27,8 +28,8 @@ text-align:left;white-space:normal;line-height:1.5;margin:0}
 .ipyrefine .rf-ledger .rf-actions{border-top:1px solid var(--rf-line);align-items:flex-start}
 .ipyrefine .rf-ledger .widget-checkbox{flex:0 0 3.6em;width:3.6em;min-width:0}
 .ipyrefine .rf-ledger .widget-checkbox input{flex:0 0 auto;width:auto;margin:.2em .5em 0 0}
-.ipyrefine .rf-field{width:100%;height:auto}
-.ipyrefine .rf-field>.widget-label{width:5.5em;text-align:left}
+.ipyrefine .rf-field{width:100%;height:auto;margin:.15em 0}
+.ipyrefine .rf-field>.widget-label{flex:0 0 5em;min-width:5em;text-align:left}
 .ipyrefine .rf-mono textarea{font-family:var(--rf-mono);font-size:12.5px}
 .ipyrefine .rf-words>textarea{min-height:3.2em;width:100%}
 """

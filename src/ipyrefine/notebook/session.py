@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -13,7 +13,7 @@ from ipyrefine.journal.recorder import Recorder
 from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.events import Event, Stopped
 from ipyrefine.loop.records import Outcome
-from ipyrefine.loop.runs import Decision, Run
+from ipyrefine.loop.runs import Decision, Run, StopReason
 
 Show = Callable[[Event, Run], None]
 
@@ -62,14 +62,27 @@ class Session:
 
     def start(self) -> None:
         """Start the loop as a task of the running event loop."""
+        self._start(self._run_to_stop)
+
+    def _start(self, work: Callable[[], Awaitable[None]]) -> None:
         self.interrupted, self._asked, self._unshown = False, False, None
-        self._task = asyncio.ensure_future(self._drive())
+        self._task = asyncio.ensure_future(self._drive(work))
 
     def stop(self) -> None:
         """Stop now; the call under way is cancelled and the best text kept."""
         if self.running and self._task:
             self._asked = True
             self._task.cancel()
+
+    def end_pause(self) -> None:
+        """Let a run that waits for the user be over, with the best text kept."""
+        if not self.running and self.run.stop_reason is StopReason.PAUSED:
+            self._start(self._end)
+
+    async def settle(self) -> None:
+        """Wait for what runs to end, if anything does."""
+        if self.running and self._task:
+            await asyncio.wait([self._task])
 
     def decide(self, decision: Decision) -> None:
         """Take a decision: at once if it ends the run, else before the next stage."""
@@ -79,9 +92,9 @@ class Session:
         elif decision.kind == "accept" or decision.outcome is Outcome.PASS:
             self.stop()
 
-    async def _drive(self) -> None:
+    async def _drive(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await self._run_to_stop()
+            await work()
         except JournalError as error:
             # What cannot be kept is shown all the same: the best text has to reach the user.
             self._show_unwritten(self.refinement.fail(error))

@@ -7,11 +7,12 @@ from typing import Any
 from ipyrefine.errors import UsageError
 from ipyrefine.loop.runs import Decision, Run, StopReason
 from ipyrefine.notebook import deciding
+from ipyrefine.notebook.placing import WHERE, Where
 
 KEEPING = ("export", "forget", "history", "resume", "stats")
-COMMANDS = tuple(
-    sorted([*deciding.DECISIONS, *KEEPING, "apply", "diff", "edit", "models", "profiles", "show"])
-)
+SHOWING = ("diff", "models", "profiles", "show")
+ENDING = ("close", "stop")
+COMMANDS = tuple(sorted([*deciding.DECISIONS, *KEEPING, *SHOWING, *ENDING, "apply", "edit"]))
 
 
 async def command(magics: Any, words: list[str]) -> None:
@@ -41,6 +42,10 @@ async def command(magics: Any, words: list[str]) -> None:
         await _resume(magics, rest)
         return
     cell = magics.latest
+    if cell is not None and name in ENDING:
+        cell.close() if name == "close" else cell.stop()
+        await cell.session.settle()
+        return
     if cell is None or not cell.session.run.iterations:
         raise UsageError("There is no run yet: start one with a %%refine cell.")
     await _steer(cell, name, rest)
@@ -78,13 +83,25 @@ async def _steer(cell: Any, name: str, rest: list[str]) -> None:
         number = deciding.iteration(run, rest)
         print(record_text(run) if number is None else run.iterations[number].text)
     elif name == "apply":
+        cell.home.where = _where(rest) or cell.home.where
         print(await cell.apply(deciding.iteration(cell.session.run, rest)))
     elif name == "diff":
         _show_diff(cell.session.run, rest)
     elif name == "edit":
         await cell.steer(await edited(cell, rest))
     else:
+        if name == "accept":
+            cell.home.where = _where(rest) or cell.home.where
         await cell.steer(deciding.decision(cell.session.run, name, rest))
+
+
+def _where(rest: list[str]) -> Where | None:
+    """Where the text is to go, if the last word says so; it is taken off."""
+    for where in WHERE:
+        if rest[-1:] == [where]:
+            rest.pop()
+            return where
+    return None
 
 
 def _show_diff(run: Run, rest: list[str]) -> None:

@@ -77,6 +77,7 @@ white-space:pre;overflow-wrap:normal;tab-size:4}
 .ipyrefine .rf-long{content-visibility:auto;contain-intrinsic-size:auto 28rem}
 .ipyrefine pre.rf-tree{width:fit-content;max-width:100%;border:0;padding:.3em .8em}
 .ipyrefine pre.rf-wrap{white-space:pre-wrap;overflow-wrap:anywhere}
+.ipyrefine.ipyrefine pre{word-break:normal}
 .ipyrefine.ipyrefine pre code{font:inherit;background:none;color:inherit;padding:0;
 white-space:inherit}
 .ipyrefine .rf-prose{white-space:pre-wrap;font-size:14px;line-height:1.6;

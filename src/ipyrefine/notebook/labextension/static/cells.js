@@ -22,6 +22,9 @@
   /** How long (ms) a page that is not the likely one lets another page answer first. */
   const DEFERENCE = 500;
 
+  /** How long (ms) outputs may take to find their new size. */
+  const SETTLE = 400;
+
   let sharedScope = null;
 
   /**
@@ -81,7 +84,10 @@
     notebook.mode = "command";
     notebook.activeCellIndex = index;
     // A failed scroll is no failure of the request: the text is in the notebook.
-    Promise.resolve(notebook.scrollToItem(index, "auto")).catch(() => undefined);
+    const show = () => Promise.resolve(notebook.scrollToItem(index, "auto")).catch(() => undefined);
+    show();
+    // Once more when a panel that was just closed has given up its room.
+    setTimeout(() => notebook.activeCellIndex === index && show(), SETTLE);
   }
 
   function refused(reason) {
@@ -231,15 +237,31 @@
     }
   }
 
+  /** Put a text on the clipboard, which a page that is not served securely is not given. */
+  async function copy(text) {
+    if (navigator.clipboard) {
+      return navigator.clipboard.writeText(text);
+    }
+    const field = document.createElement("textarea");
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    document.execCommand("copy");
+    field.remove();
+  }
+
   /** Copy the text that a copy button of a panel stands beside. */
   async function copyBeside(event) {
     const button = event.target.closest && event.target.closest(".ipyrefine button.rf-copy");
     if (!button) {
       return;
     }
-    const text = button.parentElement.querySelector(".rf-text").innerText;
-    await navigator.clipboard.writeText(text);
-    button.textContent = "Copied";
+    try {
+      await copy(button.parentElement.querySelector(".rf-text").innerText);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Not allowed";
+    }
     setTimeout(() => (button.textContent = "Copy"), 1500);
   }
 
