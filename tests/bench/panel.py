@@ -22,7 +22,12 @@ from refining import judged
 
 CELL = "%%refine -p prose --task --criteria tone --min-findings 0 {}\nWrite a greeting."
 LINES, ITERATIONS = 300, 50
-IDLE = 6  # seconds in which an idle kernel has loaded what a cell needs
+# Waits as long as a person would who reads the next cell: until the kernel has loaded all it needs.
+IDLE = """
+import asyncio, sys
+while 'ipyrefine.providers.openai' not in sys.modules:
+    await asyncio.sleep(0.1)
+"""
 
 # Marks when the kernel says that it runs the cell, and when the first line and the panel are there.
 WATCH = """
@@ -106,10 +111,11 @@ async def first_paint(lab: Lab, runs: int) -> None:
 
     with ScriptedServer(lambda _: Answer("<text>\nHello\n</text>", chunk=2, delay=0.05)) as server:
         for _ in range(runs):
-            for pause, name in ((0, cases[0]), (IDLE, cases[1])):
-                await lab.open(["%load_ext ipyrefine", CELL.format("-n 0")], env=kernel(server))
+            for wait, name in (("", cases[0]), (IDLE, cases[1])):
+                book = ["%load_ext ipyrefine", CELL.format("-n 0"), wait]
+                await lab.open(book, env=kernel(server))
                 await lab.run_and_wait(0)
-                await asyncio.sleep(pause)
+                await lab.run_and_wait(2)
                 await run(name)
             await run(cases[2])
             await lab.close()

@@ -182,6 +182,12 @@ class Lab:
             "return panel.content.model.sharedModel.cells.map((cell) => cell.getSource());"
         )
 
+    async def set_source(self, index: int, text: str) -> None:
+        """Replace a cell's text."""
+        await self.evaluate(
+            "panel.content.model.sharedModel.cells[arg[0]].setSource(arg[1]);", [index, text]
+        )
+
     async def cell_ids(self) -> list[str]:
         """Every cell's id."""
         return await self.evaluate(

@@ -40,12 +40,13 @@ def model() -> Iterator[ScriptedServer]:
 
 
 async def start(
-    lab: Lab, model: ScriptedServer, cell: str = CELL, *, width: int = 1280,
+    lab: Lab, model: ScriptedServer, cell: str = CELL, *, width: int = 1280, height: int = 1700,
     theme: Literal["light", "dark"] = "light", app: Literal["lab", "notebook"] = "lab",
 ) -> Any:  # fmt: skip
     page = await lab.open(
         ["%load_ext ipyrefine", cell, "1 + 1"],
-        env=kernel(model), width=width, height=1700, theme=theme, app=app,
+        env=kernel(model) | {"IPYREFINE_HOME": str(lab.server.home / "kept")},
+        width=width, height=height, theme=theme, app=app,
     )  # fmt: skip
     await lab.run_and_wait(0)
     await lab.run_and_wait(1)
@@ -144,6 +145,107 @@ async def test_every_control_is_reached_by_tab_and_shows_its_focus(
             assert seen[1], f"the focus on {seen[0]!r} cannot be seen"
             names.add(seen[0].strip())
     assert names >= {"Accept", "Continue", "Revise with these", "Edit text", "Rubric", "?"}
+
+
+async def test_the_panel_is_back_after_a_restart_and_resume(
+    lab: Lab, model: ScriptedServer
+) -> None:
+    await start(lab, model)
+    await lab.restart_kernel()
+    await lab.set_source(2, "%refine resume")
+    await lab.run_and_wait(0)
+    await lab.run_and_wait(2)
+    await lab.wait_output(2, "stopped:")
+    await lab.page.locator(".jp-Cell").nth(2).get_by_role("button", name="Accept").click()
+    await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
+    assert "def inc" in (await lab.cell_sources())[3]
+
+
+@pytest.mark.parametrize("app", ["lab", "notebook"])
+async def test_what_was_changed_in_the_inserted_cell_comes_back_with_edit(
+    lab: Lab, model: ScriptedServer, app: Literal["lab", "notebook"]
+) -> None:
+    await start(lab, model, app=app)
+    await lab.click_button("Accept")
+    await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
+    await lab.wait_output(1, "The text is in a new cell below.")
+    await lab.set_source(2, "def inc(mine):\n    return mine + 1")
+    await lab.set_source(3, "%refine edit")
+    await lab.run_and_wait(3)
+    await lab.wait_output(3, "(your text)")
+    await lab.set_source(3, "print(refined_run.iterations[-1].text)")
+    await lab.run_and_wait(3)
+    assert await lab.outputs_text(3) == "def inc(mine):\n    return mine + 1"
+
+
+async def test_accept_replaces_the_cell_and_undo_brings_it_back(
+    lab: Lab, model: ScriptedServer
+) -> None:
+    page = await start(lab, model)
+    await page.get_by_label("into").select_option(label="this cell")
+    await lab.click_button("Accept")
+    await lab.wait_output(1, "The text replaced the cell's source; undo brings it back.")
+    assert "def inc" in (await lab.cell_sources())[1]
+    await page.locator(".jp-Cell .cm-content").nth(1).click()
+    await page.keyboard.press("Control+z")
+    assert (await lab.cell_sources())[1] == CELL
+
+
+async def test_a_copy_button_copies_the_text_beside_it(lab: Lab, model: ScriptedServer) -> None:
+    page = await start(lab, model)
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    shown = page.locator(".rf-panel details[open] .rf-held").last
+    await shown.locator(".rf-copy").click()
+    await page.locator(".rf-copy", has_text="Copied").wait_for()
+    assert (
+        await page.evaluate("navigator.clipboard.readText()")
+        == await shown.locator("pre").inner_text()
+    )
+
+
+async def test_pointing_at_a_quote_shows_it_among_its_lines(
+    lab: Lab, model: ScriptedServer
+) -> None:
+    page = await start(lab, model)
+    quoted = page.locator(".rf-ledger .rf-quoted").first
+    place = quoted.locator("mark")
+    assert not await place.is_visible()
+    await quoted.hover()
+    await place.wait_for(state="visible")
+    assert await place.inner_text() == "n + 1"
+
+
+async def test_the_summary_stays_in_view_while_the_panel_is_scrolled(
+    lab: Lab, model: ScriptedServer
+) -> None:
+    page = await start(lab, model, height=600)
+    await page.locator(".rf-panel .rf-actions").last.scroll_into_view_if_needed()
+    await page.locator(".rf-panel .rf-words").hover()
+    await page.wait_for_timeout(300)
+    top, seen = await page.evaluate(
+        "() => { const r = document.querySelector('.rf-top').getBoundingClientRect();"
+        " const at = document.elementFromPoint(r.x + 20, r.y + r.height / 2);"
+        " return [r.top, Boolean(at.closest('.rf-top'))]; }"
+    )
+    assert top >= 0
+    assert seen
+
+
+async def test_where_no_widget_is_shown_a_sentence_says_what_to_do_instead(
+    lab: Lab, model: ScriptedServer
+) -> None:
+    page = await lab.open(["%load_ext ipyrefine", CELL, "%refine accept"], env=kernel(model))
+    await page.route("**/jupyterlab-manager/**", lambda route: route.abort())
+    await page.reload()
+    await lab.wait_for("panel?.content?.model && panel.content.widgets.length > 0")
+    await lab.wait_idle()
+    await lab.run_and_wait(0)
+    await lab.run_and_wait(1)
+    await lab.wait_output(1, "This front-end shows no ipywidgets")
+    await lab.wait_output(1, "Record of this run")
+    await lab.run_and_wait(2)
+    await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
+    assert "def inc" in (await lab.cell_sources())[3]
 
 
 @pytest.mark.parametrize(

@@ -41,10 +41,7 @@ async def test_a_wrong_draft_is_mended_and_accepted_into_a_cell_that_runs(
     await lab.screenshot(OUTPUT / f"accepted-{theme}-{width}.png")
     sources = await lab.cell_sources()
     assert "least = min" in sources[2]
-    await lab.evaluate(
-        "panel.content.model.sharedModel.cells[arg[0]].setSource(arg[1]);",
-        [3, "s = Stack(); s.push(2); s.push(1); print('least', s.getMin())"],
-    )
+    await lab.set_source(3, "s = Stack(); s.push(2); s.push(1); print('least', s.getMin())")
     await lab.run_and_wait(2)
     await lab.run_and_wait(3)
     assert "least 1" in await lab.outputs_text(3)

@@ -108,9 +108,7 @@ async def test_running_the_cell_again_closes_the_panel_it_had(
     await lab.run_and_wait(1)
     await lab.wait_output(1, "stopped: passed")
     count = "len(__import__('ipywidgets').widgets.widget._instances)"
-    await lab.evaluate(
-        "panel.content.model.sharedModel.cells[2].setSource(arg);", f"print({count})"
-    )
+    await lab.set_source(2, f"print({count})")
     await lab.run_and_wait(2)
     first = int(await lab.outputs_text(2))
     for _ in range(2):

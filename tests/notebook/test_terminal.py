@@ -91,3 +91,29 @@ def test_a_verdict_is_overridden_at_the_prompt_with_a_reason(terminal: Any) -> N
     terminal.expect(r"In \[")
     terminal.send("refined_run.stop_reason.value\r")
     terminal.expect("overridden")
+
+
+def test_the_panels_decisions_are_typed_as_commands(terminal: Any, server: ScriptedServer) -> None:
+    refine(terminal, "-n 0")
+    terminal.expect("\x1b\\[[0-9;]+m[^\x1b]*Writing")  # headings are set off in colour
+    terminal.expect("leave it:")
+    terminal.send("\r")
+    for command, shown in (
+        ('add "No docstring." "def inc" "Add one."', "You added a finding"),
+        ("dismiss f2 short is fine", "short is fine"),
+        ("select f1 briefly", "Done"),
+        ("override fail must take floats", "must take floats"),
+        ("branch 0 1 warmer", "You went on from iteration 0"),
+        ("rubric clarity 0.5", "You changed the rubric"),
+        ("diff 0 1", r"\+ *return n \+ 1"),
+        ("show", "Iteration 0"),
+        ("accept none", "You accepted"),
+    ):
+        terminal.expect(r"In \[")
+        terminal.send(f"%refine {command}\r")
+        terminal.expect(shown)
+    terminal.expect(r"In \[")
+    terminal.send("[d.kind for d in refined_run.decisions]\r")
+    kinds = ["add", "dismiss", "select", "override", "branch", "rubric", "accept"]
+    for kind in kinds:
+        terminal.expect(f"'{kind}'")

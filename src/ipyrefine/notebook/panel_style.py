@@ -1,7 +1,10 @@
 """How the panel's controls look; the texts among them have the record's style sheet."""
 
 # Two classes each, because the widgets' own sheet sets fixed widths and line heights with two.
+# The summary can stay in view only if no box around the panel cuts off what leaves it.
 PANEL_STYLE = """
+:is(.jp-OutputArea-output,.jp-OutputArea-child,
+.jp-CodeCell:not(.jp-mod-outputsScrolled) .jp-OutputArea):has(.rf-panel){overflow:visible}
 .ipyrefine.rf-panel,.ipyrefine .widget-vbox,.ipyrefine .widget-hbox{overflow:visible}
 .ipyrefine .widget-html{margin:0;height:auto;width:auto}
 .ipyrefine .widget-html>.widget-html-content{line-height:1.5;font-size:13px;min-width:0}

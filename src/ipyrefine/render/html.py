@@ -153,7 +153,9 @@ def _body(run: Run, iteration: Iteration, view: View) -> Iterable[str]:
     verdict = iteration.verdict
     form = run.task.form if run.task else "prose"
     if verdict is not None and verdict.why:
-        yield f"<p>{_author(verdict.author)}{html_prose(verdict.why)}</p>"
+        # A text that was there before has the user's verdict too, but not in their words.
+        author = "<strong>Your verdict:</strong> " if iteration.overridden else ""
+        yield f"<p>{author}{html_prose(verdict.why)}</p>"
     if iteration.flaw:
         yield (
             '<p class="rf-note rf-flaw"><strong>⚠ The model gave no usable text:</strong> '
@@ -170,11 +172,6 @@ def _body(run: Run, iteration: Iteration, view: View) -> Iterable[str]:
     used = words.usage_parts(iteration.usage)
     if used:
         yield f'<p class="rf-quiet">{" · ".join(used)}</p>'
-
-
-def _author(author: str) -> str:
-    """Whose verdict it is, when a user gave it."""
-    return "<strong>Your verdict:</strong> " if author == "user" else ""
 
 
 def _text(run: Run, iteration: Iteration, view: View) -> Iterable[str]:
