@@ -7,7 +7,7 @@ from ipyrefine.loop.runs import Iteration, Run
 from ipyrefine.render import parts, words
 from ipyrefine.render.diff_html import html_diff
 from ipyrefine.render.escape import html_prose, html_text
-from ipyrefine.render.score_line import svg
+from ipyrefine.render.score_line import sparkline, svg
 from ipyrefine.render.style import STYLE
 from ipyrefine.render.tree import tree_html
 
@@ -86,10 +86,11 @@ def _criterion_scores(run: Run) -> str:
     rows = "".join(
         f'<tr><th scope="row">{html_prose(criterion.name)}</th>'
         + "".join(f"<td>{words.score(scores.get(criterion.name))}</td>" for _, scores in scored)
+        + f'<td aria-hidden="true">{sparkline([s.get(criterion.name) for _, s in scored])}</td>'
         + "</tr>"
         for criterion in run.task.criteria
     )
-    head = f'<tr><th scope="col">Iteration</th>{columns}</tr>'
+    head = f'<tr><th scope="col">Iteration</th>{columns}<td></td></tr>'
     return parts.more("Scores per criterion", f'<table class="rf-table">{head}{rows}</table>')
 
 
