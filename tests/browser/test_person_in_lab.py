@@ -63,6 +63,7 @@ async def test_a_revision_acts_on_ticked_findings_and_on_the_users_own(
     await page.get_by_label("Problem").fill("It must reject text.")
     await lab.click_button("Save finding")
     await lab.wait_output(1, "You added a finding: It must reject text.")
+    await page.locator(".rf-ledger").get_by_label("f3", exact=True).wait_for()
     await page.locator(".rf-ledger").get_by_label("f1", exact=True).uncheck()
     asked = len(model.requests)
     await lab.click_button("Revise with these")

@@ -504,6 +504,16 @@ def test_a_finding_of_the_users_own_is_added_and_another_one_edited(
     assert [w.description for w in d.all("Checkbox")[1:]] == ["f1", "f2", "f3"]
 
 
+def test_the_row_of_a_finding_that_stands_stays_the_same_control(
+    desk: Callable[..., Desk],
+) -> None:
+    d = desk()
+    d.show(*LISTED)
+    before = tick(d, "f2")
+    d.show(Decided(decision=Decision(kind="dismiss", findings=("f1",), iteration=0)))
+    assert tick(d, "f2") is before
+
+
 def test_ticks_survive_while_their_findings_stand(desk: Callable[..., Desk]) -> None:
     d = desk()
     d.show(*LISTED)

@@ -58,21 +58,23 @@ class Ledger:
         self._criteria = tuple(c.name for c in run.task.criteria) if run.task else ()
         if (standing, number) == (self._shown, self._number):
             return
+        # Rows that still hold stay the very same widgets: the user may be at one of them.
+        rows = dict(zip(self._shown, self._rows.children, strict=True))
+        kept = rows if number == self._number else {}
         self._shown, self._number = standing, number
-        before = {id_: tick.value for id_, tick in self._ticks.items()}
-        gone = self._rows.children
-        self._ticks = {}
         form = run.task.form if run.task else "prose"
         text = iteration.text if iteration else ""
-        self._rows.children = [self._row(f, form, before.get(f.id, True), text) for f in standing]
-        for row in gone:
+        self._rows.children = [kept.get(f) or self._row(f, form, text) for f in standing]
+        for row in set(rows.values()) - set(self._rows.children):
             dispose(row)
+        self._ticks = {f.id: self._ticks[f.id] for f in standing}
 
-    def _row(self, finding: Finding, form: Any, ticked: bool, about: str) -> Any:
+    def _row(self, finding: Finding, form: Any, about: str) -> Any:
         from ipywidgets import HTML, Checkbox, HBox
 
+        before = self._ticks.get(finding.id)
         tick = Checkbox(
-            value=ticked,
+            value=before is None or before.value,
             indent=False,
             description=finding.id,
             tooltip=f"Whether the next revision acts on {finding.id}.",
