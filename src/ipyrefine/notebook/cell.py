@@ -190,9 +190,8 @@ class CellRun:
 
     async def _accepted(self) -> None:
         """End the panel, with the text in a cell unless that was declined."""
-        # The panel first: else what is below it moves after the new cell was scrolled to.
-        self._finish()
-        self._show_record(await self.place())
+        # The panel closes last: its many messages would keep the front-end from answering in time.
+        self._finish(await self.place())
 
     def _finish(self, said: str = "") -> None:
         """Close the panel for good; what stays in the notebook is the record."""

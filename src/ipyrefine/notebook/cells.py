@@ -10,6 +10,7 @@ from ipyrefine.errors import UsageError
 from ipyrefine.loop.records import Record
 
 TARGET = "ipyrefine.cells"
+PATIENCE = 8.0  # seconds; a page without our half answers at once, a busy one may take a while
 _HEARS = (7, 4)  # the first ipykernel that handles comm messages while a cell awaits
 
 # nbformat's own pattern. VS Code sends a URI here, which names no cell of the notebook's file.
@@ -114,7 +115,7 @@ async def put_text(
     cell_type: Literal["code", "markdown"] = "code",
     expected_source: str | None = None,
     op_id: str | None = None,
-    timeout: float = 2.0,  # noqa: ASYNC109 - a silent front-end is a result here, not an exception
+    timeout: float = PATIENCE,  # noqa: ASYNC109 - a silent front-end is a result here, not an exception
     comm_factory: Callable[..., Channel] | None = None,
 ) -> Placed:
     """Ask the notebook's front-end to put a text into a cell, and wait for its answer.
@@ -155,7 +156,7 @@ async def put_text(
 async def read_text(
     cell_id: str,
     *,
-    timeout: float = 2.0,  # noqa: ASYNC109 - as in `put_text`
+    timeout: float = PATIENCE,  # noqa: ASYNC109 - as in `put_text`
     comm_factory: Callable[..., Channel] | None = None,
 ) -> str | None:
     """Ask the notebook's front-end what a cell holds now; None where it cannot say.

@@ -23,7 +23,7 @@
   const DEFERENCE = 500;
 
   /** How long (ms) outputs may take to find their new size. */
-  const SETTLE = 400;
+  const SETTLE = [400, 1500];
 
   let sharedScope = null;
 
@@ -86,8 +86,10 @@
     // A failed scroll is no failure of the request: the text is in the notebook.
     const show = () => Promise.resolve(notebook.scrollToItem(index, "auto")).catch(() => undefined);
     show();
-    // Once more when a panel that was just closed has given up its room.
-    setTimeout(() => notebook.activeCellIndex === index && show(), SETTLE);
+    // Again when the panel that closes after this has given up its room.
+    for (const wait of SETTLE) {
+      setTimeout(() => notebook.activeCellIndex === index && show(), wait);
+    }
   }
 
   function refused(reason) {
