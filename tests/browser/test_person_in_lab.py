@@ -195,7 +195,7 @@ async def test_accept_replaces_the_cell_and_undo_brings_it_back(
 async def test_a_copy_button_copies_the_text_beside_it(lab: Lab, model: ScriptedServer) -> None:
     page = await start(lab, model)
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    shown = page.locator(".rf-panel details[open] .rf-held").last
+    shown = page.locator(".rf-panel details[open] .rf-held").first
     await shown.locator(".rf-copy").click()
     await page.locator(".rf-copy", has_text="Copied").wait_for()
     assert (
