@@ -71,7 +71,7 @@ async def test_accept_while_the_cell_runs_takes_the_best_text_at_once(
     await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
     await lab.wait_idle()
     assert (await lab.cell_sources())[2] == LINEAR.split("python\n")[1].removesuffix("\n```")
-    assert "You accepted" in await lab.outputs_text(1)
+    await lab.wait_output(1, "You accepted")
 
 
 async def test_guidance_reaches_the_writer_when_the_run_is_continued(

@@ -174,8 +174,10 @@ def _standing(iteration: Iteration | None) -> tuple[Finding, ...]:
 
 def dispose(widget: Any) -> None:
     """Close a widget, what it holds, and the layout and style that each widget owns."""
-    for child in getattr(widget, "children", ()):
-        dispose(child)
+    children = getattr(widget, "children", ())
+    # The outermost goes first: it takes the rest off the screen at once, instead of bit by bit.
     for owned in (widget, widget.layout, getattr(widget, "style", None)):
         if owned is not None:
             owned.close()
+    for child in children:
+        dispose(child)
