@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ NO_MODEL = (
     "model with --model or IPYREFINE_MODEL); or set OPENAI_BASE_URL to an OpenAI-compatible "
     "server and name its model."
 )
+RECORD = "IPYREFINE_RECORD"
 IMPROVE = {
     "code": "Improve this code: make it correct, efficient and clear; keep what it is for.",
     "prose": "Improve this text: make it clear and correct; keep what it says.",
@@ -47,8 +49,9 @@ def choose_model(
 ) -> Model:
     """Choose the model to use.
 
-    A named model wins (an embedded one's name, or a server's); else ``IPYREFINE_MODEL``; else
-    the embedded model if its weights are present.
+    A named model wins (an embedded one's name, a server's, or ``recorded:FILE``); else
+    ``IPYREFINE_MODEL``; else the embedded model if its weights are present. A recording goes on
+    with that choice where it ends; with ``IPYREFINE_RECORD`` set, what that says is added to it.
 
     Args:
         name: the model's name, or None.
@@ -62,10 +65,14 @@ def choose_model(
         WeightsError: the embedded model's file is damaged.
     """
     from ipyrefine.providers import weights
+    from ipyrefine.providers.recorded import PREFIX, RecordedModel
 
     name = name or os.environ.get("IPYREFINE_MODEL")
     server = base_url or os.environ.get("OPENAI_BASE_URL")
     key = api_key or os.environ.get("OPENAI_API_KEY")
+    if name and name.startswith(PREFIX):
+        live = partial(_live, base_url=base_url, api_key=api_key, price=price)
+        return RecordedModel.named(name, live=live, record=bool(os.environ.get(RECORD)))
     if name in weights.WEIGHTS and not base_url:
         path = weights.find(name)
         if path is None:
@@ -118,6 +125,13 @@ def choose_models(
     if isinstance(judge, str):
         judge = choose_model(judge, **server)
     return Models(model, judge)
+
+
+def _live(**server: Any) -> Model:
+    """The configured model, unless that is a recording too."""
+    if os.environ.get("IPYREFINE_MODEL", "").startswith("recorded:"):
+        raise NoModel(NO_MODEL)
+    return choose_model(**server)
 
 
 def compose(

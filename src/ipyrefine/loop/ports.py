@@ -23,6 +23,9 @@ class Request(Record):
         max_tokens: completion tokens allowed.
         temperature: sampling temperature.
         seed: sampling seed, or None.
+        purpose: the stage that asks.
+        given: what it is about, apart from our wording: the task, the texts, the findings, and
+            the user's own prompts.
     """
 
     messages: tuple[Message, ...]
@@ -31,6 +34,8 @@ class Request(Record):
     max_tokens: int = 2_048
     temperature: float = 0.0
     seed: int | None = None
+    purpose: str = ""
+    given: tuple[str, ...] = ()
 
 
 class Delta(Record):

@@ -6,9 +6,11 @@ between marks that carry a nonce and is declared to be material, never instructi
 """
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from ipyrefine.loop import material, schemas
+from ipyrefine.loop.events import Stage
 from ipyrefine.loop.ledger import CHECKLIST
 from ipyrefine.loop.material import Mark
 from ipyrefine.loop.ports import Message, Request
@@ -55,8 +57,10 @@ class Requests:
         )
         limits = run.limits
         if not candidate:
-            return self._request(run, prompt, temperature=limits.temperature)
-        request = self._request(run, prompt, temperature=max(limits.temperature, SAMPLED))
+            return self._request(run, "draft", prompt, (), temperature=limits.temperature)
+        which = f"candidate {candidate}"
+        warmer = max(limits.temperature, SAMPLED)
+        request = self._request(run, "draft", prompt, (which,), temperature=warmer)
         seed = None if limits.seed is None else limits.seed + candidate
         return request.model_copy(update={"seed": seed})
 
@@ -65,16 +69,15 @@ class Requests:
         task = _task(run)
         look = f"; look at {', '.join(task.categories)}" if task.categories else ""
         schema = schemas.critique(task, run.limits.min_findings)
-        prompt = fill(
-            with_shape(self._prompts.critique),
-            shape=_shape(schema),
-            text=material.shown(iteration.text, run.limits.max_eval_chars, self._mark),
-            evidence=material.evidence(iteration, self._mark),
-            dismissed=material.dismissed(run),
-            count=run.limits.min_findings,
-            categories=look,
-        )
-        return self._structured(run, prompt, schema, "critique")
+        about = {
+            "text": material.shown(iteration.text, run.limits.max_eval_chars, self._mark),
+            "evidence": material.evidence(iteration, self._mark),
+            "dismissed": material.dismissed(run),
+            "count": str(run.limits.min_findings),
+        }
+        template = with_shape(self._prompts.critique)
+        prompt = fill(template, shape=_shape(schema), categories=look, **about)
+        return self._structured(run, "critique", prompt, about, schema)
 
     def judge(self, run: Run, iteration: Iteration) -> Request:
         """Ask a judge for scores, new findings, and which open findings are fixed."""
@@ -82,60 +85,82 @@ class Requests:
         questions = EARLIER  # asked where there are none, too, as the words before the text stay
         if task.checklist:
             questions += "Answer each question of the checklist by its number, yes as true. "
-        prompt = fill(
-            with_shape(self._prompts.judge),
-            shape=_shape(schemas.any_judgement(task)),
-            text=material.shown(iteration.text, run.limits.max_eval_chars, self._mark),
-            evidence=material.evidence(iteration, self._mark),
-            findings=material.listed("Weaknesses found in an earlier version", standing),
-            dismissed=material.dismissed(run),
-            precedents=material.precedents(run, self._mark),
-            questions=questions,
-        )
-        return self._structured(run, prompt, schemas.judgement(task, standing), "judgement")
+        about = {
+            "text": material.shown(iteration.text, run.limits.max_eval_chars, self._mark),
+            "evidence": material.evidence(iteration, self._mark),
+            "findings": material.listed("Weaknesses found in an earlier version", standing),
+            "dismissed": material.dismissed(run),
+            "precedents": material.precedents(run, self._mark),
+        }
+        shape = _shape(schemas.any_judgement(task))
+        prompt = fill(with_shape(self._prompts.judge), shape=shape, questions=questions, **about)
+        schema = schemas.judgement(task, standing)
+        return self._structured(run, "judge", prompt, about, schema, name="judgement")
 
     def revise(self, run: Run, base: Iteration) -> Request:
         """Ask for a better text than ``base``, with a note of what changed for each finding."""
         tried = [i for i in run.iterations if i.parent == base.number and i.verdict]
         whole = run.limits.memory == "all"
-        prompt = fill(
-            with_format(self._prompts.revise, _task(run).form),
-            text=material.envelope(base.text, self._mark),
-            evidence=material.evidence(base, self._mark),
-            findings=material.listed("Findings to act on", to_act_on(run, base)),
-            rejected=material.attempts(run, base, self._mark)
+        about = {
+            "text": material.envelope(base.text, self._mark),
+            "evidence": material.evidence(base, self._mark),
+            "findings": material.listed("Findings to act on", to_act_on(run, base)),
+            "rejected": material.attempts(run, base, self._mark)
             if whole
             else material.rejected(tried, self._mark),
-            **_format(run),
-        )
+        }
+        template = with_format(self._prompts.revise, _task(run).form)
+        prompt = fill(template, **_format(run), **about)
         temperature = run.limits.temperature
         if tried:  # a greedy model would only repeat what already failed (arXiv 2506.11930)
             temperature = max(temperature, min(0.4 + 0.2 * len(tried), 1.0))
-        return self._request(run, prompt, temperature=temperature)
+        return self._request(run, "revise", prompt, about.values(), temperature=temperature)
 
     def gate(self, run: Run, first: Iteration, second: Iteration) -> Request:
         """Ask which of two texts is better."""
         most = run.limits.max_eval_chars
+        about = {
+            "first": material.shown(first.text, most, self._mark),
+            "second": material.shown(second.text, most, self._mark),
+        }
         schema = schemas.preference()
-        prompt = fill(
-            with_shape(self._prompts.gate),
-            shape=_shape(schema),
-            first=material.shown(first.text, most, self._mark),
-            second=material.shown(second.text, most, self._mark),
-        )
-        return self._structured(run, prompt, schema, "preference")
+        prompt = fill(with_shape(self._prompts.gate), shape=_shape(schema), **about)
+        return self._structured(run, "gate", prompt, about, schema, name="preference")
 
-    def _request(self, run: Run, prompt: str, **options: Any) -> Request:
+    def _request(
+        self, run: Run, purpose: Stage, prompt: str, about: Iterable[str], **options: Any
+    ) -> Request:
+        task = _task(run)
+        criteria = (criterion.name for criterion in task.criteria)
+        own = (text for stage in run.prompts.items() for text in stage)
         return Request(
-            messages=(self._system(_task(run)), Message(role="user", content=prompt)),
+            messages=(self._system(task), Message(role="user", content=prompt)),
             max_tokens=run.limits.max_tokens,
             seed=run.limits.seed,
+            purpose=purpose,
+            given=(task.text, *criteria, *task.checklist, *own, *about),
             **options,
         )
 
-    def _structured(self, run: Run, prompt: str, schema: dict[str, Any], name: str) -> Request:
+    def _structured(
+        self,
+        run: Run,
+        purpose: Stage,
+        prompt: str,
+        about: dict[str, str],
+        schema: dict[str, Any],
+        *,
+        name: str = "",
+    ) -> Request:
         """A request for JSON, in the shape that the prompt has told already."""
-        return self._request(run, prompt, json_schema=schema, schema_name=name)
+        return self._request(
+            run,
+            purpose,
+            prompt,
+            about.values(),
+            json_schema=schema,
+            schema_name=name or purpose,
+        )
 
     def _system(self, task: Task) -> Message:
         items = "".join(f"\n{n}. {item}" for n, item in enumerate(task.checklist, start=1))
@@ -164,7 +189,12 @@ def repair(request: Request, reply: str, problem: str) -> Request:
         Message(role="assistant", content=reply[:CUT_REPLY] or "(empty)"),
         Message(role="user", content=fill(REPAIR, problem=problem, shape=shape)),
     )
-    return request.model_copy(update={"messages": request.messages + again})
+    return request.model_copy(
+        update={
+            "messages": request.messages + again,
+            "given": (*request.given, reply[:CUT_REPLY]),
+        }
+    )
 
 
 def _task(run: Run) -> Task:

@@ -51,7 +51,8 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
     )
     add = p.add_argument
-    add("-m", "--model", help="the model that writes (a server's, or an embedded one's name)")
+    add("-m", "--model", help="the model that writes: a server's or an embedded one's "
+        "name, or recorded:FILE")  # fmt: skip
     add("--judge", help="another model to score with; the writer by default")
     add("--base-url", help="an OpenAI-compatible server")
     add("-p", "--profile", help=f"{', '.join(NAMES)}; a dict of the notebook; or a TOML "

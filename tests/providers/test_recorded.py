@@ -1,0 +1,228 @@
+"""A model that replays what a real one said."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from refining import TONE, judged, text
+
+from ipyrefine import choose_model
+from ipyrefine.errors import NoModel, UsageError
+from ipyrefine.loop.engine import Refinement
+from ipyrefine.loop.ports import Message, Model, Notice, Reply, Request
+from ipyrefine.loop.prompts import Prompts
+from ipyrefine.loop.records import Price, Task
+from ipyrefine.loop.runs import Decision, Limits, Run
+from ipyrefine.providers.recorded import RecordedModel
+from ipyrefine.providers.recordings import key_of, read
+from ipyrefine.providers.scripted import ScriptedModel
+
+SCRIPT = [text("Hi"), judged(4), text("Hello"), judged(10)]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "greeting.json"
+
+
+def greeting(
+    model: Model, task: str = "Write a greeting.", prompts: Prompts | None = None
+) -> Refinement:
+    return Refinement(
+        Task(text=task, criteria=(TONE,)),
+        model=model,
+        limits=Limits(max_iterations=1, min_findings=0),
+        prompts=prompts,
+        clock=lambda: 0.0,
+    )
+
+
+async def run_on(model: Model, task: str = "Write a greeting.", **options: Any) -> Run:
+    loop = greeting(model, task, **options)
+    async for _ in loop:
+        pass
+    if loop.error:
+        raise loop.error
+    return loop.run
+
+
+async def record(path: Path, *replies: str, task: str = "Write a greeting.") -> Run:
+    model = ScriptedModel(replies or SCRIPT, name="scribe")
+    return await run_on(RecordedModel(path, live=lambda: model, record=True), task)
+
+
+def same(one: Run, other: Run) -> bool:
+    """Whether two runs came to the same, whoever wrote them."""
+    different = {"model", "judge", "warnings", "price"}
+    return one.model_dump(exclude=different) == other.model_dump(exclude=different)
+
+
+async def test_a_recorded_run_replays_exactly_and_says_whose_it_was(path: Path) -> None:
+    recorded = await record(path)
+    replayed = await run_on(RecordedModel(path))
+    assert same(recorded, replayed)
+    assert replayed.score_history == (0.4, 1.0)
+    day = read(path).date
+    assert f"A replay of scribe, recorded on {day}." in replayed.warnings
+    assert replayed.model == f"recorded:{path.as_posix()}"
+
+
+async def test_calls_are_matched_by_what_they_ask_so_that_they_may_run_at_once(path: Path) -> None:
+    tasks = ["Greet Ann.", "Greet Bob.", "Greet Cem."]
+    recorded = [
+        await record(path, text(f"Hi, {task}"), judged(10), task=task) for task in tasks
+    ]  # fmt: skip
+    model = RecordedModel(path)
+    replayed = await asyncio.gather(*(run_on(model, task) for task in reversed(tasks)))
+    assert all(map(same, recorded, reversed(replayed)))
+
+
+async def test_a_request_that_was_recorded_twice_gets_both_replies_in_turn(path: Path) -> None:
+    ask = Request(messages=(Message(role="user", content="Roll a die."),), temperature=1.0)
+    live = ScriptedModel(["three", "five"])
+    recorder = RecordedModel(path, live=lambda: live, record=True)
+    for _ in range(2):
+        [item async for item in recorder.stream(ask)]
+    model = RecordedModel(path)
+    rolled = [[item async for item in model.stream(ask)][-1].text for _ in range(3)]
+    assert rolled == ["three", "five", "three"]
+
+
+async def test_the_pace_is_the_recorded_one_or_none_at_all(path: Path) -> None:
+    live = ScriptedModel(["a" * 48], chunk=16, delay=0.51)  # a piece of a recording takes 0.5 s
+    ask = Request(messages=(Message(role="user", content="Go."),))
+    async for _ in RecordedModel(path, live=lambda: live, record=True).stream(ask):
+        pass
+    after = [piece.after for piece in read(path).calls[0].pieces]
+    assert len(after) == 3
+    assert min(after) >= 0.5
+
+    async def slept(speed: float) -> list[float]:
+        waits: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            waits.append(seconds)
+
+        model = RecordedModel(path, speed=speed, sleep=sleep)
+        assert [item async for item in model.stream(ask)][-1].text == "a" * 48
+        return waits
+
+    assert await slept(1) == after
+    assert await slept(2) == [seconds / 2 for seconds in after]
+    assert await slept(float("inf")) == [0, 0, 0]
+
+
+async def test_what_only_the_stream_showed_as_thinking_is_not_recorded(path: Path) -> None:
+    replies = [Reply(text="no", thinking="hm"), "yes"]
+    live = ScriptedModel(replies)
+    recorder = RecordedModel(path, live=lambda: live, record=True)
+    for words in ("one", "two"):
+        async for _ in recorder.stream(Request(messages=(Message(role="user", content=words),))):
+            pass
+    said = [(call.said("thinking"), call.said("text")) for call in read(path).calls]
+    assert said == [("hm", "no"), ("", "yes")]
+
+
+async def test_guidance_leaves_the_recording_and_a_live_model_goes_on(path: Path) -> None:
+    await record(path)
+    live = ScriptedModel([text("Hey you"), judged(10)], name="live")
+    loop = greeting(RecordedModel(path, live=lambda: live))
+    async for event in loop:
+        if event.type == "best_changed" and not loop.run.decisions:
+            loop.decide(Decision(kind="guide", text="Say it to a friend."))
+    assert loop.run.text == "Hey you"
+    said = [warning for warning in loop.run.warnings if "not in the recording" in warning]
+    assert len(said) == 1
+    assert "This revise is not in the recording" in said[0]
+    assert said[0].endswith("live answers instead.")
+
+
+async def test_without_a_live_model_a_missing_call_says_what_to_do(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await record(path)
+    model = choose_model(f"recorded:{path}")
+    with pytest.raises(NoModel, match="This draft is not in the recording") as error:
+        await run_on(model, "Write a farewell.")
+    assert "ipyrefine pull" in str(error.value)
+    monkeypatch.setenv("IPYREFINE_MODEL", f"recorded:{path}")  # it is no live model either
+    with pytest.raises(NoModel, match="This draft is not in the recording"):
+        await run_on(choose_model(), "Write a farewell.")
+
+
+async def test_our_wording_may_change_but_the_users_own_may_not(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = await record(path)
+    monkeypatch.setattr("ipyrefine.loop.requests.fill", _reworded)
+    assert same(recorded, await run_on(RecordedModel(path)))
+    with pytest.raises(NoModel, match="This draft"):
+        await run_on(RecordedModel(path), prompts=Prompts(draft="Greet."))
+
+
+def _reworded(prompt: str, **places: object) -> str:
+    return "Reworded. " + " ".join(map(str, places.values()))
+
+
+def test_marks_addresses_times_and_the_order_of_lines_are_not_looked_at() -> None:
+    def key(given: str, **options: object) -> str:
+        return key_of(Request(messages=(), given=(given,), **options))
+
+    one = "<material-0a1b2c3d>\n- a: got <Stack at 0x7f01>\n- b: passed in 0.12 s\n"
+    two = "<material-99887766>\n- b: passed in 3.4s\n- a: got <Stack at 0x9900>\n"
+    assert key(one) == key(two)
+    assert key(one) != key(one.replace("Stack", "Queue"))
+    assert key(one) != key(one, temperature=0.4)
+    assert key(one) != key(one, seed=1)
+    assert key(one) != key(one, purpose="judge")
+
+
+async def test_a_recording_says_what_made_it(path: Path) -> None:
+    live = ScriptedModel(["hi"], name="qwen2.5-coder-0.5b")
+    live.price = Price(prompt=0, completion=0)
+    ask = Request(messages=(Message(role="user", content="Go."),))
+    async for _ in RecordedModel(path, live=lambda: live, record=True).stream(ask):
+        pass
+    head = read(path).model_dump()
+    assert head["format"] == 1
+    assert head["ipyrefine"]
+    assert len(head["date"]) == 10
+    assert head["models"][0]["name"] == "qwen2.5-coder-0.5b"
+    assert head["models"][0]["weights"].startswith("1d9614638d18")
+    assert RecordedModel(path).price == Price(prompt=0, completion=0)
+
+
+@pytest.mark.parametrize("content", [None, "", "[]", '{"format": 2}'])
+def test_a_file_that_is_no_recording_is_refused_before_any_call(
+    path: Path, content: str | None
+) -> None:
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(UsageError, match="recording"):
+        choose_model(f"recorded:{path}")
+
+
+@pytest.mark.parametrize("speed", ["fast", "0", "-1", "nan"])
+async def test_a_speed_has_to_be_a_positive_number(path: Path, speed: str) -> None:
+    await record(path)
+    with pytest.raises(UsageError, match="speed"):
+        choose_model(f"recorded:{path}@{speed}")
+
+
+async def test_the_environment_makes_a_recording_of_the_configured_model(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from openai_server import ScriptedServer
+
+    monkeypatch.setenv("IPYREFINE_RECORD", "1")
+    monkeypatch.setenv("IPYREFINE_MODEL", "served")
+    ask = Request(messages=(Message(role="user", content="Go."),))
+    with ScriptedServer() as server:
+        server.then("Gone.")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        items = [item async for item in choose_model(f"recorded:{path}").stream(ask)]
+    assert not any(isinstance(item, Notice) for item in items)
+    monkeypatch.delenv("IPYREFINE_RECORD")
+    replayed = [item async for item in choose_model(f"recorded:{path}").stream(ask)]
+    assert replayed[-1] == items[-1]
