@@ -1,9 +1,20 @@
-"""Refine a notebook cell's text with a language model, with the user in the loop.
+r"""Refine a notebook cell's text with a language model, with the user in the loop.
 
 In a notebook: ``%load_ext ipyrefine``, then ``%%refine`` on a cell. In Python::
 
     run = await ipyrefine.refine("Write a limerick about tides.")
     print(run.text)
+
+Outside of a notebook, with a function as the check, and a scripted model in a real one's place:
+
+>>> import asyncio, ipyrefine
+>>> from ipyrefine.providers.scripted import ScriptedModel
+>>> model = ScriptedModel(["<text>\nTides come and go.\n</text>", "<text>\nThey ebb.\n</text>"])
+>>> def short(text):
+...     return len(text) < 12
+>>> run = asyncio.run(ipyrefine.refine("A line on tides.", model=model, checks=[short]))
+>>> run.text, run.score_history, run.stop_reason.value
+('They ebb.', (0.0, 1.0), 'passed')
 """
 
 from importlib import import_module

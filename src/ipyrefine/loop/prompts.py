@@ -192,7 +192,11 @@ class Prompts(Record):
 
 
 def fill(prompt: str, **places: object) -> str:
-    """Put values in their places, in one pass; nothing inside a value is a place."""
+    """Put values in their places, in one pass; nothing inside a value is a place.
+
+    >>> fill("{a} and {b} and {c}", a="{b}", b=2)
+    '{b} and 2 and {c}'
+    """
     return _PLACE.sub(lambda m: str(places.get(m[1], m[0])), prompt)
 
 

@@ -214,6 +214,9 @@ def budget(text: str) -> Budget:
 
     ``10k prompt tokens`` (or input) and ``5k completion tokens`` (or output) bound each side.
 
+    >>> budget("20k tokens, 2 min").model_dump(exclude_none=True)
+    {'tokens': 20000, 'seconds': 120.0}
+
     Raises:
         UsageError: a part of it is not an amount, or bounds something a second time.
     """

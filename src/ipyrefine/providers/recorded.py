@@ -21,6 +21,11 @@ _PIECE_S = 0.5  # what a model writes in this time is one piece of a recording
 class RecordedModel:
     """Replays a recording; what the recording does not hold, a live model answers.
 
+    ::
+
+        model = ipyrefine.choose_model("recorded:greeting.json")     # as fast as it goes
+        model = ipyrefine.choose_model("recorded:greeting.json@1")   # at its own pace
+
     A request that was recorded more than once gets the replies in their order, then from the
     first again. `recordings` says what a request is known by.
 

@@ -9,7 +9,11 @@ _LABELS = 12
 
 
 def sparkline(scores: Sequence[float | None]) -> str:
-    """One block per iteration, its height the score from 0 to 1; a dot where there is none."""
+    """One block per iteration, its height the score from 0 to 1; a dot where there is none.
+
+    >>> sparkline([0.4, None, 0.7, 1.0])
+    '▄·▆█'
+    """
     return "".join("·" if s is None else _BLOCKS[min(7, int(s * 8))] for s in scores)
 
 

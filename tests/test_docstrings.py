@@ -1,0 +1,56 @@
+"""What the documentation in the code shows is true."""
+
+import doctest
+import re
+import shlex
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from shells import NO_HISTORY
+
+import ipyrefine
+from ipyrefine.notebook import options
+from ipyrefine.notebook.steering import COMMANDS
+
+SOURCE = Path(ipyrefine.__file__).parent
+SHOWING = sorted(
+    ".".join(("ipyrefine", *path.relative_to(SOURCE).with_suffix("").parts))
+    for path in SOURCE.rglob("*.py")
+    if re.search(r"^\s*>>> \w+", path.read_text("utf-8"), re.MULTILINE)
+    and not path.stem.endswith("demo")  # its prompts are a task's
+)
+
+
+@pytest.mark.parametrize("name", SHOWING)
+def test_the_examples_in_docstrings_hold(name: str) -> None:
+    module = import_module(name.removesuffix(".__init__"))
+    result = doctest.testmod(module)
+    assert result.attempted
+    assert result.failed == 0
+
+
+def test_there_are_examples() -> None:
+    assert len(SHOWING) >= 4
+
+
+def test_the_examples_of_the_magics_help_are_options_it_takes() -> None:
+    lines = re.findall(r"^ *%%refine (.+)$", options.EXAMPLES, re.MULTILINE)
+    assert len(lines) >= 3
+    for line in lines:
+        limits = options.limits(options.read(shlex.split(line)), {})
+        assert limits.max_iterations >= 1
+
+
+def test_the_help_of_the_magic_lists_every_option_and_command() -> None:
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(config=NO_HISTORY)
+    ipyrefine.load_ipython_extension(shell)
+    told = shell.object_inspect("%%refine")["docstring"]
+    InteractiveShell.clear_instance()
+    for action in options.parser()._actions:
+        assert all(name in told for name in action.option_strings)
+        assert action.help
+    for command in COMMANDS:
+        assert re.search(rf"\b{command}\b", told), command
