@@ -1,0 +1,33 @@
+"""The run that is recorded here and replayed in Pyodide."""
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+from ipyrefine.loop.engine import Refinement
+from ipyrefine.loop.runs import Limits
+from ipyrefine.profiles import builtin
+from ipyrefine.providers.recorded import RecordedModel
+from ipyrefine.providers.scripted import ScriptedModel
+
+
+def greeting(model: RecordedModel) -> Refinement:
+    """A refinement of a greeting, of one text and one verdict that cannot be read."""
+    return Refinement(
+        builtin()["microcopy"].task("Write a greeting."),
+        model=model,
+        limits=Limits(max_iterations=0),
+        clock=time.monotonic,
+    )
+
+
+async def record(path: Path) -> None:
+    """Record it on a scripted model."""
+    live = ScriptedModel(["<text>\nHello, you.\n</text>\n", "{}", "{}"])
+    async for _ in greeting(RecordedModel(path, live=lambda: live, record=True)):
+        pass
+
+
+if __name__ == "__main__":
+    asyncio.run(record(Path(sys.argv[1])))

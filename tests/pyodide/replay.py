@@ -1,0 +1,22 @@
+"""Runs inside Pyodide: the pure parts import, and a recorded run replays into the same text."""
+
+import sys
+from pathlib import Path
+
+from greeting import greeting
+
+from ipyrefine.providers.recorded import RecordedModel
+from ipyrefine.render.html import record_html
+from ipyrefine.render.markdown import record_markdown
+from ipyrefine.render.text import record_text
+
+loop = greeting(RecordedModel(Path("/tmp/greeting.json")))
+async for _ in loop:  # Pyodide awaits at the top level
+    pass
+assert loop.error is None, loop.error
+assert loop.run.text == "Hello, you."
+for render in (record_text, record_markdown, record_html):
+    assert "Hello, you." in render(loop.run)
+absent = {"openai", "IPython", "ipywidgets", "sqlite3"} & set(sys.modules)
+assert not absent, absent
+print(f"{sys.platform}: replayed, stopped as {loop.run.stop_reason}")
