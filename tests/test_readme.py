@@ -2,7 +2,9 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
+import ipyrefine
 from ipyrefine.notebook.options import parser
 from ipyrefine.notebook.steering import COMMANDS
 from ipyrefine.profiles import NAMES
@@ -27,7 +29,7 @@ def test_every_profile_is_named() -> None:
 
 
 def test_its_pictures_are_there() -> None:
-    pictures = re.findall(r"!\[[^]]*\]\(([^)]+)\)", README)
+    pictures = re.findall(r"!\[[^]]*\]\(((?!http)[^)]+)\)", README)
     assert pictures
     assert all((Path(__file__).parents[1] / picture).is_file() for picture in pictures)
 
@@ -37,3 +39,38 @@ def test_its_two_commands_are_what_the_checks_run() -> None:
     assert 'pip install -e ".[test]" && pytest' in README
     assert 'pip install -e ".[test]" && pytest' in script
     assert 'pip install -e ".[local]" && ipyrefine demo' in README
+
+
+async def test_its_python_examples_work_together() -> None:
+    """The profile, the check and the provider it shows make a run."""
+    space: dict[str, Any] = {}
+    blocks = re.findall(r"```python\n(.+?)```", README, re.DOTALL)
+    assert len(blocks) == 3
+    for block in blocks:
+        exec(block, space)
+    run = await ipyrefine.refine(
+        "One line.",
+        model=space["Echo"](),
+        profile=space["haiku"],
+        checks=[space["three_lines"]],
+        journal=False,
+    )
+    assert run.text == "One line."
+    assert run.task is not None
+    assert [criterion.name for criterion in run.task.criteria] == ["image", "season"]
+    assert run.iterations[0].findings[0].problem.startswith("It has 1 lines.")
+
+
+def test_every_notebook_is_listed_and_every_link_leads_somewhere() -> None:
+    root = Path(__file__).parents[1]
+    linked = re.findall(r"\]\(((?!http)[^)]+)\)", README)
+    assert all((root / link).exists() for link in linked)
+    assert {str(path.relative_to(root)) for path in root.glob("notebooks/*.ipynb")} <= set(linked)
+
+
+def test_every_module_has_an_owner_line() -> None:
+    rooms = Path(ipyrefine.__file__).parent.iterdir()
+    for room in rooms:
+        if room.stem.startswith("__") or room.name in ("errors.py", "py.typed"):
+            continue
+        assert f"`{room.name}{'/' if room.is_dir() else ''}`" in README, room.name

@@ -1,21 +1,45 @@
-"""The notebooks that come with the source."""
+"""The notebooks that come with the source, on their recordings and on the embedded model."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
+from notebooks import (
+    FOLDER,
+    NOTEBOOKS,
+    RECORD_ANEW,
+    RECORDINGS,
+    execute,
+    known,
+    live,
+    number,
+    outcomes,
+)
+from openai_server import ScriptedServer, plain_reply
 
-FOLDER = Path(__file__).parents[2] / "notebooks"
-NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-FIRST = FOLDER / "01-first-refine.ipynb"
+from ipyrefine.errors import UsageError
+from ipyrefine.providers.recordings import Recording, read
+from ipyrefine.providers.weights import WEIGHTS
+
+each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+RECORDED = [path for path in NOTEBOOKS if (RECORDINGS / f"{number(path)}.json").exists()]
+TO_RECORD = [path for path in NOTEBOOKS if path not in RECORDED]
+EITHER = "```python\ndef cents(text):\n    return 1\n```\n<text>\nIt is open.\n</text>"
+ON_THE_MODEL = ("01", "02")  # the others only need more of its minutes
 
 
-def test_the_first_notebook_is_there():
-    assert FIRST in NOTEBOOKS
+def outputs(notebook: Any, source: str) -> list[Any]:
+    return next(c.outputs for c in notebook.cells if c.source.startswith(source))
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_is_valid_names_its_kernel_and_carries_no_outputs(path):
+def test_they_are_numbered_from_one() -> None:
+    assert [number(path) for path in NOTEBOOKS] == [f"{n:02}" for n in range(1, 9)]
+
+
+@each
+def test_a_notebook_is_valid_names_its_kernel_and_carries_no_outputs(path: Path) -> None:
     notebook = nbformat.read(path, as_version=nbformat.NO_CONVERT)
     nbformat.validate(notebook)
     assert notebook.metadata.kernelspec.name == "python3"
@@ -26,26 +50,84 @@ def test_a_notebook_is_valid_names_its_kernel_and_carries_no_outputs(path):
         assert cell.execution_count is None
 
 
+@each
+def test_a_notebook_says_what_to_look_at_and_ends_with_exercises(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    assert any("**What to look at:**" in text for text in texts)
+    assert texts[-1].startswith("## Exercise")
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+async def test_a_notebook_replays_its_recording_into_the_same_runs(
+    path: Path, tmp_path: Path
+) -> None:
+    """Without a model or a key; a call that is not in the recording fails the notebook."""
+    from nbclient.exceptions import CellExecutionError
+
+    notebook = nbformat.read(path, as_version=4)
+    try:
+        await execute(notebook, tmp_path, {})
+    except CellExecutionError as error:
+        if "not in the recording" in str(error):
+            stale = f"The loop asks other things now: {RECORD_ANEW.format(number(path))}"
+            pytest.fail(f"{stale}\n{error.evalue}")
+        raise
+    assert outcomes(notebook) == known()[number(path)]
+
+
+@pytest.mark.parametrize("path", TO_RECORD, ids=lambda path: path.stem)
+async def test_a_notebook_that_is_not_recorded_yet_runs_on_a_server(
+    path: Path, tmp_path: Path
+) -> None:
+    def answer(body: Any) -> str:
+        plain = plain_reply(body)
+        return plain if plain.startswith("{") else EITHER
+
+    notebook = live(nbformat.read(path, as_version=4))
+    with ScriptedServer(answer) as server:
+        env = {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "served"}
+        await execute(notebook, tmp_path, env)
+        assert server.requests
+
+
+@pytest.mark.parametrize("path", sorted(RECORDINGS.glob("0*.json")), ids=lambda path: path.stem)
+def test_a_recording_is_of_the_embedded_model_and_says_which_and_when(path: Path) -> None:
+    recording: Recording = read(path)
+    assert recording.calls
+    for source in recording.models:
+        assert source.weights == WEIGHTS[source.name].sha256
+    assert {call.model for call in recording.calls} == {one.name for one in recording.models}
+    assert recording.ipyrefine
+    assert recording.date >= "2026-11-01"
+    assert path.stat().st_size < 200_000
+
+
+def test_a_notebook_made_live_names_no_recording() -> None:
+    for path in NOTEBOOKS:
+        code = [c.source for c in live(nbformat.read(path, as_version=4)).cells]
+        assert "recorded:recordings" not in json.dumps([s for s in code if "Refine.model" in s])
+
+
+def test_a_stale_recording_names_the_command_that_mends_it() -> None:
+    assert RECORD_ANEW.format("03").endswith("`python tests/support/notebooks.py 03`")
+    with pytest.raises(UsageError, match="IPYREFINE_RECORD=1"):
+        read(FOLDER / "recordings" / "99.json")
+
+
 @pytest.mark.model
-async def test_the_first_notebook_runs_on_the_embedded_model(tmp_path, monkeypatch):
-    """It leaves a record that reads without a kernel, and a text, in an executed notebook."""
-    from nbclient import NotebookClient
-
-    monkeypatch.setenv("IPYREFINE_MODEL", "qwen2.5-coder-0.5b")
-    notebook = nbformat.read(FIRST, as_version=4)
-    client = NotebookClient(
-        notebook, timeout=900, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
-    )
-    await client.async_execute()
-
-    def outputs(source: str) -> list[nbformat.NotebookNode]:
-        return next(c.outputs for c in notebook.cells if c.source.startswith(source))
-
-    records = [o.data for o in outputs("%%refine") if "text/html" in o.get("data", {})]
+@pytest.mark.parametrize("digits", ON_THE_MODEL)
+async def test_a_notebook_runs_on_the_embedded_model(digits: str, tmp_path: Path) -> None:
+    path = next(path for path in NOTEBOOKS if number(path) == digits)
+    notebook = live(nbformat.read(path, as_version=4))
+    await execute(notebook, tmp_path, {"IPYREFINE_MODEL": "qwen2.5-coder-0.5b"}, seconds=900)
+    if digits != "01":
+        return
+    records = [o.data for o in outputs(notebook, "%%refine") if "text/html" in o.get("data", {})]
     assert records, "the cell left no record"
     for mime in ("text/html", "text/markdown", "text/plain"):
         assert records[-1][mime].strip()
-    printed = "".join(o.text for o in outputs("print(refined)") if o.output_type == "stream")
-    assert "Stack" in printed
-    shown = outputs("refined_run.score_history")[-1].data["text/plain"]
+    printed = outputs(notebook, "print(refined)")
+    assert "Stack" in "".join(o.text for o in printed if o.output_type == "stream")
+    shown = outputs(notebook, "refined_run.score_history")[-1].data["text/plain"]
     assert "StopReason" in shown

@@ -1,0 +1,46 @@
+"""The Binder environment's files, and the badge that opens it."""
+
+import os
+import re
+import tomllib
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BINDER = ROOT / "binder"
+
+
+@pytest.mark.parametrize("name", ["postBuild", "start"])
+def test_its_scripts_can_be_executed(name: str) -> None:
+    assert os.access(BINDER / name, os.X_OK)
+
+
+def test_its_start_ends_by_becoming_the_server() -> None:
+    assert (BINDER / "start").read_text("utf-8").splitlines()[-1] == 'exec "$@"'
+
+
+def test_its_python_is_one_that_the_package_takes() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = re.fullmatch(r"python-3\.(\d+)", (BINDER / "runtime.txt").read_text("utf-8").strip())
+    assert wanted
+    assert int(wanted[1]) >= int(project["requires-python"].removeprefix(">=3."))
+
+
+def test_it_installs_what_the_notebooks_need() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    asked = re.fullmatch(r"\.\[(.+)\]", (BINDER / "requirements.txt").read_text("utf-8").strip())
+    assert asked
+    assert set(asked[1].split(",")) == {"local", "notebooks"}
+    assert {"local", "notebooks"} <= set(project["optional-dependencies"])
+
+
+def test_the_badge_opens_a_notebook_that_is_there() -> None:
+    badge = re.search(
+        r"\((https://mybinder\.org/v2/\S+)\)", (ROOT / "README.md").read_text("utf-8")
+    )
+    assert badge
+    [opened] = parse_qs(urlsplit(badge[1]).query)["urlpath"]
+    assert opened.startswith("lab/tree/")
+    assert (ROOT / opened.removeprefix("lab/tree/")).is_file()
