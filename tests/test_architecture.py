@@ -24,7 +24,10 @@ BELOW = {
     "checks": {"loop", "errors"},
     "render": {"loop", "errors"},
     "journal": {"loop", "errors"},
-    "compose": {"running", "journal", "profiles", "providers", "checks", "loop", "errors"},
+    "models": {"providers", "loop", "errors"},
+    "compose": {
+        *("models", "running", "journal", "profiles", "providers", "checks", "loop", "errors"),
+    },
     "running": {"journal", "loop", "errors"},
     "resuming": {"compose", "loop", "errors"},
     "many": {"resuming", "compose", "running", "journal", "checks", "loop", "errors"},

@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ipyrefine.compose import choose_model, refine
+    from ipyrefine.compose import refine
     from ipyrefine.errors import RefineError
     from ipyrefine.loop.engine import Refinement
     from ipyrefine.loop.records import Task
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ipyrefine.many.batch import refine_many
     from ipyrefine.many.frame import refine_frame
     from ipyrefine.many.items import Item
+    from ipyrefine.models import choose_model
     from ipyrefine.notebook.record import load
 
 __all__ = [
@@ -57,7 +58,7 @@ _HOME = {
     "Refinement": "ipyrefine.loop.engine",
     "Run": "ipyrefine.loop.runs",
     "Task": "ipyrefine.loop.records",
-    "choose_model": "ipyrefine.compose",
+    "choose_model": "ipyrefine.models",
     "load": "ipyrefine.notebook.record",
     "refine": "ipyrefine.compose",
     "refine_frame": "ipyrefine.many.frame",
