@@ -193,12 +193,18 @@ async def test_a_recording_says_what_made_it(path: Path) -> None:
     assert RecordedModel(path).price == Price(prompt=0, completion=0)
 
 
-@pytest.mark.parametrize("content", [None, "", "[]", '{"format": 2}'])
-def test_a_file_that_is_no_recording_is_refused_before_any_call(
-    path: Path, content: str | None
-) -> None:
-    if content is not None:
-        path.write_text(content)
+async def test_without_the_file_every_request_is_one_for_the_live_model(path: Path) -> None:
+    live = ScriptedModel(SCRIPT, name="live")
+    run = await run_on(RecordedModel(path, live=lambda: live))
+    assert run.score_history == (0.4, 1.0)
+    assert f"There is no recording {path}. live answers instead." in run.warnings
+    with pytest.raises(NoModel, match=r"There is no recording .*ipyrefine pull"):
+        await run_on(choose_model(f"recorded:{path}"))
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"format": 2}'])
+def test_a_file_that_is_no_recording_is_refused_before_any_call(path: Path, content: str) -> None:
+    path.write_text(content)
     with pytest.raises(UsageError, match="recording"):
         choose_model(f"recorded:{path}")
 

@@ -19,7 +19,7 @@ _PIECE_S = 0.5  # what a model writes in this time is one piece of a recording
 
 
 class RecordedModel:
-    """Replays a recording; what the recording does not hold, a live model answers.
+    """Replays a recording; what it does not hold, a live model answers: all, if it is not there.
 
     ::
 
@@ -33,12 +33,11 @@ class RecordedModel:
         path: the recording, a JSON file.
         speed: times the pace it was recorded at; by default as fast as it goes.
         live: gives the model for requests that are not in the recording, or raises `NoModel`.
-        record: whether what the live model says is added to the recording, which need not be
-            there yet.
+        record: whether what the live model says is added to the recording.
         sleep: waits a number of seconds between pieces.
 
     Raises:
-        UsageError: there is no such recording, or the speed is not positive.
+        UsageError: the file is no recording, or the speed is not positive.
     """
 
     def __init__(
@@ -53,7 +52,7 @@ class RecordedModel:
         if not speed > 0:
             raise UsageError(f"A recording's speed must be more than 0, not {speed}.")
         self._path, self._speed, self._record, self._sleep = path, speed, record, sleep
-        self._recording = begun() if record and not path.exists() else read(path)
+        self._recording = read(path) if path.exists() else begun()
         self._make_live = live
         self._live: Model | None = None
         self._served = Counter[str]()
@@ -90,7 +89,7 @@ class RecordedModel:
     def price(self) -> Price | None:
         """What the recorded model charged; replaying costs nothing."""
         prices = [source.price for source in self._recording.models]
-        return prices[0] if prices else Price(prompt=0, completion=0)
+        return prices[0] if prices else None
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
         """Say what the recorded model said, or ask the live one.
@@ -179,6 +178,8 @@ class RecordedModel:
         raise NoModel(f"{self._missing(request)} There is no live model to ask.")
 
     def _missing(self, request: Request) -> str:
+        if not self._recording.calls:
+            return f"There is no recording {self._path}."
         stage = f"This {request.purpose or 'request'}"
         return (
             f"{stage} is not in the recording {self._path}, because the task, an option or a "
