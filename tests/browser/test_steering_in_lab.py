@@ -82,7 +82,7 @@ async def test_guidance_reaches_the_writer_when_the_run_is_continued(
     await lab.page.get_by_label("Guidance, or the reason").fill("Say min instead of least.")
     await lab.click_button("Continue")
     await lab.wait_output(1, "You allowed 1 more revision: Say min instead of least.")
-    await lab.wait_idle()
+    await lab.wait_output(1, "Iteration 2")
     prompts = [body["messages"][-1]["content"] for body in quick.bodies[asked:]]
     assert any("Say min instead of least." in prompt for prompt in prompts)
 
