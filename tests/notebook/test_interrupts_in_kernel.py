@@ -1,6 +1,7 @@
 """Interrupt, re-run and shutdown of a real kernel with a `%%refine` cell; Ctrl-C in a terminal."""
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -128,7 +129,11 @@ def test_ctrl_c_in_a_terminal_keeps_the_best_and_the_session(server, tmp_path, s
     env = {**os.environ, **settings(server), "IPYTHONDIR": str(tmp_path), "TERM": "xterm"}
     env["PROMPT_TOOLKIT_NO_CPR"] = "1"  # nobody answers where the cursor is
     command = "-m IPython --no-banner --no-confirm-exit --colors=nocolor --ext=ipyrefine"
-    shell = pexpect.spawn(sys.executable, command.split(), env=env, timeout=30, encoding="utf-8")
+    shell = pexpect.spawn(
+        sys.executable, command.split(), env=env, timeout=30, encoding="utf-8",
+        # A test run that was started in the background hands its deafness to Ctrl-C on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
     try:
         shell.expect(r"In \[")
         for line in [*CELL.split("\n"), "", ""]:
