@@ -11,7 +11,11 @@ from ipyrefine.loop.runs import Iteration, Run
 
 Mark = Callable[[str], str]
 
-_LOOK_ALIKE = re.compile(r"<(\W*material)", re.IGNORECASE)
+# Our own marks, and those by which chat templates tell who speaks: many servers read them as such
+# wherever they stand.
+_LOOK_ALIKE = re.compile(
+    r"<(?=\W*material|\|\w{1,40}\|>|(?:start|end)_of_turn>)|\[(?=/?INST\])", re.IGNORECASE
+)
 _SHOWN = 2_000  # characters of an earlier text that is shown beside the one at hand
 _REASONS = 6  # earlier revisions whose fate a prompt tells; it must not grow with the run
 
@@ -132,4 +136,4 @@ def _line(text: str) -> str:
 
 
 def _inert(text: str) -> str:
-    return _LOOK_ALIKE.sub(r"< \1", text)
+    return _LOOK_ALIKE.sub(lambda match: f"{match[0]} ", text)
