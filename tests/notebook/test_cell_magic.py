@@ -6,15 +6,12 @@ from typing import Any
 
 import pytest
 from IPython.core.completer import provisionalcompleter
-from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.oinspect import getdoc
 from judging import judged
-from shells import NO_HISTORY
+from shells import scripted_shell
 
-from ipyrefine import compose as composing
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook import options
-from ipyrefine.providers.scripted import ScriptedModel
 
 CODE = "```python\ndef inc(n):\n    return n + 1\n```"
 JUDGED = judged(9, 9, 9)
@@ -22,14 +19,9 @@ JUDGED = judged(9, 9, 9)
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=NO_HISTORY)
-    shell.extension_manager.load_extension("ipyrefine")
     replies = [CODE, JUDGED, CODE, JUDGED]
-    monkeypatch.setattr(composing, "choose_model", lambda *_, **__: ScriptedModel(replies))
-    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    yield shell
-    InteractiveShell.clear_instance()
+    with scripted_shell(monkeypatch, replies) as shell:
+        yield shell
 
 
 def run(shell: Any, cell: str) -> Any:

@@ -5,11 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from refining import judged, text
-from shells import NO_HISTORY
+from shells import scripted_shell
 
-from ipyrefine import compose as composing
 from ipyrefine.errors import UsageError
 from ipyrefine.loop.events import BestChanged, DraftReady, RunStarted, VerdictReached
 from ipyrefine.loop.fold import fold
@@ -17,7 +15,6 @@ from ipyrefine.loop.records import Criterion, Finding, Outcome, Severity, Task, 
 from ipyrefine.loop.runs import Decision, Limits
 from ipyrefine.notebook.deciding import DECISIONS, decision, own_finding
 from ipyrefine.notebook.steering import COMMANDS
-from ipyrefine.providers.scripted import ScriptedModel
 
 CELL = "%%refine -p prose --task --criteria tone --min-findings 0 -n 0\nWrite a greeting."
 FLAT = Finding(
@@ -94,14 +91,9 @@ def test_words_that_mean_nothing_here_are_told(words: list[str], sentence: str) 
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=NO_HISTORY)
-    shell.extension_manager.load_extension("ipyrefine")
     replies = [part for n in range(9) for part in (text(f"Version {n}"), judged(4))]
-    monkeypatch.setattr(composing, "choose_model", lambda *_, **__: ScriptedModel(replies))
-    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    yield shell
-    InteractiveShell.clear_instance()
+    with scripted_shell(monkeypatch, replies) as shell:
+        yield shell
 
 
 def run(shell: Any, cell: str) -> None:

@@ -64,9 +64,11 @@ class Agreement:
         mine = await self._outcomes(text, inputs)
         theirs = [await self._outcomes(other, inputs) for other in self._others]
         every = [[outcomes[n] for outcomes in (mine, *theirs)] for n in range(len(inputs))]
-        points = [p for e, o in zip(inputs, every, strict=True) if (p := _point(e, o))]
+        compared = [_point(e, o) for e, o in zip(inputs, every, strict=True)]
+        drafts = len(theirs) + 1
+        points = [p for p in compared if 2 * p.behind > drafts and not p.fails]
         against = [point for point in points if not point.agrees]
-        contested = len([o for o in every if _usual(o)[1] * 2 <= len(o)])
+        contested = len([p for p in compared if 2 * p.behind <= drafts])
         telling = len(points) >= max(_LEAST, _SURE * contested)
         return Evidence(
             name=self.name,
@@ -88,28 +90,28 @@ class Agreement:
 
 
 class _Point(NamedTuple):
-    """One input on which most texts give one result."""
+    """What the texts give for one input."""
 
     source: str
     agrees: bool
     got: str
     usual: str
     behind: int  # texts that give the usual result
+    fails: bool  # whether that is an error
 
 
-def _point(example: Example, outcomes: Sequence[Outcome]) -> _Point | None:
-    """Compare the first text's result on one input with all; None when it tells nothing."""
-    usual, behind = _usual(outcomes)
-    if 2 * behind <= len(outcomes) or "error" in usual:
-        return None
-    mine = outcomes[0]
-    return _Point(example.source, _alike(mine, usual), _shown(mine), _shown(usual), behind)
-
-
-def _usual(outcomes: Sequence[Outcome]) -> tuple[Outcome, int]:
-    """The result that most texts give, and how many do."""
+def _point(example: Example, outcomes: Sequence[Outcome]) -> _Point:
+    """Compare the first text's result on one input with the result that most texts give."""
     behind = [sum(_alike(one, other) for other in outcomes) for one in outcomes]
-    return outcomes[behind.index(max(behind))], max(behind)
+    mine, usual = outcomes[0], outcomes[behind.index(max(behind))]
+    return _Point(
+        source=example.source,
+        agrees=_alike(mine, usual),
+        got=_shown(mine),
+        usual=_shown(usual),
+        behind=max(behind),
+        fails="error" in usual,
+    )
 
 
 def _alike(one: Outcome, other: Outcome) -> bool:

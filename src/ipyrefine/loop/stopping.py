@@ -1,5 +1,6 @@
 """When a run stops and what it does next: pure functions of the run."""
 
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from ipyrefine.loop.records import Finding, Outcome
@@ -46,14 +47,12 @@ def next_step(run: Run) -> Step | Stop:
 
 def unverified(run: Run) -> Iteration | None:
     """The first iteration without a verdict, or with one from before the rubric changed."""
-    waiting = (i for i in run.iterations if i.verdict is None or i.number in run.stale)
-    return next(waiting, None)
+    return next(_waiting(run), None)
 
 
 def unchecked(run: Run) -> Iteration | None:
     """The first iteration without a verdict that checks have still to run on."""
-    waiting = (i for i in run.iterations if i.verdict is None or i.number in run.stale)
-    return next((i for i in waiting if needs_checking(run, i)), None)
+    return next((i for i in _waiting(run) if needs_checking(run, i)), None)
 
 
 def to_act_on(run: Run, base: Iteration) -> tuple[Finding, ...]:
@@ -232,6 +231,10 @@ def _dollars(run: Run, prompt_tokens: int, completion_tokens: int) -> float:
     """Dollars spent after one more call of so many tokens; its price counts where it is known."""
     more = run.price.cost(prompt_tokens, completion_tokens) if run.price else 0.0
     return (run.usage.cost or 0.0) + more
+
+
+def _waiting(run: Run) -> Iterator[Iteration]:
+    return (i for i in run.iterations if i.verdict is None or i.number in run.stale)
 
 
 def _decided(run: Run) -> Stop | None:
