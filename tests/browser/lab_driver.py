@@ -174,7 +174,23 @@ class Lab:
     async def restart_kernel(self) -> None:
         """Restart the kernel, without the dialog that asks for confirmation."""
         await self.evaluate("await panel.sessionContext.session.kernel.restart();")
-        await self.wait_idle()
+        await self._wait_new_kernel()
+
+    async def change_kernel(self, name: str) -> None:
+        """Go on with a kernel of another name."""
+        await self.evaluate("await panel.sessionContext.changeKernel({name: arg});", name)
+        await self._wait_new_kernel()
+
+    async def _wait_new_kernel(self) -> None:
+        # The application asks a new kernel once how it is; the answer is lost when the server is
+        # not listening to that kernel yet, and nothing would ever say that it is idle.
+        await self.evaluate(
+            "const kernel = () => panel.sessionContext.session?.kernel;"
+            "while (kernel()?.status !== 'idle') {"
+            "  void kernel()?.requestKernelInfo();"
+            "  await new Promise((done) => setTimeout(done, 500));"
+            "}"
+        )
 
     async def cell_sources(self) -> list[str]:
         """Every cell's text."""

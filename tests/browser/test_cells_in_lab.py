@@ -150,8 +150,7 @@ async def test_it_works_again_after_the_kernel_was_restarted(
 
 async def test_it_works_on_another_kernel_chosen_later(lab: Lab) -> None:
     await lab.open([WHILE_RUNNING, "last = 1"], env={"OTHER": "1"})
-    await lab.evaluate("await panel.sessionContext.changeKernel({name: 'python3'});")
-    await lab.wait_idle()
+    await lab.change_kernel("python3")
     await lab.run_and_wait(0)
     await lab.wait_output(0, "inserted -")
     assert len(await lab.cell_sources()) == 3
