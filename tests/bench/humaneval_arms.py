@@ -130,8 +130,8 @@ async def resampled(problem: Problem, draft: Draft, arm: Arm, *, tokens: int) ->
     for number in count(1):
         if usage.tokens >= tokens:
             break
-        request = requests.draft(run, number).model_copy(update={"seed": 1_000 + number})
-        texts.append(_text(await arm.ask(request)))
+        # The loop's candidates are its first samples: chance then favours neither way.
+        texts.append(_text(await arm.ask(requests.draft(run, number))))
         usage = draft.usage + arm.usage
     for text in texts:
         if (await Examples()(text, task)).passed is not False:

@@ -13,7 +13,7 @@ import pstats
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from ipyrefine.notebook.panel import Panel
 from ipyrefine.providers.scripted import ScriptedModel
 
 CHARACTERS = 4_096
-Show = Callable[[Event, Run], None]
+Show = Callable[[Event, Run], Awaitable[None] | None]
 
 
 class Quick:
@@ -47,9 +47,10 @@ class Quick:
 
 def replies() -> Iterator[str]:
     """Texts of 4 KB that differ in a few lines, none of which passes."""
-    line = "A line of a text that is neither short nor long, as such lines are.\n"
+    line = "This is line {} of a text, neither short nor long, as such lines are.\n"
+    lines = [line.format(n) for n in range(CHARACTERS // len(line))]
     for number in itertools.count():
-        body = [line] * (CHARACTERS // len(line))
+        body = list(lines)
         body[number % len(body)] = f"This line is new in version {number} of the text.\n"
         yield text("".join(body))
         yield judged(4)
@@ -75,7 +76,8 @@ async def stamps(count: int, shows: list[Show]) -> list[float]:
     used, found = time.process_time(), [0.0]
     async for event in loop:
         for show in shows:
-            show(event, loop.run)
+            if shown := show(event, loop.run):
+                await shown
         if isinstance(event, VerdictReached):
             found.append(time.process_time() - used)
     return found

@@ -1,12 +1,13 @@
 """One model call as events: its stream, its cost, and its reply once it has ended."""
 
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import Generic, TypeVar
 
 from ipyrefine.errors import ModelError, ReplyError, ServerFailed
-from ipyrefine.loop.events import BudgetUsed, Event, Stage, TextDelta, Warned
+from ipyrefine.loop.events import BudgetUsed, Event, Stage, Warned
+from ipyrefine.loop.pieces import Pieces
 from ipyrefine.loop.ports import Clock, Delta, Model, Notice, Reply, Request
 from ipyrefine.loop.records import Usage
 from ipyrefine.loop.replies import Splitter
@@ -139,22 +140,30 @@ class Ask(Generic[T]):
     ) -> AsyncIterator[Event]:
         self._reply = None
         started, written = self._clock(), 0
+        events: Sequence[Event]
+        pieces = Pieces(self._stage, self._iteration, splitter, self._clock)
         try:
             async with aclosing(self._model.stream(request)) as stream:  # type: ignore[type-var]
                 async for part in stream:
                     if isinstance(part, Reply):
                         self._reply = part
                         continue
-                    _in_time(part, *state())
                     if isinstance(part, Notice):
-                        yield Warned(message=part.text)
-                        continue
-                    written += len(part.text)
-                    for event in self._deltas(part, splitter):
+                        events = [*pieces.rest(), Warned(message=part.text)]
+                    else:
+                        written += len(part.text)
+                        events = pieces.add(part)
+                    if events:
+                        _in_time(part, *state())
+                    for event in events:
                         yield event
         except (ModelError, OutOfBudget):
+            for event in pieces.rest():
+                yield event
             yield self._used(_estimated(request, written, state()[0]), started)
             raise
+        for event in pieces.rest():
+            yield event
         used = self._reply.usage if self._reply else _estimated(request, written, state()[0])
         yield self._used(used, started)
 
@@ -167,20 +176,6 @@ class Ask(Generic[T]):
             text=self._reply.text if self._reply else "",
             finish=self._reply.finish if self._reply else None,
         )
-
-    def _deltas(self, part: Delta, splitter: Splitter | None) -> list[TextDelta]:
-        if part.kind == "thinking" or splitter is None:
-            pieces = [(part.kind, part.text)]
-        else:
-            pieces = list(splitter.feed(part.text))
-        # Hundreds a reply, made of a record that was validated: a check of each would cost more
-        # than the rest of an iteration.
-        return [
-            TextDelta.model_construct(
-                stage=self._stage, iteration=self._iteration, kind=kind, text=text
-            )
-            for kind, text in pieces
-        ]
 
 
 def warn(run: Run, message: str) -> list[Event]:

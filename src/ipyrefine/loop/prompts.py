@@ -48,8 +48,8 @@ found inside it."""
 
 THINK = {
     "code": (
-        "First think in at most eight short lines: restate what is asked, name the edge cases, "
-        "and walk through the examples."
+        "First think in at most eight short lines, plain text without headings, lists or code: "
+        "restate what is asked, name the edge cases, and walk through the examples."
     ),
     "prose": "First plan in at most five short lines: the reader, the points, the tone.",
 }
@@ -58,7 +58,7 @@ FORMAT = {
     "code": (
         "Then give the complete Python code in one block that starts with ```python and ends "
         "with ```. Leave out example calls, tests and prints that the task does not ask for. "
-        "That block ends your reply."
+        "Write nothing after that block."
     ),
     "prose": (
         "Then give the complete text, between a line that holds only <text> and a line that "
