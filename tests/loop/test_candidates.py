@@ -1,21 +1,26 @@
 """Several first texts: asked for at once, given in order, compared, the best gone on with."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from all_at_once import AllAtOnce
 from loop_scripts import TASK, finish, judged, refinement, scored, stages, text, ticking
 
 from ipyrefine.errors import ModelError, Unreachable
 from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.events import BudgetUsed, DraftLost, DraftReady, Stopped, TextDelta
 from ipyrefine.loop.fold import fold
-from ipyrefine.loop.ports import Check, Delta, Reply, Request
+from ipyrefine.loop.ports import Check, Reply
 from ipyrefine.loop.records import Evidence, Outcome, Task, Usage
 from ipyrefine.loop.runs import Budget, Limits, Run, StopReason
 
 THREE = Limits(candidates=3, min_findings=0)
+
+
+def version(number: int) -> str:
+    return text(f"version {number}")
 
 
 class Longest:
@@ -44,31 +49,8 @@ class Neighbours:
         return Evidence(name=self.name, passed=True, score=1.0, decisive=True)
 
 
-class AllAtOnce:
-    """A model that answers only when as many requests wait as were announced, the last first."""
-
-    name = "patient"
-
-    def __init__(self, waiting: int) -> None:
-        self.requests: list[Request] = []
-        self._waiting, self._full = waiting, asyncio.Event()
-        self.asked = asyncio.Semaphore(0)
-
-    async def stream(self, request: Request) -> AsyncIterator[Delta | Reply]:
-        self.requests.append(request)
-        self.asked.release()
-        number = len(self.requests) - 1
-        if len(self.requests) == self._waiting:
-            self._full.set()
-        await self._full.wait()
-        for _ in range(3 * (self._waiting - number)):
-            await asyncio.sleep(0)
-        yield Delta(text=text(f"version {number}"))
-        yield Reply(text=text(f"version {number}"))
-
-
 async def test_candidates_are_asked_for_at_once_and_given_in_their_order() -> None:
-    model = AllAtOnce(3)
+    model = AllAtOnce(3, version)
     loop = Refinement(TASK, model=model, checks=[Neighbours()], limits=THREE, clock=ticking())
     events = await finish(loop)
     drafts = [e for e in events if isinstance(e, DraftReady)]
@@ -80,7 +62,7 @@ async def test_candidates_are_asked_for_at_once_and_given_in_their_order() -> No
 
 
 async def test_the_first_candidate_is_greedy_and_the_others_are_sampled_with_other_seeds() -> None:
-    model = AllAtOnce(3)
+    model = AllAtOnce(3, version)
     limits = THREE.model_copy(update={"seed": 7})
     await finish(
         Refinement(TASK, model=model, checks=[Neighbours()], limits=limits, clock=ticking())
@@ -160,9 +142,17 @@ async def test_no_more_candidates_are_asked_for_than_the_budget_allows(
     assert loop.run.usage.calls <= calls
 
 
+async def test_candidates_that_cannot_be_read_are_not_asked_again_beyond_the_budget() -> None:
+    limits = THREE.model_copy(update={"budget": Budget(calls=4)})
+    loop = refinement([text("")] * 6, limits=limits)
+    await finish(loop)
+    assert loop.run.usage.calls == 4
+    assert loop.run.stop_reason is StopReason.BUDGET
+
+
 async def test_candidates_share_the_tokens_of_the_budget() -> None:
     limits = THREE.model_copy(update={"budget": Budget(completion_tokens=300)})
-    model = AllAtOnce(3)
+    model = AllAtOnce(3, version)
     await finish(
         Refinement(TASK, model=model, checks=[Neighbours()], limits=limits, clock=ticking())
     )
@@ -196,7 +186,7 @@ async def test_a_run_cut_anywhere_goes_on_without_asking_twice() -> None:
 
 
 async def test_stopping_in_the_middle_closes_every_stream() -> None:
-    model = AllAtOnce(4)  # it waits for a fourth request that never comes
+    model = AllAtOnce(4, version)  # it waits for a fourth request that never comes
     loop = Refinement(TASK, model=model, limits=THREE, clock=ticking())
 
     async def consume() -> None:

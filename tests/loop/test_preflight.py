@@ -48,7 +48,7 @@ def whimsical(seed: int):
 async def test_no_run_takes_more_than_was_foreseen(seed):
     dice = random.Random(seed)
     limits = Limits(max_iterations=dice.randrange(5), patience=9, target=0.99,
-                    min_findings=dice.choice([0, 3]))  # fmt: skip
+                    min_findings=dice.choice([0, 3]), critics=dice.choice([1, 1, 3]))  # fmt: skip
     draft = dice.choice([None, "Hi there."])
     loop = Refinement(TASK, model=ScriptedModel(whimsical(seed)), limits=limits, draft=draft,
                       clock=lambda: 0.0)  # fmt: skip
@@ -63,6 +63,7 @@ def test_the_worst_case_counts_every_stage_twice():
     assert forecast(started(Limits(max_iterations=4))).calls == 28
     assert forecast(started(Limits(max_iterations=4), draft="Hi")).calls == 26
     assert forecast(started(Limits(max_iterations=0, min_findings=0))).calls == 4
+    assert forecast(started(Limits(max_iterations=4, critics=3))).calls == 28 + 4 * 2 * 2
 
 
 def test_a_budget_bounds_what_is_foreseen():

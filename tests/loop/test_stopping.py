@@ -110,5 +110,5 @@ async def test_no_run_writes_more_than_it_may(replies: Any, tests: Any, limits: 
     run = loop.run
     most = limits.max_iterations + limits.candidates
     assert len(run.iterations) <= most
-    # A text costs at most: writing, judging, criticising and two comparisons, each asked twice.
-    assert run.usage.calls <= (10 if limits.gate else 6) * most
+    # A text costs at most: writing, judging, two comparisons and its critics, each asked twice.
+    assert run.usage.calls <= 2 * ((4 if limits.gate else 2) + limits.critics) * most

@@ -1,6 +1,7 @@
 """`%%refine` in a real kernel-less shell, on a scripted model."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -51,6 +52,7 @@ def test_the_text_goes_into_the_variable_that_output_names(shell: Any) -> None:
         ("%%refine -c exampels\nx", "There is no check 'exampels'"),
         ("%%refine --budget cheap\nx", "is not an amount"),
         ("%%refine -n -1\nx", "--max-iterations"),
+        ("%%refine --critics 0\nx", "--critics"),
         ("%%refine --task --draft\nx", "contradict"),
         ("%%refine --goal 'open\nx", "not closed"),
         ("%refine frobnicate", "is not one"),
@@ -63,6 +65,23 @@ def test_bad_input_gets_one_sentence_and_starts_nothing(
     assert isinstance(error, UsageError)
     assert sentence in str(error)
     assert "refined" not in shell.user_ns
+
+
+def test_several_critics_read_the_text_and_each_weakness_is_listed_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def critique(*problems: str) -> str:
+        finding = {"criterion": "clarity", "quote": "", "severity": "minor"}
+        named = [{**finding, "problem": said, "fix": f"Mend: {said}"} for said in problems]
+        return json.dumps({"findings": named})
+
+    replies = [CODE, JUDGED, critique("No docstring.", "A vague name."), critique("A vague name.")]
+    with scripted_shell(monkeypatch, replies) as shell:
+        result = run(shell, "%%refine --critics 2 --min-findings 1\nWrite inc(n).")
+        assert result.error_in_exec is None
+        done = shell.user_ns["refined_run"]
+    assert [f.problem for f in done.iterations[0].findings] == ["No docstring.", "A vague name."]
+    assert (done.usage.calls, done.stop_reason) == (4, "passed")
 
 
 def test_accepting_by_line_magic_offers_the_text_as_the_next_input(shell: Any) -> None:

@@ -119,6 +119,7 @@ limits = st.builds(
     delta=st.sampled_from([0.0, 0.1]),
     gate=st.booleans(),
     candidates=st.sampled_from([1, 1, 3]),
+    critics=st.sampled_from([1, 1, 2]),
     memory=st.sampled_from(["best", "all"]),
     every_critique=st.booleans(),
     budget=st.just(Budget()) | budgets,

@@ -40,6 +40,31 @@ class OutOfBudget(Exception):
         self.stop = stop
 
 
+class Share:
+    """The part that each of several calls made at once has in the budget.
+
+    Args:
+        run: the run before them.
+        calls: how many.
+    """
+
+    def __init__(self, run: Run, calls: int = 1) -> None:
+        self._calls, self._begun = calls, run.usage.calls
+
+    def bounded(self, request: Request, run: Run, seconds: float) -> Request:
+        """Bound a request by its share of what the budget still holds, and count it as begun.
+
+        Raises:
+            OutOfBudget: the budget does not allow it beside those under way.
+        """
+        estimate, at_once = _read(request), 1 + self._begun - run.usage.calls
+        if stop := over_budget(run, seconds, at_once * estimate, at_once):
+            raise OutOfBudget(stop)
+        self._begun += 1
+        allowed = completion_allowance(run, self._calls * estimate, self._calls)
+        return request.model_copy(update={"max_tokens": allowed})
+
+
 class Ask(Generic[T]):
     """Asks a model until its reply can be read, at most twice.
 
@@ -53,6 +78,7 @@ class Ask(Generic[T]):
         iteration: the iteration it is about.
         clock: times the call.
         whole: reads a reply that was cut off, if what was asked for is whole in it.
+        critic: which of several critics is asked.
 
     Attributes:
         value: what was read, or None.
@@ -67,15 +93,20 @@ class Ask(Generic[T]):
         iteration: int,
         clock: Clock,
         whole: Callable[[str], T] | None = None,
+        critic: int = 0,
     ) -> None:
         self._model, self._parse, self._clock, self._whole = model, parse, clock, whole
-        self._stage, self._iteration = stage, iteration
+        self._stage, self._iteration, self._critic = stage, iteration, critic
         self._reply: Reply | None = None
         self.value: T | None = None
         self.flaw = ""
 
     async def events(
-        self, request: Request, state: State, splitter: Splitter | None, share: int = 1
+        self,
+        request: Request,
+        state: State,
+        splitter: Splitter | None,
+        share: Share | None = None,
     ) -> AsyncGenerator[Event]:
         """Make the call, and once more if the reply cannot be read.
 
@@ -83,7 +114,7 @@ class Ask(Generic[T]):
             request: what is asked.
             state: gives the run as it stands and the seconds since it started.
             splitter: tells text from thoughts while it streams; None hides JSON as thinking.
-            share: how many calls, this one included, share the budget at once.
+            share: what it may take of the budget beside other calls; all of it by default.
 
         Raises:
             OutOfBudget: before a call that the budget does not allow, or during one that takes
@@ -91,11 +122,12 @@ class Ask(Generic[T]):
             ModelError: the model failed.
         """
         heard = deque(self._heard(state()[0]))
+        share = share or Share(state()[0])
         for attempt in range(2):
             if heard:
                 self._reply = heard.popleft()
             else:
-                asked = _affordable(request, *state(), share)
+                asked = share.bounded(request, *state())
                 async with aclosing(self._call(asked, state, splitter)) as parts:  # type: ignore[type-var]
                     async for event in parts:
                         yield event
@@ -132,7 +164,8 @@ class Ask(Generic[T]):
         return [
             Reply(text=heard.text, finish=heard.finish)
             for heard in run.heard
-            if (heard.stage, heard.iteration) == (self._stage, self._iteration)
+            if (heard.stage, heard.iteration, heard.critic)
+            == (self._stage, self._iteration, self._critic)
         ]
 
     async def _call(
@@ -175,6 +208,7 @@ class Ask(Generic[T]):
             usage=usage,
             text=self._reply.text if self._reply else "",
             finish=self._reply.finish if self._reply else None,
+            critic=self._critic,
         )
 
 
@@ -211,12 +245,3 @@ def affordable_calls(request: Request, run: Run, seconds: float, wanted: int) ->
         if not over_budget(run, seconds, calls * estimate, calls):
             return calls
     return 1
-
-
-def _affordable(request: Request, run: Run, seconds: float, share: int) -> Request:
-    """Bound a request by its share of what the budget still holds, or refuse it."""
-    estimate = _read(request)
-    if stop := over_budget(run, seconds, estimate):
-        raise OutOfBudget(stop)
-    allowed = completion_allowance(run, share * estimate, share)
-    return request.model_copy(update={"max_tokens": allowed})

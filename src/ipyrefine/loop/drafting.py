@@ -1,17 +1,16 @@
 """The first texts: one, or several candidates that are written at once from the task alone."""
 
-from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from functools import partial
 
 from ipyrefine.errors import ModelError
 from ipyrefine.loop import replies
-from ipyrefine.loop.calls import Ask, OutOfBudget, State, affordable_calls
-from ipyrefine.loop.events import DraftLost, DraftReady, Event, TextDelta, Warned
+from ipyrefine.loop.calls import Ask, OutOfBudget, Share, State, affordable_calls
+from ipyrefine.loop.events import DraftLost, DraftReady, Event, Warned
 from ipyrefine.loop.ports import Clock, Model
 from ipyrefine.loop.requests import Requests
-from ipyrefine.loop.together import together
+from ipyrefine.loop.together import in_turn
 
 
 class Candidate:
@@ -23,14 +22,11 @@ class Candidate:
 
     Attributes:
         error: what kept it from being written, or None.
-        ended: whether its call is over.
     """
 
     def __init__(self, ask: Ask[replies.Written], number: int) -> None:
         self.ask, self.number = ask, number
         self.error: Exception | None = None
-        self.ended = False
-        self.held = deque[TextDelta]()
 
     @property
     def why(self) -> str:
@@ -64,33 +60,27 @@ async def draft(
         read = partial(replies.written, form=form)
         return Ask(model, read, "draft", number, clock, partial(read, cut=True))
 
-    waiting = deque(Candidate(ask(number), number) for number in run.undrafted)
-    first = requests.draft(run, waiting[0].number)
-    calls = affordable_calls(first, *state(), len(waiting))
-    while len(waiting) > calls:
-        yield DraftLost(candidate=waiting.pop().number, why="the budget does not allow it")
+    candidates = [Candidate(ask(number), number) for number in run.undrafted]
+    first = requests.draft(run, candidates[0].number)
+    calls = affordable_calls(first, *state(), len(candidates))
+    while len(candidates) > calls:
+        yield DraftLost(candidate=candidates.pop().number, why="the budget does not allow it")
+
+    share = Share(run, calls)
 
     def stream(candidate: Candidate) -> AsyncGenerator[Event]:
         request = requests.draft(run, candidate.number)
-        return candidate.ask.events(request, state, replies.Splitter(form), share=calls)
+        return candidate.ask.events(request, state, replies.Splitter(form), share)
 
-    started = tuple(waiting)
-    async with aclosing(together([stream(c) for c in started])) as items:  # type: ignore[type-var]
+    async with aclosing(in_turn([stream(candidate) for candidate in candidates])) as items:
         async for item in items:
-            candidate = started[item.stream]
-            if item.event is None:
-                candidate.ended, candidate.error = True, item.error
-            elif not isinstance(item.event, TextDelta):
+            if item.event is not None:
                 yield item.event
-            else:
-                candidate.held.append(item.event)
-            while waiting:
-                while waiting[0].held:
-                    yield waiting[0].held.popleft()
-                if not waiting[0].ended:
-                    break
-                for event in _resolved(waiting.popleft(), state, last=not waiting):
-                    yield event
+                continue
+            candidate = candidates[item.stream]
+            candidate.error = item.error
+            for event in _resolved(candidate, state, last=candidate is candidates[-1]):
+                yield event
 
 
 def _resolved(candidate: Candidate, state: State, *, last: bool) -> list[Event]:

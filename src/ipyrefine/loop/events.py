@@ -149,7 +149,8 @@ class BudgetUsed(_Event):
     """A model call ended and consumed this much.
 
     Its reply comes with it, `text` and how it ended (`finish`, None without a reply), so that
-    one which was paid for is never asked for again, whatever happens next.
+    one which was paid for is never asked for again, whatever happens next; `critic` tells apart
+    those who criticise a text at once.
     """
 
     type: Literal["budget_used"] = "budget_used"
@@ -158,6 +159,7 @@ class BudgetUsed(_Event):
     usage: Usage
     text: str = ""
     finish: Finish | None = None
+    critic: int = 0
 
 
 class Warned(_Event):

@@ -180,5 +180,6 @@ def _hear(run: Run, event: BudgetUsed) -> Run:
         text=event.text,
         finish=event.finish,
         warnings=len(run.warnings),
+        critic=event.critic,
     )
     return run.model_copy(update={"heard": (*run.heard, heard)})

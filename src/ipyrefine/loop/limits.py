@@ -41,6 +41,7 @@ class Limits(Record):
         seed: sampling seed passed to the server, or None.
         delta: gain in score, 0..1, up to which a better text still counts as no progress.
         candidates: first texts to write, each from the task alone; the best is gone on with.
+        critics: critiques of one text to ask for at once; what they name is acted on once.
         step: whether to pause for the user after every verdict.
         gate: whether a better-scored text must also win a comparison in both orders.
         memory: whether a reviser sees the best text and what failed from it, or all attempts.
@@ -58,6 +59,7 @@ class Limits(Record):
     seed: int | None = None
     delta: Score = 0.0
     candidates: int = Field(default=1, ge=1, le=16)
+    critics: int = Field(default=1, ge=1, le=8)
     step: bool = False
     gate: bool = False
     memory: Literal["best", "all"] = "best"

@@ -68,12 +68,12 @@ def _least(foreseen: int, bound: int | None) -> int:
 def _worst_calls(run: Run) -> int:
     """Drafts with a judge each, critique of the best, then critique, revise and judge per revision.
 
-    With the gate, two comparisons more for each revision.
+    A critique is a call for each critic. With the gate, two comparisons more for each revision.
     """
     revisions = run.limits.max_iterations
     drafts = 1 if run.draft is not None else run.limits.candidates
     first = 0 if run.draft is not None else drafts
-    critiques = max(revisions, 1 if run.limits.min_findings else 0)
+    critiques = run.limits.critics * max(revisions, 1 if run.limits.min_findings else 0)
     compared = 2 * revisions if run.limits.gate else 0
     return _ASKS * (first + critiques + revisions + (revisions + drafts) + compared)
 
@@ -88,7 +88,8 @@ def _longest_prompt(run: Run) -> int:
         rejected *= max(1, run.limits.max_iterations)
     evidence = CUT_DETAIL * len(run.checks)
     characters = shown + evidence + CUT_REPLY
-    return _system(run) + _RULES + estimate_tokens(characters) + 2 * rejected
+    more = (run.limits.critics - 1) * run.limits.max_tokens  # what the other critics name
+    return _system(run) + _RULES + estimate_tokens(characters) + 2 * rejected + more
 
 
 def _revision(run: Run) -> tuple[int, int]:

@@ -29,7 +29,7 @@ from ipyrefine.loop.records import Finding, Task
 from ipyrefine.loop.runs import Iteration, Run
 from ipyrefine.loop.stopping import to_act_on
 
-SAMPLED = 0.8  # temperature of further candidates: as CodeT's (arXiv 2207.10397)
+SAMPLED = 0.8  # temperature of further candidates and critics: as CodeT's (arXiv 2207.10397)
 
 
 class Requests:
@@ -55,17 +55,17 @@ class Requests:
             think=THINK[_task(run).form],
             **_format(run),
         )
-        limits = run.limits
-        if not candidate:
-            return self._request(run, "draft", prompt, (), temperature=limits.temperature)
-        which = f"candidate {candidate}"
-        warmer = max(limits.temperature, SAMPLED)
-        request = self._request(run, "draft", prompt, (which,), temperature=warmer)
-        seed = None if limits.seed is None else limits.seed + candidate
-        return request.model_copy(update={"seed": seed})
+        request = self._request(run, "draft", prompt, (), temperature=run.limits.temperature)
+        return _another(request, "candidate", candidate) if candidate else request
 
-    def critique(self, run: Run, iteration: Iteration) -> Request:
-        """Ask for the findings on one text, by a schema with bounded lists."""
+    def critique(self, run: Run, iteration: Iteration, critic: int = 0) -> Request:
+        """Ask for the findings on one text, by a schema with bounded lists.
+
+        Args:
+            run: the run.
+            iteration: the text.
+            critic: which of several it is; those after the first are sampled, to differ.
+        """
         task = _task(run)
         look = f"; look at {', '.join(task.categories)}" if task.categories else ""
         schema = schemas.critique(task, run.limits.min_findings)
@@ -77,7 +77,8 @@ class Requests:
         }
         template = with_shape(self._prompts.critique)
         prompt = fill(template, shape=_shape(schema), categories=look, **about)
-        return self._structured(run, "critique", prompt, about, schema)
+        request = self._structured(run, "critique", prompt, about, schema)
+        return _another(request, "critic", critic) if critic else request
 
     def judge(self, run: Run, iteration: Iteration) -> Request:
         """Ask a judge for scores, new findings, and which open findings are fixed."""
@@ -193,6 +194,17 @@ def repair(request: Request, reply: str, problem: str) -> Request:
         update={
             "messages": request.messages + again,
             "given": (*request.given, reply[:CUT_REPLY]),
+        }
+    )
+
+
+def _another(request: Request, kind: str, number: int) -> Request:
+    """The same request for one more reply beside the first, sampled so that it differs."""
+    return request.model_copy(
+        update={
+            "temperature": max(request.temperature, SAMPLED),
+            "seed": None if request.seed is None else request.seed + number,
+            "given": (*request.given, f"{kind} {number}"),
         }
     )
 

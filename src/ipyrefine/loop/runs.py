@@ -138,6 +138,7 @@ class Heard(Record):
         text: the reply.
         finish: how it ended.
         warnings: how many warnings the run held when it came.
+        critic: which of the critics it is from.
     """
 
     stage: str
@@ -145,6 +146,7 @@ class Heard(Record):
     text: str
     finish: Finish
     warnings: int
+    critic: int = 0
 
 
 class Run(Record):

@@ -4,29 +4,27 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ipyrefine.loop import drafting, ledger, replies, verdicts
+from ipyrefine.loop import critics, drafting, ledger, replies, verdicts
 from ipyrefine.loop.additions import additions, outgrown
 from ipyrefine.loop.calls import Ask, T, warn
 from ipyrefine.loop.changes import changes, cosmetic
 from ipyrefine.loop.events import (
     BestChanged,
     Compared,
-    CritiqueReady,
     DraftReady,
     Event,
     EvidenceReady,
     RevisionReady,
     Stage,
     StageStarted,
-    VerdictReached,
     Warned,
 )
 from ipyrefine.loop.fold import apply
 from ipyrefine.loop.ports import Check, Clock, ComparingCheck, Model
-from ipyrefine.loop.records import Critique, Evidence, Task
+from ipyrefine.loop.records import Evidence, Task
 from ipyrefine.loop.requests import Requests
 from ipyrefine.loop.runs import Iteration, Run
-from ipyrefine.loop.stopping import best_of, contender, to_act_on, unchecked, unproven, unverified
+from ipyrefine.loop.stopping import best_of, contender, to_act_on, unchecked, unverified
 
 
 class Crew(NamedTuple):
@@ -125,34 +123,9 @@ class Stages:
         yield StageStarted(stage="critique", iteration=base.number)
         for warning in self._cut(base, "critique"):
             yield warning
-        least, rests_on_it = [self._run.limits.min_findings], unproven(self._run, base)
-
-        def read(reply: str) -> Critique:
-            # Too few are asked for once more, and then taken for what they are.
-            return replies.critique(reply, base.text, least.pop() if least else 0)
-
-        ask = self._ask(self._crew.model, read, "critique", base.number)
-        request = self._crew.requests.critique(self._run, base)
-        async for event in ask.events(request, self._state, None):
+        crew = self._crew
+        async for event in critics.critique(crew.model, crew.requests, self._state, crew.clock):
             yield event
-        critique = ask.value or Critique()
-        named = ledger.unlisted(self._run, critique.findings, base.findings)
-        asked, lacking = self._run.limits.min_findings, ""
-        if ask.value is None:
-            lacking = f"No critique of iteration {base.number}: {ask.flaw}."
-        elif len(named) < asked:
-            lacking = f"The critique names {len(named)} of {asked} findings."
-        for event in warn(self._run, lacking) if lacking else ():
-            yield event
-        numbered = ledger.number(self._run, named)
-        ready = CritiqueReady(iteration=base.number, critique=Critique(findings=numbered))
-        reached = None
-        if ask.value is None and rests_on_it:
-            settled = verdicts.unreadable(self._run, base, f"it has no critique: {ask.flaw}")
-            reached = _reached(base.number, settled)
-        yield ready.model_copy(update={"reached": reached})
-        if reached:
-            yield reached
         for event in self.reconsider():
             yield event
 
@@ -215,7 +188,7 @@ class Stages:
                 continue
             settled = verdicts.rederive(run, iteration)
             if settled.verdict != iteration.verdict:
-                reached = _reached(iteration.number, settled)
+                reached = settled.reached(iteration.number)
                 events.append(reached)
                 run = apply(run, reached)
         return [*events, *_best(run)]
@@ -256,7 +229,7 @@ class Stages:
         return [] if message in self._run.warnings else [Warned(message=message)]
 
     def _reach(self, number: int, settled: verdicts.Settled) -> list[Event]:
-        reached = _reached(number, settled)
+        reached = settled.reached(number)
         return [reached, *_best(apply(self._run, reached))]
 
     def _waiting(self) -> Iteration:
@@ -283,10 +256,6 @@ class Stages:
         whole: Callable[[str], T] | None = None,
     ) -> Ask[T]:
         return Ask(model, parse, stage, iteration, self._crew.clock, whole)
-
-
-def _reached(number: int, settled: verdicts.Settled) -> VerdictReached:
-    return VerdictReached(iteration=number, verdict=settled.verdict, findings=settled.findings)
 
 
 def _best(run: Run) -> Sequence[Event]:

@@ -1,11 +1,12 @@
 """Several streams of events at once, as one."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import NamedTuple
 
-from ipyrefine.loop.events import Event
+from ipyrefine.loop.events import Event, TextDelta
 
 
 class Taken(NamedTuple):
@@ -16,7 +17,29 @@ class Taken(NamedTuple):
     error: Exception | None = None
 
 
-async def together(streams: Sequence[AsyncGenerator[Event]]) -> AsyncIterator[Taken]:
+async def in_turn(streams: Sequence[AsyncGenerator[Event]]) -> AsyncGenerator[Taken]:
+    """Give the events of several streams as they come, but only one's text at a time.
+
+    The pieces of text, and that a stream has ended, are given in the streams' order.
+
+    Args:
+        streams: the streams; an item names its stream by its place.
+    """
+    held = [deque[Taken]() for _ in streams]
+    turn = 0
+    async with aclosing(together(streams)) as items:
+        async for item in items:
+            if item.event is not None and not isinstance(item.event, TextDelta):
+                yield item
+                continue
+            held[item.stream].append(item)
+            while turn < len(held) and held[turn]:
+                first = held[turn].popleft()
+                turn += first.event is None
+                yield first
+
+
+async def together(streams: Sequence[AsyncGenerator[Event]]) -> AsyncGenerator[Taken]:
     """Give the events of several streams as they come.
 
     A stream goes on only after its event was taken, so that what it reads next of the run holds

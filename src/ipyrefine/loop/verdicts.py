@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ipyrefine.loop import ledger
 from ipyrefine.loop.check_findings import from_checks
 from ipyrefine.loop.deciding import quotes
+from ipyrefine.loop.events import VerdictReached
 from ipyrefine.loop.records import (
     Answer,
     CriterionScore,
@@ -45,6 +46,10 @@ class Settled(NamedTuple):
 
     verdict: Verdict
     findings: tuple[Finding, ...]
+
+    def reached(self, iteration: int) -> VerdictReached:
+        """The event that an iteration got this verdict."""
+        return VerdictReached(iteration=iteration, verdict=self.verdict, findings=self.findings)
 
 
 def settle(run: Run, iteration: Iteration) -> Settled | None:

@@ -87,6 +87,9 @@ def parser() -> argparse.ArgumentParser:
     add("--candidates", type=int,
         help="first texts to write at once, each from the task alone (1); the best by the checks, "
         "then by the judge, is gone on with")  # fmt: skip
+    add("--critics", type=int,
+        help="critics who read a text at once (1); what several of them name is acted on once, and "
+        "a server that answers one request at a time is no faster for it")  # fmt: skip
     add("--step", action="store_true", default=None, help="pause for you after every verdict")
     add("--background", action="store_true", help="return at once; the panel goes on by itself")
     add("--budget", help='upper bounds, as "20k tokens, 30 calls, $0.05, 90 s"; each side of the '
@@ -173,6 +176,7 @@ def limits(options: argparse.Namespace, configured: dict[str, Any]) -> Limits:
             "gate",
             "memory",
             "candidates",
+            "critics",
             "step",
             "temperature",
             "seed",
