@@ -1,5 +1,6 @@
 """A judge gives scores, quotes and answers; the verdict is computed from them, and said why."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from loop_scripts import NO_MORE, TASK, finish, found, judged, refinement, requests, stages, text
 
 from ipyrefine.loop.material import envelope
-from ipyrefine.loop.records import Outcome, Status, Verdict
+from ipyrefine.loop.records import Evidence, Outcome, Status, Task, Verdict
 from ipyrefine.loop.runs import Limits
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -29,6 +30,42 @@ async def verdict_of(*replies: str, **options: Any) -> Verdict:
     verdict = loop.run.iterations[0].verdict
     assert verdict is not None
     return verdict
+
+
+class Slow:
+    """A check that takes a while and leaves the verdict open; it notes who was asked before it."""
+
+    name = "slow"
+
+    def __init__(self) -> None:
+        self.asked_before: list[str] = []
+        self.model: Any = None
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        for _ in range(50):
+            await asyncio.sleep(0)
+        self.asked_before = [request.purpose for request in self.model.requests]
+        return Evidence(name=self.name, passed=True, detail="all 17 links work")
+
+
+async def test_the_judge_is_asked_after_the_slowest_check_and_told_what_it_found() -> None:
+    check = Slow()
+    loop = refinement([text("Hi there"), judged(9)], checks=[check], limits=ONCE)
+    check.model = loop._crew.model
+    await finish(loop)
+    assert check.asked_before == ["draft"]
+    assert "slow: passed. all 17 links work" in requests(loop)[-1].messages[-1].content
+
+
+async def test_a_judgement_that_begins_with_what_blocks_is_heard_to_its_scores() -> None:
+    """Of texts that all have a blocking weakness, the better-scored one is gone on with."""
+    replies = [text("Hi"), judged(2, found("no name")), text("Hi there"), judged(6, found("cold")),
+               text("Ho"), judged(4, found("rude"))]  # fmt: skip
+    loop = refinement(replies, limits=Limits(max_iterations=2, min_findings=0))
+    await finish(loop)
+    assert loop.run.score_history == (0.2, 0.6, 0.4)
+    assert loop.run.text == "Hi there"
+    assert loop.run.iterations[2].parent == 1
 
 
 async def test_a_score_with_a_quote_from_the_text_passes() -> None:

@@ -102,7 +102,9 @@ class Stages:
                 "judge",
                 iteration.number,
             )
+            # After the checks, never beside them: their evidence is what makes its word count.
             request = self._crew.requests.judge(self._run, iteration)
+            # To the end, even if it begins with what blocks: texts that do not pass are ranked too.
             async for event in ask.events(request, self._state, None):
                 yield event
             if ask.value is None:
