@@ -71,12 +71,13 @@ async def critique(
 def _asked(run: Run, base: Iteration, requests: Requests, state: State) -> tuple[list[int], Share]:
     """The critics to ask by number, and what each may take of the budget.
 
-    Those whom the run has heard already need no call.
+    Those whom the run has heard already need no call, unless they could not be understood.
     """
     heard = {h.critic for h in run.heard if (h.stage, h.iteration) == ("critique", base.number)}
     fresh = [number for number in range(run.limits.critics) if number not in heard]
     calls = affordable_calls(requests.critique(run, base), *state(), len(fresh))
-    return sorted([*heard, *fresh[:calls]]), Share(run, calls)
+    numbers = sorted([*heard, *fresh[:calls]])
+    return numbers, Share(run, len(numbers))
 
 
 def _reader(text: str, least: int) -> Callable[[str], Critique]:
