@@ -93,18 +93,31 @@ async def test_a_server_that_died_is_started_again(tmp_path, monkeypatch):
     assert await asyncio.to_thread(engine.load) is not first
 
 
-@pytest.mark.parametrize(("mine", "seen"), [(None, "passive"), ("active", "active")])
-async def test_its_threads_sleep_while_they_wait_unless_the_user_says_otherwise(
+@pytest.mark.parametrize(
+    ("mine", "seen"),
+    [
+        ({}, {"GOMP_SPINCOUNT": "1000"}),
+        ({"OMP_WAIT_POLICY": "active"}, {"OMP_WAIT_POLICY": "active"}),
+        ({"GOMP_SPINCOUNT": "7"}, {"GOMP_SPINCOUNT": "7"}),
+    ],
+)
+async def test_its_threads_wait_awake_but_shortly_unless_the_user_says_otherwise(
     tmp_path, monkeypatch, mine, seen
 ):
-    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
-    if mine:
-        monkeypatch.setenv("OMP_WAIT_POLICY", mine)
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in mine.items():
+        monkeypatch.setenv(name, value)
     told = tmp_path / "told"
-    say = f"import os\nopen({str(told)!r}, 'w').write(os.environ['OMP_WAIT_POLICY'])"
+    say = (
+        "import json, os\n"
+        "names = ('OMP_WAIT_POLICY', 'GOMP_SPINCOUNT')\n"
+        "set_ = {name: os.environ[name] for name in names if name in os.environ}\n"
+        f"open({str(told)!r}, 'w').write(json.dumps(set_))"
+    )
     with pytest.raises(errors.WeightsError):
         await items_of(program(tmp_path, monkeypatch, say))
-    assert told.read_text() == seen
+    assert json.loads(told.read_text()) == seen
 
 
 async def test_loading_is_announced_before_it_begins(tmp_path):

@@ -8,7 +8,7 @@ import secrets
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 
@@ -21,6 +21,7 @@ _PROGRAM = Path(__file__).with_name("llama_server.py")
 _CONTEXT_TOKENS = 8_192
 _BATCH_TOKENS = 512  # an interrupt is heard between batches of the prompt
 _KEPT_MIB = 512  # of prompts read before; a thousand tokens of the default model take 28
+_SPINS = "1000"  # rounds of looking whether the other threads are there yet
 _TIMEOUT_S = 600.0  # a long prompt takes a slow processor minutes before the first token
 _LEAVE_S = 2.0
 _MAGIC = b"GGUF"
@@ -151,14 +152,22 @@ def _spawn() -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        # Its threads would else spin while they wait for each other, and one other busy program
-        # on a small machine (a browser, a test run) makes it four times as slow and worse.
-        env={"OMP_WAIT_POLICY": "passive", **os.environ},
+        env=_with_short_waits(os.environ),
         # Interrupting a cell signals the kernel's whole process group.
         start_new_session=True,
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0)
         | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
     )
+
+
+def _with_short_waits(user: Mapping[str, str]) -> dict[str, str]:
+    """The user's environment, in which OpenMP's threads wait awake for some microseconds.
+
+    Awake for longer, one other busy program on a small machine (a browser, a test run) makes the
+    model several times as slow; asleep at once, it writes a third slower on an idle machine.
+    """
+    chosen = "OMP_WAIT_POLICY" in user or "GOMP_SPINCOUNT" in user
+    return dict(user) if chosen else {**user, "GOMP_SPINCOUNT": _SPINS}
 
 
 def _start(process: subprocess.Popen[bytes], path: Path, key: str) -> str:
