@@ -36,6 +36,15 @@ def test_it_installs_what_the_notebooks_need() -> None:
     assert {"local", "notebooks"} <= set(project["optional-dependencies"])
 
 
+def test_the_notebooks_extra_holds_what_their_cells_import_and_their_checks_need() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    names = {re.split(r"\W", one)[0] for one in project["optional-dependencies"]["notebooks"]}
+    cells = "".join(path.read_text("utf-8") for path in ROOT.glob("notebooks/*.ipynb"))
+    assert "import matplotlib" in cells
+    assert "tests:" in cells
+    assert {"jupyterlab", "ipykernel", "matplotlib", "pytest"} <= names
+
+
 def test_the_badge_opens_a_notebook_that_is_there() -> None:
     badge = re.search(
         r"\((https://mybinder\.org/v2/\S+)\)", (ROOT / "README.md").read_text("utf-8")

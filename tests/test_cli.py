@@ -60,6 +60,19 @@ def test_a_wrong_key_ends_the_demo_with_one_sentence() -> None:
     assert "OPENAI_API_KEY" in err
 
 
+def test_an_option_that_is_none_names_the_nearest() -> None:
+    status, _, said = ipyrefine("demo", "--modle", "x")
+    assert status == 2
+    assert "there is no option --modle. Did you mean --model?" in said
+    assert "'more' is too much." in ipyrefine("run", "a.ipynb", "more")[2]
+
+
+def test_an_empty_journal_says_so_and_a_search_says_that_it_found_none(tmp_path: Path) -> None:
+    env = {"IPYREFINE_HOME": str(tmp_path)}
+    assert ipyrefine("history", env=env)[1] == "The journal holds no run yet.\n"
+    assert "no such run" in ipyrefine("history", "stack", env=env)[1]
+
+
 @pytest.mark.parametrize("words", [["frobnicate"], [], ["demo", "-n", "many"]])
 def test_a_command_that_is_none_is_explained(words: list[str]) -> None:
     code, _, err = ipyrefine(*words)

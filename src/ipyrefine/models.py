@@ -64,8 +64,8 @@ def choose_model(
     if name:
         known = ", ".join(weights.WEIGHTS)
         raise NoModel(
-            f"The model {name!r} needs a server: set OPENAI_API_KEY or --base-url; "
-            f"the embedded models are {known}."
+            f"The model {name!r} needs a server: set OPENAI_API_KEY, or OPENAI_BASE_URL "
+            f"(--base-url in a cell); the embedded models are {known}."
         )
     if server or key:
         raise NoModel(

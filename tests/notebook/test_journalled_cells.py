@@ -205,7 +205,7 @@ def test_history_lists_finds_and_forgets(
     assert "1 run erased" in capsys.readouterr().out
     run(shell, "%refine forget --all")
     run(shell, "%refine history")
-    assert "no such run" in capsys.readouterr().out
+    assert "holds no run" in capsys.readouterr().out
 
 
 def test_a_title_with_controls_cannot_reach_the_terminal(

@@ -1,6 +1,7 @@
 """`ipyrefine`: the loop, its models and its runs on the command line."""
 
 import argparse
+import difflib
 import sys
 
 from ipyrefine.cli import demo, headless
@@ -10,7 +11,9 @@ from ipyrefine.providers import weights
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    options = _parser().parse_args(arguments)
+    options, strange = _parser().parse_known_args(arguments)
+    if strange:
+        options.parser.error(_unknown(strange[0], options.parser))
     try:
         return int(options.action(options))
     except RefineError as error:
@@ -37,7 +40,18 @@ def _parser() -> argparse.ArgumentParser:
     headless.add_run(run)
     run.set_defaults(action=headless.run, failed=headless.FAILED)
     _add_runs(commands)
+    for command in commands.choices.values():
+        command.set_defaults(parser=command)
     return parser
+
+
+def _unknown(word: str, command: argparse.ArgumentParser) -> str:
+    """Say that a command does not know a word, and what it is near to."""
+    known = [option for action in command._actions for option in action.option_strings]
+    near = difflib.get_close_matches(word, known, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    what = f"there is no option {word}." if word.startswith("-") else f"{word!r} is too much."
+    return f"{what}{hint} `{command.prog} --help` says what it takes."
 
 
 def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

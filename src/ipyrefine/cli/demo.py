@@ -88,7 +88,7 @@ def _open_lab() -> int:
     from importlib.util import find_spec
 
     if find_spec("jupyterlab") is None:
-        raise UsageError('JupyterLab is not installed: `pip install "ipyrefine[lab]"`.')
+        raise UsageError('JupyterLab is not installed: `pip install "ipyrefine[notebooks]"`.')
     notebook = Path(__file__).parents[3] / "notebooks" / "01-first-refine.ipynb"
     if not notebook.exists():
         raise UsageError("The notebooks come with the source: run this from a checkout.")

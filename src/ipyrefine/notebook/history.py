@@ -40,7 +40,8 @@ def history(options: argparse.Namespace, *, now: float | None = None) -> str:
         limit=number + 1,
     )
     if not found:
-        return "There is no such run in the journal."
+        chosen = options.search or options.verdict or options.model
+        return "There is no such run in the journal." if chosen else "The journal holds no run yet."
     now = time.time() if now is None else now
     rows = [_HEAD, *(_row(one, now) for one in found[:number])]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
