@@ -11,11 +11,12 @@ from notebooks import (
     NOTEBOOKS,
     RECORD_ANEW,
     RECORDINGS,
+    CellFailed,
     execute,
     known,
     live,
     number,
-    outcomes,
+    replayed,
 )
 from openai_server import ScriptedServer, plain_reply
 
@@ -59,21 +60,16 @@ def test_a_notebook_says_what_to_look_at_and_ends_with_exercises(path: Path) -> 
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-async def test_a_notebook_replays_its_recording_into_the_same_runs(
-    path: Path, tmp_path: Path
-) -> None:
+async def test_a_notebook_replays_its_recording_into_the_same_runs(path: Path) -> None:
     """Without a model or a key; a call that is not in the recording fails the notebook."""
-    from nbclient.exceptions import CellExecutionError
-
-    notebook = nbformat.read(path, as_version=4)
     try:
-        await execute(notebook, tmp_path, {})
-    except CellExecutionError as error:
-        if "not in the recording" in str(error):
+        came = await replayed(path)
+    except CellFailed as failure:
+        if "not in the recording" in failure.said:
             stale = f"The loop asks other things now: {RECORD_ANEW.format(number(path))}"
-            pytest.fail(f"{stale}\n{error.evalue}")
+            pytest.fail(f"{stale}\n{failure}")
         raise
-    assert outcomes(notebook) == known()[number(path)]
+    assert came == known()[number(path)]
 
 
 @pytest.mark.parametrize("path", TO_RECORD, ids=lambda path: path.stem)

@@ -1,0 +1,63 @@
+"""Recording the teaching notebooks: a call is made once, and a failure says where."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from notebooks import CellFailed, known, record
+from openai_server import ScriptedServer
+
+SETTING = """\
+%load_ext ipyrefine
+%config Refine.model = "recorded:recordings/09.json"
+def short(text):
+    return len(text) < 20
+"""
+TASK = "%%refine -p microcopy --check short\nWrite the label of a button that saves."
+LATER = "import pathlib\nassert pathlib.Path('ready').exists(), 'not ready'"
+
+
+def notebook(folder: Path, *cells: str) -> Path:
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    path = folder / "09-small.ipynb"
+    nbformat.write(made, path)
+    return path
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    with ScriptedServer(lambda body: "<text>\nSave\n</text>") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("IPYREFINE_MODEL", "served")
+        yield server
+
+
+async def test_a_failure_names_the_cell_and_the_next_try_asks_only_what_is_missing(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    path = notebook(tmp_path, SETTING, TASK, LATER, TASK.replace("saves", "undoes"))
+    with pytest.raises(CellFailed, match=r"cell 3 \(import pathlib\): AssertionError: not ready"):
+        await record(path)
+    assert len(server.requests) == 1
+    assert known(tmp_path / "recordings" / "outcomes.json") == {}
+    (tmp_path / "ready").touch()
+    assert await record(path)
+    assert len(server.requests) == 2
+    [came] = known(tmp_path / "recordings" / "outcomes.json").values()
+    assert [run["stop"] for run in came] == ["passed", "passed"]
+
+
+async def test_a_good_recording_is_kept_and_one_that_asks_other_things_is_made_anew(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    path = notebook(tmp_path, SETTING, TASK)
+    assert await record(path)
+    assert not await record(path)
+    assert len(server.requests) == 1
+    notebook(tmp_path, SETTING, TASK.replace("saves", "undoes"))
+    assert await record(path)
+    calls = json.loads((tmp_path / "recordings" / "09.json").read_text("utf-8"))["calls"]
+    assert [call["purpose"] for call in calls] == ["draft"]
+    assert len(server.requests) == 2
