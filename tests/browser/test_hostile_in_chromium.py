@@ -14,7 +14,8 @@ from ipyrefine.loop.events import DraftReady, EvidenceReady, RunStarted, Stopped
 from ipyrefine.loop.fold import fold
 from ipyrefine.loop.records import Criterion, Evidence, Finding, Severity, Task
 from ipyrefine.loop.runs import Limits, Run, StopReason
-from ipyrefine.render.html import live_html, record_html, styled
+from ipyrefine.render.html import record_html, styled
+from ipyrefine.render.live import stage_html, tail_html
 
 WIDTH = 700
 # Markdown, URLs and the rest that acts in a front-end only; a browser's own are the first ones.
@@ -42,7 +43,7 @@ def page_of(cases: tuple[str, ...]) -> str:
     """A page with a record of each case, each followed by a mark that has to stay in its place."""
     blocks = "".join(
         f'<section data-case="{html.escape(ascii(case)[:60])}">{record_html(run_of(case))}'
-        f"{styled(live_html('revise', 1, 4, case, left=case))}</section><hr>"
+        f"{styled(stage_html(case, 1, 4) + tail_html(case))}</section><hr>"
         for case in cases
     )
     return f"<!doctype html><meta charset=utf-8><body style='margin:0'>{blocks}"

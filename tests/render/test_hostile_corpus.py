@@ -24,7 +24,8 @@ from ipyrefine.loop.runs import Limits, Run, StopReason
 from ipyrefine.notebook.panel import Panel
 from ipyrefine.notebook.rewriting import HELP
 from ipyrefine.providers import faults
-from ipyrefine.render.html import live_html, record_html
+from ipyrefine.render.html import record_html
+from ipyrefine.render.live import stage_html, tail_html
 from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.text import record_text
 from ipyrefine.render.transcript import event_text
@@ -67,8 +68,7 @@ def benign(make_run, read_html):
     tags, attributes = {"span", "br", "del", "ins", "mark"}, set()
     for form in ("code", "prose"):
         run = make_run(lambda field: f"the {field} of it\nand more", form)
-        live = live_html("revise", 1, 4, "text", seconds=1.0, left="9 s")
-        live += live_html("draft", 0, 4, "", "thinking")
+        live = stage_html("revise", 1, 4) + tail_html("text", thinking=True)
         page = read_html(record_html(run) + live + HELP)
         tags |= page.tags
         attributes |= {name for name, _ in page.attributes}
@@ -133,7 +133,7 @@ def test_the_panel_shows_it_and_does_nothing_else(case, make_run, read_html, ben
         panel.note(case)
         shown = "".join(w.value for w in below(panel.widget) if type(w).__name__ == "HTML")
         assert_inert(read_html(shown), benign)
-        live = live_html("revise", 1, 4, case, case, seconds=1.0, left=case)
+        live = stage_html(case, 1, 4) + tail_html(case, thinking=True)
         assert_inert(read_html(live), benign)
     finally:
         panel.close()

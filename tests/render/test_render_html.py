@@ -14,11 +14,8 @@ from ipyrefine.render import words
 from ipyrefine.render.escape import plain, without_colours
 from ipyrefine.render.highlight import highlight
 from ipyrefine.render.html import (
-    TAIL_CHARACTERS,
-    TAIL_LINES,
     View,
     iteration_html,
-    live_html,
     record_html,
     spent_html,
     summary_line,
@@ -55,15 +52,6 @@ def test_no_text_in_any_field_becomes_markup_and_all_of_it_is_shown(raw, form, m
     for field, told in said.items():
         text = without_colours(told) if field in PROGRAM_OUTPUT else told
         assert plain(text) in page.text, field
-
-
-@settings(deadline=None)
-@given(texts)
-def test_what_streams_is_text_only(
-    raw,
-):
-    html = live_html("draft", 0, 4, raw, thinking=raw, seconds=1.0, left=raw)
-    assert set(re.findall(r"<(\w+)", html)) <= {"div", "p", "strong", "span", "pre", "code"}
 
 
 @settings(deadline=None)
@@ -170,25 +158,6 @@ def test_every_stop_reason_has_a_sentence_and_the_engines_own_comes_first(reason
     assert words.STOP_SENTENCES[reason] in read_html(record_html(Run(stop_reason=reason))).text
     told = Run(stop_reason=reason, message="Precisely this.")
     assert "Precisely this." in read_html(record_html(told)).text
-
-
-def test_live_view_says_stage_progress_and_what_is_left(read_html):
-    text = read_html(live_html("revise", 2, 4, "x", seconds=12, left="3,400 tokens left")).text
-    assert text == "Revising · iteration 2 of 4 · 12 s · 3,400 tokens leftx"
-
-
-def test_live_view_shows_the_end_of_a_long_text(read_html):
-    text = read_html(live_html("draft", 0, 4, "\n".join(f"line {i}" for i in range(1000)))).text
-    assert "line 999" in text
-    assert "⋯" in text
-    assert text.count("line ") == TAIL_LINES
-    long_line = read_html(live_html("draft", 0, 4, "x" * 100_000)).text
-    assert long_line.count("x") == TAIL_CHARACTERS + 1  # one more in "first text"
-
-
-def test_live_view_shows_thinking_only_until_there_is_text(read_html):
-    assert "Thinking…hm" in read_html(live_html("draft", 0, 4, "", thinking="hm")).text
-    assert "hm" not in read_html(live_html("draft", 0, 4, "text", thinking="hm")).text
 
 
 def test_what_is_left_of_the_budget_is_never_negative(make_run):

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from ipyrefine.errors import UsageError
 from ipyrefine.loop.records import Record
+from ipyrefine.notebook.channel import Channel, open_channel
 
 TARGET = "ipyrefine.cells"
 PATIENCE = 8.0  # seconds; a page without our half answers at once, a busy one may take a while
@@ -39,19 +40,6 @@ class Placed(Record):
     def ok(self) -> bool:
         """Whether a cell holds the text now."""
         return self.how in ("inserted", "replaced", "already")
-
-
-class Channel(Protocol):
-    """The part of a Jupyter comm that is used here."""
-
-    def on_msg(self, callback: Callable[[dict[str, Any]], None]) -> None:
-        """Call back with every message."""
-
-    def on_close(self, callback: Callable[[dict[str, Any]], None]) -> None:
-        """Call back when the other side closes."""
-
-    def close(self) -> None:
-        """Close both sides; nothing happens when it is closed already."""
 
 
 class Shell(Protocol):
@@ -181,7 +169,7 @@ async def _ask(
     request: Mapping[str, Any], seconds: float, comm_factory: Callable[..., Channel] | None
 ) -> _Answer:
     """Send a request and wait for its answer; a silent front-end is an answer too."""
-    channel = _open(comm_factory, request)
+    channel = open_channel(TARGET, request, comm_factory)
     if channel is None:
         return _Answer(Placed(how="unavailable", reason="no-kernel"))
     try:
@@ -191,16 +179,6 @@ async def _ask(
         return _Answer(Placed(how="unavailable", reason="timeout"))
     finally:
         channel.close()
-
-
-def _open(
-    comm_factory: Callable[..., Channel] | None, request: Mapping[str, Any]
-) -> Channel | None:
-    """Open a comm; None where no kernel has put its own kind of comm in place."""
-    import comm
-
-    channel: Channel = (comm_factory or comm.create_comm)(target_name=TARGET, data=dict(request))
-    return None if isinstance(channel, comm.DummyComm) else channel
 
 
 async def _answer(channel: Channel) -> _Answer:

@@ -1,7 +1,6 @@
 """The live panel: a run as core ipywidgets, and the buttons that steer it."""
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable
 from typing import Any, Literal
@@ -24,20 +23,13 @@ from ipyrefine.loop.runs import Decision, Run
 from ipyrefine.notebook.actions import Actions, Reading
 from ipyrefine.notebook.blocks import Blocks
 from ipyrefine.notebook.ledger import Ledger, dispose
+from ipyrefine.notebook.live import Live
+from ipyrefine.notebook.looping import Loop
 from ipyrefine.notebook.panel_style import PANEL_STYLE
 from ipyrefine.notebook.placing import Home
 from ipyrefine.notebook.rewriting import Rewriting
-from ipyrefine.render import words
 from ipyrefine.render.escape import html_prose
-from ipyrefine.render.html import (
-    TAIL_CHARACTERS,
-    live_html,
-    notices_html,
-    score_html,
-    spent_html,
-    summary_line,
-    task_html,
-)
+from ipyrefine.render.html import notices_html, score_html, spent_html, summary_line, task_html
 from ipyrefine.render.style import STYLE
 
 # The next event is on its heels, so that drawing both would be drawing twice.
@@ -54,7 +46,7 @@ class Panel:
         stop: what to call to interrupt the run.
         close: what to call when the user is done with the panel; it should end in `Panel.close`.
         home: where an accepted text goes, for the user to choose; None offers no choice.
-        interval: seconds between two updates of the streaming text, at least.
+        interval: seconds between two updates of one part, at least.
         tick: seconds between two updates of the time shown.
         clock: monotonic seconds.
     """
@@ -72,18 +64,15 @@ class Panel:
     ) -> None:
         from ipywidgets import HTML, VBox
 
-        self._decide, self._interval, self._tick, self._clock = decide, interval, tick, clock
+        self._decide, self._interval = decide, interval
         self._run, self._closed = Run(), False
-        self._iteration, self._tails = 0, {"text": "", "thinking": ""}
-        self._loop, self._thread = _running_loop(), threading.get_ident()
-        self._stale = True
+        self._loop = Loop()
         self._pending: asyncio.Handle | None = None
-        self._ticking: asyncio.Handle | None = None
-        self._drawn = self._heard = clock()
         style = HTML(value=f"<style>{STYLE}{PANEL_STYLE}</style>")
         style.layout.display = "none"
         self._top, self._notices, self._scores, self._task = HTML(), HTML(), HTML(), HTML()
-        self._live, self._note = HTML(), HTML()
+        self._live = Live(self._loop, interval=interval, tick=tick, clock=clock)
+        self._note = HTML()
         self._iterations, self._actions = Blocks(), Actions(home)
         self._reading = Reading(self._draw_iterations)
         self._top.add_class("rf-top")
@@ -93,7 +82,7 @@ class Panel:
         self._rewriting = Rewriting(self._on_click, self._send, self._number)
         self._actions.which.observe(self._draw_ledger, "value")
         controls = [self._ledger.widget, self._actions.widget, self._rewriting.widget]
-        self.widget: Any = VBox([*shown, self._live, *controls, self._note])
+        self.widget: Any = VBox([*shown, self._live.widget, *controls, self._note])
         for name in ("ipyrefine", "rf-panel", "mathjax_ignore", "tex2jax_ignore"):
             self.widget.add_class(name)
         self._wire(stop, close)
@@ -108,20 +97,15 @@ class Panel:
         """
         if self._closed:
             return
-        self._loop, self._thread = _running_loop() or self._loop, threading.get_ident()
+        self._loop.notice()
         if isinstance(event, TextDelta):
-            self._iteration = event.iteration
-            # Kept longer than the tail that is shown, so that the tail is seen to be one.
-            tail = (self._tails[event.kind] + event.text)[-2 * TAIL_CHARACTERS :]
-            self._tails[event.kind] = tail
-            self._draw_soon()
+            self._live.add(event)
             return
-        self._run, self._heard = run, self._clock()
+        self._run = run
         if isinstance(event, StageStarted):
-            self._iteration, self._tails = event.iteration, {"text": "", "thinking": ""}
+            self._live.begin(event)
         if isinstance(event, Stopped):
             self.note("")
-        self._stale = True
         if isinstance(event, _FOLLOWED):
             self._draw_soon()
         else:
@@ -138,6 +122,7 @@ class Panel:
             return
         self._closed = True
         self._cancel()
+        self._live.close()
         dispose(self.widget)
 
     def _wire(self, stop: Callable[[], None], close: Callable[[], None]) -> None:
@@ -179,14 +164,7 @@ class Panel:
             except Exception as error:  # whatever it is, a front-end would swallow it
                 self.note(str(error) or type(error).__name__)
 
-        def clicked(_: object) -> None:
-            # Some front-ends deliver clicks on a thread of their own.
-            if threading.get_ident() == self._thread or not self._loop or self._loop.is_closed():
-                guarded()
-            else:
-                self._loop.call_soon_threadsafe(guarded)
-
-        button.on_click(clicked)
+        button.on_click(lambda _: self._loop.hand_over(guarded))
 
     def _number(self) -> int | None:
         """The iteration that the buttons are about; the best, or the latest while none is."""
@@ -211,7 +189,8 @@ class Panel:
 
     def _draw(self) -> None:
         """Bring every part up to date; parts that did not change send nothing."""
-        run, self._stale = self._run, False
+        self._cancel()
+        run = self._run
         kind = "Draft to improve" if run.draft is not None else "Task"
         taken = f'<p class="rf-quiet">Your cell was taken as: <strong>{kind}</strong></p>'
         line = f"{taken}{summary_line(run)}" if run.task else "<p>Starting…</p>"
@@ -223,62 +202,21 @@ class Panel:
         self._actions.update(run)
         self._rewriting.update(run)
         self._draw_ledger()
-        self._draw_live()
+        self._live.update(run)
 
     def _draw_iterations(self) -> None:
         self._reading.update(self._run)
         self._iterations.update(self._run, self._reading.view)
 
     def _draw_soon(self) -> None:
-        """Update what changed, now if the last update is long enough ago, else when it is."""
-        wait = self._drawn + self._interval - self._clock()
-        waits = self._loop and not self._loop.is_closed()
-        if wait <= 0 or (self._stale and not waits):
-            self._draw_now()
-        elif self._loop and waits and self._pending is None:
-            self._pending = self._loop.call_later(wait, self._draw_now)
-
-    def _draw_now(self) -> None:
-        """Update all parts if the run went on, else the live pane only."""
-        if self._stale:
+        """Draw together with what follows on the heels, where something can wait for it."""
+        if self._pending is None:
+            self._pending = self._loop.later(self._interval, self._draw)
+        if self._pending is None:
             self._draw()
-        else:
-            self._draw_live()
-
-    def _draw_live(self) -> None:
-        """Show what is being written, or nothing between runs; the clock goes on while it is."""
-        self._cancel()
-        self._drawn = self._clock()
-        running = words.running(self._run)
-        self._live.layout.display = None if running else "none"
-        if not running:
-            self._live.value = ""
-            return
-        elapsed = self._run.seconds + self._drawn - self._heard
-        run = self._run.model_copy(update={"seconds": elapsed})
-        self._live.value = live_html(
-            run.stage,
-            self._iteration,
-            run.allowed,
-            self._tails["text"],
-            self._tails["thinking"],
-            seconds=elapsed,
-            left=words.budget_left(run),
-        )
-        if self._loop and not self._loop.is_closed():
-            self._ticking = self._loop.call_later(self._tick, self._draw_live)
 
     def _cancel(self) -> None:
-        """Forget the updates that are due."""
-        for handle in (self._pending, self._ticking):
-            if handle:
-                handle.cancel()
-        self._pending = self._ticking = None
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    """The loop this code runs on, if any."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
+        """Forget the update that is due."""
+        if self._pending:
+            self._pending.cancel()
+            self._pending = None

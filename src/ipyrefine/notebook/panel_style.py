@@ -1,6 +1,7 @@
 """How the panel's controls look; the texts among them have the record's style sheet."""
 
 # Two classes each, because the widgets' own sheet sets fixed widths and line heights with two.
+# The page's half fills a stream's place when its animation says that it is there.
 # The summary can stay in view only if no box around the panel cuts off what leaves it.
 PANEL_STYLE = """
 :is(.jp-OutputArea-output,.jp-OutputArea-child,
@@ -35,4 +36,8 @@ text-align:left;white-space:normal;line-height:1.5;margin:0}
 .ipyrefine .rf-field>.widget-label{flex:0 0 5em;min-width:5em;text-align:left}
 .ipyrefine .rf-mono textarea{font-family:var(--rf-mono);font-size:12.5px}
 .ipyrefine .rf-words>textarea{min-height:3.2em;width:100%}
+.ipyrefine .rf-live{flex-flow:row wrap;align-items:baseline;column-gap:.5em}
+.ipyrefine .rf-live .rf-written{flex:1 0 100%}
+@keyframes rf-here{from{opacity:.9}}
+.ipyrefine .rf-stream{animation:rf-here 1ms}
 """

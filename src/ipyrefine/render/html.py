@@ -1,4 +1,4 @@
-"""A run as HTML: a summary, one foldable block per iteration, a live view, a static record."""
+"""A run as HTML: a summary, one foldable block per iteration, a static record."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -10,9 +10,6 @@ from ipyrefine.render.escape import html_prose, html_text
 from ipyrefine.render.score_line import sparkline, svg
 from ipyrefine.render.style import STYLE
 from ipyrefine.render.tree import tree_html
-
-TAIL_CHARACTERS = 4_000
-TAIL_LINES = 60
 
 # The two extra classes tell MathJax 3 and 2 that nothing in here is a formula.
 OPEN = '<div class="ipyrefine mathjax_ignore tex2jax_ignore">'
@@ -194,50 +191,6 @@ def compared(run: Run, iteration: Iteration, view: View) -> int | None:
     if view.best and run.best not in (None, iteration.number):
         return run.best
     return iteration.parent
-
-
-def live_html(
-    stage: str,
-    iteration: int,
-    allowed: int,
-    tail_text: str,
-    thinking: str = "",
-    *,
-    seconds: float | None = None,
-    left: str = "",
-) -> str:
-    """What is being written right now: the stage, its progress and the end of the text.
-
-    Args:
-        stage: name of the stage.
-        iteration: number of the iteration.
-        allowed: revisions allowed in all.
-        tail_text: the text as far as it is written.
-        thinking: the model's thinking so far; shown while there is no text.
-        seconds: how long the run has taken.
-        left: what is left of the budget, as `words.budget_left` says it.
-    """
-    named = html_text(words.stage_name(stage, iteration, allowed))
-    # Only the stage is announced: a screen reader should not read out every second.
-    line = f'<strong role="status" aria-live="polite">{named}</strong>'
-    extra = ([] if seconds is None else [words.seconds(seconds)]) + ([left] if left else [])
-    rest = "".join(f" · <span>{html_text(part)}</span>" for part in extra)
-    shown, label = (tail_text, "") if tail_text or not thinking else (thinking, "Thinking…")
-    note = f'<p class="rf-quiet">{label}</p>' if label else ""
-    body = ""
-    if shown:
-        body = (
-            f'<pre class="rf-text rf-wrap rf-tail" tabindex="0"><code>{_tail(shown)}</code></pre>'
-        )
-    return f'<div class="rf-live"><p class="rf-progress">{line}{rest}</p>{note}{body}</div>'
-
-
-def _tail(text: str) -> str:
-    """The last lines of a text, with a sign when something is left out."""
-    # Cut before splitting: this runs ten times a second on a text that only grows.
-    lines = text[-TAIL_CHARACTERS:].split("\n")[-TAIL_LINES:]
-    tail = "\n".join(lines)
-    return ("⋯\n" if len(tail) < len(text) else "") + html_text(tail)
 
 
 def record_html(run: Run, *, note: str = "", folded: bool = False) -> str:

@@ -1,9 +1,7 @@
 /*
- * ipyrefine's front-end half: puts a text into a notebook cell, or reads one, when the kernel asks.
+ * Puts a text into a notebook cell, or reads one, when the kernel asks.
  *
- * A prebuilt ("federated") extension of JupyterLab 4 and Notebook 7, written by hand, so that what is
- * shipped is what is read: the host asks for nothing but `init` and `get` of a module-federation
- * container. The kernel half is `ipyrefine/notebook/cells.py`.
+ * The kernel half is `ipyrefine/notebook/cells.py`.
  *
  * The kernel opens a comm with the target `ipyrefine.cells` and this data:
  *
@@ -14,286 +12,173 @@
  *
  *   {op_id, ok, how: "inserted" | "replaced" | "already" | "read" | "refused", cell_id, reason, text?}
  */
-(() => {
-  "use strict";
+const TARGET = "ipyrefine.cells";
 
-  const TARGET = "ipyrefine.cells";
+/** How long (ms) a page that is not the likely one lets another page answer first. */
+const DEFERENCE = 500;
 
-  /** How long (ms) a page that is not the likely one lets another page answer first. */
-  const DEFERENCE = 500;
+/** How long (ms) outputs may take to find their new size. */
+const SETTLE = [400, 1500];
 
-  /** How long (ms) outputs may take to find their new size. */
-  const SETTLE = [400, 1500];
+/** Cells of a panel's notebook, as the shared model that undo and collaboration work on. */
+function sharedNotebook(panel) {
+  return panel.content.model.sharedModel;
+}
 
-  let sharedScope = null;
+function indexOf(panel, matches) {
+  return sharedNotebook(panel).cells.findIndex(matches);
+}
 
-  /**
-   * Load a package of the host application from the webpack share scope.
-   *
-   * It must be the host's own copy: plugins are wired by the identity of their tokens.
-   */
-  async function hostPackage(name) {
-    const versions = Object.values((sharedScope && sharedScope[name]) || {});
-    const entry = versions.find((version) => version.loaded) || versions[0];
-    if (!entry) {
-      throw new Error(`ipyrefine: this application does not share ${name}`);
-    }
-    const factory = await entry.get();
-    return factory();
+function hasId(cellId) {
+  return (cell) => cell.getId() === cellId;
+}
+
+function hasMark(opId) {
+  return (cell) => (cell.getMetadata("ipyrefine") || {}).op_id === opId;
+}
+
+/**
+ * Choose where a request is carried out.
+ *
+ * Several notebooks may share one kernel, while only one of their connections is given the comm;
+ * so every panel on that kernel is looked at, the one in front first.
+ */
+function findPlace(tracker, kernel, request) {
+  const panels = tracker.filter((panel) => {
+    const session = panel.sessionContext.session;
+    return Boolean(panel.content.model && session && session.kernel && session.kernel.id === kernel.id);
+  });
+  panels.sort((a, b) => (b === tracker.currentWidget) - (a === tracker.currentWidget));
+  const find = (matches) => panels.find((panel) => indexOf(panel, matches) >= 0);
+  const done = find(hasMark(request.op_id));
+  const home = find(hasId(request.cell_id));
+  return { done, home, panel: done || home || panels[0] };
+}
+
+/** Make a cell the active one and bring it into view, without running or entering it. */
+function reveal(panel, index) {
+  const notebook = panel.content;
+  notebook.deselectAll();
+  notebook.mode = "command";
+  notebook.activeCellIndex = index;
+  // A failed scroll is no failure of the request: the text is in the notebook.
+  const show = () => Promise.resolve(notebook.scrollToItem(index, "auto")).catch(() => undefined);
+  show();
+  // Again when the panel that closes after this has given up its room.
+  for (const wait of SETTLE) {
+    setTimeout(() => notebook.activeCellIndex === index && show(), wait);
   }
+}
 
-  /** Cells of a panel's notebook, as the shared model that undo and collaboration work on. */
-  function sharedNotebook(panel) {
-    return panel.content.model.sharedModel;
+function refused(reason) {
+  return { ok: false, how: "refused", cell_id: null, reason };
+}
+
+function insert(place, request) {
+  const { panel, home } = place;
+  if (panel.content.model.readOnly) {
+    return refused("read-only");
   }
-
-  function indexOf(panel, matches) {
-    return sharedNotebook(panel).cells.findIndex(matches);
-  }
-
-  function hasId(cellId) {
-    return (cell) => cell.getId() === cellId;
-  }
-
-  function hasMark(opId) {
-    return (cell) => (cell.getMetadata("ipyrefine") || {}).op_id === opId;
-  }
-
-  /**
-   * Choose where a request is carried out.
-   *
-   * Several notebooks may share one kernel, while only one of their connections is given the comm;
-   * so every panel on that kernel is looked at, the one in front first.
-   */
-  function findPlace(tracker, kernel, request) {
-    const panels = tracker.filter((panel) => {
-      const session = panel.sessionContext.session;
-      return Boolean(panel.content.model && session && session.kernel && session.kernel.id === kernel.id);
+  const notebook = sharedNotebook(panel);
+  const above = home ? indexOf(home, hasId(request.cell_id)) : panel.content.activeCellIndex;
+  const index = Math.min(above + 1, notebook.cells.length);
+  const isCode = request.cell_type !== "markdown";
+  const mark = { op_id: request.op_id };
+  notebook.transact(() => {
+    notebook.insertCell(index, {
+      cell_type: isCode ? "code" : "markdown",
+      source: request.text,
+      // As the application's own commands mark a new code cell.
+      metadata: isCode ? { ipyrefine: mark, trusted: true } : { ipyrefine: mark },
     });
-    panels.sort((a, b) => (b === tracker.currentWidget) - (a === tracker.currentWidget));
-    const find = (matches) => panels.find((panel) => indexOf(panel, matches) >= 0);
-    const done = find(hasMark(request.op_id));
-    const home = find(hasId(request.cell_id));
-    return { done, home, panel: done || home || panels[0] };
-  }
+  });
+  reveal(panel, index);
+  const cellId = notebook.cells[index].getId();
+  return { ok: true, how: "inserted", cell_id: cellId, reason: home ? "" : "no-cell" };
+}
 
-  /** Make a cell the active one and bring it into view, without running or entering it. */
-  function reveal(panel, index) {
-    const notebook = panel.content;
-    notebook.deselectAll();
-    notebook.mode = "command";
-    notebook.activeCellIndex = index;
-    // A failed scroll is no failure of the request: the text is in the notebook.
-    const show = () => Promise.resolve(notebook.scrollToItem(index, "auto")).catch(() => undefined);
-    show();
-    // Again when the panel that closes after this has given up its room.
-    for (const wait of SETTLE) {
-      setTimeout(() => notebook.activeCellIndex === index && show(), wait);
-    }
+function replace(place, request) {
+  const { panel, home } = place;
+  if (!home) {
+    return refused("no-cell");
   }
-
-  function refused(reason) {
-    return { ok: false, how: "refused", cell_id: null, reason };
+  const index = indexOf(panel, hasId(request.cell_id));
+  const cell = sharedNotebook(panel).cells[index];
+  if (panel.content.model.readOnly || cell.getMetadata("editable") === false) {
+    return refused("read-only");
   }
-
-  function insert(place, request) {
-    const { panel, home } = place;
-    if (panel.content.model.readOnly) {
-      return refused("read-only");
-    }
-    const notebook = sharedNotebook(panel);
-    const above = home ? indexOf(home, hasId(request.cell_id)) : panel.content.activeCellIndex;
-    const index = Math.min(above + 1, notebook.cells.length);
-    const isCode = request.cell_type !== "markdown";
-    const mark = { op_id: request.op_id };
-    notebook.transact(() => {
-      notebook.insertCell(index, {
-        cell_type: isCode ? "code" : "markdown",
-        source: request.text,
-        // As the application's own commands mark a new code cell.
-        metadata: isCode ? { ipyrefine: mark, trusted: true } : { ipyrefine: mark },
-      });
-    });
-    reveal(panel, index);
-    const cellId = notebook.cells[index].getId();
-    return { ok: true, how: "inserted", cell_id: cellId, reason: home ? "" : "no-cell" };
+  if (cell.getSource() !== request.expected_source) {
+    return refused("changed");
   }
-
-  function replace(place, request) {
-    const { panel, home } = place;
-    if (!home) {
-      return refused("no-cell");
-    }
-    const index = indexOf(panel, hasId(request.cell_id));
-    const cell = sharedNotebook(panel).cells[index];
-    if (panel.content.model.readOnly || cell.getMetadata("editable") === false) {
-      return refused("read-only");
-    }
-    if (cell.getSource() !== request.expected_source) {
-      return refused("changed");
-    }
-    if (cell.undoManager) {
-      // Else an edit made half a second ago would be undone together with this one.
-      cell.undoManager.stopCapturing();
-    }
-    cell.transact(() => {
-      cell.setSource(request.text);
-      cell.setMetadata("ipyrefine", { op_id: request.op_id });
-    });
-    reveal(panel, index);
-    return { ok: true, how: "replaced", cell_id: request.cell_id, reason: "" };
+  if (cell.undoManager) {
+    // Else an edit made half a second ago would be undone together with this one.
+    cell.undoManager.stopCapturing();
   }
+  cell.transact(() => {
+    cell.setSource(request.text);
+    cell.setMetadata("ipyrefine", { op_id: request.op_id });
+  });
+  reveal(panel, index);
+  return { ok: true, how: "replaced", cell_id: request.cell_id, reason: "" };
+}
 
-  function read(place, request) {
-    const { panel, home } = place;
-    if (!home) {
-      return refused("no-cell");
-    }
-    const text = sharedNotebook(panel).cells[indexOf(panel, hasId(request.cell_id))].getSource();
-    return { ok: true, how: "read", cell_id: request.cell_id, reason: "", text };
+function read(place, request) {
+  const { panel, home } = place;
+  if (!home) {
+    return refused("no-cell");
   }
+  const text = sharedNotebook(panel).cells[indexOf(panel, hasId(request.cell_id))].getSource();
+  return { ok: true, how: "read", cell_id: request.cell_id, reason: "", text };
+}
 
-  /** Carry out a request at a place; once per `op_id`, however often it is asked. */
-  function perform(place, request) {
-    if (place.done) {
-      const index = indexOf(place.done, hasMark(request.op_id));
-      const cellId = sharedNotebook(place.done).cells[index].getId();
-      return { ok: true, how: "already", cell_id: cellId, reason: "" };
-    }
-    if (!place.panel) {
-      return refused("no-notebook");
-    }
-    if (request.op === "insert") {
-      return insert(place, request);
-    }
-    if (request.op === "read") {
-      return read(place, request);
-    }
-    return request.op === "replace" ? replace(place, request) : refused("unknown-op");
+/** Carry out a request at a place; once per `op_id`, however often it is asked. */
+function perform(place, request) {
+  if (place.done) {
+    const index = indexOf(place.done, hasMark(request.op_id));
+    const cellId = sharedNotebook(place.done).cells[index].getId();
+    return { ok: true, how: "already", cell_id: cellId, reason: "" };
   }
-
-  /**
-   * Answer a request from the kernel.
-   *
-   * Every open page on the kernel is asked. One that is out of sight, or has not got the cell, waits
-   * a moment: when another page has answered meanwhile, the kernel has closed the comm.
-   */
-  async function serve(tracker, kernel, comm, request) {
-    if (!document.hasFocus() || !findPlace(tracker, kernel, request).home) {
-      await new Promise((resolve) => setTimeout(resolve, DEFERENCE));
-      if (comm.isDisposed) {
-        return;
-      }
-    }
-    let answer;
-    try {
-      answer = perform(findPlace(tracker, kernel, request), request);
-    } catch (error) {
-      console.error("ipyrefine: the text could not be put into a cell", error);
-      answer = refused("error");
-    }
-    if (!comm.isDisposed) {
-      comm.send({ op_id: request.op_id, ...answer });
-    }
+  if (!place.panel) {
+    return refused("no-notebook");
   }
-
-  /** Listen on a kernel connection; registering again on the same one changes nothing. */
-  function listen(tracker, kernel) {
-    kernel.registerCommTarget(TARGET, (comm, message) => {
-      // Not awaited: the connection handles no further message until this function returns.
-      void serve(tracker, kernel, comm, message.content.data);
-    });
+  if (request.op === "insert") {
+    return insert(place, request);
   }
-
-  /** Listen on the kernel a panel has now, and on every one it gets later. */
-  function follow(tracker, panel) {
-    const context = panel.sessionContext;
-    context.kernelChanged.connect((_, change) => {
-      if (change.newValue) {
-        listen(tracker, change.newValue);
-      }
-    });
-    if (context.session && context.session.kernel) {
-      listen(tracker, context.session.kernel);
-    }
+  if (request.op === "read") {
+    return read(place, request);
   }
+  return request.op === "replace" ? replace(place, request) : refused("unknown-op");
+}
 
-  /**
-   * Press a button of the panel that has the focus by its key.
-   *
-   * Caught before the application sees it, whose own single-key shortcuts would change the notebook.
-   */
-  function pressByKey(event) {
-    const panel = event.target.closest && event.target.closest(".rf-panel");
-    const typing = event.target.closest && event.target.closest("input, textarea, select");
-    const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
-    if (!panel || typing || !plain || !/^[acrpnes?]$/.test(event.key)) {
+/**
+ * Answer a request from the kernel.
+ *
+ * Every open page on the kernel is asked. One that is out of sight, or has not got the cell, waits
+ * a moment: when another page has answered meanwhile, the kernel has closed the comm.
+ */
+async function serve(tracker, kernel, comm, request) {
+  if (!document.hasFocus() || !findPlace(tracker, kernel, request).home) {
+    await new Promise((resolve) => setTimeout(resolve, DEFERENCE));
+    if (comm.isDisposed) {
       return;
     }
-    const name = event.key === "?" ? "help" : event.key;
-    const button = panel.querySelector(`button.rf-key-${name}`);
-    if (button && !button.disabled) {
-      event.preventDefault();
-      event.stopPropagation();
-      button.click();
-    }
   }
-
-  /** Put a text on the clipboard, which a page that is not served securely is not given. */
-  async function copy(text) {
-    if (navigator.clipboard) {
-      return navigator.clipboard.writeText(text);
-    }
-    const field = document.createElement("textarea");
-    field.value = text;
-    document.body.append(field);
-    field.select();
-    document.execCommand("copy");
-    field.remove();
+  let answer;
+  try {
+    answer = perform(findPlace(tracker, kernel, request), request);
+  } catch (error) {
+    console.error("ipyrefine: the text could not be put into a cell", error);
+    answer = refused("error");
   }
-
-  /** Copy the text that a copy button of a panel stands beside. */
-  async function copyBeside(event) {
-    const button = event.target.closest && event.target.closest(".ipyrefine button.rf-copy");
-    if (!button) {
-      return;
-    }
-    try {
-      await copy(button.parentElement.querySelector(".rf-text").innerText);
-      button.textContent = "Copied";
-    } catch {
-      button.textContent = "Not allowed";
-    }
-    setTimeout(() => (button.textContent = "Copy"), 1500);
+  if (!comm.isDisposed) {
+    comm.send({ op_id: request.op_id, ...answer });
   }
+}
 
-  function plugin(INotebookTracker) {
-    return {
-      id: "ipyrefine:cells",
-      description: "Puts a refined text into a notebook cell when the kernel asks.",
-      autoStart: true,
-      requires: [INotebookTracker],
-      activate: (_app, tracker) => {
-        document.addEventListener("keydown", pressByKey, true);
-        document.addEventListener("click", copyBeside);
-        document.documentElement.style.setProperty("--rf-copy", "inline-block");
-        tracker.forEach((panel) => follow(tracker, panel));
-        tracker.widgetAdded.connect((_, panel) => follow(tracker, panel));
-      },
-    };
-  }
-
-  window._JUPYTERLAB = window._JUPYTERLAB || {};
-  window._JUPYTERLAB.ipyrefine = {
-    init(scope) {
-      sharedScope = scope;
-    },
-    async get(module) {
-      if (module !== "./extension") {
-        throw new Error(`ipyrefine: there is no module ${module}`);
-      }
-      const { INotebookTracker } = await hostPackage("@jupyterlab/notebook");
-      return () => ({ __esModule: true, default: plugin(INotebookTracker) });
-    },
-  };
-})();
+/** Listen on a kernel connection; registering again on the same one changes nothing. */
+export function listen(tracker, kernel) {
+  kernel.registerCommTarget(TARGET, (comm, message) => {
+    // Not awaited: the connection handles no further message until this function returns.
+    void serve(tracker, kernel, comm, message.content.data);
+  });
+}

@@ -1,0 +1,83 @@
+/*
+ * ipyrefine's front-end half: text into cells (cells.js), text as it streams (live.js), and what a
+ * panel's buttons need (panel.js).
+ *
+ * A prebuilt ("federated") extension of JupyterLab 4 and Notebook 7, written by hand, so that what is
+ * shipped is what is read: the host asks for nothing but `init` and `get` of a module-federation
+ * container.
+ */
+(() => {
+  "use strict";
+
+  /** Where this file came from; the other ones lie beside it. */
+  const HERE = document.currentScript.src;
+
+  let sharedScope = null;
+
+  /**
+   * Load a package of the host application from the webpack share scope.
+   *
+   * It must be the host's own copy: plugins are wired by the identity of their tokens.
+   */
+  async function hostPackage(name) {
+    const versions = Object.values((sharedScope && sharedScope[name]) || {});
+    const entry = versions.find((version) => version.loaded) || versions[0];
+    if (!entry) {
+      throw new Error(`ipyrefine: this application does not share ${name}`);
+    }
+    const factory = await entry.get();
+    return factory();
+  }
+
+  /** Load one of the files beside this one. */
+  function beside(name) {
+    return import(new URL(name, HERE));
+  }
+
+  /** Listen on the kernel a panel has now, and on every one it gets later. */
+  function follow(panel, listen) {
+    const context = panel.sessionContext;
+    context.kernelChanged.connect((_, change) => {
+      if (change.newValue) {
+        listen(change.newValue);
+      }
+    });
+    if (context.session && context.session.kernel) {
+      listen(context.session.kernel);
+    }
+  }
+
+  function plugin(INotebookTracker, cells, live, panels) {
+    return {
+      id: "ipyrefine:cells",
+      description: "Puts a refined text into a notebook cell, and shows it while it is written.",
+      autoStart: true,
+      requires: [INotebookTracker],
+      activate: (_app, tracker) => {
+        panels.servePanels();
+        live.watch(tracker);
+        const listen = (kernel) => {
+          cells.listen(tracker, kernel);
+          live.listen(kernel);
+        };
+        tracker.forEach((panel) => follow(panel, listen));
+        tracker.widgetAdded.connect((_, panel) => follow(panel, listen));
+      },
+    };
+  }
+
+  window._JUPYTERLAB = window._JUPYTERLAB || {};
+  window._JUPYTERLAB.ipyrefine = {
+    init(scope) {
+      sharedScope = scope;
+    },
+    async get(module) {
+      if (module !== "./extension") {
+        throw new Error(`ipyrefine: there is no module ${module}`);
+      }
+      const { INotebookTracker } = await hostPackage("@jupyterlab/notebook");
+      const files = await Promise.all(["cells.js", "live.js", "panel.js"].map(beside));
+      return () => ({ __esModule: true, default: plugin(INotebookTracker, ...files) });
+    },
+  };
+})();
