@@ -1,0 +1,91 @@
+"""A text that streams is seen whole, as text, in every view of the panel."""
+
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import pytest
+from lab_driver import Lab
+from openai_server import Answer, ScriptedServer
+from stack_task import kernel
+
+CELL = "%%refine -p prose --task -n 0 --background --no-journal\nWrite a long letter."
+LINES = [f"Line {number} of a letter that is long enough to scroll. 😀\n" for number in range(120)]
+HOSTILE = (
+    "<img src=x onerror=window.hostile=1> </code></pre><script>window.hostile=2</script>\n"
+    "$x^2$ \\(y\\) [x](javascript:window.hostile=3) &lt;b&gt; http://evil.example/ \x1b[31m"
+)
+PLACES = "[...document.querySelectorAll('.rf-stream')]"
+# Whether every place that shows the text holds the argument, and there are so many of them.
+FILLED = f"{PLACES}.length === arg[0] && {PLACES}.every((p) => p.textContent.includes(arg[1]))"
+
+Serve = Callable[..., ScriptedServer]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Serves a text up to a last line that never comes."""
+    servers: list[ScriptedServer] = []
+
+    def serving(text: str, *, delay: float = 0.0) -> ScriptedServer:
+        said = f"<text>\n{text}"
+        answer = Answer(
+            f"{said}{'.' * 400}", chunk=40, delay=delay, stall_after=len(said) // 40 + 2
+        )
+        servers.append(ScriptedServer(lambda _: answer).start())
+        return servers[-1]
+
+    yield serving
+    for server in servers:
+        server.stop()
+
+
+async def start(lab: Lab, server: ScriptedServer, app: Literal["lab", "notebook"] = "lab") -> None:
+    await lab.open(["%load_ext ipyrefine", CELL, "last = 1"], env=kernel(server), app=app)
+    await lab.run_and_wait(0)
+    await lab.run_and_wait(1)
+
+
+@pytest.mark.parametrize("app", ["lab", "notebook"])
+async def test_all_of_a_text_is_there_and_its_end_in_view_unless_the_reader_scrolled_up(
+    lab: Lab, serve: Serve, app: Literal["lab", "notebook"]
+) -> None:
+    await start(lab, serve("".join(LINES), delay=0.03), app)
+    await lab.wait_for(FILLED, [1, LINES[40]])
+    left = f"const p = {PLACES}[0]; return p.scrollHeight - p.scrollTop - p.clientHeight;"
+    assert await lab.evaluate(left) < 24
+    await lab.evaluate(f"{PLACES}[0].scrollTop = 100;")
+    await lab.wait_for(FILLED, [1, LINES[-1].rstrip()])
+    assert await lab.evaluate(f"return {PLACES}[0].scrollTop;") == 100
+    shown = await lab.evaluate(f"return {PLACES}[0].textContent;")
+    assert shown.rstrip(".").startswith("".join(LINES))
+    await lab.evaluate(f"{PLACES}[0].scrollTop = 1e6;")
+    assert await lab.evaluate(left) < 1
+
+
+async def test_a_second_view_and_a_second_window_opened_midway_show_all_of_it(
+    lab: Lab, serve: Serve
+) -> None:
+    await start(lab, serve("".join(LINES)))
+    await lab.wait_for(FILLED, [1, LINES[-1].rstrip()])
+    await lab.select(1)
+    await lab.command("notebook:create-output-view")
+    await lab.page.wait_for_function(f"(arg) => {FILLED}", arg=[2, "".join(LINES)])
+    await lab.command("docmanager:save")
+    await lab.open_again()
+    await lab.wait_for(FILLED, [1, "".join(LINES)])
+
+
+async def test_a_hostile_text_is_only_text_while_it_streams(lab: Lab, serve: Serve) -> None:
+    await start(lab, serve(f"{HOSTILE}\nThe end."))
+    asked: list[str] = []
+    lab.page.on("request", lambda request: asked.append(request.url))
+    await lab.wait_for(FILLED, [1, "The end."])
+    await lab.evaluate("await new Promise((done) => setTimeout(done, 500));")
+    seen = await lab.evaluate(
+        f"const place = {PLACES}[0];"
+        "return {text: place.textContent, hostile: typeof window.hostile,"
+        " tags: [...place.querySelectorAll('*')].map((e) => e.tagName)};"
+    )
+    assert seen["text"].startswith(HOSTILE.replace("\x1b", "␛"))
+    assert (seen["hostile"], seen["tags"]) == ("undefined", ["CODE"])
+    assert not [url for url in asked if "evil" in url or url.endswith("/x")]
