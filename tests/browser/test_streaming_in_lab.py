@@ -18,7 +18,8 @@ PLACES = "[...document.querySelectorAll('.rf-stream')]"
 # Whether every place that shows the text holds the argument, and there are so many of them.
 FILLED = f"{PLACES}.length === arg[0] && {PLACES}.every((p) => p.textContent.includes(arg[1]))"
 
-Serve = Callable[..., ScriptedServer]
+Serve = Callable[[str], ScriptedServer]
+PIECE = 40  # characters
 
 
 @pytest.fixture
@@ -26,11 +27,10 @@ def serve() -> Iterator[Serve]:
     """Serves a text up to a last line that never comes."""
     servers: list[ScriptedServer] = []
 
-    def serving(text: str, *, delay: float = 0.0) -> ScriptedServer:
+    def serving(text: str) -> ScriptedServer:
         said = f"<text>\n{text}"
-        answer = Answer(
-            f"{said}{'.' * 400}", chunk=40, delay=delay, stall_after=len(said) // 40 + 2
-        )
+        pieces = len(said) // PIECE + 2
+        answer = Answer(f"{said}{'.' * 400}", chunk=PIECE, delay=0.04, stall_after=pieces)
         servers.append(ScriptedServer(lambda _: answer).start())
         return servers[-1]
 
@@ -49,7 +49,7 @@ async def start(lab: Lab, server: ScriptedServer, app: Literal["lab", "notebook"
 async def test_all_of_a_text_is_there_and_its_end_in_view_unless_the_reader_scrolled_up(
     lab: Lab, serve: Serve, app: Literal["lab", "notebook"]
 ) -> None:
-    await start(lab, serve("".join(LINES), delay=0.03), app)
+    await start(lab, serve("".join(LINES)), app)
     await lab.wait_for(FILLED, [1, LINES[40]])
     left = f"const p = {PLACES}[0]; return p.scrollHeight - p.scrollTop - p.clientHeight;"
     assert await lab.evaluate(left) < 24
@@ -67,10 +67,10 @@ async def test_a_second_view_and_a_second_window_opened_midway_show_all_of_it(
 ) -> None:
     await start(lab, serve("".join(LINES)))
     await lab.wait_for(FILLED, [1, LINES[-1].rstrip()])
+    await lab.command("docmanager:save")
     await lab.select(1)
     await lab.command("notebook:create-output-view")
     await lab.page.wait_for_function(f"(arg) => {FILLED}", arg=[2, "".join(LINES)])
-    await lab.command("docmanager:save")
     await lab.open_again()
     await lab.wait_for(FILLED, [1, "".join(LINES)])
 
