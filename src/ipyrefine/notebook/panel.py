@@ -46,7 +46,8 @@ class Panel:
         stop: what to call to interrupt the run.
         close: what to call when the user is done with the panel; it should end in `Panel.close`.
         home: where an accepted text goes, for the user to choose; None offers no choice.
-        interval: seconds between two updates of one part, at least.
+        interval: seconds between two updates of the streaming text, at least, and seconds that an
+            event waits for the next one on its heels, to be drawn together.
         tick: seconds between two updates of the time shown.
         clock: monotonic seconds.
     """
