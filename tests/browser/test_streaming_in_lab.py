@@ -8,7 +8,7 @@ from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
 from stack_task import kernel
 
-CELL = "%%refine -p prose --task -n 0 --background --no-journal\nWrite a long letter."
+CELL = "%%refine -p prose --task -n 0 --no-journal{}\nWrite a long letter."
 LINES = [f"Line {number} of a letter that is long enough to scroll. 😀\n" for number in range(120)]
 HOSTILE = (
     "<img src=x onerror=window.hostile=1> </code></pre><script>window.hostile=2</script>\n"
@@ -39,10 +39,12 @@ def serve() -> Iterator[Serve]:
         server.stop()
 
 
-async def start(lab: Lab, server: ScriptedServer, app: Literal["lab", "notebook"] = "lab") -> None:
-    await lab.open(["%load_ext ipyrefine", CELL, "last = 1"], env=kernel(server), app=app)
+async def start(
+    lab: Lab, server: ScriptedServer, app: Literal["lab", "notebook"] = "lab", how: str = ""
+) -> None:
+    await lab.open(["%load_ext ipyrefine", CELL.format(how)], env=kernel(server), app=app)
     await lab.run_and_wait(0)
-    await lab.run_and_wait(1)
+    await lab.run(1)
 
 
 @pytest.mark.parametrize("app", ["lab", "notebook"])
@@ -65,7 +67,7 @@ async def test_all_of_a_text_is_there_and_its_end_in_view_unless_the_reader_scro
 async def test_a_second_view_and_a_second_window_opened_midway_show_all_of_it(
     lab: Lab, serve: Serve
 ) -> None:
-    await start(lab, serve("".join(LINES)))
+    await start(lab, serve("".join(LINES)), how=" --background")
     await lab.wait_for(FILLED, [1, LINES[-1].rstrip()])
     await lab.command("docmanager:save")
     await lab.select(1)
