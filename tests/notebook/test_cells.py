@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -210,4 +211,7 @@ def test_the_extension_is_installed_where_jupyterlab_looks_and_has_the_projects_
     package = json.loads((PROJECT / source / "package.json").read_text())
     assert target == f"share/jupyter/labextensions/{package['name']}"
     assert package["version"] == project["project"]["version"]
-    assert (PROJECT / source / package["jupyterlab"]["_build"]["load"]).is_file()
+    entry = PROJECT / source / package["jupyterlab"]["_build"]["load"]
+    beside = re.findall(r'"(\w+\.js)"', entry.read_text())
+    assert len(beside) == 3
+    assert all((entry.parent / name).is_file() for name in beside)
