@@ -1,23 +1,18 @@
-"""What the embedded server need not read again, in runs of the whole loop.
-
-The server reads every prompt and says what it had in its cache; what is replied is scripted, so
-that a run goes the way it is meant to, whatever a small model would write.
-"""
+"""What the embedded server need not read again, in runs of the whole loop."""
 
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from metered import Metered
 
 from ipyrefine.compose import compose
 from ipyrefine.loop.events import BudgetUsed
-from ipyrefine.loop.ports import Delta, Reply, Request
 from ipyrefine.loop.records import Usage
 from ipyrefine.loop.runs import Limits
 from ipyrefine.profiles import builtin
 from ipyrefine.providers import local, weights
-from ipyrefine.providers.local import LocalModel
 
 TASK = """\
 Implement a Stack with push(x), pop() and getMin(), all O(1), without keeping a second list.
@@ -45,23 +40,6 @@ class Stack:
         """Return the least element in O(1)."""
         return self._items[-1][1]
 '''
-
-
-class Metered:
-    """A model whose prompts are read by the embedded server, and whose replies are scripted."""
-
-    name = "metered"
-
-    def __init__(self, path: Path, replies: Iterator[str]) -> None:
-        self._server, self._replies = LocalModel(path, name="server"), replies
-
-    async def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
-        usage = Usage()
-        async for part in self._server.stream(request.model_copy(update={"max_tokens": 1})):
-            usage = part.usage if isinstance(part, Reply) else usage
-        said = next(self._replies)
-        yield Delta(text=said)
-        yield Reply(text=said, usage=usage)
 
 
 def judgement(score: int, number: int) -> str:
@@ -99,7 +77,9 @@ async def test_most_of_what_iterations_from_the_second_on_read_comes_from_the_ca
     scores: tuple[int, ...], path: Path
 ) -> None:
     limits = Limits(max_iterations=3, patience=9, target=1.0, min_findings=1)
-    loop = compose(TASK, model=Metered(path, replies(scores)), limits=limits, profile="code")
+    script = replies(scores)
+    model = Metered(path, lambda _: next(script))
+    loop = compose(TASK, model=model, limits=limits, profile="code")
     used, calls = Usage(), []
     async for event in loop:
         if isinstance(event, BudgetUsed) and event.iteration >= 2:
