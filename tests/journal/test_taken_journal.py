@@ -20,11 +20,12 @@ class Other:
     """Another process's connection, which can take the journal for itself."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.has_it = path, False
         self._connection = schema.connect(path)
 
     def take(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
+        self.has_it = True
 
     def give_back(self) -> None:
         self._connection.execute("ROLLBACK")
@@ -45,13 +46,13 @@ class Shown:
 
     def __init__(self, other: Other, kind: str, iteration: int | None) -> None:
         self.events: list[Event] = []
-        self._other, self._after = other, (kind, iteration)
+        self.other, self._after = other, (kind, iteration)
 
     def __call__(self, event: Event, _: object) -> None:
         if not isinstance(event, TextDelta):
             self.events.append(event)
         if (event.type, getattr(event, "iteration", None)) == self._after:
-            self._other.take()
+            self.other.take()
 
 
 def session_with(other: Other, kind: str, iteration: int | None = None) -> tuple[Session, Shown]:
@@ -62,7 +63,8 @@ def session_with(other: Other, kind: str, iteration: int | None = None) -> tuple
 async def waits_for_the_journal(session: Session, shown: Shown) -> None:
     """Wait until the session has an event in hand that it may not show yet."""
     async with asyncio.timeout(5):
-        while session._unshown is None:  # noqa: ASYNC110 - what is waited for sets no event
+        # What is waited for sets no event.
+        while session._unshown is None or not shown.other.has_it:  # noqa: ASYNC110
             await asyncio.sleep(0)
     assert session._unshown not in shown.events
 

@@ -250,8 +250,9 @@ async def test_a_full_disk_ends_the_run_with_its_best_text_shown(tmp_path: Path)
 
     def fill(event: Event, run: Run) -> None:
         if isinstance(event, VerdictReached):
-            pages = journal._connection.execute("PRAGMA page_count").fetchone()[0]  # type: ignore[union-attr]
-            journal._connection.execute(f"PRAGMA max_page_count = {pages}")  # type: ignore[union-attr]
+            connection: Any = journal._writer._connection  # type: ignore[union-attr]
+            pages = connection.execute("PRAGMA page_count").fetchone()[0]
+            connection.execute(f"PRAGMA max_page_count = {pages}")
             big = "x" * 10_000
             session.refinement.run = run.model_copy(update={"draft": big})
             session.shows.remove(fill)

@@ -10,7 +10,8 @@ from typing import Any
 
 from ipyrefine.journal import names
 from ipyrefine.journal.files import default_path
-from ipyrefine.journal.schema import once_free, opened, told, transaction
+from ipyrefine.journal.schema import told
+from ipyrefine.journal.writer import Writer, writer
 from ipyrefine.loop.events import Event, Stopped, TextDelta
 from ipyrefine.loop.runs import Run
 
@@ -57,7 +58,10 @@ class Recorder:
         self._settings = dict(settings or {})
         self._sequence = sequence
         self._unwritten: list[Event] = []
-        self._connection: sqlite3.Connection | None = None
+        self._written: Event | None = None
+        self._begun = number
+        self._run = Run()
+        self._writer: Writer | None = None
 
     async def __call__(self, event: Event, run: Run) -> None:
         """Commit an event; others may go on while another process holds the journal.
@@ -72,31 +76,36 @@ class Recorder:
         if isinstance(event, TextDelta):
             return
         self.miss(event)
-        with told(self._path):
-            await once_free(lambda: self._commit(run))
+        if self._unwritten:
+            self._run = run
+            self._writer = self._writer or writer(self._path)
+            with told(self._path):
+                await self._writer.write(self)
         if isinstance(event, Stopped):
             self.close()
 
-    def _commit(self, run: Run) -> None:
-        if self._connection is None:
-            self._connection = opened(self._path, patience=0)
-        with transaction(self._connection):
-            number = self.number or self._begin(self._connection, run)
-            self._write(self._connection, number, run)
-        self.number = number
-        self._sequence += len(self._unwritten)
-        self._unwritten.clear()
-
     def miss(self, event: Event) -> None:
-        """Keep an event for the next write, unless it waits for that already."""
-        if not any(waiting is event for waiting in self._unwritten):
+        """Keep an event for the next write, unless it waits for that or is written already."""
+        if event is not self._written and not any(waits is event for waits in self._unwritten):
             self._unwritten.append(event)
 
     def close(self) -> None:
-        """Close the file; a further event opens it again."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        """Close the file, unless other runs use it; a further event opens it again."""
+        if self._writer is not None:
+            self._writer.leave(self)
+            self._writer = None
+
+    def put(self, connection: sqlite3.Connection) -> None:
+        """Write the events that wait, inside a transaction of the `Writer`."""
+        self._begun = self.number or self._begin(connection, self._run)
+        self._write(connection, self._begun, self._run)
+
+    def done(self) -> None:
+        """Hear of their commit."""
+        self.number = self._begun
+        self._sequence += len(self._unwritten)
+        self._written = self._unwritten[-1]
+        self._unwritten.clear()
 
     def _begin(self, connection: sqlite3.Connection, run: Run) -> int:
         task = run.task.text if run.task else ""
