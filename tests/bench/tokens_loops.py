@@ -5,6 +5,7 @@ Iteration 0 is the first text and its verdict, every further one a revision and 
 """
 
 import json
+import random
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -25,6 +26,13 @@ PARAGRAPH = (
     "floor for whoever wants to rest. Please plan your deliveries around these hours, or call the "
     "caretaker a day before, who carries what is heavy up to your door at no cost to you.\n"
 )
+PROBLEM = "The {} and the {} are named, but neither {} nor {} is, which leaves {} with the {}."
+THINGS = (
+    "hours caretaker deliveries stairs noise neighbours cables landlord pram wheelchair doctor "
+    "visitors basement attic parking groceries furniture children entrance bicycles workers "
+    "schedule emergency telephone corridor weekend elevator repairs safety inspection lighting "
+    "luggage elderly appointment refund apology reason length greeting signature"
+)
 GENERATE = "Do the task below. First your thoughts, then the text. Mind the feedback, if any."
 EVALUATE = "Say PASS, NEEDS_IMPROVEMENT or FAIL of the text for its task, then your feedback."
 RATED = "It is rated on:\n" + "\n".join(f"- {name}: {said}" for name, said in CRITERIA.items())
@@ -44,18 +52,17 @@ def text(number: int) -> str:
 
 
 def problems(number: int) -> list[dict[str, str]]:
-    """Three findings on a text, a hundred tokens of them."""
-    problem = "The {1} paragraph {0} leaves open what a tenant of the {2} kind has to do then."
-    orders = (("first", "older"), ("second", "younger"), ("third", "visiting"))
+    """Three findings on a text, of 150 tokens, other ones on every text."""
+    dice, things = random.Random(number), THINGS.split()
     return [
         {
             "criterion": name,
             "quote": f"sentence {part} as version {number} has it",
-            "problem": problem.format(f"point{number}{part}", *order),
-            "fix": "Name the hour and the number.",
+            "problem": PROBLEM.format(*dice.sample(things, 6)),
+            "fix": f"Say it of the {dice.choice(things)} too.",
             "severity": "minor",
         }
-        for part, (name, order) in enumerate(zip(CRITERIA, orders, strict=True), start=1)
+        for part, name in enumerate(CRITERIA, start=1)
     ]
 
 
