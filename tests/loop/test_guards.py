@@ -1,8 +1,11 @@
 """Guards against loops that only seem to improve a text."""
 
 import json
+import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from loop_scripts import TASK, criticised, finish, found, judged, refinement, requests, text
 
 from ipyrefine.loop.changes import changes, cosmetic
@@ -74,6 +77,16 @@ def test_code_is_cosmetically_changed_if_it_is_the_same_program(
     old: str, new: str, same: bool
 ) -> None:
     assert cosmetic(old, new, "code") is same
+
+
+LINES = st.lists(st.sampled_from(["One two", "one  two.", "ONE", "", " - ", "three"]), max_size=5)
+
+
+@given(old=LINES, new=LINES)
+def test_prose_is_the_same_when_its_words_are(old: list[str], new: list[str]) -> None:
+    one, other = "\n".join(old), "\n".join(new)
+    words = re.findall(r"\w+", one.lower()), re.findall(r"\w+", other.lower())
+    assert cosmetic(one, other, "prose") is (words[0] == words[1])
 
 
 def test_a_claim_far_from_the_place_it_is_about_is_not_confirmed() -> None:

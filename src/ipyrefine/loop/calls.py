@@ -178,14 +178,14 @@ class Ask(Generic[T]):
         try:
             async with aclosing(self._model.stream(request)) as stream:  # type: ignore[type-var]
                 async for part in stream:
-                    if isinstance(part, Reply):
-                        self._reply = part
-                        continue
-                    if isinstance(part, Notice):
-                        events = [*pieces.rest(), Warned(message=part.text)]
-                    else:
+                    if isinstance(part, Delta):  # nearly all are; asking in vain costs most
                         written += len(part.text)
                         events = pieces.add(part)
+                    elif isinstance(part, Notice):
+                        events = [*pieces.rest(), Warned(message=part.text)]
+                    else:
+                        self._reply = part
+                        continue
                     if events:
                         _in_time(part, *state())
                     for event in events:

@@ -22,6 +22,8 @@ def changes(
     """
     by_id = {finding.id: finding for finding in findings}
     claims = {m.group(1): m.group(2) for m in _CHANGE.finditer(thoughts) if m.group(1) in by_id}
+    if not claims:
+        return ()
     touched = set() if cosmetic(old, new, form) else _touched_lines(old, new)
     return tuple(
         Change(finding=id_, summary=summary, confirmed=_near(by_id[id_].quote, old, touched))
@@ -35,12 +37,27 @@ def cosmetic(old: str, new: str, form: Literal["code", "prose"]) -> bool:
     Of code: whether both are the same program with the same comments.
     """
     if form == "prose":
-        return re.findall(r"\w+", old.lower()) == re.findall(r"\w+", new.lower())
+        before, after = _apart(old.splitlines(), new.splitlines())
+        return _words(before) == _words(after)
     try:
         same = ast.dump(ast.parse(old)) == ast.dump(ast.parse(new))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return old.split() == new.split()
     return same and _comments(old) == _comments(new)
+
+
+def _apart(a: list[str], b: list[str]) -> tuple[list[str], list[str]]:
+    """Leave out the lines at both ends of two texts that are the same in both."""
+    start = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), None)
+    start = min(len(a), len(b)) if start is None else start
+    a, b = a[start:], b[start:]
+    while a and b and a[-1] == b[-1]:
+        del a[-1], b[-1]
+    return a, b
+
+
+def _words(lines: list[str]) -> list[str]:
+    return re.findall(r"\w+", "\n".join(lines).lower())
 
 
 def _comments(code: str) -> list[str]:

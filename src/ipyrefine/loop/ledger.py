@@ -22,6 +22,9 @@ def number(
     run: Run, findings: Iterable[Finding], beside: Iterable[Finding] = ()
 ) -> tuple[Finding, ...]:
     """Give findings the next ids that neither the run nor the findings beside them have."""
+    findings = tuple(findings)
+    if not findings:
+        return ()
     taken = {finding.id for finding in (*every_finding(run), *beside)}
     return tuple(
         finding.model_copy(update={"id": f"f{len(taken) + offset}"})

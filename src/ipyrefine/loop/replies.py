@@ -158,9 +158,13 @@ class Splitter:
 
     def _may_be_mark(self) -> bool:
         line = self._line.strip()
+        if not line:
+            return not self._line.endswith("\n")
+        if line[0] != self._mark[0]:
+            return False
         if self._mark == "```":
             return line.startswith("```") or "```".startswith(line)
-        return any(mark.startswith(line) for mark in ("<text>", "</text>")) and bool(line)
+        return any(mark.startswith(line) for mark in ("<text>", "</text>"))
 
 
 class _FindingReply(Record):

@@ -1,6 +1,7 @@
 """When a run stops and what it does next: pure functions of the run."""
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Literal, NamedTuple
 
 from ipyrefine.loop.records import Finding, Outcome
@@ -77,8 +78,8 @@ def twin(run: Run, iteration: Iteration) -> Iteration | None:
     """The earlier iteration with the same text, if any: nothing new is there to verify."""
     if iteration.flaw and iteration.parent is not None:
         return run.iterations[iteration.parent]
-    earlier = (i for i in run.iterations[: iteration.number] if i.text == iteration.text)
-    return next(earlier, None)
+    text = iteration.text
+    return next((i for i in run.iterations[: iteration.number] if i.text == text), None)
 
 
 def contender(run: Run) -> Iteration | None:
@@ -234,7 +235,11 @@ def _dollars(run: Run, prompt_tokens: int, completion_tokens: int) -> float:
 
 
 def _waiting(run: Run) -> Iterator[Iteration]:
-    return (i for i in run.iterations if i.verdict is None or i.number in run.stale)
+    if run.stale:
+        return (i for i in run.iterations if i.verdict is None or i.number in run.stale)
+    # Texts are verified in their order: a long run need not be gone through from its start.
+    latest = list(takewhile(lambda i: i.verdict is None, reversed(run.iterations)))
+    return reversed(latest)
 
 
 def _decided(run: Run) -> Stop | None:
