@@ -1,6 +1,7 @@
 """A run as a value: its limits, its iterations, what the user decided, and how it stopped."""
 
 from enum import StrEnum
+from itertools import takewhile
 from typing import Literal
 
 from pydantic import Field
@@ -216,8 +217,8 @@ class Run(Record):
 
     @property
     def drafts(self) -> tuple[Iteration, ...]:
-        """The first texts, each written from the task alone."""
-        return tuple(i for i in self.iterations if i.parent is None)
+        """The first texts, each written from the task alone; all others come after them."""
+        return tuple(takewhile(lambda i: i.parent is None, self.iterations))
 
     @property
     def revisions(self) -> int:
