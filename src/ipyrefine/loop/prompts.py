@@ -86,12 +86,13 @@ Here is the text.
 Reply with the JSON object alone, on one line, without spaces between its parts."""
 
 JUDGE = """\
-Judge the text below, written by somebody else. Judge strictly. First name the weaknesses that \
-remain (none if there are none), each with a quote copied letter for letter from the text; \
-something added that the task does not ask for is one, under scope. {questions}Then give for \
-every criterion a few words quoted letter for letter from the text that the score rests on \
-(empty if it rests on something missing), a reason of one sentence, and a whole score from 0 \
-(misses it) to 10 (fully met).
+Judge the text below, written by somebody else, strictly and fairly: a text that does what the \
+task asks has no weakness, and then the list is empty. First name the weaknesses that remain, each \
+with a quote copied letter for letter from the text; something added that the task does not ask \
+for is one, under scope. {questions}Then give for every criterion a few words quoted letter for \
+letter from the text that the score rests on (empty if it rests on something missing), a reason of \
+one sentence, and a whole score: 10 where it is fully met, 7 where little is missing, 4 where much \
+is, 0 where it is missed.
 
 {shape}{findings}{dismissed}{precedents}
 
