@@ -158,4 +158,4 @@ def test_ctrl_c_in_a_terminal_keeps_the_best_and_the_session(server, tmp_path, s
 
 
 def test_the_stages_are_told_apart_by_what_they_ask():
-    assert stage_of({"messages": [{"role": "system", "content": "Judge strictly"}]}) == "draft"
+    assert stage_of({"messages": [{"role": "system", "content": "the text to judge"}]}) == "draft"

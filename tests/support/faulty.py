@@ -24,7 +24,7 @@ Fault = Behaviour | Callable[[Body], Behaviour]
 def stage_of(body: Body) -> str:
     """Tell a stage by what it asks for; ``rejudge`` is the judgement of the revision."""
     asked = "".join(m["content"] for m in body["messages"][1:])
-    if "Judge strictly" in asked:
+    if "the text to judge" in asked:
         return "rejudge" if "Hello again" in asked else "judge"
     if "concrete weaknesses" in asked:
         return "critique"
