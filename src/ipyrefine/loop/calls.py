@@ -143,7 +143,7 @@ class Ask(Generic[T]):
                 return
             except ReplyError as error:
                 self.flaw = f"the reply could not be read: {error}"
-                request = repair(request, reply.text, str(error))
+                request = repair(state()[0], request, reply.text, str(error))
             if attempt == 0:
                 for event in warn(state()[0], f"Asked {self._model.name} again: {self.flaw}."):
                     yield event

@@ -127,7 +127,13 @@ The second:
 Which one serves the task better, by the criteria above? Give the reason in one sentence, then \
 first, second, or same."""
 
-REPAIR = "That reply could not be used: {problem}. Answer again, as {shape}."
+REPAIR = "That reply could not be used: {problem}. Answer again, with {shape}."
+
+SHAPES = {
+    "json": "one JSON object that follows the schema",
+    "code": "the complete code in one block that starts with ```python and ends with ```",
+    "prose": "the complete text between a line <text> and a line </text>",
+}
 
 EARLIER = "Say of each weakness that was found earlier, where any are listed, whether it is fixed. "
 

@@ -19,6 +19,7 @@ from ipyrefine.loop.prompts import (
     EARLIER,
     FORMAT,
     REPAIR,
+    SHAPES,
     THINK,
     Prompts,
     fill,
@@ -183,9 +184,9 @@ def reviewed(iteration: Iteration) -> tuple[Finding, ...]:
     )
 
 
-def repair(request: Request, reply: str, problem: str) -> Request:
+def repair(run: Run, request: Request, reply: str, problem: str) -> Request:
     """Ask once more after a reply that could not be read."""
-    shape = "JSON that follows the schema" if request.json_schema else "the instructions say"
+    shape = SHAPES["json" if request.json_schema else _task(run).form]
     again = (
         Message(role="assistant", content=reply[:CUT_REPLY] or "(empty)"),
         Message(role="user", content=fill(REPAIR, problem=problem, shape=shape)),
