@@ -1,11 +1,10 @@
 """Several first texts: asked for at once, given in order, compared, the best gone on with."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from all_at_once import AllAtOnce
+from all_at_once import AllAtOnce, cancelled
 from loop_scripts import TASK, finish, judged, refinement, scored, stages, text, ticking
 
 from ipyrefine.errors import ModelError, Unreachable
@@ -188,19 +187,7 @@ async def test_a_run_cut_anywhere_goes_on_without_asking_twice() -> None:
 async def test_stopping_in_the_middle_closes_every_stream() -> None:
     model = AllAtOnce(4, version)  # it waits for a fourth request that never comes
     loop = Refinement(TASK, model=model, limits=THREE, clock=ticking())
-
-    async def consume() -> None:
-        async for _ in loop:
-            pass
-
-    task = asyncio.create_task(consume())
-    for _ in range(3):
-        await model.asked.acquire()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    left = [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
-    assert not left
+    await cancelled(loop, model, 3)
     stopped = loop.close()[-1]
     assert isinstance(stopped, Stopped)
     assert stopped.reason is StopReason.CANCELLED

@@ -1,11 +1,10 @@
 """Several critics of one text: asked at once, their findings one critique, none paid for twice."""
 
-import asyncio
 import json
 from typing import Any
 
 import pytest
-from all_at_once import AllAtOnce
+from all_at_once import AllAtOnce, cancelled
 from loop_scripts import (
     TASK,
     criticised,
@@ -206,18 +205,7 @@ async def test_stopping_in_the_middle_closes_every_critics_stream() -> None:
     model = AllAtOnce(4, lambda _: "")  # it waits for a fourth request that never comes
     judge = refinement([judged(9)])._crew.judge
     loop = Refinement(TASK, model=model, judge=judge, draft="Hello", limits=THREE, clock=ticking())
-
-    async def consume() -> None:
-        async for _ in loop:
-            pass
-
-    task = asyncio.create_task(consume())
-    for _ in range(3):
-        await model.asked.acquire()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert not [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
+    await cancelled(loop, model, 3)
     assert loop.run.text == "Hello"
 
 

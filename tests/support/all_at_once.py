@@ -3,6 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 
+import pytest
+
+from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.ports import Delta, Reply, Request
 
 
@@ -32,3 +35,19 @@ class AllAtOnce:
             await asyncio.sleep(0)
         yield Delta(text=self._reply(number))
         yield Reply(text=self._reply(number))
+
+
+async def cancelled(loop: Refinement, model: AllAtOnce, requests: int) -> None:
+    """Cancel a run once so many requests wait; no task of it may be left."""
+
+    async def consume() -> None:
+        async for _ in loop:
+            pass
+
+    task = asyncio.create_task(consume())
+    for _ in range(requests):
+        await model.asked.acquire()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]

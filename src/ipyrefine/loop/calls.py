@@ -212,6 +212,27 @@ class Ask(Generic[T]):
         )
 
 
+class Asked(Generic[T]):
+    """One of several calls that are made at once.
+
+    Args:
+        ask: the call.
+        number: which of them it is.
+
+    Attributes:
+        error: what ended it early, or None.
+    """
+
+    def __init__(self, ask: Ask[T], number: int) -> None:
+        self.ask, self.number = ask, number
+        self.error: Exception | None = None
+
+    @property
+    def why(self) -> str:
+        """Why it gave nothing; empty when it did."""
+        return str(self.error) if self.error else self.ask.flaw
+
+
 def warn(run: Run, message: str) -> list[Event]:
     """A warning about the replies a stage got, unless it was given before a cut."""
     since = run.heard[0].warnings if run.heard else len(run.warnings)

@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 from ipyrefine.errors import ModelError
 from ipyrefine.loop import ledger, replies, verdicts
-from ipyrefine.loop.calls import Ask, OutOfBudget, Share, State, affordable_calls, warn
+from ipyrefine.loop.calls import Ask, Asked, OutOfBudget, Share, State, affordable_calls, warn
 from ipyrefine.loop.events import CritiqueReady, Event
 from ipyrefine.loop.ports import Clock, Model
 from ipyrefine.loop.records import Critique, Finding
@@ -14,21 +14,7 @@ from ipyrefine.loop.runs import Iteration, Limits, Run
 from ipyrefine.loop.stopping import unproven
 from ipyrefine.loop.together import in_turn
 
-
-class Critic:
-    """One reader of a text.
-
-    Args:
-        ask: its model call.
-        number: which of the critics it is.
-
-    Attributes:
-        error: what kept it from being heard, or None.
-    """
-
-    def __init__(self, ask: Ask[Critique], number: int) -> None:
-        self.ask, self.number = ask, number
-        self.error: Exception | None = None
+Critic = Asked[Critique]
 
 
 async def critique(
@@ -122,7 +108,7 @@ def _lacking(
     if len(critics) < limits.critics:
         yield f"The budget allows {len(critics)} of {limits.critics} critics."
     for critic in lost:
-        why = str(critic.error or critic.ask.flaw).rstrip(".")
+        why = critic.why.rstrip(".")
         yield f"Critic {critic.number + 1} of iteration {base.number} is missing: {why}."
     if named < limits.min_findings:
         yield f"The critique names {named} of {limits.min_findings} findings."

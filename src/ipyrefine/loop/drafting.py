@@ -6,32 +6,15 @@ from functools import partial
 
 from ipyrefine.errors import ModelError
 from ipyrefine.loop import replies
-from ipyrefine.loop.calls import Ask, OutOfBudget, Share, State, affordable_calls
+from ipyrefine.loop.calls import Ask, Asked, OutOfBudget, Share, State, affordable_calls
 from ipyrefine.loop.events import DraftLost, DraftReady, Event, Warned
 from ipyrefine.loop.ports import Clock, Model
 from ipyrefine.loop.requests import Requests
 from ipyrefine.loop.together import in_turn
 
 
-class Candidate:
-    """One first text as it is written.
-
-    Args:
-        ask: its model call.
-        number: which of the candidates it is.
-
-    Attributes:
-        error: what kept it from being written, or None.
-    """
-
-    def __init__(self, ask: Ask[replies.Written], number: int) -> None:
-        self.ask, self.number = ask, number
-        self.error: Exception | None = None
-
-    @property
-    def why(self) -> str:
-        """Why there is no text; empty when there is one."""
-        return str(self.error) if self.error else self.ask.flaw
+class Candidate(Asked[replies.Written]):
+    """One first text as it is written."""
 
     def result(self) -> Event:
         """The text, or the loss of it."""
