@@ -110,6 +110,10 @@ async def test_a_failing_example_comes_first_with_input_expected_and_got():
             "f() == 1",
         ),
         (DOUBLE + "\nif __name__ == '__main__': input()", "f(1) == 2"),
+        (DOUBLE, ">>> x = 2; f(x)\n4"),
+        (DOUBLE, ">>> f(1); f(2)\n2\n4"),
+        (DOUBLE, ">>> import math; f(3); math.floor(f(0.6))\n6\n1"),
+        (DOUBLE, ">>> for x in 1, 2: f(x)\n2\n4"),
     ],
 )
 async def test_a_right_text_passes(text, task):

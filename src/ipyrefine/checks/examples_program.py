@@ -6,6 +6,7 @@ would pass. It is run as a script, beside ``candidate.py`` and ``request.json``,
 of JSON, each with the request's token, to the file the request names.
 """
 
+import ast
 import contextlib
 import faulthandler
 import io
@@ -110,12 +111,18 @@ def _run(example: dict[str, Any], space: dict[str, Any]) -> dict[str, Any]:
 
 
 def _evaluate(source: str, space: dict[str, Any]) -> Any:
-    try:
-        code = compile(source, "example", "eval", dont_inherit=True)
-    except SyntaxError:
-        exec(compile(source, "example", "exec", dont_inherit=True), space)
+    """Run a source as an interactive interpreter does, but for its last value: that is returned."""
+    body = ast.parse(source.strip()).body
+    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    for node in body:  # what these come to is shown, unless it is None
+        exec(_compiled(ast.Interactive([node]), "single"), space)
+    if not isinstance(last, ast.Expr):
         return None
-    return eval(code, space)
+    return eval(_compiled(ast.Expression(last.value), "eval"), space)
+
+
+def _compiled(tree: ast.Interactive | ast.Expression, mode: str) -> types.CodeType:
+    return compile(tree, "example", mode, dont_inherit=True)
 
 
 def _described(value: Any) -> dict[str, Any]:

@@ -126,8 +126,9 @@ def _doctests(lines: list[str], session: _Session) -> tuple[list[Example], list[
 
 
 def _shown(code: str, want: list[str]) -> str:
-    """Cut off prose that follows a value without an empty line."""
-    if not code.startswith("print(") and not _literal("\n".join(want)):
+    """Cut off prose that follows a value without an empty line; several values are no prose."""
+    single = _expression(code) and not code.startswith("print(")
+    if single and not _literal("\n".join(want)):
         for end in range(len(want) - 1, 0, -1):
             if _literal("\n".join(want[:end])):
                 return "\n".join(want[:end])
