@@ -36,6 +36,14 @@ def _start(wanted: dict[str, Any]) -> tuple[Any, dict[str, str]]:
         import xllamacpp
     except ImportError:
         return None, {"fault": "package"}
+    try:
+        server = xllamacpp.Server(_params(xllamacpp, wanted))
+    except RuntimeError:
+        return None, {"fault": "weights"}
+    return server, {"address": server.listening_address}
+
+
+def _params(xllamacpp: Any, wanted: dict[str, Any]) -> Any:
     params = xllamacpp.CommonParams()
     params.model.path = wanted["path"]
     params.n_ctx = wanted["context"]
@@ -43,6 +51,9 @@ def _start(wanted: dict[str, Any]) -> tuple[Any, dict[str, str]]:
     params.n_parallel = 1
     # Writer and judge take turns: what one had read is kept while the other is answered.
     params.cache_ram_mib = wanted["kept"]
+    # A revision repeats most of the text it is given: what follows a long run of tokens seen before
+    # is guessed from there and checked in one batch, which is read faster than it is written.
+    params.speculative.types = [xllamacpp.common_speculative_type.COMMON_SPECULATIVE_TYPE_NGRAM_MOD]
     params.hostnames = [_HOST]
     params.port = 0
     params.api_keys = [wanted["key"]]
@@ -50,11 +61,7 @@ def _start(wanted: dict[str, Any]) -> tuple[Any, dict[str, str]]:
     params.verbosity = _SILENT
     if wanted["threads"] is not None:
         params.cpuparams.n_threads = wanted["threads"]
-    try:
-        server = xllamacpp.Server(params)
-    except RuntimeError:
-        return None, {"fault": "weights"}
-    return server, {"address": server.listening_address}
+    return params
 
 
 if __name__ == "__main__":

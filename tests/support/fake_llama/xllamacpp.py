@@ -15,8 +15,13 @@ from openai_server import Answer, Behaviour, Body, ScriptedServer
 _FOLDER = Path(os.environ["FAKE_LLAMA"])
 
 
+common_speculative_type = SimpleNamespace(COMMON_SPECULATIVE_TYPE_NGRAM_MOD=None)
+
+
 def CommonParams() -> SimpleNamespace:
-    return SimpleNamespace(model=SimpleNamespace(), cpuparams=SimpleNamespace())
+    return SimpleNamespace(
+        model=SimpleNamespace(), cpuparams=SimpleNamespace(), speculative=SimpleNamespace()
+    )
 
 
 class Server:
