@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from loop_scripts import TASK, criticised, finish, found, judged, refinement, requests, text
 
 from ipyrefine.loop.changes import changes, cosmetic
+from ipyrefine.loop.prompts import Prompts
 from ipyrefine.loop.records import Finding, Severity, Status
 from ipyrefine.loop.runs import Decision, Limits, StopReason
 
@@ -127,6 +129,44 @@ async def test_on_a_stall_the_temperature_rises_and_what_failed_is_named() -> No
     assert first.temperature == 0 < second.temperature
     assert "Ho ho" in second.messages[-1].content
     assert "Ho ho" not in first.messages[-1].content
+
+
+async def test_a_text_that_its_revision_only_repeats_is_written_anew() -> None:
+    """From what is wrong with it and without its words, which would only be repeated again."""
+    loop = refinement(
+        [
+            text("Good day"),
+            judged(5, found("dull")),
+            text("Good day"),
+            text("Hey you"),
+            judged(9, fixed=("f1",)),
+        ]
+    )
+    await finish(loop)
+    mend, anew = requests(loop)[2:4]
+    assert "Good day" in mend.messages[-1].content
+    assert "Good day" not in anew.messages[-1].content
+    assert "dull" in anew.messages[-1].content
+    assert anew.temperature > 0.5
+    assert [i.text for i in loop.run.iterations] == ["Good day", "Good day", "Hey you"]
+
+
+@pytest.mark.parametrize(
+    "own", [{"prompts": Prompts(revise="MEND {text}")}, {"limits": Limits(memory="all")}]
+)
+async def test_but_not_where_the_user_said_how_to_revise_or_what_to_remember(own: Any) -> None:
+    loop = refinement(
+        [
+            text("Good day"),
+            judged(5, found("dull")),
+            text("Good day"),
+            text("Hey you"),
+            judged(9, fixed=("f1",)),
+        ],
+        **own,
+    )
+    await finish(loop)
+    assert "Good day" in requests(loop)[3].messages[-1].content
 
 
 async def test_a_weakness_that_comes_back_is_shown_as_regressed() -> None:

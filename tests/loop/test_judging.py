@@ -32,6 +32,17 @@ async def verdict_of(*replies: str, **options: Any) -> Verdict:
     return verdict
 
 
+async def test_a_minor_weakness_without_words_is_none_and_the_judgement_counts() -> None:
+    verdict = await verdict_of(judged(9, found(" ", severity="minor")))
+    assert (verdict.outcome, verdict.score, verdict.unresolved) == (Outcome.PASS, 0.9, ())
+
+
+async def test_what_blocks_has_to_be_said_or_the_judge_is_asked_again() -> None:
+    verdict = await verdict_of(judged(9, found("")), judged(9, found("")))
+    assert (verdict.outcome, verdict.score) == (Outcome.NEEDS_IMPROVEMENT, None)
+    assert "blocking weakness" in verdict.why
+
+
 class Slow:
     """A check that takes a while and leaves the verdict open; it notes who was asked before it."""
 

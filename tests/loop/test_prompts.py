@@ -32,6 +32,12 @@ async def test_each_stage_is_told_what_its_own_prompt_says() -> None:
     assert "hook, length" in asked[2][1].content
 
 
+async def test_who_writes_prose_is_told_the_task_once_more() -> None:
+    loop = refinement([text("Hi"), judged(9)], limits=Limits(min_findings=0))
+    await finish(loop)
+    assert TASK.text in requests(loop)[0].messages[-1].content
+
+
 async def test_how_to_mark_the_text_is_added_where_a_prompt_leaves_it_out() -> None:
     loop = refinement([text("Hi"), judged(5)], prompts=OWN, limits=Limits(max_iterations=0))
     await finish(loop)

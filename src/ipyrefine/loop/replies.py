@@ -3,10 +3,10 @@
 import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from ipyrefine.errors import ReplyError
 from ipyrefine.loop.ledger import ground
@@ -83,10 +83,10 @@ def critique(reply: str, text: str, least: int = 0) -> Critique:
     Raises:
         ReplyError: it is not the JSON that was asked for, or names too little.
     """
-    read = _read(_CritiqueReply, reply)
-    if len(read.findings) < least:
-        raise ReplyError(f"it names {len(read.findings)} of {least} findings")
-    return Critique(findings=ground((f.finding() for f in read.findings), text))
+    findings = _told(_read(_CritiqueReply, reply).findings)
+    if len(findings) < least:
+        raise ReplyError(f"it names {len(findings)} of {least} findings")
+    return Critique(findings=ground(findings, text))
 
 
 def judgement(reply: str, task: Task) -> Judgement:
@@ -115,7 +115,7 @@ def judgement(reply: str, task: Task) -> Judgement:
         ),
         checklist=tuple(Answer(question=item, yes=said[n]) for n, item in numbered),
         fixed=tuple(e.id for e in read.earlier if e.fixed),
-        findings=tuple(f.finding() for f in read.findings),
+        findings=_told(read.findings),
     )
 
 
@@ -170,9 +170,15 @@ class Splitter:
 class _FindingReply(Record):
     criterion: str
     quote: str = ""
-    problem: str = Field(min_length=1)
+    problem: str = ""
     fix: str = ""
     severity: Severity
+
+    @model_validator(mode="after")
+    def _names_what_blocks(self) -> "_FindingReply":
+        if self.severity is Severity.BLOCKING and not self.problem.strip():
+            raise ValueError("it says of a blocking weakness not what it is")
+        return self
 
     def finding(self) -> Finding:
         return Finding(
@@ -183,6 +189,11 @@ class _FindingReply(Record):
             problem=self.problem,
             fix=self.fix,
         )
+
+
+def _told(findings: Iterable[_FindingReply]) -> tuple[Finding, ...]:
+    """The findings, without the minor ones that say nothing: no weakness is meant by them."""
+    return tuple(f.finding() for f in findings if f.problem.strip())
 
 
 class _CritiqueReply(Record):

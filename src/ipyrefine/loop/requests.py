@@ -15,10 +15,12 @@ from ipyrefine.loop.ledger import CHECKLIST
 from ipyrefine.loop.material import Mark
 from ipyrefine.loop.ports import Message, Request
 from ipyrefine.loop.prompts import (
+    ANEW,
     CUT_REPLY,
     EARLIER,
     FORMAT,
     REPAIR,
+    REVISE,
     SHAPES,
     THINK,
     Prompts,
@@ -53,7 +55,7 @@ class Requests:
         """
         prompt = fill(
             with_format(self._prompts.draft, _task(run).form),
-            think=THINK[_task(run).form],
+            **_think(run),
             **_format(run),
         )
         request = self._request(run, "draft", prompt, (), temperature=run.limits.temperature)
@@ -103,6 +105,8 @@ class Requests:
         """Ask for a better text than ``base``, with a note of what changed for each finding."""
         tried = [i for i in run.iterations if i.parent == base.number and i.verdict]
         whole = run.limits.memory == "all"
+        if self._prompts.revise == REVISE and not whole and repeated(base, tried):
+            return self._anew(run, base)
         about = {
             "text": material.envelope(base.text, self._mark),
             "evidence": material.evidence(base, self._mark),
@@ -117,6 +121,21 @@ class Requests:
         if tried:  # a greedy model would only repeat what already failed (arXiv 2506.11930)
             temperature = max(temperature, min(0.4 + 0.2 * len(tried), 1.0))
         return self._request(run, "revise", prompt, about.values(), temperature=temperature)
+
+    def _anew(self, run: Run, base: Iteration) -> Request:
+        """Ask for another first text, with what is wrong with ``base`` but not its words.
+
+        Small models repeat a text that they are shown, whatever is said against it.
+        """
+        about = {
+            "evidence": material.evidence(base, self._mark),
+            "findings": material.listed("Its findings", to_act_on(run, base)),
+        }
+        prompt = fill(ANEW, **_think(run), **_format(run), **about)
+        request = self._request(
+            run, "revise", prompt, about.values(), temperature=run.limits.temperature
+        )
+        return _another(request, "anew", len(run.iterations))
 
     def gate(self, run: Run, first: Iteration, second: Iteration) -> Request:
         """Ask which of two texts is better."""
@@ -177,6 +196,11 @@ class Requests:
         return Message(role="system", content=content)
 
 
+def repeated(base: Iteration, tried: Iterable[Iteration]) -> bool:
+    """Whether a revision of a text came to nothing but that text again."""
+    return any(i.text == base.text and not i.flaw for i in tried)
+
+
 def reviewed(iteration: Iteration) -> tuple[Finding, ...]:
     """The findings a judge is asked about; checks and the checklist close their own."""
     return tuple(
@@ -219,6 +243,10 @@ def _shape(schema: dict[str, Any]) -> str:
     """A schema in words, as some servers ignore the field for it."""
     shape = json.dumps(schema, separators=(",", ":"))
     return f"Reply with one JSON object that follows this schema:\n{shape}"
+
+
+def _think(run: Run) -> dict[str, str]:
+    return {"think": fill(THINK[_task(run).form], task=_task(run).text)}
 
 
 def _format(run: Run) -> dict[str, str]:
