@@ -169,6 +169,15 @@ async def test_but_not_where_the_user_said_how_to_revise_or_what_to_remember(own
     assert "Good day" in requests(loop)[3].messages[-1].content
 
 
+async def test_a_text_of_the_user_s_is_never_written_anew() -> None:
+    loop = refinement(
+        [judged(5, found("dull")), text("Good day"), text("Hey you"), judged(9, fixed=("f1",))],
+        draft="Good day",
+    )
+    await finish(loop)
+    assert "Good day" in requests(loop)[2].messages[-1].content
+
+
 async def test_a_weakness_that_comes_back_is_shown_as_regressed() -> None:
     loop = refinement(
         [text("Hi"), judged(5, found("too dull")), text("Ho"),

@@ -16,7 +16,7 @@ judge       ``{text}``, ``{evidence}``, ``{dismissed}``, ``{shape}``; ``{finding
             before; ``{precedents}`` the user's own verdicts; ``{questions}`` what to answer
 revise      ``{text}``, ``{evidence}``, ``{findings}`` to act on; ``{rejected}`` earlier
             attempts; ``{format}``. A text that a revision only repeated is written anew,
-            unless the prompt is your own
+            unless the prompt or the text is your own
 gate        ``{first}`` and ``{second}`` text
 ==========  ====================================================================================
 

@@ -105,7 +105,8 @@ class Requests:
         """Ask for a better text than ``base``, with a note of what changed for each finding."""
         tried = [i for i in run.iterations if i.parent == base.number and i.verdict]
         whole = run.limits.memory == "all"
-        if self._prompts.revise == REVISE and not whole and repeated(base, tried):
+        own = run.draft is not None or base.author == "user" or self._prompts.revise != REVISE
+        if not own and not whole and repeated(base, tried):
             return self._anew(run, base)
         about = {
             "text": material.envelope(base.text, self._mark),
