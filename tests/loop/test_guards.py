@@ -18,6 +18,15 @@ FINDING = Finding(
     id="f1", criterion="tone", severity=Severity.MINOR, quote="return 1", problem="wrong"
 )
 
+# A first text, a revision that only repeats it, and one that does not.
+REPEATED = (
+    text("Good day"),
+    judged(5, found("dull")),
+    text("Good day"),
+    text("Hey you"),
+    judged(9, fixed=("f1",)),
+)
+
 
 async def test_a_critique_that_names_too_little_is_asked_for_once_more() -> None:
     full = criticised(*[found(p) for p in ("dull", "curt", "stale")])
@@ -133,15 +142,7 @@ async def test_on_a_stall_the_temperature_rises_and_what_failed_is_named() -> No
 
 async def test_a_text_that_its_revision_only_repeats_is_written_anew() -> None:
     """From what is wrong with it and without its words, which would only be repeated again."""
-    loop = refinement(
-        [
-            text("Good day"),
-            judged(5, found("dull")),
-            text("Good day"),
-            text("Hey you"),
-            judged(9, fixed=("f1",)),
-        ]
-    )
+    loop = refinement(REPEATED)
     await finish(loop)
     mend, anew = requests(loop)[2:4]
     assert "Good day" in mend.messages[-1].content
@@ -155,25 +156,13 @@ async def test_a_text_that_its_revision_only_repeats_is_written_anew() -> None:
     "own", [{"prompts": Prompts(revise="MEND {text}")}, {"limits": Limits(memory="all")}]
 )
 async def test_but_not_where_the_user_said_how_to_revise_or_what_to_remember(own: Any) -> None:
-    loop = refinement(
-        [
-            text("Good day"),
-            judged(5, found("dull")),
-            text("Good day"),
-            text("Hey you"),
-            judged(9, fixed=("f1",)),
-        ],
-        **own,
-    )
+    loop = refinement(REPEATED, **own)
     await finish(loop)
     assert "Good day" in requests(loop)[3].messages[-1].content
 
 
 async def test_a_text_of_the_user_s_is_never_written_anew() -> None:
-    loop = refinement(
-        [judged(5, found("dull")), text("Good day"), text("Hey you"), judged(9, fixed=("f1",))],
-        draft="Good day",
-    )
+    loop = refinement(REPEATED[1:], draft="Good day")
     await finish(loop)
     assert "Good day" in requests(loop)[2].messages[-1].content
 

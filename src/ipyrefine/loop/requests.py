@@ -106,7 +106,7 @@ class Requests:
         tried = [i for i in run.iterations if i.parent == base.number and i.verdict]
         whole = run.limits.memory == "all"
         own = run.draft is not None or base.author == "user" or self._prompts.revise != REVISE
-        if not own and not whole and repeated(base, tried):
+        if not own and not whole and _repeated(base, tried):
             return self._anew(run, base)
         about = {
             "text": material.envelope(base.text, self._mark),
@@ -197,11 +197,6 @@ class Requests:
         return Message(role="system", content=content)
 
 
-def repeated(base: Iteration, tried: Iterable[Iteration]) -> bool:
-    """Whether a revision of a text came to nothing but that text again."""
-    return any(i.text == base.text and not i.flaw for i in tried)
-
-
 def reviewed(iteration: Iteration) -> tuple[Finding, ...]:
     """The findings a judge is asked about; checks and the checklist close their own."""
     return tuple(
@@ -233,6 +228,11 @@ def _another(request: Request, kind: str, number: int) -> Request:
             "given": (*request.given, f"{kind} {number}"),
         }
     )
+
+
+def _repeated(base: Iteration, tried: Iterable[Iteration]) -> bool:
+    """Whether a revision of a text came to nothing but that text again."""
+    return any(i.text == base.text and not i.flaw for i in tried)
 
 
 def _task(run: Run) -> Task:
