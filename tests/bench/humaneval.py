@@ -4,8 +4,8 @@
 ``local`` and ``bench``). Three ways on every task, all from the same greedy draft:
 
 - draft: that draft alone; a bare judge says PASS or not, as in a generator/evaluator loop;
-- resampling: as many further samples as the loop's tokens pay for, the first that meets the task's
-  stated examples wins;
+- resampling: further samples until one meets the task's stated examples, as many as the loop's
+  tokens pay for;
 - loop: `--check agreement --candidates N`, accepted when it stops with PASS.
 
 Every reply is kept in a file, so that a run cut short goes on where it was. Intervals are 95 %

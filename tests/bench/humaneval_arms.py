@@ -124,19 +124,17 @@ async def judged_bare(problem: Problem, draft: Draft, arm: Arm) -> Outcome:
 
 
 async def resampled(problem: Problem, draft: Draft, arm: Arm, *, tokens: int) -> Outcome:
-    """Sample as long as there are tokens; the first text that meets the stated examples wins."""
+    """Sample until a text meets the stated examples, as long as there are tokens."""
     requests, run = _requests(), _run(problem)
-    task, texts, usage = Task(text=task_text(problem), form="code"), [draft.text], draft.usage
-    for number in count(1):
+    task, text, usage = Task(text=task_text(problem), form="code"), draft.text, draft.usage
+    numbers = count(1)
+    while (await Examples()(text, task)).passed is False:
         if usage.tokens >= tokens:
-            break
+            return Outcome(draft.solved, False, usage, arm.seconds)
         # The loop's candidates are its first samples: chance then favours neither way.
-        texts.append(_text(await arm.ask(requests.draft(run, number))))
+        text = _text(await arm.ask(requests.draft(run, next(numbers))))
         usage = draft.usage + arm.usage
-    for text in texts:
-        if (await Examples()(text, task)).passed is not False:
-            return Outcome(await passes(problem, text), True, usage, arm.seconds)
-    return Outcome(draft.solved, False, usage, arm.seconds)
+    return Outcome(await passes(problem, text), True, usage, arm.seconds)
 
 
 async def looped(problem: Problem, arm: Arm, candidates: int) -> Outcome:

@@ -167,6 +167,23 @@ async def test_a_text_of_the_user_s_is_never_written_anew() -> None:
     assert "Good day" in requests(loop)[2].messages[-1].content
 
 
+async def test_nor_is_a_revision_of_a_text_of_the_user_s() -> None:
+    """What the user wrote by hand lives on in it, and would be lost with its words."""
+    loop = refinement(
+        [text("Hi"), judged(2), judged(3, found("cold")),
+         text("Good day"), judged(5, found("dull")), text("Good day"),
+         text("Hey you"), judged(9, fixed=("f1",))],
+        limits=Limits(max_iterations=0),
+    )  # fmt: skip
+    await finish(loop)
+    loop.decide(Decision(kind="edit", text="Good evening"))
+    await finish(loop)
+    loop.decide(Decision(kind="continue", rounds=3))
+    await finish(loop)
+    assert [i.text for i in loop.run.iterations][-3:] == ["Good day", "Good day", "Hey you"]
+    assert "Good day" in requests(loop)[-2].messages[-1].content
+
+
 async def test_a_weakness_that_comes_back_is_shown_as_regressed() -> None:
     loop = refinement(
         [text("Hi"), judged(5, found("too dull")), text("Ho"),

@@ -105,7 +105,7 @@ class Requests:
         """Ask for a better text than ``base``, with a note of what changed for each finding."""
         tried = [i for i in run.iterations if i.parent == base.number and i.verdict]
         whole = run.limits.memory == "all"
-        own = run.draft is not None or base.author == "user" or self._prompts.revise != REVISE
+        own = _from_user(run, base) or self._prompts.revise != REVISE
         if not own and not whole and _repeated(base, tried):
             return self._anew(run, base)
         about = {
@@ -233,6 +233,13 @@ def _another(request: Request, kind: str, number: int) -> Request:
 def _repeated(base: Iteration, tried: Iterable[Iteration]) -> bool:
     """Whether a revision of a text came to nothing but that text again."""
     return any(i.text == base.text and not i.flaw for i in tried)
+
+
+def _from_user(run: Run, iteration: Iteration) -> bool:
+    """Whether the user wrote a text, or one that it was revised from."""
+    while iteration.author != "user" and iteration.parent is not None:
+        iteration = run.iterations[iteration.parent]
+    return iteration.author == "user"
 
 
 def _task(run: Run) -> Task:
