@@ -18,16 +18,12 @@ from notebooks import (
     number,
     replayed,
 )
-from openai_server import ScriptedServer, plain_reply
 
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.recordings import Recording, read
 from ipyrefine.providers.weights import WEIGHTS
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-RECORDED = [path for path in NOTEBOOKS if (RECORDINGS / f"{number(path)}.json").exists()]
-TO_RECORD = [path for path in NOTEBOOKS if path not in RECORDED]
-EITHER = "```python\ndef cents(text):\n    return 1\n```\n<text>\nIt is open.\n</text>"
 ON_THE_MODEL = ("01", "02")  # the others only need more of its minutes
 
 
@@ -59,7 +55,7 @@ def test_a_notebook_says_what_to_look_at_and_ends_with_exercises(path: Path) -> 
     assert texts[-1].startswith("## Exercise")
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+@each
 async def test_a_notebook_replays_its_recording_into_the_same_runs(path: Path) -> None:
     """Without a model or a key; a call that is not in the recording fails the notebook."""
     try:
@@ -70,21 +66,6 @@ async def test_a_notebook_replays_its_recording_into_the_same_runs(path: Path) -
             pytest.fail(f"{stale}\n{failure}")
         raise
     assert came == known()[number(path)]
-
-
-@pytest.mark.parametrize("path", TO_RECORD, ids=lambda path: path.stem)
-async def test_a_notebook_that_is_not_recorded_yet_runs_on_a_server(
-    path: Path, tmp_path: Path
-) -> None:
-    def answer(body: Any) -> str:
-        plain = plain_reply(body)
-        return plain if plain.startswith("{") else EITHER
-
-    notebook = live(nbformat.read(path, as_version=4))
-    with ScriptedServer(answer) as server:
-        env = {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "served"}
-        await execute(notebook, tmp_path, env)
-        assert server.requests
 
 
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("0*.json")), ids=lambda path: path.stem)

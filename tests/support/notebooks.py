@@ -97,9 +97,12 @@ def _place(cell: Any, index: int) -> str:
 
 
 def outcomes(notebook: Any) -> list[dict[str, Any]]:
-    """What became of each run that a notebook carries."""
+    """What became of each run that a notebook carries, or what it printed of runs in Python."""
     runs = [one.run for one in recorded(json.loads(json.dumps(notebook)), FOLDER)]
-    return [outcome(run) for run in runs]
+    if runs:
+        return [outcome(run) for run in runs]
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
+    return [{"printed": o.text.splitlines()} for o in outputs if o.get("name") == "stdout"]
 
 
 def outcome(run: Run) -> dict[str, Any]:
