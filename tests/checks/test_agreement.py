@@ -53,6 +53,18 @@ async def test_a_text_that_misses_a_stated_example_fails_whatever_the_others_do(
     assert "total([4]): expected 4, got 3" in evidence.detail
 
 
+async def test_a_draft_that_misses_a_stated_example_has_no_say():
+    misses = "def total(xs):\n    return {1: 5, 2: 3}.get(len(xs), 0)"
+    also = "def total(xs):\n    return {1: xs[0], 2: 3}.get(len(xs), 0) if xs else 0"
+    alone = await Agreement().beside([misses])(also, TASK)
+    assert alone.passed
+    assert not alone.decisive
+    assert alone.detail == (await Agreement()(also, TASK)).detail
+    outvoted = await Agreement().beside([RIGHT, misses, misses])(also, TASK)
+    assert not outvoted.decisive
+    assert "2 drafts agree" not in outvoted.detail
+
+
 async def test_without_other_drafts_or_examples_it_says_what_the_examples_say():
     alone = await Agreement()(RIGHT, TASK)
     assert alone.passed
@@ -87,6 +99,9 @@ def test_inputs_are_the_stated_ones_changed_and_never_the_stated_ones():
         (">>> f('ab')\n1", "f('ba')"),
         (">>> f({'a': 1})\n1", "f({})"),
         (">>> f((1, 2))\n1", "f((2, 1))"),
+        (">>> f('abc')\n1", "f('bca')"),
+        (">>> f('01', '10')\n1", "f('0101', '1010')"),
+        (">>> f('01', '11')\n1", "f('11', '01')"),
         (">>> f(1, 'x')\n1\n>>> f(2, 'y')\n1", "f(1, 'y')"),
     ],
 )

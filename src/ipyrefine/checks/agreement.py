@@ -2,12 +2,13 @@
 
 Stated examples are few, and a wrong text often meets them all. Texts that were written from the
 task on their own rarely make the same mistake: where most of them give one result, that result is
-probably right (CodeT, arXiv 2207.10397; MBR-Exec, arXiv 2204.11454).
+probably right (CodeT, arXiv 2207.10397; MBR-Exec, arXiv 2204.11454). A text that misses a stated
+example is known to be wrong, so that what it gives on others counts for nothing.
 """
 
 from collections.abc import Mapping, Sequence
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ipyrefine.checks import comparing
 from ipyrefine.checks.evaluating import Evaluation, Outcome, failed, short
@@ -25,8 +26,9 @@ _KEPT = 64  # texts whose results are remembered
 class Agreement:
     """The task's examples hold, and on further inputs most drafts give what the text gives.
 
-    The inputs are the examples' own with their arguments changed. One on which no result has
-    more than half of the texts behind it, or most of them fail, tells nothing.
+    The inputs are the examples' own with their arguments changed, and the drafts those that meet
+    the examples. An input on which no result has more than half of the texts behind it, or most of
+    them fail, tells nothing.
 
     Args:
         seconds: wall time for all inputs of one text.
@@ -45,24 +47,25 @@ class Agreement:
     ) -> None:
         self._seconds, self._files, self._others = seconds, dict(files or {}), tuple(others)
         self._known: dict[tuple[str, tuple[Example, ...]], list[Outcome]] = {}
+        self._held: dict[tuple[str, str], Evidence] = {}
 
     def beside(self, others: Sequence[str]) -> "Agreement":
         """The same check, with the drafts that a text is compared with."""
         check = Agreement(seconds=self._seconds, files=self._files, others=others)
-        check._known = self._known
+        check._known, check._held = self._known, self._held
         return check
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the stated examples, then the further inputs with every draft."""
         began = monotonic()
-        stated = extract(task.text)
-        held = await Examples(seconds=self._seconds, files=self._files)(text, task)
-        inputs = further(stated)
-        if held.passed is False or not inputs or not self._others:
+        inputs = further(extract(task.text))
+        held = await self._examples(text, task)
+        others = await self._met(task) if inputs and held.passed is not False else []
+        if not others:
             update = {"name": self.name, "seconds": monotonic() - began}
             return held.model_copy(update=update)
         mine = await self._outcomes(text, inputs)
-        theirs = [await self._outcomes(other, inputs) for other in self._others]
+        theirs = [await self._outcomes(other, inputs) for other in others]
         every = [[outcomes[n] for outcomes in (mine, *theirs)] for n in range(len(inputs))]
         compared = [_point(e, o) for e, o in zip(inputs, every, strict=True)]
         drafts = len(theirs) + 1
@@ -74,19 +77,38 @@ class Agreement:
             name=self.name,
             passed=not against,
             score=1 - len(against) / len(points) if points else 1.0,
-            detail=f"{_told(points, against, len(self._others))}\n{held.detail}",
+            detail=f"{_told(points, against, len(others))}\n{held.detail}",
             seconds=monotonic() - began,
             decisive=telling,
         )
 
+    async def _met(self, task: Task) -> list[str]:
+        """The other drafts, but for those that are known to be wrong."""
+        held = [await self._examples(other, task) for other in self._others]
+        return [o for o, h in zip(self._others, held, strict=True) if h.passed is not False]
+
+    async def _examples(self, text: str, task: Task) -> Evidence:
+        """What the stated examples say of a text."""
+        key = text, task.text
+        if key not in self._held:
+            _make_room(self._held)
+            check = Examples(seconds=self._seconds, files=self._files)
+            self._held[key] = await check(text, task)
+        return self._held[key]
+
     async def _outcomes(self, text: str, inputs: tuple[Example, ...]) -> list[Outcome]:
         key = text, inputs
         if key not in self._known:
-            while len(self._known) >= _KEPT:
-                del self._known[next(iter(self._known))]
+            _make_room(self._known)
             run = Evaluation(text, seconds=self._seconds, files=self._files)
             self._known[key] = await run.outcomes(inputs)
         return self._known[key]
+
+
+def _make_room(known: dict[Any, Any]) -> None:
+    """Forget what was learned first."""
+    while len(known) >= _KEPT:
+        del known[next(iter(known))]
 
 
 class _Point(NamedTuple):
@@ -133,8 +155,10 @@ def _told(points: Sequence[_Point], against: Sequence[_Point], others: int) -> s
     if not points:
         return "On no further input do most of the drafts give one result."
     if not against:
-        drafts = "the other draft" if others == 1 else f"most of the {others} other drafts"
-        return f"It gives what {drafts} give on all of {len(points)} further inputs."
+        drafts = (
+            "the other draft gives" if others == 1 else f"most of the {others} other drafts give"
+        )
+        return f"It gives what {drafts} on all of {len(points)} further inputs."
     lines = [
         f"{short(p.source)}: {p.got}, where {p.behind} of {others + 1} drafts agree: {p.usual}"
         for p in against[:_SHOWN]

@@ -1,8 +1,9 @@
 """Further inputs for the calls a task states as examples, by changing their arguments.
 
 The changes are by type, as in EvalPlus (arXiv 2305.01210): small steps for numbers, and for what
-has a length, the empty one, shorter, longer and reversed ones. Arguments of several examples are
-mixed as well.
+has a length, the empty one, shorter, longer, turned and reversed ones. Arguments of one type are
+changed together and in reverse order as well, as some have to be as long as each other, and
+arguments of several examples are mixed.
 """
 
 import ast
@@ -28,7 +29,8 @@ def further(examples: Sequence[Example]) -> tuple[Example, ...]:
     found: dict[str, Example] = {}
     calls = [call for example in examples if (call := _call(example))]
     for name, arguments, setup in calls:
-        for changed in (*_one_changed(arguments), *_mixed(name, arguments, calls)):
+        others = (*_one_changed(arguments), *_all_changed(arguments))
+        for changed in (*others, *_mixed(name, arguments, calls)):
             source = f"{name}({', '.join(map(repr, changed))})"
             if len(source) <= _LONGEST:
                 found[source] = Example(source=source, expected="", kind="equals", setup=setup)
@@ -58,6 +60,13 @@ def _one_changed(arguments: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
             yield (*arguments[:place], changed, *arguments[place + 1 :])
 
 
+def _all_changed(arguments: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """Arguments of one type, each changed in the same way, and in reverse order."""
+    if len(arguments) > 1 and len(set(map(type, arguments))) == 1:
+        yield arguments[::-1]
+        yield from zip(*map(_changed, arguments), strict=False)
+
+
 def _mixed(
     name: str, arguments: tuple[Any, ...], calls: Sequence[Call]
 ) -> Iterator[tuple[Any, ...]]:
@@ -73,9 +82,9 @@ def _changed(value: Any) -> list[Any]:
     if isinstance(value, bool) or value is None:
         return [not value] if isinstance(value, bool) else []
     if isinstance(value, int):
-        return [value + 1, value - 1, 2 * value + 1, 0, 1]
+        return [value + 1, value - 1, value + 2, value // 2, 2 * value + 1, 0, 1]
     if isinstance(value, float):
-        return [value + 0.5, -value, value * 10, 0.0]
+        return [value + 0.5, -value, value * 10, 0.0, value + 1, value / 2]
     if isinstance(value, str | list | tuple):
         return [*_reshaped(value), *_inner(value)]
     if isinstance(value, dict):
@@ -85,8 +94,8 @@ def _changed(value: Any) -> list[Any]:
 
 def _reshaped(value: Any) -> list[Any]:
     """The empty one, and the others that a sequence's own items make."""
-    half = len(value) // 2
-    return [value[:0], value[1:], value[:-1], value[::-1], value + value, value[half:]]
+    half, turned = len(value) // 2, value[1:] + value[:1]
+    return [value[:0], value[1:], value[:-1], value[::-1], value + value, value[half:], turned]
 
 
 def _inner(value: Any) -> list[Any]:
