@@ -50,6 +50,19 @@ def test_the_demo_uses_the_server_that_is_configured_and_shows_every_stage() -> 
     assert "%%refine" in out
 
 
+def test_the_notebooks_open_before_any_model_is_fetched(tmp_path: Path) -> None:
+    """They replay recordings, so that a newcomer need not wait for a download."""
+    (tmp_path / "jupyterlab.py").write_text(
+        "import os, sys\nprint('OPENED', sys.argv[1], os.environ.get('IPYREFINE_MODEL'))"
+    )
+    env = {"PYTHONPATH": str(tmp_path), "IPYREFINE_MODEL_DIR": str(tmp_path)}
+    code, out, err = ipyrefine("demo", "--lab", "--model", "qwen2.5-coder-0.5b", env=env)
+    assert (code, err) == (0, "")
+    assert "`ipyrefine pull qwen2.5-coder-0.5b` fetches it (0.5 GB)" in out
+    assert out.splitlines()[-1].startswith("OPENED ")
+    assert out.splitlines()[-1].endswith("01-first-refine.ipynb qwen2.5-coder-0.5b")
+
+
 def test_a_wrong_key_ends_the_demo_with_one_sentence() -> None:
     with ScriptedServer(lambda _: Failure(401, {"error": {"message": "bad key"}})) as server:
         env = {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "m", "OPENAI_API_KEY": "k1"}

@@ -22,6 +22,9 @@ Implement a class Stack with push(x), pop() and getMin(), all O(1).
 >>> s.getMin()
 2
 """
+FETCH = """\
+The notebooks replay recordings of real runs. A model for cells of your own, on this machine:
+`ipyrefine pull {name}` fetches it ({size:.1f} GB)."""
 NEXT = """
 In JupyterLab:  %load_ext ipyrefine, then a cell that starts with %%refine.
 `ipyrefine demo --lab` opens a notebook that shows it.
@@ -39,10 +42,14 @@ def demo(options: argparse.Namespace) -> int:
     """Refine the demonstration's task and print what happens; returns the exit status."""
     name = options.model or os.environ.get("IPYREFINE_MODEL")
     served = os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL")
-    if name in weights.WEIGHTS or not (name or served):
-        _fetch(name)
+    embedded = name in weights.WEIGHTS or not (name or served)
     if options.lab:
-        return _open_lab()
+        if embedded and weights.find(name) is None:
+            wanted = weights.WEIGHTS[name or weights.DEFAULT]
+            print(FETCH.format(name=wanted.name, size=wanted.size / 1e9))
+        return _open_lab(name)
+    if embedded:
+        _fetch(name)
     return asyncio.run(_refine(name, options.max_iterations))
 
 
@@ -83,7 +90,8 @@ async def _refine(name: str | None, rounds: int) -> int:
     return 0
 
 
-def _open_lab() -> int:
+def _open_lab(model: str | None) -> int:
+    """Open the first notebook at once; its recording needs neither the weights nor a server."""
     import subprocess
     from importlib.util import find_spec
 
@@ -92,4 +100,5 @@ def _open_lab() -> int:
     notebook = Path(__file__).parents[3] / "notebooks" / "01-first-refine.ipynb"
     if not notebook.exists():
         raise UsageError("The notebooks come with the source: run this from a checkout.")
-    return subprocess.call([sys.executable, "-m", "jupyterlab", str(notebook)])
+    env = os.environ | ({"IPYREFINE_MODEL": model} if model else {})
+    return subprocess.call([sys.executable, "-m", "jupyterlab", str(notebook)], env=env)
