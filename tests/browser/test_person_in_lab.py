@@ -232,6 +232,22 @@ async def test_the_summary_stays_in_view_while_the_panel_is_scrolled(
     assert seen
 
 
+@pytest.mark.parametrize(("app", "boxed"), [("lab", True), ("notebook", False)])
+async def test_only_the_user_puts_a_panel_into_a_box_that_scrolls(
+    lab: Lab, model: ScriptedServer, app: Literal["lab", "notebook"], boxed: bool
+) -> None:
+    """Notebook does so itself with any tall output, which would leave a panel of a few lines."""
+    await start(lab, model, app=app)
+    await lab.evaluate("panel.content.widgets[1].outputsScrolled = true;")
+    ends = (
+        "const area = panel.content.widgets[1].outputArea.node;"
+        "return [area, area.querySelector('.rf-panel')]"
+        ".map((part) => part.getBoundingClientRect().bottom);"
+    )
+    area, content = await lab.evaluate(ends)
+    assert (content > area + 1) is boxed
+
+
 async def test_where_no_widget_is_shown_a_sentence_says_what_to_do_instead(
     lab: Lab, model: ScriptedServer
 ) -> None:

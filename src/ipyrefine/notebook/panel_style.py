@@ -2,10 +2,15 @@
 
 # Two classes each, because the widgets' own sheet sets fixed widths and line heights with two.
 # The page's half fills a stream's place when its animation says that it is there.
-# The summary can stay in view only if no box around the panel cuts off what leaves it.
+# The summary can stay in view only if no box around the panel cuts off what leaves it, and Notebook
+# of its own accord puts an output into one of a few lines as soon as that is tall.
 PANEL_STYLE = """
 :is(.jp-OutputArea-output,.jp-OutputArea-child,
 .jp-CodeCell:not(.jp-mod-outputsScrolled) .jp-OutputArea):has(.rf-panel){overflow:visible}
+body[data-notebook=notebooks] .jp-mod-outputsScrolled>* .jp-Cell-outputArea:has(.rf-panel){
+overflow:visible;max-height:none;resize:none}
+body[data-notebook=notebooks] .jp-mod-outputsScrolled>* .jp-Cell-outputArea:has(.rf-panel)::after{
+display:none}
 .ipyrefine.rf-panel,.ipyrefine .widget-vbox,.ipyrefine .widget-hbox{overflow:visible}
 .ipyrefine .widget-html{margin:0;height:auto;width:auto}
 .ipyrefine .widget-html>.widget-html-content{line-height:1.5;font-size:13px;min-width:0}
