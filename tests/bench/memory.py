@@ -81,7 +81,7 @@ async def runs(count: int, iterations: int) -> Any:
         loop = refinement(limits=limits, replies=replies())
         recorder, shown = Recorder(default_path()), panel()
         async for event in loop:
-            recorder(event, loop.run)
+            await recorder(event, loop.run)
             shown.show(event, loop.run)
     return shown
 

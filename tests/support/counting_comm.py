@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from weakref import ref
 
 import comm
 from comm.base_comm import BaseComm
@@ -12,7 +13,7 @@ class Sent:
 
     def __init__(self) -> None:
         self.messages = self.bytes = 0
-        self._comms: list[BaseComm] = []
+        self._comms: list[ref[BaseComm]] = []  # which would keep all that they belong to
 
     def install(self) -> "Sent":
         """Take the place of the real comms in this process."""
@@ -20,7 +21,7 @@ class Sent:
 
         class Counting(BaseComm):  # type: ignore[misc]  # it carries no types
             def __init__(self, *args: Any, **options: Any) -> None:
-                sent._comms.append(self)
+                sent._comms.append(ref(self))
                 super().__init__(*args, **options)
 
             def publish_msg(
@@ -36,5 +37,6 @@ class Sent:
 
     def answer(self, target: str) -> None:
         """Say something, as a page would, on the latest comm with this target."""
-        found = [one for one in self._comms if one.target_name == target]
+        alive = [one for known in self._comms if (one := known())]
+        found = [one for one in alive if one.target_name == target]
         found[-1].handle_msg({"content": {"data": {}}})
