@@ -56,6 +56,7 @@ class Draft(NamedTuple):
     solved: bool
     visible: bool  # whether a stated example shows that it is wrong
     usage: Usage
+    seconds: float
 
 
 class Arm:
@@ -106,7 +107,8 @@ async def draft_of(problem: Problem, arm: Arm) -> Draft:
     request = _requests().draft(_run(problem))
     text = _text(await arm.ask(request))
     shown = await Examples()(text, Task(text=task_text(problem), form="code"))
-    return Draft(text, await passes(problem, text), shown.passed is False, arm.usage)
+    solved = await passes(problem, text)
+    return Draft(text, solved, shown.passed is False, arm.usage, arm.seconds)
 
 
 async def judged_bare(problem: Problem, draft: Draft, arm: Arm) -> Outcome:
@@ -120,7 +122,8 @@ async def judged_bare(problem: Problem, draft: Draft, arm: Arm) -> Outcome:
     )
     said = await arm.ask(request)
     accepted = '"PASS"' in said.text
-    return Outcome(draft.solved, accepted, draft.usage + arm.usage, arm.seconds)
+    used = draft.usage + arm.usage
+    return Outcome(draft.solved, accepted, used, draft.seconds + arm.seconds)
 
 
 async def resampled(problem: Problem, draft: Draft, arm: Arm, *, tokens: int) -> Outcome:
@@ -130,11 +133,11 @@ async def resampled(problem: Problem, draft: Draft, arm: Arm, *, tokens: int) ->
     numbers = count(1)
     while (await Examples()(text, task)).passed is False:
         if usage.tokens >= tokens:
-            return Outcome(draft.solved, False, usage, arm.seconds)
+            return Outcome(draft.solved, False, usage, draft.seconds + arm.seconds)
         # The loop's candidates are its first samples: chance then favours neither way.
         text = _text(await arm.ask(requests.draft(run, next(numbers))))
         usage = draft.usage + arm.usage
-    return Outcome(await passes(problem, text), True, usage, arm.seconds)
+    return Outcome(await passes(problem, text), True, usage, draft.seconds + arm.seconds)
 
 
 async def looped(problem: Problem, arm: Arm, candidates: int) -> Outcome:
