@@ -107,7 +107,7 @@ def table(rows: Sequence[Row]) -> str:
         ("prompt tokens", lambda arm: total(lambda row: arm(row).usage.prompt_tokens)),
         ("of them cached", lambda arm: total(lambda row: arm(row).usage.cached_tokens or 0)),
         ("completion tokens", lambda arm: total(lambda row: arm(row).usage.completion_tokens)),
-        ("seconds", lambda arm: total(lambda row: arm(row).seconds)),
+        ("seconds", lambda arm: total(lambda row: arm(row).usage.seconds)),
     ]  # fmt: skip
     text = ["| | " + " | ".join(arms) + " |", "|---" * (len(arms) + 1) + "|"]
     text += [f"| {name} | " + " | ".join(map(cell, arms.values())) + " |" for name, cell in lines]

@@ -46,7 +46,6 @@ class Outcome(NamedTuple):
     solved: bool
     accepted: bool
     usage: Usage
-    seconds: float
 
 
 class Draft(NamedTuple):
@@ -56,7 +55,6 @@ class Draft(NamedTuple):
     solved: bool
     visible: bool  # whether a stated example shows that it is wrong
     usage: Usage
-    seconds: float
 
 
 class Arm:
@@ -65,7 +63,7 @@ class Arm:
     def __init__(self, model: Model) -> None:
         self._model = model
         self.name = model.name
-        self.usage, self.seconds = Usage(), 0.0
+        self.usage = Usage()
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
         """Pass the model's reply on."""
@@ -73,7 +71,6 @@ class Arm:
             async for part in parts:
                 if isinstance(part, Reply):
                     self.usage += part.usage
-                    self.seconds += part.usage.seconds
                 yield part
 
     async def ask(self, request: Request) -> Reply:
@@ -107,8 +104,7 @@ async def draft_of(problem: Problem, arm: Arm) -> Draft:
     request = _requests().draft(_run(problem))
     text = _text(await arm.ask(request))
     shown = await Examples()(text, Task(text=task_text(problem), form="code"))
-    solved = await passes(problem, text)
-    return Draft(text, solved, shown.passed is False, arm.usage, arm.seconds)
+    return Draft(text, await passes(problem, text), shown.passed is False, arm.usage)
 
 
 async def judged_bare(problem: Problem, draft: Draft, arm: Arm) -> Outcome:
@@ -122,8 +118,7 @@ async def judged_bare(problem: Problem, draft: Draft, arm: Arm) -> Outcome:
     )
     said = await arm.ask(request)
     accepted = '"PASS"' in said.text
-    used = draft.usage + arm.usage
-    return Outcome(draft.solved, accepted, used, draft.seconds + arm.seconds)
+    return Outcome(draft.solved, accepted, draft.usage + arm.usage)
 
 
 async def resampled(problem: Problem, draft: Draft, arm: Arm, *, tokens: int) -> Outcome:
@@ -133,11 +128,11 @@ async def resampled(problem: Problem, draft: Draft, arm: Arm, *, tokens: int) ->
     numbers = count(1)
     while (await Examples()(text, task)).passed is False:
         if usage.tokens >= tokens:
-            return Outcome(draft.solved, False, usage, draft.seconds + arm.seconds)
+            return Outcome(draft.solved, False, usage)
         # The loop's candidates are its first samples: chance then favours neither way.
         text = _text(await arm.ask(requests.draft(run, next(numbers))))
         usage = draft.usage + arm.usage
-    return Outcome(await passes(problem, text), True, usage, draft.seconds + arm.seconds)
+    return Outcome(await passes(problem, text), True, usage)
 
 
 async def looped(problem: Problem, arm: Arm, candidates: int) -> Outcome:
@@ -155,10 +150,10 @@ async def looped(problem: Problem, arm: Arm, candidates: int) -> Outcome:
     async for _ in refinement:
         pass
     if isinstance(refinement.error, ModelError) and not refinement.run.iterations:
-        return Outcome(False, False, arm.usage, arm.seconds)
+        return Outcome(False, False, arm.usage)
     run = refinement.run
     solved = await passes(problem, run.text)
-    return Outcome(solved, run.stop_reason is StopReason.PASSED, arm.usage, arm.seconds)
+    return Outcome(solved, run.stop_reason is StopReason.PASSED, arm.usage)
 
 
 def _text(reply: Reply) -> str:

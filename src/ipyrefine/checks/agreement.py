@@ -6,9 +6,10 @@ probably right (CodeT, arXiv 2207.10397; MBR-Exec, arXiv 2204.11454). A text tha
 example is known to be wrong, so that what it gives on others counts for nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from copy import copy
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ipyrefine.checks import comparing
 from ipyrefine.checks.evaluating import Evaluation, Outcome, failed, short
@@ -21,6 +22,9 @@ _LEAST = 5  # inputs that have to tell something before agreement settles a verd
 _SURE = 4  # and so many for each on which no result has most of the drafts behind it
 _SHOWN = 3
 _KEPT = 64  # texts whose results are remembered
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Agreement:
@@ -51,8 +55,8 @@ class Agreement:
 
     def beside(self, others: Sequence[str]) -> "Agreement":
         """The same check, with the drafts that a text is compared with."""
-        check = Agreement(seconds=self._seconds, files=self._files, others=others)
-        check._known, check._held = self._known, self._held
+        check = copy(self)  # with what is known of all drafts so far
+        check._others = tuple(others)
         return check
 
     async def __call__(self, text: str, task: Task) -> Evidence:
@@ -89,26 +93,21 @@ class Agreement:
 
     async def _examples(self, text: str, task: Task) -> Evidence:
         """What the stated examples say of a text."""
-        key = text, task.text
-        if key not in self._held:
-            _make_room(self._held)
-            check = Examples(seconds=self._seconds, files=self._files)
-            self._held[key] = await check(text, task)
-        return self._held[key]
+        check = Examples(seconds=self._seconds, files=self._files)
+        return await _recall(self._held, (text, task.text), lambda: check(text, task))
 
     async def _outcomes(self, text: str, inputs: tuple[Example, ...]) -> list[Outcome]:
-        key = text, inputs
-        if key not in self._known:
-            _make_room(self._known)
-            run = Evaluation(text, seconds=self._seconds, files=self._files)
-            self._known[key] = await run.outcomes(inputs)
-        return self._known[key]
+        run = Evaluation(text, seconds=self._seconds, files=self._files)
+        return await _recall(self._known, (text, inputs), lambda: run.outcomes(inputs))
 
 
-def _make_room(known: dict[Any, Any]) -> None:
-    """Forget what was learned first."""
-    while len(known) >= _KEPT:
-        del known[next(iter(known))]
+async def _recall(known: dict[K, V], key: K, learn: Callable[[], Awaitable[V]]) -> V:
+    """What is known of a text, or is learned now; what was learned first is forgotten."""
+    if key not in known:
+        while len(known) >= _KEPT:
+            del known[next(iter(known))]
+        known[key] = await learn()
+    return known[key]
 
 
 class _Point(NamedTuple):
