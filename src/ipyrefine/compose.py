@@ -184,7 +184,7 @@ def _require_candidates(limits: Limits, draft: str | None, checks: Sequence[Chec
         raise UsageError("--candidates asks for several first texts, but the draft is given.")
     if comparing and limits.candidates < 2:
         raise UsageError(
-            f"The check {comparing[0]} compares first texts with each other: add --candidates 3."
+            f"The check {comparing[0]} compares first texts with each other: add --candidates 5."
         )
 
 

@@ -6,7 +6,7 @@
 - draft: that draft alone; a bare judge says PASS or not, as in a generator/evaluator loop;
 - resampling: further samples until one meets the task's stated examples, as many as the loop's
   tokens pay for;
-- loop: `--check agreement --candidates N`, accepted when it stops with PASS.
+- loop: `--check agreement --candidates N -n 1`, accepted when it stops with PASS.
 
 Every reply is kept in a file, so that a run cut short goes on where it was. Intervals are 95 %
 bootstrap intervals over tasks. Nothing here is timed beside other work, so run it alone.
@@ -138,6 +138,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="HumanEval, three ways.")
     parser.add_argument("--tasks", default=f"0-{LAST}")
     parser.add_argument("--model", default="qwen2.5-coder-1.5b")
-    parser.add_argument("--candidates", type=int, default=3)
+    parser.add_argument("--candidates", type=int, default=5)
     parser.add_argument("--replies", type=Path, help="where replies are kept")
     asyncio.run(main(parser.parse_args()))

@@ -136,8 +136,8 @@ async def resampled(problem: Problem, draft: Draft, arm: Arm, *, tokens: int) ->
 
 
 async def looped(problem: Problem, arm: Arm, candidates: int) -> Outcome:
-    """Run our loop as a user would with `--check agreement --candidates N`."""
-    limits = Limits(candidates=candidates, max_tokens=_TOKENS, seed=0)
+    """Run our loop as a user would with `--check agreement --candidates N -n 1`."""
+    limits = Limits(candidates=candidates, max_iterations=1, max_tokens=_TOKENS, seed=0)
     profile = find("code")
     refinement = Refinement(
         profile.task(task_text(problem)),

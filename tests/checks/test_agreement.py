@@ -47,6 +47,18 @@ async def test_where_no_result_has_most_of_the_drafts_behind_it_nothing_is_told(
     assert not contested.decisive
 
 
+async def test_where_nothing_is_settled_the_score_is_the_share_of_drafts_behind_its_results():
+    first = "def total(xs):\n    return {(1, 2): 3, (4,): 4}.get(tuple(xs), -1)"
+    second = "def total(xs):\n    return {(1, 2): 3, (4,): 4}.get(tuple(xs), -2)"
+    drafts = [RIGHT, ALSO_RIGHT, first, second]
+    found = [
+        await Agreement().beside([other for other in drafts if other is not draft])(draft, TASK)
+        for draft in drafts
+    ]
+    assert not any(evidence.decisive for evidence in found)
+    assert [evidence.score for evidence in found] == [0.5, 0.5, 0.25, 0.25]
+
+
 async def test_a_text_that_misses_a_stated_example_fails_whatever_the_others_do():
     evidence = await Agreement().beside([WRONG, WRONG])("def total(xs):\n    return 3", TASK)
     assert evidence.passed is False
@@ -119,7 +131,7 @@ def test_it_needs_candidates_and_candidates_need_that_no_draft_is_given():
     (check,) = resolve(["agreement"], {})
     assert isinstance(check, ComparingCheck)
     model = ScriptedModel([])
-    with pytest.raises(UsageError, match="--candidates 3"):
+    with pytest.raises(UsageError, match="--candidates 5"):
         compose("Write f.", model=model, checks=[check])
     with pytest.raises(UsageError, match="the draft is given"):
         compose("", draft="x = 1", model=model, limits=Limits(candidates=2))

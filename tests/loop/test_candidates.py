@@ -1,19 +1,29 @@
-"""Several first texts: asked for at once, given in order, compared, the best gone on with."""
+"""Several first texts: no more than it takes, given in order, compared, the best gone on with."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from all_at_once import AllAtOnce, cancelled
-from loop_scripts import TASK, finish, judged, refinement, scored, stages, text, ticking
+from loop_scripts import TASK, finish, found, judged, refinement, scored, stages, text, ticking
 
 from ipyrefine.errors import ModelError, Unreachable
 from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.events import BudgetUsed, DraftLost, DraftReady, Stopped, TextDelta
+from ipyrefine.loop.events import (
+    BudgetUsed,
+    DraftLost,
+    DraftReady,
+    Event,
+    EvidenceReady,
+    StageStarted,
+    Stopped,
+    TextDelta,
+)
 from ipyrefine.loop.fold import fold
 from ipyrefine.loop.ports import Check, Reply
 from ipyrefine.loop.records import Evidence, Outcome, Task, Usage
 from ipyrefine.loop.runs import Budget, Limits, Run, StopReason
+from ipyrefine.providers.scripted import ScriptedModel
 
 THREE = Limits(candidates=3, min_findings=0)
 
@@ -31,41 +41,73 @@ class Longest:
         return Evidence(name=self.name, passed=True, score=min(1.0, len(text) / 20))
 
 
+class Wants:
+    """A check that is settled by one text alone."""
+
+    name = "wants"
+
+    def __init__(self, wanted: str) -> None:
+        self._wanted = wanted
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        return Evidence(name=self.name, passed=text == self._wanted, decisive=True)
+
+
 class Neighbours:
-    """A check that notes the texts it was given to compare with."""
+    """A check that notes the texts it was given to compare with, and is content with so many."""
 
     name = "neighbours"
 
-    def __init__(self, others: Sequence[str] = (), seen: dict[str, list[str]] | None = None):
+    def __init__(
+        self,
+        content: int = 1,
+        others: Sequence[str] = (),
+        seen: dict[str, list[str]] | None = None,
+    ) -> None:
         self.seen: dict[str, list[str]] = {} if seen is None else seen
-        self._others = list(others)
+        self._content, self._others = content, list(others)
 
     def beside(self, others: Sequence[str]) -> Check:
-        return Neighbours(others, self.seen)
+        return Neighbours(self._content, others, self.seen)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         self.seen[text] = self._others
-        return Evidence(name=self.name, passed=True, score=1.0, decisive=True)
+        settled = len(self._others) >= self._content
+        return Evidence(name=self.name, passed=True, score=1.0, decisive=settled)
+
+
+def at_once(model: AllAtOnce, limits: Limits = THREE) -> Refinement:
+    """A run without checks, so that all candidates are wanted, with a judge of its own."""
+    judge = ScriptedModel([judged(9)] * 3)
+    return Refinement(TASK, model=model, judge=judge, limits=limits, clock=ticking())
+
+
+def drafts_at_once(events: Sequence[Event]) -> list[int]:
+    """How many drafts each of the run's stages of drafting brought."""
+    counts: list[int] = []
+    for event in events:
+        if isinstance(event, StageStarted) and event.stage == "draft":
+            counts.append(0)
+        counts[-1:] = [counts[-1] + isinstance(event, DraftReady)] if counts else []
+    return counts
 
 
 async def test_candidates_are_asked_for_at_once_and_given_in_their_order() -> None:
     model = AllAtOnce(3, version)
-    loop = Refinement(TASK, model=model, checks=[Neighbours()], limits=THREE, clock=ticking())
+    loop = at_once(model)
     events = await finish(loop)
     drafts = [e for e in events if isinstance(e, DraftReady)]
     assert [e.text for e in drafts] == ["version 0", "version 1", "version 2"]
     assert [i.parent for i in loop.run.iterations] == [None, None, None]
     assert loop.run.stop_reason is StopReason.PASSED
-    streamed = [e.iteration for e in events if isinstance(e, TextDelta)]
+    deltas = [e for e in events if isinstance(e, TextDelta) and e.stage == "draft"]
+    streamed = [e.iteration for e in deltas]
     assert streamed == sorted(streamed), "only one text streams at a time"
 
 
 async def test_the_first_candidate_is_greedy_and_the_others_are_sampled_with_other_seeds() -> None:
     model = AllAtOnce(3, version)
-    limits = THREE.model_copy(update={"seed": 7})
-    await finish(
-        Refinement(TASK, model=model, checks=[Neighbours()], limits=limits, clock=ticking())
-    )
+    await finish(at_once(model, THREE.model_copy(update={"seed": 7})))
     first, *others = model.requests
     assert (first.temperature, first.seed) == (0.0, 7)
     assert all(request.temperature > 0.5 for request in others)
@@ -74,10 +116,62 @@ async def test_the_first_candidate_is_greedy_and_the_others_are_sampled_with_oth
 
 
 async def test_each_candidate_is_compared_with_the_others_and_a_revision_with_all() -> None:
-    check = Neighbours()
-    loop = refinement([text("a"), text("b"), text("c")], checks=[check], limits=THREE)
+    check = Neighbours(content=3)
+    replies = [text("a"), text("b"), text("c"), *[judged(5, found("curt"))] * 3, text("d")]
+    loop = refinement(replies, checks=[check], limits=THREE)
     await finish(loop)
-    assert check.seen == {"a": ["b", "c"], "b": ["a", "c"], "c": ["a", "b"]}
+    assert check.seen == {"a": ["b", "c"], "b": ["a", "c"], "c": ["a", "b"], "d": ["a", "b", "c"]}
+    assert loop.run.text == "d"
+
+
+async def test_no_further_candidate_is_written_once_the_checks_settle_that_one_passes() -> None:
+    loop = refinement([text("a")], checks=[Wants("a")], limits=THREE)
+    await finish(loop)
+    assert [i.text for i in loop.run.iterations] == ["a"]
+    assert loop.run.stop_reason is StopReason.PASSED
+
+
+async def test_where_a_check_compares_two_are_written_first() -> None:
+    loop = refinement([text("a"), text("b")], checks=[Neighbours()], limits=THREE)
+    events = await finish(loop)
+    assert drafts_at_once(events) == [2]
+    assert loop.run.stop_reason is StopReason.PASSED
+
+
+@pytest.mark.parametrize(
+    ("content", "brought"), [(1, [2]), (2, [2, 1]), (3, [2, 1, 2]), (5, [2, 1, 2, 1])]
+)
+async def test_as_long_as_the_checks_leave_it_open_there_are_more_up_to_an_odd_number(
+    content: int, brought: list[int]
+) -> None:
+    limits = THREE.model_copy(update={"candidates": 6})
+    replies = [*(text(f"version {n}") for n in range(6))]
+    loop = refinement(replies, checks=[Neighbours(content)], limits=limits)
+    events = await finish(loop)
+    assert drafts_at_once(events) == brought
+    assert loop.run.stop_reason is StopReason.PASSED
+
+
+async def test_the_checks_that_do_not_compare_run_once_on_each_candidate() -> None:
+    longest = Longest()
+    limits = THREE.model_copy(update={"candidates": 5})
+    replies = [*(text("x" * n) for n in (3, 9, 5, 4, 8)), judged(9)]
+    loop = refinement(replies, checks=[longest, Neighbours(9)], limits=limits)
+    events = await finish(loop)
+    found = [(e.iteration, e.evidence.name) for e in events if isinstance(e, EvidenceReady)]
+    assert sorted(n for n, name in found if name == "longest") == [0, 1, 2, 3, 4]
+    assert [n for n, name in found if name == "neighbours"].count(0) == 3
+    assert all(len(i.evidence) == 2 for i in loop.run.iterations)
+    assert loop.run.text == "x" * 9
+
+
+async def test_a_first_candidate_that_cannot_be_read_does_not_keep_the_others_away() -> None:
+    cut = Reply(text="<text>\nhal", finish="length")
+    loop = refinement([cut, text("b"), text("c")], checks=[Wants("b")], limits=THREE)
+    events = await finish(loop)
+    assert drafts_at_once(events) == [0, 2]
+    assert loop.run.text == "b"
+    assert loop.run.stop_reason is StopReason.PASSED
 
 
 async def test_only_the_candidate_that_its_checks_say_most_for_is_judged() -> None:
@@ -85,7 +179,7 @@ async def test_only_the_candidate_that_its_checks_say_most_for_is_judged() -> No
     loop = refinement([*texts, judged(9)], checks=[Longest()], limits=THREE)
     events = await finish(loop)
     assert loop.run.text == "a longer one"
-    assert stages(events) == ["draft", "check", "check", "check", "judge"]
+    assert stages(events) == ["draft", "check", "draft", "check", "check", "judge"]
     others = [i.verdict for i in loop.run.iterations if i.number != 1]
     assert all(v and not v.verified and "iteration 1" in v.why for v in others)
 
@@ -150,11 +244,8 @@ async def test_candidates_that_cannot_be_read_are_not_asked_again_beyond_the_bud
 
 
 async def test_candidates_share_the_tokens_of_the_budget() -> None:
-    limits = THREE.model_copy(update={"budget": Budget(completion_tokens=300)})
     model = AllAtOnce(3, version)
-    await finish(
-        Refinement(TASK, model=model, checks=[Neighbours()], limits=limits, clock=ticking())
-    )
+    await finish(at_once(model, THREE.model_copy(update={"budget": Budget(completion_tokens=300)})))
     assert [request.max_tokens for request in model.requests] == [100, 100, 100]
 
 
@@ -163,20 +254,21 @@ async def test_each_candidate_has_its_own_usage() -> None:
         Reply(text=text(f"version {n}"), usage=Usage(calls=1, prompt_tokens=10 + n))
         for n in (0, 1, 2)
     ]
-    loop = refinement(replies, checks=[Neighbours()], limits=THREE)
+    loop = refinement(replies, checks=[Neighbours(content=2)], limits=THREE)
     await finish(loop)
     assert [i.usage.prompt_tokens for i in loop.run.iterations] == [10, 11, 12]
 
 
-async def test_a_run_cut_anywhere_goes_on_without_asking_twice() -> None:
+@pytest.mark.parametrize("checks", [[], [Neighbours(9)]], ids=["all at once", "in steps"])
+async def test_a_run_cut_anywhere_goes_on_without_asking_twice(checks: list[Check]) -> None:
     replies = [text("one"), text("two"), text("three"),
                judged(3), judged(9), judged(5)]  # fmt: skip
-    whole = refinement(replies, limits=THREE)
+    whole = refinement(replies, checks=checks, limits=THREE)
     events = [e for e in await finish(whole) if not isinstance(e, TextDelta)]
     for cut in range(1, len(events)):
         run = fold(events[:cut], Run())
         paid = sum(isinstance(e, BudgetUsed) for e in events[:cut])
-        loop = refinement(replies[paid:], limits=THREE, run=run)
+        loop = refinement(replies[paid:], checks=checks, limits=THREE, run=run)
         await finish(loop)
         assert loop.run.usage.calls == whole.run.usage.calls, cut
         assert loop.run.text == "two"

@@ -32,7 +32,8 @@ class Agreement:
 
     The inputs are the examples' own with their arguments changed, and the drafts those that meet
     the examples. An input on which no result has more than half of the texts behind it, or most of
-    them fail, tells nothing.
+    them fail, tells nothing. The score is the share of the inputs that tell something on which the
+    text agrees; where they are too few, the share of the drafts that give its results.
 
     Args:
         seconds: wall time for all inputs of one text.
@@ -80,7 +81,7 @@ class Agreement:
         return Evidence(
             name=self.name,
             passed=not against,
-            score=1 - len(against) / len(points) if points else 1.0,
+            score=1 - len(against) / len(points) if telling else _support(compared, drafts),
             detail=f"{_told(points, against, len(others))}\n{held.detail}",
             seconds=monotonic() - began,
             decisive=telling,
@@ -115,6 +116,7 @@ class _Point(NamedTuple):
 
     source: str
     agrees: bool
+    mine: int  # texts that give what the first one gives
     got: str
     usual: str
     behind: int  # texts that give the usual result
@@ -128,11 +130,21 @@ def _point(example: Example, outcomes: Sequence[Outcome]) -> _Point:
     return _Point(
         source=example.source,
         agrees=_alike(mine, usual),
+        mine=behind[0],
         got=_shown(mine),
         usual=_shown(usual),
         behind=max(behind),
         fails="error" in usual,
     )
+
+
+def _support(points: Sequence[_Point], drafts: int) -> float:
+    """The share of the drafts, 0..1, that give what a text gives, where not most of them fail.
+
+    Where agreement settles nothing, the text with the most support is the likeliest to be right.
+    """
+    shares = [point.mine / drafts for point in points if not point.fails]
+    return sum(shares) / len(shares) if shares else 1.0
 
 
 def _alike(one: Outcome, other: Outcome) -> bool:

@@ -7,11 +7,11 @@ from ipyrefine.errors import ModelError
 from ipyrefine.loop import ledger, replies, verdicts
 from ipyrefine.loop.calls import Ask, Asked, OutOfBudget, Share, State, affordable_calls, warn
 from ipyrefine.loop.events import CritiqueReady, Event
+from ipyrefine.loop.pending import unproven
 from ipyrefine.loop.ports import Clock, Model
 from ipyrefine.loop.records import Critique, Finding
 from ipyrefine.loop.requests import Requests
 from ipyrefine.loop.runs import Iteration, Limits, Run
-from ipyrefine.loop.stopping import unproven
 from ipyrefine.loop.together import in_turn
 
 Critic = Asked[Critique]

@@ -8,6 +8,7 @@ from ipyrefine.errors import ModelError
 from ipyrefine.loop import replies
 from ipyrefine.loop.calls import Ask, Asked, OutOfBudget, Share, State, affordable_calls
 from ipyrefine.loop.events import DraftLost, DraftReady, Event, Warned
+from ipyrefine.loop.pending import undrafted
 from ipyrefine.loop.ports import Clock, Model
 from ipyrefine.loop.requests import Requests
 from ipyrefine.loop.together import in_turn
@@ -27,7 +28,7 @@ class Candidate(Asked[replies.Written]):
 async def draft(
     model: Model, requests: Requests, state: State, clock: Clock
 ) -> AsyncIterator[Event]:
-    """Ask for the first texts that are still to be written, all at once.
+    """Ask for the first texts that are to be written next, all at once.
 
     Only one of them streams at a time, and they are given in their order; what was lost is
     told, and ends the run only if nothing else is there.
@@ -43,7 +44,7 @@ async def draft(
         read = partial(replies.written, form=form)
         return Ask(model, read, "draft", number, clock, partial(read, cut=True))
 
-    candidates = [Candidate(ask(number), number) for number in run.undrafted]
+    candidates = [Candidate(ask(number), number) for number in undrafted(run)]
     first = requests.draft(run, candidates[0].number)
     calls = affordable_calls(first, *state(), len(candidates))
     while len(candidates) > calls:
@@ -73,8 +74,8 @@ def _resolved(candidate: Candidate, state: State, *, last: bool) -> list[Event]:
     event = candidate.result()
     if isinstance(event, DraftReady):
         return [event]
-    if last and not state()[0].iterations:
-        raise candidate.error or ModelError(
-            f"{state()[0].model} gave no first text: {candidate.why}."
-        )
+    run = state()[0]
+    final = candidate.error is not None or candidate.number + 1 >= run.limits.candidates
+    if last and final and not run.iterations:
+        raise candidate.error or ModelError(f"{run.model} gave no first text: {candidate.why}.")
     return [Warned(message=f"One of the first texts is missing: {candidate.why}"), event]

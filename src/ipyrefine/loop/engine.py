@@ -10,7 +10,7 @@ from ipyrefine.loop.deciding import require_valid
 from ipyrefine.loop.events import Decided, Event, RunStarted, Stopped, TextDelta
 from ipyrefine.loop.fold import apply
 from ipyrefine.loop.material import Mark, marks
-from ipyrefine.loop.ports import Check, Clock, Model, price_of
+from ipyrefine.loop.ports import Check, Clock, ComparingCheck, Model, price_of
 from ipyrefine.loop.preflight import dearest
 from ipyrefine.loop.prompts import Prompts
 from ipyrefine.loop.records import Task
@@ -139,6 +139,7 @@ class Refinement:
             model=self._crew.model.name,
             judge=self._crew.judge.name,
             checks=tuple(check.name for check in self._crew.checks),
+            compares=any(isinstance(check, ComparingCheck) for check in self._crew.checks),
             draft=self._draft,
             prompts=self._prompts,
             price=dearest(price_of(self._crew.model), price_of(self._crew.judge)),

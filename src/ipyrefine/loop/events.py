@@ -31,8 +31,8 @@ class _Event(Record):
 class RunStarted(_Event):
     """A run begins.
 
-    `draft` is the user's own text, `price` the dearest model's, where known; `prompts` are the
-    user's own, by stage.
+    `compares` says whether a check compares first texts with each other; `draft` is the user's own
+    text, `price` the dearest model's, where known; `prompts` are the user's own, by stage.
     """
 
     type: Literal["run_started"] = "run_started"
@@ -41,6 +41,7 @@ class RunStarted(_Event):
     model: str
     judge: str
     checks: tuple[str, ...] = ()
+    compares: bool = False
     draft: str | None = None
     price: Price | None = None
     prompts: dict[str, str] = Field(default_factory=dict)

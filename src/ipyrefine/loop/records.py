@@ -209,6 +209,8 @@ class Evidence(Record):
         required: whether failing it keeps the text from passing.
         decisive: whether passing it settles the verdict, so that no judge is asked.
         findings: each fault by itself, where the check tells them apart.
+        comparing: whether it compares the text with the other first texts, and so holds only as
+            long as there are no more of them.
     """
 
     name: str
@@ -219,6 +221,7 @@ class Evidence(Record):
     required: bool = True
     decisive: bool = False
     findings: tuple[Finding, ...] = ()
+    comparing: bool = False
 
 
 class CriterionScore(Record):

@@ -159,6 +159,7 @@ class Run(Record):
         model: the writer's name.
         judge: the judge's name.
         checks: names of the checks.
+        compares: whether one of them compares the first texts with each other.
         draft: the user's own text the run started from, or None.
         prompts: the user's own prompts, by stage.
         price: what its dearest model charges; None when that is not known.
@@ -190,6 +191,7 @@ class Run(Record):
     model: str = ""
     judge: str = ""
     checks: tuple[str, ...] = ()
+    compares: bool = False
     draft: str | None = None
     prompts: dict[str, str] = Field(default_factory=dict)
     price: Price | None = None
@@ -224,14 +226,6 @@ class Run(Record):
     def revisions(self) -> int:
         """How many texts came after the first ones."""
         return len(self.iterations) - len(self.drafts)
-
-    @property
-    def undrafted(self) -> tuple[int, ...]:
-        """The candidates that are still to be written, by number."""
-        if self.revisions:
-            return ()
-        wanted = 1 if self.draft is not None else self.limits.candidates
-        return tuple(range(len(self.iterations) + self.lost, wanted))
 
     @property
     def ruling(self) -> Decision | None:

@@ -20,11 +20,12 @@ from ipyrefine.loop.events import (
     Warned,
 )
 from ipyrefine.loop.fold import apply
+from ipyrefine.loop.pending import unchecked, unverified
 from ipyrefine.loop.ports import Check, Clock, ComparingCheck, Model
 from ipyrefine.loop.records import Evidence, Task
 from ipyrefine.loop.requests import Requests
 from ipyrefine.loop.runs import Iteration, Run
-from ipyrefine.loop.stopping import best_of, contender, to_act_on, unchecked, unverified
+from ipyrefine.loop.stopping import best_of, contender, to_act_on
 
 
 class Crew(NamedTuple):
@@ -71,7 +72,6 @@ class Stages:
         """Run the checks that have not run yet on the text that waits for them, all at once."""
         iteration = unchecked(self._run)
         assert iteration is not None, "checks run only on a text that waits for them"
-        others = [i.text for i in self._run.drafts if i.number != iteration.number]
         yield StageStarted(stage="check", iteration=iteration.number)
         done = [evidence.name for evidence in iteration.evidence]
         waiting = set[asyncio.Future[Evidence]]()
@@ -79,14 +79,21 @@ class Stages:
             if check.name in done:
                 done.remove(check.name)
             else:
-                asked = check.beside(others) if isinstance(check, ComparingCheck) else check
-                waiting.add(asyncio.ensure_future(asked(iteration.text, self._task)))
+                waiting.add(asyncio.ensure_future(self._evidence(check, iteration)))
         try:
             for finished in asyncio.as_completed(waiting):
                 yield EvidenceReady(iteration=iteration.number, evidence=await finished)
         finally:
             for future in waiting:
                 future.cancel()
+
+    async def _evidence(self, check: Check, iteration: Iteration) -> Evidence:
+        """What a check finds; one that compares is given the other first texts."""
+        if not isinstance(check, ComparingCheck):
+            return await check(iteration.text, self._task)
+        others = [i.text for i in self._run.drafts if i.number != iteration.number]
+        evidence = await check.beside(others)(iteration.text, self._task)
+        return evidence.model_copy(update={"comparing": True})
 
     async def judge(self) -> AsyncIterator[Event]:
         """Reach a verdict on the text that waits for one; ask the judge if the checks leave it."""

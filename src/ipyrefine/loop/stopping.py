@@ -1,9 +1,8 @@
 """When a run stops and what it does next: pure functions of the run."""
 
-from collections.abc import Iterator
-from itertools import takewhile
 from typing import Literal, NamedTuple
 
+from ipyrefine.loop.pending import twin, unchecked, undrafted, unproven, unverified
 from ipyrefine.loop.records import Finding, Outcome
 from ipyrefine.loop.runs import Iteration, Run, StopReason
 
@@ -27,7 +26,7 @@ def next_step(run: Run) -> Step | Stop:
     """Say what a run does next: its next stage, or why it stops."""
     if decided := _decided(run):
         return decided
-    if run.undrafted:
+    if undrafted(run):
         return "draft"
     if unverified(run):
         return "check" if unchecked(run) else "judge"
@@ -46,16 +45,6 @@ def next_step(run: Run) -> Step | Stop:
     return "revise"
 
 
-def unverified(run: Run) -> Iteration | None:
-    """The first iteration without a verdict, or with one from before the rubric changed."""
-    return next(_waiting(run), None)
-
-
-def unchecked(run: Run) -> Iteration | None:
-    """The first iteration without a verdict that checks have still to run on."""
-    return next((i for i in _waiting(run) if needs_checking(run, i)), None)
-
-
 def to_act_on(run: Run, base: Iteration) -> tuple[Finding, ...]:
     """The findings a revision of a text acts on: those the user chose, else all that stand."""
     chosen = tuple(f for f in base.findings if f.id in run.selected)
@@ -67,21 +56,6 @@ def best_of(run: Run) -> int | None:
     verified = [i for i in run.iterations if i.verdict and not i.barred]
     best = max(verified, key=lambda i: i.verdict.rank if i.verdict else (), default=None)
     return None if best is None else best.number
-
-
-def needs_checking(run: Run, iteration: Iteration) -> bool:
-    """Whether checks have still to run on an iteration; not on a text that was there before."""
-    return len(iteration.evidence) < len(run.checks) and twin(run, iteration) is None
-
-
-def twin(run: Run, iteration: Iteration) -> Iteration | None:
-    """The earlier iteration with the same text, if any: nothing new is there to verify."""
-    if iteration.flaw and iteration.parent is not None:
-        return run.iterations[iteration.parent]
-    text, key = iteration.text, hash(iteration.text)
-    # A text remembers its hash, so that only one that is the same is read to its end.
-    alike = (i for i in run.iterations[: iteration.number] if hash(i.text) == key)
-    return next((i for i in alike if i.text == text), None)
 
 
 def contender(run: Run) -> Iteration | None:
@@ -100,24 +74,6 @@ def contender(run: Run) -> Iteration | None:
     judged = (candidate.verdict.author, best.verdict.author) == ("model", "model")
     settled = candidate.verdict.rank[:2] != best.verdict.rank[:2]
     return candidate if judged and not settled else None
-
-
-def unproven(run: Run, iteration: Iteration) -> bool:
-    """Whether a PASS rests on a judge's word alone, on a first text nobody criticised yet.
-
-    Judges of a model's own family pass nearly everything (arXiv 2402.11436), so that without
-    a passed check the first text is criticised once before it may pass.
-    """
-    verdict = iteration.verdict
-    return (
-        verdict is not None
-        and verdict.outcome is Outcome.PASS
-        and verdict.author == "model"
-        and iteration.parent is None
-        and not iteration.critiqued
-        and run.limits.min_findings > 0
-        and not any(evidence.passed for evidence in iteration.evidence)
-    )
 
 
 def finished(run: Run) -> Stop | None:
@@ -234,14 +190,6 @@ def _dollars(run: Run, prompt_tokens: int, completion_tokens: int) -> float:
     """Dollars spent after one more call of so many tokens; its price counts where it is known."""
     more = run.price.cost(prompt_tokens, completion_tokens) if run.price else 0.0
     return (run.usage.cost or 0.0) + more
-
-
-def _waiting(run: Run) -> Iterator[Iteration]:
-    if run.stale:
-        return (i for i in run.iterations if i.verdict is None or i.number in run.stale)
-    # Texts are verified in their order: a long run need not be gone through from its start.
-    latest = list(takewhile(lambda i: i.verdict is None, reversed(run.iterations)))
-    return reversed(latest)
 
 
 def _decided(run: Run) -> Stop | None:

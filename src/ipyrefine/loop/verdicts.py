@@ -7,6 +7,7 @@ from ipyrefine.loop import ledger
 from ipyrefine.loop.check_findings import from_checks
 from ipyrefine.loop.deciding import quotes
 from ipyrefine.loop.events import VerdictReached
+from ipyrefine.loop.pending import proven, twin
 from ipyrefine.loop.records import (
     Answer,
     CriterionScore,
@@ -20,7 +21,6 @@ from ipyrefine.loop.records import (
     Verdict,
 )
 from ipyrefine.loop.runs import Iteration, Run
-from ipyrefine.loop.stopping import twin
 
 FAIL_BELOW = 0.2  # under this score a text misses the task rather than needing improvement
 
@@ -64,7 +64,7 @@ def settle(run: Run, iteration: Iteration) -> Settled | None:
         return _derive(run, iteration, findings, score=score, author="check", why=why)
     telling = [e for e in iteration.evidence if e.passed is not None]
     asked = any(f.author == "user" and f.actionable for f in findings)
-    if telling and all(e.decisive for e in telling) and not asked:
+    if proven(iteration) and not asked:
         findings = tuple(
             f.model_copy(update={"status": Status.RESOLVED}) if f.actionable and not f.check else f
             for f in findings
