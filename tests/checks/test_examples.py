@@ -30,6 +30,17 @@ async def check(text, task, seconds=10.0):
         ("assert not f(3)", [("not f(3)", "True")]),
         ("is_even(2) returns true", [("is_even(2)", "True")]),
         ("f(1) → 'a -> b'", [("f(1)", "'a -> b'")]),
+        ("f(1) = 2", [("f(1)", "2")]),
+        ("f(x=1) = 2", [("f(x=1)", "2")]),
+        ("fib(0) = 0, fib(1) = 1", [("fib(0)", "0"), ("fib(1)", "1")]),
+        ("f(1) ==> 2", [("f(1)", "2")]),
+        ("f(1) --> 2", [("f(1)", "2")]),
+        ("f(5) -> 3 - 1 = 2", [("f(5)", "3 - 1")]),
+        ("f(15)   # returns 'db'", [("f(15)", "'db'")]),
+        ("f(1)  # because f(0) == 1", [("f(0)", "1")]),
+        ("f(1)  # the first", []),
+        ("Let f(x) = x", []),
+        ("y = f(1)", []),
         ("def f(x: int) -> int:", []),
         ("f(x) -> int", []),
         ("f() -> None", []),
@@ -67,6 +78,25 @@ def test_an_example_brings_the_statements_it_needs_and_no_others():
 def test_a_stub_in_the_task_does_not_replace_the_text():
     (example,) = extract("```\ndef f(x): ...\nassert f(1) == 2\n```")
     assert example.setup == ""
+
+
+@pytest.mark.parametrize(
+    ("stub", "stated"),
+    [
+        ('def f(x):\n    """Twice.\n\n    f(1) == 2\n    f(2) ==> 4\n    """', ["f(1)", "f(2)"]),
+        ("def f(x):\n    'Twice, as f(1) = 2.'", ["f(1)"]),
+        ('def f(s):\n    """f("a\\n") -> "b\\n" """', ["f('a\\n')"]),
+        ("def f(x):\n    # f(1) -> 2\n    ...", ["f(1)"]),
+        ('class C:\n    """C(1).x == 1"""', ["C(1).x"]),
+        ('def f(x):\n    """g(1) == 2, len([1]) == 1"""', []),
+        ("def f(x):\n    return f(1) == 2", []),
+        ('def f(xs):\n    """Input: [1]\n    Output: 1\n    Why: so."""', ["f([1])"]),
+        ('def f(a, b):\n    """Example 1:\n  Input: a = 1, b = 2   Output: 3"""', ["f(a=1, b=2)"]),
+        ('def f(xs):\n    """Input: a list\n    Output: its sum"""', []),
+    ],
+)
+def test_a_stub_states_examples_of_what_it_defines(stub, stated):
+    assert [e.source for e in extract(f"Write it.\n```python\n{stub}\n```")] == stated
 
 
 def test_no_more_than_twenty_examples_are_read():
