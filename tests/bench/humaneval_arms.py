@@ -104,7 +104,9 @@ async def draft_of(problem: Problem, arm: Arm) -> Draft:
     request = _requests().draft(_run(problem))
     text = _text(await arm.ask(request))
     shown = await Examples()(text, Task(text=task_text(problem), form="code"))
-    return Draft(text, await passes(problem, text), shown.passed is False, arm.usage)
+    solved = await passes(problem, text)
+    # A text without the imports that the hidden tests add misses the examples and is right there.
+    return Draft(text, solved, shown.passed is False and not solved, arm.usage)
 
 
 async def judged_bare(problem: Problem, draft: Draft, arm: Arm) -> Outcome:

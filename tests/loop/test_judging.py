@@ -86,9 +86,9 @@ async def test_a_score_with_a_quote_from_the_text_passes() -> None:
 
 
 async def test_a_judge_that_quotes_what_is_not_there_is_overruled_and_shown_so() -> None:
-    verdict = await verdict_of(judgement(9, quote="Good morning"))
+    verdict = await verdict_of(judgement(9, quote="Good morning."))
     assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
-    assert "Good morning" in verdict.overruled
+    assert verdict.overruled.endswith('words that are not there, "Good morning".')
     assert verdict.why == verdict.overruled
     assert not verdict.criteria[0].grounded
 

@@ -203,7 +203,8 @@ def _overruled(score: float, blocking: list[Finding], criteria: tuple[CriterionS
     if blocking:
         return f"{head}, as {blocking[0].id} stands: {blocking[0].problem}"
     if false := [c for c in criteria if not c.grounded]:
-        return f'{head}: it scores {false[0].name} on words that are not there, "{false[0].quote}".'
+        quote = false[0].quote.rstrip(" .")  # the sentence has a full stop of its own
+        return f'{head}: it scores {false[0].name} on words that are not there, "{quote}".'
     return ""
 
 
