@@ -95,8 +95,8 @@ def called(tree: ast.AST | None) -> set[str]:
 
 def closed(tree: ast.AST, bound: set[str]) -> bool:
     """Whether it uses only known names, and others only by calling them."""
-    called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
-    free = {n.id for n in ast.walk(tree) if is_name(n, ast.Load) and id(n) not in called}
+    callees = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    free = {n.id for n in ast.walk(tree) if is_name(n, ast.Load) and id(n) not in callees}
     return not free & names(tree) - bound
 
 
