@@ -88,7 +88,8 @@ def drafts_at_once(events: Sequence[Event]) -> list[int]:
     for event in events:
         if isinstance(event, StageStarted) and event.stage == "draft":
             counts.append(0)
-        counts[-1:] = [counts[-1] + isinstance(event, DraftReady)] if counts else []
+        elif isinstance(event, DraftReady):
+            counts[-1] += 1
     return counts
 
 
@@ -145,7 +146,7 @@ async def test_as_long_as_the_checks_leave_it_open_there_are_more_up_to_an_odd_n
     content: int, brought: list[int]
 ) -> None:
     limits = THREE.model_copy(update={"candidates": 6})
-    replies = [*(text(f"version {n}") for n in range(6))]
+    replies = [text(f"version {n}") for n in range(6)]
     loop = refinement(replies, checks=[Neighbours(content)], limits=limits)
     events = await finish(loop)
     assert drafts_at_once(events) == brought
@@ -153,10 +154,9 @@ async def test_as_long_as_the_checks_leave_it_open_there_are_more_up_to_an_odd_n
 
 
 async def test_the_checks_that_do_not_compare_run_once_on_each_candidate() -> None:
-    longest = Longest()
     limits = THREE.model_copy(update={"candidates": 5})
     replies = [*(text("x" * n) for n in (3, 9, 5, 4, 8)), judged(9)]
-    loop = refinement(replies, checks=[longest, Neighbours(9)], limits=limits)
+    loop = refinement(replies, checks=[Longest(), Neighbours(9)], limits=limits)
     events = await finish(loop)
     found = [(e.iteration, e.evidence.name) for e in events if isinstance(e, EvidenceReady)]
     assert sorted(n for n, name in found if name == "longest") == [0, 1, 2, 3, 4]

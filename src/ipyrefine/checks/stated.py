@@ -19,7 +19,7 @@ _PAIR = re.compile(
     r"[ \t]*(?P<got>[^\n]+)",
     re.IGNORECASE | re.MULTILINE,
 )
-_DEFINITIONS = ast.FunctionDef | ast.ClassDef
+_DEFINITIONS = ast.FunctionDef | ast.ClassDef  # what an async function gives is no value yet
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 
 

@@ -70,9 +70,8 @@ def _(event: TextDelta, run: Run) -> Run:
 @_apply.register
 def _(event: DraftReady, run: Run) -> Run:
     for earlier in run.iterations:  # what compared them has to look at one more now
-        if any(evidence.comparing for evidence in earlier.evidence):
-            kept = tuple(evidence for evidence in earlier.evidence if not evidence.comparing)
-            run = amend(run, earlier.number, evidence=kept)
+        kept = tuple(evidence for evidence in earlier.evidence if not evidence.comparing)
+        run = amend(run, earlier.number, evidence=kept)
     draft = Iteration(
         number=len(run.iterations), text=event.text, thoughts=event.thoughts, author=event.author
     )

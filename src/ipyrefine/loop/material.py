@@ -51,8 +51,7 @@ def evidence(iteration: Iteration, mark: Mark) -> str:
     """What the checks found, between marks: a text that runs may print what it likes."""
     lines = [
         f"- {e.name}: {'passed' if e.passed else 'FAILED'}. {e.detail[:CUT_DETAIL]}".rstrip()
-        for e in iteration.evidence
-        if e.passed is not None
+        for e in iteration.telling
     ]
     if not lines:
         return ""

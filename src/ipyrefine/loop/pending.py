@@ -22,7 +22,7 @@ def undrafted(run: Run) -> tuple[int, ...]:
     if begun < first:
         return tuple(range(begun, min(first, wanted)))
     complete = begun == first or begun % 2 == 1  # a run may have been cut short in between
-    if complete and run.iterations and (_judged(run) or unchecked(run) or _settled(run)):
+    if complete and (unchecked(run) or any(i.verdict or proven(i) for i in run.iterations)):
         return ()
     return tuple(range(begun, min(begun + 1 + begun % 2, wanted)))
 
@@ -54,9 +54,8 @@ def twin(run: Run, iteration: Iteration) -> Iteration | None:
 
 def proven(iteration: Iteration) -> bool:
     """Whether the checks settle that a text passes, so that no judge is asked."""
-    telling = [evidence for evidence in iteration.evidence if evidence.passed is not None]
-    met = all(e.passed or not e.required for e in telling)
-    return bool(telling) and met and all(e.decisive for e in telling)
+    telling = iteration.telling
+    return bool(telling) and all(e.decisive and (e.passed or not e.required) for e in telling)
 
 
 def unproven(run: Run, iteration: Iteration) -> bool:
@@ -75,14 +74,6 @@ def unproven(run: Run, iteration: Iteration) -> bool:
         and run.limits.min_findings > 0
         and not any(evidence.passed for evidence in iteration.evidence)
     )
-
-
-def _judged(run: Run) -> bool:
-    return any(iteration.verdict for iteration in run.iterations)
-
-
-def _settled(run: Run) -> bool:
-    return any(map(proven, run.iterations))
 
 
 def _waiting(run: Run) -> Iterator[Iteration]:

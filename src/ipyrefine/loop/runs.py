@@ -129,6 +129,11 @@ class Iteration(Record):
         """The findings a revision of this text should act on."""
         return tuple(finding for finding in self.findings if finding.actionable)
 
+    @property
+    def telling(self) -> tuple[Evidence, ...]:
+        """What the checks found that had something to check."""
+        return tuple(evidence for evidence in self.evidence if evidence.passed is not None)
+
 
 class Heard(Record):
     """A reply of the stage under way, kept until that stage has made something of it.

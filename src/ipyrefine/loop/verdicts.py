@@ -62,15 +62,14 @@ def settle(run: Run, iteration: Iteration) -> Settled | None:
         why = f"{failed[0].name} failed: {ledger.first_line(failed[0].detail)}"
         score = _mean(iteration.evidence)
         return _derive(run, iteration, findings, score=score, author="check", why=why)
-    telling = [e for e in iteration.evidence if e.passed is not None]
     asked = any(f.author == "user" and f.actionable for f in findings)
     if proven(iteration) and not asked:
         findings = tuple(
             f.model_copy(update={"status": Status.RESOLVED}) if f.actionable and not f.check else f
             for f in findings
         )
-        why = f"{', '.join(e.name for e in telling)} passed."
-        score = _mean(telling)
+        why = f"{', '.join(e.name for e in iteration.telling)} passed."
+        score = _mean(iteration.telling)
         return _derive(run, iteration, findings, score=score, author="check", why=why)
     if ahead := _ahead(run, iteration):
         why = f"its checks say less for it than for iteration {ahead.number}"
@@ -235,8 +234,7 @@ def _ahead(run: Run, draft: Iteration) -> Iteration | None:
 
 
 def _standing(iteration: Iteration) -> float:
-    telling = [e for e in iteration.evidence if e.passed is not None]
-    return _mean(telling) if telling else -1.0
+    return _mean(iteration.telling) if iteration.telling else -1.0
 
 
 def _mean(evidence: Iterable[Evidence]) -> float:
