@@ -123,16 +123,30 @@ async def judged_bare(problem: Problem, draft: Draft, arm: Arm) -> Outcome:
     return Outcome(draft.solved, accepted, draft.usage + arm.usage)
 
 
-async def resampled(problem: Problem, draft: Draft, arm: Arm, *, tokens: int) -> Outcome:
-    """Sample until a text meets the stated examples, as long as there are tokens."""
+async def resampled(
+    problem: Problem, draft: Draft, arm: Arm, *, tokens: int, varied: bool = False
+) -> Outcome:
+    """Sample until a text meets the stated examples, as long as there are tokens.
+
+    Args:
+        problem: what is asked.
+        draft: the first text.
+        arm: who is asked.
+        tokens: what the loop consumed on the task.
+        varied: ask as the loop does for its candidates, instead of the draft's way every time.
+    """
     requests, run = _requests(), _run(problem)
     task, text, usage = Task(text=task_text(problem), form="code"), draft.text, draft.usage
     numbers = count(1)
     while (await Examples()(text, task)).passed is False:
         if usage.tokens >= tokens:
             return Outcome(draft.solved, False, usage)
-        # The loop's candidates are its first samples: chance then favours neither way.
-        text = _text(await arm.ask(requests.draft(run, next(numbers))))
+        number = next(numbers)
+        request = requests.draft(run, number)
+        if not varied:
+            request = request.model_copy(update={"messages": requests.draft(run).messages})
+        # What the loop asks too is answered by the same sample: chance then favours neither way.
+        text = _text(await arm.ask(request))
         usage = draft.usage + arm.usage
     return Outcome(await passes(problem, text), True, usage)
 

@@ -21,6 +21,7 @@ from ipyrefine.loop.events import (
 )
 from ipyrefine.loop.fold import fold
 from ipyrefine.loop.ports import Check, Reply
+from ipyrefine.loop.prompts import Prompts
 from ipyrefine.loop.records import Evidence, Outcome, Task, Usage
 from ipyrefine.loop.runs import Budget, Limits, Run, StopReason
 from ipyrefine.providers.scripted import ScriptedModel
@@ -76,10 +77,10 @@ class Neighbours:
         return Evidence(name=self.name, passed=True, score=1.0, decisive=settled)
 
 
-def at_once(model: AllAtOnce, limits: Limits = THREE) -> Refinement:
+def at_once(model: AllAtOnce, limits: Limits = THREE, **given: Any) -> Refinement:
     """A run without checks, so that all candidates are wanted, with a judge of its own."""
     judge = ScriptedModel([judged(9)] * 3)
-    return Refinement(TASK, model=model, judge=judge, limits=limits, clock=ticking())
+    return Refinement(TASK, model=model, judge=judge, limits=limits, clock=ticking(), **given)
 
 
 def drafts_at_once(events: Sequence[Event]) -> list[int]:
@@ -113,7 +114,21 @@ async def test_the_first_candidate_is_greedy_and_the_others_are_sampled_with_oth
     assert (first.temperature, first.seed) == (0.0, 7)
     assert all(request.temperature > 0.5 for request in others)
     assert [request.seed for request in others] == [8, 9]
-    assert {request.messages for request in model.requests} == {first.messages}
+
+
+async def test_every_other_candidate_is_asked_for_at_once_without_a_thought_before_it() -> None:
+    model = AllAtOnce(3, version)
+    await finish(at_once(model, THREE))
+    first, second, third = (request.messages[-1].content for request in model.requests)
+    assert ["First plan" in prompt for prompt in (first, second)] == [True, False]
+    assert third == first
+    assert all(part in second for part in (TASK.text, "<text>"))
+
+
+async def test_a_draft_prompt_of_the_users_own_is_the_same_for_every_candidate() -> None:
+    model = AllAtOnce(3, version)
+    await finish(at_once(model, THREE, prompts=Prompts(draft="Write it.")))
+    assert {request.messages for request in model.requests} == {model.requests[0].messages}
 
 
 async def test_each_candidate_is_compared_with_the_others_and_a_revision_with_all() -> None:

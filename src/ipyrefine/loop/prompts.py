@@ -8,7 +8,8 @@ stage       places
 ==========  ====================================================================================
 system      ``{kind}`` code or text; ``{task}``; ``{criteria}`` a line each; ``{checklist}``.
             The same in every stage of a run, so that a server reads it once.
-draft       ``{think}`` how to think first; ``{format}`` how to mark the text
+draft       ``{think}`` how to think first; ``{format}`` how to mark the text. Every other one
+            of several is asked for without a thought first, unless the prompt is your own
 critique    ``{text}``; ``{evidence}`` of the checks; ``{count}`` findings at least;
             ``{categories}`` to look at; ``{dismissed}`` findings not to name again; ``{shape}``
             of the JSON to reply with
@@ -59,17 +60,19 @@ THINK = {
     ),
 }
 
-FORMAT = {
-    "code": (
-        "Then give the complete Python code in one block that starts with ```python and ends "
-        "with ```. Leave out example calls, tests and prints that the task does not ask for. "
-        "Write nothing after that block."
-    ),
-    "prose": (
-        "Then give the complete text, between a line that holds only <text> and a line that "
-        "holds only </text>. That line ends your reply."
-    ),
-}
+_CODE = (
+    "the complete Python code in one block that starts with ```python and ends with ```. Leave "
+    "out example calls, tests and prints that the task does not ask for. Write nothing after that "
+    "block."
+)
+_PROSE = (
+    "the complete text, between a line that holds only <text> and a line that holds only </text>. "
+    "That line ends your reply."
+)
+FORMAT = {"code": f"Then give {_CODE}", "prose": f"Then give {_PROSE}"}
+
+# A small model that does not think first errs elsewhere, and takes fewer tokens for it.
+DIRECT = {"code": f"Give {_CODE}", "prose": f"Write what is asked for: {{task}}\n\nGive {_PROSE}"}
 
 DRAFT = """\
 {think}

@@ -17,6 +17,8 @@ from ipyrefine.loop.ports import Message, Request
 from ipyrefine.loop.prompts import (
     ANEW,
     CUT_REPLY,
+    DIRECT,
+    DRAFT,
     EARLIER,
     FORMAT,
     REPAIR,
@@ -51,13 +53,15 @@ class Requests:
 
         Args:
             run: the run.
-            candidate: which of several it is; those after the first are sampled, to differ.
+            candidate: which of several it is. Those after the first are sampled, and every other
+                one is written without a thought first: their faults then differ.
         """
-        prompt = fill(
-            with_format(self._prompts.draft, _task(run).form),
-            **_think(run),
-            **_format(run),
-        )
+        task = _task(run)
+        if candidate % 2 and self._prompts.draft == DRAFT:
+            prompt = fill(DIRECT[task.form], task=task.text)
+        else:
+            template = with_format(self._prompts.draft, task.form)
+            prompt = fill(template, **_think(run), **_format(run))
         request = self._request(run, "draft", prompt, (), temperature=run.limits.temperature)
         return _another(request, "candidate", candidate) if candidate else request
 
