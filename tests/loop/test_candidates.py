@@ -116,7 +116,7 @@ async def test_the_first_candidate_is_greedy_and_the_others_are_sampled_with_oth
     assert [request.seed for request in others] == [8, 9]
 
 
-async def test_every_other_candidate_is_asked_for_at_once_without_a_thought_before_it() -> None:
+async def test_every_other_candidate_is_asked_for_without_a_thought_before_it() -> None:
     model = AllAtOnce(3, version)
     await finish(at_once(model, THREE))
     first, second, third = (request.messages[-1].content for request in model.requests)
