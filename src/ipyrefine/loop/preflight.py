@@ -1,10 +1,11 @@
 """What a run may come to, known before its first call: pure functions of the run.
 
 The worst case assumes that every stage runs, that every reply is as long as it may be, and that
-every reply has to be asked for twice. The next revision is estimated from the ones before it, or
-from the texts at hand.
+every reply has to be asked for twice. The next revision is estimated from the latest ones before
+it, or from the texts at hand.
 """
 
+from itertools import islice
 from typing import NamedTuple
 
 from ipyrefine.loop.prompts import CUT_DETAIL, CUT_REPLY
@@ -16,6 +17,7 @@ _ASKS = 2  # a reply that cannot be read is asked for once more
 _RULES = 700  # tokens of a stage's own instructions and its schema, at most
 _TYPICAL_TEXT = 400  # tokens of a text nobody has written yet
 _TYPICAL_JUDGEMENT = 300
+_LATEST = 8  # revisions that the next one is estimated from
 
 
 class Forecast(NamedTuple):
@@ -94,8 +96,8 @@ def _longest_prompt(run: Run) -> int:
 
 def _revision(run: Run) -> tuple[int, int]:
     """Tokens read and written for one more revision and its verification."""
-    written = [i.usage for i in run.iterations if i.parent is not None and i.usage.calls]
-    if written:
+    revised = (i.usage for i in reversed(run.iterations) if i.parent is not None and i.usage.calls)
+    if written := [*islice(revised, _LATEST)]:
         count = len(written)
         read = sum(usage.prompt_tokens for usage in written)
         return read // count, sum(usage.completion_tokens for usage in written) // count

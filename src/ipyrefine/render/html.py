@@ -1,6 +1,6 @@
 """A run as HTML: a summary, one foldable block per iteration, a static record."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ipyrefine.loop.runs import Iteration, Run
@@ -15,6 +15,7 @@ from ipyrefine.render.tree import tree_html
 OPEN = '<div class="ipyrefine mathjax_ignore tex2jax_ignore">'
 CLOSE = "</div>"
 _DOT = ' <span class="rf-quiet">·</span> '
+_DRAWN = 50  # texts whose scores are drawn: nobody reads more, and each change sends them all
 
 
 def styled(body: str) -> str:
@@ -44,12 +45,17 @@ def notices_html(run: Run) -> str:
 
 
 def score_html(run: Run) -> str:
-    """The drawing of the scores, from the second verdict on."""
-    verified = [i for i in run.iterations if i.verdict is not None]
-    if len(verified) < 2:
+    """The drawing of the latest scores, from the second verdict on."""
+    count = len(run.iterations)
+    latest = run.iterations[-_DRAWN:]
+    if sum(i.verdict is not None for i in latest) < 2:
         return ""
-    scores = [i.verdict.score if i.verdict else None for i in run.iterations]
-    return svg(scores, run.limits.target, run.best) + tree_html(run) + _criterion_scores(run)
+    since = latest[0].number
+    scores = [i.verdict.score if i.verdict else None for i in latest]
+    drawn = svg(scores, run.limits.target, run.best, first=since)
+    if since:
+        drawn += f'<p class="rf-quiet">The latest {_DRAWN} of {count:,} texts.</p>'
+    return drawn + tree_html(run, since) + _criterion_scores(run, latest)
 
 
 def spent_html(run: Run) -> str:
@@ -73,10 +79,10 @@ def _known(tokens: int | None) -> str:
     return words.NONE if tokens is None else f"{tokens:,}"
 
 
-def _criterion_scores(run: Run) -> str:
-    """The scores of every criterion over the iterations, folded."""
+def _criterion_scores(run: Run, iterations: Sequence[Iteration]) -> str:
+    """The scores of every criterion over some iterations, folded."""
     scored = [(i.number, {c.name: c.score for c in i.verdict.criteria})
-              for i in run.iterations if i.verdict and i.verdict.criteria]  # fmt: skip
+              for i in iterations if i.verdict and i.verdict.criteria]  # fmt: skip
     if len(scored) < 2 or run.task is None:
         return ""
     columns = "".join(f'<th scope="col">{number}</th>' for number, _ in scored)

@@ -17,7 +17,7 @@ def sparkline(scores: Sequence[float | None]) -> str:
     return "".join("·" if s is None else _BLOCKS[min(7, int(s * 8))] for s in scores)
 
 
-def svg(scores: Sequence[float | None], target: float, best: int | None) -> str:
+def svg(scores: Sequence[float | None], target: float, best: int | None, *, first: int = 0) -> str:
     """Draw the scores as dots on a line, with the target dashed and the best one ringed.
 
     A missing score is a hollow dot on the base line and a gap in the line. Spaces between the
@@ -26,19 +26,20 @@ def svg(scores: Sequence[float | None], target: float, best: int | None) -> str:
     Args:
         scores: score 0..1 per iteration, None where there is none.
         target: score 0..1 a passing text must reach.
-        best: index of the best iteration, or None.
+        best: number of the best iteration, or None.
+        first: number of the iteration that the first score is of.
     """
     if not scores:
         return ""
     end = _LEFT + _STEP * (len(scores) - 1)
     width = round(end + _RIGHT)
     body = [
-        f"<title>{_title(scores, target, best)}</title>",
+        f"<title>{_title(scores, target, best, first)}</title>",
         f'<line class="rf-target" x1="8" x2="{end + 16:g}" y1="{_y(target):.1f}" '
         f'y2="{_y(target):.1f}" stroke="currentColor" stroke-dasharray="4 4" opacity=".55"/>',
         f'<text x="{end + 22:g}" y="{_y(target) + 4:.1f}" opacity=".8">target {target:.2f}</text>',
         *_segments(scores),
-        *_dots(scores, best, _y(target)),
+        *_dots(scores, best, _y(target), first),
     ]
     return (
         f'<svg class="rf-scores" role="img" viewBox="0 0 {width} {_HEIGHT}" width="{width}" '
@@ -56,11 +57,12 @@ def _y(score: float) -> float:
     return _BOTTOM - (_BOTTOM - _TOP) * score
 
 
-def _title(scores: Sequence[float | None], target: float, best: int | None) -> str:
+def _title(scores: Sequence[float | None], target: float, best: int | None, first: int) -> str:
     """The drawing in words."""
+    since = f" from {first} on" if first else ""
     shown = ", ".join("none" if s is None else f"{s:.2f}" for s in scores)
     star = "" if best is None else f"; best: iteration {best}"
-    return f"Score per iteration: {shown}; target {target:.2f}{star}."
+    return f"Score per iteration{since}: {shown}; target {target:.2f}{star}."
 
 
 def _segments(scores: Sequence[float | None]) -> Iterator[str]:
@@ -74,10 +76,12 @@ def _segments(scores: Sequence[float | None]) -> Iterator[str]:
             )
 
 
-def _dots(scores: Sequence[float | None], best: int | None, target: float) -> Iterator[str]:
+def _dots(
+    scores: Sequence[float | None], best: int | None, target: float, first: int
+) -> Iterator[str]:
     """A dot with its score and, at the foot, its number; the best has a ring and a star."""
     for i, score in enumerate(scores):
-        x, y = _x(i), _y(score or 0.0)
+        x, y, is_best = _x(i), _y(score or 0.0), first + i == best
         if score is None:
             yield (
                 f'<circle cx="{x:g}" cy="{y:.1f}" r="4" fill="none" stroke="currentColor" '
@@ -85,25 +89,27 @@ def _dots(scores: Sequence[float | None], best: int | None, target: float) -> It
             )
         else:
             yield f'<circle cx="{x:g}" cy="{y:.1f}" r="4" fill="var(--rf-accent, currentColor)"/>'
-        if i == best:
+        if is_best:
             yield (
                 f'<circle class="rf-best" cx="{x:g}" cy="{y:.1f}" r="7.5" fill="none" '
                 'stroke="var(--rf-accent, currentColor)" stroke-width="1.5"/>'
             )
-        if len(scores) <= _LABELS or i in (0, len(scores) - 1, best):
-            yield from _labels(i, score, i == best, y, target)
+        if len(scores) <= _LABELS or i in (0, len(scores) - 1) or is_best:
+            yield from _labels(x, first + i, score, is_best, y, target)
 
 
-def _labels(index: int, score: float | None, best: bool, y: float, target: float) -> Iterator[str]:
+def _labels(
+    x: float, number: int, score: float | None, best: bool, y: float, target: float
+) -> Iterator[str]:
     """A dot's score, above it unless the target's line runs there, and its number."""
     shown = "\N{EN DASH}" if score is None else f"{score:.2f}"
     weight = ' font-weight="600"' if best else ""
     at = y + 20 if y - 24 < target < y - 8 else y - 12
     yield (
-        f'<text x="{_x(index):g}" y="{at:.1f}" text-anchor="middle"{weight}>'
+        f'<text x="{x:g}" y="{at:.1f}" text-anchor="middle"{weight}>'
         f"{'★ ' if best else ''}{shown}</text>"
     )
     yield (
-        f'<text x="{_x(index):g}" y="{_HEIGHT - 4}" text-anchor="middle" opacity=".7" '
-        f'aria-hidden="true">{index}</text>'
+        f'<text x="{x:g}" y="{_HEIGHT - 4}" text-anchor="middle" opacity=".7" '
+        f'aria-hidden="true">{number}</text>'
     )

@@ -8,22 +8,28 @@ from ipyrefine.render.escape import html_text
 from ipyrefine.render.parts import more
 
 
-def tree_lines(run: Run) -> list[str]:
+def tree_lines(run: Run, since: int = 0) -> list[str]:
     """One line per iteration, drawn below the one it was written from; empty without branches.
 
     A line of descent stays in one column, so that fifty revisions in a row need no more width.
+
+    Args:
+        run: the run.
+        since: number of the first iteration to name; those before it are left out.
     """
     children: dict[int | None, list[Iteration]] = {}
-    for iteration in run.iterations:
-        children.setdefault(iteration.parent, []).append(iteration)
+    for iteration in run.iterations[since:]:
+        parent = iteration.parent
+        shown = parent is not None and parent >= since
+        children.setdefault(parent if shown else None, []).append(iteration)
     if all(len(below) < 2 for below in children.values()):
         return []
     return [f"{prefix}{_name(run, i)}" for prefix, i in _walk(children)]
 
 
-def tree_html(run: Run) -> str:
+def tree_html(run: Run, since: int = 0) -> str:
     """The tree as a foldable part, unfolded; empty without branches."""
-    lines = tree_lines(run)
+    lines = tree_lines(run, since)
     if not lines:
         return ""
     drawn = html_text("\n".join(lines))
