@@ -123,9 +123,7 @@ async def judged_bare(problem: Problem, draft: Draft, arm: Arm) -> Outcome:
     return Outcome(draft.solved, accepted, draft.usage + arm.usage)
 
 
-async def resampled(
-    problem: Problem, draft: Draft, arm: Arm, *, tokens: int, varied: bool = False
-) -> Outcome:
+async def resampled(problem: Problem, draft: Draft, arm: Arm, *, tokens: int) -> Outcome:
     """Sample until a text meets the stated examples, as long as there are tokens.
 
     Args:
@@ -133,7 +131,6 @@ async def resampled(
         draft: the first text.
         arm: who is asked.
         tokens: what the loop consumed on the task.
-        varied: ask as the loop does for its candidates, instead of the draft's way every time.
     """
     requests, run = _requests(), _run(problem)
     task, text, usage = Task(text=task_text(problem), form="code"), draft.text, draft.usage
@@ -141,12 +138,8 @@ async def resampled(
     while (await Examples()(text, task)).passed is False:
         if usage.tokens >= tokens:
             return Outcome(draft.solved, False, usage)
-        number = next(numbers)
-        request = requests.draft(run, number)
-        if not varied:
-            request = request.model_copy(update={"messages": requests.draft(run).messages})
         # What the loop asks too is answered by the same sample: chance then favours neither way.
-        text = _text(await arm.ask(request))
+        text = _text(await arm.ask(requests.draft(run, next(numbers))))
         usage = draft.usage + arm.usage
     return Outcome(await passes(problem, text), True, usage)
 

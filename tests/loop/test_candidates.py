@@ -21,7 +21,6 @@ from ipyrefine.loop.events import (
 )
 from ipyrefine.loop.fold import fold
 from ipyrefine.loop.ports import Check, Reply
-from ipyrefine.loop.prompts import Prompts
 from ipyrefine.loop.records import Evidence, Outcome, Task, Usage
 from ipyrefine.loop.runs import Budget, Limits, Run, StopReason
 from ipyrefine.providers.scripted import ScriptedModel
@@ -116,18 +115,9 @@ async def test_the_first_candidate_is_greedy_and_the_others_are_sampled_with_oth
     assert [request.seed for request in others] == [8, 9]
 
 
-async def test_every_other_candidate_is_asked_for_without_a_thought_before_it() -> None:
+async def test_every_candidate_is_asked_for_in_the_same_words() -> None:
     model = AllAtOnce(3, version)
     await finish(at_once(model, THREE))
-    first, second, third = (request.messages[-1].content for request in model.requests)
-    assert ["First plan" in prompt for prompt in (first, second)] == [True, False]
-    assert third == first
-    assert all(part in second for part in (TASK.text, "<text>"))
-
-
-async def test_a_draft_prompt_of_the_users_own_is_the_same_for_every_candidate() -> None:
-    model = AllAtOnce(3, version)
-    await finish(at_once(model, THREE, prompts=Prompts(draft="Write it.")))
     assert {request.messages for request in model.requests} == {model.requests[0].messages}
 
 

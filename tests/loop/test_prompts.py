@@ -38,6 +38,28 @@ async def test_who_writes_prose_is_told_the_task_once_more() -> None:
     assert TASK.text in requests(loop)[0].messages[-1].content
 
 
+@pytest.mark.parametrize(("form", "thinks"), [("prose", True), ("code", False)])
+async def test_prose_is_planned_first_and_code_is_written_at_once(form: str, thinks: bool) -> None:
+    task = TASK.model_copy(update={"form": form})
+    reply = "```python\nx = 1\n```" if form == "code" else text("Hi")
+    loop = refinement([reply, judged(9)], task, limits=Limits(min_findings=0))
+    await finish(loop)
+    prompt = requests(loop)[0].messages[-1].content
+    assert ("First" in prompt) is thinks
+    assert prompt.count("complete") == 1, "how to mark the text is told once"
+
+
+async def test_how_to_think_first_can_be_put_into_a_draft_prompt_of_ones_own() -> None:
+    own = Prompts(draft="{think}\n\nNow write.")
+    task = TASK.model_copy(update={"form": "code"})
+    loop = refinement(["```python\nx = 1\n```", judged(9)], task, prompts=own,
+                      limits=Limits(min_findings=0))  # fmt: skip
+    await finish(loop)
+    asked = requests(loop)[0].messages[-1].content
+    assert "First think" in asked
+    assert "```python" in asked
+
+
 async def test_how_to_mark_the_text_is_added_where_a_prompt_leaves_it_out() -> None:
     loop = refinement([text("Hi"), judged(5)], prompts=OWN, limits=Limits(max_iterations=0))
     await finish(loop)

@@ -40,9 +40,8 @@ class Limits(Record):
         temperature: sampling temperature of drafts and revisions; critique and judge use 0.
         seed: sampling seed passed to the server, or None.
         delta: gain in score, 0..1, up to which a better text still counts as no progress.
-        candidates: first texts to write, each from the task alone, every other one without
-            thinking first; with checks, at most, and only as many as it takes to settle it. The
-            best is gone on with.
+        candidates: first texts to write, each from the task alone; with checks, at most, and
+            only as many as it takes to settle it. The best is gone on with.
         critics: critiques of one text to ask for at once; what they name is acted on once.
         step: whether to pause for the user after every verdict.
         gate: whether a better-scored text must also win a comparison in both orders.

@@ -16,9 +16,8 @@ from ipyrefine.loop.material import Mark
 from ipyrefine.loop.ports import Message, Request
 from ipyrefine.loop.prompts import (
     ANEW,
+    ASK,
     CUT_REPLY,
-    DIRECT,
-    DRAFT,
     EARLIER,
     FORMAT,
     REPAIR,
@@ -49,19 +48,16 @@ class Requests:
         self._prompts, self._mark = prompts, mark
 
     def draft(self, run: Run, candidate: int = 0) -> Request:
-        """Ask for a first text: think briefly, then write it outside of any JSON.
+        """Ask for a first text, outside of any JSON.
 
         Args:
             run: the run.
-            candidate: which of several it is. Those after the first are sampled, and every other
-                one is written without a thought first: their faults then differ.
+            candidate: which of several it is; those after the first are sampled, to differ.
         """
         task = _task(run)
-        if candidate % 2 and self._prompts.draft == DRAFT:
-            prompt = fill(DIRECT[task.form], task=task.text)
-        else:
-            template = with_format(self._prompts.draft, task.form)
-            prompt = fill(template, **_think(run), **_format(run))
+        template = with_format(self._prompts.draft, task.form)
+        ask = fill(ASK[task.form], task=task.text)
+        prompt = fill(template, ask=ask, **_think(run), **_format(run))
         request = self._request(run, "draft", prompt, (), temperature=run.limits.temperature)
         return _another(request, "candidate", candidate) if candidate else request
 

@@ -85,9 +85,8 @@ def parser() -> argparse.ArgumentParser:
         help="a revision sees the best text, or all attempts with their feedback (best)",
     )  # fmt: skip
     add("--candidates", type=int,
-        help="first texts, each from the task alone (1), every other one without thinking first: "
-        "all at once, or with checks at most so many, until they settle one; the best by the "
-        "checks, then by the judge, is gone on with",
+        help="first texts, each from the task alone (1): all at once, or with checks at most so "
+        "many, until they settle one; the best by the checks, then by the judge, is gone on with",
     )  # fmt: skip
     add("--critics", type=int,
         help="critics who read a text at once (1); what several of them name is acted on once, and "
