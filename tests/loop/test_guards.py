@@ -7,11 +7,21 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loop_scripts import TASK, criticised, finish, found, judged, refinement, requests, text
+from loop_scripts import (
+    TASK,
+    Scores,
+    criticised,
+    finish,
+    found,
+    judged,
+    refinement,
+    requests,
+    text,
+)
 
 from ipyrefine.loop.changes import changes, cosmetic
 from ipyrefine.loop.prompts import Prompts
-from ipyrefine.loop.records import Finding, Severity, Status
+from ipyrefine.loop.records import Finding, Severity, Status, Task
 from ipyrefine.loop.runs import Decision, Limits, StopReason
 
 FINDING = Finding(
@@ -150,6 +160,44 @@ async def test_a_text_that_its_revision_only_repeats_is_written_anew() -> None:
     assert "dull" in anew.messages[-1].content
     assert anew.temperature > 0.5
     assert [i.text for i in loop.run.iterations] == ["Good day", "Good day", "Hey you"]
+
+
+CODE = TASK.model_copy(update={"form": "code"})
+
+
+def code(body: str) -> str:
+    return f"```python\n{body}\n```"
+
+
+@pytest.mark.parametrize(
+    ("task", "scores", "anew"),
+    [(CODE, (0.2, 0.1), True), (CODE, (0.2,), False), (TASK, (0.2, 0.1), False)],
+    ids=["several of code", "one of code", "several of prose"],
+)
+async def test_code_whose_first_texts_all_miss_a_check_is_written_anew(
+    task: Task, scores: tuple[float, ...], anew: bool
+) -> None:
+    """A weak model mends nothing that it is shown, and several chances have shown it weak."""
+    write = code if task.form == "code" else text
+    replies = [*(write(f"x = {n}") for n in range(len(scores))), write("y = 9")]
+    check = Scores(*scores, 1.0, target=1.0)
+    limits = Limits(candidates=len(scores), max_iterations=1)
+    loop = refinement(replies, task, checks=[check], limits=limits)
+    await finish(loop)
+    prompt = requests(loop)[-1].messages[-1].content
+    assert ("x = 0" not in prompt) is anew
+    assert "scored" in prompt, "what the checks found is told either way"
+    assert loop.run.text.strip() == "y = 9"
+
+
+async def test_what_the_user_says_of_such_code_is_acted_on_in_its_own_words() -> None:
+    replies = [code("x = 0"), code("x = 1"), code("y = 9")]
+    loop = refinement(replies, CODE, checks=[Scores(0.2, 0.1, 0.3, target=1.0)],
+                      limits=Limits(candidates=2, max_iterations=0))  # fmt: skip
+    await finish(loop)
+    loop.decide(Decision(kind="continue", text="keep the name x", rounds=1))
+    await finish(loop)
+    assert "x = 0" in requests(loop)[-1].messages[-1].content
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ critique    ``{text}``; ``{evidence}`` of the checks; ``{count}`` findings at le
 judge       ``{text}``, ``{evidence}``, ``{dismissed}``, ``{shape}``; ``{findings}`` that stood
             before; ``{precedents}`` the user's own verdicts; ``{questions}`` what to answer
 revise      ``{text}``, ``{evidence}``, ``{findings}`` to act on; ``{rejected}`` earlier
-            attempts; ``{format}``. A text that a revision only repeated is written anew,
-            unless the prompt or the text is your own
+            attempts; ``{format}``. A text that a revision only repeated is written anew, as is
+            code where several first texts all miss a check, unless the prompt or the text is
+            your own
 gate        ``{first}`` and ``{second}`` text
 ==========  ====================================================================================
 
@@ -123,7 +124,7 @@ Here is the best text so far.
 Now give the lines for the findings, then the better text."""
 
 ANEW = """\
-The best text so far falls short, and mending it has changed nothing.{evidence}{findings}
+The best text so far falls short.{evidence}{findings}
 
 So write it anew, from the task alone and in another way. {think}
 {format}"""
