@@ -5,6 +5,7 @@ import pytest
 from ipyrefine.checks import resolve
 from ipyrefine.checks.agreement import Agreement
 from ipyrefine.checks.inputs import MOST, further
+from ipyrefine.checks.signatures import first_calls
 from ipyrefine.checks.stated import extract
 from ipyrefine.compose import compose
 from ipyrefine.errors import UsageError
@@ -135,3 +136,61 @@ def test_it_needs_candidates_and_candidates_need_that_no_draft_is_given():
         compose("Write f.", model=model, checks=[check])
     with pytest.raises(UsageError, match="the draft is given"):
         compose("", draft="x = 1", model=model, limits=Limits(candidates=2))
+
+
+HEAD = Task(
+    text="Complete it.\n\n```python\ndef half(s: str) -> str:\n    return s[::2]\n\n"
+    'def total(n: int, xs: List[float]) -> float:\n    """n times the sum."""\n```',
+    form="code",
+)
+TIMES = "def total(n, xs):\n    return n * sum(xs)"
+ALSO_TIMES = "def total(n, xs):\n    return sum(n * x for x in xs)"
+PLUS = "def total(n, xs):\n    return n + sum(xs)"
+
+
+@pytest.mark.parametrize(
+    ("others", "passed", "decisive"),
+    [
+        ([ALSO_TIMES, TIMES], True, True),
+        ([ALSO_TIMES], None, False),
+        ([ALSO_TIMES, PLUS], None, False),
+        ([PLUS, PLUS, PLUS], False, True),
+    ],
+    ids=["three give one result", "two do", "two of three do", "the others give another"],
+)
+async def test_where_no_example_is_stated_three_drafts_have_to_agree(others, passed, decisive):
+    evidence = await Agreement().beside(others)(TIMES, HEAD)
+    assert (evidence.passed, evidence.decisive) == (passed, decisive)
+    assert "The task states no examples." in evidence.detail
+
+
+@pytest.mark.parametrize(
+    ("head", "calls"),
+    [
+        ("def f(n: int):\n    ...", ["f(7)", "f(12)", "f(3)"]),
+        ("def f(s: str, k: Optional[bool]):\n    pass", ["f('hello world', True)"]),
+        ("def f(xs: list[str]):\n    '''Do.'''", ["f(['hello world', 'Abc 12', 'zxya'])"]),
+        ("def f(m: Dict[str, int], t: Tuple[int, float]):\n    ...",
+         ["f({'hello world': 7, 'Abc 12': 12, 'zxya': 3}, (7, 2.5))"]),
+        ("def f(n):\n    ...", []),
+        ("def f(n: Thing):\n    ...", []),
+        ("def f(m: dict[list[int], int]):\n    ...", []),
+        ("def f(*n: int):\n    ...", []),
+        ("def f():\n    ...", []),
+        ("def f(n: int):\n    return n", []),
+        ("class C:\n    pass", []),
+        ("def f(n: int", []),
+    ],
+)  # fmt: skip
+def test_first_calls_are_made_of_the_annotated_types(head, calls):
+    found = [example.source for example in first_calls(f"Write it.\n```python\n{head}\n```")]
+    assert found[: len(calls)] == calls
+    assert bool(found) is bool(calls)
+
+
+def test_of_several_functions_the_last_that_is_still_to_be_written_is_called():
+    assert first_calls(HEAD.text)[0].source == "total(7, [2.5, 10.0, 0.75])"
+
+
+def test_a_function_outside_of_a_fence_is_prose():
+    assert first_calls("Write def f(n: int): ...") == ()

@@ -15,11 +15,13 @@ from ipyrefine.checks import comparing
 from ipyrefine.checks.evaluating import Evaluation, Outcome, failed, short
 from ipyrefine.checks.examples import Examples
 from ipyrefine.checks.inputs import further
+from ipyrefine.checks.signatures import first_calls
 from ipyrefine.checks.stated import Example, extract
 from ipyrefine.loop.records import Evidence, Task
 
 _LEAST = 5  # inputs that have to tell something before agreement settles a verdict
 _SURE = 4  # and so many for each on which no result has most of the drafts behind it
+_ALIKE = 3  # drafts that have to give a result where no stated example vouches for any of them
 _SHOWN = 3
 _KEPT = 64  # texts whose results are remembered
 
@@ -31,9 +33,11 @@ class Agreement:
     """The task's examples hold, and on further inputs most drafts give what the text gives.
 
     The inputs are the examples' own with their arguments changed, and the drafts those that meet
-    the examples. An input on which no result has more than half of the texts behind it, or most of
-    them fail, tells nothing. The score is the share of the inputs that tell something on which the
-    text agrees; where they are too few, the share of the drafts that give its results.
+    the examples. Where none is stated, the inputs are made for the annotated types of the function
+    that the task gives the head of, and three drafts at least have to give one result. An input on
+    which no result has more than half of the texts behind it, or most of them fail, tells nothing.
+    The score is the share of the inputs that tell something on which the text agrees; where they
+    are too few, the share of the drafts that give its results.
 
     Args:
         seconds: wall time for all inputs of one text.
@@ -63,7 +67,7 @@ class Agreement:
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the stated examples, then the further inputs with every draft."""
         began = monotonic()
-        inputs = further(extract(task.text))
+        inputs = further(extract(task.text) or first_calls(task.text))
         held = await self._examples(text, task)
         others = await self._met(task) if inputs and held.passed is not False else []
         if not others:
@@ -74,13 +78,15 @@ class Agreement:
         every = [[outcomes[n] for outcomes in (mine, *theirs)] for n in range(len(inputs))]
         compared = [_point(e, o) for e, o in zip(inputs, every, strict=True)]
         drafts = len(theirs) + 1
-        points = [p for p in compared if 2 * p.behind > drafts and not p.fails]
+        least = _ALIKE if held.passed is None else 1
+        points = [p for p in compared if p.behind >= least and 2 * p.behind > drafts]
+        points = [p for p in points if not p.fails]
         against = [point for point in points if not point.agrees]
         contested = len([p for p in compared if 2 * p.behind <= drafts])
         telling = len(points) >= max(_LEAST, _SURE * contested)
         return Evidence(
             name=self.name,
-            passed=not against,
+            passed=None if held.passed is None and not points else not against,
             score=1 - len(against) / len(points) if telling else _support(compared, drafts),
             detail=f"{_told(points, against, len(others))}\n{held.detail}",
             seconds=monotonic() - began,

@@ -46,6 +46,13 @@ def extract(task_text: str) -> tuple[Example, ...]:
     return tuple(found)[:MOST]
 
 
+def fenced_python(text: str) -> Iterator[ast.Module]:
+    """The pieces of Python in a text's fences, as far as they can be read."""
+    for fenced, lines in _sections(text):
+        if fenced and (tree := parse("\n".join(lines))):
+            yield tree
+
+
 def _in_stub(tree: ast.Module, source: str) -> Iterator[Example]:
     """What the docstrings and comments of a piece of Python state of what it defines."""
     defined = {node.name for node in ast.walk(tree) if isinstance(node, _DEFINITIONS)}
