@@ -126,8 +126,7 @@ Now give the lines for the findings, then the better text."""
 ANEW = """\
 The best text so far falls short.{evidence}{findings}
 
-So write it anew, from the task alone and in another way. {think}
-{format}"""
+So write it anew, from the task alone and in another way. {ask}"""
 
 GATE = """\
 Here are two texts for the task.
