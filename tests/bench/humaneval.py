@@ -8,8 +8,10 @@
   tokens pay for;
 - loop: `--check agreement --candidates N -n 1`, accepted when it stops with PASS.
 
-Every reply is kept in a file, so that a run cut short goes on where it was. Intervals are 95 %
-bootstrap intervals over tasks. Nothing here is timed beside other work, so run it alone.
+Every reply is kept in a file, so that a run cut short goes on where it was; those behind the
+README's table are in ``humaneval_kept.jsonl`` (``--replies``), as long as the prompts stay what they
+were. Intervals are 95 % bootstrap intervals over tasks. Nothing here is timed beside other work, so
+run it alone.
 """
 
 import argparse
