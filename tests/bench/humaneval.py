@@ -9,9 +9,9 @@
 - loop: `--check agreement --candidates N -n 1`, accepted when it stops with PASS.
 
 Every reply is kept in a file, so that a run cut short goes on where it was; those behind the
-README's table are in ``humaneval_kept.jsonl`` (``--replies``), as long as the prompts stay what they
-were. Intervals are 95 % bootstrap intervals over tasks. Nothing here is timed beside other work, so
-run it alone.
+README's table are in ``humaneval_kept.jsonl`` (``--replies``), as long as the prompts stay what
+they were. Intervals are 95 % bootstrap intervals over tasks. Nothing here is timed beside other
+work, so run it alone.
 """
 
 import argparse
@@ -130,7 +130,7 @@ async def main(options: argparse.Namespace) -> None:
     path = options.replies or (
         Path(platformdirs.user_cache_dir("ipyrefine")) / f"humaneval-{options.model}.jsonl"
     )
-    kept = Kept(choose_model(options.model), path)
+    kept = Kept(options.model, choose_model, path)
     wanted, rows = problems(options.tasks), list[Row]()
     for problem in (bar := tqdm(wanted, unit="task")):
         rows.append(await one(problem, kept, options.candidates))

@@ -3,8 +3,9 @@
 import hashlib
 import json
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import cache
 from pathlib import Path
 
 from ipyrefine.loop.ports import Delta, Model, Notice, Reply, Request
@@ -14,13 +15,14 @@ class Kept:
     """Answers a request that was made before with the reply it got then.
 
     Args:
-        model: who is asked otherwise.
+        name: the model who is asked otherwise.
+        choose: finds that model; not called where every reply is known.
         path: where the replies are kept, a line of JSON each.
     """
 
-    def __init__(self, model: Model, path: Path) -> None:
-        self._model, self._path = model, path
-        self.name = model.name
+    def __init__(self, name: str, choose: Callable[[str], Model], path: Path) -> None:
+        self.name, self._path = name, path
+        self._choose = cache(choose)
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = path.read_text("utf-8").splitlines() if path.exists() else []
         self._known = {said["key"]: said for line in lines if (said := _read(line))}
@@ -30,7 +32,8 @@ class Kept:
         key = hashlib.sha256(request.model_dump_json().encode()).hexdigest()
         if key not in self._known:
             began, reply = time.perf_counter(), Reply(text="", finish="incomplete")
-            async with aclosing(self._model.stream(request)) as parts:  # type: ignore[type-var]
+            model = self._choose(self.name)
+            async with aclosing(model.stream(request)) as parts:  # type: ignore[type-var]
                 async for part in parts:
                     if isinstance(part, Reply):
                         reply = part
