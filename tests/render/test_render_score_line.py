@@ -49,3 +49,22 @@ def test_every_drawing_is_well_formed(values, target):
     root = tree.fromstring(svg(values, target, len(values) - 1))
     height = float(root.attrib["height"])
     assert all(0 <= float(node.attrib["y"]) <= height for node in root.iter("text"))
+
+
+def test_more_scores_stand_closer_together_and_the_drawing_grows_no_wider():
+    import xml.etree.ElementTree as tree
+
+    widths = {
+        count: int(tree.fromstring(svg([0.5] * count, 0.8, None)).attrib["width"])
+        for count in (6, 12, 13, 50)
+    }
+    assert widths[6] < widths[12] == widths[13] == widths[50]
+
+
+@pytest.mark.parametrize(
+    ("best", "labels"), [(0, ["★ 0.50", "0.50"]), (25, ["0.50", "★ 0.50", "0.50"])]
+)
+def test_of_many_scores_those_with_room_for_it_have_a_label(best, labels, read_html):
+    page = read_html(svg([0.5] * 50, 0.8, best))
+    assert page.text.split("iteration")[-1].count("0.50") == len(labels)
+    assert page.text.count("★") == 1

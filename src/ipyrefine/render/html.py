@@ -94,7 +94,8 @@ def _criterion_scores(run: Run, iterations: Sequence[Iteration]) -> str:
         for criterion in run.task.criteria
     )
     head = f'<tr><th scope="col">Iteration</th>{columns}<td></td></tr>'
-    return parts.more("Scores per criterion", f'<table class="rf-table">{head}{rows}</table>')
+    table = f'<div class="rf-wide"><table class="rf-table">{head}{rows}</table></div>'
+    return parts.more("Scores per criterion", table)
 
 
 class View(NamedTuple):

@@ -102,6 +102,7 @@ font-family:var(--rf-mono);white-space:pre-wrap;overflow-wrap:anywhere}
 @media (max-width:700px){.ipyrefine .rf-columns{grid-template-columns:1fr}}
 .ipyrefine mark{background:rgba(210,150,30,.35);color:inherit;border-radius:2px}
 .ipyrefine .rf-wide{overflow-x:auto}
+.ipyrefine.ipyrefine .rf-wide :is(th,td){white-space:nowrap}
 .ipyrefine .rf-table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 .ipyrefine.ipyrefine .rf-table :is(th,td){padding:.15em .7em;text-align:right;border:0;
 border-bottom:1px solid var(--rf-line)}
