@@ -1,7 +1,7 @@
 """Additions that nobody asked for are findings; what can be defended is none."""
 
 import pytest
-from loop_scripts import TASK, finish, found, judged, refinement, text
+from loop_scripts import TASK, code, finish, found, judged, refinement, text
 
 from ipyrefine.loop.additions import additions, outgrown
 from ipyrefine.loop.records import Finding, Severity, Status
@@ -104,10 +104,6 @@ def test_a_text_outgrows_its_findings_when_none_asks_for_more(
 
 def test_an_outline_may_grow() -> None:
     assert outgrown("Write.", (), "a b c", "word " * 500) is None
-
-
-def code(program: str) -> str:
-    return f"```python\n{program}\n```\n"
 
 
 CODE = TASK.model_copy(update={"text": "Write inc(n).", "form": "code"})

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from loop_scripts import (
     TASK,
     Scores,
+    code,
     criticised,
     finish,
     found,
@@ -163,10 +164,6 @@ async def test_a_text_that_its_revision_only_repeats_is_written_anew() -> None:
 
 
 CODE = TASK.model_copy(update={"form": "code"})
-
-
-def code(body: str) -> str:
-    return f"```python\n{body}\n```"
 
 
 @pytest.mark.parametrize(

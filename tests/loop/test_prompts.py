@@ -1,7 +1,7 @@
 """Own prompts for each stage, and what no prompt can be made to leave out."""
 
 import pytest
-from loop_scripts import TASK, criticised, finish, found, judged, refinement, requests, text
+from loop_scripts import TASK, code, criticised, finish, found, judged, refinement, requests, text
 
 from ipyrefine.errors import UsageError
 from ipyrefine.loop.prompts import Prompts, fill
@@ -41,7 +41,7 @@ async def test_who_writes_prose_is_told_the_task_once_more() -> None:
 @pytest.mark.parametrize(("form", "thinks"), [("prose", True), ("code", False)])
 async def test_prose_is_planned_first_and_code_is_written_at_once(form: str, thinks: bool) -> None:
     task = TASK.model_copy(update={"form": form})
-    reply = "```python\nx = 1\n```" if form == "code" else text("Hi")
+    reply = code("x = 1") if form == "code" else text("Hi")
     loop = refinement([reply, judged(9)], task, limits=Limits(min_findings=0))
     await finish(loop)
     prompt = requests(loop)[0].messages[-1].content
@@ -52,7 +52,7 @@ async def test_prose_is_planned_first_and_code_is_written_at_once(form: str, thi
 async def test_how_to_think_first_can_be_put_into_a_draft_prompt_of_ones_own() -> None:
     own = Prompts(draft="{think}\n\nNow write.")
     task = TASK.model_copy(update={"form": "code"})
-    loop = refinement(["```python\nx = 1\n```", judged(9)], task, prompts=own,
+    loop = refinement([code("x = 1"), judged(9)], task, prompts=own,
                       limits=Limits(min_findings=0))  # fmt: skip
     await finish(loop)
     asked = requests(loop)[0].messages[-1].content

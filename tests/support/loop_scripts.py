@@ -19,6 +19,10 @@ def text(words: str, notes: str = "") -> str:
     return f"{notes}\n<text>\n{words}\n</text>\n"
 
 
+def code(body: str) -> str:
+    return f"```python\n{body}\n```"
+
+
 def judged(
     score: float,
     *findings: dict[str, str],

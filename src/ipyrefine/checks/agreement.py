@@ -78,11 +78,11 @@ class Agreement:
         every = [[outcomes[n] for outcomes in (mine, *theirs)] for n in range(len(inputs))]
         compared = [_point(e, o) for e, o in zip(inputs, every, strict=True)]
         drafts = len(theirs) + 1
-        least = _ALIKE if held.passed is None else 1
-        points = [p for p in compared if p.behind >= least and 2 * p.behind > drafts]
-        points = [p for p in points if not p.fails]
+        most = drafts // 2 + 1
+        least = max(most, _ALIKE) if held.passed is None else most
+        points = [p for p in compared if p.behind >= least and not p.fails]
         against = [point for point in points if not point.agrees]
-        contested = len([p for p in compared if 2 * p.behind <= drafts])
+        contested = len([p for p in compared if p.behind < most])
         telling = len(points) >= max(_LEAST, _SURE * contested)
         return Evidence(
             name=self.name,

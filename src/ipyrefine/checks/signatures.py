@@ -4,7 +4,6 @@ The arguments come from the annotations, some plain values for each type.
 """
 
 import ast
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,6 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "bool": (True, False, True),
     "str": ("hello world", "Abc 12", "zxya"),
 }
-_CALLS = 3
 
 
 def first_calls(task_text: str) -> tuple[Example, ...]:
@@ -54,7 +52,7 @@ def _calls(function: ast.FunctionDef) -> tuple[Example, ...]:
     pools = [_pool(argument.annotation) for argument in (*given.posonlyargs, *given.args)]
     if not pools or not all(pools):
         return ()
-    rows = itertools.islice(zip(*pools, strict=True), _CALLS)
+    rows = zip(*pools, strict=True)
     sources = [f"{function.name}({', '.join(map(repr, row))})" for row in rows]
     return tuple(Example(source=source, expected="", kind="equals") for source in sources)
 
