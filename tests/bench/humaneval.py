@@ -146,6 +146,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="HumanEval, three ways.")
     parser.add_argument("--tasks", default=f"0-{LAST}")
     parser.add_argument("--model", default="qwen2.5-coder-1.5b")
-    parser.add_argument("--candidates", type=int, default=5)
+    parser.add_argument("--candidates", type=int, default=7)
     parser.add_argument("--replies", type=Path, help="where replies are kept")
     asyncio.run(main(parser.parse_args()))

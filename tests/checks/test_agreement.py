@@ -4,9 +4,9 @@ import pytest
 
 from ipyrefine.checks import resolve
 from ipyrefine.checks.agreement import Agreement
-from ipyrefine.checks.inputs import MOST, further
+from ipyrefine.checks.inputs import MOST, at_the_edge, further
 from ipyrefine.checks.signatures import first_calls
-from ipyrefine.checks.stated import extract
+from ipyrefine.checks.stated import Example, extract
 from ipyrefine.compose import compose
 from ipyrefine.errors import UsageError
 from ipyrefine.loop.ports import ComparingCheck
@@ -94,6 +94,68 @@ async def test_a_draft_that_hangs_does_not_keep_the_others_from_being_compared()
     assert evidence.decisive
 
 
+MIDDLE = Task(text="Write middle(xs), the middle of a sorted list.\n>>> middle([3, 1, 2])\n2\n")
+TAKES_ENDS = """
+def middle(xs):
+    while len(xs) > 1:
+        xs.remove(min(xs))
+        xs.remove(max(xs))
+    return xs[0]"""
+POPS_ENDS = """
+def middle(xs):
+    xs.sort()
+    while len(xs) != 1:
+        xs.pop(0)
+        xs.pop()
+    return xs[0]"""
+
+
+async def test_drafts_that_fail_alike_on_inputs_like_the_stated_ones_settle_nothing():
+    evidence = await Agreement().beside([POPS_ENDS])(TAKES_ENDS, MIDDLE)
+    assert evidence.passed
+    assert not evidence.decisive
+
+
+@pytest.mark.parametrize("refusal", ["raise ValueError('empty')", "return None", "return 0"])
+async def test_right_drafts_that_differ_where_the_task_leaves_it_open_settle_the_verdict(refusal):
+    task = Task(text="Write mean(xs).\n>>> mean([1, 2, 6])\n3.0\n>>> mean([4, 4])\n4.0\n")
+    plain = "def mean(xs):\n    return sum(xs) / len(xs)"
+    guarded = f"def mean(xs):\n    if not xs:\n        {refusal}\n    return sum(xs) / len(xs)"
+    evidence = await Agreement().beside([guarded])(plain, task)
+    assert evidence.passed
+    assert evidence.decisive
+
+
+async def test_one_open_input_for_every_eight_that_tell_is_not_enough_to_settle_the_verdict():
+    task = Task(text="Write evens(xs), the even ones.\n>>> evens([4, 3, 5])\n[4]\n")
+    right = "def evens(xs):\n    return [x for x in xs if x % 2 == 0]"
+    none_of_odd = f"{right} or None"
+    evidence = await Agreement().beside([none_of_odd])(right, task)
+    assert evidence.passed
+    assert not evidence.decisive
+    settled = await Agreement().beside([none_of_odd, right, right])(right, task)
+    assert settled.decisive
+
+
+@pytest.mark.parametrize(
+    ("source", "edge"),
+    [
+        ("f(0, [3, 4], 'ab')", True),
+        ("f(1, [3, 4], 'ab')", True),
+        ("f(-5, [3, 4], 'ab')", True),
+        ("f(2, [3, 4], 'ab')", False),
+        ("f(3, [], 'ab')", True),
+        ("f(3, [4], 'ab')", True),
+        ("f(3, [3, 4], 'b')", False),
+        ("f(3, [3, 4], '')", True),
+        ("f(g(0), [3, 4], 'ab')", False),
+    ],
+)
+def test_smaller_than_anything_stated_is_the_edge(source, edge):
+    stated = extract(">>> f(3, [3, 4], 'ab')\n1\n>>> f(9, [3, 4, 5], 'a')\n1\n>>> g(0)\n1\n")
+    assert at_the_edge(Example(source=source, expected="", kind="equals"), stated) is edge
+
+
 def test_inputs_are_the_stated_ones_changed_and_never_the_stated_ones():
     stated = extract(TASK.text)
     sources = [example.source for example in further(stated)]
@@ -113,6 +175,8 @@ def test_inputs_are_the_stated_ones_changed_and_never_the_stated_ones():
         (">>> f({'a': 1})\n1", "f({})"),
         (">>> f((1, 2))\n1", "f((2, 1))"),
         (">>> f('abc')\n1", "f('bca')"),
+        (">>> f([5, 2, 7])\n1", "f([5, 7])"),
+        (">>> f([5, 2, 7])\n1", "f([2])"),
         (">>> f('01', '10')\n1", "f('0101', '1010')"),
         (">>> f('01', '11')\n1", "f('11', '01')"),
         (">>> f(1, 'x')\n1\n>>> f(2, 'y')\n1", "f(1, 'y')"),

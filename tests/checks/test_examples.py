@@ -112,7 +112,7 @@ async def test_a_failing_example_comes_first_with_input_expected_and_got():
     evidence = await check(DOUBLE, "f(1) == 2\nf(2) == 3")
     assert evidence.detail.splitlines() == [
         "f(2): expected 3, got 4",
-        "f(1): expected 2, got 2",
+        "f(1): 2, as expected",
         "1 of 2 stated examples hold.",
     ]
     assert (evidence.passed, evidence.score, evidence.decisive) == (False, 0.5, False)

@@ -100,7 +100,10 @@ async def test_a_failed_check_reaches_the_reviser_with_its_evidence() -> None:
     loop = scored(0.5, 0.95, target=0.9)
     await finish(loop)
     model: Any = loop._crew.model
-    assert "scores: FAILED. scored" in model.requests[1].messages[-1].content
+    said = model.requests[1].messages[-1].content
+    assert "scores: FAILED" in said
+    assert "(blocking, scores): scored" in said
+    assert said.count("scored") == 1  # what a finding says the evidence need not say again
 
 
 async def test_a_revision_cut_off_at_the_token_limit_keeps_the_text_before_it() -> None:

@@ -14,13 +14,13 @@ from typing import NamedTuple, TypeVar
 from ipyrefine.checks import comparing
 from ipyrefine.checks.evaluating import Evaluation, Outcome, failed, short
 from ipyrefine.checks.examples import Examples
-from ipyrefine.checks.inputs import further
+from ipyrefine.checks.inputs import at_the_edge, further
 from ipyrefine.checks.signatures import first_calls
 from ipyrefine.checks.stated import Example, extract
 from ipyrefine.loop.records import Evidence, Task
 
 _LEAST = 5  # inputs that have to tell something before agreement settles a verdict
-_SURE = 4  # and so many for each on which no result has most of the drafts behind it
+_SURE = 8  # and so many for each that leaves it open what is right
 _ALIKE = 3  # drafts that have to give a result where no stated example vouches for any of them
 _SHOWN = 3
 _KEPT = 64  # texts whose results are remembered
@@ -34,8 +34,13 @@ class Agreement:
 
     The inputs are the examples' own with their arguments changed, and the drafts those that meet
     the examples. Where none is stated, the inputs are made for the annotated types of the function
-    that the task gives the head of, and three drafts at least have to give one result. An input on
-    which no result has more than half of the texts behind it, or most of them fail, tells nothing.
+    that the task gives the head of, and three drafts at least have to give one result.
+
+    An input on which no result has more than half of the texts behind it, or most of them fail,
+    tells nothing of a text. It says that something is wrong, unless it is at the edge of what the
+    task states (`ipyrefine.checks.inputs.at_the_edge`): where more than one such comes on eight
+    inputs that tell something, no verdict is settled.
+
     The score is the share of the inputs that tell something on which the text agrees; where they
     are too few, the share of the drafts that give its results.
 
@@ -67,7 +72,8 @@ class Agreement:
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the stated examples, then the further inputs with every draft."""
         began = monotonic()
-        inputs = further(extract(task.text) or first_calls(task.text))
+        stated = extract(task.text) or first_calls(task.text)
+        inputs = further(stated)
         held = await self._examples(text, task)
         others = await self._met(task) if inputs and held.passed is not False else []
         if not others:
@@ -82,8 +88,9 @@ class Agreement:
         least = max(most, _ALIKE) if held.passed is None else most
         points = [p for p in compared if p.behind >= least and not p.fails]
         against = [point for point in points if not point.agrees]
-        contested = len([p for p in compared if p.behind < most])
-        telling = len(points) >= max(_LEAST, _SURE * contested)
+        unclear = [i for i, p in zip(inputs, compared, strict=True) if p.fails or p.behind < most]
+        unsure = len([i for i in unclear if not at_the_edge(i, stated)])
+        telling = len(points) >= max(_LEAST, _SURE * unsure)
         return Evidence(
             name=self.name,
             passed=None if held.passed is None and not points else not against,
@@ -155,7 +162,7 @@ def _support(points: Sequence[_Point], drafts: int) -> float:
 
 def _alike(one: Outcome, other: Outcome) -> bool:
     if "error" in one or "error" in other:
-        return one.get("error") == other.get("error")
+        return "error" in one and "error" in other
     if "data" in one and "data" in other:
         # Only the loops' own programs make these, so that both are plain data.
         return comparing.same(comparing.data(one), comparing.data(other))

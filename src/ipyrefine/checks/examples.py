@@ -48,14 +48,17 @@ class Examples:
 
 
 def _told(example: Example, outcome: Outcome) -> str:
-    asked = f"{short(example.source)}: expected {short(example.expected)}"
+    source = short(example.source)
+    asked = f"{source}: expected {short(example.expected)}"
     if "error" in outcome:
         # An outcome of the program is an exception; the others already are a sentence's end.
         raised = "raised " if "event" in outcome else ""
         return f"{asked}, {raised}{short(failed(outcome))}"
     got = comparing.shown(outcome) if example.kind == "doctest" else outcome.get("shown", "")
     text = short(str(got).strip()) or "nothing"
-    if text == short(example.expected) and not comparing.meets(example, outcome):
+    if comparing.meets(example, outcome):
+        return f"{source}: {text}, as expected"
+    if text == short(example.expected):
         # Its repr claims to be what it is not.
         text += f" as the repr of another value, of type {short(str(outcome.get('type')))}"
     return f"{asked}, got {text}"

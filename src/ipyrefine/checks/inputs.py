@@ -1,20 +1,23 @@
 """Further inputs for the calls a task states as examples, by changing their arguments.
 
 The changes are by type, as in EvalPlus (arXiv 2305.01210): small steps for numbers, and for what
-has a length, the empty one, shorter, longer, turned and reversed ones. Arguments of one type are
+has a length, the empty one, shorter, longer, turned and reversed ones, and it without one of its
+items or with that one alone. Arguments of one type are
 changed together and in reverse order as well, as some have to be as long as each other, and
 arguments of several examples are mixed.
 """
 
 import ast
+import math
 import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ipyrefine.checks.stated import Example
 
-MOST = 40
+MOST = 60
 _LONGEST = 2_000  # characters of a call
+_LACKING = 6  # items of a sequence that are left out of it, or left alone, one at a time
 
 
 def further(examples: Sequence[Example]) -> tuple[Example, ...]:
@@ -24,7 +27,7 @@ def further(examples: Sequence[Example]) -> tuple[Example, ...]:
         examples: what the task states; only calls of a name with literal arguments are changed.
 
     Returns:
-        At most 40 calls, none of them stated, always the same ones for the same examples.
+        At most 60 calls, none of them stated, always the same ones for the same examples.
     """
     found: dict[str, Example] = {}
     calls = [call for example in examples if (call := _call(example))]
@@ -39,6 +42,33 @@ def further(examples: Sequence[Example]) -> tuple[Example, ...]:
     if len(fresh) > MOST:
         fresh = random.Random(0).sample(fresh, MOST)
     return tuple(fresh)
+
+
+def at_the_edge(example: Example, stated: Sequence[Example]) -> bool:
+    """Whether a call may ask for what the task leaves open, so that right texts differ there.
+
+    An argument is 0, 1 or negative, empty or a single item, and none that the task states in its
+    place is as small.
+
+    Args:
+        example: one of the further calls.
+        stated: the examples they were made from.
+    """
+    call, calls = _call(example), filter(None, map(_call, stated))
+    if call is None:
+        return False
+    name, arguments, _ = call
+    alike = [given for other, given, _ in calls if (other, len(given)) == (name, len(arguments))]
+    sizes = [min(map(_size, told)) for told in zip(*alike, strict=True)]
+    small = [(_size(value), least) for value, least in zip(arguments, sizes, strict=True)]
+    return any(size <= 1 and size < least for size, least in small)
+
+
+def _size(value: Any) -> float:
+    """A number itself, the length of what has one, and infinity for anything else."""
+    if isinstance(value, str | list | tuple | dict):
+        return len(value)
+    return value if type(value) in (int, float) else math.inf
 
 
 Call = tuple[str, tuple[Any, ...], str]
@@ -95,7 +125,11 @@ def _changed(value: Any) -> list[Any]:
 def _reshaped(value: Any) -> list[Any]:
     """The empty one, and the others that a sequence's own items make."""
     half, turned = len(value) // 2, value[1:] + value[:1]
-    return [value[:0], value[1:], value[:-1], value[::-1], value + value, value[half:], turned]
+    lacking = [value[:n] + value[n + 1 :] for n in range(min(len(value), _LACKING))]
+    alone = [value[n : n + 1] for n in range(min(len(value), _LACKING))]
+    return [
+        value[:0], value[:-1], value[::-1], value + value, value[half:], turned, *lacking, *alone,
+    ]  # fmt: skip
 
 
 def _inner(value: Any) -> list[Any]:

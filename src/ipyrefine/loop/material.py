@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ipyrefine.loop import ledger
 from ipyrefine.loop.prompts import CUT_DETAIL
@@ -47,10 +47,17 @@ def shown(text: str, most: int, mark: Mark) -> str:
     return envelope(text[:most], mark) + note
 
 
-def evidence(iteration: Iteration, mark: Mark) -> str:
-    """What the checks found, between marks: a text that runs may print what it likes."""
+def evidence(iteration: Iteration, mark: Mark, told: Sequence[Finding] = ()) -> str:
+    """What the checks found, between marks: a text that runs may print what it likes.
+
+    Args:
+        iteration: the text it is about.
+        mark: gives the mark.
+        told: findings that the prompt lists beside it, whose words it need not say again.
+    """
+    known = {finding.problem for finding in told}
     lines = [
-        f"- {e.name}: {'passed' if e.passed else 'FAILED'}. {e.detail[:CUT_DETAIL]}".rstrip()
+        f"- {e.name}: {'passed' if e.passed else 'FAILED'}. {_rest(e.detail, known)}".rstrip()
         for e in iteration.telling
     ]
     if not lines:
@@ -123,6 +130,12 @@ def precedents(run: Run, mark: Mark) -> str:
         return ""
     head = "The person it is for has judged these texts; judge in line with that."
     return "\n\n" + "\n".join([head, *lines[-3:]])
+
+
+def _rest(detail: str, known: Collection[str]) -> str:
+    """A check's detail, cut, without the lines that are known."""
+    lines = [line for line in detail.splitlines() if line.strip() not in known]
+    return "\n".join(lines)[:CUT_DETAIL]
 
 
 def _why(iteration: Iteration) -> str:

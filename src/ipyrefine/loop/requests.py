@@ -107,10 +107,11 @@ class Requests:
         own = _from_user(run, base) or self._prompts.revise != REVISE
         if not own and not whole and (_repeated(base, tried) or _fruitless(run, base)):
             return self._anew(run, base)
+        findings = to_act_on(run, base)
         about = {
             "text": material.envelope(base.text, self._mark),
-            "evidence": material.evidence(base, self._mark),
-            "findings": material.listed("Findings to act on", to_act_on(run, base)),
+            "evidence": material.evidence(base, self._mark, findings),
+            "findings": material.listed("Findings to act on", findings),
             "rejected": material.attempts(run, base, self._mark)
             if whole
             else material.rejected(tried, self._mark),
@@ -127,9 +128,10 @@ class Requests:
 
         Small models repeat a text that they are shown, or its mistake, whatever is said against it.
         """
+        findings = to_act_on(run, base)
         about = {
-            "evidence": material.evidence(base, self._mark),
-            "findings": material.listed("Its findings", to_act_on(run, base)),
+            "evidence": material.evidence(base, self._mark, findings),
+            "findings": material.listed("Its findings", findings),
         }
         prompt = fill(ANEW, **_ask(run), **about)
         request = self._request(
