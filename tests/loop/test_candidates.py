@@ -248,6 +248,15 @@ async def test_candidates_that_cannot_be_read_are_not_asked_again_beyond_the_bud
     assert loop.run.stop_reason is StopReason.BUDGET
 
 
+async def test_the_only_candidate_that_the_budget_allows_ends_the_run_if_it_is_refused() -> None:
+    limits = THREE.model_copy(update={"budget": Budget(calls=1)})
+    loop = refinement([Reply(text="", finish="refused")], limits=limits)
+    await finish(loop)
+    assert loop.run.stop_reason is StopReason.FAILED
+    assert loop.run.message.endswith("gave no first text: the model refused to answer.")
+    assert loop.run.usage.calls == 1
+
+
 async def test_candidates_share_the_tokens_of_the_budget() -> None:
     model = AllAtOnce(3, version)
     await finish(at_once(model, THREE.model_copy(update={"budget": Budget(completion_tokens=300)})))

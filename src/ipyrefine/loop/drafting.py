@@ -75,7 +75,8 @@ def _resolved(candidate: Candidate, state: State, *, last: bool) -> list[Event]:
     if isinstance(event, DraftReady):
         return [event]
     run = state()[0]
-    final = candidate.error is not None or candidate.number + 1 >= run.limits.candidates
+    # Those that the budget left out are lost already: none may be left to ask for.
+    final = candidate.error is not None or run.lost + 1 >= run.limits.candidates
     if last and final and not run.iterations:
         raise candidate.error or ModelError(f"{run.model} gave no first text: {candidate.why}.")
     return [Warned(message=f"One of the first texts is missing: {candidate.why}"), event]
