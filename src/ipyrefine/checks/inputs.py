@@ -2,9 +2,8 @@
 
 The changes are by type, as in EvalPlus (arXiv 2305.01210): small steps for numbers, and for what
 has a length, the empty one, shorter, longer, turned and reversed ones, and it without one of its
-items or with that one alone. Arguments of one type are
-changed together and in reverse order as well, as some have to be as long as each other, and
-arguments of several examples are mixed.
+items or with that one alone. Arguments of one type are changed together and in reverse order as
+well, as some have to be as long as each other, and arguments of several examples are mixed.
 """
 
 import ast
