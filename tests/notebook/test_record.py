@@ -102,6 +102,13 @@ def test_a_file_that_holds_no_run_is_named(tmp_path: Path, content: str, sentenc
         ipyrefine.load(tmp_path / "none.ipynb")
 
 
+async def test_a_record_holds_each_text_once() -> None:
+    run = await finished("one", scores=(4, 5, 6))
+    said = json.dumps(bundle(run)[MIME])
+    assert len(run.iterations) > 1
+    assert [said.count(json.dumps(i.text)) for i in run.iterations] == [1] * len(run.iterations)
+
+
 def test_a_notebook_without_runs_gives_none(tmp_path: Path) -> None:
     assert ipyrefine.load(saved(tmp_path / "x.ipynb", notebook({"text/plain": "2"}))) == []
 

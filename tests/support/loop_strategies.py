@@ -161,7 +161,6 @@ def runs(draw: Callable[..., Any]) -> Run:
         limits=bounds,
         lost=bounds.candidates - 1,
         iterations=tuple(iterations),
-        texts={i.text: i.number for i in reversed(iterations)},
         best=best,
         allowed=draw(st.integers(0, 6)),
         plateau_from=draw(st.integers(0, len(iterations) - 1)),

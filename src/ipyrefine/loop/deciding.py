@@ -79,7 +79,6 @@ def append(run: Run, iteration: Iteration, number: int | None = None) -> Run:
     return run.model_copy(
         update={
             "iterations": (*run.iterations, iteration.model_copy(update={"usage": consumed})),
-            "texts": {iteration.text: iteration.number, **run.texts},
             "unassigned": {n: usage for n, usage in run.unassigned.items() if n != asked},
             "heard": tuple(heard for heard in run.heard if heard.iteration != asked),
         }

@@ -46,8 +46,10 @@ def twin(run: Run, iteration: Iteration) -> Iteration | None:
     """The earlier iteration with the same text, if any: nothing new is there to verify."""
     if iteration.flaw and iteration.parent is not None:
         return run.iterations[iteration.parent]
-    first = run.texts.get(iteration.text, iteration.number)
-    return run.iterations[first] if first < iteration.number else None
+    text, key = iteration.text, hash(iteration.text)
+    # A text remembers its hash, so that only one that is the same is read to its end.
+    alike = (i for i in run.iterations[: iteration.number] if hash(i.text) == key)
+    return next((i for i in alike if i.text == text), None)
 
 
 def proven(iteration: Iteration) -> bool:

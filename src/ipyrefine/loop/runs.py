@@ -169,7 +169,6 @@ class Run(Record):
         prompts: the user's own prompts, by stage.
         price: what its dearest model charges; None when that is not known.
         iterations: the texts, in order of writing.
-        texts: for each text, the number of the first iteration that holds it.
         best: number of the best iteration; None before the first verdict.
         stage: what is running now, empty between stages and after the end.
         usage: everything consumed.
@@ -202,7 +201,6 @@ class Run(Record):
     prompts: dict[str, str] = Field(default_factory=dict)
     price: Price | None = None
     iterations: tuple[Iteration, ...] = ()
-    texts: dict[str, int] = Field(default_factory=dict, repr=False)
     best: int | None = None
     stage: str = ""
     usage: Usage = Usage()
