@@ -29,7 +29,7 @@ def further(examples: Sequence[Example]) -> tuple[Example, ...]:
         At most 60 calls, none of them stated, always the same ones for the same examples.
     """
     found: dict[str, Example] = {}
-    calls = [call for example in examples if (call := _call(example))]
+    calls = _calls(examples)
     for name, arguments, setup in calls:
         others = (*_one_changed(arguments), *_all_changed(arguments))
         for changed in (*others, *_mixed(name, arguments, calls)):
@@ -53,14 +53,13 @@ def at_the_edge(example: Example, stated: Sequence[Example]) -> bool:
         example: one of the further calls.
         stated: the examples they were made from.
     """
-    call, calls = _call(example), filter(None, map(_call, stated))
+    call = _call(example)
     if call is None:
         return False
     name, arguments, _ = call
-    alike = [given for other, given, _ in calls if (other, len(given)) == (name, len(arguments))]
-    sizes = [min(map(_size, told)) for told in zip(*alike, strict=True)]
-    small = [(_size(value), least) for value, least in zip(arguments, sizes, strict=True)]
-    return any(size <= 1 and size < least for size, least in small)
+    told = zip(*_given(name, len(arguments), _calls(stated)), strict=True)
+    sizes = [(_size(a), min(map(_size, others))) for a, others in zip(arguments, told, strict=True)]
+    return any(size <= 1 and size < least for size, least in sizes)
 
 
 def _size(value: Any) -> float:
@@ -73,6 +72,10 @@ def _size(value: Any) -> float:
 Call = tuple[str, tuple[Any, ...], str]
 
 
+def _calls(examples: Sequence[Example]) -> list[Call]:
+    return [call for example in examples if (call := _call(example))]
+
+
 def _call(example: Example) -> Call | None:
     try:
         node = ast.parse(example.source.strip(), mode="eval").body
@@ -81,6 +84,11 @@ def _call(example: Example) -> Call | None:
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         pass  # it calls with something that is no literal
     return None
+
+
+def _given(name: str, count: int, calls: Sequence[Call]) -> list[tuple[Any, ...]]:
+    """The arguments of all calls of one function that have so many."""
+    return [given for other, given, _ in calls if (other, len(given)) == (name, count)]
 
 
 def _one_changed(arguments: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
@@ -101,10 +109,9 @@ def _mixed(
 ) -> Iterator[tuple[Any, ...]]:
     if len(arguments) < 2:
         return
-    for other, others, _ in calls:
-        if (other, len(others)) == (name, len(arguments)):
-            for place, value in enumerate(others):
-                yield (*arguments[:place], value, *arguments[place + 1 :])
+    for others in _given(name, len(arguments), calls):
+        for place, value in enumerate(others):
+            yield (*arguments[:place], value, *arguments[place + 1 :])
 
 
 def _changed(value: Any) -> list[Any]:

@@ -107,11 +107,9 @@ class Requests:
         own = _from_user(run, base) or self._prompts.revise != REVISE
         if not own and not whole and (_repeated(base, tried) or _fruitless(run, base)):
             return self._anew(run, base)
-        findings = to_act_on(run, base)
         about = {
             "text": material.envelope(base.text, self._mark),
-            "evidence": material.evidence(base, self._mark, findings),
-            "findings": material.listed("Findings to act on", findings),
+            **self._found(run, base, "Findings to act on"),
             "rejected": material.attempts(run, base, self._mark)
             if whole
             else material.rejected(tried, self._mark),
@@ -128,16 +126,20 @@ class Requests:
 
         Small models repeat a text that they are shown, or its mistake, whatever is said against it.
         """
-        findings = to_act_on(run, base)
-        about = {
-            "evidence": material.evidence(base, self._mark, findings),
-            "findings": material.listed("Its findings", findings),
-        }
+        about = self._found(run, base, "Its findings")
         prompt = fill(ANEW, **_ask(run), **about)
         request = self._request(
             run, "revise", prompt, about.values(), temperature=run.limits.temperature
         )
         return _another(request, "anew", len(run.iterations))
+
+    def _found(self, run: Run, base: Iteration, title: str) -> dict[str, str]:
+        """What a revision is told of a text: the evidence, and the findings to act on."""
+        findings = to_act_on(run, base)
+        return {
+            "evidence": material.evidence(base, self._mark, findings),
+            "findings": material.listed(title, findings),
+        }
 
     def gate(self, run: Run, first: Iteration, second: Iteration) -> Request:
         """Ask which of two texts is better."""
