@@ -1,6 +1,7 @@
 """The panel, driven by events and clicks, without a browser."""
 
 import asyncio
+import re
 import subprocess
 import sys
 import threading
@@ -113,6 +114,10 @@ class Desk:
     def live(self) -> str:
         pane = next(w for w in self.all("Box") if "rf-live" in w._dom_classes)
         return "".join(part.value for part in pane.children)
+
+
+def revised(number: int) -> Event:
+    return RevisionReady(iteration=number, parent=number - 1, text=f"Hello, {number}.")
 
 
 def _below(widget: Any) -> Iterator[Any]:
@@ -398,6 +403,19 @@ def test_a_run_started_over_drops_the_iterations_before() -> None:
     assert len(d.blocks) == 1
     d.panel.close()
     assert set(registry._instances) == before
+
+
+def test_one_more_text_of_a_long_run_is_shown_last_without_listing_all_before_it_again() -> None:
+    d = Desk()
+    d.show(*FIRST, *(revised(number) for number in range(1, 120)))
+    listed: list[int] = []
+    for box in d.all("VBox"):
+        box.observe(lambda change: listed.append(len(change["new"])), "children")
+    d.show(revised(120))
+    shown = [re.findall(r"Hello, \d+", block.value)[-1] for block in d.blocks[1:]]
+    assert shown == [f"Hello, {number}" for number in range(1, 121)]
+    assert 0 < sum(listed) <= 50
+    d.panel.close()
 
 
 # ---- the findings, the text and the rubric in the user's hands

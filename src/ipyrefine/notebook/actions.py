@@ -100,14 +100,16 @@ class Actions:
 
     def update(self, run: Run) -> None:
         """Offer the run's iterations, and enable what can be done with it now."""
-        numbers = [i.number for i in run.iterations]
-        options = (("Best", None), *((str(number), number) for number in numbers))
-        if self.which.options != options:
+        count = len(run.iterations)
+        if len(self.which.options) != count + 1:
             kept = self.which.value
-            self.which.options = options
+            self.which.options = (
+                ("Best", None),
+                *((str(number), number) for number in range(count)),
+            )
             # By its place: a value of None would leave the menu blank instead of at "Best".
-            self.which.index = numbers.index(kept) + 1 if kept in numbers else 0
-        running, any_text = run.stop_reason is None, bool(numbers)
+            self.which.index = kept + 1 if kept is not None and kept < count else 0
+        running, any_text = run.stop_reason is None, count > 0
         verified = any(i.verdict is not None for i in run.iterations)
         self.stop.disabled = not running and run.stop_reason is not StopReason.PAUSED
         self.accept.disabled = self.which.disabled = not any_text

@@ -1,6 +1,8 @@
 """The iterations of a panel, one block each; what did not change is neither made nor sent again."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from ipyrefine.loop.records import Task
 from ipyrefine.loop.runs import Iteration, Run
@@ -10,6 +12,8 @@ from ipyrefine.render.html import INLINE, View, iteration_html
 if TYPE_CHECKING:
     import ipywidgets
 
+_GROUP = 50  # blocks in a box: for one more block, its box is listed anew, and not all there are
+
 
 class Blocks:
     """The iterations of a run; the latest and the best are unfolded."""
@@ -18,7 +22,8 @@ class Blocks:
         from ipywidgets import VBox
 
         self.widget: ipywidgets.VBox = VBox()
-        self._shown: list[Iteration | None] = []
+        self._blocks: list[ipywidgets.HTML] = []
+        self._shown: tuple[Iteration, ...] = ()
         self._unfolded: tuple[int | None, int | None] = (None, None)  # the best, the latest
         self._task: Task | None = None
         self._view = INLINE
@@ -30,31 +35,45 @@ class Blocks:
             run: the run.
             view: how its texts are compared.
         """
-        self._resize(len(run.iterations))
-        before, unfolded = self._unfolded, (run.best, len(run.iterations) - 1)
-        turned = {*before} ^ {*unfolded}
-        if before[0] != run.best:
-            turned |= {before[0], run.best}  # the star moves, also between two unfolded ones
-        every = (run.task, view) != (self._task, self._view) or (view.best and run.best in turned)
-        blocks: tuple[Any, ...] = self.widget.children
-        changed = {i.number for i, b in zip(run.iterations, self._shown, strict=True) if i is not b}
-        for iteration in run.iterations:
-            number = iteration.number
-            if every or number in changed or number in turned or iteration.parent in changed:
-                blocks[number].value = iteration_html(
-                    run, number, open=number in unfolded, view=view
-                )
-        self._shown = list(run.iterations)
-        self._unfolded, self._task, self._view = unfolded, run.task, view
+        unfolded = (run.best, len(run.iterations) - 1)
+        if len(run.iterations) < len(self._blocks):
+            self._clear()
+        self._grow(len(run.iterations))
+        for number in self._touched(run, view, unfolded):
+            html = iteration_html(run, number, open=number in unfolded, view=view)
+            self._blocks[number].value = html
+        self._shown, self._unfolded = run.iterations, unfolded
+        self._task, self._view = run.task, view
 
-    def _resize(self, count: int) -> None:
-        from ipywidgets import HTML
+    def _clear(self) -> None:
+        """Drop every block, as the run was started over."""
+        boxes, self.widget.children = self.widget.children, ()
+        for box in boxes:
+            dispose(box)
+        self._blocks, self._shown, self._unfolded = [], (), (None, None)
 
-        blocks = self.widget.children
-        if len(blocks) == count:
+    def _grow(self, count: int) -> None:
+        from ipywidgets import HTML, VBox
+
+        if count == len(self._blocks):
             return
-        added = [HTML() for _ in range(count - len(blocks))]
-        self.widget.children = (*blocks[:count], *added)
-        for block in blocks[count:]:
-            dispose(block)
-        self._shown = [*self._shown[:count], *(None for _ in added)]
+        self._blocks += [HTML() for _ in range(count - len(self._blocks))]
+        groups = [self._blocks[start : start + _GROUP] for start in range(0, count, _GROUP)]
+        boxes = self.widget.children
+        if boxes:
+            boxes[-1].children = groups[len(boxes) - 1]
+        if len(groups) > len(boxes):
+            self.widget.children = (*boxes, *map(VBox, groups[len(boxes) :]))
+
+    def _touched(self, run: Run, view: View, unfolded: tuple[int | None, int]) -> Iterable[int]:
+        """The iterations that look different now."""
+        turned = {*self._unfolded} ^ {*unfolded}
+        if self._unfolded[0] != run.best:
+            turned |= {self._unfolded[0], run.best}  # the star moves, also between unfolded ones
+        every = (run.task, view) != (self._task, self._view)
+        if every or (view.best and run.best in turned):
+            return range(len(run.iterations))
+        pairs = zip_longest(run.iterations, self._shown)
+        changed = {number for number, (now, before) in enumerate(pairs) if now is not before}
+        compared = {i.number for i in run.iterations if i.parent in changed} if changed else set()
+        return sorted(changed | compared | {n for n in turned if n is not None and n >= 0})
