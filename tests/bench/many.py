@@ -2,6 +2,7 @@
 
 ``python tests/bench/many.py [--tasks N]``: a scripted server in a process of its own, replies of
 200 ms, four calls a task; ratios within one run, as seconds vary with what else the machine does.
+The client alone, with as many calls, shows what that server lets through.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
+import openai
 from greetings import CALLS, options, tasks
 from processes import slow_server
 from tables import Table
@@ -30,6 +32,14 @@ async def measured(base_url: str, count: int) -> None:
     given = options(base_url)
     title = f"{count} tasks of {CALLS} calls, {REPLY_S * 1000:.0f} ms a reply"
     table = Table(title, "how", "tasks/s", "x sequential", "x / at once", "CPU ms/task")
+    async with openai.AsyncOpenAI(base_url=base_url, api_key="none") as client:
+        await client_alone(client, 1, 1)
+        alone, cpu = await client_alone(client, SEQUENTIAL, 1)
+        table.row("the client alone, one call at a time", alone, 1.0, 1.0, cpu)
+        for at_once in AT_ONCE:
+            rate, cpu = await client_alone(client, count, at_once)
+            ratio = rate / alone
+            table.row(f"the client alone, {at_once} at once", rate, ratio, ratio / at_once, cpu)
     await ipyrefine.refine("Greet, warming up.", **given)
     began = time.perf_counter()
     for task in tasks(SEQUENTIAL):
@@ -40,6 +50,25 @@ async def measured(base_url: str, count: int) -> None:
         rate, cpu = await rated(count, {**given, "at_once": at_once})
         ratio = rate / alone
         table.row(f"refine_many, {at_once} at once", rate, ratio, ratio / at_once, cpu)
+
+
+async def client_alone(client: openai.AsyncOpenAI, count: int, at_once: int) -> tuple[float, float]:
+    """Tasks a second, and milliseconds of the processor a task, of the calls and nothing else."""
+    turn = asyncio.Semaphore(at_once)
+
+    async def do(task: str) -> None:
+        async with turn:
+            for _ in range(CALLS):
+                parts = await client.chat.completions.create(
+                    model="greeter", messages=[{"role": "user", "content": task}], stream=True
+                )
+                async for _ in parts:
+                    pass
+
+    began, used = time.perf_counter(), time.process_time()
+    await asyncio.gather(*map(do, tasks(count)))
+    wall, cpu = time.perf_counter() - began, time.process_time() - used
+    return count / wall, 1000 * cpu / count
 
 
 async def rated(count: int, given: dict[str, Any]) -> tuple[float, float]:
