@@ -12,10 +12,10 @@ from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.events import Event
 from ipyrefine.loop.ports import Check, ComparingCheck, Model, price_of
 from ipyrefine.loop.prompts import Prompts
-from ipyrefine.loop.records import Price
 from ipyrefine.loop.runs import Limits, Run
 from ipyrefine.loop.stopping import UNPRICED
 from ipyrefine.loop.template import read_template
+from ipyrefine.loop.usage import Price
 from ipyrefine.models import choose_model as choose_model
 from ipyrefine.profiles import Profile
 from ipyrefine.running import finish

@@ -8,7 +8,7 @@ from typing import Any
 
 from ipyrefine.errors import NoModel
 from ipyrefine.loop.ports import Model
-from ipyrefine.loop.records import Price
+from ipyrefine.loop.usage import Price
 
 RECORD = "IPYREFINE_RECORD"
 NO_MODEL = (

@@ -17,9 +17,10 @@ from ipyrefine.loop.fold import fold
 from ipyrefine.loop.material import marks
 from ipyrefine.loop.ports import Delta, Message, Model, Notice, Reply, Request
 from ipyrefine.loop.prompts import Prompts
-from ipyrefine.loop.records import Task, Usage
+from ipyrefine.loop.records import Task
 from ipyrefine.loop.requests import Requests
 from ipyrefine.loop.runs import Limits, Run, StopReason
+from ipyrefine.loop.usage import Usage
 from ipyrefine.profiles import find
 
 Problem = dict[str, str]

@@ -29,8 +29,9 @@ from ipyrefine.compose import compose
 from ipyrefine.errors import RequestRejected
 from ipyrefine.loop.events import BudgetUsed
 from ipyrefine.loop.ports import Check, Request
-from ipyrefine.loop.records import Evidence, Finding, Task, Usage
+from ipyrefine.loop.records import Evidence, Finding, Task
 from ipyrefine.loop.runs import Limits
+from ipyrefine.loop.usage import Usage
 from ipyrefine.providers import local, weights
 
 # As many tokens as the default model's share of memory holds: a layer of these takes 512 bytes

@@ -11,8 +11,9 @@ from ipyrefine.errors import AccessDenied, UsageError
 from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.events import VerdictReached
 from ipyrefine.loop.ports import Reply, Request
-from ipyrefine.loop.records import Criterion, Price
+from ipyrefine.loop.records import Criterion
 from ipyrefine.loop.runs import Budget, Decision, Limits, StopReason
+from ipyrefine.loop.usage import Price
 from ipyrefine.providers.openai import OpenAIModel
 from ipyrefine.providers.scripted import ScriptedModel
 

@@ -21,8 +21,9 @@ from ipyrefine.loop.events import (
 )
 from ipyrefine.loop.fold import fold
 from ipyrefine.loop.ports import Check, Reply
-from ipyrefine.loop.records import Evidence, Outcome, Task, Usage
+from ipyrefine.loop.records import Evidence, Outcome, Task
 from ipyrefine.loop.runs import Budget, Limits, Run, StopReason
+from ipyrefine.loop.usage import Usage
 from ipyrefine.providers.scripted import ScriptedModel
 
 THREE = Limits(candidates=3, min_findings=0)

@@ -8,9 +8,10 @@ from loop_scripts import TASK, finish, judged, refinement, text, ticking
 from ipyrefine.errors import ReplyError
 from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.ports import Delta, Reply, Request
-from ipyrefine.loop.records import Finish, Usage
+from ipyrefine.loop.records import Finish
 from ipyrefine.loop.replies import written
 from ipyrefine.loop.runs import Limits, StopReason
+from ipyrefine.loop.usage import Usage
 
 CODE = TASK.model_copy(update={"form": "code"})
 WHOLE = "f1: mend\n```python\nx = 1\n```\nThis code sets x to"

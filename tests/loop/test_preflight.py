@@ -9,8 +9,9 @@ from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.events import BudgetUsed, RunStarted
 from ipyrefine.loop.fold import fold
 from ipyrefine.loop.preflight import Forecast, dearest, forecast
-from ipyrefine.loop.records import Price, Task, Usage
+from ipyrefine.loop.records import Task
 from ipyrefine.loop.runs import Budget, Iteration, Limits, Run
+from ipyrefine.loop.usage import Price, Usage
 from ipyrefine.providers.scripted import ScriptedModel
 
 TASK = Task(text="Write a greeting.")

@@ -38,9 +38,14 @@ async def test_who_writes_prose_is_told_the_task_once_more() -> None:
     assert TASK.text in requests(loop)[0].messages[-1].content
 
 
-@pytest.mark.parametrize(("form", "thinks"), [("prose", True), ("code", False)])
-async def test_prose_is_planned_first_and_code_is_written_at_once(form: str, thinks: bool) -> None:
-    task = TASK.model_copy(update={"form": form})
+@pytest.mark.parametrize(
+    ("form", "plan", "thinks"),
+    [("prose", True, True), ("prose", False, False), ("code", True, False)],
+)
+async def test_prose_is_planned_first_where_that_helps_and_code_is_written_at_once(
+    form: str, plan: bool, thinks: bool
+) -> None:
+    task = TASK.model_copy(update={"form": form, "plan": plan})
     reply = code("x = 1") if form == "code" else text("Hi")
     loop = refinement([reply, judged(9)], task, limits=Limits(min_findings=0))
     await finish(loop)

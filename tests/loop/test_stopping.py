@@ -9,7 +9,7 @@ from loop_scripts import finish, refinement
 from loop_strategies import budgets, checks, limits, runs, scripts, usages
 
 from ipyrefine.loop.ports import Request
-from ipyrefine.loop.records import Outcome, Usage
+from ipyrefine.loop.records import Outcome
 from ipyrefine.loop.runs import Budget, Limits, Run, StopReason
 from ipyrefine.loop.stopping import (
     Stop,
@@ -19,6 +19,7 @@ from ipyrefine.loop.stopping import (
     over_budget,
     stalled,
 )
+from ipyrefine.loop.usage import Usage
 
 
 @given(run=runs())

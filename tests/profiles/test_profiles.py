@@ -38,6 +38,13 @@ def test_a_task_takes_criteria_categories_and_checklist_from_its_profile() -> No
     assert task.checklist == email.checklist
 
 
+@pytest.mark.parametrize(("profile", "planned"), [("data", False), ("email", True)])
+def test_a_profile_says_whether_its_texts_are_planned_first(profile: str, planned: bool) -> None:
+    assert profiles.find(profile).task("Do it.").plan is planned
+    mine = {"criteria": {"image": "One picture."}, "plan": not planned}
+    assert profiles.find(mine).task("Do it.").plan is not planned
+
+
 def test_criteria_and_checklist_of_the_users_take_the_place_of_the_profiles() -> None:
     task = profiles.find("email").task("x", criteria=("tone", "wit"), checklist=("Is it short?",))
     assert [c.name for c in task.criteria] == ["tone", "wit"]

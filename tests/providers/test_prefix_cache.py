@@ -9,8 +9,8 @@ from metered import Metered
 
 from ipyrefine.compose import compose
 from ipyrefine.loop.events import BudgetUsed
-from ipyrefine.loop.records import Usage
 from ipyrefine.loop.runs import Limits
+from ipyrefine.loop.usage import Usage
 from ipyrefine.profiles import builtin
 from ipyrefine.providers import local, weights
 

@@ -10,8 +10,9 @@ from ipyrefine import compose as composing
 from ipyrefine.errors import UsageError
 from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.ports import Reply
-from ipyrefine.loop.records import Price, Task, Usage
+from ipyrefine.loop.records import Task
 from ipyrefine.loop.runs import Budget, Limits, StopReason
+from ipyrefine.loop.usage import Price, Usage
 from ipyrefine.providers.openai import OpenAIModel
 from ipyrefine.providers.prices import cost_of, listed, read_price
 from ipyrefine.providers.scripted import ScriptedModel

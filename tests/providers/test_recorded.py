@@ -12,8 +12,9 @@ from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.loop.engine import Refinement
 from ipyrefine.loop.ports import Message, Model, Notice, Reply, Request
 from ipyrefine.loop.prompts import Prompts
-from ipyrefine.loop.records import Price, Task
+from ipyrefine.loop.records import Task
 from ipyrefine.loop.runs import Decision, Limits, Run
+from ipyrefine.loop.usage import Price
 from ipyrefine.providers.recorded import RecordedModel
 from ipyrefine.providers.recordings import key_of, read
 from ipyrefine.providers.scripted import ScriptedModel

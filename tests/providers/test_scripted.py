@@ -8,7 +8,7 @@ import pytest
 
 from ipyrefine.errors import ServerFailed, UsageError
 from ipyrefine.loop.ports import Delta, Message, Model, Reply, Request
-from ipyrefine.loop.records import Usage
+from ipyrefine.loop.usage import Usage
 from ipyrefine.providers.scripted import ScriptedModel
 
 ASK = Request(messages=(Message(role="user", content="x" * 40),))

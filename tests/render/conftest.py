@@ -17,10 +17,10 @@ from ipyrefine.loop.records import (
     Severity,
     Status,
     Task,
-    Usage,
     Verdict,
 )
 from ipyrefine.loop.runs import Decision, Iteration, Run, StopReason
+from ipyrefine.loop.usage import Usage
 
 Say = Callable[[str], str]
 _VOID = {"br", "line", "circle"}

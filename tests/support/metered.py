@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 from ipyrefine.loop.ports import Delta, Message, Reply, Request
-from ipyrefine.loop.records import Usage
+from ipyrefine.loop.usage import Usage
 from ipyrefine.providers.local import LocalModel
 
 

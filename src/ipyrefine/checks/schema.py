@@ -43,9 +43,11 @@ class Schema:
         self._schema = schema if self._adapter is None else self._adapter.json_schema()
         if self._adapter is None:
             _verify(schema, self.name)
-        self.requirement = "The text is one JSON value that follows this schema:\n" + json.dumps(
-            self._schema, ensure_ascii=False
+        # Asked for "a value that follows this schema", small models write the schema again.
+        asked = (
+            "The text is one JSON value with the values themselves, as this schema describes them"
         )
+        self.requirement = f"{asked}:\n{json.dumps(self._schema, ensure_ascii=False)}"
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Validate the text."""

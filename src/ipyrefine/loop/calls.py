@@ -9,7 +9,6 @@ from ipyrefine.errors import ModelError, ReplyError, ServerFailed
 from ipyrefine.loop.events import BudgetUsed, Event, Stage, Warned
 from ipyrefine.loop.pieces import Pieces
 from ipyrefine.loop.ports import Clock, Delta, Model, Notice, Reply, Request
-from ipyrefine.loop.records import Usage
 from ipyrefine.loop.replies import Splitter
 from ipyrefine.loop.requests import repair
 from ipyrefine.loop.runs import Run
@@ -20,6 +19,7 @@ from ipyrefine.loop.stopping import (
     over_budget,
     over_time,
 )
+from ipyrefine.loop.usage import Usage
 
 T = TypeVar("T")
 State = Callable[[], tuple[Run, float]]

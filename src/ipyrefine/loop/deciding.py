@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Finding, Outcome, Severity, Status, Usage, Verdict
+from ipyrefine.loop.records import Finding, Outcome, Severity, Status, Verdict
 from ipyrefine.loop.runs import Decision, Iteration, Run
+from ipyrefine.loop.usage import Usage
 
 
 def require_valid(run: Run, decision: Decision) -> None:

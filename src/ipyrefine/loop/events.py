@@ -11,13 +11,12 @@ from ipyrefine.loop.records import (
     Evidence,
     Finding,
     Finish,
-    Price,
     Record,
     Task,
-    Usage,
     Verdict,
 )
 from ipyrefine.loop.runs import Decision, Limits, StopReason
+from ipyrefine.loop.usage import Price, Usage
 
 Stage = Literal["draft", "check", "judge", "critique", "revise", "gate"]
 

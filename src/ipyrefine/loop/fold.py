@@ -22,8 +22,8 @@ from ipyrefine.loop.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.loop.records import Usage
 from ipyrefine.loop.runs import Heard, Iteration, Run, StopReason
+from ipyrefine.loop.usage import Usage
 
 
 def fold(events: Iterable[Event], run: Run | None = None) -> Run:

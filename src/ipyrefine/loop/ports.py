@@ -3,7 +3,8 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from ipyrefine.loop.records import Evidence, Finish, Price, Record, Task, Usage
+from ipyrefine.loop.records import Evidence, Finish, Record, Task
+from ipyrefine.loop.usage import Price, Usage
 
 
 class Message(Record):

@@ -9,9 +9,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from ipyrefine.loop.prompts import CUT_DETAIL, CUT_REPLY
-from ipyrefine.loop.records import Price
 from ipyrefine.loop.runs import Run
 from ipyrefine.loop.stopping import estimate_tokens
+from ipyrefine.loop.usage import Price
 
 _ASKS = 2  # a reply that cannot be read is asked for once more
 _RULES = 700  # tokens of a stage's own instructions and its schema, at most

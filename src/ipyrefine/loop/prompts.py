@@ -8,7 +8,7 @@ stage       places
 ==========  ====================================================================================
 system      ``{kind}`` code or text; ``{task}``; ``{criteria}`` a line each; ``{checklist}``.
             The same in every stage of a run, so that a server reads it once.
-draft       ``{ask}`` for a text of this form: prose after a plan, code at once; or in parts,
+draft       ``{ask}`` for a text: prose after a plan, code and data at once; or in parts,
             ``{think}`` how to think first and ``{format}`` how to mark the text
 critique    ``{text}``; ``{evidence}`` of the checks; ``{count}`` findings at least;
             ``{categories}`` to look at; ``{dismissed}`` findings not to name again; ``{shape}``
@@ -74,7 +74,8 @@ FORMAT = {"code": f"Then give {_CODE}", "prose": f"Then give {_PROSE}"}
 
 # Of 75 tasks a small model solved 59 with code written at once, 55 where it thought first, which
 # took over twice the tokens.
-ASK = {"code": f"Give {_CODE}", "prose": f"{THINK['prose']}\n{FORMAT['prose']}"}
+GIVE = {"code": f"Give {_CODE}", "prose": f"Give {_PROSE}"}
+PLANNED = f"{THINK['prose']}\n{FORMAT['prose']}"
 
 DRAFT = "{ask}"
 

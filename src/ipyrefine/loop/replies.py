@@ -22,8 +22,10 @@ from ipyrefine.loop.records import (
 from ipyrefine.loop.verdicts import Judgement
 
 _FENCE = re.compile(r"^```[^\n`]*\n(.*?)(?:(?P<end>^```\s*$)|\Z)", re.MULTILINE | re.DOTALL)
+# Small models end a text within its last line; that counts where at most another text follows.
 _MARKED = re.compile(
-    r"^\s*<text>\s*\n(.*?)(?:(?P<end>^\s*</text>\s*$)|\Z)", re.MULTILINE | re.DOTALL
+    r"^\s*<text>\s*\n(.*?)(?:(?P<end>^\s*</text>\s*$|</text>\s*(?=^\s*<text>\s*$|\Z))|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
 _Shape = TypeVar("_Shape", bound=Record)
 
@@ -46,7 +48,8 @@ def written(reply: str, form: Literal["code", "prose"], *, cut: bool = False) ->
     """Tell the text of a reply from the thoughts before it.
 
     Code is the longest fenced block, or the whole reply if that is Python; prose is what
-    stands between ``<text>`` marks, or the whole reply without them.
+    stands between ``<text>`` marks on lines of their own, or at the reply's end within a line,
+    or the whole reply without them.
 
     Args:
         reply: what the model wrote.
@@ -59,17 +62,27 @@ def written(reply: str, form: Literal["code", "prose"], *, cut: bool = False) ->
     blocks = list((_FENCE if form == "code" else _MARKED).finditer(reply))
     if cut and not (blocks and blocks[-1]["end"]):
         raise ReplyError("it breaks off before the end of the text")
-    found = max(blocks, key=lambda m: len(m.group(1)), default=None)
+    found = max(blocks, key=lambda m: len(m.group(1).strip()), default=None)
     if found:
         text = found.group(1).strip("\n")
         thoughts = reply[: found.start()].strip()
-    elif form == "prose" or _is_python(reply):
+    elif form == "prose":
+        text, thoughts = _ended_within_a_line(reply.strip())
+    elif _is_python(reply):
         text, thoughts = reply.strip(), ""
     else:
         raise ReplyError("it holds no code block")
     if not text.strip():
         raise ReplyError("it holds no text")
     return Written(text=text, thoughts=thoughts)
+
+
+def _ended_within_a_line(reply: str) -> tuple[str, str]:
+    """The text and the thoughts of a reply without marks on lines of their own."""
+    if not reply.endswith("</text>"):
+        return reply, ""
+    thoughts, _, text = reply.removesuffix("</text>").rpartition("<text>")
+    return text.strip(), thoughts.strip()
 
 
 def critique(reply: str, text: str, least: int = 0) -> Critique:
@@ -148,13 +161,17 @@ class Splitter:
             ended = self._line.endswith("\n")
             if not self._passing and self._may_be_mark():
                 if ended:
-                    self._inside = not self._inside
+                    self._inside = self._opens()
                     self._line = ""
                 continue
             yield ("text" if self._inside else "thinking"), piece if self._passing else self._line
             self._passing = not ended
             if ended:
                 self._line = ""
+
+    def _opens(self) -> bool:
+        """Whether a text begins after the mark that the line is."""
+        return not self._inside if self._mark == "```" else self._line.strip() == "<text>"
 
     def _may_be_mark(self) -> bool:
         line = self._line.strip()

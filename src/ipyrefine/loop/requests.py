@@ -16,10 +16,11 @@ from ipyrefine.loop.material import Mark
 from ipyrefine.loop.ports import Message, Request
 from ipyrefine.loop.prompts import (
     ANEW,
-    ASK,
     CUT_REPLY,
     EARLIER,
     FORMAT,
+    GIVE,
+    PLANNED,
     REPAIR,
     REVISE,
     SHAPES,
@@ -271,7 +272,9 @@ def _shape(schema: dict[str, Any]) -> str:
 
 
 def _ask(run: Run) -> dict[str, str]:
-    return {"ask": fill(ASK[_task(run).form], task=_task(run).text)}
+    task = _task(run)
+    planned = task.plan and task.form == "prose"
+    return {"ask": fill(PLANNED, task=task.text) if planned else GIVE[task.form]}
 
 
 def _think(run: Run) -> dict[str, str]:

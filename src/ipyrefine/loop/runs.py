@@ -16,13 +16,12 @@ from ipyrefine.loop.records import (
     Finding,
     Finish,
     Outcome,
-    Price,
     Record,
     Score,
     Task,
-    Usage,
     Verdict,
 )
+from ipyrefine.loop.usage import Price, Usage
 
 
 class StopReason(StrEnum):

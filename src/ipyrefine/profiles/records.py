@@ -21,6 +21,7 @@ class Profile(Record):
             ``definition`` and ``weight``; or a list of criteria.
         categories: kinds of weakness a critique looks for.
         checklist: yes/no questions a finished text answers with yes.
+        plan: whether prose is planned in a few lines before it is written; code never is.
         limits: thresholds that hold unless they are configured or given otherwise.
         artifacts: what a request for it asks to be written, such as ``email``.
         phrases: regular expressions a request for it matches at its start.
@@ -32,6 +33,7 @@ class Profile(Record):
     criteria: tuple[Criterion, ...] = Field(min_length=1)
     categories: tuple[str, ...] = ()
     checklist: tuple[str, ...] = ()
+    plan: bool = True
     limits: Limits = Limits()
     artifacts: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
@@ -93,6 +95,7 @@ class Profile(Record):
             criteria=named_criteria(criteria, self.criteria) or self.criteria,
             categories=self.categories,
             checklist=checklist or self.checklist,
+            plan=self.plan,
         )
 
 

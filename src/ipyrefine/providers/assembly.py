@@ -4,7 +4,7 @@ import math
 from typing import Any, Literal
 
 from ipyrefine.loop.ports import Delta, Reply, Request
-from ipyrefine.loop.records import Usage
+from ipyrefine.loop.usage import Usage
 from ipyrefine.providers.thinking import ThinkSplitter
 from ipyrefine.providers.tokens import estimate_tokens
 

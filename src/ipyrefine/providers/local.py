@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ipyrefine.errors import NoModel, WeightsError
 from ipyrefine.loop.ports import Delta, Notice, Reply, Request
-from ipyrefine.loop.records import Price
+from ipyrefine.loop.usage import Price
 from ipyrefine.providers.openai import OpenAIModel
 
 _PROGRAM = Path(__file__).with_name("llama_server.py")

@@ -20,7 +20,7 @@ import openai
 
 from ipyrefine import errors
 from ipyrefine.loop.ports import Delta, Notice, Reply, Request
-from ipyrefine.loop.records import Price
+from ipyrefine.loop.usage import Price
 from ipyrefine.providers import faults, ladder, prices, retries, transport
 from ipyrefine.providers.assembly import Assembly
 from ipyrefine.providers.refusals import Refusal, read_refusal

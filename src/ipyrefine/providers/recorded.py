@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.loop.ports import Delta, Model, Notice, Reply, Request, price_of
-from ipyrefine.loop.records import Price
+from ipyrefine.loop.usage import Price
 from ipyrefine.providers.recordings import Call, Piece, Source, begun, key_of, read, write
 from ipyrefine.providers.weights_catalog import WEIGHTS
 

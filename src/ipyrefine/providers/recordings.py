@@ -20,7 +20,8 @@ from pydantic import ValidationError
 
 from ipyrefine.errors import UsageError
 from ipyrefine.loop.ports import Request
-from ipyrefine.loop.records import Finish, Price, Record, Usage
+from ipyrefine.loop.records import Finish, Record
+from ipyrefine.loop.usage import Price, Usage
 
 _PASSING = re.compile(r"(?<=material-)[0-9a-f]+|0x[0-9a-f]+|\b\d+(\.\d+)? ?s\b")
 

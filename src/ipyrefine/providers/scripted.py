@@ -6,7 +6,7 @@ from typing import Literal
 
 from ipyrefine.errors import ModelError, UsageError
 from ipyrefine.loop.ports import Delta, Notice, Reply, Request
-from ipyrefine.loop.records import Usage
+from ipyrefine.loop.usage import Usage
 from ipyrefine.providers.tokens import estimate_tokens
 
 Scripted = str | Reply | ModelError | Callable[[Request], str | Reply]

@@ -3,15 +3,9 @@
 from typing import NamedTuple
 
 from ipyrefine.loop.preflight import forecast
-from ipyrefine.loop.records import (
-    Finding,
-    Outcome,
-    Severity,
-    Status,
-    Usage,
-    Verdict,
-)
+from ipyrefine.loop.records import Finding, Outcome, Severity, Status, Verdict
 from ipyrefine.loop.runs import Decision, Iteration, Run, StopReason
+from ipyrefine.loop.usage import Usage
 
 NONE = "\N{EN DASH}"
 STAGES = {
