@@ -54,6 +54,7 @@ async def test_no_iterations_means_one_draft_and_one_verdict() -> None:
     loop = scored(0.4, target=1, max_iterations=0)
     await finish(loop)
     assert loop.run.score_history == (0.4,)
+    assert loop.run.message.startswith("No revisions were allowed. Unmet in the best text")
 
 
 async def test_a_first_text_only_a_judge_passed_is_criticised_before_it_may_pass() -> None:

@@ -91,11 +91,9 @@ def finished(run: Run) -> Stop | None:
             " When passes like these do not help, the requirements may be the problem, "
             "not the writing: say what you need more exactly, or continue with guidance."
         )
-        return Stop(
-            StopReason.ROUNDS,
-            f"{_revisions(run.revisions)} allowed and used. "
-            f"{_unmet(best)}{asked if run.revisions else ''}",
-        )
+        used = f"{_revisions(run.revisions)} allowed and used. {_unmet(best)}{asked}"
+        none = f"No revisions were allowed. {_unmet(best)}"
+        return Stop(StopReason.ROUNDS, used if run.revisions else none)
     return None
 
 
