@@ -23,9 +23,9 @@ from ipyrefine.loop.verdicts import Judgement
 
 _FENCE = re.compile(r"^```[^\n`]*\n(.*?)(?:(?P<end>^```\s*$)|\Z)", re.MULTILINE | re.DOTALL)
 # Small models end a text within its last line; that counts where at most another text follows.
+_OPEN, _CLOSE = (rf"^[^\S\n]*<{mark}>[^\S\n]*$" for mark in ("text", "/text"))
 _MARKED = re.compile(
-    r"^\s*<text>\s*\n(.*?)(?:(?P<end>^\s*</text>\s*$|</text>\s*(?=^\s*<text>\s*$|\Z))|\Z)",
-    re.MULTILINE | re.DOTALL,
+    rf"{_OPEN}\n(.*?)(?:(?P<end>{_CLOSE}|</text>\s*(?={_OPEN}|\Z))|\Z)", re.MULTILINE | re.DOTALL
 )
 _Shape = TypeVar("_Shape", bound=Record)
 
