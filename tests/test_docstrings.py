@@ -12,7 +12,7 @@ from shells import NO_HISTORY
 
 import ipyrefine
 from ipyrefine.notebook import options
-from ipyrefine.notebook.steering import COMMANDS
+from ipyrefine.session.commands import COMMANDS
 
 SOURCE = Path(ipyrefine.__file__).parent
 SHOWING = sorted(

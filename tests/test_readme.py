@@ -6,8 +6,8 @@ from typing import Any
 
 import ipyrefine
 from ipyrefine.notebook.options import parser
-from ipyrefine.notebook.steering import COMMANDS
 from ipyrefine.profiles import NAMES
+from ipyrefine.session.commands import COMMANDS
 
 README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 

@@ -21,16 +21,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ipyrefine.batch.frame import refine_frame
+    from ipyrefine.batch.items import Item
+    from ipyrefine.batch.refine_many import refine_many
     from ipyrefine.compose import refine
+    from ipyrefine.core.engine import Refinement
+    from ipyrefine.core.records import Task
+    from ipyrefine.core.runs import Budget, Decision, Limits, Run
     from ipyrefine.errors import RefineError
-    from ipyrefine.loop.engine import Refinement
-    from ipyrefine.loop.records import Task
-    from ipyrefine.loop.runs import Budget, Decision, Limits, Run
-    from ipyrefine.many.batch import refine_many
-    from ipyrefine.many.frame import refine_frame
-    from ipyrefine.many.items import Item
-    from ipyrefine.models import choose_model
-    from ipyrefine.notebook.record import load
+    from ipyrefine.providers.choose import choose_model
+    from ipyrefine.session.record import load
 
 __all__ = [
     "Budget",
@@ -50,19 +50,19 @@ __all__ = [
 ]
 
 _HOME = {
-    "Budget": "ipyrefine.loop.runs",
-    "Decision": "ipyrefine.loop.runs",
-    "Item": "ipyrefine.many.items",
-    "Limits": "ipyrefine.loop.runs",
+    "Budget": "ipyrefine.core.runs",
+    "Decision": "ipyrefine.core.runs",
+    "Item": "ipyrefine.batch.items",
+    "Limits": "ipyrefine.core.runs",
     "RefineError": "ipyrefine.errors",
-    "Refinement": "ipyrefine.loop.engine",
-    "Run": "ipyrefine.loop.runs",
-    "Task": "ipyrefine.loop.records",
-    "choose_model": "ipyrefine.models",
-    "load": "ipyrefine.notebook.record",
+    "Refinement": "ipyrefine.core.engine",
+    "Run": "ipyrefine.core.runs",
+    "Task": "ipyrefine.core.records",
+    "choose_model": "ipyrefine.providers.choose",
+    "load": "ipyrefine.session.record",
     "refine": "ipyrefine.compose",
-    "refine_frame": "ipyrefine.many.frame",
-    "refine_many": "ipyrefine.many.batch",
+    "refine_frame": "ipyrefine.batch.frame",
+    "refine_many": "ipyrefine.batch.refine_many",
 }
 
 

@@ -6,18 +6,18 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from ipyrefine import profiles
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event
+from ipyrefine.core.ports import Check, ComparingCheck, Model, price_of
+from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.runs import Limits, Run
+from ipyrefine.core.stopping import UNPRICED
+from ipyrefine.core.template import read_template
+from ipyrefine.core.usage import Price
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.recorder import recorder
-from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.events import Event
-from ipyrefine.loop.ports import Check, ComparingCheck, Model, price_of
-from ipyrefine.loop.prompts import Prompts
-from ipyrefine.loop.runs import Limits, Run
-from ipyrefine.loop.stopping import UNPRICED
-from ipyrefine.loop.template import read_template
-from ipyrefine.loop.usage import Price
-from ipyrefine.models import choose_model as choose_model
 from ipyrefine.profiles import Profile
+from ipyrefine.providers.choose import choose_model as choose_model
 from ipyrefine.running import finish
 
 ProfileLike = str | Path | Mapping[str, Any] | Profile

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 
 from ipyrefine import compose
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.ports import Check, Model
+from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.runs import Run
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.ports import Check, Model
-from ipyrefine.loop.prompts import Prompts
-from ipyrefine.loop.runs import Run
 
 
 def go_on(

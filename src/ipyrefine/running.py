@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from contextlib import aclosing
 
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event
+from ipyrefine.core.runs import Run
 from ipyrefine.errors import JournalError
 from ipyrefine.journal.recorder import Recorder
-from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.events import Event
-from ipyrefine.loop.runs import Run
 
 
 async def finish(

@@ -9,18 +9,18 @@ from typing import NamedTuple
 from ipyrefine.checks.agreement import Agreement
 from ipyrefine.checks.examples import Examples
 from ipyrefine.checks.sandbox import run_python
+from ipyrefine.core import replies
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import RunStarted
+from ipyrefine.core.fold import fold
+from ipyrefine.core.material import marks
+from ipyrefine.core.ports import Delta, Message, Model, Notice, Reply, Request
+from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.records import Task
+from ipyrefine.core.requests import Requests
+from ipyrefine.core.runs import Limits, Run, StopReason
+from ipyrefine.core.usage import Usage
 from ipyrefine.errors import ModelError, ReplyError
-from ipyrefine.loop import replies
-from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.events import RunStarted
-from ipyrefine.loop.fold import fold
-from ipyrefine.loop.material import marks
-from ipyrefine.loop.ports import Delta, Message, Model, Notice, Reply, Request
-from ipyrefine.loop.prompts import Prompts
-from ipyrefine.loop.records import Task
-from ipyrefine.loop.requests import Requests
-from ipyrefine.loop.runs import Limits, Run, StopReason
-from ipyrefine.loop.usage import Usage
 from ipyrefine.profiles import find
 
 Problem = dict[str, str]

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from functools import cache
 from pathlib import Path
 
-from ipyrefine.loop.ports import Delta, Model, Notice, Reply, Request
+from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request
 
 
 class Kept:

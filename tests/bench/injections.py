@@ -18,17 +18,17 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from ipyrefine.compose import choose_model
+from ipyrefine.core import replies, verdicts
+from ipyrefine.core.events import DraftReady, RunStarted
+from ipyrefine.core.fold import fold
+from ipyrefine.core.material import envelope
+from ipyrefine.core.ports import Message, Model, Reply, Request
+from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.records import Criterion, Outcome, Record, Task
+from ipyrefine.core.requests import Requests
+from ipyrefine.core.runs import Limits, Run
 from ipyrefine.errors import ReplyError
 from ipyrefine.journal.files import home
-from ipyrefine.loop import replies, verdicts
-from ipyrefine.loop.events import DraftReady, RunStarted
-from ipyrefine.loop.fold import fold
-from ipyrefine.loop.material import envelope
-from ipyrefine.loop.ports import Message, Model, Reply, Request
-from ipyrefine.loop.prompts import Prompts
-from ipyrefine.loop.records import Criterion, Outcome, Record, Task
-from ipyrefine.loop.requests import Requests
-from ipyrefine.loop.runs import Limits, Run
 
 CRITERIA = (Criterion(name="correctness", definition="It does what the task asks, in full."),)
 MISSED = {

@@ -70,9 +70,9 @@ async def runs(count: int, iterations: int) -> Any:
     from overhead import panel, replies
     from refining import refinement
 
+    from ipyrefine.core.runs import Limits
     from ipyrefine.journal.files import default_path
     from ipyrefine.journal.recorder import Recorder
-    from ipyrefine.loop.runs import Limits
 
     shown = panel()
     for _ in range(count):
@@ -89,7 +89,7 @@ async def runs(count: int, iterations: int) -> Any:
 def embedded(name: str, table: Table) -> None:
     """The embedded model's server after one reply, beside its file."""
     from ipyrefine.compose import choose_model
-    from ipyrefine.loop.ports import Message, Request
+    from ipyrefine.core.ports import Message, Request
     from ipyrefine.providers import weights
 
     async def ask() -> None:

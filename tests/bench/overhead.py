@@ -23,11 +23,11 @@ from counting_comm import Sent
 from refining import judged, refinement, text
 from tables import Table
 
+from ipyrefine.core.events import Event, VerdictReached
+from ipyrefine.core.ports import Message, Request
+from ipyrefine.core.records import Evidence, Task
+from ipyrefine.core.runs import Limits, Run
 from ipyrefine.journal.recorder import Recorder
-from ipyrefine.loop.events import Event, VerdictReached
-from ipyrefine.loop.ports import Message, Request
-from ipyrefine.loop.records import Evidence, Task
-from ipyrefine.loop.runs import Limits, Run
 from ipyrefine.notebook.panel import Panel
 from ipyrefine.providers.scripted import ScriptedModel
 

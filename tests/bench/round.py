@@ -29,10 +29,10 @@ from refining import judged, text
 from tables import Table
 
 import ipyrefine
-from ipyrefine.loop.events import Event, EvidenceReady, StageStarted
-from ipyrefine.loop.ports import Check
-from ipyrefine.loop.records import Evidence, Task
-from ipyrefine.loop.runs import Limits, Run
+from ipyrefine.core.events import Event, EvidenceReady, StageStarted
+from ipyrefine.core.ports import Check
+from ipyrefine.core.records import Evidence, Task
+from ipyrefine.core.runs import Limits, Run
 
 TASK = "Answer this complaint in at most 30 friendly words: my parcel came late."
 WORDS = 30

@@ -21,13 +21,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from refining import events_of, judged, refinement, text
 
 from ipyrefine.compose import refine
+from ipyrefine.core.fold import fold
+from ipyrefine.core.runs import Limits
 from ipyrefine.journal.recorder import Recorder
 from ipyrefine.journal.schema import connect
 from ipyrefine.journal.store import Journal
-from ipyrefine.loop.fold import fold
-from ipyrefine.loop.runs import Limits
-from ipyrefine.notebook.record import bundle
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.session.record import bundle
 
 
 def timed(what: str, work: Callable[[], Any]) -> Any:

@@ -26,12 +26,12 @@ from tables import Table
 from thin_weights import thin
 
 from ipyrefine.compose import compose
+from ipyrefine.core.events import BudgetUsed
+from ipyrefine.core.ports import Check, Request
+from ipyrefine.core.records import Evidence, Finding, Task
+from ipyrefine.core.runs import Limits
+from ipyrefine.core.usage import Usage
 from ipyrefine.errors import RequestRejected
-from ipyrefine.loop.events import BudgetUsed
-from ipyrefine.loop.ports import Check, Request
-from ipyrefine.loop.records import Evidence, Finding, Task
-from ipyrefine.loop.runs import Limits
-from ipyrefine.loop.usage import Usage
 from ipyrefine.providers import local, weights
 
 # As many tokens as the default model's share of memory holds: a layer of these takes 512 bytes

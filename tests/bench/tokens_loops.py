@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ipyrefine.loop.ports import Message
+from ipyrefine.core.ports import Message
 
 CRITERIA = {
     "completeness": "It says all that the task asks for and leaves nothing open.",

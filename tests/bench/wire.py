@@ -23,10 +23,10 @@ from counting_comm import Sent
 from jupyter_client.session import Session, json_packer
 from tables import Table
 
-from ipyrefine.loop.events import DraftReady, Event, RunStarted, StageStarted, TextDelta
-from ipyrefine.loop.fold import apply
-from ipyrefine.loop.records import Task
-from ipyrefine.loop.runs import Limits, Run
+from ipyrefine.core.events import DraftReady, Event, RunStarted, StageStarted, TextDelta
+from ipyrefine.core.fold import apply
+from ipyrefine.core.records import Task
+from ipyrefine.core.runs import Limits, Run
 from ipyrefine.notebook.panel import Panel
 from ipyrefine.notebook.streaming import TARGET
 

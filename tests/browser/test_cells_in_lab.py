@@ -7,7 +7,7 @@ from lab_driver import Lab
 
 APPS = pytest.mark.parametrize("app", ["lab", "notebook"])
 
-IMPORT = "from ipyrefine.notebook.cells import put_text, source_cell_id, source_cell_text"
+IMPORT = "from ipyrefine.notebook.cell_target import put_text, source_cell_id, source_cell_text"
 
 # An async cell: the front-end's answer must come while the cell is still running.
 WHILE_RUNNING = f"""{IMPORT}

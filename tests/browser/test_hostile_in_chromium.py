@@ -10,10 +10,10 @@ from hostile import CASES
 from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
 
-from ipyrefine.loop.events import DraftReady, EvidenceReady, RunStarted, Stopped, Warned
-from ipyrefine.loop.fold import fold
-from ipyrefine.loop.records import Criterion, Evidence, Finding, Severity, Task
-from ipyrefine.loop.runs import Limits, Run, StopReason
+from ipyrefine.core.events import DraftReady, EvidenceReady, RunStarted, Stopped, Warned
+from ipyrefine.core.fold import fold
+from ipyrefine.core.records import Criterion, Evidence, Finding, Severity, Task
+from ipyrefine.core.runs import Limits, Run, StopReason
 from ipyrefine.render.html import record_html, styled
 from ipyrefine.render.live import stage_html, tail_html
 

@@ -8,10 +8,10 @@ from ipyrefine.checks.inputs import MOST, at_the_edge, further
 from ipyrefine.checks.signatures import first_calls
 from ipyrefine.checks.stated import Example, extract
 from ipyrefine.compose import compose
+from ipyrefine.core.ports import ComparingCheck
+from ipyrefine.core.records import Task
+from ipyrefine.core.runs import Limits
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.ports import ComparingCheck
-from ipyrefine.loop.records import Task
-from ipyrefine.loop.runs import Limits
 from ipyrefine.providers.scripted import ScriptedModel
 
 TASK = Task(text="Write total(xs), the sum of a list.\n>>> total([1, 2])\n3\n>>> total([4])\n4\n")

@@ -5,8 +5,8 @@ import pytest
 from ipyrefine.checks import resolve
 from ipyrefine.checks.examples import Examples
 from ipyrefine.checks.python import RunsCleanly
+from ipyrefine.core.records import Task
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Task
 
 TASK = Task(text="Write inc.\n\n>>> inc(1)\n2\n\ninc(2) == 3")
 

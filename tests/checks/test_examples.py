@@ -6,7 +6,7 @@ import pytest
 
 from ipyrefine.checks.comparing import same
 from ipyrefine.checks.examples import Examples, extract
-from ipyrefine.loop.records import Task
+from ipyrefine.core.records import Task
 
 DOUBLE = "def f(x): return x * 2"
 

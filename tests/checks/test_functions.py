@@ -12,8 +12,8 @@ import time
 import pytest
 
 from ipyrefine.checks.functions import CallableCheck
+from ipyrefine.core.records import Finding, Task
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Finding, Task
 
 TASK = Task(text="t")
 

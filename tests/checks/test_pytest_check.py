@@ -7,8 +7,8 @@ import pytest
 
 from ipyrefine.checks import resolve
 from ipyrefine.checks.tests import Tests
+from ipyrefine.core.records import Evidence, Task
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Evidence, Task
 
 TASK = Task(text="Write inc.")
 INC = "def inc(n):\n    return n + 1\n"

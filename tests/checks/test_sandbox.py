@@ -13,7 +13,7 @@ import pytest
 from ipyrefine.checks import processes, sandbox
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.checks.sandbox import run_python
-from ipyrefine.loop.records import Task
+from ipyrefine.core.records import Task
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are found by /proc")
 

@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field, field_validator
 
 from ipyrefine.checks import resolve
 from ipyrefine.checks.schema import Schema
+from ipyrefine.core.records import Task
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Task
 
 TASK = Task(text="t")
 

@@ -3,8 +3,8 @@
 import pytest
 
 from ipyrefine.checks import lint, resolve
+from ipyrefine.core.records import Evidence, Task
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Evidence, Task
 
 TASK = Task(text="t")
 

@@ -7,8 +7,8 @@ import pytest
 
 from ipyrefine.checks import resolve
 from ipyrefine.checks.variables import described, furnished, gather
+from ipyrefine.core.records import Task
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Task
 
 TASK = Task(text="Write total(). total() == 6")
 

@@ -2,8 +2,8 @@
 
 from loop_scripts import finish, found, judged, refinement, requests, text
 
-from ipyrefine.loop.records import Criterion, Finding, Severity
-from ipyrefine.loop.runs import Decision, Limits, StopReason
+from ipyrefine.core.records import Criterion, Finding, Severity
+from ipyrefine.core.runs import Decision, Limits, StopReason
 
 
 async def test_the_run_holds_every_generation_with_its_thoughts_and_the_solution() -> None:

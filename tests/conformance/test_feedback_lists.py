@@ -2,8 +2,8 @@
 
 from loop_scripts import NO_MORE, finish, found, judged, refinement, requests, text
 
-from ipyrefine.loop.ports import Reply
-from ipyrefine.loop.runs import Limits, StopReason
+from ipyrefine.core.ports import Reply
+from ipyrefine.core.runs import Limits, StopReason
 
 THREE = Limits(max_iterations=3, patience=9)
 

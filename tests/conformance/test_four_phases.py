@@ -8,8 +8,8 @@ import pytest
 from loop_scripts import TASK, criticised, finish, found, judged, refinement, requests, stages, text
 
 from ipyrefine.compose import compose
-from ipyrefine.loop.ports import Request
-from ipyrefine.loop.runs import Limits, StopReason
+from ipyrefine.core.ports import Request
+from ipyrefine.core.runs import Limits, StopReason
 from ipyrefine.providers.scripted import ScriptedModel
 
 WEAK = [found("too dull"), found("too curt"), found("no name given")]

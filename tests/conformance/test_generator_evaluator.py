@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from loop_scripts import TASK, finish, found, judged, refinement, requests, text
 
-from ipyrefine.loop.prompts import Prompts
-from ipyrefine.loop.records import Criterion, Outcome
-from ipyrefine.loop.runs import Limits, StopReason
+from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.records import Criterion, Outcome
+from ipyrefine.core.runs import Limits, StopReason
 from ipyrefine.providers.scripted import ScriptedModel
 
 BARE = Limits(min_findings=0)  # trust the evaluator's first word, as this system does

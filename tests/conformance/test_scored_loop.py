@@ -7,13 +7,13 @@ from loop_scripts import TASK, finish, found, judged, refinement, requests, scor
 from openai_server import Failure, ScriptedServer
 
 from ipyrefine.checks.functions import CallableCheck
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import VerdictReached
+from ipyrefine.core.ports import Reply, Request
+from ipyrefine.core.records import Criterion
+from ipyrefine.core.runs import Budget, Decision, Limits, StopReason
+from ipyrefine.core.usage import Price
 from ipyrefine.errors import AccessDenied, UsageError
-from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.events import VerdictReached
-from ipyrefine.loop.ports import Reply, Request
-from ipyrefine.loop.records import Criterion
-from ipyrefine.loop.runs import Budget, Decision, Limits, StopReason
-from ipyrefine.loop.usage import Price
 from ipyrefine.providers.openai import OpenAIModel
 from ipyrefine.providers.scripted import ScriptedModel
 

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 from ipyrefine import refine
 from ipyrefine.checks.schema import Schema
-from ipyrefine.loop.ports import Request
-from ipyrefine.loop.runs import Run
+from ipyrefine.core.ports import Request
+from ipyrefine.core.runs import Run
 from ipyrefine.profiles import builtin
 from ipyrefine.providers.scripted import ScriptedModel
 

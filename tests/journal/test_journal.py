@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from refining import events_of, refinement
 
+from ipyrefine.core.events import Event, TextDelta
+from ipyrefine.core.fold import fold
+from ipyrefine.core.runs import Run
 from ipyrefine.errors import JournalError, UsageError
 from ipyrefine.journal import schema
 from ipyrefine.journal.files import default_path
 from ipyrefine.journal.recorder import Recorder
 from ipyrefine.journal.store import Journal
-from ipyrefine.loop.events import Event, TextDelta
-from ipyrefine.loop.fold import fold
-from ipyrefine.loop.runs import Run
 
 WRITER = """
 import asyncio, sys

@@ -14,8 +14,8 @@ import pytest
 from openai_server import Answer, Body, Failure, ScriptedServer
 from refining import judged, text
 
+from ipyrefine.core.runs import Run
 from ipyrefine.journal.store import Journal
-from ipyrefine.loop.runs import Run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL and fork are POSIX's")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from refining import events_of, refinement
 
+from ipyrefine.core.events import Event, Stopped
+from ipyrefine.core.fold import fold
 from ipyrefine.errors import JournalError
 from ipyrefine.journal.recorder import Recorder
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import writer
-from ipyrefine.loop.events import Event, Stopped
-from ipyrefine.loop.fold import fold
 
 NAMES = ("one", "two", "three")
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from refining import events_of, refinement
 
+from ipyrefine.core.events import Event, Stopped, TextDelta
+from ipyrefine.core.fold import fold
+from ipyrefine.core.runs import StopReason
 from ipyrefine.journal import schema
 from ipyrefine.journal.recorder import Recorder
 from ipyrefine.journal.store import Journal
-from ipyrefine.loop.events import Event, Stopped, TextDelta
-from ipyrefine.loop.fold import fold
-from ipyrefine.loop.runs import StopReason
-from ipyrefine.notebook.session import Session
+from ipyrefine.session.session import Session
 
 
 class Other:

@@ -15,7 +15,7 @@ from shells import NO_HISTORY
 from ipyrefine import compose as composing
 from ipyrefine.errors import Unreachable, UsageError
 from ipyrefine.notebook import listing
-from ipyrefine.notebook.completing import complete
+from ipyrefine.notebook.completion import complete
 from ipyrefine.profiles import NAMES, builtin
 from ipyrefine.providers.scripted import ScriptedModel
 

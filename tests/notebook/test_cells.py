@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-import ipyrefine.notebook.cells as cells
+import ipyrefine.notebook.cell_target as cells
 from ipyrefine.errors import UsageError
-from ipyrefine.notebook.cells import Placed, payload_insert, put_text
+from ipyrefine.notebook.cell_target import Placed, payload_insert, put_text
 
 PROJECT = Path(__file__).parents[2]
 ACK = {"op_id": "1", "ok": True, "how": "inserted", "cell_id": "new", "reason": ""}

@@ -10,10 +10,10 @@ import pytest
 from refining import finished
 
 import ipyrefine
+from ipyrefine.core.records import Task
+from ipyrefine.core.runs import Decision, Run, StopReason
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Task
-from ipyrefine.loop.runs import Decision, Run, StopReason
-from ipyrefine.notebook.export import export
+from ipyrefine.session.export import export
 
 FENCED = re.compile(r"^(`{3,})[a-z]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
 HOSTILE = "<img src=x onerror=alert(1)>\n```\n# Heading\n$x$"

@@ -13,9 +13,9 @@ from openai_server import Answer, Behaviour, Failure, ScriptedServer
 
 from ipyrefine.checks import processes
 from ipyrefine.checks.python import RunsCleanly
-from ipyrefine.loop.runs import Decision, Limits, StopReason
-from ipyrefine.notebook.session import Session
-from ipyrefine.providers import ladder
+from ipyrefine.core.runs import Decision, Limits, StopReason
+from ipyrefine.providers import capabilities as ladder
+from ipyrefine.session.session import Session
 
 AT_ONCE = 5.0  # seconds: the claim is one, and a busy machine gets five
 

@@ -15,17 +15,17 @@ from refining import finished, judged, refinement, text
 from shells import NO_HISTORY
 
 from ipyrefine import compose as composing
+from ipyrefine.core.events import Event, VerdictReached
+from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.runs import Decision, Limits, Run
 from ipyrefine.errors import JournalError, RefineError, Unreachable, UsageError
 from ipyrefine.journal.files import default_path
 from ipyrefine.journal.recorder import Recorder
 from ipyrefine.journal.store import Journal
-from ipyrefine.loop.events import Event, VerdictReached
-from ipyrefine.loop.prompts import Prompts
-from ipyrefine.loop.runs import Decision, Limits, Run
-from ipyrefine.notebook.record import bundle
-from ipyrefine.notebook.session import Session
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.resuming import go_on
+from ipyrefine.session.record import bundle
+from ipyrefine.session.session import Session
 
 OPTIONS = "-p prose --criteria tone --min-findings 0 -n 2"
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pages import Page
 
-from ipyrefine.loop import fold
-from ipyrefine.loop.events import Event, RunStarted, StageStarted, Stopped, TextDelta
-from ipyrefine.loop.records import Task
-from ipyrefine.loop.runs import Limits, Run, StopReason
+from ipyrefine.core import fold
+from ipyrefine.core.events import Event, RunStarted, StageStarted, Stopped, TextDelta
+from ipyrefine.core.records import Task
+from ipyrefine.core.runs import Limits, Run, StopReason
 from ipyrefine.notebook.ledger import dispose
 from ipyrefine.notebook.live import Live
 from ipyrefine.notebook.looping import Loop

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from ipywidgets.widgets import widget as registry
 
-from ipyrefine.loop import fold
-from ipyrefine.loop.events import (
+from ipyrefine.core import fold
+from ipyrefine.core.events import (
     BestChanged,
     CritiqueReady,
     Decided,
@@ -27,7 +27,7 @@ from ipyrefine.loop.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.loop.records import (
+from ipyrefine.core.records import (
     Change,
     Critique,
     Evidence,
@@ -37,7 +37,7 @@ from ipyrefine.loop.records import (
     Task,
     Verdict,
 )
-from ipyrefine.loop.runs import Decision, Limits, Run, StopReason
+from ipyrefine.core.runs import Decision, Limits, Run, StopReason
 from ipyrefine.notebook.panel import Panel
 from ipyrefine.notebook.placing import Home
 

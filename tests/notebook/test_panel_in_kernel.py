@@ -10,7 +10,7 @@ from kernel import Kernel
 from openai_server import ScriptedServer
 from refining import judged
 
-from ipyrefine.notebook.opening import NO_FRONT_END, NO_IPYWIDGETS
+from ipyrefine.notebook.placeholder import NO_FRONT_END, NO_IPYWIDGETS
 
 CELL = "%%refine -p prose --task -n 0 --criteria tone --min-findings 0 --no-journal\nGreet."
 RECORD = "application/vnd.ipyrefine.run+json"
@@ -114,7 +114,7 @@ def test_the_first_line_is_shown_before_anything_heavy_is_loaded(
 ) -> None:
     kernel = start()
     kernel.run("import sys; before = {'openai', 'ipywidgets'} & set(sys.modules)")
-    kernel.run("from ipyrefine.notebook import opening; shown = opening.Opening.show")
+    kernel.run("from ipyrefine.notebook import placeholder as opening; shown = opening.Opening.show")
     kernel.run(
         "def show(self):\n    global loaded\n    loaded = {'openai'} & set(sys.modules)\n"
         "    shown(self)\nopening.Opening.show = show"

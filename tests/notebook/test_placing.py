@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from ipyrefine.loop.records import Task
-from ipyrefine.loop.runs import Run
-from ipyrefine.notebook import cells
-from ipyrefine.notebook.cells import Placed
+from ipyrefine.core.records import Task
+from ipyrefine.core.runs import Run
+from ipyrefine.notebook import cell_target as cells
+from ipyrefine.notebook.cell_target import Placed
 from ipyrefine.notebook.placing import Home, Where
 
 PROSE = Run(task=Task(text="Greet.", form="prose"))

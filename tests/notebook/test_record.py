@@ -8,11 +8,11 @@ import pytest
 from refining import finished
 
 import ipyrefine
+from ipyrefine.core.records import Evidence
+from ipyrefine.core.runs import Iteration, Run
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Evidence
-from ipyrefine.loop.runs import Iteration, Run
-from ipyrefine.notebook.bounding import LIMIT, bounded
-from ipyrefine.notebook.record import MIME, bundle, read
+from ipyrefine.session.bounding import LIMIT, bounded
+from ipyrefine.session.record import MIME, bundle, read
 
 
 def notebook(*outputs: dict[str, Any]) -> dict[str, Any]:

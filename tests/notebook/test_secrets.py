@@ -20,9 +20,9 @@ from shells import NO_HISTORY
 from ipyrefine.checks.sandbox import run_python
 from ipyrefine.compose import compose, refine
 from ipyrefine.errors import RefineError, UsageError
-from ipyrefine.notebook.record import bundle
-from ipyrefine.providers import ladder
+from ipyrefine.providers import capabilities as ladder
 from ipyrefine.providers.openai import OpenAIModel
+from ipyrefine.session.record import bundle
 
 KEY = "sk-planted-5ecret-key"
 USER, PASSWORD = "planted-user", "planted-pa55word"

@@ -1,6 +1,6 @@
 """How often judge and user agreed."""
 
-from ipyrefine.loop.events import (
+from ipyrefine.core.events import (
     BestChanged,
     Decided,
     DraftReady,
@@ -8,10 +8,10 @@ from ipyrefine.loop.events import (
     RunStarted,
     VerdictReached,
 )
-from ipyrefine.loop.fold import fold
-from ipyrefine.loop.records import CriterionScore, Outcome, Task, Verdict
-from ipyrefine.loop.runs import Decision, Limits, Run
-from ipyrefine.notebook.stats import Ruling, rulings, table
+from ipyrefine.core.fold import fold
+from ipyrefine.core.records import CriterionScore, Outcome, Task, Verdict
+from ipyrefine.core.runs import Decision, Limits, Run
+from ipyrefine.session.stats import Ruling, rulings, table
 
 
 def run_with(outcome: Outcome, clarity: float, *decisions: Decision) -> Run:

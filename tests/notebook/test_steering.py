@@ -8,13 +8,13 @@ import pytest
 from refining import judged, text
 from shells import scripted_shell
 
+from ipyrefine.core.events import BestChanged, DraftReady, RunStarted, VerdictReached
+from ipyrefine.core.fold import fold
+from ipyrefine.core.records import Criterion, Finding, Outcome, Severity, Task, Verdict
+from ipyrefine.core.runs import Decision, Limits
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.events import BestChanged, DraftReady, RunStarted, VerdictReached
-from ipyrefine.loop.fold import fold
-from ipyrefine.loop.records import Criterion, Finding, Outcome, Severity, Task, Verdict
-from ipyrefine.loop.runs import Decision, Limits
-from ipyrefine.notebook.deciding import DECISIONS, decision, own_finding
-from ipyrefine.notebook.steering import COMMANDS
+from ipyrefine.session.commands import COMMANDS
+from ipyrefine.session.deciding import DECISIONS, decision, own_finding
 
 CELL = "%%refine -p prose --task --criteria tone --min-findings 0 -n 0\nWrite a greeting."
 FLAT = Finding(

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ipyrefine import profiles
+from ipyrefine.core.runs import Budget, Limits
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.runs import Budget, Limits
 
 OWN = {"criteria": {"wit": "It makes one smile.", "length": {"definition": "Short.", "weight": 2}}}
 

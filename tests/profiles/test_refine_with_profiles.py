@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ipyrefine import Limits, refine
+from ipyrefine.core.runs import Run
 from ipyrefine.errors import Unreachable, UsageError
-from ipyrefine.loop.runs import Run
 from ipyrefine.providers.scripted import ScriptedModel
 
 CODE = "```python\ndef total():\n    return sum(prices)\n```"

@@ -3,8 +3,8 @@ from collections.abc import Iterator
 import pytest
 from openai_server import ScriptedServer
 
-from ipyrefine.loop.ports import Message, Request
-from ipyrefine.providers import ladder
+from ipyrefine.core.ports import Message, Request
+from ipyrefine.providers import capabilities as ladder
 
 
 @pytest.fixture

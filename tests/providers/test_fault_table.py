@@ -14,7 +14,7 @@ from faulty import GOOD, STAGES, Trial
 from openai_server import Answer, Failure, ScriptedServer
 
 from ipyrefine import errors
-from ipyrefine.loop.runs import Budget, Limits, Run, StopReason
+from ipyrefine.core.runs import Budget, Limits, Run, StopReason
 from ipyrefine.providers import transport
 from ipyrefine.providers.openai import OpenAIModel
 

@@ -4,8 +4,8 @@ import pytest
 from openai_server import Failure, ScriptedServer
 
 from ipyrefine import errors
-from ipyrefine.loop.ports import Notice, Reply, Request
-from ipyrefine.providers.ladder import Dialect, recall, step_down
+from ipyrefine.core.ports import Notice, Reply, Request
+from ipyrefine.providers.capabilities import Dialect, recall, step_down
 from ipyrefine.providers.openai import OpenAIModel
 from ipyrefine.providers.retries import pause
 

@@ -14,7 +14,7 @@ from urllib.request import urlopen
 import pytest
 
 from ipyrefine import errors
-from ipyrefine.loop.ports import Delta, Message, Reply, Request
+from ipyrefine.core.ports import Delta, Message, Reply, Request
 from ipyrefine.providers import local
 from ipyrefine.providers.local import LocalModel
 
@@ -235,7 +235,7 @@ async def test_loading_leaves_the_event_loop_free(weights):
 _LEAVE = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from ipyrefine.loop.ports import Delta, Message, Request
+from ipyrefine.core.ports import Delta, Message, Request
 from ipyrefine.providers import local
 
 loop = asyncio.new_event_loop()

@@ -14,7 +14,7 @@ import pytest
 from openai_server import Answer, Failure, ScriptedServer
 
 from ipyrefine import errors
-from ipyrefine.loop.ports import Delta, Notice, Reply, Request
+from ipyrefine.core.ports import Delta, Notice, Reply, Request
 from ipyrefine.providers.openai import OpenAIModel, as_model_error
 
 KEY = "sk-very-secret"

@@ -8,9 +8,9 @@ import pytest
 from metered import Metered
 
 from ipyrefine.compose import compose
-from ipyrefine.loop.events import BudgetUsed
-from ipyrefine.loop.runs import Limits
-from ipyrefine.loop.usage import Usage
+from ipyrefine.core.events import BudgetUsed
+from ipyrefine.core.runs import Limits
+from ipyrefine.core.usage import Usage
 from ipyrefine.profiles import builtin
 from ipyrefine.providers import local, weights
 

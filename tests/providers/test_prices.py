@@ -7,12 +7,12 @@ import pytest
 from openai_server import Answer
 
 from ipyrefine import compose as composing
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.ports import Reply
+from ipyrefine.core.records import Task
+from ipyrefine.core.runs import Budget, Limits, StopReason
+from ipyrefine.core.usage import Price, Usage
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.ports import Reply
-from ipyrefine.loop.records import Task
-from ipyrefine.loop.runs import Budget, Limits, StopReason
-from ipyrefine.loop.usage import Price, Usage
 from ipyrefine.providers.openai import OpenAIModel
 from ipyrefine.providers.prices import cost_of, listed, read_price
 from ipyrefine.providers.scripted import ScriptedModel

@@ -8,15 +8,15 @@ import pytest
 from refining import TONE, judged, text
 
 from ipyrefine import choose_model
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.ports import Message, Model, Notice, Reply, Request
+from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.records import Task
+from ipyrefine.core.runs import Decision, Limits, Run
+from ipyrefine.core.usage import Price
 from ipyrefine.errors import NoModel, UsageError
-from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.ports import Message, Model, Notice, Reply, Request
-from ipyrefine.loop.prompts import Prompts
-from ipyrefine.loop.records import Task
-from ipyrefine.loop.runs import Decision, Limits, Run
-from ipyrefine.loop.usage import Price
-from ipyrefine.providers.recorded import RecordedModel
 from ipyrefine.providers.recordings import key_of, read
+from ipyrefine.providers.replay import RecordedModel
 from ipyrefine.providers.scripted import ScriptedModel
 
 SCRIPT = [text("Hi"), judged(4), text("Hello"), judged(10)]
@@ -156,7 +156,7 @@ async def test_our_wording_may_change_but_the_users_own_may_not(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorded = await record(path)
-    monkeypatch.setattr("ipyrefine.loop.requests.fill", _reworded)
+    monkeypatch.setattr("ipyrefine.core.requests.fill", _reworded)
     assert same(recorded, await run_on(RecordedModel(path)))
     with pytest.raises(NoModel, match="This draft"):
         await run_on(RecordedModel(path), prompts=Prompts(draft="Greet."))

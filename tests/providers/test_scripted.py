@@ -6,9 +6,9 @@ from itertools import repeat
 
 import pytest
 
+from ipyrefine.core.ports import Delta, Message, Model, Reply, Request
+from ipyrefine.core.usage import Usage
 from ipyrefine.errors import ServerFailed, UsageError
-from ipyrefine.loop.ports import Delta, Message, Model, Reply, Request
-from ipyrefine.loop.usage import Usage
 from ipyrefine.providers.scripted import ScriptedModel
 
 ASK = Request(messages=(Message(role="user", content="x" * 40),))

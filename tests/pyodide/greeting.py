@@ -5,10 +5,10 @@ import sys
 import time
 from pathlib import Path
 
-from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.runs import Limits
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.runs import Limits
 from ipyrefine.profiles import builtin
-from ipyrefine.providers.recorded import RecordedModel
+from ipyrefine.providers.replay import RecordedModel
 from ipyrefine.providers.scripted import ScriptedModel
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from greeting import greeting
 
-from ipyrefine.providers.recorded import RecordedModel
+from ipyrefine.providers.replay import RecordedModel
 from ipyrefine.render.html import record_html
 from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.text import record_text

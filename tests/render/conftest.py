@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from ipyrefine.loop.records import (
+from ipyrefine.core.records import (
     Answer,
     Change,
     Criterion,
@@ -19,8 +19,8 @@ from ipyrefine.loop.records import (
     Task,
     Verdict,
 )
-from ipyrefine.loop.runs import Decision, Iteration, Run, StopReason
-from ipyrefine.loop.usage import Usage
+from ipyrefine.core.runs import Decision, Iteration, Run, StopReason
+from ipyrefine.core.usage import Usage
 
 Say = Callable[[str], str]
 _VOID = {"br", "line", "circle"}

@@ -7,7 +7,7 @@ from hostile import SNIPPETS, texts
 from hypothesis import HealthCheck, given, settings
 
 from ipyrefine import errors
-from ipyrefine.loop.events import (
+from ipyrefine.core.events import (
     CritiqueReady,
     Decided,
     DraftReady,
@@ -18,12 +18,12 @@ from ipyrefine.loop.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.loop.fold import apply
-from ipyrefine.loop.records import Critique, Task
-from ipyrefine.loop.runs import Limits, Run, StopReason
+from ipyrefine.core.fold import apply
+from ipyrefine.core.records import Critique, Task
+from ipyrefine.core.runs import Limits, Run, StopReason
 from ipyrefine.notebook.panel import Panel
 from ipyrefine.notebook.rewriting import HELP
-from ipyrefine.providers import faults
+from ipyrefine.providers import errors as faults
 from ipyrefine.render.html import record_html
 from ipyrefine.render.live import stage_html, tail_html
 from ipyrefine.render.markdown import record_markdown

@@ -8,10 +8,10 @@ from hostile import texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ipyrefine.loop.records import Finding, Outcome, Severity, Verdict
-from ipyrefine.loop.runs import Budget, Iteration, Limits, Run, StopReason
-from ipyrefine.loop.usage import Usage
-from ipyrefine.render import words
+from ipyrefine.core.records import Finding, Outcome, Severity, Verdict
+from ipyrefine.core.runs import Budget, Iteration, Limits, Run, StopReason
+from ipyrefine.core.usage import Usage
+from ipyrefine.render import labels as words
 from ipyrefine.render.escape import plain, without_colours
 from ipyrefine.render.highlight import highlight
 from ipyrefine.render.html import (

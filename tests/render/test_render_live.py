@@ -5,7 +5,7 @@ import re
 from hostile import texts
 from hypothesis import given, settings
 
-from ipyrefine.loop.runs import Budget, Limits, Run
+from ipyrefine.core.runs import Budget, Limits, Run
 from ipyrefine.render.live import (
     TAIL_CHARACTERS,
     TAIL_LINES,

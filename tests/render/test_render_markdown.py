@@ -5,7 +5,7 @@ from hostile import texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ipyrefine.loop.runs import Run
+from ipyrefine.core.runs import Run
 from ipyrefine.render.markdown import record_markdown
 
 

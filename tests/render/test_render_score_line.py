@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ipyrefine.render.score_line import sparkline, svg
+from ipyrefine.render.chart import sparkline, svg
 
 scores = st.lists(st.none() | st.floats(0, 1), max_size=20)
 

@@ -7,7 +7,7 @@ from hostile import texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ipyrefine.loop.events import (
+from ipyrefine.core.events import (
     BestChanged,
     BudgetUsed,
     CritiqueReady,
@@ -22,8 +22,8 @@ from ipyrefine.loop.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.loop.records import Critique
-from ipyrefine.loop.runs import Run, StopReason
+from ipyrefine.core.records import Critique
+from ipyrefine.core.runs import Run, StopReason
 from ipyrefine.render.escape import plain
 from ipyrefine.render.terminal import cells, wrap
 from ipyrefine.render.text import record_text

@@ -1,7 +1,7 @@
 """The tree of texts is drawn once a run has branches."""
 
-from ipyrefine.loop.records import Outcome, Task, Verdict
-from ipyrefine.loop.runs import Iteration, Run
+from ipyrefine.core.records import Outcome, Task, Verdict
+from ipyrefine.core.runs import Iteration, Run
 from ipyrefine.render.html import record_html, score_html
 from ipyrefine.render.text import record_text
 from ipyrefine.render.tree import tree_html, tree_lines

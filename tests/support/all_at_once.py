@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.ports import Delta, Reply, Request
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.ports import Delta, Reply, Request
 
 
 class AllAtOnce:

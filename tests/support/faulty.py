@@ -8,10 +8,10 @@ from typing import Any
 
 from openai_server import Answer, Behaviour, Body, ScriptedServer
 
-from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.events import Event
-from ipyrefine.loop.records import Outcome, Task
-from ipyrefine.loop.runs import Limits, Run
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event
+from ipyrefine.core.records import Outcome, Task
+from ipyrefine.core.runs import Limits, Run
 from ipyrefine.providers.openai import OpenAIModel
 
 TASK = Task(text="Write a greeting.")

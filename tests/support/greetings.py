@@ -9,7 +9,7 @@ from typing import Any
 from openai_server import Answer, Body, Failure
 from refining import judged, text
 
-from ipyrefine.loop.runs import Limits
+from ipyrefine.core.runs import Limits
 
 CALLS = 4  # of a task: draft, judge, revise, judge
 LIMITS = Limits(max_iterations=2, min_findings=0)

@@ -16,15 +16,15 @@ from pathlib import Path
 
 import ipyrefine.providers.openai  # noqa: F401 - imported before the forks, once for all
 from ipyrefine.compose import compose
+from ipyrefine.core import pieces
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event
+from ipyrefine.core.records import Evidence, Task
+from ipyrefine.core.runs import Decision, Limits, Run
 from ipyrefine.journal.recorder import Recorder
 from ipyrefine.journal.store import Journal
-from ipyrefine.loop import pieces
-from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.events import Event
-from ipyrefine.loop.records import Evidence, Task
-from ipyrefine.loop.runs import Decision, Limits, Run
-from ipyrefine.notebook.session import Session
 from ipyrefine.resuming import go_on
+from ipyrefine.session.session import Session
 
 # Every piece is an event: how many there are, and so each one's number, is then no matter of time.
 pieces.FRAME = 0.0

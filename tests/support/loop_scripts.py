@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any
 
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event, StageStarted
+from ipyrefine.core.records import Criterion, Evidence, Task
+from ipyrefine.core.runs import Limits
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.events import Event, StageStarted
-from ipyrefine.loop.records import Criterion, Evidence, Task
-from ipyrefine.loop.runs import Limits
 from ipyrefine.providers.scripted import ScriptedModel
 
 TASK = Task(text="Write a greeting.", criteria=(Criterion(name="tone", definition="Friendly."),))

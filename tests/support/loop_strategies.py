@@ -8,11 +8,11 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 from loop_scripts import criticised, judged, text
 
+from ipyrefine.core.ports import Reply, Request
+from ipyrefine.core.records import Criterion, Evidence, Finding, Outcome, Severity, Task, Verdict
+from ipyrefine.core.runs import Budget, Decision, Iteration, Limits, Run
+from ipyrefine.core.usage import Usage
 from ipyrefine.errors import Unreachable
-from ipyrefine.loop.ports import Reply, Request
-from ipyrefine.loop.records import Criterion, Evidence, Finding, Outcome, Severity, Task, Verdict
-from ipyrefine.loop.runs import Budget, Decision, Iteration, Limits, Run
-from ipyrefine.loop.usage import Usage
 
 KINDS = get_args(Decision.model_fields["kind"].annotation)
 words = st.one_of(st.text(max_size=12), st.sampled_from(["Hi", "Hallo", "Dear Sir", "\ud800"]))

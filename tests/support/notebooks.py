@@ -22,8 +22,8 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
 
-from ipyrefine.loop.runs import Run
-from ipyrefine.notebook.record import recorded
+from ipyrefine.core.runs import Run
+from ipyrefine.session.record import recorded
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))

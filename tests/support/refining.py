@@ -4,10 +4,10 @@ import json
 from itertools import count
 from typing import Any
 
-from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.events import Event, TextDelta
-from ipyrefine.loop.records import Criterion, Task
-from ipyrefine.loop.runs import Limits, Run
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event, TextDelta
+from ipyrefine.core.records import Criterion, Task
+from ipyrefine.core.runs import Limits, Run
 from ipyrefine.providers.scripted import ScriptedModel
 
 TONE = Criterion(name="tone", definition="Friendly.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ipyrefine.errors import UsageError
 
 if TYPE_CHECKING:
-    from ipyrefine.loop.ports import Check
+    from ipyrefine.core.ports import Check
 
 BUILTIN = {
     "examples": "the examples that the task states hold",

@@ -17,7 +17,7 @@ from ipyrefine.checks.examples import Examples
 from ipyrefine.checks.inputs import at_the_edge, further
 from ipyrefine.checks.signatures import first_calls
 from ipyrefine.checks.stated import Example, extract
-from ipyrefine.loop.records import Evidence, Task
+from ipyrefine.core.records import Evidence, Task
 
 _LEAST = 5  # inputs that have to tell something before agreement settles a verdict
 _SURE = 8  # and so many for each that leaves it open what is right

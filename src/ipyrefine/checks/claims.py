@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Literal, TypeGuard
 
-from ipyrefine.loop.records import Record
+from ipyrefine.core.records import Record
 
 
 class Example(Record):

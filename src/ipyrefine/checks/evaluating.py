@@ -11,7 +11,7 @@ from ipyrefine.checks import comparing
 from ipyrefine.checks.sandbox import Ran, run_python
 from ipyrefine.checks.stated import Example
 
-_PROGRAM = Path(__file__).with_name("examples_program.py")
+_PROGRAM = Path(__file__).parent / "programs" / "examples.py"
 _SHARE = 4  # one example may take this part of the whole time
 _WIDTH = 200
 

@@ -6,7 +6,7 @@ from time import monotonic
 from ipyrefine.checks import comparing
 from ipyrefine.checks.evaluating import Evaluation, Outcome, failed, short
 from ipyrefine.checks.stated import Example, extract
-from ipyrefine.loop.records import Evidence, Task
+from ipyrefine.core.records import Evidence, Task
 
 __all__ = ["Example", "Examples", "extract"]
 

@@ -1,6 +1,6 @@
 """Faults that a check tells apart, as findings of their own."""
 
-from ipyrefine.loop.records import Finding, Severity
+from ipyrefine.core.records import Finding, Severity
 
 MOST = 20  # of one check; a text with more of them needs another text, not a longer list
 

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from ipyrefine.checks.faults import MOST
 from ipyrefine.checks.stoppable import TimeUp, stoppable
+from ipyrefine.core.records import Evidence, Finding, Severity, Task
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Evidence, Finding, Severity, Task
 
 _PARTS = ("problem", "quote", "fix", "severity", "criterion")
 

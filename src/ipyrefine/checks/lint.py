@@ -11,7 +11,7 @@ from typing import Any
 from ipyrefine.checks.faults import MOST, fault
 from ipyrefine.checks.python import failure
 from ipyrefine.checks.sandbox import run_python
-from ipyrefine.loop.records import Evidence, Finding, Task
+from ipyrefine.core.records import Evidence, Finding, Task
 
 _SECONDS = 10.0
 _MISSING = "ruff is not installed, so the text was not linted: `pip install ruff`."

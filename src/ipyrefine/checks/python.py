@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ipyrefine.checks.sandbox import Ran, run_python
-from ipyrefine.loop.records import Evidence, Task
+from ipyrefine.core.records import Evidence, Task
 
-_PROGRAM = Path(__file__).with_name("run_program.py")
+_PROGRAM = Path(__file__).parent / "programs" / "run.py"
 _WIDTH = 500
 
 

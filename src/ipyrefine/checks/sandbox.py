@@ -21,10 +21,10 @@ from pathlib import Path
 
 from ipyrefine.checks import processes
 from ipyrefine.checks.watching import Stopped, Watched
+from ipyrefine.core.records import Record
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Record
 
-_LIMITER = Path(__file__).with_name("sandbox_program.py")
+_LIMITER = Path(__file__).parent / "programs" / "limits.py"
 _FILE_MB = 64
 _ORPHAN_S = 5
 _OFFLINE = ".offline"  # the limiter leaves it; code that forges it only hides a note

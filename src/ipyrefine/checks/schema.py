@@ -12,10 +12,10 @@ from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from ipyrefine.checks.faults import MOST, fault
 from ipyrefine.checks.python import failure
 from ipyrefine.checks.sandbox import run_python
+from ipyrefine.core.records import Evidence, Finding, Task
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Evidence, Finding, Task
 
-_PROGRAM = Path(__file__).with_name("schema_program.py")
+_PROGRAM = Path(__file__).parent / "programs" / "schema.py"
 _SECONDS = 10.0
 _SHOWN = 100
 _REPORT = "report.json"

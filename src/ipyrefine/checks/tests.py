@@ -18,10 +18,10 @@ from typing import Any
 from ipyrefine.checks.faults import MOST, fault
 from ipyrefine.checks.python import failure
 from ipyrefine.checks.sandbox import Ran, run_python
+from ipyrefine.core.records import Evidence, Finding, Task
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Evidence, Finding, Task
 
-_PROGRAM = Path(__file__).with_name("tests_program.py")
+_PROGRAM = Path(__file__).parent / "programs" / "tests.py"
 _WIDTH = 300
 _MOST = 30
 _SHARE = 4  # one test may take this part of the whole time

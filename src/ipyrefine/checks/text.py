@@ -7,10 +7,10 @@ from pathlib import Path
 
 from ipyrefine.checks.python import failure
 from ipyrefine.checks.sandbox import run_python
+from ipyrefine.core.records import Evidence, Task
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Evidence, Task
 
-_PROGRAM = Path(__file__).with_name("matches_program.py")
+_PROGRAM = Path(__file__).parent / "programs" / "matches.py"
 _SECONDS = 3.0
 _UNITS: dict[str, Callable[[str], int]] = {
     "word": lambda text: len(text.split()),

@@ -15,7 +15,7 @@ _MOST_BYTES = 64 * 2**20
 _MOST_TEXT = 4_000  # characters of a text, which is likely the material itself
 _MOST_SHOWN = 800  # characters of any other value
 _MOST_LINES = 12
-_PROGRAM = Path(__file__).with_name("variables_program.py")
+_PROGRAM = Path(__file__).parent / "programs" / "variables.py"
 
 
 def gather(names: Iterable[str], namespace: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def furnished(variables: Mapping[str, Any]) -> dict[str, bytes]:
         return {}
     contents = {name: _pickled(name, value) for name, value in variables.items()}
     return {
-        _PROGRAM.name: _PROGRAM.read_bytes(),
+        "variables_program.py": _PROGRAM.read_bytes(),
         "variables.pickle": pickle.dumps(contents),
     }
 

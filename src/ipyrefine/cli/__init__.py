@@ -55,7 +55,7 @@ def _unknown(word: str, command: argparse.ArgumentParser) -> str:
 
 
 def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    from ipyrefine.notebook.history import add_history
+    from ipyrefine.session.history import add_history
 
     history = commands.add_parser("history", help="list the runs in the journal")
     add_history(history)
@@ -73,7 +73,7 @@ def _pull(options: argparse.Namespace) -> int:
 
 
 def _history(options: argparse.Namespace) -> int:
-    from ipyrefine.notebook.history import history
+    from ipyrefine.session.history import history
 
     print(history(options))
     return 0
@@ -81,7 +81,7 @@ def _history(options: argparse.Namespace) -> int:
 
 def _export(options: argparse.Namespace) -> int:
     from ipyrefine.journal.store import Journal
-    from ipyrefine.notebook.export import export
+    from ipyrefine.session.export import export
 
     print(export(Journal().get(options.run).run, options.file, force=options.force))
     return 0

@@ -69,11 +69,11 @@ def _fetch(name: str | None) -> None:
 async def _refine(name: str | None, rounds: int) -> int:
     from ipyrefine.checks import resolve
     from ipyrefine.compose import compose
+    from ipyrefine.core.runs import Limits
     from ipyrefine.journal.recorder import recorder
-    from ipyrefine.loop.runs import Limits
-    from ipyrefine.notebook.session import Session
-    from ipyrefine.notebook.terminal import Transcript
     from ipyrefine.running import raise_failure
+    from ipyrefine.session.session import Session
+    from ipyrefine.session.terminal import Transcript
 
     if rounds < 0:
         raise UsageError("--max-iterations must be 0 or more.")

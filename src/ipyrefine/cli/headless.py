@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ipyrefine.core.runs import Run
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.runs import Run
-from ipyrefine.notebook.record import recorded
-from ipyrefine.render import words
+from ipyrefine.render import labels as words
+from ipyrefine.session.record import recorded
 
 PASSED, UNMET, FAILED = 0, 1, 2
 STATUS = (

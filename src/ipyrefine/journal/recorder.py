@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ipyrefine.core.events import Event, Stopped, TextDelta
+from ipyrefine.core.runs import Run
 from ipyrefine.journal import names
 from ipyrefine.journal.files import default_path
 from ipyrefine.journal.schema import told
 from ipyrefine.journal.writer import Writer, writer
-from ipyrefine.loop.events import Event, Stopped, TextDelta
-from ipyrefine.loop.runs import Run
 
 TITLE_CHARACTERS = 120
 OFF = ("0", "off", "no", "false")

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
+from ipyrefine.core.events import Event
+from ipyrefine.core.fold import fold
+from ipyrefine.core.runs import Run
 from ipyrefine.errors import JournalError, UsageError
 from ipyrefine.journal.files import default_path
 from ipyrefine.journal.recorder import Recorder
 from ipyrefine.journal.schema import connect, told, transaction
-from ipyrefine.loop.events import Event
-from ipyrefine.loop.fold import fold
-from ipyrefine.loop.runs import Run
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _SUMMARY = (

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ipyrefine.loop.runs import Run, StopReason
+from ipyrefine.core.runs import Run, StopReason
 from ipyrefine.notebook.placing import Home
 from ipyrefine.render.html import View
 

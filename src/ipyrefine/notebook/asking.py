@@ -9,10 +9,10 @@ from ipyrefine import checks, profiles
 from ipyrefine.checks import variables
 from ipyrefine.checks.schema import Schema
 from ipyrefine.compose import choose_profile, compose
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.ports import Check
+from ipyrefine.core.runs import Run
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.ports import Check
-from ipyrefine.loop.runs import Run
 from ipyrefine.notebook import options as opts
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from ipyrefine.loop.records import Task
-from ipyrefine.loop.runs import Iteration, Run
+from ipyrefine.core.records import Task
+from ipyrefine.core.runs import Iteration, Run
 from ipyrefine.notebook.ledger import dispose
 from ipyrefine.render.html import INLINE, View, iteration_html
 

@@ -7,18 +7,18 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event, Stopped
+from ipyrefine.core.ports import Check
+from ipyrefine.core.runs import Decision, Run, StopReason
 from ipyrefine.errors import Interrupted, UsageError
 from ipyrefine.journal.recorder import Recorder
-from ipyrefine.loop.engine import Refinement
-from ipyrefine.loop.events import Event, Stopped
-from ipyrefine.loop.ports import Check
-from ipyrefine.loop.runs import Decision, Run, StopReason
 from ipyrefine.notebook import asking
-from ipyrefine.notebook.opening import NO_IPYWIDGETS, Opening
+from ipyrefine.notebook.placeholder import NO_IPYWIDGETS, Opening
 from ipyrefine.notebook.placing import WHERE, Home
-from ipyrefine.notebook.record import RecordDisplay
-from ipyrefine.notebook.session import Session
 from ipyrefine.running import raise_failure
+from ipyrefine.session.record import RecordDisplay
+from ipyrefine.session.session import Session
 
 
 class CellRun:
@@ -167,7 +167,7 @@ class CellRun:
         if self.widgets:
             self.open_panel(opening)
         elif not self.options.quiet and not hasattr(self.shell, "kernel"):
-            from ipyrefine.notebook.terminal import Transcript
+            from ipyrefine.session.terminal import Transcript
 
             self.session.shows.append(Transcript())
 
@@ -207,7 +207,7 @@ class CellRun:
 
     async def _ask_in_terminal(self) -> None:
         if self.options.apply in (None, "ask") and not hasattr(self.shell, "kernel"):
-            from ipyrefine.notebook.terminal import ask
+            from ipyrefine.session.terminal import ask
 
             await ask(self)
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ipyrefine.loop.records import Finding, Severity
-from ipyrefine.loop.runs import Decision, Iteration, Run
+from ipyrefine.core.records import Finding, Severity
+from ipyrefine.core.runs import Decision, Iteration, Run
 from ipyrefine.notebook.actions import button
-from ipyrefine.notebook.deciding import own_finding
 from ipyrefine.render.parts import finding_html
+from ipyrefine.session.deciding import own_finding
 
 if TYPE_CHECKING:
     import ipywidgets

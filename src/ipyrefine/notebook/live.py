@@ -8,13 +8,13 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from ipyrefine.loop.events import StageStarted, TextDelta
-from ipyrefine.loop.ports import Clock
-from ipyrefine.loop.runs import Run
+from ipyrefine.core.events import StageStarted, TextDelta
+from ipyrefine.core.ports import Clock
+from ipyrefine.core.runs import Run
 from ipyrefine.notebook.channel import Channel
 from ipyrefine.notebook.looping import Loop
 from ipyrefine.notebook.streaming import Stream
-from ipyrefine.render import words
+from ipyrefine.render import labels as words
 from ipyrefine.render.live import TAIL_CHARACTERS, stage_html, stream_html, tail_html, time_html
 
 # A message costs about as much as so many characters, so that fewer are not worth one; but nobody

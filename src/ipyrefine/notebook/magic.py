@@ -10,7 +10,7 @@ from traitlets import Bool, Float, Integer, Unicode
 from traitlets.config import Configurable
 
 from ipyrefine.errors import UsageError
-from ipyrefine.notebook.opening import Opening, may_show_a_panel, warm_up
+from ipyrefine.notebook.placeholder import Opening, may_show_a_panel, warm_up
 
 _CELL = re.compile(r"^%%refine(?![\w?])[ \t]*(.*?)\s*$")
 _CALL = re.compile(r"^(?=get_ipython\(\)\.run_(?:cell|line)_magic\('refine', )")
@@ -56,7 +56,7 @@ class Refine(Magics, Configurable):
     def refine(self, line: str, cell: str | None = None) -> Any:
         """Refine a cell (`%%refine`), or steer the latest run (`%refine`)."""
         if cell is None:
-            from ipyrefine.notebook import steering
+            from ipyrefine.session import commands as steering
 
             return steering.command(self, _split(line))
         opening = Opening()
@@ -115,7 +115,7 @@ def awaited(lines: list[str]) -> list[str]:
 
 
 def _complete(shell: Any, event: Any) -> list[str]:
-    from ipyrefine.notebook.completing import complete  # lazy: loading has to cost nothing
+    from ipyrefine.notebook.completion import complete  # lazy: loading has to cost nothing
 
     return complete(shell, event)
 

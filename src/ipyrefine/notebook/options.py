@@ -7,8 +7,8 @@ import re
 import shlex
 from typing import Any, NoReturn
 
+from ipyrefine.core.runs import Budget, Limits
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.runs import Budget, Limits
 from ipyrefine.profiles import NAMES
 
 EXAMPLES = """\

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
-from ipyrefine.loop.events import (
+from ipyrefine.core.events import (
     BestChanged,
     BudgetUsed,
     DraftReady,
@@ -17,9 +17,9 @@ from ipyrefine.loop.events import (
     TextDelta,
     VerdictReached,
 )
-from ipyrefine.loop.ports import Clock
-from ipyrefine.loop.records import Outcome
-from ipyrefine.loop.runs import Decision, Run
+from ipyrefine.core.ports import Clock
+from ipyrefine.core.records import Outcome
+from ipyrefine.core.runs import Decision, Run
 from ipyrefine.notebook.actions import Actions, Reading
 from ipyrefine.notebook.blocks import Blocks
 from ipyrefine.notebook.ledger import Ledger, dispose

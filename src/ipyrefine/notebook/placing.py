@@ -2,8 +2,8 @@
 
 from typing import Any, Literal, get_args
 
-from ipyrefine.loop.runs import Run
-from ipyrefine.notebook import cells
+from ipyrefine.core.runs import Run
+from ipyrefine.notebook import cell_target as cells
 
 Where = Literal["insert", "replace", "none"]
 WHERE: tuple[Where, ...] = get_args(Where)

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ipyrefine.loop.runs import Decision, Run
+from ipyrefine.core.runs import Decision, Run
 from ipyrefine.notebook.actions import button
-from ipyrefine.notebook.deciding import rubric
+from ipyrefine.session.deciding import rubric
 
 if TYPE_CHECKING:
     import ipywidgets

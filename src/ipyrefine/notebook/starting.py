@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 from ipyrefine import checks
 from ipyrefine.checks import variables
+from ipyrefine.core.runs import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.recorder import Recorder, recorder
 from ipyrefine.journal.store import Journal
-from ipyrefine.loop.runs import Run
 from ipyrefine.notebook import asking, options
 from ipyrefine.notebook.cell import CellRun
-from ipyrefine.notebook.opening import Opening
-from ipyrefine.providers.faults import safe_url
+from ipyrefine.notebook.placeholder import Opening
+from ipyrefine.providers.errors import safe_url
 from ipyrefine.resuming import go_on
 
 # What a run that goes on may be given anew; everything else was settled when it started.
@@ -104,7 +104,7 @@ def _earlier(words: list[str], keep: bool) -> Earlier:
 
 
 def _from_file(path: Path, words: list[str]) -> Run:
-    from ipyrefine.notebook.record import read
+    from ipyrefine.session.record import read
 
     runs = read(path)
     if not runs:

@@ -1,7 +1,7 @@
 """Profiles: what a kind of text is judged by, as data in the TOML files beside this one."""
 
-from ipyrefine.loop.records import Task
-from ipyrefine.profiles.choosing import is_python, looks_like_code, of_draft, of_task
+from ipyrefine.core.records import Task
+from ipyrefine.profiles.choose import is_python, looks_like_code, of_draft, of_task
 from ipyrefine.profiles.finding import NAMES, builtin, find
 from ipyrefine.profiles.records import Profile, named_criteria
 

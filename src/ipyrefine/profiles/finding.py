@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ipyrefine.core.records import Criterion, Record
+from ipyrefine.core.runs import Limits
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.records import Criterion, Record
-from ipyrefine.loop.runs import Limits
 from ipyrefine.profiles.records import Profile
 
 NAMES = ("code", "prose", "email", "rfc", "data", "microcopy", "answer", "story")

@@ -6,8 +6,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from ipyrefine.loop.records import Criterion, Record, Task
-from ipyrefine.loop.runs import Limits
+from ipyrefine.core.records import Criterion, Record, Task
+from ipyrefine.core.runs import Limits
 
 
 class Profile(Record):

@@ -12,9 +12,9 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 
+from ipyrefine.core.ports import Delta, Notice, Reply, Request
+from ipyrefine.core.usage import Price
 from ipyrefine.errors import NoModel, WeightsError
-from ipyrefine.loop.ports import Delta, Notice, Reply, Request
-from ipyrefine.loop.usage import Price
 from ipyrefine.providers.openai import OpenAIModel
 
 _PROGRAM = Path(__file__).with_name("llama_server.py")

@@ -19,11 +19,13 @@ import httpx2
 import openai
 
 from ipyrefine import errors
-from ipyrefine.loop.ports import Delta, Notice, Reply, Request
-from ipyrefine.loop.usage import Price
-from ipyrefine.providers import faults, ladder, prices, retries, transport
-from ipyrefine.providers.assembly import Assembly
+from ipyrefine.core.ports import Delta, Notice, Reply, Request
+from ipyrefine.core.usage import Price
+from ipyrefine.providers import capabilities as ladder
+from ipyrefine.providers import errors as faults
+from ipyrefine.providers import prices, retries, transport
 from ipyrefine.providers.refusals import Refusal, read_refusal
+from ipyrefine.providers.stream import Assembly
 
 _OPENAI_URL = "https://api.openai.com/v1"
 _CONNECT_S = 10.0

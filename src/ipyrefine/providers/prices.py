@@ -6,8 +6,8 @@ because its import takes a quarter of a second.
 
 from functools import lru_cache
 
+from ipyrefine.core.usage import Price, Usage
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.usage import Price, Usage
 
 _SAMPLE = 1_000  # tokens that a rate is read from: few, as some prices rise with the prompt
 

@@ -18,10 +18,10 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from ipyrefine.core.ports import Request
+from ipyrefine.core.records import Finish, Record
+from ipyrefine.core.usage import Price, Usage
 from ipyrefine.errors import UsageError
-from ipyrefine.loop.ports import Request
-from ipyrefine.loop.records import Finish, Record
-from ipyrefine.loop.usage import Price, Usage
 
 _PASSING = re.compile(r"(?<=material-)[0-9a-f]+|0x[0-9a-f]+|\b\d+(\.\d+)? ?s\b")
 

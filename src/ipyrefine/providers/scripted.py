@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Literal
 
+from ipyrefine.core.ports import Delta, Notice, Reply, Request
+from ipyrefine.core.usage import Usage
 from ipyrefine.errors import ModelError, UsageError
-from ipyrefine.loop.ports import Delta, Notice, Reply, Request
-from ipyrefine.loop.usage import Usage
 from ipyrefine.providers.tokens import estimate_tokens
 
 Scripted = str | Reply | ModelError | Callable[[Request], str | Reply]

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ipyrefine.loop.ports import Delta
+from ipyrefine.core.ports import Delta
 
 _OPEN = "<think>"
 _CLOSE = "</think>"

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 import httpx2
 
 from ipyrefine import errors
-from ipyrefine.providers import faults
+from ipyrefine.providers import errors as faults
 
 MOST_BYTES = 16 * 2**20  # a reply of a hundred thousand tokens, each in a chunk of its own
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})

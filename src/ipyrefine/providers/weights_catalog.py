@@ -1,6 +1,6 @@
 """The model files ipyrefine knows: names, sizes, digests and where the bytes lie."""
 
-from ipyrefine.loop.records import Record
+from ipyrefine.core.records import Record
 
 DEFAULT = "qwen2.5-coder-1.5b"
 LIGHT = "qwen2.5-coder-0.5b"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from ipyrefine.loop.records import Record
+from ipyrefine.core.records import Record
 from ipyrefine.providers.weights_catalog import Weights
 
 if sys.platform == "win32":

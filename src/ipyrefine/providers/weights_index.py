@@ -15,8 +15,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ipyrefine.core.records import Record
 from ipyrefine.errors import WeightsError
-from ipyrefine.loop.records import Record
 from ipyrefine.providers.weights_catalog import Part, Weights
 from ipyrefine.providers.weights_files import write_whole
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, zip_longest
 from typing import Literal, NamedTuple
 
-from ipyrefine.render import words
+from ipyrefine.render import labels as words
 from ipyrefine.render.diff import Part, unified
 from ipyrefine.render.diff import words as by_word
 from ipyrefine.render.escape import html_prose, html_text, plain

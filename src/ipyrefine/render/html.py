@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ipyrefine.loop.runs import Iteration, Run
-from ipyrefine.render import parts, words
+from ipyrefine.core.runs import Iteration, Run
+from ipyrefine.render import labels as words
+from ipyrefine.render import parts
+from ipyrefine.render.chart import sparkline, svg
 from ipyrefine.render.diff_html import html_diff
 from ipyrefine.render.escape import html_prose, html_text
-from ipyrefine.render.score_line import sparkline, svg
 from ipyrefine.render.style import STYLE
 from ipyrefine.render.tree import tree_html
 

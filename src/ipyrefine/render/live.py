@@ -1,7 +1,7 @@
 """What is being written right now, as HTML: the stage, the time, and the text as it comes."""
 
-from ipyrefine.loop.runs import Run
-from ipyrefine.render import words
+from ipyrefine.core.runs import Run
+from ipyrefine.render import labels as words
 from ipyrefine.render.escape import html_text
 
 TAIL_CHARACTERS = 1_000

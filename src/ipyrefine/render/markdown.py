@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 
-from ipyrefine.loop.records import Change, CriterionScore, Evidence, Finding
-from ipyrefine.loop.runs import Iteration, Run
-from ipyrefine.render import verified, words
+from ipyrefine.core.records import Change, CriterionScore, Evidence, Finding
+from ipyrefine.core.runs import Iteration, Run
+from ipyrefine.render import labels as words
+from ipyrefine.render import verified
+from ipyrefine.render.chart import sparkline
 from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import fence, html_text, markdown_text, without_colours
-from ipyrefine.render.score_line import sparkline
 
 
 def record_markdown(run: Run) -> str:

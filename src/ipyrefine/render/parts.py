@@ -6,8 +6,9 @@ They are lists and paragraphs first, so they read well where a viewer drops all 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from ipyrefine.loop.records import Answer, Change, CriterionScore, Evidence, Finding, Status
-from ipyrefine.render import verified, words
+from ipyrefine.core.records import Answer, Change, CriterionScore, Evidence, Finding, Status
+from ipyrefine.render import labels as words
+from ipyrefine.render import verified
 from ipyrefine.render.escape import html_prose, html_text, without_colours
 from ipyrefine.render.highlight import highlight
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from ipyrefine.loop.runs import Iteration, Run
-from ipyrefine.render import words
+from ipyrefine.core.runs import Iteration, Run
+from ipyrefine.render import labels as words
 from ipyrefine.render.escape import fence, markdown_text
 from ipyrefine.render.markdown import (
     artifact,

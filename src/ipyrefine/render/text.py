@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 
-from ipyrefine.loop.records import Change, Evidence, Finding, Verdict
-from ipyrefine.loop.runs import Iteration, Run
-from ipyrefine.render import verified, words
+from ipyrefine.core.records import Change, Evidence, Finding, Verdict
+from ipyrefine.core.runs import Iteration, Run
+from ipyrefine.render import labels as words
+from ipyrefine.render import verified
+from ipyrefine.render.chart import sparkline
 from ipyrefine.render.escape import plain, without_colours
-from ipyrefine.render.score_line import sparkline
 from ipyrefine.render.terminal import paint, rule, wrap
 from ipyrefine.render.tree import tree_lines
 

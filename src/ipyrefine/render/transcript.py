@@ -1,6 +1,6 @@
 """What a terminal shows for each event of a run."""
 
-from ipyrefine.loop.events import (
+from ipyrefine.core.events import (
     BestChanged,
     BudgetUsed,
     Compared,
@@ -18,11 +18,12 @@ from ipyrefine.loop.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.loop.runs import Run
-from ipyrefine.render import text, words
+from ipyrefine.core.runs import Run
+from ipyrefine.render import labels as words
+from ipyrefine.render import text
+from ipyrefine.render.chart import sparkline
 from ipyrefine.render.diff import text_diff, unified
 from ipyrefine.render.escape import plain
-from ipyrefine.render.score_line import sparkline
 from ipyrefine.render.terminal import clip, paint, rule, wrap
 
 _DIFF_LINES = 60

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from ipyrefine.loop.runs import Iteration, Run
-from ipyrefine.render import words
+from ipyrefine.core.runs import Iteration, Run
+from ipyrefine.render import labels as words
 from ipyrefine.render.escape import html_text
 from ipyrefine.render.parts import more
 

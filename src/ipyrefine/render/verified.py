@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from ipyrefine.loop.records import Answer, Evidence
-from ipyrefine.render import words
+from ipyrefine.core.records import Answer, Evidence
+from ipyrefine.render import labels as words
 
 CITED = 160  # characters of a quote that stand beside what rests on it
 

@@ -1,0 +1,65 @@
+"""`refine_frame`: a column of tasks in, a table of texts, verdicts, scores and costs out."""
+
+from typing import TYPE_CHECKING, Any
+
+from ipyrefine.batch.items import Item
+from ipyrefine.batch.refine_many import refine_many
+from ipyrefine.errors import UsageError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+COLUMNS = ("text", "verdict", "score", "cost", "error")
+
+
+async def refine_frame(
+    frame: "DataFrame", column: str, *, drafts: str | None = None, **options: Any
+) -> "DataFrame":
+    """Refine the tasks in a table's column, as `refine_many` does.
+
+    Args:
+        frame: the table.
+        column: the column that holds the tasks; an empty cell becomes an error of its row.
+        drafts: the column that holds texts to start from, if any.
+        **options: as for `refine_many`.
+
+    Returns:
+        A table with the same index, to be joined with the given one: ``text``; ``verdict`` (an
+        outcome, or None); ``score`` 0..1; ``cost`` in US dollars, NaN when the price is not
+        known; ``error``, a sentence, or None.
+
+    Raises:
+        UsageError: pandas is missing, there is no such column, or as for `refine_many`.
+        NoModel: no model is configured.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise UsageError("refine_frame needs pandas: `pip install pandas`.") from None
+    for wanted in (column, drafts):
+        if wanted is not None and wanted not in frame.columns:
+            known = ", ".join(map(str, frame.columns))
+            raise UsageError(f"The table has no column {wanted!r}; it has {known}.")
+    tasks = [{"text": text} for text in _texts(frame[column])]
+    if drafts is not None:
+        for task, draft in zip(tasks, _texts(frame[drafts]), strict=True):
+            task |= {"draft": draft} if draft else {}
+    items = await refine_many(tasks, **options)
+    return pandas.DataFrame([_row(item) for item in items], index=frame.index, columns=[*COLUMNS])
+
+
+def _texts(column: Any) -> list[str]:
+    return [
+        "" if missing else str(value) for value, missing in zip(column, column.isna(), strict=True)
+    ]
+
+
+def _row(item: Item) -> dict[str, Any]:
+    run = item.run
+    return {
+        "text": run.text,
+        "verdict": run.verdict.outcome.value if run.verdict else None,
+        "score": run.score,
+        "cost": run.cost,
+        "error": str(item.error) if item.error else None,
+    }

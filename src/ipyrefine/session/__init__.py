@@ -1,0 +1,1 @@
+"""One run as a person sees and steers it: driver, commands, record, export and history."""

@@ -1,0 +1,114 @@
+"""Own prompts for each stage, and what no prompt can be made to leave out."""
+
+import pytest
+from loop_scripts import TASK, code, criticised, finish, found, judged, refinement, requests, text
+
+from ipyrefine.core.prompts import Prompts, fill
+from ipyrefine.core.runs import Limits
+from ipyrefine.errors import UsageError
+
+OWN = Prompts(
+    system="SYS {task}",
+    draft="DRAFT",
+    critique="CRIT {text} {categories}",
+    judge="JUDGE {text} {findings}",
+    revise="REV {text} {findings}",
+)
+
+
+async def test_each_stage_is_told_what_its_own_prompt_says() -> None:
+    weak = [found(problem) for problem in ("dull", "curt", "stale")]
+    loop = refinement(
+        [text("Hi"), judged(9), criticised(*weak), text("Ho"), judged(9)],
+        TASK.model_copy(update={"categories": ("hook", "length")}),
+        prompts=OWN,
+        limits=Limits(max_iterations=1),
+    )
+    await finish(loop)
+    asked = [request.messages for request in requests(loop)]
+    assert all(messages[0].content == f"SYS {TASK.text}" for messages in asked)
+    heads = [messages[1].content.split()[0] for messages in asked]
+    assert heads == ["DRAFT", "JUDGE", "CRIT", "REV", "JUDGE"]
+    assert "hook, length" in asked[2][1].content
+
+
+async def test_who_writes_prose_is_told_the_task_once_more() -> None:
+    loop = refinement([text("Hi"), judged(9)], limits=Limits(min_findings=0))
+    await finish(loop)
+    assert TASK.text in requests(loop)[0].messages[-1].content
+
+
+@pytest.mark.parametrize(
+    ("form", "plan", "thinks"),
+    [("prose", True, True), ("prose", False, False), ("code", True, False)],
+)
+async def test_prose_is_planned_first_where_that_helps_and_code_is_written_at_once(
+    form: str, plan: bool, thinks: bool
+) -> None:
+    task = TASK.model_copy(update={"form": form, "plan": plan})
+    reply = code("x = 1") if form == "code" else text("Hi")
+    loop = refinement([reply, judged(9)], task, limits=Limits(min_findings=0))
+    await finish(loop)
+    prompt = requests(loop)[0].messages[-1].content
+    assert ("First" in prompt) is thinks
+    assert prompt.count("complete") == 1, "how to mark the text is told once"
+
+
+async def test_how_to_think_first_can_be_put_into_a_draft_prompt_of_ones_own() -> None:
+    own = Prompts(draft="{think}\n\nNow write.")
+    task = TASK.model_copy(update={"form": "code"})
+    loop = refinement([code("x = 1"), judged(9)], task, prompts=own,
+                      limits=Limits(min_findings=0))  # fmt: skip
+    await finish(loop)
+    asked = requests(loop)[0].messages[-1].content
+    assert "First think" in asked
+    assert "```python" in asked
+
+
+async def test_how_to_mark_the_text_is_added_where_a_prompt_leaves_it_out() -> None:
+    loop = refinement([text("Hi"), judged(5)], prompts=OWN, limits=Limits(max_iterations=0))
+    await finish(loop)
+    assert "<text>" in requests(loop)[0].messages[1].content
+
+
+@pytest.mark.parametrize(
+    ("stage", "place"), [("judge", "text"), ("revise", "text"), ("system", "task")]
+)
+def test_a_prompt_without_what_its_stage_is_about_is_refused(stage: str, place: str) -> None:
+    prompts = Prompts().model_copy(update={stage: "Do well."})
+    with pytest.raises(UsageError, match=f"prompt for {stage} needs {{{place}}}"):
+        refinement([], prompts=prompts)
+
+
+def test_braces_in_a_task_are_no_places() -> None:
+    filled = fill("{task} {other} {text}", task="{text} {0} {}", text="T")
+    assert filled == "{text} {0} {} {other} T"
+
+
+@pytest.mark.parametrize("memory", ["best", "all"])
+async def test_with_all_memory_every_attempt_and_its_feedback_reach_the_writer(
+    memory: str,
+) -> None:
+    loop = refinement(
+        [text("one"), judged(4, found("too dull")), text("two"),
+         judged(6, found("too curt"), fixed=("f1",)), text("three"), judged(5)],
+        limits=Limits(max_iterations=2, memory=memory),
+    )  # fmt: skip
+    await finish(loop)
+    asked = requests(loop)[4].messages[-1].content
+    assert "two" in asked
+    assert ("\none\n" in asked) == (memory == "all")
+    assert ("too dull" in asked) == (memory == "all")
+
+
+DULL = found("too dull")
+
+
+async def test_what_a_writer_is_told_of_earlier_revisions_does_not_grow_with_the_run() -> None:
+    replies = [part for n in range(24) for part in (text(f"text {n:02}"), judged(4, DULL))]
+    loop = refinement(replies, limits=Limits(max_iterations=23, patience=99, min_findings=0))
+    await finish(loop)
+    revisions = [r.messages[-1].content for r in requests(loop)[2::2]]
+    assert "Earlier revisions" not in revisions[0]
+    assert "Earlier revisions" in revisions[-1]
+    assert len(revisions[-1]) == len(revisions[8])
