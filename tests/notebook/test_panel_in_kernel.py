@@ -114,7 +114,9 @@ def test_the_first_line_is_shown_before_anything_heavy_is_loaded(
 ) -> None:
     kernel = start()
     kernel.run("import sys; before = {'openai', 'ipywidgets'} & set(sys.modules)")
-    kernel.run("from ipyrefine.notebook import placeholder as opening; shown = opening.Opening.show")
+    kernel.run(
+        "from ipyrefine.notebook import placeholder as opening; shown = opening.Opening.show"
+    )
     kernel.run(
         "def show(self):\n    global loaded\n    loaded = {'openai'} & set(sys.modules)\n"
         "    shown(self)\nopening.Opening.show = show"

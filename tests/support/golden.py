@@ -1,0 +1,178 @@
+"""Scenarios as plain JSON: played through the engine, and what came of it as plain JSON again.
+
+Only this file knows the classes of the loop; the scenarios, and what is expected of them, do not.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ipyrefine import errors
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event, TextDelta
+from ipyrefine.core.ports import Check, Reply, Request
+from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.records import Evidence, Task
+from ipyrefine.core.runs import Decision, Limits, Run
+from ipyrefine.core.usage import Usage
+from ipyrefine.providers.scripted import Scripted, ScriptedModel
+
+GIVEN = ("about", "task", "limits", "prompts", "checks", "draft", "replies", "judge", "rounds")
+FOUND = ("events", "requests")
+FOLDER = Path(__file__).parent.parent / "golden"
+READ = 100  # tokens that each call reads, so that no wording of ours changes what is counted
+
+
+class Says:
+    """A check that gives the evidence it was told, one after another."""
+
+    def __init__(self, name: str, evidence: Iterable[dict[str, Any]]) -> None:
+        self.name = name
+        self._evidence = iter(evidence)
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        said = next(self._evidence, None)
+        assert said is not None, f"the check {self.name} is asked once more than it has evidence"
+        return Evidence.model_validate({"name": self.name, **said})
+
+
+class Compares(Says):
+    """The same, of a check that is shown the other first texts."""
+
+    def beside(self, others: Sequence[str]) -> Check:
+        return self
+
+
+class Script:
+    """A scripted model made of JSON, which knows how many of its replies were not asked for."""
+
+    def __init__(self, replies: Sequence[Any], name: str = "scripted") -> None:
+        self._left = list(replies)
+        self.model = ScriptedModel(self._items(), name=name, chunk=1_000_000)
+
+    @property
+    def left(self) -> int:
+        return len(self._left)
+
+    @property
+    def requests(self) -> list[Request]:
+        return self.model.requests
+
+    def _items(self) -> Iterator[Scripted]:
+        while self._left:
+            yield _scripted(self._left.pop(0))
+
+
+class Played(NamedTuple):
+    """What a scenario came to."""
+
+    events: list[dict[str, Any]]
+    requests: list[dict[str, Any]]
+    run: Run
+
+
+def checks(told: Iterable[dict[str, Any]]) -> list[Check]:
+    return [(Compares if c.get("compares") else Says)(c["name"], c["evidence"]) for c in told]
+
+
+def decisions(told: dict[str, Any] | list[dict[str, Any]]) -> list[Decision]:
+    """What is handed in at one stop: a decision, or several."""
+    each = told if isinstance(told, list) else [told]
+    return [Decision.model_validate(one) for one in each]
+
+
+def begun(scenario: dict[str, Any], writer: Any, judge: Any) -> Refinement:
+    """The refinement of a scenario, with a clock that moves by a millisecond at each look."""
+    ticks = count()
+    prompts = Prompts.of(scenario["prompts"]) if "prompts" in scenario else None
+    return Refinement(
+        Task.model_validate(scenario["task"]),
+        model=writer,
+        judge=judge,
+        checks=checks(scenario.get("checks", ())),
+        limits=Limits.model_validate(scenario.get("limits", {})),
+        draft=scenario.get("draft"),
+        prompts=prompts,
+        clock=lambda: next(ticks) / 1000,
+    )
+
+
+async def play(scenario: dict[str, Any]) -> Played:
+    """Run a scenario through all its rounds; a script of the wrong length is its own fault."""
+    asked: list[Request] = []
+    writer = Script(scenario["replies"])
+    judge = Script(scenario["judge"], "judge") if "judge" in scenario else None
+    for script in filter(None, (writer, judge)):
+        _watch(script.model, asked)
+    loop = begun(scenario, writer.model, judge and judge.model)
+    events: list[Event] = []
+    for decided in [[], *scenario.get("rounds", [])]:
+        for decision in decisions(decided):
+            loop.decide(decision)
+        events += [event async for event in loop if not isinstance(event, TextDelta)]
+        if isinstance(loop.error, errors.UsageError):
+            raise loop.error
+    left = writer.left + (judge.left if judge else 0)
+    assert not left, f"{left} replies were not asked for"
+    return Played([_event(e) for e in events], [_request(r) for r in asked], loop.run)
+
+
+def read(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return content
+
+
+def write(path: Path, content: dict[str, Any]) -> None:
+    """Write JSON with a line for each item of a list, so that a difference is one line."""
+    parts = [f" {json.dumps(key)}: {_written(value)}" for key, value in content.items()]
+    path.write_text("{\n" + ",\n".join(parts) + "\n}\n", "utf-8")
+
+
+def _written(value: Any) -> str:
+    if not (isinstance(value, list) and value):
+        return json.dumps(value, ensure_ascii=False)
+    return "[\n" + ",\n".join(f"  {json.dumps(v, ensure_ascii=False)}" for v in value) + "\n ]"
+
+
+def _scripted(told: Any) -> Scripted:
+    if isinstance(told, str):
+        told = {"text": told}
+    if "error" in told:
+        error: errors.ModelError = getattr(errors, told["error"])(told["message"])
+        return error
+    wrote = len(told["text"]) + len(told.get("thinking", ""))
+    usage = Usage(calls=1, prompt_tokens=READ, completion_tokens=wrote // 4)
+    return Reply.model_validate({"usage": usage, **told})
+
+
+def _watch(model: ScriptedModel, asked: list[Request]) -> None:
+    """Note a model's requests in one list with those of others, in the order of the calls."""
+    stream = model.stream
+
+    def watched(request: Request) -> Any:
+        asked.append(request)
+        return stream(request)
+
+    model.stream = watched  # type: ignore[method-assign]
+
+
+def _event(event: Event) -> dict[str, Any]:
+    """An event without what only a clock tells."""
+    content = event.model_dump(mode="json")
+    content.pop("at")
+    for part in ("usage", "evidence"):
+        content.get(part, {}).pop("seconds", None)
+    return content
+
+
+def _request(request: Request) -> dict[str, Any]:
+    return {
+        "purpose": request.purpose,
+        "temperature": round(request.temperature, 6),
+        "seed": request.seed,
+        "schema": request.json_schema is not None,
+        "given": [re.sub(r"(?<=material-)[0-9a-f]+", "NONCE", text) for text in request.given],
+    }
