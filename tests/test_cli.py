@@ -58,9 +58,16 @@ def test_the_notebooks_open_before_any_model_is_fetched(tmp_path: Path) -> None:
     env = {"PYTHONPATH": str(tmp_path), "IPYREFINE_MODEL_DIR": str(tmp_path)}
     code, out, err = ipyrefine("demo", "--lab", "--model", "qwen2.5-coder-0.5b", env=env)
     assert (code, err) == (0, "")
-    assert "`ipyrefine pull qwen2.5-coder-0.5b` fetches it (0.5 GB)" in out
+    assert "`ipyrefine pull qwen2.5-coder-0.5b` (0.5 GB)" in out
     assert out.splitlines()[-1].startswith("OPENED ")
     assert out.splitlines()[-1].endswith("01-first-refine.ipynb qwen2.5-coder-0.5b")
+
+
+def test_the_demo_takes_the_revisions_allowed_by_their_old_name_too() -> None:
+    for option in ("--max-revisions", "--max-iterations"):
+        code, _, err = ipyrefine("demo", option, "-1", env={"OPENAI_BASE_URL": "http://localhost"})
+        assert code == 1
+        assert "--max-revisions must be 0 or more." in err
 
 
 def test_a_wrong_key_ends_the_demo_with_one_sentence() -> None:
@@ -73,21 +80,21 @@ def test_a_wrong_key_ends_the_demo_with_one_sentence() -> None:
     assert "OPENAI_API_KEY" in err
 
 
-def test_an_option_that_is_none_names_the_nearest() -> None:
-    status, _, said = ipyrefine("demo", "--modle", "x")
+def test_an_unknown_option_names_the_nearest() -> None:
+    status, _, err = ipyrefine("demo", "--modle", "x")
     assert status == 2
-    assert "there is no option --modle. Did you mean --model?" in said
-    assert "'more' is too much." in ipyrefine("run", "a.ipynb", "more")[2]
+    assert "there is no option --modle. Did you mean --model?" in err
+    assert "unexpected argument 'more'." in ipyrefine("run", "a.ipynb", "more")[2]
 
 
-def test_an_empty_journal_says_so_and_a_search_says_that_it_found_none(tmp_path: Path) -> None:
+def test_an_empty_journal_says_so_and_so_does_a_search_without_a_match(tmp_path: Path) -> None:
     env = {"IPYREFINE_HOME": str(tmp_path)}
-    assert ipyrefine("history", env=env)[1] == "The journal holds no run yet.\n"
-    assert "no such run" in ipyrefine("history", "stack", env=env)[1]
+    assert ipyrefine("history", env=env)[1] == "The journal is empty.\n"
+    assert "No run in the journal matches." in ipyrefine("history", "stack", env=env)[1]
 
 
 @pytest.mark.parametrize("words", [["frobnicate"], [], ["demo", "-n", "many"]])
-def test_a_command_that_is_none_is_explained(words: list[str]) -> None:
+def test_an_unknown_command_prints_the_usage(words: list[str]) -> None:
     code, _, err = ipyrefine(*words)
     assert code == 2
     assert "usage: ipyrefine" in err
@@ -103,7 +110,7 @@ def test_the_demo_runs_in_a_terminal_from_an_empty_cache(tmp_path: Path) -> None
     terminal = pexpect.spawn(
         command[0], command[1:], env=env, dimensions=(40, 100), timeout=600, encoding="utf-8"
     )
-    for shown in ("MB", "Writing · first text", "Checking", "Done", "%%refine", pexpect.EOF):
-        terminal.expect(shown)
+    for output in ("MB", "Writing · draft", "Checking", "Done", "%%refine", pexpect.EOF):
+        terminal.expect(output)
     terminal.close()
     assert terminal.exitstatus == 0

@@ -11,10 +11,10 @@ from openai_server import ScriptedServer
 from refining import finished, judged, refinement, text
 
 import ipyrefine as package
-from ipyrefine.cli import headless, main
+from ipyrefine import cli
 from ipyrefine.errors import UsageError
-from ipyrefine.journal.files import default_path
-from ipyrefine.journal.recorder import Recorder
+from ipyrefine.journal.schema import default_path
+from ipyrefine.journal.writer import Recorder
 
 REFINE = "%%refine -m scripted -p prose --criteria tone --min-findings 0 -n 1"
 
@@ -32,7 +32,7 @@ def ipyrefine(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
     """The command line, in this process; kernels are processes of their own."""
 
     def command(*words: str) -> Ended:
-        status = main([*words])
+        status = cli.main([*words])
         return Ended(status, *capsys.readouterr())
 
     return command
@@ -49,9 +49,7 @@ def notebook(path: Path, *sources: str, tags: tuple[str, ...] = ()) -> Path:
 
 @pytest.fixture
 async def journalled() -> None:
-    loop, journal = refinement(), Recorder(default_path(), name="greeting")
-    async for event in loop:
-        await journal(event, loop.run)
+    await refinement().run(journal=Recorder(default_path(), name="greeting"))
 
 
 @pytest.mark.usefixtures("journalled")
@@ -121,7 +119,7 @@ def test_a_notebook_that_fails_ends_with_2_and_is_written_as_far_as_it_got(
         (["x.ipynb", "-p", "class=1"], "NAME=VALUE"),
     ],
 )
-def test_what_cannot_be_run_is_said(
+def test_what_cannot_be_run_is_an_error_in_words(
     ipyrefine: Callable[..., Ended],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -140,26 +138,25 @@ def test_without_nbclient_the_command_that_installs_it_is_given(
 ) -> None:
     monkeypatch.setitem(sys.modules, "nbclient", None)
     with pytest.raises(UsageError, match=r'pip install "ipyrefine\[run\]"'):
-        headless._execute(None, tmp_path)
+        cli.execute(None, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("given", "value"),
+    ("argument", "value"),
     [("n=3", 3), ("n=[1, 2]", [1, 2]), ("n=plain text", "plain text"), ("n='3'", "3"), ("n=", "")],
 )
-def test_a_parameter_is_a_literal_or_text(given: str, value: Any) -> None:
-    assert headless._parameter(given) == ("n", value)
+def test_a_parameter_is_a_literal_or_text(argument: str, value: Any) -> None:
+    assert cli.read_parameter(argument) == ("n", value)
 
 
 def test_parameters_follow_the_tagged_cell_and_replace_earlier_ones(tmp_path: Path) -> None:
     path = notebook(tmp_path / "x.ipynb", "n = 1", "print(n)", tags=("parameters",))
     read: Any = nbformat.read(path, as_version=4)
     for value in (2, 3):
-        headless._inject(read, {"n": value})
+        cli.inject_parameters(read, {"n": value})
     assert [cell.source for cell in read.cells] == ["n = 1", "n = 3", "print(n)"]
     nbformat.validate(read)
 
 
-async def test_a_run_is_told_by_its_verdict(tmp_path: Path) -> None:
-    told = headless._told([await finished(scores=(10,))], tmp_path / "x.ipynb")
-    assert "PASS 1.00, passed" in told
+async def test_a_run_is_summarized_by_its_verdict() -> None:
+    assert cli.summarize(3, await finished(scores=(10,))) == "3: ✓ PASS 1.00, passed"

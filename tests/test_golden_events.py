@@ -11,9 +11,9 @@ SCENARIOS = sorted(golden.FOLDER.glob("*.json"))
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 async def test_a_scenario_gives_its_events_and_makes_its_requests(path: Path) -> None:
     scenario = golden.read(path)
-    played = await golden.play(scenario)
-    assert played.events == scenario["events"]
-    assert played.requests == scenario["requests"]
+    outcome = await golden.play(scenario)
+    assert outcome.events == scenario["events"]
+    assert outcome.requests == scenario["requests"]
 
 
 def test_the_scenarios_are_there() -> None:

@@ -1,4 +1,4 @@
-"""What version 1 of the stores has written is read as it was meant, and gone on with."""
+"""What version 1 of the stores wrote is read as it was meant, and can be resumed."""
 
 import shutil
 from pathlib import Path
@@ -8,14 +8,14 @@ import golden
 import pytest
 import stored
 
-from ipyrefine.core.runs import Run
+from ipyrefine.core.run import Run
 from ipyrefine.journal.store import Journal
 from ipyrefine.session.record import load
 
 V1 = Path(__file__).parent / "fixtures" / "v1"
 EXPECTED = golden.read(V1 / "expected.json")
 RUNS: dict[str, dict[str, Any]] = EXPECTED["runs"]
-RESUMABLE = [name for name, told in RUNS.items() if "resume" in told]
+RESUMABLE = [name for name, run in RUNS.items() if "resume" in run]
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_the_records_of_a_notebook_are_read(file: str) -> None:
 
 
 @pytest.mark.parametrize("name", RESUMABLE)
-async def test_a_run_of_the_journal_is_gone_on_with(journal: Journal, name: str) -> None:
+async def test_a_run_of_the_journal_is_resumed(journal: Journal, name: str) -> None:
     how, kept = RUNS[name]["resume"], journal.get(name)
     came_to = await stored.resumed(kept.run, how, journal.recorder(kept))
     assert came_to == how["expected"]
@@ -80,7 +80,7 @@ async def test_a_run_of_the_journal_is_gone_on_with(journal: Journal, name: str)
 
 
 @pytest.mark.parametrize("name", RESUMABLE)
-async def test_a_record_is_gone_on_with(name: str) -> None:
+async def test_a_record_is_resumed(name: str) -> None:
     how = RUNS[name]["resume"]
     assert await stored.resumed(record(name), how) == how["expected"]
 

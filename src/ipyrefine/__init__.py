@@ -21,20 +21,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ipyrefine.api import refine
     from ipyrefine.batch.frame import refine_frame
-    from ipyrefine.batch.items import Item
-    from ipyrefine.batch.refine_many import refine_many
-    from ipyrefine.compose import refine
+    from ipyrefine.batch.refine_many import Item, refine_many
     from ipyrefine.core.engine import Refinement
-    from ipyrefine.core.records import Task
-    from ipyrefine.core.runs import Budget, Decision, Limits, Run
+    from ipyrefine.core.model import Budget, Limits, Task
+    from ipyrefine.core.run import Run
     from ipyrefine.errors import RefineError
     from ipyrefine.providers.choose import choose_model
     from ipyrefine.session.record import load
 
 __all__ = [
     "Budget",
-    "Decision",
     "Item",
     "Limits",
     "RefineError",
@@ -50,17 +48,16 @@ __all__ = [
 ]
 
 _HOME = {
-    "Budget": "ipyrefine.core.runs",
-    "Decision": "ipyrefine.core.runs",
-    "Item": "ipyrefine.batch.items",
-    "Limits": "ipyrefine.core.runs",
+    "Budget": "ipyrefine.core.model",
+    "Item": "ipyrefine.batch.refine_many",
+    "Limits": "ipyrefine.core.model",
     "RefineError": "ipyrefine.errors",
     "Refinement": "ipyrefine.core.engine",
-    "Run": "ipyrefine.core.runs",
-    "Task": "ipyrefine.core.records",
+    "Run": "ipyrefine.core.run",
+    "Task": "ipyrefine.core.model",
     "choose_model": "ipyrefine.providers.choose",
     "load": "ipyrefine.session.record",
-    "refine": "ipyrefine.compose",
+    "refine": "ipyrefine.api",
     "refine_frame": "ipyrefine.batch.frame",
     "refine_many": "ipyrefine.batch.refine_many",
 }

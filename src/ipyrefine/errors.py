@@ -9,6 +9,8 @@
     ├── ReplyError             a model's reply cannot be read as what was asked for
     ├── JournalError           the journal of runs cannot be written or read
     ├── PoolError              a pool's worker died, or could not be given its task
+    ├── CheckError             a check broke, instead of finding a fault in the text
+    ├── InternalError          ipyrefine itself broke
     ├── Interrupted            the user interrupted the run; the best text was kept
     └── ModelError             the model or its server failed
         ├── Unreachable        no connection, a broken one, or a timeout
@@ -19,6 +21,8 @@
         └── ServerFailed       the server broke (5xx), or its answer is not the protocol
 """
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -64,6 +68,14 @@ class PoolError(RefineError):
     """A worker of a pool died, or could not be given its task."""
 
 
+class CheckError(RefineError):
+    """A check broke, instead of finding a fault in the text."""
+
+
+class InternalError(RefineError):
+    """ipyrefine itself broke; the best text so far was kept."""
+
+
 class Interrupted(RefineError):
     """The user interrupted the run; the best text so far was kept."""
 
@@ -94,3 +106,15 @@ class RequestRejected(ModelError):
 
 class ServerFailed(ModelError):
     """The server broke (HTTP 5xx), or what it sends is not the protocol."""
+
+
+def did_you_mean(word: str, known: Iterable[str], n: int = 1) -> str:
+    """Return ``" Did you mean x?"`` for the nearest known words, or an empty string.
+
+    Args:
+        word: what was typed.
+        known: what could have been meant.
+        n: the most words to name.
+    """
+    near = difflib.get_close_matches(word, list(known), n=n)
+    return f" Did you mean {' or '.join(near)}?" if near else ""

@@ -32,11 +32,11 @@ def client(own_world: object) -> Iterator[Any]:
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
 async def test_a_killed_worker_loses_nothing_and_nothing_is_paid_twice(client: Any) -> None:
-    greeter, asked = Greeter(hold_after=BEFORE), tasks(TASKS)
+    greeter, wanted = Greeter(hold_after=BEFORE), tasks(TASKS)
     with ScriptedServer(greeter) as server:
         batch = asyncio.ensure_future(
             ipyrefine.refine_many(
-                asked, executor=client, name="cluster", **options(server.base_url), progress=False
+                wanted, executor=client, name="cluster", **options(server.base_url), progress=False
             )
         )
         assert await asyncio.to_thread(greeter.wait_for_held, 2, 60)
@@ -46,9 +46,9 @@ async def test_a_killed_worker_loses_nothing_and_nothing_is_paid_twice(client: A
         os.kill(victim, signal.SIGKILL)
         greeter.go.set()
         items = await batch
-    assert [item.task for item in items] == asked
+    assert [item.task for item in items] == wanted
     assert all(item.passed and item.error is None for item in items)
     assert len(greeter.asked) == TASKS * CALLS
     # The dead worker's one request was never answered; it alone is made again.
     assert greeter.asked.total() == TASKS * CALLS + 1
-    assert [run.usage.calls for run in (item.run for item in items)] == [CALLS] * TASKS
+    assert [item.run and item.run.usage.calls for item in items] == [CALLS] * TASKS

@@ -14,13 +14,13 @@ from ipyrefine.providers.scripted import ScriptedModel
 
 
 async def test_a_column_in_a_table_out_with_the_same_index() -> None:
-    asked = tasks(3)
+    wanted = tasks(3)
     greeter = Greeter()
-    greeter.broken = {asked[2]}
-    frame = pandas.DataFrame({"text": [*asked, None]}, index=["a", "b", "c", "d"])
+    greeter.broken = {wanted[2]}
+    frame = pandas.DataFrame({"text": [*wanted, None]}, index=["a", "b", "c", "d"])
     with ScriptedServer(greeter) as server:
-        given = {**options(server.base_url), "price": "1,2", "progress": False}
-        out = await ipyrefine.refine_frame(frame, "text", **given)
+        args = {**options(server.base_url), "price": "1,2", "progress": False}
+        out = await ipyrefine.refine_frame(frame, "text", **args)
     assert list(out.columns) == ["text", "verdict", "score", "cost", "error"]
     assert list(out.index) == ["a", "b", "c", "d"]
     assert list(out["text"][:2]) == ["Version 1", "Version 1"]
@@ -34,20 +34,22 @@ async def test_a_column_in_a_table_out_with_the_same_index() -> None:
 async def test_a_column_of_drafts_is_improved() -> None:
     model = ScriptedModel([judged(10), judged(10)])
     frame = pandas.DataFrame({"task": ["Greet.", ""], "old": ["Hello there", "Dear all"]})
-    given = {"profile": "prose", "criteria": ["tone"], "limits": ipyrefine.Limits(min_findings=0)}
+    args = {"profile": "prose", "criteria": ["tone"], "limits": ipyrefine.Limits(min_findings=0)}
     out = await ipyrefine.refine_frame(
-        frame, "task", drafts="old", model=model, **given, progress=False
+        frame, "task", drafts="old", model=model, **args, progress=False
     )
     assert list(out["text"]) == ["Hello there", "Dear all"]
 
 
 async def test_a_column_that_is_not_there_is_named() -> None:
     frame = pandas.DataFrame({"task": ["Greet."]})
-    with pytest.raises(errors.UsageError, match="no column 'tasks'; it has task"):
+    with pytest.raises(errors.UsageError, match=r"no column 'tasks'\. Did you mean task\?"):
         await ipyrefine.refine_frame(frame, "tasks", model=ScriptedModel([]))
+    with pytest.raises(errors.UsageError, match=r"no column 'prompt'\. It has task\."):
+        await ipyrefine.refine_frame(frame, "prompt", model=ScriptedModel([]))
 
 
-async def test_a_missing_pandas_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_pandas_is_an_error_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pandas.DataFrame({"task": ["Greet."]})
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(errors.UsageError, match="pip install pandas"):

@@ -1,6 +1,7 @@
 """Many tasks at once: each comes to its own end, and what was paid for is never asked again."""
 
 import os
+import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -29,10 +30,10 @@ def server(greeter: Greeter) -> Iterator[ScriptedServer]:
 
 
 async def test_items_come_back_in_the_order_of_the_tasks(server: ScriptedServer) -> None:
-    asked = tasks(5)
-    items = await ipyrefine.refine_many(asked, **options(server.base_url), progress=False)
-    assert [item.task for item in items] == asked
-    assert [item.run.task.text for item in items if item.run.task] == asked
+    wanted = tasks(5)
+    items = await ipyrefine.refine_many(wanted, **options(server.base_url), progress=False)
+    assert [item.task for item in items] == wanted
+    assert [item.run and item.run.task.text for item in items] == wanted
     assert all(item.passed and item.error is None for item in items)
 
 
@@ -44,44 +45,45 @@ async def test_no_more_run_at_a_time_than_allowed() -> None:
 
         def watch(event: object, run: ipyrefine.Run) -> None:
             nonlocal most
-            if run.task:
-                (running.discard if run.stop_reason else running.add)(run.task.text)
+            (running.discard if run.stop_reason else running.add)(run.task.text)
             most = max(most, len(running))
 
-        given = options(server.base_url) | {"on_event": watch}
-        await ipyrefine.refine_many(tasks(7), at_once=3, **given, progress=False)
+        args = options(server.base_url) | {"on_event": watch}
+        await ipyrefine.refine_many(tasks(7), at_once=3, **args, progress=False)
     assert most == 3
 
 
 async def test_an_error_ends_its_own_task_only_and_is_kept(
     server: ScriptedServer, greeter: Greeter
 ) -> None:
-    asked = tasks(3)
-    greeter.broken = {asked[1]}
-    items = await ipyrefine.refine_many([*asked, "  "], **options(server.base_url), progress=False)
+    wanted = tasks(3)
+    greeter.broken = {wanted[1]}
+    items = await ipyrefine.refine_many([*wanted, "  "], **options(server.base_url), progress=False)
     assert [item.passed for item in items] == [True, False, True, False]
     assert isinstance(items[1].error, errors.AccessDenied)
     assert isinstance(items[3].error, errors.UsageError)
+    assert items[1].run is not None
+    assert items[3].run is None
 
 
 async def test_the_same_name_again_asks_only_for_what_is_missing(
     server: ScriptedServer, greeter: Greeter
 ) -> None:
-    asked = tasks(4)
-    greeter.broken = {asked[2]}
-    given = {**options(server.base_url), "name": "greetings", "progress": False}
-    await ipyrefine.refine_many(asked[:3], **given)
+    wanted = tasks(4)
+    greeter.broken = {wanted[2]}
+    args = {**options(server.base_url), "name": "greetings", "progress": False}
+    await ipyrefine.refine_many(wanted[:3], **args)
     greeter.broken = set()
     before = greeter.asked.copy()
-    items = await ipyrefine.refine_many(list(reversed(asked)), **given)
+    items = await ipyrefine.refine_many(list(reversed(wanted)), **args)
     assert all(item.passed for item in items)
-    assert [item.task for item in items] == list(reversed(asked))
+    assert [item.task for item in items] == list(reversed(wanted))
     assert (greeter.asked - before).total() == 2 * CALLS
 
 
 async def test_the_same_task_twice_is_done_twice(server: ScriptedServer, greeter: Greeter) -> None:
-    given = options(server.base_url)
-    items = await ipyrefine.refine_many(["Greet.", "Greet."], name="two", **given, progress=False)
+    args = options(server.base_url)
+    items = await ipyrefine.refine_many(["Greet.", "Greet."], name="two", **args, progress=False)
     assert all(item.passed for item in items)
     assert greeter.asked.total() == 2 * CALLS
 
@@ -89,10 +91,11 @@ async def test_the_same_task_twice_is_done_twice(server: ScriptedServer, greeter
 async def test_a_task_may_bring_its_own_options_and_model_objects_are_taken() -> None:
     model = ScriptedModel([judged(10)])
     own = {"text": "Greet.", "draft": "Hello there"}
-    given = {"profile": "prose", "criteria": ["tone"], "limits": ipyrefine.Limits(min_findings=0)}
-    (item,) = await ipyrefine.refine_many([own], model=model, **given, progress=False)
+    args = {"profile": "prose", "criteria": ["tone"], "limits": ipyrefine.Limits(min_findings=0)}
+    (item,) = await ipyrefine.refine_many([own], model=model, **args, progress=False)
+    assert item.run is not None
     assert item.run.text == "Hello there"
-    assert item.run.draft == "Hello there"
+    assert item.run.setup.draft == "Hello there"
 
 
 async def test_an_empty_list_brings_an_empty_list() -> None:
@@ -101,21 +104,40 @@ async def test_an_empty_list_brings_an_empty_list() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("args", "sentence"),
     [
         ({"at_once": 0}, "at_once"),
         ({"name": "1"}, "letter"),
         ({"executor": 4}, "submit"),
-        ({"colour": "red"}, "colour"),
+        ({"colour": "red"}, "no option 'colour'"),
+        ({"tarfet": 0.9}, "Did you mean target?"),
+        ({"max_revisions": -1}, "max_revisions: "),
     ],
 )
-async def test_what_cannot_be_used_is_told_before_anything_runs(
-    given: dict[str, object], told: str
+async def test_what_cannot_be_used_is_refused_before_anything_runs(
+    args: dict[str, object], sentence: str
 ) -> None:
     model = ScriptedModel([])
-    with pytest.raises(errors.UsageError, match=told):
-        await ipyrefine.refine_many(["Greet."], model=model, **given, progress=False)
+    with pytest.raises(errors.UsageError, match=re.escape(sentence)):
+        await ipyrefine.refine_many(["Greet."], model=model, **args, progress=False)
     assert model.requests == []
+
+
+async def test_a_wrong_option_of_one_task_is_named_before_anything_runs() -> None:
+    model = ScriptedModel([])
+    batch = ["Greet.", {"text": "Greet.", "critera": ["tone"]}]
+    with pytest.raises(errors.UsageError, match=r"Did you mean criteria\?"):
+        await ipyrefine.refine_many(batch, model=model, progress=False)
+    assert model.requests == []
+
+
+async def test_single_limits_are_options_of_all_tasks_or_of_one() -> None:
+    model = ScriptedModel([text("One"), judged(4), text("Two"), judged(4)])
+    options = {"profile": "prose", "criteria": ["tone"], "min_findings": 0, "max_revisions": 0}
+    batch = ["Greet.", {"text": "Greet her.", "target": 0.3}]
+    items = await ipyrefine.refine_many(batch, model=model, at_once=1, **options, progress=False)
+    assert [item.run and item.run.limits.target for item in items] == [0.8, 0.3]
+    assert [item.run and item.run.revisions for item in items] == [0, 0]
 
 
 async def test_a_task_without_a_text_is_named() -> None:
@@ -140,10 +162,11 @@ async def test_processes_take_functions_of_the_notebook_and_share_the_journal(
     def elsewhere(text: str) -> bool:  # no importable name leads to it
         return os.getpid() != here
 
-    given = {**options(server.base_url), "checks": [elsewhere], "name": "far"}
+    args = {**options(server.base_url), "checks": [elsewhere], "name": "far"}
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        items = await ipyrefine.refine_many(["Greet."], executor=pool, **given, progress=False)
+        items = await ipyrefine.refine_many(["Greet."], executor=pool, **args, progress=False)
     assert [item.error for item in items] == [None]
+    assert items[0].run is not None
     assert items[0].run.iterations[0].evidence[0].passed
     assert [run.name.split(".")[0] for run in Journal().runs()] == ["far"]
 
@@ -161,9 +184,9 @@ async def test_a_task_that_cannot_travel_says_so() -> None:
 async def test_the_progress_bar_counts_what_passed_and_what_failed(
     server: ScriptedServer, greeter: Greeter, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = tasks(3)
-    greeter.broken = {asked[0]}
-    await ipyrefine.refine_many(asked, **options(server.base_url))
+    wanted = tasks(3)
+    greeter.broken = {wanted[0]}
+    await ipyrefine.refine_many(wanted, **options(server.base_url))
     last = capsys.readouterr().err.split("\r")[-1]
     assert "3/3" in last
     assert "passed=2" in last

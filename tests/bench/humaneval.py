@@ -28,7 +28,7 @@ from humaneval_arms import Arm, Outcome, draft_of, judged_bare, looped, resample
 from humaneval_replies import Kept
 from tqdm import tqdm
 
-from ipyrefine.compose import choose_model
+from ipyrefine.api import choose_model
 
 LAST = 81  # the tasks after it are kept for judging
 DRAWS = 5_000

@@ -11,15 +11,10 @@ from ipyrefine.checks.examples import Examples
 from ipyrefine.checks.sandbox import run_python
 from ipyrefine.core import replies
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import RunStarted
-from ipyrefine.core.fold import fold
-from ipyrefine.core.material import marks
+from ipyrefine.core.model import Limits, Setup, StopReason, Task, Usage
 from ipyrefine.core.ports import Delta, Message, Model, Notice, Reply, Request
-from ipyrefine.core.prompts import Prompts
-from ipyrefine.core.records import Task
-from ipyrefine.core.requests import Requests
-from ipyrefine.core.runs import Limits, Run, StopReason
-from ipyrefine.core.usage import Usage
+from ipyrefine.core.prompts import Prompts, Requests, make_nonce
+from ipyrefine.core.run import Run
 from ipyrefine.errors import ModelError, ReplyError
 from ipyrefine.profiles import find
 
@@ -147,7 +142,7 @@ async def resampled(problem: Problem, draft: Draft, arm: Arm, *, tokens: int) ->
 
 async def looped(problem: Problem, arm: Arm, candidates: int) -> Outcome:
     """Run our loop as a user would with `--check agreement --candidates N -n 1`."""
-    limits = Limits(candidates=candidates, max_iterations=1, max_tokens=_TOKENS, seed=0)
+    limits = Limits(candidates=candidates, max_revisions=1, max_tokens=_TOKENS, seed=0)
     profile = find("code")
     refinement = Refinement(
         profile.task(task_text(problem)),
@@ -155,20 +150,18 @@ async def looped(problem: Problem, arm: Arm, candidates: int) -> Outcome:
         checks=[Agreement()],
         limits=profile.limited(limits),
         clock=monotonic,
-        mark=marks(_SECRET),
+        nonce=make_nonce(_SECRET),
     )
-    async for _ in refinement:
-        pass
-    if isinstance(refinement.error, ModelError) and not refinement.run.iterations:
+    run = await refinement.run()
+    if isinstance(refinement.error, ModelError) and not run.iterations:
         return Outcome(False, False, arm.usage)
-    run = refinement.run
     solved = await passes(problem, run.text)
     return Outcome(solved, run.stop_reason is StopReason.PASSED, arm.usage)
 
 
 def _text(reply: Reply) -> str:
     try:
-        return replies.written(reply.text, "code", cut=reply.finish != "stop").text
+        return replies.parse_text(reply.text, "code", cut=reply.finish != "stop").text
     except ReplyError:
         return ""
 
@@ -176,8 +169,8 @@ def _text(reply: Reply) -> str:
 def _run(problem: Problem) -> Run:
     task = find("code").task(task_text(problem))
     limits = Limits(max_tokens=_TOKENS, seed=0)
-    return fold([RunStarted(task=task, limits=limits, model="", judge="")])
+    return Run.begin(Setup(task=task, limits=limits))
 
 
 def _requests() -> Requests:
-    return Requests(Prompts(), marks(_SECRET))
+    return Requests(Prompts(), make_nonce(_SECRET))

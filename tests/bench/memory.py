@@ -44,7 +44,7 @@ def measured() -> dict[str, int]:
     found["bare IPython"] = now()
     shell.extension_manager.load_extension("ipyrefine")
     found["%load_ext ipyrefine"] = now()
-    for needed in ("ipywidgets", "ipyrefine.notebook.starting", "ipyrefine.notebook.panel"):
+    for needed in ("ipywidgets", "ipyrefine.notebook.cell", "ipyrefine.notebook.panel"):
         import_module(needed)
     found["all that a cell needs, but a server's client"] = now()
     import_module("ipyrefine.providers.openai")
@@ -67,28 +67,26 @@ def measured() -> dict[str, int]:
 
 async def runs(count: int, iterations: int) -> Any:
     """Runs to their end, in the journal and with a panel each; the last one's, not closed."""
+    from kit import finish, greeting
     from overhead import panel, replies
-    from refining import refinement
 
-    from ipyrefine.core.runs import Limits
-    from ipyrefine.journal.files import default_path
-    from ipyrefine.journal.recorder import Recorder
+    from ipyrefine.core.model import Limits
+    from ipyrefine.journal.schema import default_path
+    from ipyrefine.journal.writer import Recorder
 
     shown = panel()
     for _ in range(count):
         shown.close()
-        limits = Limits(max_iterations=iterations - 1, min_findings=0, patience=iterations)
-        loop = refinement(limits=limits, replies=replies())
-        recorder, shown = Recorder(default_path()), panel()
-        async for event in loop:
-            await recorder(event, loop.run)
-            shown.show(event, loop.run)
+        limits = Limits(max_revisions=iterations - 1, min_findings=0, patience=iterations)
+        shown = panel()
+        loop = greeting(limits=limits, replies=replies())
+        await finish(loop, shown.show, journal=Recorder(default_path()))
     return shown
 
 
 def embedded(name: str, table: Table) -> None:
     """The embedded model's server after one reply, beside its file."""
-    from ipyrefine.compose import choose_model
+    from ipyrefine.api import choose_model
     from ipyrefine.core.ports import Message, Request
     from ipyrefine.providers import weights
 

@@ -20,14 +20,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from counting_comm import Sent
-from refining import judged, refinement, text
+from kit import greeting, opinion, text
 from tables import Table
 
 from ipyrefine.core.events import Event, VerdictReached
-from ipyrefine.core.ports import Message, Request
-from ipyrefine.core.records import Evidence, Task
-from ipyrefine.core.runs import Limits, Run
-from ipyrefine.journal.recorder import Recorder
+from ipyrefine.core.model import Evidence, Limits, Task
+from ipyrefine.core.ports import Journal, Message, Request
+from ipyrefine.core.run import Run
+from ipyrefine.journal.writer import Recorder
 from ipyrefine.notebook.panel import Panel
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -53,7 +53,7 @@ def replies() -> Iterator[str]:
         body = list(lines)
         body[number % len(body)] = f"This line is new in version {number} of the text.\n"
         yield text("".join(body))
-        yield judged(4)
+        yield opinion(4)
 
 
 async def model_share(count: int) -> float:
@@ -68,23 +68,30 @@ async def model_share(count: int) -> float:
     return time.process_time() - used
 
 
-async def stamps(count: int, shows: list[Show]) -> list[float]:
+async def stamps(count: int, shows: list[Show], journal: Journal | None) -> list[float]:
     """CPU seconds since the start, at every verdict."""
-    limits = Limits(max_iterations=count - 1, min_findings=0, patience=count)
+    limits = Limits(max_revisions=count - 1, min_findings=0, patience=count)
     checks = [Quick(name) for name in ("first", "second", "third")]
-    loop = refinement(limits=limits, replies=replies(), checks=checks)
+    loop = greeting(limits=limits, replies=replies(), checks=checks)
     used, found = time.process_time(), [0.0]
-    async for event in loop:
-        for show in shows:
-            if shown := show(event, loop.run):
-                await shown
+
+    def stamp(event: Event, run: Run) -> None:
         if isinstance(event, VerdictReached):
             found.append(time.process_time() - used)
+
+    await loop.run(*shows, stamp, journal=journal)
     return found
 
 
-def measured(what: str, table: Table, count: int, shows: list[Show], model_s: float) -> None:
-    at = asyncio.run(stamps(count, shows))
+def measured(
+    what: str,
+    table: Table,
+    count: int,
+    shows: list[Show],
+    model_s: float,
+    journal: Journal | None = None,
+) -> None:
+    at = asyncio.run(stamps(count, shows, journal))
     cuts = sorted({1, min(10, count), min(100, count), count})
     values = [
         1000 * ((at[end] - at[start]) / (end - start) - model_s)
@@ -111,16 +118,17 @@ def main() -> None:
     title = f"CPU ms an iteration outside the model, whose own {1000 * share:.1f} are taken off"
     table = Table(title, "iterations", *spans, "last / 2nd")
     with tempfile.TemporaryDirectory() as folder:
-        rows: dict[str, Callable[[], list[Show]]] = {
-            "loop": list,
-            "loop and journal": lambda: [Recorder(Path(folder) / "runs.db")],
-            "loop and panel": lambda: [panel().show],
+        rows: dict[str, Callable[[], tuple[list[Show], Journal | None]]] = {
+            "loop": lambda: ([], None),
+            "loop and journal": lambda: ([], Recorder(Path(folder) / "runs.db")),
+            "loop and panel": lambda: ([panel().show], None),
         }
-        for what, shows in rows.items():
+        for what, parts in rows.items():
             profiler = cProfile.Profile()
             if chosen.profile:
                 profiler.enable()
-            measured(what, table, count, shows(), share)
+            shows, journal = parts()
+            measured(what, table, count, shows, share, journal)
             if chosen.profile:
                 profiler.disable()
                 pstats.Stats(profiler).sort_stats("cumulative").print_stats(28)

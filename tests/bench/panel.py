@@ -15,10 +15,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "browser"))
 
+from kit import opinion
 from lab_driver import Lab
 from lab_server import browsing, serving
 from openai_server import Answer, ScriptedServer
-from refining import judged
 
 CELL = "%%refine -p prose --task --criteria tone --min-findings 0 {}\nWrite a greeting."
 LINES, ITERATIONS = 300, 50
@@ -133,7 +133,7 @@ async def fluidity(lab: Lab) -> None:
     def reply(body: dict[str, Any]) -> Answer:
         nonlocal written
         if "whole score" in body["messages"][-1]["content"]:
-            return Answer(judged(4))
+            return Answer(opinion(4))
         written += 1
         lines = (f"Line {n} of a text, in its version {written}." for n in range(LINES))
         return Answer("<text>\n" + "\n".join(lines) + "\n</text>", chunk=200)

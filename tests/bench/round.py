@@ -24,15 +24,15 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
+from kit import opinion, text
 from openai_server import Answer, Body, ScriptedServer
-from refining import judged, text
 from tables import Table
 
 import ipyrefine
 from ipyrefine.core.events import Event, EvidenceReady, StageStarted
+from ipyrefine.core.model import Evidence, Limits, Task
 from ipyrefine.core.ports import Check
-from ipyrefine.core.records import Evidence, Task
-from ipyrefine.core.runs import Limits, Run
+from ipyrefine.core.run import Run
 
 TASK = "Answer this complaint in at most 30 friendly words: my parcel came late."
 WORDS = 30
@@ -75,7 +75,7 @@ class Writer:
             finding = {**WEAK, "problem": f"Weakness number {number:x}.", "fix": f"Mend {number}."}
             reply = json.dumps({"findings": [finding]})
         elif wanted:
-            scores = json.loads(judged(10 if "Better" in said else 4))
+            scores = json.loads(opinion(10 if "Better" in said else 4))
             reply = json.dumps({**scores, "findings": []})
         else:
             revising = "best so far" in said
@@ -118,7 +118,6 @@ async def measured(given: dict[str, Any], check_s: float) -> None:
     open_, settling = (FewWords(check_s, settles=settles) for settles in (False, True))
     more: list[tuple[str, dict[str, int], list[Check]]] = [
         ("all off", {}, []),
-        ("--critics 3", {"critics": 3}, []),
         ("--candidates 3, all judged", {"candidates": 3}, []),
         ("--candidates 3, checked, then the best judged", {"candidates": 3}, [open_]),
         ("a check that leaves a pass to the judge", {}, [open_]),

@@ -18,14 +18,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from refining import events_of, judged, refinement, text
+from kit import finish, greeting, opinion, stored_events, text
 
-from ipyrefine.compose import refine
-from ipyrefine.core.fold import fold
-from ipyrefine.core.runs import Limits
-from ipyrefine.journal.recorder import Recorder
+from ipyrefine.api import refine
+from ipyrefine.core.model import Limits
+from ipyrefine.core.reducer import replay
 from ipyrefine.journal.schema import connect
 from ipyrefine.journal.store import Journal
+from ipyrefine.journal.writer import Recorder
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session.record import bundle
 
@@ -54,8 +54,10 @@ def peak(what: str, work: Callable[[], Any]) -> None:
 def many_runs(folder: Path, count: int) -> None:
     """List, search and read a journal of many runs."""
     path = folder / "many.db"
-    events = asyncio.run(events_of(refinement("Write a greeting that is warm.\n" + "More. " * 200)))
-    run = fold(events)
+    events = asyncio.run(
+        stored_events(greeting("Write a greeting that is warm.\n" + "More. " * 200))
+    )
+    run = replay(events)
 
     def write() -> None:
         # As where another kernel is at work: who closes the file last also tidies it up.
@@ -63,7 +65,7 @@ def many_runs(folder: Path, count: int) -> None:
         for number in range(count):
             recorder = Recorder(path, name=f"run-x{number}")
             for event in events[:-1]:
-                recorder.miss(event)
+                recorder.postpone(event)
             asyncio.run(recorder(events[-1], run))
         open_elsewhere.close()
 
@@ -84,13 +86,11 @@ def long_run(folder: Path, count: int) -> None:
     def replies() -> Iterator[str]:
         for number in itertools.count():
             yield text(f"Version {number}\n" + "A line of text.\n" * 20)
-            yield judged(4)
+            yield opinion(4)
 
     async def go() -> None:
-        limits = Limits(max_iterations=count - 1, min_findings=0, patience=count)
-        loop, recorder = refinement(limits=limits, replies=replies()), Recorder(path)
-        async for event in loop:
-            await recorder(event, loop.run)
+        limits = Limits(max_revisions=count - 1, min_findings=0, patience=count)
+        await finish(greeting(limits=limits, replies=replies()), journal=Recorder(path))
 
     timed(f"{count:,} iterations in one run, journalled", lambda: asyncio.run(go()))
     stored = timed("  read back and folded", Journal(path).get)
@@ -104,7 +104,7 @@ def many_at_once(count: int, at_once: int) -> None:
 
     async def one(number: int, gate: asyncio.Semaphore) -> str:
         async with gate:
-            replies = [text(f"Version {number}"), judged(4), text("Better"), judged(10)]
+            replies = [text(f"Version {number}"), opinion(4), text("Better"), opinion(10)]
             run = await refine(
                 f"Write greeting {number}.", model=ScriptedModel(replies, delay=0.001),
                 profile="prose", criteria=["tone"], limits=Limits(min_findings=0),

@@ -25,12 +25,10 @@ from metered import Metered
 from tables import Table
 from thin_weights import thin
 
-from ipyrefine.compose import compose
-from ipyrefine.core.events import BudgetUsed
+from ipyrefine.api import build, raise_failure
+from ipyrefine.core.events import CallEnded
+from ipyrefine.core.model import Evidence, Finding, Limits, Task, Usage
 from ipyrefine.core.ports import Check, Request
-from ipyrefine.core.records import Evidence, Finding, Task
-from ipyrefine.core.runs import Limits
-from ipyrefine.core.usage import Usage
 from ipyrefine.errors import RequestRejected
 from ipyrefine.providers import local, weights
 
@@ -80,15 +78,14 @@ async def ours(path: Path, revisions: int, *, checks: Sequence[Check], remember:
         before = words.changed(written) if written else words.thoughts(0)
         return f"{before}\n<text>\n{words.text(written)}\n</text>"
 
-    limits = Limits(max_iterations=revisions, patience=99, target=1.0)
+    limits = Limits(max_revisions=revisions, patience=99, target=1.0)
     profile = {"name": "message", "form": "prose", "criteria": words.CRITERIA}
     model = Metered(path, answer, remember=remember)
-    loop = compose(words.TASK, model=model, profile=profile, limits=limits, checks=checks)
+    loop = build(words.TASK, model=model, profile=profile, limits=limits, checks=checks)
     async for event in loop:
-        if isinstance(event, BudgetUsed):
+        if isinstance(event, CallEnded):
             yield event.iteration, event.usage
-    if loop.error:
-        raise loop.error
+    raise_failure(loop)
 
 
 async def theirs(path: Path, calls: Sequence[words.Call], *, remember: bool) -> Read:
@@ -113,7 +110,7 @@ async def measured(what: str, table: Table, revisions: int, read: Read) -> None:
     cells = [anew.get(number, "-") for number in range(revisions + 1)]
     complete = "-" not in cells
     table.row(what, *cells, *((sum(anew.values()), whole) if complete else ("-", "-")))
-    local._stop_all()  # the next loop finds nothing in the cache
+    local.stop_servers()  # the next loop finds nothing in the cache
 
 
 async def tables(path: Path, revisions: int) -> None:
@@ -141,7 +138,7 @@ def main() -> None:
     found = weights.find(weights.LIGHT)
     if found is None:
         sys.exit(f"Fetch the weights first: ipyrefine pull {weights.LIGHT}")
-    local._KEPT_MIB = KEPT_MIB
+    local.CACHE_MIB = KEPT_MIB
     with tempfile.TemporaryDirectory() as folder:
         path = thin(found, Path(folder) / "thin.gguf")
         asyncio.run(tables(path, chosen.revisions))

@@ -24,9 +24,9 @@ from jupyter_client.session import Session, json_packer
 from tables import Table
 
 from ipyrefine.core.events import DraftReady, Event, RunStarted, StageStarted, TextDelta
-from ipyrefine.core.fold import apply
-from ipyrefine.core.records import Task
-from ipyrefine.core.runs import Limits, Run
+from ipyrefine.core.model import Setup, Stage, Task
+from ipyrefine.core.reducer import apply
+from ipyrefine.core.run import Run
 from ipyrefine.notebook.panel import Panel
 from ipyrefine.notebook.streaming import TARGET
 
@@ -74,7 +74,8 @@ async def into_panel(
     )  # fmt: skip
     if listening:
         sent.answer(TARGET)
-    run = Run()
+    setup = Setup(task=Task(text="Write."))
+    run = Run.begin(setup)
 
     async def show(event: Event) -> None:
         nonlocal run
@@ -83,11 +84,11 @@ async def into_panel(
         watch.tick()
         await asyncio.sleep(0)
 
-    await show(RunStarted(task=Task(text="Write."), limits=Limits(), model="m", judge="m"))
-    await show(StageStarted(stage="draft", iteration=0))
+    await show(RunStarted(setup=setup))
+    await show(StageStarted(stage=Stage.DRAFT, iteration=0))
     mark("open")
     for piece in pieces():
-        await show(TextDelta(stage="draft", iteration=0, text=piece))
+        await show(TextDelta(stage=Stage.DRAFT, iteration=0, text=piece))
     mark("stream")
     await show(DraftReady(text=TEXT))
     watch.now += 1 / PER_SECOND

@@ -11,11 +11,10 @@ from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
 
 from ipyrefine.core.events import DraftReady, EvidenceReady, RunStarted, Stopped, Warned
-from ipyrefine.core.fold import fold
-from ipyrefine.core.records import Criterion, Evidence, Finding, Severity, Task
-from ipyrefine.core.runs import Limits, Run, StopReason
-from ipyrefine.render.html import record_html, styled
-from ipyrefine.render.live import stage_html, tail_html
+from ipyrefine.core.model import Criterion, Evidence, Finding, Setup, Severity, StopReason, Task
+from ipyrefine.core.reducer import replay
+from ipyrefine.core.run import Run
+from ipyrefine.render.html import record_html, stage_html, styled, tail_html
 
 WIDTH = 700
 # Markdown, URLs and the rest that acts in a front-end only; a browser's own are the first ones.
@@ -28,8 +27,8 @@ def run_of(case: str) -> Run:
                       problem=case, fix=case)  # fmt: skip
     task = Task(text=case, form="code", profile=case, checklist=(case,),
                 criteria=(Criterion(name=case, definition=case),))  # fmt: skip
-    run = fold([
-        RunStarted(task=task, limits=Limits(), model=case, judge=case + "!", checks=(case,)),
+    run = replay([
+        RunStarted(setup=Setup(task=task, model=case, judge=case + "!", checks=(case,))),
         Warned(message=case),
         DraftReady(text=case, thoughts=case),
         EvidenceReady(iteration=0, evidence=Evidence(name=case, passed=False, detail=case)),

@@ -259,7 +259,7 @@ async def test_where_no_widget_is_shown_a_sentence_says_what_to_do_instead(
     await lab.run_and_wait(0)
     await lab.run_and_wait(1)
     await lab.wait_output(1, "This front-end shows no ipywidgets")
-    await lab.wait_output(1, "Record of this run")
+    await lab.wait_output(1, "Run summary")
     await lab.run_and_wait(2)
     await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
     assert "def inc" in (await lab.cell_sources())[3]

@@ -2,15 +2,19 @@
 
 import pytest
 
+from ipyrefine.api import build
 from ipyrefine.checks import resolve
-from ipyrefine.checks.agreement import Agreement
-from ipyrefine.checks.inputs import MOST, at_the_edge, further
-from ipyrefine.checks.signatures import first_calls
-from ipyrefine.checks.stated import Example, extract
-from ipyrefine.compose import compose
+from ipyrefine.checks.agreement import (
+    MAX_INPUTS,
+    Agreement,
+    first_calls,
+    further_inputs,
+    is_edge_case,
+)
+from ipyrefine.checks.evaluation import Example
+from ipyrefine.checks.examples import extract
+from ipyrefine.core.model import Limits, Task
 from ipyrefine.core.ports import ComparingCheck
-from ipyrefine.core.records import Task
-from ipyrefine.core.runs import Limits
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -153,16 +157,16 @@ async def test_one_open_input_for_every_eight_that_tell_is_not_enough_to_settle_
 )
 def test_smaller_than_anything_stated_is_the_edge(source, edge):
     stated = extract(">>> f(3, [3, 4], 'ab')\n1\n>>> f(9, [3, 4, 5], 'a')\n1\n>>> g(0)\n1\n")
-    assert at_the_edge(Example(source=source, expected="", kind="equals"), stated) is edge
+    assert is_edge_case(Example(source=source, expected="", kind="equals"), stated) is edge
 
 
 def test_inputs_are_the_stated_ones_changed_and_never_the_stated_ones():
     stated = extract(TASK.text)
-    sources = [example.source for example in further(stated)]
+    sources = [example.source for example in further_inputs(stated)]
     assert "total([])" in sources
     assert "total([2, 1])" in sources
     assert not {example.source for example in stated} & set(sources)
-    assert further(stated) == further(stated)
+    assert further_inputs(stated) == further_inputs(stated)
 
 
 @pytest.mark.parametrize(
@@ -183,13 +187,13 @@ def test_inputs_are_the_stated_ones_changed_and_never_the_stated_ones():
     ],
 )
 def test_each_kind_of_argument_is_changed_in_its_own_way(stated, changed):
-    assert changed in [example.source for example in further(extract(stated))]
+    assert changed in [example.source for example in further_inputs(extract(stated))]
 
 
 def test_calls_with_anything_but_literals_are_left_alone_and_inputs_are_bounded():
-    assert further(extract(">>> f(range(3))\n1\n>>> f(x=1)\n1")) == ()
+    assert further_inputs(extract(">>> f(range(3))\n1\n>>> f(x=1)\n1")) == ()
     many = "\n".join(f">>> f([{n}, {n + 1}], 'text{n}')\n{n}" for n in range(20))
-    assert len(further(extract(many))) == MOST
+    assert len(further_inputs(extract(many))) == MAX_INPUTS
 
 
 def test_it_needs_candidates_and_candidates_need_that_no_draft_is_given():
@@ -197,9 +201,9 @@ def test_it_needs_candidates_and_candidates_need_that_no_draft_is_given():
     assert isinstance(check, ComparingCheck)
     model = ScriptedModel([])
     with pytest.raises(UsageError, match="--candidates 5"):
-        compose("Write f.", model=model, checks=[check])
-    with pytest.raises(UsageError, match="the draft is given"):
-        compose("", draft="x = 1", model=model, limits=Limits(candidates=2))
+        build("Write f.", model=model, checks=[check])
+    with pytest.raises(UsageError, match="there is a draft already"):
+        build("", draft="x = 1", model=model, limits=Limits(candidates=2))
 
 
 HEAD = Task(

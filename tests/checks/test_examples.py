@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from ipyrefine.checks.comparing import same
+from ipyrefine.checks.evaluation import equal_values
 from ipyrefine.checks.examples import Examples, extract
-from ipyrefine.core.records import Task
+from ipyrefine.core.model import Task
 
 DOUBLE = "def f(x): return x * 2"
 
@@ -64,6 +64,10 @@ def test_a_line_states_these_examples(line, stated):
         'def f(x):\n    """Twice.\n\n    >>> f(1)\n    2\n    """',
         "# >>> f(1)\n# 2",
         ">>> f(1)\n2\nThis says what it does.",
+        "    # >>> f(1)\n    # 2\n    #\n    # That is all.",
+        ">>>f(1)\n2",
+        "Twice:\n    >>> f(1)\n2",
+        ">>> f(2)  # doctest: +NONSENSE\n4\n>>> f(1)\n2",
     ],
 )
 def test_a_doctest_is_found_wherever_it_stands(task):
@@ -125,6 +129,10 @@ async def test_a_failing_example_comes_first_with_input_expected_and_got():
         ("def f(x): return {2: 0, 1: 0}", ">>> f(1)\n{1: 0, 2: 0}"),
         ("def f(x): print(x)", ">>> f(1)\n1"),
         (
+            "def f(x): print('a\\n\\nb')",
+            ">>> f(1)\na\n<BLANKLINE>\nb",
+        ),
+        (
             "def f(x): raise ValueError('no')",
             ">>> f(1)\nTraceback (most recent call last):\nValueError: no",
         ),
@@ -163,7 +171,7 @@ LIAR = "class L:\n def __eq__(s, o): return True\n def __repr__(s): return '2'\n
         "import builtins\nbuiltins.repr = lambda x: '2'\ndef f(x): return 99",
         "import sys, io\nsys.stdout = io.StringIO()\ndef f(x): return 99",
         'print(\'{"event": "done", "index": 0}\')\ndef f(x): return 99',
-        "import sys\nm = sys.modules['__main__']\nm._described = lambda v: {'shown': '2'}\n"
+        "import sys\nm = sys.modules['__main__']\nm._describe = lambda v: {'repr': '2'}\n"
         "def f(x): return 99",
         "import os, glob\nfor p in glob.glob('*'):\n  if len(p) == 32:\n"
         '    open(p, \'a\').write(\'{"event": "done", "index": 0, "data": ["int", 2]}\\n\')\n'
@@ -192,18 +200,18 @@ async def test_what_is_expected_is_not_in_the_process_that_is_tested():
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "message"),
     [
         ("while True: pass", "gave no answer within 0.5 s"),
         ("import os; os._exit(0)", "ended the process with status 0"),
         ("raise KeyError('k')", "raised KeyError: 'k' (line 3)"),
     ],
 )
-async def test_one_bad_example_does_not_take_the_others_down(fault, said):
+async def test_one_bad_example_does_not_take_the_others_down(fault, message):
     text = f"def f(x):\n  if x == 2:\n    {fault}\n  return x * 2"
     began = time.monotonic()
     evidence = await check(text, "f(1) == 2\nf(2) == 4\nf(3) == 6", seconds=2)
-    assert evidence.detail.splitlines()[0] == f"f(2): expected 4, {said}"
+    assert evidence.detail.splitlines()[0] == f"f(2): expected 4, {message}"
     assert evidence.score == pytest.approx(2 / 3)
     assert time.monotonic() - began < 4
 
@@ -229,4 +237,4 @@ async def test_a_text_that_does_not_load_says_where():
     ],
 )
 def test_values_are_the_same_as_python_has_it_with_floats_near(a, b, equal):
-    assert same(a, b) is equal
+    assert equal_values(a, b) is equal

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from ipyrefine.checks.functions import CallableCheck
-from ipyrefine.core.records import Finding, Task
+from ipyrefine.core.model import Finding, Task
 from ipyrefine.errors import UsageError
 
 TASK = Task(text="t")
@@ -64,8 +64,8 @@ async def test_findings_are_told_the_worst_first(result, passed, score, detail):
     evidence = await CallableCheck(lambda text: result)("the text", TASK)
     assert (evidence.passed, evidence.detail) == (passed, detail)
     assert evidence.score == pytest.approx(score)
-    told = detail.splitlines()
-    assert all(line.startswith(f.problem) for line, f in zip(told, evidence.findings, strict=True))
+    lines = detail.splitlines()
+    assert all(line.startswith(f.problem) for line, f in zip(lines, evidence.findings, strict=True))
 
 
 async def test_minor_findings_alone_never_pull_the_score_below_the_target():
@@ -78,14 +78,14 @@ async def test_minor_findings_alone_never_pull_the_score_below_the_target():
 
 
 @pytest.mark.parametrize(
-    ("item", "said"),
+    ("item", "message"),
     [({}, "problem cannot be used"), ({"problem": "x", "severity": "bad"}, "severity cannot")],
 )
-async def test_a_finding_that_is_none_is_an_error_that_names_its_part(item, said):
+async def test_a_finding_that_is_none_is_an_error_that_names_its_part(item, message):
     def tone(text):
         return [item]
 
-    with pytest.raises(UsageError, match=f"tone returned a finding whose {said}"):
+    with pytest.raises(UsageError, match=f"tone returned a finding whose {message}"):
         await CallableCheck(tone)("x", TASK)
 
 
@@ -121,13 +121,13 @@ async def test_an_assertion_fails_with_its_message_or_its_words():
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "message"),
     [(lambda text: text + 1, "raised TypeError"), (lambda text: sys.exit(2), "raised SystemExit")],
 )
-async def test_a_function_that_breaks_is_evidence(broken, said):
+async def test_a_function_that_breaks_is_evidence(broken, message):
     evidence = await CallableCheck(broken)("x", TASK)
     assert evidence.passed is False
-    assert said in evidence.detail
+    assert message in evidence.detail
 
 
 async def test_an_async_function_is_awaited_and_limited():

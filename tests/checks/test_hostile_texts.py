@@ -8,7 +8,7 @@ import pytest
 from ipyrefine.checks.examples import Examples
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.checks.tests import Tests
-from ipyrefine.core.records import Task
+from ipyrefine.core.model import Task
 
 TASK = Task(text="Write f(). f() == 1")
 CHECKS = {

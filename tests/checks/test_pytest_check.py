@@ -7,7 +7,7 @@ import pytest
 
 from ipyrefine.checks import resolve
 from ipyrefine.checks.tests import Tests
-from ipyrefine.core.records import Evidence, Task
+from ipyrefine.core.model import Evidence, Task
 from ipyrefine.errors import UsageError
 
 TASK = Task(text="Write inc.")
@@ -95,7 +95,7 @@ async def test_classes_and_fixtures_are_as_pytest_has_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("def inc(n): return n +", "The code does not load: SyntaxError"),
         ("1 / 0", "The code does not load: ZeroDivisionError: division by zero (line 1)"),
@@ -110,10 +110,10 @@ async def test_classes_and_fixtures_are_as_pytest_has_them() -> None:
         ("def inc(n):\n    while True: print('x' * 1000, flush=True)", ""),
     ],
 )
-async def test_a_text_that_breaks_is_evidence_against_itself(text: str, said: str) -> None:
+async def test_a_text_that_breaks_is_evidence_against_itself(text: str, message: str) -> None:
     evidence = await outcome("def test_it(): assert inc(1) == 2", text, seconds=4)
     assert evidence.passed is False
-    assert said in evidence.detail
+    assert message in evidence.detail
 
 
 async def test_tests_that_do_not_load_are_told_as_that() -> None:
@@ -123,7 +123,7 @@ async def test_tests_that_do_not_load_are_told_as_that() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("nothing", "no variable and no readable file"),
         ("number", "not a int"),
@@ -132,7 +132,7 @@ async def test_tests_that_do_not_load_are_told_as_that() -> None:
         ("builtin", "needs a text of pytest tests"),
     ],
 )
-def test_what_holds_no_tests_is_refused_before_anything_runs(name: str, said: str) -> None:
+def test_what_holds_no_tests_is_refused_before_anything_runs(name: str, message: str) -> None:
     space = {"number": 3, "empty": "x = 1", "broken": "def test(:", "builtin": len}
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         resolve([f"tests:{name}"], space)

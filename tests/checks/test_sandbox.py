@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ipyrefine.checks import processes, sandbox
+from ipyrefine.checks import sandbox
 from ipyrefine.checks.python import RunsCleanly
-from ipyrefine.checks.sandbox import run_python
-from ipyrefine.core.records import Task
+from ipyrefine.checks.sandbox import find_processes, run_python
+from ipyrefine.core.model import Task
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are found by /proc")
 
@@ -24,7 +24,7 @@ def folders(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     yield tmp_path
     assert list(tmp_path.glob("ipyrefine-*")) == []
-    assert processes.members(str(tmp_path)) == set()
+    assert find_processes(str(tmp_path)) == set()
 
 
 def pids():
@@ -41,7 +41,7 @@ def read(path):
 
 async def test_output_and_status_come_back():
     ran = await run_python("import sys; print('hé'); sys.exit(3)")
-    assert (ran.stdout, ran.exit_code, ran.stopped) == ("hé\n", 3, None)
+    assert (ran.stdout, ran.exit_code, ran.limit) == ("hé\n", 3, None)
 
 
 @pytest.mark.parametrize("code", ["while True: pass", "import time; time.sleep(60)"])
@@ -67,7 +67,7 @@ async def test_a_flood_neither_fills_memory_nor_starves_the_loop(write):
     ticking = asyncio.create_task(tick())
     ran = await asyncio.wait_for(run_python(f"while True: {write}", output_limit=5_000), 8)
     ticking.cancel()
-    assert ran.stopped == "output"
+    assert ran.limit == "output"
     assert len(ran.stdout) + len(ran.stderr) < 5_200
     assert late < 1
 
@@ -86,7 +86,7 @@ async def test_memory_without_end_is_an_error_in_the_code():
 @linux
 async def test_a_fork_bomb_is_stopped():
     ran = await run_python("import os\nwhile True: os.fork()", seconds=5)
-    assert ran.stopped == "processes"
+    assert ran.limit == "processes"
 
 
 @linux
@@ -94,7 +94,7 @@ async def test_a_fork_bomb_is_stopped():
 async def test_a_child_left_behind_is_killed_and_not_waited_for(escape, folders):
     code = f"import subprocess as s; print(s.Popen(['/bin/sleep', '60'], {escape}).pid)"
     ran = await run_python(code, seconds=5)
-    assert (ran.exit_code, ran.stopped) == (0, None)
+    assert (ran.exit_code, ran.limit) == (0, None)
     assert int(ran.stdout) not in pids()
 
 
@@ -103,9 +103,9 @@ async def test_cancelling_kills_the_code_and_removes_its_folder(folders):
     task = asyncio.create_task(run_python("import time; time.sleep(60)"))
     for _ in range(100):
         await asyncio.sleep(0.02)
-        if processes.members(str(folders)):
+        if find_processes(str(folders)):
             break
-    assert processes.members(str(folders))
+    assert find_processes(str(folders))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -129,8 +129,8 @@ async def test_a_text_that_is_no_unicode_is_a_fault_of_the_text():
 
 
 async def test_a_link_put_in_the_place_of_the_report_is_not_followed():
-    ran = await run_python("import os; os.symlink('/etc/passwd', 'r')", collect="r")
-    assert ran.collected == ""
+    ran = await run_python("import os; os.symlink('/etc/passwd', 'r')", report="r")
+    assert ran.report == ""
 
 
 async def test_a_loop_that_cannot_start_processes_gets_help(monkeypatch):
@@ -162,20 +162,20 @@ async def test_the_network_is_cut_off_where_the_system_allows_it_and_else_said_s
     if ran.offline:
         assert error == f"OSError {errno.ENETUNREACH}"
         assert interfaces == "['lo']"
-        assert ran.reach == ""
+        assert ran.network_note == ""
     else:
-        assert "could reach the network" in ran.reach
+        assert "could reach the network" in ran.network_note
 
 
 @pytest.fixture
 def refusing(tmp_path, monkeypatch):
     """A system that makes no network namespace."""
-    program = Path(sandbox._LIMITER).read_text("utf-8")
+    program = Path(sandbox.LIMITER).read_text("utf-8")
     refused = program.replace("unshare = ctypes.CDLL(None).unshare", "unshare = lambda flags: -1")
     assert refused != program
     limiter = tmp_path / "limiter.py"
     limiter.write_text(refused)
-    monkeypatch.setattr(sandbox, "_LIMITER", limiter)
+    monkeypatch.setattr(sandbox, "LIMITER", limiter)
 
 
 @linux
@@ -183,7 +183,7 @@ async def test_a_system_that_cannot_cut_the_network_off_runs_the_code_all_the_sa
     ran = await run_python("print(1)")
     assert (ran.stdout, ran.offline) == ("1\n", False)
     evidence = await RunsCleanly()("x = 1", Task(text="t"))
-    assert (evidence.passed, evidence.detail.splitlines()[-1]) == (True, sandbox.ONLINE)
+    assert (evidence.passed, evidence.detail.splitlines()[-1]) == (True, sandbox.NETWORK_NOTE)
 
 
 async def test_bytes_are_put_beside_the_script_as_they_are():

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ipyrefine.checks import resolve
-from ipyrefine.checks.variables import described, furnished, gather
-from ipyrefine.core.records import Task
+from ipyrefine.checks.variables import describe, gather, sandbox_files
+from ipyrefine.core.model import Task
 from ipyrefine.errors import UsageError
 
 TASK = Task(text="Write total(). total() == 6")
@@ -73,7 +73,7 @@ def test_a_description_is_short_whatever_the_value() -> None:
         "n": 10**5000,
         "s": "é" * 9999,
     }
-    text = described(values)
+    text = describe(values)
     assert len(text) < 6_500
     assert "df (Table of shape (3, 2)):\nrow\n" in text
     assert "many (list of length 1000000):\n[0, 1, 2" in text
@@ -81,7 +81,7 @@ def test_a_description_is_short_whatever_the_value() -> None:
 
 
 def test_a_text_is_shown_as_it_is() -> None:
-    assert described({"mail": 'Dear "A",\nhi'}).endswith(':\nDear "A",\nhi')
+    assert describe({"mail": 'Dear "A",\nhi'}).endswith(':\nDear "A",\nhi')
 
 
 def test_an_unknown_variable_gets_a_near_match() -> None:
@@ -90,9 +90,9 @@ def test_an_unknown_variable_gets_a_near_match() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [(threading.Lock(), "cannot be passed to the code"), (bytes(65 * 2**20), "too large")],
 )
-def test_what_cannot_be_passed_is_refused_before_anything_runs(value: Any, said: str) -> None:
-    with pytest.raises(UsageError, match=f"variable x .*{said}"):
-        furnished({"x": value})
+def test_what_cannot_be_passed_is_refused_before_anything_runs(value: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=f"variable x .*{message}"):
+        sandbox_files({"x": value})

@@ -5,14 +5,25 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from loop_scripts import TASK, criticised, finish, found, judged, refinement, requests, stages, text
+from kit import (
+    TASK,
+    critique,
+    finding,
+    finish,
+    judgement,
+    prompts,
+    refinement,
+    requests,
+    stages,
+    text,
+)
 
-from ipyrefine.compose import compose
+from ipyrefine import api
+from ipyrefine.core.model import Limits, StopReason
 from ipyrefine.core.ports import Request
-from ipyrefine.core.runs import Limits, StopReason
 from ipyrefine.providers.scripted import ScriptedModel
 
-WEAK = [found("too dull"), found("too curt"), found("no name given")]
+WEAK = [finding("too dull"), finding("too curt"), finding("no name given")]
 FIXED = ("f1", "f2", "f3")
 CELL = """\
 Write a cold email to a busy engineer about our linter.
@@ -29,43 +40,55 @@ Say what you changed for every weakness.
 """
 
 
-def content(**parts: Any) -> Callable[[Request], str]:
-    """A judge that is content with whatever it is asked about."""
+def content(fixed: tuple[str, ...] = ()) -> Callable[[Request], str]:
+    """A judge that is content with every criterion and item it is asked about."""
 
     def reply(request: Request) -> str:
         asked: Any = request.json_schema
         names = asked["properties"]["criteria"]["items"]["properties"]["name"]["enum"]
-        scores = [{"name": name, "reason": "", "score": 9} for name in names]
-        answers = [{"item": 1, "yes": True}, {"item": 2, "yes": True}]
-        return json.dumps({"criteria": scores, "checklist": answers, **parts})
+        return judgement(dict.fromkeys(names, 9), fixed=fixed, answers=[True, True])
 
     return reply
 
 
 async def test_the_four_phases_run_in_order_and_by_name() -> None:
     loop = refinement(
-        [text("a"), judged(5, found("old news")), criticised(*WEAK), text("b"),
-         judged(9, fixed=("f1", "f2", "f3", "f4"))],
+        [
+            text("a"),
+            judgement(5, finding("old news")),
+            critique(*WEAK),
+            text("b"),
+            judgement(9, fixed=("f1", "f2", "f3", "f4")),
+        ],
         limits=Limits(every_critique=True),
-    )  # fmt: skip
+    )
     assert stages(await finish(loop)) == ["draft", "judge", "critique", "revise", "judge"]
 
 
 async def test_not_ready_is_criticised_again() -> None:
-    again = [found("still slow"), found("wrong date"), found("weak ending")]
+    again = [finding("still slow"), finding("wrong date"), finding("weak ending")]
     loop = refinement(
-        [text("a"), judged(5), criticised(*WEAK), text("b"), judged(6, fixed=FIXED),
-         criticised(*again), text("c"), judged(9, fixed=("f4", "f5", "f6"))],
+        [
+            text("a"),
+            judgement(5),
+            critique(*WEAK),
+            text("b"),
+            judgement(6, fixed=FIXED),
+            critique(*again),
+            text("c"),
+            judgement(9, fixed=("f4", "f5", "f6")),
+        ],
         limits=Limits(every_critique=True),
-    )  # fmt: skip
+    )
     assert stages(await finish(loop)).count("critique") == 2
-    assert loop.run.stop_reason is StopReason.PASSED
+    assert loop.state.stop_reason is StopReason.PASSED
 
 
 async def test_the_named_categories_are_what_a_critique_files_its_findings_under() -> None:
     task = TASK.model_copy(update={"categories": ("hook", "length")})
-    loop = refinement([text("a"), judged(9), criticised(*WEAK), text("b"),
-                       judged(9, fixed=FIXED)], task)  # fmt: skip
+    loop = refinement(
+        [text("a"), judgement(9), critique(*WEAK), text("b"), judgement(9, fixed=FIXED)], task
+    )
     await finish(loop)
     asked = requests(loop)[2]
     assert "hook, length" in asked.messages[-1].content
@@ -73,7 +96,9 @@ async def test_the_named_categories_are_what_a_critique_files_its_findings_under
 
 
 async def test_three_weaknesses_at_least_are_asked_for() -> None:
-    loop = refinement([text("a"), judged(9), criticised(*WEAK), text("b"), judged(9, fixed=FIXED)])
+    loop = refinement(
+        [text("a"), judgement(9), critique(*WEAK), text("b"), judgement(9, fixed=FIXED)]
+    )
     await finish(loop)
     schema: Any = requests(loop)[2].json_schema
     assert schema["properties"]["findings"]["minItems"] == 3
@@ -81,59 +106,68 @@ async def test_three_weaknesses_at_least_are_asked_for() -> None:
 
 async def test_every_fix_has_a_note_of_what_changed() -> None:
     notes = "f1: livelier\nf2: longer\nf3: named her"
-    loop = refinement([text("a"), judged(9), criticised(*WEAK), text("b", notes),
-                       judged(9, fixed=FIXED)])  # fmt: skip
+    loop = refinement(
+        [text("a"), judgement(9), critique(*WEAK), text("b", notes), judgement(9, fixed=FIXED)]
+    )
     await finish(loop)
-    changes = loop.run.iterations[1].changes
+    changes = loop.state.iterations[1].changes
     assert [(c.finding, c.summary) for c in changes] == [
-        ("f1", "livelier"), ("f2", "longer"), ("f3", "named her"),
-    ]  # fmt: skip
+        ("f1", "livelier"),
+        ("f2", "longer"),
+        ("f3", "named her"),
+    ]
 
 
 async def test_the_verification_names_the_unchecked_items() -> None:
     task = TASK.model_copy(update={"checklist": ("Is it short?", "Is there a name?")})
-    judgement = json.loads(judged(9))
-    judgement["checklist"] = [{"item": 1, "yes": True}, {"item": 2, "yes": False}]
-    loop = refinement([text("a"), json.dumps(judgement)], task, limits=Limits(max_iterations=0))
+    loop = refinement(
+        [text("a"), judgement(9, answers=[True, False])], task, limits=Limits(max_revisions=0)
+    )
     await finish(loop)
-    assert loop.run.verdict is not None
-    assert "Is there a name?" in loop.run.verdict.why
-    assert "Is there a name?" in loop.run.message
-    assert [a.yes for a in loop.run.verdict.checklist] == [True, False]
+    assert loop.state.verdict is not None
+    assert "Is there a name?" in loop.state.verdict.reason
+    assert "Is there a name?" in loop.state.message
+    assert [a.yes for a in loop.state.verdict.checklist] == [True, False]
 
 
 async def test_at_the_cap_it_says_that_the_requirements_may_be_the_problem() -> None:
-    replies = [text("v0"), judged(2, found("problem zero"))]
+    replies = [text("v0"), judgement(2, finding("problem zero"))]
     for number in (1, 2, 3, 4):
-        replies += [text(f"v{number}"), judged(2 + number, found(f"trouble{number} again"))]
+        replies += [text(f"v{number}"), judgement(2 + number, finding(f"trouble{number} again"))]
     loop = refinement(replies)
     await finish(loop)
-    assert len(loop.run.iterations) - 1 == 4
-    assert "requirements may be the problem" in loop.run.message
+    assert len(loop.state.iterations) - 1 == 4
+    assert "say what you need more exactly" in loop.state.message
 
 
 async def test_what_it_cost_is_known_for_each_iteration_and_in_all() -> None:
-    loop = refinement([text("a"), judged(5, found("dull")), text("b"), judged(9, fixed=("f1",))])
+    loop = refinement(
+        [text("a"), judgement(5, finding("dull")), text("b"), judgement(9, fixed=("f1",))]
+    )
     await finish(loop)
-    assert [i.usage.calls for i in loop.run.iterations] == [2, 2]
-    assert loop.run.usage.tokens == sum(i.usage.tokens for i in loop.run.iterations) > 0
+    assert [i.usage.calls for i in loop.state.iterations] == [2, 2]
+    assert loop.state.usage.tokens == sum(i.usage.tokens for i in loop.state.iterations) > 0
 
 
 async def test_self_congratulation_does_not_pass() -> None:
-    loop = refinement([text("a"), judged(10), *[criticised()] * 2, text("b")])
+    loop = refinement([text("a"), judgement(10), *[critique()] * 2, text("b")])
     events = await finish(loop)
     assert "critique" in stages(events)
 
 
 @pytest.mark.parametrize("where", ["quoted", "unquoted"])
 async def test_a_pasted_template_runs_as_its_four_stages(where: str) -> None:
-    earlier = [{"id": id_, "fixed": True} for id_ in FIXED]
     model = ScriptedModel(
-        [text("Dear you"), content(), criticised(*WEAK), text("Dear Ann", "f3: named"),
-         content(earlier=earlier)]
-    )  # fmt: skip
+        [
+            text("Dear you"),
+            content(),
+            critique(*WEAK),
+            text("Dear Ann", "f3: named"),
+            content(FIXED),
+        ]
+    )
     cell = CELL.replace("[ITER", "> [ITER") if where == "quoted" else CELL
-    loop = compose(cell, model=model)
+    loop = api.build(cell, model=model)
     assert stages(await finish(loop)) == ["draft", "judge", "critique", "revise", "judge"]
     asked = [request.messages for request in model.requests]
     assert "without polishing" in asked[0][1].content
@@ -141,46 +175,54 @@ async def test_a_pasted_template_runs_as_its_four_stages(where: str) -> None:
     assert "for every weakness" in asked[3][1].content
     assert all("busy engineer" in messages[0].content for messages in asked)
     assert all("ITERATION" not in messages[0].content for messages in asked)
-    assert loop.run.task is not None
-    assert loop.run.task.checklist == ("Under 120 words?", "One call to action?")
-    assert loop.run.text == "Dear Ann"
+    assert loop.state.task.checklist == ("Under 120 words?", "One call to action?")
+    assert loop.state.text == "Dear Ann"
 
 
-async def test_a_cosmetic_fix_is_not_believed() -> None:
+async def test_a_cosmetic_fix_is_named_as_one() -> None:
     loop = refinement(
-        [text("Hi there"), judged(5, found("too dull")), text("hi, there!", "f1: livelier"),
-         judged(9, fixed=("f1",))],
-        limits=Limits(max_iterations=1),
-    )  # fmt: skip
+        [
+            text("Hi there"),
+            judgement(5, finding("too dull")),
+            text("hi, there!", "f1: livelier"),
+            judgement(6),
+        ],
+        limits=Limits(max_revisions=1),
+    )
     await finish(loop)
-    assert not loop.run.iterations[1].changes[0].confirmed
-    assert loop.run.stop_reason is not StopReason.PASSED
+    assert any("spacing and punctuation only" in warning for warning in loop.state.warnings)
 
 
-async def test_an_addition_nobody_asked_for_is_a_finding() -> None:
-    code = TASK.model_copy(update={"text": "Write inc(n).", "form": "code"})
-    extra = "def inc(n):\n    return n + 1\n\n\ndef dec(n):\n    return n - 1"
+async def test_an_addition_nobody_asked_for_can_be_filed_under_scope() -> None:
+    extra = finding("A joke that nobody asked for.", quote="knock knock", criterion="scope")
     loop = refinement(
-        ["```python\ndef inc(n): ...\n```", judged(4, found("it is empty")),
-         f"```python\n{extra}\n```", judged(9, fixed=("f1",))],
-        code,
-    )  # fmt: skip
+        [text("Hi, knock knock"), judgement(9, extra), text("Hi"), judgement(9, fixed=("f1",))]
+    )
     await finish(loop)
-    assert [f.criterion for f in loop.run.iterations[1].actionable] == ["scope"]
+    assert [f.criterion for f in loop.state.iterations[0].actionable] == ["scope"]
+    for request in requests(loop)[1::2]:
+        assert '"scope"' in json.dumps(request.json_schema)
+    assert (loop.state.text, loop.state.stop_reason) == ("Hi", StopReason.PASSED)
 
 
 async def test_a_finding_without_its_words_in_the_text_is_not_acted_on() -> None:
     loop = refinement(
-        [text("Hi"), judged(5, found("too stiff", quote="Dear Sir"), found("too dull")),
-         text("Hi Ann"), judged(9, fixed=("f2",))],
-    )  # fmt: skip
+        [
+            text("Hi"),
+            judgement(5, finding("too stiff", quote="Dear Sir"), finding("too dull")),
+            text("Hi Ann"),
+            judgement(9, fixed=("f2",)),
+        ],
+    )
     await finish(loop)
-    assert not loop.run.iterations[0].findings[0].grounded
-    assert "Dear Sir" not in requests(loop)[2].messages[-1].content
+    assert not loop.state.iterations[0].findings[0].grounded
+    assert "Dear Sir" not in prompts(loop)[2]
 
 
 async def test_the_requirements_head_every_pass() -> None:
-    loop = refinement([text("a"), judged(9), criticised(*WEAK), text("b"), judged(9, fixed=FIXED)])
+    loop = refinement(
+        [text("a"), judgement(9), critique(*WEAK), text("b"), judgement(9, fixed=FIXED)]
+    )
     await finish(loop)
     heads = [request.messages[0].content for request in requests(loop)]
     assert len(heads) == 5

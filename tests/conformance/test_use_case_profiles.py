@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from ipyrefine import refine
 from ipyrefine.checks.schema import Schema
 from ipyrefine.core.ports import Request
-from ipyrefine.core.runs import Run
+from ipyrefine.core.run import Run
 from ipyrefine.profiles import builtin
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -133,7 +133,6 @@ async def test_a_use_case_finds_its_profile_and_goes_from_a_weak_text_to_a_good_
     case: UseCase,
 ) -> None:
     run, _ = await ran(case)
-    assert run.task is not None
     assert run.task.profile == case.profile
     assert [i.text for i in run.iterations] == [case.weak, case.good]
     assert (run.stop_reason, run.text) == ("passed", case.good)
@@ -168,6 +167,5 @@ async def test_criteria_of_the_users_can_demand_documentation() -> None:
     case = CASES[0]._replace(profile="code")
     model = scripted(case)
     run = await refine(case.task, model=model, checks=["examples"], profile=own)
-    assert run.task is not None
     assert [c.name for c in run.task.criteria] == ["documentation"]
     assert "Every public name has a docstring" in model.requests[0].messages[0].content

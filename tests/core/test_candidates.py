@@ -1,28 +1,35 @@
-"""Several first texts: no more than it takes, given in order, compared, the best gone on with."""
+"""Several drafts: no more than it takes, in order, compared, and continued from the best."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from all_at_once import AllAtOnce, cancelled
-from loop_scripts import TASK, finish, found, judged, refinement, scored, stages, text, ticking
+from all_at_once import AllAtOnce, cancel
+from kit import (
+    finding,
+    finish,
+    judgement,
+    refinement,
+    replies_read,
+    scored,
+    staged,
+    stages,
+    text,
+    without_deltas,
+)
 
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import (
-    BudgetUsed,
-    DraftLost,
+    DraftFailed,
     DraftReady,
     Event,
     EvidenceReady,
     StageStarted,
-    Stopped,
     TextDelta,
 )
-from ipyrefine.core.fold import fold
+from ipyrefine.core.model import Budget, Evidence, Limits, Outcome, StopReason, Task, Usage
 from ipyrefine.core.ports import Check, Reply
-from ipyrefine.core.records import Evidence, Outcome, Task
-from ipyrefine.core.runs import Budget, Limits, Run, StopReason
-from ipyrefine.core.usage import Usage
+from ipyrefine.core.reducer import replay
 from ipyrefine.errors import ModelError, Unreachable
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -77,10 +84,10 @@ class Neighbours:
         return Evidence(name=self.name, passed=True, score=1.0, decisive=settled)
 
 
-def at_once(model: AllAtOnce, limits: Limits = THREE, **given: Any) -> Refinement:
+def at_once(model: AllAtOnce, limits: Limits = THREE) -> Refinement:
     """A run without checks, so that all candidates are wanted, with a judge of its own."""
-    judge = ScriptedModel([judged(9)] * 3)
-    return Refinement(TASK, model=model, judge=judge, limits=limits, clock=ticking(), **given)
+    judge = ScriptedModel([judgement(9)] * 3)
+    return refinement(model, judge=judge, limits=limits)
 
 
 def drafts_at_once(events: Sequence[Event]) -> list[int]:
@@ -100,8 +107,8 @@ async def test_candidates_are_asked_for_at_once_and_given_in_their_order() -> No
     events = await finish(loop)
     drafts = [e for e in events if isinstance(e, DraftReady)]
     assert [e.text for e in drafts] == ["version 0", "version 1", "version 2"]
-    assert [i.parent for i in loop.run.iterations] == [None, None, None]
-    assert loop.run.stop_reason is StopReason.PASSED
+    assert [i.parent for i in loop.state.iterations] == [None, None, None]
+    assert loop.state.stop_reason is StopReason.PASSED
     deltas = [e for e in events if isinstance(e, TextDelta) and e.stage == "draft"]
     streamed = [e.iteration for e in deltas]
     assert streamed == sorted(streamed), "only one text streams at a time"
@@ -124,25 +131,25 @@ async def test_every_candidate_is_asked_for_in_the_same_words() -> None:
 
 async def test_each_candidate_is_compared_with_the_others_and_a_revision_with_all() -> None:
     check = Neighbours(content=3)
-    replies = [text("a"), text("b"), text("c"), *[judged(5, found("curt"))] * 3, text("d")]
+    replies = [text("a"), text("b"), text("c"), *[judgement(5, finding("curt"))] * 3, text("d")]
     loop = refinement(replies, checks=[check], limits=THREE)
     await finish(loop)
     assert check.seen == {"a": ["b", "c"], "b": ["a", "c"], "c": ["a", "b"], "d": ["a", "b", "c"]}
-    assert loop.run.text == "d"
+    assert loop.state.text == "d"
 
 
 async def test_no_further_candidate_is_written_once_the_checks_settle_that_one_passes() -> None:
     loop = refinement([text("a")], checks=[Wants("a")], limits=THREE)
     await finish(loop)
-    assert [i.text for i in loop.run.iterations] == ["a"]
-    assert loop.run.stop_reason is StopReason.PASSED
+    assert [i.text for i in loop.state.iterations] == ["a"]
+    assert loop.state.stop_reason is StopReason.PASSED
 
 
 async def test_where_a_check_compares_two_are_written_first() -> None:
     loop = refinement([text("a"), text("b")], checks=[Neighbours()], limits=THREE)
     events = await finish(loop)
     assert drafts_at_once(events) == [2]
-    assert loop.run.stop_reason is StopReason.PASSED
+    assert loop.state.stop_reason is StopReason.PASSED
 
 
 @pytest.mark.parametrize(
@@ -156,19 +163,19 @@ async def test_as_long_as_the_checks_leave_it_open_there_are_more_up_to_an_odd_n
     loop = refinement(replies, checks=[Neighbours(content)], limits=limits)
     events = await finish(loop)
     assert drafts_at_once(events) == brought
-    assert loop.run.stop_reason is StopReason.PASSED
+    assert loop.state.stop_reason is StopReason.PASSED
 
 
 async def test_the_checks_that_do_not_compare_run_once_on_each_candidate() -> None:
     limits = THREE.model_copy(update={"candidates": 5})
-    replies = [*(text("x" * n) for n in (3, 9, 5, 4, 8)), judged(9)]
+    replies = [*(text("x" * n) for n in (3, 9, 5, 4, 8)), judgement(9)]
     loop = refinement(replies, checks=[Longest(), Neighbours(9)], limits=limits)
     events = await finish(loop)
     found = [(e.iteration, e.evidence.name) for e in events if isinstance(e, EvidenceReady)]
     assert sorted(n for n, name in found if name == "longest") == [0, 1, 2, 3, 4]
     assert [n for n, name in found if name == "neighbours"].count(0) == 3
-    assert all(len(i.evidence) == 2 for i in loop.run.iterations)
-    assert loop.run.text == "x" * 9
+    assert all(len(i.evidence) == 2 for i in loop.state.iterations)
+    assert loop.state.text == "x" * 9
 
 
 async def test_a_first_candidate_that_cannot_be_read_does_not_keep_the_others_away() -> None:
@@ -176,86 +183,87 @@ async def test_a_first_candidate_that_cannot_be_read_does_not_keep_the_others_aw
     loop = refinement([cut, text("b"), text("c")], checks=[Wants("b")], limits=THREE)
     events = await finish(loop)
     assert drafts_at_once(events) == [0, 2]
-    assert loop.run.text == "b"
-    assert loop.run.stop_reason is StopReason.PASSED
+    assert loop.state.text == "b"
+    assert loop.state.stop_reason is StopReason.PASSED
 
 
 async def test_only_the_candidate_that_its_checks_say_most_for_is_judged() -> None:
     texts = [text("short"), text("a longer one"), text("mid one")]
-    loop = refinement([*texts, judged(9)], checks=[Longest()], limits=THREE)
+    loop = refinement([*texts, judgement(9)], checks=[Longest()], limits=THREE)
     events = await finish(loop)
-    assert loop.run.text == "a longer one"
+    assert loop.state.text == "a longer one"
     assert stages(events) == ["draft", "check", "draft", "check", "check", "judge"]
-    others = [i.verdict for i in loop.run.iterations if i.number != 1]
-    assert all(v and not v.verified and "iteration 1" in v.why for v in others)
+    others = [i.verdict for i in loop.state.iterations if i.number != 1]
+    assert all(v and not v.verified and "iteration 1" in v.reason for v in others)
 
 
-async def test_without_checks_every_candidate_is_judged_and_the_best_is_gone_on_with() -> None:
+async def test_without_checks_every_candidate_is_judged_and_the_best_is_continued_from() -> None:
     texts = [text("one"), text("two"), text("three")]
-    loop = refinement([*texts, judged(5), judged(9), judged(7)], limits=THREE)
+    loop = refinement([*texts, judgement(5), judgement(9), judgement(7)], limits=THREE)
     await finish(loop)
-    assert loop.run.text == "two"
-    assert loop.run.score_history == (0.5, 0.9, 0.7)
+    assert loop.state.text == "two"
+    assert loop.state.score_history == (0.5, 0.9, 0.7)
 
 
 async def test_candidates_use_up_neither_revisions_nor_patience() -> None:
-    loop = scored(0.5, 0.4, 0.3, 0.6, 0.7, target=0.9, candidates=3, max_iterations=2, patience=1)
+    loop = scored(0.5, 0.4, 0.3, 0.6, 0.7, target=0.9, candidates=3, max_revisions=2, patience=1)
     await finish(loop)
-    assert len(loop.run.drafts) == 3
-    assert loop.run.revisions == 2
-    assert loop.run.stop_reason is StopReason.ROUNDS
+    assert len(loop.state.drafts) == 3
+    assert loop.state.revisions == 2
+    assert loop.state.stop_reason is StopReason.REVISIONS
 
 
-async def test_a_candidate_that_is_cut_off_is_told_and_the_others_go_on() -> None:
+async def test_a_candidate_that_is_cut_off_is_warned_of_and_the_others_go_on() -> None:
     cut = Reply(text="<text>\nhal", finish="length")
-    loop = refinement([text("one"), cut, text("three"), judged(9), judged(8)], limits=THREE)
+    loop = refinement([text("one"), cut, text("three"), judgement(9), judgement(8)], limits=THREE)
     events = await finish(loop)
-    assert [i.text for i in loop.run.iterations] == ["one", "three"]
-    assert [e.candidate for e in events if isinstance(e, DraftLost)] == [1]
-    assert any("cut off" in warning for warning in loop.run.warnings)
-    assert [i.usage.calls for i in loop.run.iterations] == [3, 2]
-    assert loop.run.usage.calls == 5
+    assert [i.text for i in loop.state.iterations] == ["one", "three"]
+    assert [e.candidate for e in events if isinstance(e, DraftFailed)] == [1]
+    assert any("cut off" in warning for warning in loop.state.warnings)
+    assert [i.usage.calls for i in loop.state.iterations] == [3, 2]
+    assert loop.state.usage.calls == 5
 
 
 async def test_when_no_candidate_can_be_had_the_run_fails_and_going_on_asks_anew() -> None:
     down: list[Any] = [Unreachable("No server.")] * 3
-    loop = refinement([*down, text("one"), text("two"), text("three"), *[judged(9)] * 3],
-                      limits=THREE)  # fmt: skip
+    loop = refinement(
+        [*down, text("one"), text("two"), text("three"), *[judgement(9)] * 3], limits=THREE
+    )
     await finish(loop)
     assert isinstance(loop.error, ModelError)
-    assert loop.run.stop_reason is StopReason.FAILED
+    assert loop.state.stop_reason is StopReason.FAILED
     await finish(loop)
-    assert len(loop.run.iterations) == 3
-    assert loop.run.stop_reason is StopReason.PASSED
+    assert len(loop.state.iterations) == 3
+    assert loop.state.stop_reason is StopReason.PASSED
 
 
 @pytest.mark.parametrize(("calls", "written"), [(1, 1), (2, 2), (9, 3)])
 async def test_no_more_candidates_are_asked_for_than_the_budget_allows(
     calls: int, written: int
 ) -> None:
-    texts = [text("one"), text("two"), text("three"), *[judged(9)] * 3]
+    texts = [text("one"), text("two"), text("three"), *[judgement(9)] * 3]
     limits = THREE.model_copy(update={"budget": Budget(calls=calls)})
     loop = refinement(texts, limits=limits)
     await finish(loop)
-    assert len(loop.run.iterations) == written
-    assert loop.run.usage.calls <= calls
+    assert len(loop.state.iterations) == written
+    assert loop.state.usage.calls <= calls
 
 
 async def test_candidates_that_cannot_be_read_are_not_asked_again_beyond_the_budget() -> None:
     limits = THREE.model_copy(update={"budget": Budget(calls=4)})
     loop = refinement([text("")] * 6, limits=limits)
     await finish(loop)
-    assert loop.run.usage.calls == 4
-    assert loop.run.stop_reason is StopReason.BUDGET
+    assert loop.state.usage.calls == 4
+    assert loop.state.stop_reason is StopReason.BUDGET
 
 
 async def test_the_only_candidate_that_the_budget_allows_ends_the_run_if_it_is_refused() -> None:
     limits = THREE.model_copy(update={"budget": Budget(calls=1)})
     loop = refinement([Reply(text="", finish="refused")], limits=limits)
     await finish(loop)
-    assert loop.run.stop_reason is StopReason.FAILED
-    assert loop.run.message.endswith("gave no first text: the model refused to answer.")
-    assert loop.run.usage.calls == 1
+    assert loop.state.stop_reason is StopReason.FAILED
+    assert loop.state.message.endswith("gave no draft: the model refused to answer.")
+    assert loop.state.usage.calls == 1
 
 
 async def test_candidates_share_the_tokens_of_the_budget() -> None:
@@ -271,30 +279,31 @@ async def test_each_candidate_has_its_own_usage() -> None:
     ]
     loop = refinement(replies, checks=[Neighbours(content=2)], limits=THREE)
     await finish(loop)
-    assert [i.usage.prompt_tokens for i in loop.run.iterations] == [10, 11, 12]
+    assert [i.usage.prompt_tokens for i in loop.state.iterations] == [10, 11, 12]
 
 
 @pytest.mark.parametrize("checks", [[], [Neighbours(9)]], ids=["all at once", "in steps"])
 async def test_a_run_cut_anywhere_goes_on_without_asking_twice(checks: list[Check]) -> None:
-    replies = [text("one"), text("two"), text("three"),
-               judged(3), judged(9), judged(5)]  # fmt: skip
+    replies = {
+        "draft": [text("one"), text("two"), text("three")],
+        "judge": [judgement(3), judgement(9), judgement(5)],
+    }
     whole = refinement(replies, checks=checks, limits=THREE)
-    events = [e for e in await finish(whole) if not isinstance(e, TextDelta)]
+    events = without_deltas(await finish(whole))
     for cut in range(1, len(events)):
-        run = fold(events[:cut], Run())
-        paid = sum(isinstance(e, BudgetUsed) for e in events[:cut])
-        loop = refinement(replies[paid:], checks=checks, limits=THREE, run=run)
+        stored = events[:cut]
+        model = staged(replies, replies_read(stored))
+        loop = refinement(model, checks=checks, limits=THREE, run=replay(stored))
         await finish(loop)
-        assert loop.run.usage.calls == whole.run.usage.calls, cut
-        assert loop.run.text == "two"
-        assert loop.run.verdict
-        assert loop.run.verdict.outcome is Outcome.PASS
+        assert loop.state.usage.calls == whole.state.usage.calls == 6, cut
+        assert [i.text for i in loop.state.iterations] == ["one", "two", "three"]
+        assert loop.state.text == "two"
+        assert loop.state.verdict
+        assert loop.state.verdict.outcome is Outcome.PASS
 
 
-async def test_stopping_in_the_middle_closes_every_stream() -> None:
+async def test_cancelling_in_the_middle_closes_every_stream() -> None:
     model = AllAtOnce(4, version)  # it waits for a fourth request that never comes
-    loop = Refinement(TASK, model=model, limits=THREE, clock=ticking())
-    await cancelled(loop, model, 3)
-    stopped = loop.close()[-1]
-    assert isinstance(stopped, Stopped)
-    assert stopped.reason is StopReason.CANCELLED
+    loop = refinement(model, limits=THREE)
+    await cancel(loop, model, 3)
+    assert loop.state.stop_reason is StopReason.CANCELLED

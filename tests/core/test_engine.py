@@ -1,204 +1,776 @@
-"""The loop on a scripted model: which stages run, and why it stops."""
+"""The engine: order of emits, faults of every port at every stage, cancels, and async for."""
 
-from typing import Any
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing, suppress
+from typing import Any, NamedTuple
 
 import pytest
-from loop_scripts import (
-    NO_MORE,
-    criticised,
+from kit import (
+    at,
+    calls,
+    critique,
+    finding,
     finish,
-    found,
-    judged,
+    judgement,
+    preference,
     refinement,
-    scored,
+    replies_read,
+    staged,
     stages,
     text,
+    without_deltas,
 )
 
-from ipyrefine.core.fold import fold
-from ipyrefine.core.ports import Reply
-from ipyrefine.core.records import Outcome, Status
-from ipyrefine.core.runs import Budget, Decision, Limits, StopReason
-from ipyrefine.errors import Unreachable, UsageError
+from ipyrefine.core.decisions import Accept, Continue
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event, Stopped, TextDelta
+from ipyrefine.core.model import Evidence, Limits, Stage, StopReason, Task
+from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request
+from ipyrefine.core.reducer import replay
+from ipyrefine.core.run import Run
+from ipyrefine.errors import (
+    CheckError,
+    InternalError,
+    JournalError,
+    ModelError,
+    RefineError,
+    ServerFailed,
+    Unreachable,
+    UsageError,
+)
+
+# A run through every stage: the draft passes, its critique overturns that, its revision wins.
+REPLIES = {
+    "draft": [text("Hello")],
+    "judge": [judgement(9), judgement(10, fixed=("f1",))],
+    "critique": [critique(finding("too short", "Hello"))],
+    "revise": [text("Hello there", "f1: longer")],
+    "compare": [preference("second"), preference("first")],
+}
+STAGES = ["draft", "check", "judge", "critique", "revise", "check", "judge", "compare", "compare"]
+LIMITS = Limits(max_revisions=2, min_findings=1, pairwise=True)
+ENDED_AS = {"draft": ""} | dict.fromkeys(("judge", "critique", "revise", "compare"), "Hello")
 
 
-async def test_a_passing_score_after_one_revision_stops_as_passed() -> None:
-    loop = scored(0.5, 0.95, target=0.9)
-    await finish(loop)
-    assert loop.run.score_history == (0.5, 0.95)
-    assert loop.run.stop_reason is StopReason.PASSED
-    assert loop.run.converged
+class Looks:
+    """A check that leaves the verdict to the judge, and raises an error at one of its calls."""
+
+    name = "looks"
+
+    def __init__(self, error: Exception | None = None, call: int = 1) -> None:
+        self._error, self._left = error, call
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        self._left -= 1
+        await asyncio.sleep(0)
+        if self._error and self._left == 0:
+            raise self._error
+        return Evidence(name=self.name, passed=None)
 
 
-async def test_a_first_text_that_reaches_the_target_is_not_revised() -> None:
-    loop = scored(0.9, target=0.9)
-    assert stages(await finish(loop)) == ["draft", "check"]
+class Faulty:
+    """A model that raises an error once, at a stage, after so many pieces of its reply."""
+
+    name = "faulty"
+
+    def __init__(self, stage: str, error: BaseException, pieces: int) -> None:
+        self._model, self._stage = staged(REPLIES), stage
+        self._error: BaseException | None = error
+        self._pieces = pieces
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta | Notice | Reply]:
+        if request.purpose != self._stage or self._error is None:
+            async for part in self._model.stream(request):
+                yield part
+            return
+        error, self._error = self._error, None
+        for _ in range(self._pieces):
+            yield Delta(text="Hel")
+        raise error
 
 
-async def test_a_constant_score_stops_on_a_plateau_and_has_not_converged() -> None:
-    loop = scored(0.5, 0.5, 0.5, 0.5, target=1, patience=3)
-    await finish(loop)
-    assert loop.run.score_history == (0.5,) * 4
-    assert loop.run.stop_reason is StopReason.PLATEAU
-    assert not loop.run.converged
+class MemoryJournal:
+    """A journal in memory.
+
+    Args:
+        fails_at: the number of the write, from 0, that raises ``error``, as do all after it.
+        stuck_at: the number of the write, from 0, that never ends, as do all after it.
+        error: what a failing write raises.
+    """
+
+    def __init__(
+        self,
+        fails_at: int | None = None,
+        stuck_at: int | None = None,
+        error: Exception | None = None,
+    ) -> None:
+        self.stored: list[Event] = []
+        self.waiting: list[Event] = []
+        self.closed = 0
+        self.stuck = asyncio.Event()
+        self._fails_at, self._stuck_at, self._writes = fails_at, stuck_at, 0
+        self._error = error or JournalError("The disk is full.")
+
+    async def __call__(self, event: Event, run: Run) -> None:
+        self.postpone(event)
+        write, self._writes = self._writes, self._writes + 1
+        await asyncio.sleep(0)
+        if self._fails_at is not None and write >= self._fails_at:
+            raise self._error
+        if self._stuck_at is not None and write >= self._stuck_at:
+            self.stuck.set()
+            await asyncio.Event().wait()
+        self.stored += self.waiting
+        self.waiting.clear()
+
+    def postpone(self, event: Event) -> None:
+        if not any(event is kept for kept in (*self.waiting, *self.stored)):
+            self.waiting.append(event)
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def mend(self) -> None:
+        self._fails_at = self._stuck_at = None
 
 
-async def test_the_best_text_is_kept_not_the_last() -> None:
-    loop = scored(0.4, 0.7, 0.5, 0.3, target=1, max_iterations=3, patience=9)
-    await finish(loop)
-    assert loop.run.text == "version 1"
-    assert loop.run.stop_reason is StopReason.ROUNDS
+class Ended(NamedTuple):
+    """A run that has come to its stop: what consumers heard, and what the journal holds."""
+
+    loop: Refinement
+    shown: list[Event]
+    journal: MemoryJournal
 
 
-async def test_no_iterations_means_one_draft_and_one_verdict() -> None:
-    loop = scored(0.4, target=1, max_iterations=0)
-    await finish(loop)
-    assert loop.run.score_history == (0.4,)
-    assert loop.run.message.startswith("No revisions were allowed. Unmet in the best text")
+def begin(model: Model | None = None, **options: Any) -> Refinement:
+    settings = {"checks": [Looks()], "limits": LIMITS, **options}
+    return refinement(model or staged(REPLIES), **settings)
 
 
-async def test_a_first_text_only_a_judge_passed_is_criticised_before_it_may_pass() -> None:
-    weak = [found(f"too {word}") for word in ("stiff", "long", "cold")]
-    loop = refinement(
-        [text("Dear Sir"), judged(9), criticised(*weak), text("Hi!", "f1: softer"),
-         judged(9, fixed=("f1", "f2", "f3"))]
-    )  # fmt: skip
-    assert stages(await finish(loop)) == ["draft", "judge", "critique", "revise", "judge"]
-    assert loop.run.text == "Hi!"
-    assert loop.run.iterations[1].changes[0].finding == "f1"
+def stops(events: list[Event]) -> list[StopReason]:
+    return [event.reason for event in events if isinstance(event, Stopped)]
 
 
-async def test_the_judges_findings_are_reused_so_that_a_later_iteration_costs_two_calls() -> None:
-    loop = refinement([text("Dear Sir"), judged(5, found("stiff")), text("Hi!"),
-                       judged(9, fixed=("f1",))])  # fmt: skip
-    assert stages(await finish(loop)) == ["draft", "judge", "revise", "judge"]
-    assert loop.run.iterations[1].findings[0].status is Status.RESOLVED
+async def end(loop: Refinement, journal: MemoryJournal, *consumers: Any) -> Ended:
+    shown: list[Event] = []
+    await loop.run(lambda event, run: shown.append(event), *consumers, journal=journal)
+    return Ended(loop, shown, journal)
 
 
-async def test_a_finding_whose_quote_is_not_in_the_text_is_not_acted_on() -> None:
-    loop = refinement(
-        [
-            text("Dear Sir"),
-            judged(9),
-            criticised(*[found(p, "Oi!") for p in ("rude", "odd", "loud")]),
-        ]
-    )
-    await finish(loop)
-    assert not loop.run.iterations[0].findings[0].grounded
-    assert loop.run.stop_reason is StopReason.PASSED
+def assert_failed(ended: Ended, kind: type[RefineError], sentence: str) -> None:
+    """It ended with one `Stopped`, one sentence and its error, and what was stored is the run."""
+    loop, shown, journal = ended
+    assert stops(shown) == [StopReason.FAILED]
+    assert isinstance(shown[-1], Stopped)
+    assert type(loop.error) is kind
+    assert sentence in str(loop.error)
+    assert shown[-1].message == loop.state.message == str(loop.error)
+    assert loop.state.stop_reason is StopReason.FAILED
+    assert loop.state.stage is None
+    assert replay([*journal.stored, *journal.waiting]) == loop.state
+    assert journal.closed == 1
 
 
-async def test_a_judge_that_cannot_be_read_twice_leaves_the_text_not_verified() -> None:
-    loop = refinement([text("Hi"), "PASS", "PASS!"], limits=Limits(max_iterations=0))
-    await finish(loop)
-    verdict = loop.run.iterations[0].verdict
-    assert verdict is not None
-    assert (verdict.verified, verdict.score) == (False, None)
-    assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
+def assert_no_task_is_left() -> None:
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_a_failed_check_reaches_the_reviser_with_its_evidence() -> None:
-    loop = scored(0.5, 0.95, target=0.9)
-    await finish(loop)
-    model: Any = loop._crew.model
-    said = model.requests[1].messages[-1].content
-    assert "scores: FAILED" in said
-    assert "(blocking, scores): scored" in said
-    assert said.count("scored") == 1  # what a finding says the evidence need not say again
+async def whole() -> list[Event]:
+    """The events of the run when nothing happens to it."""
+    return await finish(begin())
 
 
-async def test_a_revision_cut_off_at_the_token_limit_keeps_the_text_before_it() -> None:
-    loop = refinement(
-        [text("Hi"), judged(5, found("short")), Reply(text="<text>\nHal", finish="length")],
-        limits=Limits(max_iterations=1),
-    )
-    await finish(loop)
-    assert loop.run.text == "Hi"
-    assert "cut off" in loop.run.iterations[1].flaw
+async def test_a_run_through_every_stage() -> None:
+    loop = begin()
+    events = await finish(loop)
+    assert stages(events) == STAGES
+    assert (loop.state.text, loop.state.stop_reason) == ("Hello there", StopReason.PASSED)
+    assert loop.error is None
 
 
-async def test_a_model_that_fails_ends_the_run_with_the_best_text_kept() -> None:
-    loop = refinement([text("Hi"), judged(5, found("short")), Unreachable("No server.")])
-    await finish(loop)
-    assert loop.run.stop_reason is StopReason.FAILED
-    assert loop.run.text == "Hi"
+# The order of emits
+
+
+async def test_an_event_is_stored_then_committed_then_shown() -> None:
+    loop = begin()
+    log: list[tuple[str, Event]] = []
+
+    class Watching(MemoryJournal):
+        async def __call__(self, event: Event, run: Run) -> None:
+            assert loop.state != run, "committed only once it is stored"
+            await super().__call__(event, run)
+            assert loop.state != run
+            log.append(("stored", event))
+
+    def show(event: Event, run: Run) -> None:
+        assert loop.state is run
+        log.append(("shown", event))
+
+    await finish(loop, show, journal=Watching())
+    assert [kind for kind, event in log if not isinstance(event, TextDelta)][:4] == [
+        "stored", "shown", "stored", "shown"
+    ]  # fmt: skip
+    stored = [event for kind, event in log if kind == "stored"]
+    shown = [event for kind, event in log if kind == "shown"]
+    assert without_deltas(shown) == stored
+    for place, (kind, event) in enumerate(log):
+        assert kind == "stored" or isinstance(event, TextDelta) or log[place - 1][1] is event
+
+
+async def test_every_event_has_its_time_and_they_never_run_backwards() -> None:
+    times = [event.at for event in without_deltas(await whole())]
+    assert times == sorted(times)
+    assert times[0] > 0
+
+
+async def test_a_piece_of_a_reply_is_shown_but_neither_stored_nor_folded() -> None:
+    journal = MemoryJournal()
+    ended = await end(begin(), journal)
+    assert [e for e in ended.shown if isinstance(e, TextDelta)]
+    assert without_deltas(ended.shown) == journal.stored
+    assert replay(journal.stored) == ended.loop.state
+
+
+@pytest.mark.parametrize("kind", ["stage_started", "text_delta", "verdict_reached"])
+async def test_nothing_goes_on_before_a_slow_consumer_is_done(kind: str) -> None:
+    model, held, release = staged(REPLIES), asyncio.Event(), asyncio.Event()
+    later: list[Event] = []
+
+    async def slow(event: Event, run: Run) -> None:
+        later.append(event)
+        if event.type == kind and not held.is_set():
+            later.clear()
+            held.set()
+            await release.wait()
+
+    loop = begin(model)
+    running = asyncio.create_task(loop.run(slow))
+    await held.wait()
+    asked = len(model.requests)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert (len(model.requests), later) == (asked, [])
+    release.set()
+    await running
+    assert loop.state.stop_reason is StopReason.PASSED
+
+
+async def test_consumers_hear_the_same_events_in_the_same_order_one_after_another() -> None:
+    heard: list[tuple[str, Event]] = []
+
+    async def first(event: Event, run: Run) -> None:
+        await asyncio.sleep(0)
+        heard.append(("first", event))
+
+    await begin().run(first, lambda event, run: heard.append(("second", event)))
+    assert [who for who, _ in heard] == ["first", "second"] * (len(heard) // 2)
+    assert [e for who, e in heard if who == "first"] == [e for who, e in heard if who == "second"]
+
+
+# Faults of the ports
+
+ERRORS = {
+    "ValueError": (ValueError("odd"), ModelError, "faulty failed: ValueError: odd."),
+    "RuntimeError": (RuntimeError("odd"), ModelError, "faulty failed: RuntimeError: odd."),
+    "ModelError": (Unreachable("No server."), Unreachable, "No server."),
+    "UsageError": (UsageError("No reply."), UsageError, "No reply."),
+}
+
+
+@pytest.mark.parametrize("pieces", [0, 2])
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("stage", ENDED_AS)
+async def test_a_model_that_fails_at_any_stage_ends_the_run_and_running_again_goes_on(
+    stage: str, error: str, pieces: int
+) -> None:
+    raised, kind, sentence = ERRORS[error]
+    loop = begin(Faulty(stage, raised, pieces))
+    ended = await end(loop, MemoryJournal())
+    assert_failed(ended, kind, sentence)
+    assert loop.state.text == ENDED_AS[stage]
+    again = await end(loop, ended.journal)
+    assert loop.error is None
+    assert (loop.state.text, loop.state.stop_reason) == ("Hello there", StopReason.PASSED)
+    every = ended.shown + again.shown
+    assert sum(calls(every).values()) == sum(map(len, REPLIES.values())) + 1
+
+
+@pytest.mark.parametrize("stage", ENDED_AS)
+async def test_a_stream_that_ends_without_a_reply_is_a_failure_of_the_server(stage: str) -> None:
+    class Silent(Faulty):
+        async def stream(self, request: Request) -> AsyncIterator[Delta | Notice | Reply]:
+            with suppress(ZeroDivisionError):
+                async for part in super().stream(request):
+                    yield part
+
+    loop = begin(Silent(stage, ZeroDivisionError(), 1))
+    ended = await end(loop, MemoryJournal())
+    assert_failed(ended, ServerFailed, "faulty ended its stream without a reply.")
+    assert loop.state.text == ENDED_AS[stage]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "sentence"),
+    [
+        (ValueError("odd"), CheckError, "The check looks broke: ValueError: odd."),
+        (UsageError("No such file."), UsageError, "No such file."),
+    ],
+    ids=["ValueError", "UsageError"],
+)
+@pytest.mark.parametrize(("call", "texts"), [(1, 1), (2, 2)], ids=["draft", "revision"])
+async def test_a_check_that_breaks_ends_the_run_and_running_again_goes_on(
+    call: int, texts: int, error: Exception, kind: type[RefineError], sentence: str
+) -> None:
+    loop = begin(checks=[Looks(error, call)])
+    ended = await end(loop, MemoryJournal())
+    assert_failed(ended, kind, sentence)
+    assert (len(loop.state.iterations), loop.state.text) == (texts, "Hello")
+    await end(loop, ended.journal)
+    assert (loop.state.text, loop.state.stop_reason) == ("Hello there", StopReason.PASSED)
+
+
+async def test_a_check_that_breaks_takes_the_others_with_it() -> None:
+    class Endless(Looks):
+        name = "endless"
+
+        async def __call__(self, text: str, task: Task) -> Evidence:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    loop = begin(checks=[Endless(), Looks(ValueError("odd"))])
+    assert_failed(await end(loop, MemoryJournal()), CheckError, "The check looks broke")
+    assert_no_task_is_left()
+
+
+def breaking(number: int, error: Exception, *, waits: bool) -> Callable[[Event, Run], Any]:
+    """A consumer that raises at the event of this number."""
+    heard = iter(range(1_000))
+
+    def consume(event: Event, run: Run) -> None:
+        if next(heard) == number:
+            raise error
+
+    async def consume_later(event: Event, run: Run) -> None:
+        await asyncio.sleep(0)
+        consume(event, run)
+
+    return consume_later if waits else consume
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["function", "coroutine"])
+async def test_a_consumer_that_breaks_at_any_event_ends_the_run_for_the_others(
+    waits: bool,
+) -> None:
+    events = await whole()
+    for number in range(len(events) - 1):
+        loop = begin()
+        ended = await end(loop, MemoryJournal(), breaking(number, ValueError("odd"), waits=waits))
+        assert_failed(ended, InternalError, "A display of the run broke: ValueError: odd.")
+        assert isinstance(loop.error, InternalError)
+        assert isinstance(loop.error.__cause__, ValueError)
+        await assert_continues(ended.journal.stored)
+
+
+async def test_a_consumer_that_breaks_at_the_stop_leaves_its_error_and_one_failed_stop() -> None:
+    events = await whole()
+    loop = begin()
+    journal = MemoryJournal()
+    ended = await end(loop, journal, breaking(len(events) - 1, ValueError("odd"), waits=False))
+    assert stops(ended.shown) == stops(journal.stored) == [StopReason.PASSED, StopReason.FAILED]
+    assert isinstance(loop.error, InternalError)
+    assert loop.state.text == "Hello there"
+
+
+async def test_every_consumer_may_break_at_every_event_and_nothing_is_raised() -> None:
+    def broken(event: Event, run: Run) -> None:
+        raise ValueError("odd")
+
+    loop = begin()
+    journal = MemoryJournal()
+    await loop.run(broken, broken, journal=journal)
+    assert stops(journal.stored) == [StopReason.FAILED]
+    assert isinstance(loop.error, InternalError)
+
+
+@pytest.mark.parametrize(
+    "error", [JournalError("The disk is full."), RuntimeError("odd")], ids=["ours", "another"]
+)
+async def test_a_journal_that_fails_at_any_event_ends_the_run_and_loses_nothing(
+    error: Exception,
+) -> None:
+    events = without_deltas(await whole())
+    for number in range(len(events)):
+        loop, journal = begin(), MemoryJournal(fails_at=number, error=error)
+        ended = await end(loop, journal)
+        assert stops(ended.shown) == [StopReason.FAILED], number
+        assert isinstance(loop.error, JournalError)
+        assert loop.state.message == str(loop.error)
+        assert len(without_deltas(ended.shown)) == number + 1, "what is not stored is not shown"
+        assert journal.stored == without_deltas(ended.shown)[:-1]
+        assert replay([*journal.stored, *journal.waiting]) == loop.state
+        journal.mend()
+        await end(loop, journal)
+        assert journal.waiting == []
+        assert replay(journal.stored) == loop.state
+        assert (loop.state.text, loop.state.stop_reason) == ("Hello there", StopReason.PASSED)
+        assert calls(journal.stored) == {stage: len(items) for stage, items in REPLIES.items()}
+
+
+async def test_journal_and_consumer_may_both_fail_at_the_stop_and_nothing_is_raised() -> None:
+    loop = begin(Faulty("draft", Unreachable("No server."), 0))
+    shown: list[Event] = []
+
+    def break_at_the_stop(event: Event, run: Run) -> None:
+        if isinstance(event, Stopped):
+            raise ValueError("odd")
+
+    journal = MemoryJournal(fails_at=3)  # RunStarted, StageStarted and CallEnded come before it
+    await loop.run(break_at_the_stop, lambda event, run: shown.append(event), journal=journal)
     assert isinstance(loop.error, Unreachable)
+    assert stops(shown) == stops(journal.waiting) == [StopReason.FAILED]
 
 
-async def test_a_call_the_budget_does_not_allow_is_never_made() -> None:
-    loop = refinement([text("Hi"), judged(5)], limits=Limits(budget=Budget(calls=1)))
+# Cancels
+
+
+def begin_again(stored: list[Event]) -> Refinement:
+    """A refinement that continues from stored events, with the replies that are not paid for."""
+    return begin(staged(REPLIES, replies_read(stored)), run=replay(stored))
+
+
+async def assert_continues(stored: list[Event]) -> None:
+    """A run continued from stored events ends as the whole one, with no reply paid for twice."""
+    loop = begin_again(stored)
+    rest = await finish(loop)
+    assert [i.text for i in loop.state.iterations] == ["Hello", "Hello there"]
+    assert loop.state.stop_reason is StopReason.PASSED
+    assert replies_read([*stored, *rest]) == {stage: len(items) for stage, items in REPLIES.items()}
+
+
+async def test_a_run_cut_after_any_event_continues_without_paying_twice() -> None:
+    events = without_deltas(await whole())
+    for cut in range(1, len(events) + 1):
+        await assert_continues(events[:cut])
+
+
+async def test_a_cancel_at_any_event_is_stored_and_shown_and_then_raised() -> None:
+    events = await whole()
+    for number in range(len(events)):
+        loop, journal, shown = begin(), MemoryJournal(), list[Event]()
+        tasks: list[asyncio.Task[Run]] = []
+
+        def cancel(event: Event, run: Run) -> None:
+            shown.append(event)  # noqa: B023 - it is called before the next round
+            if len(shown) == number + 1:  # noqa: B023
+                tasks[0].cancel()  # noqa: B023
+
+        tasks.append(asyncio.create_task(loop.run(cancel, journal=journal)))
+        with pytest.raises(asyncio.CancelledError):
+            await tasks[0]
+        last = number == len(events) - 1
+        assert stops(shown) == [StopReason.PASSED if last else StopReason.CANCELLED], number
+        assert without_deltas(shown) == journal.stored
+        assert isinstance(journal.stored[-1], Stopped)
+        assert replay(journal.stored) == loop.state
+        assert loop.error is None
+        assert journal.closed == 1
+        assert_no_task_is_left()
+        await assert_continues(journal.stored)
+
+
+def turns() -> Iterator[int]:
+    """Numbers of turns of the event loop, each one more."""
+    return iter(range(1, 10_000))
+
+
+async def cancel_after(task: "asyncio.Task[Any]", turns: int, again: int = 0) -> bool:
+    """Cancel a task after so many turns of the event loop; return whether it was still running."""
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    if task.done():
+        return False
+    task.cancel()
+    if again:
+        for _ in range(again):
+            await asyncio.sleep(0)
+        task.cancel()
+    async with asyncio.timeout(5):
+        await asyncio.wait([task])
+    return True
+
+
+@pytest.mark.parametrize("again", [0, 1, 2, 3])
+async def test_cancels_at_any_turn_of_the_event_loop_leave_one_stop_and_no_task(
+    again: int,
+) -> None:
+    """Once, and twice within so many turns."""
+    for number in turns():
+        loop, journal, shown = begin(), MemoryJournal(), list[Event]()
+        note: Any = lambda event, run, to=shown: to.append(event)  # noqa: E731
+        task = asyncio.create_task(loop.run(note, journal=journal))
+        if not await cancel_after(task, number, again):
+            break
+        assert task.cancelled(), number
+        assert len(stops(shown)) == 1, number
+        assert without_deltas(shown) == [*journal.stored, *journal.waiting], number
+        assert replay(without_deltas(shown)) == loop.state
+        assert loop.state.stop_reason in (StopReason.CANCELLED, StopReason.PASSED)
+        assert loop.error is None
+        assert_no_task_is_left()
+    assert number > 100
+
+
+async def test_a_second_cancel_does_not_wait_for_a_stuck_journal_and_loses_no_event() -> None:
+    events = without_deltas(await whole())
+    for number in range(len(events)):
+        loop, journal, shown = begin(), MemoryJournal(stuck_at=number), list[Event]()
+        note: Any = lambda event, run, to=shown: to.append(event)  # noqa: E731
+        task = asyncio.create_task(loop.run(note, journal=journal))
+        await journal.stuck.wait()
+        task.cancel()
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert not task.done(), "a first cancel waits until the event is stored"
+        task.cancel()
+        async with asyncio.timeout(5):
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        assert len(journal.stored) == number
+        assert without_deltas(shown) == [*journal.stored, *journal.waiting]
+        assert len(stops(shown)) == 1
+        assert_no_task_is_left()
+        journal.mend()
+        resumed = begin_again([*journal.stored, *journal.waiting])
+        more = await finish(resumed, journal=journal)
+        assert journal.waiting == []
+        assert journal.stored == [*without_deltas(shown), *without_deltas(more)]
+
+
+async def test_a_cancel_during_slow_checks_closes_them_all() -> None:
+    closed: list[str] = []
+
+    class Slow(Looks):
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+        async def __call__(self, text: str, task: Task) -> Evidence:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await asyncio.sleep(0)
+                closed.append(self.name)
+            raise AssertionError
+
+    loop = begin(checks=[Slow("one"), Slow("two")])
+    started = asyncio.Event()
+    task = asyncio.create_task(loop.run(at("stage_started", started.set, stage=Stage.CHECK)))
+    await started.wait()
+    await cancel_after(task, 5, again=1)
+    assert task.cancelled()
+    assert sorted(closed) == ["one", "two"]
+    assert loop.state.stop_reason is StopReason.CANCELLED
+    assert_no_task_is_left()
+
+
+async def test_a_cancel_closes_the_stream_it_cuts() -> None:
+    closed = asyncio.Event()
+
+    class Endless:
+        name = "endless"
+
+        async def stream(self, request: Request) -> AsyncIterator[Delta | Notice | Reply]:
+            try:
+                while True:
+                    await asyncio.sleep(0)
+                    yield Delta(text="on and ")
+            finally:
+                closed.set()
+
+    loop = begin(Endless())
+    task = asyncio.create_task(loop.run())
+    assert await cancel_after(task, 30)
+    assert closed.is_set()
+    assert (loop.state.text, loop.state.stop_reason) == ("", StopReason.CANCELLED)
+    assert "There is no text yet." in loop.state.message
+
+
+# Decisions, the end of a pause, and two runs at once
+
+
+async def test_a_decision_while_it_runs_takes_effect_before_the_next_stage() -> None:
+    loop = begin()
+    events = await finish(loop, at("draft_ready", lambda: loop.decide(Accept())))
+    assert stages(events) == ["draft"]
+    assert (loop.state.text, loop.state.stop_reason) == ("Hello", StopReason.ACCEPTED)
+    assert loop.state.message == "You accepted iteration 0."
+
+
+async def test_accepting_while_it_runs_stops_at_once_as_accepted() -> None:
+    """As a user does who accepts: the decision is handed in, and the run is cancelled."""
+    events = without_deltas(await whole())
+    first = next(n for n, event in enumerate(events) if event.type == "draft_ready")
+    for number in range(first, len(events) - 1):
+        loop, heard = begin(), list[Event]()
+        tasks: list[asyncio.Task[Run]] = []
+
+        def accept(event: Event, run: Run) -> None:
+            heard.append(event)  # noqa: B023 - it is called before the next round
+            if len(without_deltas(heard)) == number + 1 and not run.decisions:  # noqa: B023
+                loop.decide(Accept(iteration=0))  # noqa: B023
+                tasks[0].cancel()  # noqa: B023
+
+        tasks.append(asyncio.create_task(loop.run(accept)))
+        with pytest.raises(asyncio.CancelledError):
+            await tasks[0]
+        assert stops(heard) == [StopReason.ACCEPTED], number
+        assert (loop.state.text, loop.state.stop_reason) == ("Hello", StopReason.ACCEPTED)
+        assert stages(heard[:-1]) == stages(events[: number + 1]), "no stage begins after it"
+
+
+async def test_a_decision_at_the_stop_is_taken_when_it_runs_again() -> None:
+    loop = begin()
+    await finish(loop, at("stopped", lambda: loop.decide(Accept(iteration=0))))
+    assert loop.state.stop_reason is StopReason.PASSED
     await finish(loop)
-    model: Any = loop._crew.model
-    assert len(model.requests) == 1
-    assert loop.run.stop_reason is StopReason.BUDGET
+    assert (loop.state.text, loop.state.stop_reason) == ("Hello", StopReason.ACCEPTED)
 
 
-async def test_the_events_fold_to_the_run() -> None:
-    loop = refinement([text("Dear Sir"), judged(5, found("stiff")), text("Hi!"),
-                       judged(9, fixed=("f1",))])  # fmt: skip
-    assert fold(await finish(loop)) == loop.run
+async def test_a_decision_that_cannot_be_carried_out_changes_nothing_of_a_running_loop() -> None:
+    loop, refused = begin(), list[str]()
+
+    def decide() -> None:
+        with pytest.raises(UsageError, match="There is no iteration 7"):
+            loop.decide(Accept(iteration=7))
+        refused.append("iteration 7")
+
+    events = await finish(loop, at("verdict_reached", decide))
+    assert refused
+    assert stages(events) == STAGES
 
 
-async def test_going_on_with_guidance_revises_a_text_that_had_passed() -> None:
-    loop = refinement([text("Hi"), judged(9, found("x", severity="minor")), *NO_MORE,
-                       text("Hallo"), judged(9, fixed=("f1", "f2"))])  # fmt: skip
+async def test_ending_a_pause_keeps_the_best_text() -> None:
+    loop = begin(limits=LIMITS.model_copy(update={"step": True}))
     await finish(loop)
-    assert loop.run.stop_reason is StopReason.PASSED
-    loop.decide(Decision(kind="continue", rounds=1, text="in German"))
+    assert loop.state.stop_reason is StopReason.PAUSED
+    journal, shown = MemoryJournal(), list[Event]()
+    await loop.end(lambda event, run: shown.append(event), journal=journal)
+    assert stops(shown) == stops(journal.stored) == [StopReason.CANCELLED]
+    assert (loop.state.text, loop.state.stop_reason) == ("Hello", StopReason.CANCELLED)
+    assert loop.state.message == "You stopped it. The best text so far is kept."
+
+
+async def test_ending_with_a_decision_stops_with_its_reason() -> None:
+    loop = begin(limits=LIMITS.model_copy(update={"step": True}))
     await finish(loop)
-    assert loop.run.text == "Hallo"
-    model: Any = loop._crew.model
-    assert "in German" in model.requests[4].messages[-1].content
+    loop.decide(Accept())
+    await loop.end()
+    assert loop.state.stop_reason is StopReason.ACCEPTED
 
 
-async def test_overriding_a_verdict_to_pass_stops_the_run_as_overridden() -> None:
-    loop = scored(0.5, target=1, max_iterations=0)
+async def test_a_cancel_while_it_is_ended_comes_out_too() -> None:
+    loop = begin(limits=LIMITS.model_copy(update={"step": True}))
     await finish(loop)
-    loop.decide(Decision(kind="override", outcome=Outcome.PASS, text="good enough"))
-    await finish(loop)
-    assert loop.run.stop_reason is StopReason.OVERRIDDEN
-    verdict = loop.run.verdict
-    assert verdict is not None
-    assert (verdict.outcome, verdict.author) == (Outcome.PASS, "user")
+    journal = MemoryJournal()
+    task = asyncio.create_task(loop.end(journal=journal))
+    assert await cancel_after(task, 1)
+    assert task.cancelled()
+    assert stops(journal.stored) == [StopReason.CANCELLED]
 
 
-async def test_any_iteration_can_be_accepted() -> None:
-    loop = scored(0.4, 0.7, target=1, max_iterations=1)
-    await finish(loop)
-    loop.decide(Decision(kind="accept", iteration=0))
-    await finish(loop)
-    assert (loop.run.text, loop.run.stop_reason) == ("version 0", StopReason.ACCEPTED)
+async def test_a_refinement_that_is_running_cannot_be_run_a_second_time() -> None:
+    loop, refused = begin(), list[Stage | None]()
+
+    async def run_again(event: Event, run: Run) -> None:
+        with pytest.raises(UsageError, match="running already"):
+            await loop.run()
+        with pytest.raises(UsageError, match="running already"):
+            await loop.end()
+        refused.append(run.stage)
+
+    await finish(loop, run_again)
+    assert refused
+    assert loop.state.stop_reason is StopReason.PASSED
+    loop.decide(Continue())
+    assert loop.state.stop_reason is StopReason.PASSED, "it waits for the next run"
 
 
-@pytest.mark.parametrize("finish_reason", ["length", "refused", "filtered", "incomplete"])
-async def test_a_first_text_that_never_came_fails_with_a_sentence(finish_reason: Any) -> None:
-    loop = refinement([Reply(text="", finish=finish_reason)])
-    await finish(loop)
-    assert loop.run.stop_reason is StopReason.FAILED
-    assert "gave no first text" in loop.run.message
+# async for
 
 
-async def test_a_bound_in_dollars_that_cannot_be_kept_stops_the_run_with_its_text() -> None:
-    loop = refinement([text("Hi"), judged(5, found("short"))], limits=Limits(budget=Budget(cost=1)))
-    await finish(loop)
-    assert (loop.run.text, loop.run.stop_reason) == ("Hi", StopReason.BUDGET)
-    assert "dollars cannot be kept" in loop.run.message
+def timeless(events: list[Event]) -> list[Event]:
+    return [event.model_copy(update={"at": 0.0}) for event in without_deltas(events)]
 
 
-async def test_a_call_that_failed_before_any_word_is_counted_and_costs_nothing() -> None:
-    loop = refinement([Unreachable("No server.")])
-    await finish(loop)
-    assert (loop.run.usage.calls, loop.run.usage.cost) == (1, 0.0)
+async def test_async_for_gives_the_events_of_a_run_each_after_it_took_effect() -> None:
+    loop = begin()
+    events, states = [], []
+    async for event in loop:
+        events.append(event)
+        states.append(loop.state)
+    assert timeless(events) == timeless(await whole())
+    assert states[-1] == loop.state == replay(without_deltas(events))
+    for event, state in zip(events, states, strict=True):
+        assert isinstance(event, TextDelta) or state.seconds == event.at
+    assert_no_task_is_left()
 
 
-async def test_a_run_stopped_before_its_first_text_is_continued() -> None:
-    loop = refinement([text("Hello"), judged(9), criticised(), criticised()])
-    async for _ in loop:
-        break
-    loop.close()
-    assert loop.run.stop_reason is StopReason.CANCELLED
-    with pytest.raises(UsageError, match="no text yet"):
-        loop.decide(Decision(kind="continue", text="shorter"))
-    loop.decide(Decision(kind="continue", rounds=1))
-    await finish(loop)
-    assert loop.run.text == "Hello"
+async def test_the_loop_waits_for_the_body_of_an_async_for() -> None:
+    model = staged(REPLIES)
+    loop = begin(model)
+    async for event in loop:
+        asked = len(model.requests)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert len(model.requests) == asked, event
+
+
+async def test_breaking_out_of_async_for_at_any_event_cancels_and_leaves_no_task() -> None:
+    events = await whole()
+    for number in range(len(events)):
+        loop = begin()
+        async with aclosing(aiter(loop)) as stream:
+            for _ in range(number + 1):
+                await anext(stream)
+        last = number == len(events) - 1
+        assert loop.state.stop_reason is (StopReason.PASSED if last else StopReason.CANCELLED)
+        assert_no_task_is_left()
+
+
+@pytest.mark.parametrize("again", [0, 1, 2])
+async def test_cancelling_an_async_for_at_any_turn_leaves_no_task(again: int) -> None:
+    async def consume(loop: Refinement) -> None:
+        async with aclosing(aiter(loop)) as stream:
+            async for _ in stream:
+                pass
+
+    for number in turns():
+        loop = begin()
+        task = asyncio.create_task(consume(loop))
+        if not await cancel_after(task, number, again):
+            break
+        assert task.cancelled(), number
+        assert loop.state.stop_reason in (StopReason.CANCELLED, StopReason.PASSED), number
+        assert_no_task_is_left()
+    assert number > 100
+
+
+async def test_an_error_in_the_body_of_an_async_for_comes_out_and_cancels() -> None:
+    async def divide(loop: Refinement) -> None:
+        async with aclosing(aiter(loop)) as stream:
+            async for _ in stream:
+                raise ZeroDivisionError
+
+    loop = begin()
+    with pytest.raises(ZeroDivisionError):
+        await divide(loop)
+    assert loop.state.stop_reason is StopReason.CANCELLED
+    assert_no_task_is_left()
+
+
+async def test_async_for_raises_nothing_of_a_run_that_fails() -> None:
+    loop = begin(Faulty("judge", Unreachable("No server."), 0))
+    events = [event async for event in loop]
+    assert stops(events) == [StopReason.FAILED]
+    assert isinstance(loop.error, Unreachable)

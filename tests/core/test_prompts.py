@@ -1,10 +1,21 @@
 """Own prompts for each stage, and what no prompt can be made to leave out."""
 
 import pytest
-from loop_scripts import TASK, code, criticised, finish, found, judged, refinement, requests, text
+from kit import (
+    TASK,
+    code,
+    critique,
+    finding,
+    finish,
+    judgement,
+    prompts,
+    refinement,
+    requests,
+    text,
+)
 
+from ipyrefine.core.model import Limits
 from ipyrefine.core.prompts import Prompts, fill
-from ipyrefine.core.runs import Limits
 from ipyrefine.errors import UsageError
 
 OWN = Prompts(
@@ -17,12 +28,12 @@ OWN = Prompts(
 
 
 async def test_each_stage_is_told_what_its_own_prompt_says() -> None:
-    weak = [found(problem) for problem in ("dull", "curt", "stale")]
+    weak = [finding(problem) for problem in ("dull", "curt", "stale")]
     loop = refinement(
-        [text("Hi"), judged(9), criticised(*weak), text("Ho"), judged(9)],
+        [text("Hi"), judgement(9), critique(*weak), text("Ho"), judgement(9)],
         TASK.model_copy(update={"categories": ("hook", "length")}),
         prompts=OWN,
-        limits=Limits(max_iterations=1),
+        limits=Limits(max_revisions=1),
     )
     await finish(loop)
     asked = [request.messages for request in requests(loop)]
@@ -33,9 +44,9 @@ async def test_each_stage_is_told_what_its_own_prompt_says() -> None:
 
 
 async def test_who_writes_prose_is_told_the_task_once_more() -> None:
-    loop = refinement([text("Hi"), judged(9)], limits=Limits(min_findings=0))
+    loop = refinement([text("Hi"), judgement(9)], limits=Limits(min_findings=0))
     await finish(loop)
-    assert TASK.text in requests(loop)[0].messages[-1].content
+    assert TASK.text in prompts(loop)[0]
 
 
 @pytest.mark.parametrize(
@@ -47,9 +58,9 @@ async def test_prose_is_planned_first_where_that_helps_and_code_is_written_at_on
 ) -> None:
     task = TASK.model_copy(update={"form": form, "plan": plan})
     reply = code("x = 1") if form == "code" else text("Hi")
-    loop = refinement([reply, judged(9)], task, limits=Limits(min_findings=0))
+    loop = refinement([reply, judgement(9)], task, limits=Limits(min_findings=0))
     await finish(loop)
-    prompt = requests(loop)[0].messages[-1].content
+    prompt = prompts(loop)[0]
     assert ("First" in prompt) is thinks
     assert prompt.count("complete") == 1, "how to mark the text is told once"
 
@@ -57,18 +68,19 @@ async def test_prose_is_planned_first_where_that_helps_and_code_is_written_at_on
 async def test_how_to_think_first_can_be_put_into_a_draft_prompt_of_ones_own() -> None:
     own = Prompts(draft="{think}\n\nNow write.")
     task = TASK.model_copy(update={"form": "code"})
-    loop = refinement([code("x = 1"), judged(9)], task, prompts=own,
-                      limits=Limits(min_findings=0))  # fmt: skip
+    loop = refinement(
+        [code("x = 1"), judgement(9)], task, prompts=own, limits=Limits(min_findings=0)
+    )
     await finish(loop)
-    asked = requests(loop)[0].messages[-1].content
+    asked = prompts(loop)[0]
     assert "First think" in asked
     assert "```python" in asked
 
 
 async def test_how_to_mark_the_text_is_added_where_a_prompt_leaves_it_out() -> None:
-    loop = refinement([text("Hi"), judged(5)], prompts=OWN, limits=Limits(max_iterations=0))
+    loop = refinement([text("Hi"), judgement(5)], prompts=OWN, limits=Limits(max_revisions=0))
     await finish(loop)
-    assert "<text>" in requests(loop)[0].messages[1].content
+    assert "<text>" in prompts(loop)[0]
 
 
 @pytest.mark.parametrize(
@@ -90,25 +102,31 @@ async def test_with_all_memory_every_attempt_and_its_feedback_reach_the_writer(
     memory: str,
 ) -> None:
     loop = refinement(
-        [text("one"), judged(4, found("too dull")), text("two"),
-         judged(6, found("too curt"), fixed=("f1",)), text("three"), judged(5)],
-        limits=Limits(max_iterations=2, memory=memory),
-    )  # fmt: skip
+        [
+            text("one"),
+            judgement(4, finding("too dull")),
+            text("two"),
+            judgement(6, finding("too curt"), fixed=("f1",)),
+            text("three"),
+            judgement(5),
+        ],
+        limits=Limits(max_revisions=2, memory=memory),
+    )
     await finish(loop)
-    asked = requests(loop)[4].messages[-1].content
+    asked = prompts(loop)[4]
     assert "two" in asked
     assert ("\none\n" in asked) == (memory == "all")
     assert ("too dull" in asked) == (memory == "all")
 
 
-DULL = found("too dull")
+DULL = finding("too dull")
 
 
 async def test_what_a_writer_is_told_of_earlier_revisions_does_not_grow_with_the_run() -> None:
-    replies = [part for n in range(24) for part in (text(f"text {n:02}"), judged(4, DULL))]
-    loop = refinement(replies, limits=Limits(max_iterations=23, patience=99, min_findings=0))
+    replies = [part for n in range(24) for part in (text(f"text {n:02}"), judgement(4, DULL))]
+    loop = refinement(replies, limits=Limits(max_revisions=23, patience=99, min_findings=0))
     await finish(loop)
-    revisions = [r.messages[-1].content for r in requests(loop)[2::2]]
+    revisions = prompts(loop)[2::2]
     assert "Earlier revisions" not in revisions[0]
     assert "Earlier revisions" in revisions[-1]
     assert len(revisions[-1]) == len(revisions[8])

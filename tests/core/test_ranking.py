@@ -2,94 +2,96 @@
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from loop_scripts import finish, refinement, scored
+from kit import finish, refinement, scored
 from loop_strategies import checks, limits, rates, scripts, verdicts
 
-from ipyrefine.core.records import Outcome, Verdict
-from ipyrefine.core.runs import Run, StopReason
-from ipyrefine.core.stopping import contender
+from ipyrefine.core.model import Outcome, StopReason, Verdict
+from ipyrefine.core.policy import challenger
 
 
-@given(
-    replies=scripts,
-    tests=checks,
-    limits=limits,
-)
+@given(replies=scripts, checks=checks, limits=limits)
 async def test_best_is_always_the_first_of_the_highest_rank(
-    replies: Any, tests: Any, limits: Any
+    replies: Any, checks: Any, limits: Any
 ) -> None:
-    loop = refinement(replies, checks=tests, limits=limits)
+    loop = refinement(replies, checks=checks, limits=limits.model_copy(update={"pairwise": False}))
     await finish(loop)
-    verified = [i for i in loop.run.iterations if i.verdict]
-    if limits.gate and contender(loop.run) is None:  # stopped before the comparison was made
-        verified = [i for i in verified if not i.barred]
-    elif limits.gate:
-        verified = [i for i in verified if i.number == loop.run.best]
-    ranks = [i.verdict.rank for i in verified if i.verdict]
-    best = verified[ranks.index(max(ranks))].number if ranks else None
-    assert loop.run.best == best
+    ranks = {i.number: i.verdict.rank for i in loop.state.iterations if i.verdict}
+    highest = [number for number, rank in ranks.items() if rank == max(ranks.values())]
+    assert loop.state.best == min(highest, default=None)
+
+
+@given(replies=scripts, checks=checks, limits=limits)
+async def test_with_comparisons_no_text_that_lost_one_is_the_best(
+    replies: Any, checks: Any, limits: Any
+) -> None:
+    loop = refinement(replies, checks=checks, limits=limits.model_copy(update={"pairwise": True}))
+    await finish(loop)
+    run = loop.state
+    assume(run.best is not None)
+    assume(challenger(run) is None)  # else it stopped before the comparison was made
+    eligible = [i for i in run.iterations if i.verdict and not i.lost_comparison]
+    ranks = {i.number: i.verdict.rank for i in eligible if i.verdict}
+    assert run.best == min(n for n, rank in ranks.items() if rank == max(ranks.values()))
 
 
 @given(scores=st.lists(rates, min_size=1, max_size=6))
 async def test_a_scored_loop_returns_the_earliest_of_its_highest_scores(
     scores: list[float],
 ) -> None:
-    loop = scored(*scores, target=1, max_iterations=len(scores) - 1, patience=9)
+    loop = scored(*scores, target=1, max_revisions=len(scores) - 1, patience=9)
     await finish(loop)
-    given_scores = [score for score in loop.run.score_history if score is not None]
-    assert loop.run.text == f"version {given_scores.index(max(given_scores))}"
+    finite = [score for score in loop.state.score_history if score is not None]
+    assert loop.state.text == f"version {finite.index(max(finite))}"
 
 
-@given(
-    replies=scripts,
-    tests=checks,
-    limits=limits,
-)
+@given(replies=scripts, checks=checks, limits=limits)
 async def test_every_run_ends_with_a_reason_and_its_best_text(
-    replies: Any, tests: Any, limits: Any
+    replies: Any, checks: Any, limits: Any
 ) -> None:
-    loop = refinement(replies, checks=tests, limits=limits)
+    loop = refinement(replies, checks=checks, limits=limits)
     events = await finish(loop)
-    run: Run = loop.run
+    run = loop.state
     assert events[-1].type == "stopped"
     assert run.stop_reason is not None
     assert run.message
-    if run.iterations:
-        assert run.text == run.iterations[run.best or 0].text
-        assert run.text.strip()
-    else:
-        assert run.stop_reason in (StopReason.FAILED, StopReason.BUDGET)
+    texts = [iteration.text for iteration in run.iterations]
+    assert run.text == (texts[run.best or 0] if texts else "")
+    assert all(text.strip() for text in texts)
+    assert texts or run.stop_reason in (StopReason.FAILED, StopReason.BUDGET)
 
 
-@given(
-    replies=scripts,
-    tests=checks,
-    limits=limits,
-)
+@given(replies=scripts, checks=checks, limits=limits)
 async def test_a_text_passes_only_at_the_target_with_nothing_blocking(
-    replies: Any, tests: Any, limits: Any
+    replies: Any, checks: Any, limits: Any
 ) -> None:
-    loop = refinement(replies, checks=tests, limits=limits)
+    loop = refinement(replies, checks=checks, limits=limits)
     await finish(loop)
-    for iteration in loop.run.iterations:
-        verdict = iteration.verdict
-        if verdict and verdict.outcome is Outcome.PASS:
-            assert verdict.verified
-            assert verdict.required_passed
-            assert verdict.score is not None
-            assert verdict.score >= limits.target
-            assert not [f for f in iteration.actionable if f.severity == "blocking"]
+    passed = [
+        (iteration, iteration.verdict)
+        for iteration in loop.state.iterations
+        if iteration.verdict and iteration.verdict.outcome is Outcome.PASS
+    ]
+    for iteration, verdict in passed:
+        assert verdict.verified
+        assert verdict.required_passed
+        assert verdict.score is not None
+        assert verdict.score >= limits.target
+        assert not [f for f in iteration.findings if f.blocks]
 
 
 @given(one=verdicts, other=verdicts)
 def test_a_failed_required_check_is_never_outranked_by_a_score(
     one: Verdict, other: Verdict
 ) -> None:
-    if one.required_passed and not other.required_passed:
-        assert one.rank > other.rank
-    if (one.required_passed, one.user_met) == (other.required_passed, other.user_met):
-        both = one.outcome is other.outcome is Outcome.PASS
-        if both and one.score is not None and (other.score is None or one.score > other.score):
-            assert one.rank > other.rank
+    assume(one.required_passed and not other.required_passed)
+    assert one.rank > other.rank
+
+
+@given(one=verdicts, other=verdicts)
+def test_of_two_passes_the_higher_score_ranks_higher(one: Verdict, other: Verdict) -> None:
+    same = {"outcome": Outcome.PASS, "required_passed": True, "user_findings_met": True}
+    one, other = one.model_copy(update=same), other.model_copy(update=same)
+    scores = [-1.0 if verdict.score is None else verdict.score for verdict in (one, other)]
+    assert (one.rank > other.rank) == (scores[0] > scores[1])

@@ -14,7 +14,7 @@ import pytest
 from openai_server import Answer, Body, Failure, ScriptedServer
 from refining import judged, text
 
-from ipyrefine.core.runs import Run
+from ipyrefine.core.run import Run
 from ipyrefine.journal.store import Journal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL and fork are POSIX's")
@@ -74,7 +74,7 @@ def timeless(value: Any) -> Any:
 
 def same(run: Run) -> Any:
     """What two runs of the same replies share: all but the seconds and the model's name."""
-    return timeless(json.loads(run.model_dump_json().replace(run.model, "NAME")))
+    return timeless(json.loads(run.model_dump_json().replace(run.setup.model, "NAME")))
 
 
 def moments(events: list[str]) -> Iterator[tuple[int, str]]:
@@ -85,7 +85,7 @@ def moments(events: list[str]) -> Iterator[tuple[int, str]]:
                 yield number, "after"
             continue
         yield number, "after"
-        if kind == "budget_used":
+        if kind == "call_ended":
             yield number, "before"
 
 

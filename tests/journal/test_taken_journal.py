@@ -8,11 +8,12 @@ import pytest
 from refining import events_of, refinement
 
 from ipyrefine.core.events import Event, Stopped, TextDelta
-from ipyrefine.core.fold import fold
-from ipyrefine.core.runs import StopReason
+from ipyrefine.core.model import StopReason
+from ipyrefine.core.reducer import replay
+from ipyrefine.core.run import Run
 from ipyrefine.journal import schema
-from ipyrefine.journal.recorder import Recorder
 from ipyrefine.journal.store import Journal
+from ipyrefine.journal.writer import Recorder
 from ipyrefine.session.session import Session
 
 
@@ -21,17 +22,17 @@ class Other:
 
     def __init__(self, path: Path) -> None:
         self.path, self.has_it = path, False
-        self._connection = schema.connect(path)
+        self.connection = schema.connect(path)
 
     def take(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
+        self.connection.execute("BEGIN IMMEDIATE")
         self.has_it = True
 
     def give_back(self) -> None:
-        self._connection.execute("ROLLBACK")
+        self.connection.execute("ROLLBACK")
 
     def close(self) -> None:
-        self._connection.close()
+        self.connection.close()
 
 
 @pytest.fixture
@@ -41,7 +42,18 @@ def other(tmp_path: Path) -> Iterator[Other]:
     other.close()
 
 
-class Shown:
+class Watched(Recorder):
+    """A recorder that tells which event it is writing."""
+
+    event: Event | None = None
+
+    async def __call__(self, event: Event, run: Run) -> None:
+        self.event = event
+        await super().__call__(event, run)
+        self.event = None
+
+
+class Display:
     """A display; once it has shown a kind of event, the other process takes the journal."""
 
     def __init__(self, other: Other, kind: str, iteration: int | None) -> None:
@@ -55,26 +67,29 @@ class Shown:
             self.other.take()
 
 
-def session_with(other: Other, kind: str, iteration: int | None = None) -> tuple[Session, Shown]:
-    shown = Shown(other, kind, iteration)
-    return Session(refinement(), [shown], Recorder(other.path)), shown
+def session_with(other: Other, kind: str, iteration: int | None = None) -> tuple[Session, Display]:
+    display = Display(other, kind, iteration)
+    return Session(refinement(), [display], Watched(other.path)), display
 
 
-async def waits_for_the_journal(session: Session, shown: Shown) -> None:
-    """Wait until the session has an event in hand that it may not show yet."""
+async def event_in_hand(session: Session, display: Display) -> Event:
+    """Wait until the session has an event that it may not show yet, and return it."""
+    journal = session.journal
+    assert isinstance(journal, Watched)
     async with asyncio.timeout(5):
         # What is waited for sets no event.
-        while session._unshown is None or not shown.other.has_it:  # noqa: ASYNC110
+        while journal.event is None or not display.other.has_it:  # noqa: ASYNC110
             await asyncio.sleep(0)
-    assert session._unshown not in shown.events
+    assert journal.event not in display.events
+    return journal.event
 
 
 async def test_an_event_waits_for_its_commit_and_the_event_loop_does_not(other: Other) -> None:
     events = await events_of(refinement())
     recorder = Recorder(other.path)
-    await recorder(events[0], fold(events[:1]))
+    await recorder(events[0], replay(events[:1]))
     other.take()
-    waiting = asyncio.ensure_future(recorder(events[1], fold(events[:2])))
+    waiting = asyncio.ensure_future(recorder(events[1], replay(events[:2])))
     for _ in range(50):
         await asyncio.sleep(0.001)
         assert not waiting.done()
@@ -91,7 +106,7 @@ async def test_a_journal_that_is_taken_before_the_first_event_is_waited_for_too(
     events = await events_of(refinement())
     recorder = Recorder(other.path)
     other.take()
-    waiting = asyncio.ensure_future(recorder(events[0], fold(events[:1])))
+    waiting = asyncio.ensure_future(recorder(events[0], replay(events[:1])))
     await asyncio.sleep(0.05)
     assert not waiting.done()
     other.give_back()
@@ -103,37 +118,36 @@ async def test_a_journal_that_is_taken_before_the_first_event_is_waited_for_too(
 async def test_a_run_stopped_while_its_journal_is_taken_is_shown_and_kept_whole(
     other: Other,
 ) -> None:
-    session, shown = session_with(other, "draft_ready")
+    session, display = session_with(other, "draft_ready")
     session.start()
-    await waits_for_the_journal(session, shown)
+    await event_in_hand(session, display)
     session.stop()
     await asyncio.sleep(0.03)
     other.give_back()
     await session.go()
     assert session.run.stop_reason is StopReason.CANCELLED
     assert session.run.text == "Version 0"
-    assert Journal(other.path).get().run == session.run == fold(shown.events)
+    assert Journal(other.path).get().run == session.run == replay(display.events)
 
 
 async def test_a_stop_that_comes_after_the_run_s_own_changes_nothing(other: Other) -> None:
-    session, shown = session_with(other, "best_changed", 1)
+    session, display = session_with(other, "best_changed", 1)
     session.start()
-    await waits_for_the_journal(session, shown)
-    assert isinstance(session._unshown, Stopped)
+    assert isinstance(await event_in_hand(session, display), Stopped)
     session.stop()
     await asyncio.sleep(0.03)
     other.give_back()
-    await session._task  # type: ignore[misc]
+    await session.settle()
     assert session.run.stop_reason is StopReason.PASSED
-    assert Journal(other.path).get().run == session.run == fold(shown.events)
+    assert Journal(other.path).get().run == session.run == replay(display.events)
 
 
 async def test_a_second_interrupt_waits_for_nothing_and_still_shows_the_best(
     other: Other,
 ) -> None:
-    session, shown = session_with(other, "draft_ready")
+    session, display = session_with(other, "draft_ready")
     driving = asyncio.ensure_future(session.go())
-    await waits_for_the_journal(session, shown)
+    await event_in_hand(session, display)
     driving.cancel()
     await asyncio.sleep(0.03)
     assert not driving.done()
@@ -141,7 +155,7 @@ async def test_a_second_interrupt_waits_for_nothing_and_still_shows_the_best(
     async with asyncio.timeout(1):
         await driving
     assert session.interrupted
-    assert shown.events[-1].type == "stopped"
+    assert display.events[-1].type == "stopped"
     assert session.run.text == "Version 0"
     other.give_back()
 
@@ -150,16 +164,16 @@ async def test_a_journal_that_stays_taken_ends_the_run_with_its_text(
     other: Other, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(schema, "BUSY_SECONDS", 0.05)
-    session, shown = session_with(other, "draft_ready")
+    session, display = session_with(other, "draft_ready")
     await session.go()
     assert session.run.stop_reason is StopReason.FAILED
     assert "--no-journal" in session.run.message
     assert session.run.text == "Version 0"
-    assert shown.events[-1].type == "stopped"
+    assert display.events[-1].type == "stopped"
     other.give_back()
 
 
 async def test_each_commit_is_told_to_reach_the_disk(other: Other) -> None:
     """2 is FULL: the write-ahead log is synced at every commit."""
-    assert other._connection.execute("PRAGMA synchronous").fetchone() == (2,)
-    assert other._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert other.connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert other.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)

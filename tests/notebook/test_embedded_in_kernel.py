@@ -20,9 +20,9 @@ SUPPORT = Path(__file__).parents[1] / "support"
 SETUP = """\
 %load_ext ipyrefine
 from pathlib import Path
-from ipyrefine import compose
+from ipyrefine import api
 from ipyrefine.providers.local import LocalModel
-compose.choose_model = lambda *_, **__: LocalModel(Path({!r}), name="embedded")
+api.choose_model = lambda *_, **__: LocalModel(Path({!r}), name="embedded")
 """
 CELL = "%%refine -p prose --task -n 2 --criteria correctness\nWrite a greeting."
 

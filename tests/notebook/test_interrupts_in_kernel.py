@@ -92,9 +92,9 @@ def test_running_the_cell_again_ends_what_its_first_run_was_still_at(kernel, ser
     assert kernel.value("refined_run.stop_reason.value") == "'passed'"
     trial = fresh(server, "revise")
     kernel.run(
-        "from ipyrefine.core.runs import Decision\n"
+        "from ipyrefine.core.decisions import Continue\n"
         "first = get_ipython().magics_manager.registry['Refine'].latest\n"
-        "first.decide(Decision(kind='continue', rounds=1))"
+        "first.decide(Continue())"
     )
     until(lambda: trial.asked == 1)
     server.default = good._answer

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from pages import Page
 
-from ipyrefine.core import fold
+from ipyrefine.core import reducer
 from ipyrefine.core.events import Event, RunStarted, StageStarted, Stopped, TextDelta
-from ipyrefine.core.records import Task
-from ipyrefine.core.runs import Limits, Run, StopReason
-from ipyrefine.notebook.ledger import dispose
-from ipyrefine.notebook.live import Live
-from ipyrefine.notebook.looping import Loop
-from ipyrefine.render.live import TAIL_CHARACTERS
+from ipyrefine.core.model import Setup, StopReason, Task
+from ipyrefine.core.run import Run
+from ipyrefine.notebook.controls import dispose
+from ipyrefine.notebook.streaming import Live, Loop
+from ipyrefine.render.html import TAIL_CHARACTERS
 
-OPENING = RunStarted(task=Task(text="Say hello."), limits=Limits(), model="m", judge="m")
+SETUP = Setup(task=Task(text="Say hello."), model="m", judge="m")
+OPENING = RunStarted(setup=SETUP)
 DRAFT = StageStarted(stage="draft", iteration=0)
 Kind = Any
 
@@ -33,7 +33,7 @@ class Pane:
     """A live pane, fed as the panel feeds it, that notes what each of its widgets sends."""
 
     def __init__(self, page: Page | None = None, **options: Any) -> None:
-        self.page, self.watch, self.run = page or Page(), Watch(), Run()
+        self.page, self.watch, self.run = page or Page(), Watch(), Run.begin(SETUP)
         options = {"interval": 0.1, "tick": 1.0, "clock": self.watch, **options}
         self.live = Live(Loop(), comm_factory=self.page, **options)
         self.stage, self.time, self.text = self.live.widget.children
@@ -44,7 +44,7 @@ class Pane:
 
     def show(self, *events: Event) -> None:
         for event in events:
-            self.run = fold.apply(self.run, event)
+            self.run = reducer.apply(self.run, event)
             if isinstance(event, StageStarted):
                 self.live.begin(event)
             self.live.update(self.run)
@@ -135,7 +135,7 @@ async def test_the_time_goes_on_by_itself_and_sends_neither_stage_nor_text_again
     await asyncio.sleep(0.05)
     assert "12 s" in p.time.value
     assert (p.texts, p.stages, p.page.pieces) == sent
-    p.show(Stopped(reason=StopReason.ROUNDS, message=""))
+    p.show(Stopped(reason=StopReason.REVISIONS, message=""))
     p.watch.now += 7
     await asyncio.sleep(0.05)
     assert p.stage.value + p.time.value + p.text.value == ""

@@ -20,7 +20,7 @@ from notebooks import (
 )
 
 from ipyrefine.errors import UsageError
-from ipyrefine.providers.recordings import Recording, read
+from ipyrefine.providers.replay import Recording, read_recording
 from ipyrefine.providers.weights import WEIGHTS
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -70,7 +70,7 @@ async def test_a_notebook_replays_its_recording_into_the_same_runs(path: Path) -
 
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("0*.json")), ids=lambda path: path.stem)
 def test_a_recording_is_of_the_embedded_model_and_says_which_and_when(path: Path) -> None:
-    recording: Recording = read(path)
+    recording: Recording = read_recording(path)
     assert recording.calls
     for source in recording.models:
         assert source.weights == WEIGHTS[source.name].sha256
@@ -89,7 +89,7 @@ def test_a_notebook_made_live_names_no_recording() -> None:
 def test_a_stale_recording_names_the_command_that_mends_it() -> None:
     assert RECORD_ANEW.format("03").endswith("`python tests/support/notebooks.py 03`")
     with pytest.raises(UsageError, match="IPYREFINE_RECORD=1"):
-        read(FOLDER / "recordings" / "99.json")
+        read_recording(FOLDER / "recordings" / "99.json")
 
 
 @pytest.mark.model

@@ -9,9 +9,21 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from ipywidgets.widgets import widget as registry
+from ipywidgets import Widget
 
-from ipyrefine.core import fold
+from ipyrefine.core import reducer
+from ipyrefine.core.decisions import (
+    Accept,
+    Add,
+    Branch,
+    Continue,
+    Decision,
+    Dismiss,
+    Edit,
+    Override,
+    Rubric,
+    Select,
+)
 from ipyrefine.core.events import (
     BestChanged,
     CritiqueReady,
@@ -27,22 +39,25 @@ from ipyrefine.core.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.core.records import (
+from ipyrefine.core.model import (
     Change,
     Critique,
     Evidence,
     Finding,
     Outcome,
+    Setup,
     Severity,
+    StopReason,
     Task,
     Verdict,
 )
-from ipyrefine.core.runs import Decision, Limits, Run, StopReason
+from ipyrefine.core.run import Run
+from ipyrefine.notebook.cell_target import CellTarget
 from ipyrefine.notebook.panel import Panel
-from ipyrefine.notebook.placing import Home
 
-ACTIONS = ("Stop", "Accept", "Pass anyway", "Not yet", "Continue", "Close")
-OPENING = RunStarted(task=Task(text="Say hello."), limits=Limits(), model="m", judge="m")
+ACTIONS = ("Stop", "Accept", "Mark as pass", "Needs work", "Continue", "Close")
+SETUP = Setup(task=Task(text="Say hello."), model="m", judge="m")
+OPENING = RunStarted(setup=SETUP)
 NEEDS = Verdict(outcome=Outcome.NEEDS_IMPROVEMENT, score=0.5)
 PASS = Verdict(outcome=Outcome.PASS, score=0.9)
 FIRST: list[Event] = [
@@ -56,14 +71,14 @@ SECOND: list[Event] = [
     StageStarted(stage="revise", iteration=1),
     RevisionReady(iteration=1, parent=0, text="Hello, you."),
 ]
-END = Stopped(reason=StopReason.ROUNDS, message="All revisions are used.")
+END = Stopped(reason=StopReason.REVISIONS, message="All revisions are used.")
 
 
 class Desk:
     """A panel with the run it shows, and what its buttons led to."""
 
     def __init__(self, **options: Any) -> None:
-        self.run = Run()
+        self.run = Run.begin(SETUP)
         self.decisions: list[Decision] = []
         self.calls: list[str] = []
         options.setdefault("decide", self.decisions.append)
@@ -73,7 +88,7 @@ class Desk:
 
     def show(self, *events: Event) -> None:
         for event in events:
-            self.run = fold.apply(self.run, event)
+            self.run = reducer.apply(self.run, event)
             self.panel.show(event, self.run)
 
     def all(self, kind: str) -> list[Any]:
@@ -112,12 +127,16 @@ class Desk:
         return "\n".join(w.value for w in self.all("HTML") if not w.value.startswith("<style>"))
 
     def live(self) -> str:
-        pane = next(w for w in self.all("Box") if "rf-live" in w._dom_classes)
-        return "".join(part.value for part in pane.children)
+        return "".join(part.value for part in self.one("Box").children)
 
 
 def revised(number: int) -> Event:
     return RevisionReady(iteration=number, parent=number - 1, text=f"Hello, {number}.")
+
+
+def widgets() -> set[str]:
+    """The ids of all widgets that are open."""
+    return set(Widget.get_manager_state()["state"])
 
 
 def _below(widget: Any) -> Iterator[Any]:
@@ -155,7 +174,7 @@ def test_buttons_are_enabled_as_the_run_allows(desk: Callable[..., Desk]) -> Non
     assert d.enabled == set(ACTIONS)
     d.show(END)
     assert d.enabled == set(ACTIONS) - {"Stop"}
-    d.show(Decided(decision=Decision(kind="accept", iteration=0)))
+    d.show(Decided(decision=Accept(iteration=0)))
     d.show(Stopped(reason=StopReason.ACCEPTED, message=""))
     assert d.enabled == set(ACTIONS) - {"Stop"}
 
@@ -177,13 +196,13 @@ def test_every_control_has_a_tooltip(desk: Callable[..., Desk]) -> None:
 @pytest.mark.parametrize(
     ("name", "decision"),
     [
-        ("Accept", Decision(kind="accept", iteration=0, text="why")),
-        ("Pass anyway", Decision(kind="override", iteration=0, outcome=Outcome.PASS, text="why")),
+        ("Accept", Accept(iteration=0, reason="why")),
+        ("Mark as pass", Override(iteration=0, outcome=Outcome.PASS, reason="why")),
         (
-            "Not yet",
-            Decision(kind="override", iteration=0, outcome=Outcome.NEEDS_IMPROVEMENT, text="why"),
+            "Needs work",
+            Override(iteration=0, outcome=Outcome.NEEDS_IMPROVEMENT, reason="why"),
         ),
-        ("Continue", Decision(kind="continue", rounds=3, text="why")),
+        ("Continue", Continue(revisions=3, guidance="why")),
     ],
 )
 def test_each_button_sends_its_decision_about_the_best_and_clears_the_words(
@@ -207,7 +226,7 @@ def test_a_chosen_iteration_is_kept_and_decided_on(desk: Callable[..., Desk]) ->
     d.click("Accept")
     d.iteration_menu.value = None
     d.click("Accept")
-    assert [one.iteration for one in d.decisions] == [0, 1]
+    assert d.decisions == [Accept(iteration=0), Accept(iteration=1)]
 
 
 def test_the_menu_of_iterations_starts_at_the_best(desk: Callable[..., Desk]) -> None:
@@ -217,12 +236,12 @@ def test_the_menu_of_iterations_starts_at_the_best(desk: Callable[..., Desk]) ->
 
 
 def test_where_the_text_goes_is_the_users_choice(desk: Callable[..., Desk]) -> None:
-    home = Home(object(), "refined", "replace")
-    d = desk(home=home)
+    target = CellTarget(object(), "refined", "replace")
+    d = desk(cell_target=target)
     menu = next(w for w in d.all("Dropdown") if w.description == "into")
     assert menu.value == "replace"
     menu.value = "none"
-    assert home.where == "none"
+    assert target.where == "none"
 
 
 def test_a_pause_can_be_ended_with_stop(desk: Callable[..., Desk]) -> None:
@@ -235,7 +254,7 @@ def test_without_a_verdict_the_latest_text_is_accepted(desk: Callable[..., Desk]
     d = desk()
     d.show(*FIRST[:3])
     d.click("Accept")
-    assert d.decisions == [Decision(kind="accept", iteration=0)]
+    assert d.decisions == [Accept(iteration=0)]
 
 
 def test_stop_and_close_call_back(desk: Callable[..., Desk]) -> None:
@@ -261,12 +280,12 @@ def test_a_failing_callback_becomes_a_note_and_the_words_stay(desk: Callable[...
     assert d.words.value == "shorter"
 
 
-@pytest.mark.parametrize(("draft", "kind"), [(None, "Task"), ("x = 1", "Draft to improve")])
-def test_the_first_line_says_what_the_cell_was_taken_as(
+@pytest.mark.parametrize(("draft", "kind"), [(None, "task"), ("x = 1", "draft to improve")])
+def test_the_first_line_says_how_the_cell_was_interpreted(
     desk: Callable[..., Desk], draft: str | None, kind: str
 ) -> None:
     d = desk()
-    d.show(OPENING.model_copy(update={"draft": draft}))
+    d.show(RunStarted(setup=SETUP.model_copy(update={"draft": draft})))
     top = d.all("HTML")[1].value
     assert f"<strong>{kind}</strong>" in top
     assert 'role="status" aria-live="polite"' in top
@@ -277,10 +296,10 @@ def test_hostile_text_stays_text_everywhere(desk: Callable[..., Desk]) -> None:
     finding = Finding(
         id=bad, criterion=bad, severity=Severity.BLOCKING, quote=bad, problem=bad, fix=bad
     )
-    verdict = NEEDS.model_copy(update={"why": bad})
+    verdict = NEEDS.model_copy(update={"reason": bad})
     d = desk()
     d.show(
-        RunStarted(task=Task(text=bad), limits=Limits(), model=bad, judge=bad, draft=bad),
+        RunStarted(setup=Setup(task=Task(text=bad), model=bad, judge=bad, draft=bad)),
         StageStarted(stage="draft", iteration=0),
         TextDelta(stage="draft", iteration=0, text=bad),
     )
@@ -297,7 +316,7 @@ def test_hostile_text_stays_text_everywhere(desk: Callable[..., Desk]) -> None:
             parent=0,
             text=bad * 2,
             changes=(Change(finding=bad, summary=bad),),
-            flaw=bad,
+            failure=bad,
         ),
         Stopped(reason=StopReason.FAILED, message=bad),
     )
@@ -381,20 +400,20 @@ async def test_a_click_on_another_thread_is_handled_on_the_loops(
 
 
 async def test_closing_leaves_no_widget_and_shows_nothing_more() -> None:
-    before = set(registry._instances)
+    before = widgets()
     d = Desk(tick=0.01)
     d.show(*FIRST, *SECOND, TextDelta(stage="revise", iteration=1, text="x"))
-    assert len(registry._instances) > len(before) + 30
+    assert len(widgets()) > len(before) + 30
     d.panel.close()
     d.panel.close()
-    assert set(registry._instances) == before
+    assert widgets() == before
     d.show(RevisionReady(iteration=2, parent=1, text="Hi."))
     await asyncio.sleep(0.05)
-    assert set(registry._instances) == before
+    assert widgets() == before
 
 
 def test_a_run_started_over_drops_the_iterations_before() -> None:
-    before = set(registry._instances)
+    before = widgets()
     d = Desk()
     d.show(*FIRST, *SECOND)
     d.show(OPENING)
@@ -402,7 +421,7 @@ def test_a_run_started_over_drops_the_iterations_before() -> None:
     d.show(*FIRST[1:])
     assert len(d.blocks) == 1
     d.panel.close()
-    assert set(registry._instances) == before
+    assert widgets() == before
 
 
 def test_one_more_text_of_a_long_run_is_shown_last_without_listing_all_before_it_again() -> None:
@@ -446,7 +465,7 @@ def test_a_revision_acts_on_the_findings_that_are_ticked(desk: Callable[..., Des
     tick(d, "f1").value = False
     d.words.value = "briefly"
     d.click("Revise with these")
-    assert d.decisions == [Decision(kind="select", iteration=0, findings=("f2",), text="briefly")]
+    assert d.decisions == [Select(iteration=0, findings=("f2",), guidance="briefly")]
 
 
 def test_a_finding_is_dismissed_with_the_reason_in_the_words(desk: Callable[..., Desk]) -> None:
@@ -454,9 +473,7 @@ def test_a_finding_is_dismissed_with_the_reason_in_the_words(desk: Callable[...,
     d.show(*LISTED)
     d.words.value = "I like it flat"
     d.click("Dismiss")
-    assert d.decisions == [
-        Decision(kind="dismiss", iteration=0, findings=("f1",), text="I like it flat")
-    ]
+    assert d.decisions == [Dismiss(findings=("f1",), reason="I like it flat")]
     d.show(Decided(decision=d.decisions[0]))
     assert [w.description for w in d.all("Checkbox") if w.description[0] == "f"] == ["f2"]
 
@@ -473,9 +490,7 @@ def test_a_finding_of_the_users_own_is_added_and_another_one_edited(
     assert field(d, "Text", "Problem").value == "Flat."
     field(d, "Text", "Problem").value = "Flat and cold."
     d.click("Save finding")
-    added, changed = (one.finding for one in d.decisions)
-    assert added
-    assert changed
+    added, changed = (one.finding for one in d.decisions if isinstance(one, Add))
     assert (added.id, added.problem, added.author) == ("", "No name.", "user")
     assert (changed.id, changed.problem, changed.quote) == ("f1", "Flat and cold.", "Hello")
     d.show(*(Decided(decision=one) for one in d.decisions))
@@ -488,7 +503,7 @@ def test_the_row_of_a_finding_that_stands_stays_the_same_control(
     d = desk()
     d.show(*LISTED)
     before = tick(d, "f2")
-    d.show(Decided(decision=Decision(kind="dismiss", findings=("f1",), iteration=0)))
+    d.show(Decided(decision=Dismiss(findings=("f1",))))
     assert tick(d, "f2") is before
 
 
@@ -496,7 +511,7 @@ def test_ticks_survive_while_their_findings_stand(desk: Callable[..., Desk]) -> 
     d = desk()
     d.show(*LISTED)
     tick(d, "f2").value = False
-    d.show(Decided(decision=Decision(kind="dismiss", findings=("f1",), iteration=0)))
+    d.show(Decided(decision=Dismiss(findings=("f1",))))
     assert tick(d, "f2").value is False
 
 
@@ -508,7 +523,7 @@ def test_the_text_is_edited_by_hand(desk: Callable[..., Desk]) -> None:
     assert mine.value == "Hello."
     mine.value = "Good morning."
     d.click("Save as an iteration")
-    assert d.decisions == [Decision(kind="edit", iteration=0, text="Good morning.")]
+    assert d.decisions == [Edit(iteration=0, text="Good morning.")]
 
 
 def test_the_rubric_is_changed(desk: Callable[..., Desk]) -> None:
@@ -519,6 +534,7 @@ def test_the_rubric_is_changed(desk: Callable[..., Desk]) -> None:
     field(d, "BoundedFloatText", "Target").value = 0.6
     d.click("Apply rubric")
     (decision,) = d.decisions
+    assert isinstance(decision, Rubric)
     assert [c.name for c in decision.criteria] == ["warmth", "length"]
     assert decision.target == 0.6
 
@@ -530,4 +546,4 @@ def test_going_on_from_a_chosen_iteration_is_a_branch(desk: Callable[..., Desk])
     )
     d.iteration_menu.value = 0
     d.click("Continue")
-    assert d.decisions == [Decision(kind="branch", iteration=0, rounds=1)]
+    assert d.decisions == [Branch(iteration=0, revisions=1)]

@@ -24,14 +24,14 @@ ENDS = {
 # what the kernel keeps is the same, and it takes seconds instead of a minute.
 MANY = f"""
 import asyncio, gc, comm, ipywidgets
-from ipyrefine import compose
+from ipyrefine import api
 from ipyrefine.notebook.cell import CellRun
 from ipyrefine.notebook.panel import Panel
 from ipyrefine.providers.scripted import ScriptedModel
 from refining import judged
 from ipykernel.comm.comm import BaseComm
 BaseComm.publish_msg = lambda *_, **__: None
-compose.choose_model = lambda *_, **__: ScriptedModel(["<text>\\nHello\\n</text>", judged(10)])
+api.choose_model = lambda *_, **__: ScriptedModel(["<text>\\nHello\\n</text>", judged(10)])
 async def cell(code):
     shell = get_ipython()
     (await shell.run_cell_async(code, transformed_cell=shell.transform_cell(code))).raise_error()
@@ -41,7 +41,7 @@ async def runs(count):
         await cell({[*ENDS.values()]!r}[number % 3])
     gc.collect()
     known = [o for o in gc.get_objects() if type(o) in (CellRun, Panel)]
-    widgets = ipywidgets.widgets.widget._instances
+    widgets = ipywidgets.Widget.get_manager_state()["state"]
     return len(widgets), len(comm.get_comm_manager().comms), len(known), len(asyncio.all_tasks())
 """
 
@@ -115,11 +115,11 @@ def test_the_first_line_is_shown_before_anything_heavy_is_loaded(
     kernel = start()
     kernel.run("import sys; before = {'openai', 'ipywidgets'} & set(sys.modules)")
     kernel.run(
-        "from ipyrefine.notebook import placeholder as opening; shown = opening.Opening.show"
+        "from ipyrefine.notebook.placeholder import Placeholder\noriginal = Placeholder.show"
     )
     kernel.run(
         "def show(self):\n    global loaded\n    loaded = {'openai'} & set(sys.modules)\n"
-        "    shown(self)\nopening.Opening.show = show"
+        "    original(self)\nPlaceholder.show = show"
     )
     kernel.run(CELL)
     first = next(one["data"] for one in kernel.outputs() if "data" in one)

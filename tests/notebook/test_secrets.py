@@ -17,10 +17,11 @@ from IPython.core.interactiveshell import InteractiveShell
 from openai_server import Answer, Failure, ScriptedServer
 from shells import NO_HISTORY
 
+from ipyrefine.api import build, refine
 from ipyrefine.checks.sandbox import run_python
-from ipyrefine.compose import compose, refine
+from ipyrefine.core.events import Event
 from ipyrefine.errors import RefineError, UsageError
-from ipyrefine.providers import capabilities as ladder
+from ipyrefine.providers import capabilities
 from ipyrefine.providers.openai import OpenAIModel
 from ipyrefine.session.record import bundle
 
@@ -34,7 +35,7 @@ CELL = "%%refine -p prose --task -n 1 --criteria correctness --plain\nWrite a gr
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
-    monkeypatch.setattr(ladder, "_KNOWN", {})
+    monkeypatch.setattr(capabilities, "BY_SERVER", {})
     with ScriptedServer() as running:
         Trial(running, "none", Answer())
         yield running
@@ -87,18 +88,19 @@ async def test_no_repr_record_or_log_of_a_run_holds_the_key(server, monkeypatch,
         options["api_key"] = KEY
     else:
         url = with_login(url)
-    refinement = compose("Write a greeting.", model="m", base_url=url, **options)
-    events = [event async for event in refinement]
+    refinement = build("Write a greeting.", model="m", base_url=url, **options)
+    events: list[Event] = []
+    await refinement.run(lambda event, run: events.append(event))
     sent = server.requests[0].headers["authorization"]
     assert sent.startswith(f"Basic {ENCODED}" if way == "address" else f"Bearer {KEY}")
-    model: Any = refinement._crew.model
-    clean(model, refinement, refinement.run, events, refinement.run.model_dump_json())
+    clean(refinement.model, refinement, refinement.state, events)
+    clean(refinement.state.model_dump_json())
     clean(*(event.model_dump_json() for event in events))
-    clean(json.dumps(bundle(refinement.run)), logged.getvalue())
+    clean(json.dumps(bundle(refinement.state)), logged.getvalue())
     assert "127.0.0.1" in logged.getvalue()  # the loggers did speak
     clean(str(server.bodies))
     with pytest.raises((TypeError, AttributeError, pickle.PicklingError)):
-        pickle.dumps(model)
+        pickle.dumps(refinement.model)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, None])
@@ -126,13 +128,13 @@ def test_an_address_that_cannot_be_used_is_not_quoted(url):
     clean(str(caught.value), "".join(traceback.format_exception(caught.value)))
 
 
-def test_a_key_that_cannot_be_read_is_told_without_its_reason(server):
+async def test_the_error_of_an_unreadable_key_leaves_out_its_reason(server):
     def locked() -> str:
         raise RuntimeError(f"vault says {KEY}")
 
     model = OpenAIModel("m", base_url=server.base_url, api_key=locked)
     with pytest.raises(RefineError, match="could not be read") as caught:
-        model._key()
+        await refine("Write.", model=model)
     clean("".join(traceback.format_exception(caught.value)))
 
 

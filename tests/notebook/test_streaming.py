@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pages import Page
 
-from ipyrefine.notebook.looping import Loop
-from ipyrefine.notebook.streaming import Stream
+from ipyrefine.notebook.streaming import Loop, Stream
 from ipyrefine.render.escape import plain
 
 
@@ -42,11 +41,11 @@ def test_nothing_is_sent_before_a_page_asks_and_all_of_it_then(
 ) -> None:
     stream.add("one ")
     stream.add("two ")
-    assert (page.target, page.pieces, stream.heard) == ("ipyrefine.live", [], False)
+    assert (page.target, page.pieces, stream.has_listener) == ("ipyrefine.live", [], False)
     page.ask()
     stream.add("three")
     assert page.pieces == [{"at": 0, "text": "one two "}, {"at": 8, "text": "three"}]
-    assert (stream.heard, stream.id, changes.count) == (True, page.comm_id, 1)
+    assert (stream.has_listener, stream.id, changes.count) == (True, page.comm_id, 1)
 
 
 def test_a_page_that_asks_later_gets_the_whole_text_and_the_first_one_keeps_its_own(
@@ -85,13 +84,13 @@ def test_a_page_without_our_half_is_sent_nothing(
     page.hang_up()
     stream.add("one")
     assert page.pieces == [{"at": 0, "text": ""}]
-    assert (stream.heard, changes.count) == (False, 2)
+    assert (stream.has_listener, changes.count) == (False, 2)
 
 
 def test_without_a_kernel_there_is_no_page_to_hear() -> None:
     stream = Stream(Loop(), Changes())  # the comm that stands in where no kernel is
     stream.add("one")
-    assert (stream.id, stream.heard) == ("", False)
+    assert (stream.id, stream.has_listener) == ("", False)
     stream.close()
 
 
@@ -111,4 +110,4 @@ async def test_a_page_heard_on_another_thread_is_answered_on_the_panels(page: Pa
     stream = Stream(Loop(), lambda: threads.append(threading.get_ident()), page)
     await asyncio.to_thread(page.ask)
     await asyncio.sleep(0)
-    assert (threads, stream.heard) == ([threading.get_ident()], True)
+    assert (threads, stream.has_listener) == ([threading.get_ident()], True)

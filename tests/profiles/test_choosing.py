@@ -2,7 +2,7 @@
 
 import pytest
 
-from ipyrefine import profiles
+from ipyrefine.profiles.choose import suggest
 
 TASKS = [
     ("Implement a Stack with push(x), pop() and getMin(), all O(1).", "code"),
@@ -55,18 +55,18 @@ DRAFTS = [
 
 @pytest.mark.parametrize(("body", "name"), TASKS)
 def test_a_task_is_taken_for_what_it_asks_to_be_written(body: str, name: str) -> None:
-    assert profiles.choose(body).name == name
+    assert suggest(body).name == name
 
 
 @pytest.mark.parametrize(("draft", "goal", "name"), DRAFTS)
 def test_a_draft_is_taken_for_what_it_is(draft: str, goal: str, name: str) -> None:
-    assert profiles.choose(goal, draft=draft).name == name
+    assert suggest(goal, draft=draft).name == name
 
 
 def test_what_a_schema_checks_is_data() -> None:
-    assert profiles.choose("Read the invoice.", schema=True).name == "data"
+    assert suggest("Read the invoice.", schema=True).name == "data"
 
 
 def test_a_long_body_is_read_in_no_time() -> None:
     body = "write " * 100_000 + "(" * 100_000
-    assert profiles.choose(body).name == "prose"
+    assert suggest(body).name == "prose"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ipyrefine import profiles
-from ipyrefine.core.runs import Budget, Limits
+from ipyrefine.core.model import Budget, Limits
 from ipyrefine.errors import UsageError
 
 OWN = {"criteria": {"wit": "It makes one smile.", "length": {"definition": "Short.", "weight": 2}}}
@@ -23,6 +23,12 @@ def test_a_built_in_profile_says_all_that_a_loop_asks_of_it(name: str) -> None:
     assert all(question.endswith("?") for question in profile.checklist)
     assert len(profile.categories) >= 4
     assert profile.summary.endswith(".")
+
+
+def test_the_built_in_profiles_are_the_toml_files() -> None:
+    folder = Path(profiles.__file__).parent
+    assert set(profiles.NAMES) == {path.stem for path in folder.glob("*.toml")}
+    assert {"code", "prose", "data"} <= set(profiles.NAMES)
 
 
 def test_an_artifact_belongs_to_one_profile() -> None:
@@ -94,17 +100,17 @@ def test_an_unknown_name_gets_a_sentence_with_near_matches(name: str, said: str)
     [
         ({}, "it has no 'criteria'"),
         ({"criteria": {}}, "it has no 'criteria'"),
-        ({**OWN, "targt": 0.5}, "did you mean 'limits.target'"),
+        ({**OWN, "targt": 0.5}, "Did you mean limits.target?"),
         (
             {"criterai": {"wit": "x"}, **OWN},
-            "'criterai' is not a field of it (did you mean 'criteria'",
+            "it has no field 'criterai'. Did you mean criteria?",
         ),
-        ({**OWN, "limits": {"targt": 0.5}}, "did you mean 'target'"),
+        ({**OWN, "limits": {"targt": 0.5}}, "'limits.targt'. Did you mean target?"),
         ({**OWN, "limits": {"target": 5}}, "limits.target: input should be less than"),
         ({**OWN, "form": "poem"}, "form: input should be 'code' or 'prose'"),
         ({"criteria": [{"name": "a", "definition": "x"}] * 2}, "'a' is there twice"),
         ({"criteria": {"wit": 3}}, "criteria.0.definition: "),
-        ({**OWN, "phrases": ["("]}, "no regular expression"),
+        ({**OWN, "phrases": ["("]}, "not a regular expression"),
         ({**OWN, 3: 4}, "keys should be strings"),
     ],
 )

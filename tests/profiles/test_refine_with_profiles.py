@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ipyrefine import Limits, refine
-from ipyrefine.core.runs import Run
+from ipyrefine.core.run import Run
 from ipyrefine.errors import Unreachable, UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -26,7 +26,7 @@ async def ran(*replies: str, **options: Any) -> Run:
 async def test_a_check_by_name_runs_the_code_with_the_variables() -> None:
     run = await ran(
         CODE,
-        limits=Limits(max_iterations=0),
+        limits=Limits(max_revisions=0),
         checks=["run"],
         variables={"prices": []},
         profile="code",
@@ -37,23 +37,23 @@ async def test_a_check_by_name_runs_the_code_with_the_variables() -> None:
 @pytest.mark.parametrize("kind", ["dict", "file"])
 async def test_a_profile_is_a_dict_or_a_file(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "witty.toml"
-    path.write_text('[criteria]\nwit = "It makes one smile."\n[limits]\nmax_iterations = 0\n')
-    own = {"criteria": {"wit": "It makes one smile."}, "limits": {"max_iterations": 0}}
+    path.write_text('[criteria]\nwit = "It makes one smile."\n[limits]\nmax_revisions = 0\n')
+    own = {"criteria": {"wit": "It makes one smile."}, "limits": {"max_revisions": 0}}
     run = await ran("<text>\nHa.\n</text>", profile=own if kind == "dict" else path)
     assert run.task is not None
     assert [c.name for c in run.task.criteria] == ["wit"]
-    assert run.limits.max_iterations == 0
+    assert run.limits.max_revisions == 0
 
 
 async def test_limits_given_win_over_the_profiles_and_the_others_stay_its_own() -> None:
-    run = await ran(CODE, profile="data", limits=Limits(max_iterations=0), checks=[lambda t: False])
-    assert (run.limits.max_iterations, run.limits.target) == (0, 0.9)
+    run = await ran(CODE, profile="data", limits=Limits(max_revisions=0), checks=[lambda t: False])
+    assert (run.limits.max_revisions, run.limits.target) == (0, 0.9)
 
 
 async def test_a_checklist_is_part_of_the_task() -> None:
     run = await ran(
         CODE,
-        limits=Limits(max_iterations=0),
+        limits=Limits(max_revisions=0),
         checks=[lambda t: False],
         checklist=["Is it short?"],
     )

@@ -4,15 +4,15 @@ import pytest
 from openai_server import ScriptedServer
 
 from ipyrefine.core.ports import Message, Request
-from ipyrefine.providers import capabilities as ladder
+from ipyrefine.providers import capabilities
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
-    """A server without replies yet, unknown to the ladder, and no key or proxy around."""
+    """A server without replies, whose capabilities are unknown, and no key or proxy."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(ladder, "_KNOWN", {})
+    monkeypatch.setattr(capabilities, "BY_SERVER", {})
     with ScriptedServer() as running:
         yield running
 

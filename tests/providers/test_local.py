@@ -1,4 +1,4 @@
-"""The embedded model: what goes wrong before it runs, and, marked `model`, the real thing."""
+"""The embedded model: its failures before it runs, and, marked `model`, the real one."""
 
 import asyncio
 import json
@@ -7,117 +7,125 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import Request as HttpRequest
 from urllib.request import urlopen
 
 import pytest
+from metered import Metered
 
 from ipyrefine import errors
+from ipyrefine.api import build
+from ipyrefine.core.events import CallEnded
+from ipyrefine.core.model import Limits, Usage
 from ipyrefine.core.ports import Delta, Message, Reply, Request
+from ipyrefine.profiles import builtin
 from ipyrefine.providers import local
 from ipyrefine.providers.local import LocalModel
+from ipyrefine.providers.weights import LIGHT, find
 
 ASK = Request(messages=(Message(role="user", content="Say hello in one word."),), max_tokens=64)
 
 
 @pytest.fixture(autouse=True)
-def no_engines_left():
+def no_servers_left():
     yield
-    local._stop_all()
+    local.stop_servers()
 
 
 async def items_of(model: LocalModel, request: Request = ASK) -> list:
     return [item async for item in model.stream(request)]
 
 
-async def test_a_missing_file_is_told_with_the_command_that_fetches_it(tmp_path):
+async def test_a_missing_file_is_reported_with_the_command_that_fetches_it(tmp_path):
     with pytest.raises(errors.WeightsError, match=r"cannot be read .*ipyrefine pull"):
         await items_of(LocalModel(tmp_path / "none.gguf", name="m"))
 
 
 @pytest.mark.parametrize("content", [b"", b"GG", b"<html>not found</html>"])
 async def test_a_file_that_is_no_gguf_is_never_given_to_llama(tmp_path, monkeypatch, content):
-    monkeypatch.setattr(local, "_spawn", lambda: pytest.fail("it was given the file"))
+    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("llama.cpp was started"))
     path = tmp_path / "m.gguf"
     path.write_bytes(content)
-    with pytest.raises(errors.WeightsError, match=r"damaged or is no model.*ipyrefine pull"):
+    with pytest.raises(errors.WeightsError, match=r"damaged or is not a model.*ipyrefine pull"):
         await items_of(LocalModel(path, name="m"))
 
 
-def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> LocalModel:
-    """A model whose server is another program, on a file that could be one."""
-    stand_in = tmp_path / "program.py"
-    stand_in.write_text(text)
-    monkeypatch.setattr(local, "_PROGRAM", stand_in)
+def fake_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> Path:
+    """Replace the server by another program; return a file that looks like weights."""
+    program = tmp_path / "program.py"
+    program.write_text(code)
+    monkeypatch.setattr(local, "PROGRAM", program)
     weights = tmp_path / "m.gguf"
     weights.write_bytes(b"GGUF")
-    return LocalModel(weights, name="m")
+    return weights
 
 
-async def test_a_missing_package_is_told_with_the_command_that_installs_it(tmp_path, monkeypatch):
+async def test_a_missing_package_is_reported_with_the_command_that_installs_it(
+    tmp_path, monkeypatch
+):
     hide = "import sys, runpy; sys.modules['xllamacpp'] = None;"
-    run = f"runpy.run_path({str(local._PROGRAM)!r}, run_name='__main__')"
+    run = f"runpy.run_path({str(local.PROGRAM)!r}, run_name='__main__')"
     with pytest.raises(errors.NoModel, match=r'pip install "ipyrefine\[local\]"'):
-        await items_of(program(tmp_path, monkeypatch, hide + run))
+        await items_of(LocalModel(fake_server(tmp_path, monkeypatch, hide + run), name="m"))
 
 
 @pytest.mark.parametrize("end", ["os.abort()", "pass", "raise SystemExit(3)"])
 async def test_a_crash_while_loading_is_an_error_and_leaves_us_alive(tmp_path, monkeypatch, end):
-    model = program(tmp_path, monkeypatch, f"import os\n{end}")
+    path = fake_server(tmp_path, monkeypatch, f"import os\n{end}")
     with pytest.raises(errors.WeightsError, match="could not be loaded"):
-        await items_of(model)
+        await items_of(LocalModel(path, name="m"))
 
 
-async def test_stopping_ends_a_process_that_does_not_heed_its_input(tmp_path, monkeypatch):
-    monkeypatch.setattr(local, "_LEAVE_S", 0.05)
+async def test_stopping_ends_a_process_that_ignores_its_input(tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "STOP_SECONDS", 0.05)
     deaf = 'import time\nprint(\'{"address": "http://127.0.0.1:9"}\', flush=True)\ntime.sleep(60)'
-    model = program(tmp_path, monkeypatch, deaf)
-    engine = local._engine(model._path)
-    await asyncio.to_thread(engine.load)
-    assert engine.running
-    process = engine._process
-    local._stop_all()
+    server = local.server_for(fake_server(tmp_path, monkeypatch, deaf))
+    await asyncio.to_thread(server.start)
+    assert server.is_running
+    process = server.process
+    local.stop_servers()
     assert process.returncode not in (None, 0)
-    assert not engine.running
+    assert not server.is_running
 
 
 async def test_a_server_that_died_is_started_again(tmp_path, monkeypatch):
     brief = 'print(\'{"address": "http://127.0.0.1:9"}\', flush=True)\ninput()\ninput()'
-    engine = local._engine(program(tmp_path, monkeypatch, brief)._path)
-    first = await asyncio.to_thread(engine.load)
-    assert await asyncio.to_thread(engine.load) is first
-    engine._process.kill()
-    engine._process.wait()
-    assert not engine.running
-    assert await asyncio.to_thread(engine.load) is not first
+    server = local.server_for(fake_server(tmp_path, monkeypatch, brief))
+    first = await asyncio.to_thread(server.start)
+    assert await asyncio.to_thread(server.start) is first
+    server.process.kill()
+    server.process.wait()
+    assert not server.is_running
+    assert await asyncio.to_thread(server.start) is not first
 
 
 @pytest.mark.parametrize(
-    ("mine", "seen"),
+    ("settings", "expected"),
     [
         ({}, {"GOMP_SPINCOUNT": "1000"}),
         ({"OMP_WAIT_POLICY": "active"}, {"OMP_WAIT_POLICY": "active"}),
         ({"GOMP_SPINCOUNT": "7"}, {"GOMP_SPINCOUNT": "7"}),
     ],
 )
-async def test_its_threads_wait_awake_but_shortly_unless_the_user_says_otherwise(
-    tmp_path, monkeypatch, mine, seen
+async def test_its_threads_spin_for_a_short_time_unless_the_user_sets_another(
+    tmp_path, monkeypatch, settings, expected
 ):
     for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
         monkeypatch.delenv(name, raising=False)
-    for name, value in mine.items():
+    for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    told = tmp_path / "told"
-    say = (
+    output = tmp_path / "environment.json"
+    code = (
         "import json, os\n"
         "names = ('OMP_WAIT_POLICY', 'GOMP_SPINCOUNT')\n"
         "set_ = {name: os.environ[name] for name in names if name in os.environ}\n"
-        f"open({str(told)!r}, 'w').write(json.dumps(set_))"
+        f"open({str(output)!r}, 'w').write(json.dumps(set_))"
     )
     with pytest.raises(errors.WeightsError):
-        await items_of(program(tmp_path, monkeypatch, say))
-    assert json.loads(told.read_text()) == seen
+        await items_of(LocalModel(fake_server(tmp_path, monkeypatch, code), name="m"))
+    assert json.loads(output.read_text()) == expected
 
 
 async def test_loading_is_announced_before_it_begins(tmp_path):
@@ -130,18 +138,18 @@ async def test_loading_is_announced_before_it_begins(tmp_path):
     ("text", "expected"),
     [("200000 100000", 2), ("50000 100000", 1), ("max 100000", None), ("", None)],
 )
-def test_a_container_s_share_of_the_processors_is_respected(tmp_path, monkeypatch, text, expected):
+def test_a_container_s_limit_of_processors_is_respected(tmp_path, monkeypatch, text, expected):
     monkeypatch.setattr("os.cpu_count", lambda: 16)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: range(16), raising=False)
     quota = tmp_path / "cpu.max"
     quota.write_text(text)
-    assert local._fewer_threads(quota) == expected
+    assert local.allowed_processors(quota) == expected
 
 
 def test_fewer_processors_than_the_machine_has_are_respected(tmp_path, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 16)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: range(3), raising=False)
-    assert local._fewer_threads(tmp_path / "absent") == 3
+    assert local.allowed_processors(tmp_path / "absent") == 3
 
 
 def test_importing_the_module_loads_no_llama():
@@ -189,14 +197,14 @@ async def test_answers_from_this_process_alone(weights):
     second = (await items_of(LocalModel(weights, name="again")))[-1]
     assert (await items_of(model))[0] != first[0]
     assert second.usage.cached_tokens > 0
-    assert len(local._ENGINES) == 1
-    address = (await asyncio.to_thread(local._engine(weights).load))._url
+    assert len(local.SERVERS) == 1
+    address = (await asyncio.to_thread(local.server_for(weights).start)).base_url
     assert address.startswith("http://127.0.0.1:")
     body = json.dumps({"messages": [{"role": "user", "content": "hi"}]}).encode()
     for headers in ({}, {"Authorization": "Bearer guess"}):
-        asked = HttpRequest(f"{address}/chat/completions", body, headers)
+        request = HttpRequest(f"{address}/chat/completions", body, headers)
         with pytest.raises(OSError, match="401"):
-            await asyncio.to_thread(urlopen, asked)
+            await asyncio.to_thread(urlopen, request)
 
 
 @pytest.mark.model
@@ -216,7 +224,7 @@ async def test_a_json_schema_is_enforced(weights):
 
 
 @pytest.mark.model
-async def test_a_prompt_beyond_the_context_is_told_as_too_long(weights):
+async def test_a_prompt_beyond_the_context_is_reported_as_too_long(weights):
     request = ASK.model_copy(update={"messages": (Message(role="user", content="go " * 9_000),)})
     with pytest.raises(errors.RequestRejected, match="too long for"):
         await items_of(LocalModel(weights, name="m"), request)
@@ -232,7 +240,7 @@ async def test_loading_leaves_the_event_loop_free(weights):
     assert longest < 0.25
 
 
-_LEAVE = """
+_EXIT = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from ipyrefine.core.ports import Delta, Message, Request
@@ -249,8 +257,8 @@ async def begin():
             return
 
 loop.run_until_complete(begin())
-(engine,) = local._ENGINES.values()
-print(engine._process.pid, engine._model._url.split(":")[2].split("/")[0], flush=True)
+(server,) = local.SERVERS.values()
+print(server.process.pid, server.start().base_url.split(":")[2].split("/")[0], flush=True)
 if sys.argv[2] == "killed":
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -263,9 +271,9 @@ def is_open(port: int) -> bool:
 
 @pytest.mark.model
 @pytest.mark.parametrize(("how", "code"), [("left", 0), ("killed", -9)])
-def test_leaving_in_the_middle_of_a_reply_is_quick_quiet_and_leaves_nothing(weights, how, code):
-    """Neither the server's process nor its port outlives us, whether we end or are killed."""
-    command = [sys.executable, "-c", _LEAVE, str(weights), how]
+def test_exiting_in_the_middle_of_a_reply_is_quick_and_quiet_and_leaves_nothing(weights, how, code):
+    """Neither the server's process nor its port outlives ours, however that ends."""
+    command = [sys.executable, "-c", _EXIT, str(weights), how]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stderr) == (code, "")
     pid, port = map(int, done.stdout.split())
@@ -280,5 +288,83 @@ def test_leaving_in_the_middle_of_a_reply_is_quick_quiet_and_leaves_nothing(weig
 @pytest.mark.model
 async def test_interrupting_our_process_group_does_not_end_the_server(weights):
     await items_of(LocalModel(weights, name="m"))
-    process = local._engine(weights)._process
+    process = local.server_for(weights).process
     assert os.getpgid(process.pid) != os.getpgid(0)
+
+
+# --- the prefix cache, in runs of the whole loop
+
+TASK = """\
+Implement a Stack with push(x), pop() and getMin(), all O(1), without keeping a second list.
+
+>>> s = Stack(); s.push(2); s.push(1); s.getMin()
+1
+"""
+CODE = '''\
+class Stack:
+    """A stack that knows its least element; version {}."""
+
+    def __init__(self):
+        self._items = []
+
+    def push(self, x):
+        """Put x on top."""
+        least = min(x, self._items[-1][1]) if self._items else x
+        self._items.append((x, least))
+
+    def pop(self):
+        """Take the top off and return it."""
+        return self._items.pop()[0]
+
+    def getMin(self):
+        """Return the least element in O(1)."""
+        return self._items[-1][1]
+'''
+
+
+def judgement(score: int, number: int) -> str:
+    profile = builtin()["code"]
+    finding = {"criterion": "clarity", "quote": f"version {number}", "severity": "minor",
+               "problem": f"weakness{number} of number{number}", "fix": "Say more."}  # fmt: skip
+    names = [criterion.name for criterion in profile.criteria]
+    reason = {"quote": "class Stack", "reason": "It does so in part.", "score": score}
+    answers = [{"item": n, "yes": True} for n in range(1, len(profile.checklist) + 1)]
+    return json.dumps({
+        "findings": [finding],
+        "checklist": answers,
+        "criteria": [{"name": name, **reason} for name in names],
+    })  # fmt: skip
+
+
+def replies(scores: tuple[int, ...]) -> Iterator[str]:
+    for number, score in enumerate(scores):
+        yield f"f1: say more\n```python\n{CODE.replace('{}', str(number))}```\n"
+        yield judgement(score, number)
+
+
+@pytest.fixture
+def light() -> Path:
+    path = find(LIGHT)
+    if path is None:
+        pytest.skip(f"fetch the weights first: ipyrefine pull {LIGHT}")
+    return path
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("scores", [(3, 4, 5, 6), (6, 5, 4, 3)], ids=["better", "stalled"])
+async def test_from_the_second_iteration_on_most_prompt_tokens_come_from_the_cache(
+    scores: tuple[int, ...], light: Path
+) -> None:
+    limits = Limits(max_revisions=3, patience=9, target=1.0, min_findings=1)
+    script = replies(scores)
+    model = Metered(light, lambda _: next(script))
+    loop = build(TASK, model=model, limits=limits, profile="code")
+    used, calls = Usage(), []
+    async for event in loop:
+        if isinstance(event, CallEnded) and event.iteration >= 2:
+            used += event.usage
+            calls.append((event.stage, event.usage.prompt_tokens, event.usage.cached_tokens))
+    assert [stage for stage, _, _ in calls] == ["revise", "judge"] * 2
+    assert used.cached_tokens is not None
+    print(f"cached {used.cached_tokens:,} of {used.prompt_tokens:,}: {calls}")
+    assert used.cached_tokens >= 0.6 * used.prompt_tokens, calls

@@ -1,27 +1,22 @@
-"""OpenAIModel against a real socket: what it streams, retries, and says when things go wrong."""
+"""OpenAIModel against a real socket: what it streams, what it retries, and its errors."""
 
 import asyncio
-import inspect
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
-import httpx2
-import openai
-import openai.lib.azure
 import pytest
 from openai_server import Answer, Failure, ScriptedServer
 
 from ipyrefine import errors
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
-from ipyrefine.providers.openai import OpenAIModel, as_model_error
+from ipyrefine.providers.openai import OpenAIModel, backoff
 
 KEY = "sk-very-secret"
 
 
 class Waits:
-    """Stands in for sleeping, and keeps what was asked for."""
+    """Stand in for sleeping, and keep the seconds."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -253,7 +248,7 @@ async def test_retries_are_bounded(server, model, request_text, status):
 
 
 @pytest.mark.parametrize(
-    ("failure", "expected", "told"),
+    ("failure", "expected", "message"),
     [
         (Failure(400, {"error": {"message": "bad word"}}), errors.RequestRejected, "bad word"),
         (Failure(401, {"error": {"message": f"bad: {KEY}"}}), errors.AccessDenied, "OPENAI_API_K"),
@@ -276,14 +271,14 @@ async def test_retries_are_bounded(server, model, request_text, status):
         (Failure(500, {}, {"x-should-retry": "false"}), errors.ServerFailed, "HTTP 500"),
     ],
 )
-async def test_what_waiting_does_not_mend_is_told_at_once(
-    server, model, request_text, waits, failure, expected, told
+async def test_an_error_that_waiting_does_not_mend_is_raised_at_once(
+    server, model, request_text, waits, failure, expected, message
 ):
     server.then(failure)
     with pytest.raises(expected) as caught:
         await reply_of(model, request_text)
     assert type(caught.value) is expected
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert KEY not in str(caught.value)
     assert "\n" not in str(caught.value)
     assert (len(server.requests), waits.seconds) == (1, [])
@@ -398,60 +393,6 @@ async def test_a_proxy_is_not_asked_for_a_server_on_this_machine(
     assert (await reply_of(model, request_text)).text == "direct"
 
 
-def vendor_errors(base: type[Exception] = openai.OpenAIError) -> Iterator[type[Exception]]:
-    yield base
-    for child in base.__subclasses__():
-        yield from vendor_errors(child)
-
-
-def made(kind: type[Exception]) -> Exception:
-    """Make any vendor error, from a value for every argument its constructor asks for."""
-    status = getattr(kind, "status_code", 500)
-    request = httpx2.Request("POST", "http://h/v1")
-    values = {
-        "message": "it went wrong",
-        "request": request,
-        "response": httpx2.Response(status, request=request),
-        "body": {"message": f"it went wrong with {KEY}"},
-        "completion": openai.types.chat.ChatCompletion.model_construct(usage=None),
-        "unsent_messages": [],
-        "symbol": "Engine",
-    }
-    taken = inspect.signature(kind.__init__).parameters
-    return kind(**{name: value for name, value in values.items() if name in taken})
-
-
-@pytest.mark.parametrize("kind", sorted(set(vendor_errors()), key=lambda k: k.__name__))
-def test_every_vendor_error_becomes_one_of_ours(kind):
-    error = as_model_error(made(kind), server="http://h/v1", model="m", secret=KEY)
-    assert isinstance(error, errors.ModelError)
-    assert type(error) is not errors.ModelError
-    assert str(error).endswith(".")
-    assert ":" in str(error).removeprefix("http://h")
-    assert KEY not in str(error)
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        (openai.APITimeoutError, errors.Unreachable),
-        (openai.APIConnectionError, errors.Unreachable),
-        (openai.AuthenticationError, errors.AccessDenied),
-        (openai.PermissionDeniedError, errors.AccessDenied),
-        (openai.NotFoundError, errors.ModelNotFound),
-        (openai.RateLimitError, errors.RateLimited),
-        (openai.BadRequestError, errors.RequestRejected),
-        (openai.ConflictError, errors.RequestRejected),
-        (openai.UnprocessableEntityError, errors.RequestRejected),
-        (openai.InternalServerError, errors.ServerFailed),
-        (openai.APIResponseValidationError, errors.ServerFailed),
-        (openai.APIError, errors.ServerFailed),
-    ],
-)
-def test_the_errors_servers_cause_keep_their_meaning(kind, expected):
-    assert type(as_model_error(made(kind), server="http://h/v1", model="m")) is expected
-
-
 async def test_waiting_for_the_server_does_not_hold_up_the_event_loop(server, model, request_text):
     server.then(Answer("slow but steady", delay=0.05))
     ticks, task = 0, asyncio.create_task(reply_of(model, request_text))
@@ -461,3 +402,31 @@ async def test_waiting_for_the_server_does_not_hold_up_the_event_loop(server, mo
         ticks += 1
     assert task.result().text == "slow but steady"
     assert ticks > (time.monotonic() - started) / 0.05
+
+
+@pytest.mark.parametrize("attempt", range(8))
+def test_backoff_has_full_jitter_and_a_ceiling(attempt):
+    waits = [backoff(attempt, {}) for _ in range(200)]
+    ceiling = min(8.0, 0.5 * 2**attempt)
+    assert all(wait is not None and 0 <= wait <= ceiling for wait in waits)
+    assert max(w for w in waits if w is not None) > ceiling / 2
+    assert len(set(waits)) > 100
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("3", 3.0), ("0.5", 0.5), ("-1", 0.0), ("61", None), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0)],
+)
+def test_retry_after_is_a_number_or_a_date_of_at_most_a_minute(value, expected):
+    assert backoff(0, {"retry-after": value}) == expected
+
+
+@pytest.mark.parametrize("value", ["", "soon", "nan", "inf"])
+def test_an_unusable_retry_after_never_makes_an_endless_wait(value):
+    wait = backoff(0, {"retry-after": value})
+    assert wait is None or 0 <= wait <= 0.5
+
+
+def test_the_repr_shows_where_requests_go_without_the_secret():
+    model = OpenAIModel("m", base_url="http://me:pass@127.0.0.1:1/v1", api_key=KEY)
+    assert repr(model) == "OpenAIModel('m', base_url='http://127.0.0.1:1/v1')"

@@ -1,4 +1,4 @@
-"""Money: what a call costs, where the price comes from, and what is said when it is not known."""
+"""Prices: what a call costs, where the price comes from, and what follows without one."""
 
 import subprocess
 import sys
@@ -6,12 +6,10 @@ import sys
 import pytest
 from openai_server import Answer
 
-from ipyrefine import compose as composing
+from ipyrefine import api
 from ipyrefine.core.engine import Refinement
+from ipyrefine.core.model import Budget, Limits, Price, StopReason, Task, Usage
 from ipyrefine.core.ports import Reply
-from ipyrefine.core.records import Task
-from ipyrefine.core.runs import Budget, Limits, StopReason
-from ipyrefine.core.usage import Price, Usage
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.openai import OpenAIModel
 from ipyrefine.providers.prices import cost_of, listed, read_price
@@ -87,18 +85,18 @@ def test_a_dollar_budget_without_a_price_is_refused_before_the_run(server):
     limits = Limits(budget=Budget(cost=0.05))
     options = {"model": "m", "base_url": server.base_url, "limits": limits}
     with pytest.raises(UsageError, match=r'^m: .*--price "0.15,0.60"') as caught:
-        composing.compose("Say hello.", **options)
+        api.build("Say hello.", **options)
     assert "\n" not in str(caught.value)
     assert server.requests == []
-    composing.compose("Say hello.", price="0.15,0.60", **options)
+    api.build("Say hello.", price="0.15,0.60", **options)
 
 
 def test_a_judge_without_a_price_is_refused_likewise(server):
     limits = Limits(budget=Budget(cost=0.05))
     model = OpenAIModel("m", base_url=server.base_url, price=OWN)
+    judge = ScriptedModel([], name="judge")
     with pytest.raises(UsageError, match=r"^judge: "):
-        composing.compose("Say hello.", model=model, judge=ScriptedModel([], name="judge"),
-                          limits=limits)  # fmt: skip
+        api.build("Say hello.", model=model, judge=judge, limits=limits)
 
 
 async def test_a_dollar_budget_is_never_exceeded(server):
@@ -117,11 +115,10 @@ async def test_a_dollar_budget_is_never_exceeded(server):
         clock=lambda: 0.0,
         limits=Limits(budget=Budget(cost=0.0032)),
     )
-    async for _ in loop:
-        pass
-    assert loop.run.stop_reason is StopReason.BUDGET
-    assert 0.001 < loop.run.cost <= 0.0032
-    assert "of $0.0032" in loop.run.message
+    await loop.run()
+    assert loop.state.stop_reason is StopReason.BUDGET
+    assert 0.001 < loop.state.cost <= 0.0032
+    assert "of $0.0032" in loop.state.message
     allowed = [body["max_tokens"] for body in server.bodies]
     assert len(allowed) > 1
     assert allowed[-1] < allowed[0] < 320
@@ -132,16 +129,15 @@ async def test_a_price_that_turns_out_unknown_stops_the_run_before_the_next_call
         Task(text="Say hello."), model=ScriptedModel(["Hello."]), clock=lambda: 0.0,
         limits=Limits(budget=Budget(cost=1)),
     )  # fmt: skip
-    async for _ in loop:
-        pass
-    assert loop.run.stop_reason is StopReason.BUDGET
-    assert "price is not known" in loop.run.message
-    assert loop.run.text == "Hello."
+    await loop.run()
+    assert loop.state.stop_reason is StopReason.BUDGET
+    assert "price is not known" in loop.state.message
+    assert loop.state.text == "Hello."
 
 
 def test_no_price_list_is_loaded_before_a_price_is_asked_for():
     code = (
-        "import sys, ipyrefine.compose, ipyrefine.providers.openai\n"
+        "import sys, ipyrefine.api, ipyrefine.providers.openai\n"
         "assert 'genai_prices' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -6,8 +6,8 @@ from itertools import repeat
 
 import pytest
 
+from ipyrefine.core.model import Usage
 from ipyrefine.core.ports import Delta, Message, Model, Reply, Request
-from ipyrefine.core.usage import Usage
 from ipyrefine.errors import ServerFailed, UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 

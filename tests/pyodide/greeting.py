@@ -6,18 +6,18 @@ import time
 from pathlib import Path
 
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.runs import Limits
+from ipyrefine.core.model import Limits
 from ipyrefine.profiles import builtin
 from ipyrefine.providers.replay import RecordedModel
 from ipyrefine.providers.scripted import ScriptedModel
 
 
 def greeting(model: RecordedModel) -> Refinement:
-    """A refinement of a greeting, of one text and one verdict that cannot be read."""
+    """A refinement of a greeting, of one draft and one verdict that cannot be read."""
     return Refinement(
         builtin()["microcopy"].task("Write a greeting."),
         model=model,
-        limits=Limits(max_iterations=0),
+        limits=Limits(max_revisions=0),
         clock=time.monotonic,
     )
 
@@ -25,8 +25,7 @@ def greeting(model: RecordedModel) -> Refinement:
 async def record(path: Path) -> None:
     """Record it on a scripted model."""
     live = ScriptedModel(["<text>\nHello, you.\n</text>\n", "{}", "{}"])
-    async for _ in greeting(RecordedModel(path, live=lambda: live, record=True)):
-        pass
+    await greeting(RecordedModel(path, live=lambda: live, record=True)).run()
 
 
 if __name__ == "__main__":

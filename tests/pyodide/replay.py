@@ -8,15 +8,14 @@ from greeting import greeting
 from ipyrefine.providers.replay import RecordedModel
 from ipyrefine.render.html import record_html
 from ipyrefine.render.markdown import record_markdown
-from ipyrefine.render.text import record_text
+from ipyrefine.render.terminal import record_text
 
 loop = greeting(RecordedModel(Path("/tmp/greeting.json")))
-async for _ in loop:  # Pyodide awaits at the top level
-    pass
+run = await loop.run()  # noqa: F704 - Pyodide awaits at the top level
 assert loop.error is None, loop.error
-assert loop.run.text == "Hello, you."
+assert run.text == "Hello, you."
 for render in (record_text, record_markdown, record_html):
-    assert "Hello, you." in render(loop.run)
+    assert "Hello, you." in render(run)
 absent = {"openai", "IPython", "ipywidgets", "sqlite3"} & set(sys.modules)
 assert not absent, absent
-print(f"{sys.platform}: replayed, stopped as {loop.run.stop_reason}")
+print(f"{sys.platform}: replayed, stopped as {run.stop_reason}")

@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 import pytest
 
-from ipyrefine.core.records import (
+from ipyrefine.core.decisions import Guide
+from ipyrefine.core.model import (
     Answer,
     Change,
     Criterion,
@@ -14,13 +15,15 @@ from ipyrefine.core.records import (
     Evidence,
     Finding,
     Outcome,
+    Setup,
     Severity,
     Status,
+    StopReason,
     Task,
+    Usage,
     Verdict,
 )
-from ipyrefine.core.runs import Decision, Iteration, Run, StopReason
-from ipyrefine.core.usage import Usage
+from ipyrefine.core.run import Iteration, Run
 
 Say = Callable[[str], str]
 _VOID = {"br", "line", "circle"}
@@ -33,7 +36,7 @@ class Page(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.tags: set[str] = set()
         self.attributes: set[tuple[str, str]] = set()
-        self._said: list[str] = []
+        self.chunks: list[str] = []
         self.open: list[str] = []
         self.balanced = True
         self.feed(html)
@@ -44,7 +47,7 @@ class Page(HTMLParser):
         self.tags.add(tag)
         self.attributes |= {(name, value or "") for name, value in attrs}
         if tag == "br":
-            self._said.append("\n")
+            self.chunks.append("\n")
         if tag not in _VOID:
             self.open.append(tag)
 
@@ -54,11 +57,11 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if "style" not in self.open:
-            self._said.append(data)
+            self.chunks.append(data)
 
     @property
     def text(self) -> str:
-        return "".join(self._said)
+        return "".join(self.chunks)
 
 
 @pytest.fixture(scope="session")
@@ -106,7 +109,7 @@ def _iterations(say: Say) -> tuple[Iteration, ...]:
                 score=0.42,
                 criteria=judged,
                 checklist=answers,
-                why=say("why"),
+                reason=say("why"),
                 required_passed=False,
             ),
             usage=Usage(calls=2, prompt_tokens=1000, completion_tokens=234, seconds=65.2),
@@ -115,11 +118,11 @@ def _iterations(say: Say) -> tuple[Iteration, ...]:
             number=1,
             parent=0,
             text=say("revised"),
-            changes=(Change(finding="f2", summary=say("summary"), confirmed=False),),
+            changes=(Change(finding="f2", summary=say("summary")),),
             evidence=(Evidence(name="examples", passed=True, score=1.0),),
             verdict=Verdict(outcome=Outcome.PASS, score=0.91),
         ),
-        Iteration(number=2, parent=1, text=say("revised"), flaw=say("flaw")),
+        Iteration(number=2, parent=1, text=say("revised"), failure=say("flaw")),
     )
 
 
@@ -131,25 +134,24 @@ def make_run() -> Callable[..., Run]:
         say: Say = lambda field: f"the {field}", form: Literal["code", "prose"] = "code"
     ) -> Run:
         criteria = (Criterion(name=say("named"), definition=say("definition")),)
+        task = Task(
+            text=say("task"),
+            form=form,
+            profile=say("profile"),
+            criteria=criteria,
+            checklist=(say("item"),),
+        )
+        setup = Setup(task=task, model=say("model"), judge=say("judge"), checks=(say("checkname"),))
         return Run(
-            task=Task(
-                text=say("task"),
-                form=form,
-                profile=say("profile"),
-                criteria=criteria,
-                checklist=(say("item"),),
-            ),
-            model=say("model"),
-            judge=say("judge"),
-            checks=(say("checkname"),),
-            allowed=4,
+            setup=setup,
+            allowed_revisions=4,
             iterations=_iterations(say),
             best=1,
             usage=Usage(
                 calls=5, prompt_tokens=3000, completion_tokens=456, seconds=60.0, cost=0.0012
             ),
             warnings=(say("warning"),),
-            decisions=(Decision(kind="guide", text=say("guidance")),),
+            decisions=(Guide(guidance=say("guidance")),),
             stop_reason=StopReason.PASSED,
             message=say("message"),
             seconds=12.3,

@@ -1,5 +1,6 @@
 """Every hostile text, in every field of a run, on every surface that shows it."""
 
+import math
 import re
 
 import pytest
@@ -18,17 +19,14 @@ from ipyrefine.core.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.core.fold import apply
-from ipyrefine.core.records import Critique, Task
-from ipyrefine.core.runs import Limits, Run, StopReason
+from ipyrefine.core.model import Critique, Setup, StopReason, Task
+from ipyrefine.core.reducer import apply
+from ipyrefine.core.run import Run
 from ipyrefine.notebook.panel import Panel
-from ipyrefine.notebook.rewriting import HELP
 from ipyrefine.providers import errors as faults
-from ipyrefine.render.html import record_html
-from ipyrefine.render.live import stage_html, tail_html
+from ipyrefine.render.html import record_html, stage_html, tail_html
 from ipyrefine.render.markdown import record_markdown
-from ipyrefine.render.text import record_text
-from ipyrefine.render.transcript import event_text
+from ipyrefine.render.terminal import cells, event_text, record_text
 
 COLOURS = re.compile(r"\x1b\[(?:0|1|2|31|32|33|1;36)m")  # those that `paint` writes
 ACTING = re.compile(
@@ -41,38 +39,62 @@ def events_of(case: str, run: Run) -> list:
     """A run's events with the case in every field, made of a finished run that has it there."""
     first, second = run.iterations[:2]
     task = Task(text=case, form="code", criteria=run.task.criteria, checklist=(case,))
+    setup = Setup(task=task, model=case, judge=f"{case}!", checks=(case,))
     return [
-        RunStarted(task=task, limits=Limits(), model=case, judge=f"{case}!", checks=(case,)),
+        RunStarted(setup=setup),
         Warned(message=case),
         DraftReady(text=case, thoughts=case),
         *(EvidenceReady(iteration=0, evidence=one) for one in first.evidence),
         VerdictReached(iteration=0, verdict=first.verdict, findings=first.findings),
         CritiqueReady(iteration=0, critique=Critique(findings=first.findings)),
         RevisionReady(iteration=1, parent=0, text=f"{case}\n{case}", changes=second.changes),
-        RevisionReady(iteration=2, parent=0, text=case, flaw=case),
+        RevisionReady(iteration=2, parent=0, text=case, failure=case),
         *(Decided(decision=one) for one in run.decisions),
         Stopped(reason=StopReason.FAILED, message=case),
     ]
 
 
-def played(case: str, run: Run):
-    state = Run()
-    for event in events_of(case, run):
+def replay(case: str, run: Run):
+    started, *events = events_of(case, run)
+    state = Run.begin(started.setup)
+    yield started, state
+    for event in events:
         state = apply(state, event)
         yield event, state
 
 
+def panel_html(case: str, run: Run) -> str:
+    """Return the HTML of a panel that has shown a whole run and a note."""
+    panel = Panel(decide=print, stop=print, close=print)
+    try:
+        for event, state in replay(case, run):
+            panel.show(event, state)
+        panel.note(case)
+        return "".join(w.value for w in below(panel.widget) if type(w).__name__ == "HTML")
+    finally:
+        panel.close()
+
+
 @pytest.fixture(scope="module")
 def benign(make_run, read_html):
-    """What the surfaces hold when every text is harmless."""
+    """Return the tags and attributes of the record when every text is harmless."""
     tags, attributes = {"span", "br", "del", "ins", "mark"}, set()
     for form in ("code", "prose"):
         run = make_run(lambda field: f"the {field} of it\nand more", form)
-        live = stage_html("revise", 1, 4) + tail_html("text", thinking=True)
-        page = read_html(record_html(run) + live + HELP)
+        page = read_html(
+            record_html(run) + stage_html("revise", 1, 4) + tail_html("x", thinking=True)
+        )
         tags |= page.tags
         attributes |= {name for name, _ in page.attributes}
     return tags, attributes
+
+
+@pytest.fixture(scope="module")
+def benign_panel(make_run, read_html, benign):
+    """Return the tags and attributes of a panel when every text is harmless."""
+    tags, attributes = benign
+    page = read_html(panel_html("harmless", make_run()))
+    return tags | page.tags, attributes | {name for name, _ in page.attributes}
 
 
 def assert_inert(page, benign) -> None:
@@ -87,14 +109,11 @@ def assert_inert(page, benign) -> None:
         assert not name.startswith("on")
 
 
-def assert_harmless(shown: str, columns: int | None = None) -> None:
+def assert_harmless(output: str, columns: float = math.inf) -> None:
     """Assert that a terminal finds no control in a text, and nothing wider than it."""
-    rest = COLOURS.sub("", shown)
+    rest = COLOURS.sub("", output)
     assert not ACTING.search(rest)
-    if columns:
-        from ipyrefine.render.terminal import cells
-
-        assert all(cells(line) <= columns for line in rest.split("\n"))
+    assert all(cells(line) <= columns for line in rest.split("\n"))
 
 
 @pytest.mark.parametrize("form", ["code", "prose"])
@@ -119,34 +138,26 @@ def test_the_markdown_record_holds_no_markup_of_it(case, make_run, read_html, be
 def test_a_terminal_gets_no_control_sequence(case, make_run):
     run = make_run(lambda _: case)
     assert_harmless(record_text(run, COLUMNS, colour=True))
-    for event, state in played(case, run):
-        shown = event_text(event, state, columns=COLUMNS, colour=True)
-        assert_harmless(shown or "", COLUMNS)
+    for event, state in replay(case, run):
+        lines = event_text(event, state, columns=COLUMNS, colour=True) or ""
+        assert_harmless(lines, COLUMNS)
 
 
 @pytest.mark.parametrize("case", SNIPPETS)
-def test_the_panel_shows_it_and_does_nothing_else(case, make_run, read_html, benign):
-    panel = Panel(decide=print, stop=print, close=print)
-    try:
-        for event, state in played(case, make_run(lambda _: case)):
-            panel.show(event, state)
-        panel.note(case)
-        shown = "".join(w.value for w in below(panel.widget) if type(w).__name__ == "HTML")
-        assert_inert(read_html(shown), benign)
-        live = stage_html(case, 1, 4) + tail_html(case, thinking=True)
-        assert_inert(read_html(live), benign)
-    finally:
-        panel.close()
+def test_the_panel_shows_it_and_does_nothing_else(case, make_run, read_html, benign_panel):
+    assert_inert(read_html(panel_html(case, make_run(lambda _: case))), benign_panel)
+    live = stage_html(case, 1, 4) + tail_html(case, thinking=True)
+    assert_inert(read_html(live), benign_panel)
 
 
 @pytest.mark.parametrize("case", SNIPPETS)
 def test_an_error_that_quotes_it_is_one_harmless_line(case):
     refusal = faults.Refusal(500, "", "", case, {})
-    error = faults.from_status(refusal, server="http://h/v1", model=case, secret="")
-    for shown in (str(error), *error._render_traceback_()):
-        assert not ACTING.search(shown)
-        assert "\n" not in shown
-        assert len(shown) < 500 + 2 * len(case)
+    error = faults.refusal_error(refusal, server="http://h/v1", model=case, secret="")
+    for message in (str(error), *error._render_traceback_()):
+        assert not ACTING.search(message)
+        assert "\n" not in message
+        assert len(message) < 500 + 2 * len(case)
     assert not ACTING.search(str(errors.ModelError(case)))
 
 
@@ -156,7 +167,7 @@ def test_mixtures_of_them_do_nothing_either(make_run, read_html, benign, one, ot
     run = make_run(lambda field: one if len(field) % 2 else other)
     assert_inert(read_html(record_html(run)), benign)
     assert_harmless(record_text(run, COLUMNS, colour=True))
-    for event, state in played(one + other, run):
+    for event, state in replay(one + other, run):
         assert_harmless(event_text(event, state, columns=COLUMNS, colour=True) or "", COLUMNS)
 
 

@@ -3,11 +3,10 @@
 import time
 
 from hostile import texts
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ipyrefine.render.diff import Part, text_diff, unified, words
-from ipyrefine.render.diff_html import html_diff
+from ipyrefine.render.diff import Part, html_diff, text_diff, unified, words
 from ipyrefine.render.escape import plain
 
 lines = st.lists(st.sampled_from("abcd"), max_size=6).map("\n".join)
@@ -15,12 +14,19 @@ lines = st.lists(st.sampled_from("abcd"), max_size=6).map("\n".join)
 
 @given(lines, lines)
 def test_line_diff_gives_both_texts_back(old, new):
-    parts = [part for part in unified(old, new) if part.tag != "@"]
-    if len(parts) == len(unified(old, new)) and parts:
-        assert [p.line for p in parts if p.tag in " -"] == old.splitlines()
-        assert [p.line for p in parts if p.tag in " +"] == new.splitlines()
-    else:
-        assert parts or old.splitlines() == new.splitlines()
+    assume(old.splitlines() != new.splitlines())
+    before, after = [], []
+    for part in unified(old, new):
+        omitted = old.splitlines()[len(before) : len(before) + part.lines]
+        passage = omitted if part.tag == "@" else [part.line]
+        before += passage if part.tag != "+" else []
+        after += passage if part.tag != "-" else []
+    assert (before, after) == (old.splitlines(), new.splitlines())
+
+
+@given(lines)
+def test_equal_lines_have_no_difference(text):
+    assert unified(text, text) == []
 
 
 @given(texts, texts)

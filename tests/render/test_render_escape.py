@@ -1,4 +1,4 @@
-"""Text of others is shown, and never acts."""
+"""Foreign text is displayed and never acts."""
 
 import re
 
@@ -12,7 +12,7 @@ from ipyrefine.render.escape import (
     html_text,
     markdown_text,
     plain,
-    without_colours,
+    strip_colours,
 )
 
 
@@ -47,7 +47,7 @@ def test_lone_surrogates_become_encodable():
 
 
 def test_colours_are_dropped_and_other_escapes_are_not():
-    assert without_colours("\x1b[1;31mred\x1b[0m\x1b[2J") == "red\x1b[2J"
+    assert strip_colours("\x1b[1;31mred\x1b[0m\x1b[2J") == "red\x1b[2J"
 
 
 @given(texts)
@@ -91,10 +91,10 @@ def test_a_fence_is_closed_by_its_own_last_line_only(text):
 
 @given(texts)
 def test_markdown_text_is_one_line_without_tags_of_the_text(text):
-    shown = markdown_text(text)
-    assert "\n" not in shown
-    assert set(re.findall(r"<[^>]*>", shown)) <= {"<br>", "<span>", "</span>"}
-    assert "$" not in shown
+    line = markdown_text(text)
+    assert "\n" not in line
+    assert set(re.findall(r"<[^>]*>", line)) <= {"<br>", "<span>", "</span>"}
+    assert "$" not in line
 
 
 @pytest.mark.parametrize("text", SNIPPETS)

@@ -8,20 +8,35 @@ from hostile import texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ipyrefine.core.records import Finding, Outcome, Severity, Verdict
-from ipyrefine.core.runs import Budget, Iteration, Limits, Run, StopReason
-from ipyrefine.core.usage import Usage
-from ipyrefine.render import labels as words
-from ipyrefine.render.escape import plain, without_colours
-from ipyrefine.render.highlight import highlight
+from ipyrefine.core.model import (
+    Budget,
+    Finding,
+    Limits,
+    Outcome,
+    Setup,
+    Severity,
+    StopReason,
+    Task,
+    Usage,
+    Verdict,
+)
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.render import labels
+from ipyrefine.render.escape import html_code, plain, strip_colours
 from ipyrefine.render.html import (
+    TAIL_CHARACTERS,
+    TAIL_LINES,
     View,
+    finding_html,
     iteration_html,
     record_html,
     spent_html,
+    stage_html,
+    stream_html,
     summary_line,
+    tail_html,
+    time_html,
 )
-from ipyrefine.render.parts import findings_html
 from ipyrefine.render.style import STYLE
 
 OUR_TAGS = re.compile(
@@ -33,39 +48,40 @@ OUR_ATTRIBUTES = re.compile(
     "|x|y|x1|x2|y1|y2|cx|cy|r|stroke|stroke-dasharray|stroke-width|opacity|text-anchor"
     "|font-weight|type|scope"
 )
+BARE = Setup(task=Task(text="Write."))
 PROGRAM_OUTPUT = {"detail", "thoughts"}
 
 
 @settings(max_examples=60, deadline=None)
 @given(raw=texts, form=st.sampled_from(["code", "prose"]))
 def test_no_text_in_any_field_becomes_markup_and_all_of_it_is_shown(raw, form, make_run, read_html):
-    said = {}
+    fields = {}
 
     def say(field):
-        said[field] = f"«{field}:{raw}»"
-        return said[field]
+        fields[field] = f"«{field}:{raw}»"
+        return fields[field]
 
     page = read_html(record_html(make_run(say, form)))
     assert all(OUR_TAGS.fullmatch(tag) for tag in page.tags)
     assert all(OUR_ATTRIBUTES.fullmatch(name) for name, _ in page.attributes)
     assert page.balanced
     assert not [v for _, v in page.attributes if "«" in v or "script" in v]
-    for field, told in said.items():
-        text = without_colours(told) if field in PROGRAM_OUTPUT else told
+    for field, value in fields.items():
+        text = strip_colours(value) if field in PROGRAM_OUTPUT else value
         assert plain(text) in page.text, field
 
 
 @settings(deadline=None)
 @given(raw=texts, language=st.sampled_from(["python", "json", ""]))
 def test_highlighted_code_is_the_same_text(raw, language, read_html):
-    page = read_html(highlight(raw, language))
+    page = read_html(html_code(raw, language))
     assert page.tags <= {"span"}
     assert page.text == plain(raw)
 
 
 def test_code_is_highlighted_with_classes_that_the_style_colours():
     names = set(
-        re.findall(r'class="(rf-t-k\w?)"', highlight("def f():\n    return None", "python"))
+        re.findall(r'class="(rf-t-k\w?)"', html_code("def f():\n    return None", "python"))
     )
     assert names == {"rf-t-k", "rf-t-kc"}
     assert all(f".{name}" in STYLE for name in names)
@@ -115,15 +131,14 @@ def test_an_unknown_cost_is_left_out(make_run):
 def test_an_iteration_shows_what_must_not_be_overlooked(make_run, read_html):
     run = make_run()
     first = read_html(iteration_html(run, 0)).text
-    assert "quote not found in the text" in first
+    assert "unverified quote" in first
     assert "✗ failed" in first
     assert "? nothing to check" in first
     assert "■ blocking" in first
     second = read_html(iteration_html(run, 1)).text
-    assert "unconfirmed" in second
     assert "★ best" in second
     assert "Difference from iteration 0" in second
-    assert "The model gave no usable text: the flaw" in read_html(iteration_html(run, 2)).text
+    assert "No usable text from the model: the flaw" in read_html(iteration_html(run, 2)).text
 
 
 def test_open_findings_come_before_settled_ones_and_blocking_before_minor(make_run):
@@ -145,33 +160,36 @@ def test_an_iteration_that_does_not_exist_is_an_error(make_run):
 
 def test_an_unverified_verdict_is_never_shown_as_an_outcome():
     unread = Verdict(outcome=Outcome.NEEDS_IMPROVEMENT, score=None, verified=False)
-    run = Run(iterations=(Iteration(number=0, text="x", verdict=unread),))
+    run = Run(setup=BARE, iterations=(Iteration(number=0, text="x", verdict=unread),))
     assert "NOT VERIFIED" in summary_line(run)
     assert "NEEDS IMPROVEMENT" not in iteration_html(run, 0)
 
 
-def test_a_run_without_anything_still_renders(read_html):
-    assert read_html(record_html(Run())).balanced
+def test_a_run_that_only_began_renders(read_html):
+    assert read_html(record_html(Run.begin(BARE))).balanced
 
 
 @pytest.mark.parametrize("reason", list(StopReason))
 def test_every_stop_reason_has_a_sentence_and_the_engines_own_comes_first(reason, read_html):
-    assert words.STOP_SENTENCES[reason] in read_html(record_html(Run(stop_reason=reason))).text
-    told = Run(stop_reason=reason, message="Precisely this.")
-    assert "Precisely this." in read_html(record_html(told)).text
+    run = Run(setup=BARE, stop_reason=reason)
+    assert labels.STOP_SENTENCES[reason] in read_html(record_html(run)).text
+    run = run.model_copy(update={"message": "Precisely this."})
+    assert "Precisely this." in read_html(record_html(run)).text
 
 
 def test_what_is_left_of_the_budget_is_never_negative(make_run):
-    budget = Budget(tokens=3000, calls=7, cost=0.05, seconds=90)
-    run = make_run().model_copy(update={"limits": Limits(budget=budget)})
-    assert words.budget_left(run) == "0 tokens, 2 calls, $0.0488, 1 min 18 s left"
-    budget = Budget(prompt_tokens=5_000, completion_tokens=457)
-    run = run.model_copy(update={"limits": Limits(budget=budget)})
-    assert words.budget_left(run) == "2,000 prompt tokens, 1 completion token left"
+    def left(**bounds):
+        setup = Setup(task=BARE.task, limits=Limits(budget=Budget(**bounds)))
+        return labels.budget_left(make_run().model_copy(update={"setup": setup}))
+
+    bounded = left(tokens=3000, calls=7, cost=0.05, seconds=90)
+    assert bounded == "0 tokens, 2 calls, $0.0488, 1 min 18 s left"
+    tokens = left(prompt_tokens=5_000, completion_tokens=457)
+    assert tokens == "2,000 prompt tokens, 1 completion token left"
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "text"),
     [
         (0.01, "< 0.1 s"),
         (0.3, "0.3 s"),
@@ -181,8 +199,8 @@ def test_what_is_left_of_the_budget_is_never_negative(make_run):
         (3725, "1 h 02 min"),
     ],
 )
-def test_durations_read_naturally(value, shown):
-    assert words.seconds(value) == shown
+def test_durations_read_naturally(value, text):
+    assert labels.seconds(value) == text
 
 
 def test_an_iteration_of_300_lines_renders_quickly_once_highlighted(make_run):
@@ -198,11 +216,11 @@ def test_an_iteration_of_300_lines_renders_quickly_once_highlighted(make_run):
 def test_a_quote_is_shown_in_its_place_among_the_lines_around_it():
     text = "one\ntwo\nthree four\nfive\nsix"
     finding = Finding(id="f1", criterion="c", severity=Severity.MINOR, quote="four", problem="x")
-    shown = findings_html((finding,), "prose", text)
-    assert "in the text, line 3" in shown
-    assert "two\nthree <mark>four</mark>\nfive" in shown
-    assert "one" not in shown
-    assert "<mark>" not in findings_html((finding,), "prose", "no such words")
+    html = finding_html(finding, "prose", text)
+    assert "In context, line 3" in html
+    assert "two\nthree <mark>four</mark>\nfive" in html
+    assert "one" not in html
+    assert "<mark>" not in finding_html(finding, "prose", "no such words")
 
 
 def test_what_each_stage_consumed_is_in_a_table(make_run, read_html):
@@ -210,4 +228,40 @@ def test_what_each_stage_consumed_is_in_a_table(make_run, read_html):
     text = read_html(spent_html(run)).text
     assert "Judging" in text
     assert "1,500" in text
-    assert words.NONE in text  # neither the cache nor the price is known
+    assert labels.NONE in text  # neither the cache nor the price is known
+
+
+@settings(deadline=None)
+@given(texts)
+def test_what_streams_is_text_only(raw):
+    html = stage_html(raw, 0, 4) + stream_html(raw, thinking=True) + tail_html(raw, thinking=True)
+    assert set(re.findall(r"<(\w+)", html)) <= {"p", "strong", "pre", "code"}
+
+
+def test_the_stage_is_announced_and_the_time_beside_it_is_not(read_html):
+    stage = read_html(stage_html("revise", 2, 4))
+    assert stage.text == "Revising · iteration 2 of 4"
+    assert ("role", "status") in stage.attributes
+    setup = Setup(task=BARE.task, limits=Limits(budget=Budget(calls=7)))
+    run = Run(setup=setup, seconds=12)
+    time = read_html(time_html(run))
+    assert (time.text.strip(), time.attributes) == ("· 12 s · 7 calls left", set())
+
+
+def test_the_tail_is_the_end_of_a_long_text(read_html):
+    text = read_html(tail_html("\n".join(f"line {i}" for i in range(1000)))).text
+    assert text.startswith("⋯")
+    assert text.endswith("line 999")
+    assert text.count("line ") == TAIL_LINES
+    assert read_html(tail_html("x" * 100_000)).text.count("x") == TAIL_CHARACTERS
+
+
+def test_thinking_is_named_as_such(read_html):
+    assert "Thinking…hm" in read_html(tail_html("hm", thinking=True)).text
+    assert read_html(stream_html("1", thinking=True)).text == "Thinking…"
+    assert read_html(tail_html("hm")).text == "hm"
+
+
+def test_a_place_for_a_stream_names_it_and_takes_the_keyboard(read_html):
+    attributes = read_html(stream_html("abc")).attributes
+    assert {("data-stream", "abc"), ("tabindex", "0")} <= attributes

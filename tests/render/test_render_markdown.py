@@ -5,7 +5,8 @@ from hostile import texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ipyrefine.core.runs import Run
+from ipyrefine.core.model import Setup, Task
+from ipyrefine.core.run import Run
 from ipyrefine.render.markdown import record_markdown
 
 
@@ -22,18 +23,18 @@ def test_no_text_in_any_field_becomes_markup(raw, form, make_run, read_html):
     assert page.balanced
 
 
-def test_everything_is_told(make_run):
-    shown = record_markdown(make_run())
+def test_every_field_appears(make_run):
+    output = record_markdown(make_run())
     for field in ("message", "revised", "problem", "fix", "summary", "flaw", "detail", "reason"):
-        assert f"the {field}" in shown
-    assert shown.startswith("**✓ PASS** · score 0.91")
-    assert "| 1 ★ | ✓ PASS | 0.91 |" in shown
+        assert f"the {field}" in output
+    assert output.startswith("**✓ PASS** · score 0.91")
+    assert "| 1 ★ | ✓ PASS | 0.91 |" in output
 
 
 def test_folds_are_closed_and_separated_so_that_markdown_works_inside(make_run):
-    shown = record_markdown(make_run())
-    assert shown.count("<details>") == shown.count("\n\n</details>") == 4
-    assert shown.count("</summary>\n\n") == 4
+    output = record_markdown(make_run())
+    assert output.count("<details>") == output.count("\n\n</details>") == 4
+    assert output.count("</summary>\n\n") == 4
 
 
 def test_code_differences_are_a_diff_block(make_run):
@@ -42,5 +43,6 @@ def test_code_differences_are_a_diff_block(make_run):
     assert "the [-draft-]{+revised+}" in prose
 
 
-def test_a_run_without_anything_still_renders():
-    assert record_markdown(Run()).startswith("**? NOT VERIFIED**")
+def test_a_run_that_only_began_renders():
+    run = Run.begin(Setup(task=Task(text="Write.")))
+    assert record_markdown(run).startswith("**? NOT VERIFIED**")

@@ -37,17 +37,12 @@ class AllAtOnce:
         yield Reply(text=self._reply(number))
 
 
-async def cancelled(loop: Refinement, model: AllAtOnce, requests: int) -> None:
+async def cancel(loop: Refinement, model: AllAtOnce, requests: int) -> None:
     """Cancel a run once so many requests wait; no task of it may be left."""
-
-    async def consume() -> None:
-        async for _ in loop:
-            pass
-
-    task = asyncio.create_task(consume())
+    task = asyncio.create_task(loop.run())
     for _ in range(requests):
         await model.asked.acquire()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
+    assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -1,17 +1,17 @@
 """A whole run against a server that fails at one stage of it."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
+from kit import critique, finding, judgement, text
 from openai_server import Answer, Behaviour, Body, ScriptedServer
 
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event
-from ipyrefine.core.records import Outcome, Task
-from ipyrefine.core.runs import Limits, Run
+from ipyrefine.core.model import Limits, Outcome, Task
+from ipyrefine.core.run import Run
 from ipyrefine.providers.openai import OpenAIModel
 
 TASK = Task(text="Write a greeting.")
@@ -22,35 +22,29 @@ Fault = Behaviour | Callable[[Body], Behaviour]
 
 
 def stage_of(body: Body) -> str:
-    """Tell a stage by what it asks for; ``rejudge`` is the judgement of the revision."""
-    asked = "".join(m["content"] for m in body["messages"][1:])
-    if "the text to judge" in asked:
+    """Return the stage of a request; ``rejudge`` is the judgement of the revision.
+
+    A stage is told by the reply's schema, which every structured prompt holds, and by our own
+    texts: a server does not see what a request is for.
+    """
+    asked = "".join(message["content"] for message in body["messages"][1:2])
+    if '"criteria":' in asked:
         return "rejudge" if "Hello again" in asked else "judge"
-    if "concrete weaknesses" in asked:
+    if '"findings":' in asked:
         return "critique"
-    return "revise" if "best text so far" in asked else "draft"
+    return "revise" if "Hello" in asked else "draft"
 
 
-def judged(*fixed: str) -> str:
-    return json.dumps({
-        "findings": [],
-        "earlier": [{"id": id_, "fixed": True} for id_ in fixed],
-        "checklist": [{"item": item, "yes": True} for item in range(1, 9)],
-        "criteria": [{"name": "correctness", "reason": "it greets", "score": 9}],
-    })  # fmt: skip
-
-
-def criticised() -> str:
-    common = {"criterion": "correctness", "quote": "", "fix": "mend it", "severity": "blocking"}
-    return json.dumps({"findings": [{**common, "problem": f"too {w}"} for w in "abc"]})
+def _judgement(*fixed: str) -> str:
+    return judgement({"correctness": 9}, fixed=fixed, answers=[True] * 8, reason="it greets")
 
 
 GOOD = {
-    "draft": "<text>\nHello\n</text>",
-    "judge": judged(),
-    "critique": criticised(),
-    "revise": "f1: longer\n<text>\nHello again\n</text>",
-    "rejudge": judged("f1", "f2", "f3"),
+    "draft": text("Hello").strip(),
+    "judge": _judgement(),
+    "critique": critique(*(finding(f"too {w}", criterion="correctness") for w in "abc")),
+    "revise": text("Hello again", "f1: longer").strip(),
+    "rejudge": _judgement("f1", "f2", "f3"),
 }
 
 
@@ -73,7 +67,7 @@ class Trial:
             model=OpenAIModel(
                 "m", base_url=base_url or self.server.base_url, timeout=idle, sleep=self._sleep
             ),
-            limits=limits or Limits(max_iterations=2),
+            limits=limits or Limits(max_revisions=2),
             clock=monotonic,
             **options,
         )
@@ -84,9 +78,10 @@ class Trial:
         loop = self.refinement(**options)
         began = monotonic()
         async with asyncio.timeout(MOST_SECONDS):
-            self.events = [event async for event in loop]
+            self.events = []
+            await loop.run(lambda event, run: self.events.append(event))
         self.seconds = monotonic() - began
-        return loop.run
+        return loop.state
 
     @property
     def asked(self) -> int:
@@ -96,7 +91,7 @@ class Trial:
     @property
     def passed(self) -> bool:
         """Whether any text got a PASS."""
-        verdicts = [i.verdict for i in self.loop.run.iterations]
+        verdicts = [i.verdict for i in self.loop.state.iterations]
         return any(v is not None and v.outcome is Outcome.PASS for v in verdicts)
 
     async def _sleep(self, seconds: float) -> None:

@@ -1,6 +1,6 @@
-"""Scenarios as plain JSON: played through the engine, and what came of it as plain JSON again.
+"""Scenarios as plain JSON: played through the engine, with the outcome as plain JSON again.
 
-Only this file knows the classes of the loop; the scenarios, and what is expected of them, do not.
+Only this file knows the classes of the loop; the scenarios and their expected events do not.
 """
 
 import json
@@ -11,43 +11,43 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ipyrefine import errors
+from ipyrefine.core.decisions import DECISION, Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, TextDelta
+from ipyrefine.core.model import Evidence, Limits, Task, Usage
 from ipyrefine.core.ports import Check, Reply, Request
 from ipyrefine.core.prompts import Prompts
-from ipyrefine.core.records import Evidence, Task
-from ipyrefine.core.runs import Decision, Limits, Run
-from ipyrefine.core.usage import Usage
+from ipyrefine.core.run import Run
 from ipyrefine.providers.scripted import Scripted, ScriptedModel
 
-GIVEN = ("about", "task", "limits", "prompts", "checks", "draft", "replies", "judge", "rounds")
-FOUND = ("events", "requests")
+INPUTS = ("about", "task", "limits", "prompts", "checks", "draft", "replies", "judge", "rounds")
+OUTPUTS = ("events", "requests")
 FOLDER = Path(__file__).parent.parent / "golden"
-READ = 100  # tokens that each call reads, so that no wording of ours changes what is counted
+PROMPT_TOKENS = 100  # of each call, so that no wording of ours changes what is counted
 
 
-class Says:
-    """A check that gives the evidence it was told, one after another."""
+class ScriptedCheck:
+    """A check that gives scripted evidence, one after another."""
 
     def __init__(self, name: str, evidence: Iterable[dict[str, Any]]) -> None:
         self.name = name
         self._evidence = iter(evidence)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
-        said = next(self._evidence, None)
-        assert said is not None, f"the check {self.name} is asked once more than it has evidence"
-        return Evidence.model_validate({"name": self.name, **said})
+        evidence = next(self._evidence, None)
+        assert evidence is not None, f"the check {self.name} is asked once more than scripted"
+        return Evidence.model_validate({"name": self.name, **evidence})
 
 
-class Compares(Says):
-    """The same, of a check that is shown the other first texts."""
+class ScriptedComparison(ScriptedCheck):
+    """The same, of a check that compares drafts."""
 
     def beside(self, others: Sequence[str]) -> Check:
         return self
 
 
 class Script:
-    """A scripted model made of JSON, which knows how many of its replies were not asked for."""
+    """A scripted model made of JSON that counts the replies nobody asked for."""
 
     def __init__(self, replies: Sequence[Any], name: str = "scripted") -> None:
         self._left = list(replies)
@@ -66,28 +66,33 @@ class Script:
             yield _scripted(self._left.pop(0))
 
 
-class Played(NamedTuple):
-    """What a scenario came to."""
+class Outcome(NamedTuple):
+    """What a scenario led to."""
 
     events: list[dict[str, Any]]
     requests: list[dict[str, Any]]
     run: Run
 
 
-def checks(told: Iterable[dict[str, Any]]) -> list[Check]:
-    return [(Compares if c.get("compares") else Says)(c["name"], c["evidence"]) for c in told]
+def checks(scripts: Iterable[dict[str, Any]]) -> list[Check]:
+    return [
+        (ScriptedComparison if script.get("compares") else ScriptedCheck)(
+            script["name"], script["evidence"]
+        )
+        for script in scripts
+    ]
 
 
-def decisions(told: dict[str, Any] | list[dict[str, Any]]) -> list[Decision]:
-    """What is handed in at one stop: a decision, or several."""
-    each = told if isinstance(told, list) else [told]
-    return [Decision.model_validate(one) for one in each]
+def decisions(items: dict[str, Any] | list[dict[str, Any]]) -> list[Decision]:
+    """Return what is decided at one stop: a decision, or several."""
+    each = items if isinstance(items, list) else [items]
+    return [DECISION.validate_python(one) for one in each]
 
 
-def begun(scenario: dict[str, Any], writer: Any, judge: Any) -> Refinement:
+def build(scenario: dict[str, Any], writer: Any, judge: Any) -> Refinement:
     """The refinement of a scenario, with a clock that moves by a millisecond at each look."""
     ticks = count()
-    prompts = Prompts.of(scenario["prompts"]) if "prompts" in scenario else None
+    prompts = Prompts.build(scenario["prompts"]) if "prompts" in scenario else None
     return Refinement(
         Task.model_validate(scenario["task"]),
         model=writer,
@@ -100,24 +105,25 @@ def begun(scenario: dict[str, Any], writer: Any, judge: Any) -> Refinement:
     )
 
 
-async def play(scenario: dict[str, Any]) -> Played:
+async def play(scenario: dict[str, Any]) -> Outcome:
     """Run a scenario through all its rounds; a script of the wrong length is its own fault."""
     asked: list[Request] = []
     writer = Script(scenario["replies"])
     judge = Script(scenario["judge"], "judge") if "judge" in scenario else None
     for script in filter(None, (writer, judge)):
         _watch(script.model, asked)
-    loop = begun(scenario, writer.model, judge and judge.model)
+    loop = build(scenario, writer.model, judge and judge.model)
     events: list[Event] = []
-    for decided in [[], *scenario.get("rounds", [])]:
-        for decision in decisions(decided):
+    for step in [[], *scenario.get("rounds", [])]:
+        for decision in decisions(step):
             loop.decide(decision)
-        events += [event async for event in loop if not isinstance(event, TextDelta)]
+        await loop.run(lambda event, _: events.append(event))
         if isinstance(loop.error, errors.UsageError):
             raise loop.error
     left = writer.left + (judge.left if judge else 0)
     assert not left, f"{left} replies were not asked for"
-    return Played([_event(e) for e in events], [_request(r) for r in asked], loop.run)
+    shown = [_event(e) for e in events if not isinstance(e, TextDelta)]
+    return Outcome(shown, [_request(r) for r in asked], loop.state)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -137,15 +143,15 @@ def _written(value: Any) -> str:
     return "[\n" + ",\n".join(f"  {json.dumps(v, ensure_ascii=False)}" for v in value) + "\n ]"
 
 
-def _scripted(told: Any) -> Scripted:
-    if isinstance(told, str):
-        told = {"text": told}
-    if "error" in told:
-        error: errors.ModelError = getattr(errors, told["error"])(told["message"])
+def _scripted(reply: Any) -> Scripted:
+    if isinstance(reply, str):
+        reply = {"text": reply}
+    if "error" in reply:
+        error: errors.ModelError = getattr(errors, reply["error"])(reply["message"])
         return error
-    wrote = len(told["text"]) + len(told.get("thinking", ""))
-    usage = Usage(calls=1, prompt_tokens=READ, completion_tokens=wrote // 4)
-    return Reply.model_validate({"usage": usage, **told})
+    wrote = len(reply["text"]) + len(reply.get("thinking", ""))
+    usage = Usage(calls=1, prompt_tokens=PROMPT_TOKENS, completion_tokens=wrote // 4)
+    return Reply.model_validate({"usage": usage, **reply})
 
 
 def _watch(model: ScriptedModel, asked: list[Request]) -> None:
@@ -174,5 +180,5 @@ def _request(request: Request) -> dict[str, Any]:
         "temperature": round(request.temperature, 6),
         "seed": request.seed,
         "schema": request.json_schema is not None,
-        "given": [re.sub(r"(?<=material-)[0-9a-f]+", "NONCE", text) for text in request.given],
+        "inputs": [re.sub(r"(?<=material-)[0-9a-f]+", "NONCE", text) for text in request.inputs],
     }

@@ -6,13 +6,13 @@ import threading
 from collections import Counter
 from typing import Any
 
+from kit import opinion, text
 from openai_server import Answer, Body, Failure
-from refining import judged, text
 
-from ipyrefine.core.runs import Limits
+from ipyrefine.core.model import Limits
 
 CALLS = 4  # of a task: draft, judge, revise, judge
-LIMITS = Limits(max_iterations=2, min_findings=0)
+LIMITS = Limits(max_revisions=2, min_findings=0)
 
 
 def tasks(count: int) -> list[str]:
@@ -56,7 +56,7 @@ class Greeter:
             return Failure(401, {"error": {"message": "no such key"}})
         revised = "Version 1" in said
         if body.get("response_format"):
-            return Answer(judged(10 if revised else 4))
+            return Answer(opinion(10 if revised else 4))
         return Answer(text("Version 1" if "Version 0" in said else "Version 0"))
 
     def wait_for_held(self, count: int, seconds: float) -> bool:

@@ -1,6 +1,6 @@
-"""Texts that try to act where they are shown, or to talk a judge into something.
+"""Texts that attack the surface that displays them, or the judge that reads them.
 
-`CASES` is the corpus, by kind; `texts` grows it with hypothesis.
+`CASES` is the corpus by kind; `texts` mixes and extends it with hypothesis.
 """
 
 # ruff: noqa: RUF001 - letters that look like others are part of the corpus

@@ -1,16 +1,15 @@
-"""What a judge of the code profile says, as the JSON it is asked for."""
+"""What a judge of the code profile says."""
 
-import json
+from kit import judgement
 
-CRITERIA = ("correctness", "efficiency", "clarity")
-REASONS = ("Every example holds.", "Each method is O(1).", "Names and docstrings read well.")
+REASONS = {
+    "correctness": "Every example holds.",
+    "efficiency": "Each method is O(1).",
+    "clarity": "Names and docstrings read well.",
+}
 
 
 def judged(*scores: int) -> str:
-    """A judgement: no findings, the checklist answered with yes, a score 0..10 a criterion."""
-    rows = [
-        {"name": name, "quote": "", "reason": reason, "score": score}
-        for name, reason, score in zip(CRITERIA, REASONS, scores, strict=True)
-    ]
-    answers = [{"item": item, "yes": True} for item in (1, 2, 3)]
-    return json.dumps({"findings": [], "earlier": [], "checklist": answers, "criteria": rows})
+    """A judgement without findings: a score 0..10 a criterion, the checklist answered with yes."""
+    by_name = dict(zip(REASONS, scores, strict=True))
+    return judgement(by_name, answers=[True] * 3, reason=REASONS)

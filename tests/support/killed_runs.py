@@ -15,19 +15,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import ipyrefine.providers.openai  # noqa: F401 - imported before the forks, once for all
-from ipyrefine.compose import compose
-from ipyrefine.core import pieces
+from ipyrefine import api
+from ipyrefine.core import calls
+from ipyrefine.core.decisions import Continue
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import Event
-from ipyrefine.core.records import Evidence, Task
-from ipyrefine.core.runs import Decision, Limits, Run
-from ipyrefine.journal.recorder import Recorder
+from ipyrefine.core.events import Event, TextDelta
+from ipyrefine.core.model import Evidence, Limits, Task
+from ipyrefine.core.run import Run
 from ipyrefine.journal.store import Journal
-from ipyrefine.resuming import go_on
+from ipyrefine.journal.writer import Recorder
 from ipyrefine.session.session import Session
 
 # Every piece is an event: how many there are, and so each one's number, is then no matter of time.
-pieces.FRAME = 0.0
+calls.FRAME = 0.0
 
 
 class Looks:
@@ -39,41 +39,63 @@ class Looks:
         return Evidence(name=self.name, passed=None, detail=f"{len(text)} characters")
 
 
-class Killing(Recorder):
+class Listing(Recorder):
+    """A recorder that lists all events; it hears of pieces of a reply as a display."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.kinds: list[str] = []
+
+    async def __call__(self, event: Event, run: Run) -> None:
+        self.kinds.append(event.type)
+        await super().__call__(event, run)
+
+    def display(self, event: Event, run: Run) -> None:
+        if isinstance(event, TextDelta):
+            self.kinds.append(event.type)
+
+
+class Killing(Listing):
     """A recorder whose process dies at one event."""
 
     def __init__(self, path: Path, number: int, when: str) -> None:
         super().__init__(path)
-        self._left, self._when = number, when
+        self._number, self._when = number, when
 
     async def __call__(self, event: Event, run: Run) -> None:
-        self._left -= 1
-        if self._left == 0 and self._when == "before":
+        if len(self.kinds) + 1 == self._number and self._when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
         await super().__call__(event, run)
-        if self._left == 0:
+        self._die_at_its_event()
+
+    def display(self, event: Event, run: Run) -> None:
+        super().display(event, run)
+        self._die_at_its_event()
+
+    def _die_at_its_event(self) -> None:
+        if len(self.kinds) == self._number:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def begun(base_url: str, model: str) -> Refinement:
-    limits = Limits(max_iterations=1, min_findings=1)
-    return compose(
+def begin(base_url: str, model: str) -> Refinement:
+    limits = Limits(max_revisions=1, min_findings=1)
+    return api.build(
         "Write a greeting.", model=model, base_url=base_url, checks=[Looks()], limits=limits,
         profile="prose", criteria=["tone"],
     )  # fmt: skip
 
 
-async def to_the_end(loop: Refinement, journal: Recorder) -> None:
+async def run_to_end(loop: Refinement, journal: Recorder) -> None:
     """Run to the loop's stop, and on once more as a user's decision allows."""
-    session = Session(loop, [], journal)
+    session = Session(loop, [journal.display] if isinstance(journal, Listing) else [], journal)
     await session.go()
     if not session.run.decisions:
-        session.decide(Decision(kind="continue", rounds=1, text="Warmer."))
+        session.decide(Continue(guidance="Warmer."))
         await session.go()
 
 
-def forked(work: Callable[[], None]) -> int:
-    """Do something in a process of its own; how that ended."""
+def fork(work: Callable[[], None]) -> int:
+    """Do something in a process of its own and return its exit status."""
     child = os.fork()
     if child == 0:
         work()
@@ -82,36 +104,29 @@ def forked(work: Callable[[], None]) -> int:
 
 
 def main(base_url: str, folder: Path) -> None:
-    whole = folder / "whole.db"
-    seen: list[str] = []
-
-    class Listing(Recorder):
-        async def __call__(self, event: Event, run: Run) -> None:
-            seen.append(event.type)
-            await super().__call__(event, run)
-
-    asyncio.run(to_the_end(begun(base_url, "whole"), Listing(whole)))
-    print(json.dumps(seen), flush=True)
+    whole = Listing(folder / "whole.db")
+    asyncio.run(run_to_end(begin(base_url, "whole"), whole))
+    print(json.dumps(whole.kinds), flush=True)
     for line in sys.stdin:
         number, when = line.split()
         name = f"{number}-{when}"
         path = folder / f"{name}.db"
 
-        def begin(
+        def kill(
             path: Path = path, name: str = name, at: int = int(number), when: str = when
         ) -> None:
-            asyncio.run(to_the_end(begun(base_url, name), Killing(path, at, when)))
+            asyncio.run(run_to_end(begin(base_url, name), Killing(path, at, when)))
 
         def resume(path: Path = path, name: str = name) -> None:
             if not path.exists() or not Journal(path).runs():
-                loop, journal = begun(base_url, name), Recorder(path)
+                loop, journal = begin(base_url, name), Recorder(path)
             else:
                 stored = Journal(path).get()
-                loop = go_on(stored.run, base_url=base_url, checks=[Looks()])
+                loop = api.resume(stored.run, base_url=base_url, checks=[Looks()])
                 journal = Journal(path).recorder(stored)
-            asyncio.run(to_the_end(loop, journal))
+            asyncio.run(run_to_end(loop, journal))
 
-        died, ended = forked(begin), forked(resume)
+        died, ended = fork(kill), fork(resume)
         print("ok" if (died, ended) == (-signal.SIGKILL, 0) else f"{died} {ended}", flush=True)
 
 

@@ -1,20 +1,43 @@
 """Hypothesis strategies: models that say anything, checks that find anything, runs in any state."""
 
-import json
 from collections.abc import Callable, Sequence
 from itertools import cycle
-from typing import Any, get_args
+from typing import Any
 
 from hypothesis import strategies as st
-from loop_scripts import criticised, judged, text
+from kit import TASK, critique, judgement, preference, text
 
+from ipyrefine.core.decisions import (
+    Accept,
+    Add,
+    Branch,
+    Continue,
+    Decision,
+    Dismiss,
+    Edit,
+    Guide,
+    Override,
+    Rubric,
+    Select,
+)
+from ipyrefine.core.model import (
+    Budget,
+    Criterion,
+    Evidence,
+    Finding,
+    Limits,
+    Outcome,
+    Setup,
+    Severity,
+    Stage,
+    Task,
+    Usage,
+    Verdict,
+)
 from ipyrefine.core.ports import Reply, Request
-from ipyrefine.core.records import Criterion, Evidence, Finding, Outcome, Severity, Task, Verdict
-from ipyrefine.core.runs import Budget, Decision, Iteration, Limits, Run
-from ipyrefine.core.usage import Usage
+from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import Unreachable
 
-KINDS = get_args(Decision.model_fields["kind"].annotation)
 words = st.one_of(st.text(max_size=12), st.sampled_from(["Hi", "Hallo", "Dear Sir", "\ud800"]))
 rates = st.floats(min_value=0, max_value=1)
 usages = st.builds(
@@ -35,7 +58,7 @@ findings = st.fixed_dictionaries(
         "severity": st.sampled_from(["blocking", "minor", "fatal"]),
     }
 )
-flawed = st.sampled_from(["length", "refused", "filtered", "incomplete"])
+broken_finishes = st.sampled_from(["length", "refused", "filtered", "incomplete"])
 
 
 @st.composite
@@ -43,29 +66,28 @@ def turns(draw: Callable[..., Any]) -> Callable[[Request], str | Reply]:
     """One turn of a model: what was asked for, something else, a cut-off reply, or a fault."""
     kind = draw(st.sampled_from(["good", "good", "good", "good", "noise", "cut", "fault"]))
     score = draw(st.integers(0, 10) | st.sampled_from([-1, 11, 7.5]))
-    found = draw(st.lists(findings, max_size=3))
+    weak = draw(st.lists(findings, max_size=3))
     fixed = tuple(draw(st.sets(st.sampled_from(["f1", "f2", "f9"]))))
-    said, usage = draw(words), draw(spent)
+    noise, usage, finish = draw(words), draw(spent), draw(broken_finishes)
 
     def turn(request: Request) -> str | Reply:
         if kind == "fault":
             raise Unreachable("No server.")
         if kind == "noise":
-            return Reply(text=said, usage=usage)
-        if request.schema_name == "critique":
-            body = criticised(*found)
-        elif request.schema_name == "preference":
-            better = ("first", "second", "same")[int(score) % 3]
-            body = json.dumps({"reason": said, "better": better})
-        elif request.schema_name == "judgement":
-            body = judged(score, *found, fixed=fixed, names=("tone", "warmth"))
-        else:
-            body = text(said, "f1: changed it")
+            return Reply(text=noise, usage=usage)
+        match request.purpose:
+            case Stage.CRITIQUE:
+                body = critique(*weak)
+            case Stage.COMPARE:
+                body = preference(("first", "second", "same")[int(score) % 3], noise)
+            case Stage.JUDGE:
+                body = judgement({"tone": score, "warmth": score}, *weak, fixed=fixed)
+            case _:
+                body = text(noise, "f1: changed it")
         if kind == "cut":
-            return Reply(text=body[:-3], finish=draw_flaw, usage=usage)
+            return Reply(text=body[:-3], finish=finish, usage=usage)
         return Reply(text=body, usage=usage)
 
-    draw_flaw = draw(flawed)
     return turn
 
 
@@ -104,14 +126,13 @@ budgets = st.builds(
 )
 limits = st.builds(
     Limits,
-    max_iterations=st.integers(0, 4),
+    max_revisions=st.integers(0, 4),
     target=rates,
     patience=st.integers(1, 3),
     min_findings=st.integers(0, 3),
     delta=st.sampled_from([0.0, 0.1]),
-    gate=st.booleans(),
+    pairwise=st.booleans(),
     candidates=st.sampled_from([1, 1, 3]),
-    critics=st.sampled_from([1, 1, 2]),
     memory=st.sampled_from(["best", "all"]),
     every_critique=st.booleans(),
     budget=st.just(Budget()) | budgets,
@@ -122,7 +143,7 @@ verdicts = st.builds(
     score=st.none() | rates,
     author=st.sampled_from(["check", "model"]),
     required_passed=st.booleans(),
-    user_met=st.booleans(),
+    user_findings_met=st.booleans(),
 )
 
 
@@ -148,34 +169,36 @@ def runs(draw: Callable[..., Any]) -> Run:
         earlier = ranks[:-1]
         best = earlier.index(max(earlier)) if earlier else None
     bounds = draw(limits)
-    return Run(
-        task=Task(text="Greet."),
-        limits=bounds,
-        lost=bounds.candidates - 1,
-        iterations=tuple(iterations),
-        best=best,
-        allowed=draw(st.integers(0, 6)),
-        plateau_from=draw(st.integers(0, len(iterations) - 1)),
-        usage=draw(usages),
+    return Run.begin(Setup(task=TASK, limits=bounds)).model_copy(
+        update={
+            "failed_drafts": bounds.candidates - 1,
+            "iterations": tuple(iterations),
+            "best": best,
+            "allowed_revisions": draw(st.integers(0, 6)),
+            "patience_from": draw(st.integers(0, len(iterations) - 1)),
+            "usage": draw(usages),
+        }
     )
 
 
-WISH = Finding(id="", criterion="tone", severity=Severity.MINOR, problem="Name the reader.")
+WISH = Finding(criterion="tone", severity=Severity.MINOR, problem="Name the reader.")
 RUBRIC = (Criterion(name="warmth", definition="Warm."), Criterion(name="tone", definition="Kind."))
 
+numbers = st.none() | st.integers(0, 2)
+guidance = st.sampled_from(["", "in German", "shorter"])
+revisions = st.integers(1, 2)
+ids = st.sampled_from([(), ("f1",), ("f1", "f3")])
 
-@st.composite
-def decisions(draw: Callable[..., Any]) -> Decision:
-    """Something a user may do; some of it is impossible on the run at hand."""
-    kind = draw(st.sampled_from(KINDS))
-    return Decision(
-        kind=kind,
-        iteration=draw(st.none() | st.integers(0, 2)),
-        outcome=draw(st.sampled_from(Outcome)) if kind == "override" else None,
-        rounds=draw(st.integers(0, 2)),
-        text=draw(st.sampled_from(["", "in German", "shorter"])),
-        findings=draw(st.sampled_from([(), ("f1",), ("f1", "f3")])),
-        finding=draw(st.none() | st.just(WISH)),
-        criteria=draw(st.sampled_from([(), RUBRIC])),
-        target=draw(st.none() | rates),
-    )
+# Something a user may do; some of it is impossible on the run at hand.
+decisions: st.SearchStrategy[Decision] = st.one_of(
+    st.builds(Accept, iteration=numbers),
+    st.builds(Override, iteration=numbers, outcome=st.sampled_from(Outcome), reason=guidance),
+    st.builds(Continue, revisions=revisions, guidance=guidance),
+    st.builds(Branch, iteration=st.integers(0, 2), revisions=revisions, guidance=guidance),
+    st.builds(Select, findings=ids, iteration=numbers, guidance=guidance),
+    st.builds(Guide, guidance=guidance),
+    st.builds(Edit, iteration=numbers, text=guidance),
+    st.builds(Dismiss, findings=ids, reason=guidance),
+    st.builds(Add, finding=st.just(WISH), iteration=numbers),
+    st.builds(Rubric, criteria=st.sampled_from([(), RUBRIC]), target=st.none() | rates),
+)

@@ -6,8 +6,8 @@ So a run goes the way it is meant to, whatever a small model would write.
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
+from ipyrefine.core.model import Usage
 from ipyrefine.core.ports import Delta, Message, Reply, Request
-from ipyrefine.core.usage import Usage
 from ipyrefine.providers.local import LocalModel
 
 

@@ -22,8 +22,8 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
 
-from ipyrefine.core.runs import Run
-from ipyrefine.session.record import recorded
+from ipyrefine.core.run import Run
+from ipyrefine.session.record import read_json
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -98,7 +98,7 @@ def _place(cell: Any, index: int) -> str:
 
 def outcomes(notebook: Any) -> list[dict[str, Any]]:
     """What became of each run that a notebook carries, or what it printed of runs in Python."""
-    runs = [one.run for one in recorded(json.loads(json.dumps(notebook)), FOLDER)]
+    runs = [one.run for one in read_json(json.loads(json.dumps(notebook)), FOLDER)]
     if runs:
         return [outcome(run) for run in runs]
     outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))

@@ -1,15 +1,15 @@
-"""A page that a kernel sends a text to, played by a test."""
+"""A fake page at the other end of the stream comm."""
 
 from collections.abc import Callable
 from typing import Any
 
 
 class Page:
-    """A comm and the page at its other end, which puts the pieces together as live.js does.
+    """A comm and its page, which joins the pieces as live.js does.
 
     Attributes:
-        pieces: every message, in the order in which it came.
-        text: the text as the page shows it.
+        pieces: every message, in order.
+        text: the text on the page.
         closed: whether the kernel has closed the comm.
     """
 
@@ -46,9 +46,9 @@ class Page:
         self.closed = True
 
     def ask(self) -> None:
-        """Say that the page is there."""
+        """Announce the page to the kernel."""
         self._on_msg({"content": {"data": {}}})
 
     def hang_up(self) -> None:
-        """Close the comm, as a page does that knows nothing of its target."""
+        """Close the comm, as a page without our extension does."""
         self._on_close({"content": {"data": {}}})

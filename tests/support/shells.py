@@ -8,7 +8,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from ipyrefine import compose as composing
+from ipyrefine import api
 from ipyrefine.providers.scripted import ScriptedModel
 
 # The history is a file in a test's home: it would be gone when the shell closes it at exit.
@@ -22,7 +22,7 @@ def scripted_shell(monkeypatch: pytest.MonkeyPatch, replies: Iterable[str]) -> I
     InteractiveShell.clear_instance()
     shell = InteractiveShell.instance(config=NO_HISTORY)
     shell.extension_manager.load_extension("ipyrefine")
-    monkeypatch.setattr(composing, "choose_model", lambda *_, **__: ScriptedModel(given))
+    monkeypatch.setattr(api, "choose_model", lambda *_, **__: ScriptedModel(given))
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     yield shell
     InteractiveShell.clear_instance()

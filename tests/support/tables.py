@@ -1,4 +1,4 @@
-"""Tables that benchmarks print, one row as soon as it is known."""
+"""Tables for benchmarks, printed row by row."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ class Table:
 
     Args:
         title: a line above it.
-        columns: the heads; the first column is wide.
+        columns: the headings; the first column is wide.
     """
 
     def __init__(self, title: str, *columns: str) -> None:
@@ -17,9 +17,9 @@ class Table:
         self._line(columns)
         self._line(["-" * width for width in self._widths])
 
-    def row(self, what: str, *values: object) -> None:
+    def row(self, name: str, *values: object) -> None:
         """Print a row; floats get three digits."""
-        self._line([what, *(f"{v:.3g}" if isinstance(v, float) else str(v) for v in values)])
+        self._line([name, *(f"{v:.3g}" if isinstance(v, float) else str(v) for v in values)])
 
     def _line(self, cells: Sequence[str]) -> None:
         padded = (cell.ljust(width) for cell, width in zip(cells, self._widths, strict=True))

@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ipyrefine.batch.items import Item
-from ipyrefine.batch.refine_many import refine_many
-from ipyrefine.errors import UsageError
+from ipyrefine.batch.refine_many import Item, refine_many
+from ipyrefine.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -19,14 +18,13 @@ async def refine_frame(
 
     Args:
         frame: the table.
-        column: the column that holds the tasks; an empty cell becomes an error of its row.
+        column: the column that holds the tasks; an empty cell is an error of its row.
         drafts: the column that holds texts to start from, if any.
         **options: as for `refine_many`.
 
     Returns:
-        A table with the same index, to be joined with the given one: ``text``; ``verdict`` (an
-        outcome, or None); ``score`` 0..1; ``cost`` in US dollars, NaN when the price is not
-        known; ``error``, a sentence, or None.
+        A table with the same index: ``text``; ``verdict`` (an outcome, or None); ``score`` 0..1;
+        ``cost`` in US dollars, NaN when the price is not known; ``error``, a sentence, or None.
 
     Raises:
         UsageError: pandas is missing, there is no such column, or as for `refine_many`.
@@ -38,8 +36,9 @@ async def refine_frame(
         raise UsageError("refine_frame needs pandas: `pip install pandas`.") from None
     for wanted in (column, drafts):
         if wanted is not None and wanted not in frame.columns:
-            known = ", ".join(map(str, frame.columns))
-            raise UsageError(f"The table has no column {wanted!r}; it has {known}.")
+            known = [str(name) for name in frame.columns]
+            hint = did_you_mean(wanted, known) or f" It has {', '.join(known)}."
+            raise UsageError(f"The table has no column {wanted!r}.{hint}")
     tasks = [{"text": text} for text in _texts(frame[column])]
     if drafts is not None:
         for task, draft in zip(tasks, _texts(frame[drafts]), strict=True):
@@ -57,9 +56,9 @@ def _texts(column: Any) -> list[str]:
 def _row(item: Item) -> dict[str, Any]:
     run = item.run
     return {
-        "text": run.text,
-        "verdict": run.verdict.outcome.value if run.verdict else None,
-        "score": run.score,
-        "cost": run.cost,
+        "text": run.text if run else "",
+        "verdict": run.verdict.outcome.value if run and run.verdict else None,
+        "score": run.score if run else None,
+        "cost": run.cost if run else None,
         "error": str(item.error) if item.error else None,
     }

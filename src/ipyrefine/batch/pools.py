@@ -2,21 +2,26 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from ipyrefine.batch.items import Asked, Item
-from ipyrefine.batch.working import Job, work
+import cloudpickle
+
 from ipyrefine.errors import PoolError, UsageError
 
-Place = Callable[[Asked], Awaitable[Item]]
+T = TypeVar("T")
+R = TypeVar("R")
+Work = Callable[[T], Awaitable[R]]
 
 
-def place(executor: Any) -> Place:
-    """Say where a task runs.
+def in_pool(executor: Any, work: Work[T, R]) -> Work[T, R]:
+    """Return the same work, done by the workers of a pool.
+
+    The returned function raises `PoolError` when a worker dies or cannot take the task.
 
     Args:
         executor: None for this event loop; else a pool with ``submit``, as of
             `concurrent.futures`, or a Dask ``distributed.Client``.
+        work: what to do with a task; an importable function.
 
     Raises:
         UsageError: it is not a pool.
@@ -27,37 +32,67 @@ def place(executor: Any) -> Place:
         executor = executor.get_executor(pure=False)
     if not hasattr(executor, "submit"):
         raise UsageError(
-            f"executor must be a pool with submit(), as of concurrent.futures, or a Dask Client, "
+            "executor must be a pool with submit(), as of concurrent.futures, or a Dask Client, "
             f"not {type(executor).__name__}."
         )
 
-    async def submitted(asked: Asked) -> Item:
+    async def submit(task: T) -> R:
         try:
-            item: Item = await asyncio.wrap_future(executor.submit(Job(asked)))
-            return item
+            result: R = await asyncio.wrap_future(executor.submit(Job(work, task)))
+            return result
         except Exception as error:  # a pool raises what it likes: broken, killed, not picklable
-            why = (str(error) or type(error).__name__).splitlines()[0]
-            return asked.ended(
-                None,
-                PoolError(
-                    f"A worker of the pool died or could not be given its task ({why[:200]}): "
-                    "refine_many with the same name goes on with what is left."
-                ),
-            )
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            raise PoolError(
+                f"A worker of the pool died or could not take its task ({reason[:200]}). "
+                "Call refine_many with the same name to continue."
+            ) from error
 
-    return submitted
+    return submit
 
 
-async def each(tasks: Iterable[Asked], at_once: int, run: Place) -> AsyncGenerator[Item, None]:
-    """Run tasks, so many at a time, and give each as soon as it has ended.
+class Job(Generic[T, R]):
+    """A task to be called in a pool's worker; it carries the notebook's functions with it.
 
-    Closing the generator cancels those under way.
+    Args:
+        work: what to do with the task.
+        task: the task.
     """
-    waiting, running = iter(tasks), set[asyncio.Task[Item]]()
+
+    def __init__(self, work: Work[T, R], task: T) -> None:
+        self._work, self._task = work, task
+
+    def __call__(self) -> R:
+        """Do the work in an event loop of its own."""
+
+        async def finish() -> R:
+            return await self._work(self._task)
+
+        return asyncio.run(finish())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A pool's own pickler knows a notebook's functions by name only.
+        return _unpack, (cloudpickle.dumps((self._work, self._task)),)
+
+
+def _unpack(data: bytes) -> Job[Any, Any]:
+    return Job(*cloudpickle.loads(data))
+
+
+async def run_all(tasks: Iterable[T], at_once: int, work: Work[T, R]) -> AsyncGenerator[R, None]:
+    """Run tasks, some at a time, and yield each result as soon as it is there.
+
+    Closing the generator cancels the tasks under way.
+
+    Args:
+        tasks: the tasks.
+        at_once: how many run at a time.
+        work: what to do with a task.
+    """
+    waiting, running = iter(tasks), set[asyncio.Future[R]]()
 
     def fill() -> None:
-        for asked in waiting:
-            running.add(asyncio.ensure_future(run(asked)))
+        for task in waiting:
+            running.add(asyncio.ensure_future(work(task)))
             if len(running) >= at_once:
                 return
 
@@ -67,9 +102,9 @@ async def each(tasks: Iterable[Asked], at_once: int, run: Place) -> AsyncGenerat
             done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             running -= done
             fill()
-            for task in done:
-                yield task.result()
+            for future in done:
+                yield future.result()
     finally:
-        for task in running:
-            task.cancel()
+        for future in running:
+            future.cancel()
         await asyncio.gather(*running, return_exceptions=True)

@@ -1,14 +1,38 @@
-"""The check ``examples``: what the task states as examples holds for the text."""
+"""The check ``examples``: the examples that the task states hold for the text.
 
-from collections.abc import Mapping
+`extract` reads them from the task, `ipyrefine.checks.evaluation` runs and compares them.
+"""
+
+import ast
+import builtins
+import doctest
+import re
+import textwrap
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from time import monotonic
+from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
-from ipyrefine.checks import comparing
-from ipyrefine.checks.evaluating import Evaluation, Outcome, failed, short
-from ipyrefine.checks.stated import Example, extract
-from ipyrefine.core.records import Evidence, Task
+from ipyrefine.checks.evaluation import (
+    Evaluation,
+    Example,
+    Outcome,
+    format_error,
+    holds,
+    is_literal,
+    prompt_output,
+    shorten,
+)
+from ipyrefine.core.model import Evidence, Task
 
-__all__ = ["Example", "Examples", "extract"]
+if TYPE_CHECKING:
+    from ipyrefine.checks.registry import Context
+
+MAX_EXAMPLES = 20
+_MAX_LINE = 1_000  # characters; a longer line states nothing that could be read in time
+
+_Definition = ast.FunctionDef | ast.ClassDef  # an async function returns no value yet
 
 
 class Examples:
@@ -16,49 +40,413 @@ class Examples:
 
     Args:
         seconds: wall time for all examples together; one may take a quarter of it.
-        files: put beside it; the user's variables (`ipyrefine.checks.variables.furnished`).
+        decisive: whether a pass settles the verdict without a judge.
+        files: files to put beside the text, such as `ipyrefine.checks.variables.sandbox_files`.
     """
 
-    name = "examples"
+    def __init__(
+        self,
+        *,
+        seconds: float = 10.0,
+        decisive: bool = False,
+        files: Mapping[str, bytes] | None = None,
+    ) -> None:
+        self.name = "examples"
+        self._seconds, self._decisive, self._files = seconds, decisive, dict(files or {})
 
-    def __init__(self, *, seconds: float = 10.0, files: Mapping[str, bytes] | None = None) -> None:
-        self._seconds, self._files = seconds, dict(files or {})
+    @classmethod
+    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+        """Build the check ``examples``, which takes no argument."""
+        return cls(files=context.files, **settings)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
-        """Run the text, and every example with it, in a process of its own."""
+        """Run the text and every example in the sandbox."""
         examples = extract(task.text)
         if not examples:
             return Evidence(name=self.name, passed=None, detail="The task states no examples.")
-        began = monotonic()
-        run = Evaluation(text, seconds=self._seconds, files=self._files)
-        outcomes = await run.outcomes(examples)
-        held = [comparing.meets(e, o) for e, o in zip(examples, outcomes, strict=True)]
-        told = [_told(e, o) for e, o in zip(examples, outcomes, strict=True)]
-        failing = [line for line, good in zip(told, held, strict=True) if not good]
-        passing = [line for line, good in zip(told, held, strict=True) if good]
+        start = monotonic()
+        evaluation = Evaluation(text, seconds=self._seconds, files=self._files)
+        outcomes = await evaluation.outcomes(examples)
+        results = [(holds(e, o), _format(e, o)) for e, o in zip(examples, outcomes, strict=True)]
+        failing = [line for good, line in results if not good]
+        passing = [line for good, line in results if good]
+        lines = [evaluation.load_error] if evaluation.load_error else [*failing, *passing]
         summary = f"{len(passing)} of {len(examples)} stated examples hold."
-        lines = [run.fault] if run.fault else [*failing, *passing]
         return Evidence(
             name=self.name,
             passed=not failing,
             score=len(passing) / len(examples),
-            detail="\n".join([*lines, summary, run.reach]).rstrip(),
-            seconds=monotonic() - began,
+            detail="\n".join([*lines, summary, evaluation.network_note]).rstrip(),
+            seconds=monotonic() - start,
+            decisive=self._decisive,
         )
 
 
-def _told(example: Example, outcome: Outcome) -> str:
-    source = short(example.source)
-    asked = f"{source}: expected {short(example.expected)}"
+def _format(example: Example, outcome: Outcome) -> str:
+    source = shorten(example.source)
+    claim = f"{source}: expected {shorten(example.expected)}"
     if "error" in outcome:
-        # An outcome of the program is an exception; the others already are a sentence's end.
+        # The program reports an exception; the other errors already are the end of a sentence.
         raised = "raised " if "event" in outcome else ""
-        return f"{asked}, {raised}{short(failed(outcome))}"
-    got = comparing.shown(outcome) if example.kind == "doctest" else outcome.get("shown", "")
-    text = short(str(got).strip()) or "nothing"
-    if comparing.meets(example, outcome):
+        return f"{claim}, {raised}{shorten(format_error(outcome))}"
+    result = prompt_output(outcome) if example.kind == "doctest" else outcome.get("repr", "")
+    text = shorten(str(result).strip()) or "nothing"
+    if holds(example, outcome):
         return f"{source}: {text}, as expected"
-    if text == short(example.expected):
+    if text == shorten(example.expected):
         # Its repr claims to be what it is not.
-        text += f" as the repr of another value, of type {short(str(outcome.get('type')))}"
-    return f"{asked}, got {text}"
+        text += f" as the repr of another value, of type {shorten(str(outcome.get('type')))}"
+    return f"{claim}, got {text}"
+
+
+# Finding the examples in a task.
+
+
+def extract(task_text: str) -> tuple[Example, ...]:
+    """Return the examples a task states, at most 20, in their order.
+
+    These are read:
+
+    - doctests (``>>>``), also inside docstrings, comments and fences;
+    - asserts and comparisons in fenced Python, with the statements before them;
+    - lines such as ``f(1) == 2``, ``assert f(1) == 2``, ``f(1) -> 2``, ``f(1) => 2``,
+      ``f(1) = 2``, ``f(1) returns 2``;
+    - in docstrings and comments of fenced Python, such lines if they call what it defines, and
+      in the docstring of a function ``Input: 1`` with ``Output: 2``.
+
+    Args:
+        task_text: the task.
+    """
+    session = _Session()
+    examples: dict[Example, None] = {}
+    for fenced, lines in _sections(task_text):
+        doctests, rest = _read_doctests(lines, session)
+        source = "\n".join(rest)
+        tree = _parse(source) if fenced and not doctests else None
+        if tree:
+            others = [*_read_module(tree, session), *_read_docstrings(tree, source)]
+        else:
+            others = [example for line in rest for example in _read_line(line)]
+        examples.update(dict.fromkeys([*doctests, *others]))
+    return tuple(examples)[:MAX_EXAMPLES]
+
+
+def fenced_python(text: str) -> Iterator[ast.Module]:
+    """Yield the syntax tree of each fenced block of a text that is valid Python."""
+    for fenced, lines in _sections(text):
+        if fenced and (tree := _parse("\n".join(lines))):
+            yield tree
+
+
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+
+
+def _sections(text: str) -> Iterator[tuple[bool, list[str]]]:
+    """Yield the lines outside and inside of fences, with whether they are inside."""
+    fenced, lines = False, list[str]()
+    for line in textwrap.dedent(text).splitlines():
+        if _FENCE.match(line):
+            yield fenced, lines
+            fenced, lines = not fenced, []
+        else:
+            lines.append(line)
+    yield fenced, lines
+
+
+class _Session:
+    """The statements so far, which are run before the examples that use the names they bind."""
+
+    def __init__(self) -> None:
+        self._statements: list[str] = []
+        self.names: set[str] = set()
+
+    def setup(self, tree: ast.AST) -> str:
+        """Return the statements that a piece of Python needs; empty for none."""
+        return "\n".join(self._statements) if _free_names(tree) & self.names else ""
+
+    def add(self, source: str, tree: ast.AST) -> None:
+        """Keep a statement if a later example may need it."""
+        bound = {n.id for n in ast.walk(tree) if _is_name(n, ast.Store)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                bound |= {(a.asname or a.name).partition(".")[0] for a in node.names}
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                bound.add(node.name)
+        if bound or _free_names(tree) & self.names:
+            self._statements.append(source)
+            self.names |= bound
+
+
+# Doctests.
+
+_PROMPT = re.compile(r"^[\s#]*(?P<prompt>>>>) ?(?P<source>.*)$")
+_CONTINUATION = re.compile(r"^[\s#]*\.\.\.(?: (?P<source>.*))?$")
+_QUOTES_START = re.compile(r"^\s*(?:\"\"\"|''')")
+_QUOTES_END = re.compile(r"(?:\"\"\"|''')\s*$")
+_PARSER = doctest.DocTestParser()
+
+
+def _read_doctests(lines: list[str], session: _Session) -> tuple[list[Example], list[str]]:
+    """Return the doctests with their output, and the lines that belong to no doctest."""
+    chunks, rest = _split_doctests(lines)
+    examples = []
+    for chunk in chunks:
+        with suppress(ValueError):  # a prompt without a space, or an unknown option
+            for parsed in _PARSER.get_examples("\n".join(chunk)):
+                source, output = parsed.source.rstrip("\n"), parsed.want.rstrip()
+                tree = _parse(source)
+                if tree and output:
+                    expected = _without_prose(source, output.splitlines())
+                    setup = session.setup(tree)
+                    examples.append(
+                        Example(source=source, expected=expected, kind="doctest", setup=setup)
+                    )
+                if tree:
+                    session.add(source, tree)
+    return examples, rest
+
+
+def _split_doctests(lines: list[str]) -> tuple[list[list[str]], list[str]]:
+    """Return one list of lines a prompt, without comment marks and indentation, and the rest.
+
+    doctest refuses what people write in tasks: prompts in comments, and output that is not
+    indented as its prompt is.
+    """
+    chunks, rest = list[list[str]](), list[str]()
+    margin: int | None = None  # of the latest prompt, as long as its output may go on
+    for line in lines:
+        if prompt := _PROMPT.match(line):
+            margin = prompt.start("prompt")
+            chunks.append([f">>> {prompt['source']}"])
+            continue
+        if margin is not None:
+            output = line if line[:margin].strip(" #\t") else line[margin:]
+            if output.strip() and not _QUOTES_START.match(line):
+                more = _CONTINUATION.match(line)
+                output = f"... {more['source'] or ''}" if more else output
+                chunks[-1].append(_QUOTES_END.sub("", output))
+                continue
+        margin = None
+        rest.append(line)
+    return chunks, rest
+
+
+def _without_prose(source: str, output: list[str]) -> str:
+    """Return the output without prose that follows a value; several values are no prose."""
+    single = _expression(source) and not source.startswith("print(")
+    if single and not is_literal("\n".join(output)):
+        for end in range(len(output) - 1, 0, -1):
+            if is_literal("\n".join(output[:end])):
+                return "\n".join(output[:end])
+    return "\n".join(output)
+
+
+# Fenced Python.
+
+_STRING = re.compile(r"[rRuU]?(?P<q>\'\'\'|\"\"\"|\'|\")(?P<content>.*)(?P=q)", re.DOTALL)
+_INPUT_OUTPUT = re.compile(
+    r"^\W*input\b[^:\n]{0,4}:[ \t]*(?P<input>[^\n]+?)[ \t]*\n?[ \t]*output\b[^:\n]{0,4}:"
+    r"[ \t]*(?P<output>[^\n]+)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def _read_module(tree: ast.Module, session: _Session) -> Iterator[Example]:
+    """Yield what the asserts and comparisons of a module state."""
+    for node in tree.body:
+        if isinstance(node, ast.Assert):
+            yield from _read_test(node.test, session, asserted=True)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare | ast.BoolOp):
+            yield from _read_test(node.value, session, asserted=False)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            # A definition here is what the text has to replace.
+            session.add(ast.unparse(node), node)
+
+
+def _read_test(test: ast.expr, session: _Session, *, asserted: bool) -> Iterator[Example]:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        for value in test.values:
+            yield from _read_test(value, session, asserted=asserted)
+        return
+    if not _calls_text(test, session.names):
+        return
+    setup = session.setup(test)
+    if isinstance(test, ast.Compare) and [type(op) for op in test.ops] == [ast.Eq]:
+        left, right = test.left, test.comparators[0]
+        if not _calls_text(left, session.names):
+            left, right = right, left
+        source, expected = ast.unparse(left), ast.unparse(right)
+        yield Example(source=source, expected=expected, kind="equals", setup=setup)
+    elif asserted:
+        yield Example(source=ast.unparse(test), expected="True", kind="holds", setup=setup)
+
+
+def _read_docstrings(tree: ast.Module, source: str) -> Iterator[Example]:
+    """Yield what the docstrings and comments of a module state of its own definitions."""
+    defined = {node.name for node in ast.walk(tree) if isinstance(node, _Definition)}
+    lines = [line for line in source.splitlines() if line.lstrip().startswith("#")]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | _Definition):
+            docstring = _docstring(node, source)
+            lines += docstring.splitlines()
+            if isinstance(node, ast.FunctionDef):
+                yield from _read_input_output(node.name, docstring)
+    for line in lines:
+        for example in _read_line(line):
+            if _called_names(_parse(example.source)) & defined:
+                yield example
+
+
+def _docstring(node: ast.Module | _Definition, source: str) -> str:
+    """Return a docstring as in the source, where an escape is no end of a line yet."""
+    first = node.body[0] if ast.get_docstring(node) else None
+    segment = ast.get_source_segment(source, first) if first else None
+    string = _STRING.fullmatch(segment or "")
+    return textwrap.dedent(string["content"]) if string else ""
+
+
+def _read_input_output(function: str, docstring: str) -> Iterator[Example]:
+    """Yield the ``Input:`` and ``Output:`` pairs of a function's docstring."""
+    for pair in _INPUT_OUTPUT.finditer(docstring):
+        call = _expression(f"{function}({pair['input']})")
+        expected = _read_value(pair["output"], to_end=True)
+        if expected and isinstance(call, ast.Call) and _is_closed(call, set()):
+            yield Example(source=ast.unparse(call), expected=expected, kind="equals")
+
+
+# Lines of prose.
+
+_BULLET = re.compile(r"^\s*(?:[#>*•+-]+\s+|\d+[.)]\s+)*")
+_SENTENCE_END = re.compile(r"(?<=\))\.\s+")
+_MARK = re.compile(
+    r"\s*(?:#\s*)?(?:={1,2}>|-{1,2}>|==|(?<![=<>!:+*/%-])=(?!=)|→|➞|⇒"
+    r"|\b(?:(?:should|must|will|shall)\s+return|returns?)\b)\s*"
+)
+_KEYWORD = re.compile(r"^(?:async|class|def|elif|for|if|return|while|with|yield)\b")
+_CONSTANTS = {"true": "True", "false": "False", "null": "None", "none": "None"}
+_CALL_CHAIN = (ast.Call, ast.Attribute, ast.Subscript)
+_ARITHMETIC = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
+
+
+def _read_line(line: str) -> Iterator[Example]:
+    """Yield the examples that one line of prose or code states."""
+    text = _BULLET.sub("", line).strip()
+    if len(text) > _MAX_LINE:
+        return
+    for code in (text, text.replace("`", " ").strip(" .,;")):
+        tree = _parse(code)
+        if tree and len(tree.body) == 1 and isinstance(tree.body[0], ast.Assert | ast.Expr):
+            examples = list(_read_module(tree, _Session()))
+            yield from examples
+            if examples or "#" not in code:  # a comment may say what the call returns
+                return
+    if not _KEYWORD.match(text):
+        yield from _read_prose(text.replace("`", " "))
+
+
+def _read_prose(text: str) -> Iterator[Example]:
+    marks, start = list(_MARK.finditer(text)), 0
+    for mark in marks:
+        source = _read_call(text[start : mark.start()])
+        expected = _read_value(text[mark.end() :], to_end=mark is marks[-1]) if source else ""
+        if source and expected and not (expected == "None" and source.endswith("()")):
+            yield Example(source=source, expected=expected, kind="equals")
+            start = mark.end()
+
+
+def _read_call(text: str) -> str:
+    """Return the longest end of a text that is a call, or a part of what a call returned."""
+    # A sentence may end in a call: what follows its full stop is no attribute.
+    text = _SENTENCE_END.split(text)[-1].rstrip(" :,")
+    for start in re.finditer(r"(?<![\w.])[A-Za-z_]", text):
+        node = _expression(f"({text[start.start() :]})")  # in which no comment can end it
+        if isinstance(node, _CALL_CHAIN) and _calls_text(node, set()):
+            return ast.unparse(node)
+    return ""
+
+
+def _read_value(text: str, *, to_end: bool) -> str:
+    """Return the expression of a value that a text starts with; empty if there is none.
+
+    Args:
+        text: what follows a mark: an expression, or one followed by prose.
+        to_end: whether nothing else is stated in it, so that all of it may be an expression.
+
+    Returns:
+        The whole text as an expression, or else its longest start that is a literal or arithmetic.
+    """
+    whole = text.strip().rstrip(".;,:! ")
+    if whole in _CONSTANTS:
+        return _CONSTANTS[whole]
+    node = _expression(whole)
+    to_end = to_end or (is_literal(whole) and not isinstance(node, ast.Tuple))
+    if (
+        to_end
+        and node
+        and _is_closed(node, set())
+        and not isinstance(node, ast.Compare | ast.BoolOp)
+    ):
+        return ast.unparse(node)
+    for end in reversed([m.start() for m in re.finditer(r"[\s,;.:!?)]", whole)]):
+        start = whole[:end].rstrip(" ,;.:")
+        node = _expression(start)
+        bare = isinstance(node, ast.Tuple) and not start.startswith("(")
+        if (is_literal(start) or _is_arithmetic(node)) and not bare:
+            return start
+    return ""
+
+
+# Syntax.
+
+
+def _parse(source: str) -> ast.Module | None:
+    """Return the syntax tree of a source; None if it is not Python."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(textwrap.dedent(source).strip())
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            return None
+
+
+def _expression(source: str) -> ast.expr | None:
+    """Return the syntax tree of an expression; None if it is not one."""
+    tree = _parse(source)
+    first = tree.body[0] if tree and len(tree.body) == 1 else None
+    return first.value if isinstance(first, ast.Expr) else None
+
+
+def _is_arithmetic(node: ast.expr | None) -> bool:
+    """Return whether it is arithmetic of plain numbers, as in ``f(3) -> 1 + 2 = 3``."""
+    return node is not None and all(isinstance(part, _ARITHMETIC) for part in ast.walk(node))
+
+
+def _calls_text(tree: ast.AST, bound: set[str]) -> bool:
+    """Return whether it calls what only the text can define, or uses the result of such a call."""
+    known = set(dir(builtins))
+    calls = _called_names(tree) - known
+    uses = any(isinstance(n, ast.Call) for n in ast.walk(tree)) and _free_names(tree) & bound
+    return bool(calls or uses) and _is_closed(tree, bound | known)
+
+
+def _called_names(tree: ast.AST | None) -> set[str]:
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)] if tree else []
+    return {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+
+
+def _is_closed(tree: ast.AST, known: set[str]) -> bool:
+    """Return whether it uses only known names, and others only by calling them."""
+    callees = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    loaded = {n.id for n in ast.walk(tree) if _is_name(n, ast.Load) and id(n) not in callees}
+    return not loaded & _free_names(tree) - known
+
+
+def _free_names(tree: ast.AST) -> set[str]:
+    """Return the names that it reads and does not bind itself."""
+    bound = {n.id for n in ast.walk(tree) if _is_name(n, ast.Store)}
+    bound |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    return {n.id for n in ast.walk(tree) if _is_name(n, ast.Load)} - bound
+
+
+def _is_name(node: ast.AST, context: type[ast.expr_context]) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, context)

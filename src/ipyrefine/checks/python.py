@@ -1,14 +1,23 @@
-"""The check ``run``: the text is Python that runs without an exception."""
+"""The checks ``run`` (the code runs without an exception) and ``lint`` (ruff finds no fault)."""
 
-import re
-from collections.abc import Mapping
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
-from ipyrefine.checks.sandbox import Ran, run_python
-from ipyrefine.core.records import Evidence, Task
+from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding
+from ipyrefine.checks.sandbox import describe_failure, load_program, run_python
+from ipyrefine.core.model import Evidence, Finding, Task
 
-_PROGRAM = Path(__file__).parent / "programs" / "run.py"
-_WIDTH = 500
+if TYPE_CHECKING:
+    from ipyrefine.checks.registry import Context
+
+_NO_RUFF = "ruff is not installed, so the text was not linted: `pip install ruff`."
+_START_RUFF = "import subprocess, sys\nsys.exit(subprocess.run({command!r}).returncode)\n"
+_REPORT = "report.json"
 
 
 class RunsCleanly:
@@ -16,42 +25,106 @@ class RunsCleanly:
 
     Args:
         seconds: wall time it may take.
-        files: put beside it; the user's variables (`ipyrefine.checks.variables.furnished`).
+        decisive: whether a pass settles the verdict without a judge.
+        files: files to put beside it, such as `ipyrefine.checks.variables.sandbox_files`.
     """
 
-    name = "run"
+    def __init__(
+        self,
+        *,
+        seconds: float = 10.0,
+        decisive: bool = False,
+        files: Mapping[str, bytes] | None = None,
+    ) -> None:
+        self.name = "run"
+        self._seconds, self._decisive, self._files = seconds, decisive, dict(files or {})
 
-    def __init__(self, *, seconds: float = 10.0, files: Mapping[str, bytes] | None = None) -> None:
-        self._seconds, self._files = seconds, dict(files or {})
+    @classmethod
+    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+        """Build the check ``run``, which takes no argument."""
+        return cls(files=context.files, **settings)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
-        """Run the text as a script in a process of its own."""
+        """Run the text as a script in the sandbox."""
         files: dict[str, str | bytes] = {**self._files, "candidate.py": text}
-        ran = await run_python(_PROGRAM.read_text("utf-8"), seconds=self._seconds, files=files)
-        passed = ran.exit_code == 0
-        said = "It runs without an error." if passed else failure(ran, self._seconds)
+        result = await run_python(load_program("run"), seconds=self._seconds, files=files)
+        passed = result.exit_code == 0
+        message = "It runs without an error." if passed else describe_failure(result, self._seconds)
         return Evidence(
             name=self.name,
             passed=passed,
             score=float(passed),
-            detail=f"{said}\n{ran.reach}".rstrip(),
-            seconds=ran.seconds,
+            detail=f"{message}\n{result.network_note}".rstrip(),
+            seconds=result.seconds,
+            decisive=self._decisive,
         )
 
 
-def failure(ran: Ran, seconds: float) -> str:
-    """Say in a line why a script did not end well, with the line of the text it was at."""
-    if ran.timed_out:
-        return f"It did not end within {seconds:.3g} seconds."
-    if ran.stopped == "output":
-        return "It was stopped, because it printed without end."
-    if ran.stopped == "processes":
-        return "It was stopped, because it started too many processes."
-    if ran.exit_code is not None and ran.exit_code < 0:
-        return f"It was killed by signal {-ran.exit_code}."
-    lines = [line for line in ran.stderr.splitlines() if line.strip()]
-    if not lines:
-        return f"It ended with exit status {ran.exit_code} and no message."
-    places = re.findall(r'candidate\.py", line (\d+)|candidate\.py on line (\d+)', ran.stderr)
-    where = f" (line {places[-1][0] or places[-1][1]})" if places else ""
-    return lines[-1].strip()[:_WIDTH] + where
+class Lint:
+    """Ruff, with its default rules and no configuration, finds no fault in the text.
+
+    Args:
+        builtins: names that exist beside Python's own.
+        seconds: wall time ruff may take.
+        decisive: whether a pass settles the verdict without a judge.
+    """
+
+    def __init__(
+        self, *, builtins: Iterable[str] = (), seconds: float = 10.0, decisive: bool = False
+    ) -> None:
+        self.name = "lint"
+        self._builtins, self._seconds, self._decisive = list(builtins), seconds, decisive
+
+    @classmethod
+    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+        """Build the check ``lint``, which takes no argument."""
+        return cls(builtins=context.variables, **settings)
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        """Lint the text in the sandbox; nothing of it is run."""
+        ruff = find_ruff()
+        if ruff is None:
+            return Evidence(name=self.name, passed=None, detail=_NO_RUFF)
+        names = f"builtins = {json.dumps(self._builtins)}"
+        command = [ruff, "check", "--isolated", "--no-cache", "--config", names]
+        command += ["--output-format", "json", "--output-file", _REPORT, "candidate.py"]
+        result = await run_python(
+            _START_RUFF.format(command=command),
+            seconds=self._seconds,
+            files={"candidate.py": text},
+            report=_REPORT,
+        )
+        if result.exit_code not in (0, 1):
+            detail = f"ruff could not be run: {describe_failure(result, self._seconds)}"
+            return Evidence(name=self.name, passed=None, detail=detail, seconds=result.seconds)
+        faults = json.loads(result.report or "[]")
+        lines = text.splitlines()
+        return Evidence(
+            name=self.name,
+            passed=not faults,
+            score=1 / (1 + len(faults)),
+            detail="\n".join(map(_format_fault, faults[:MAX_FINDINGS])) or "ruff finds no fault.",
+            seconds=result.seconds,
+            decisive=self._decisive,
+            findings=tuple(_lint_finding(fault, lines) for fault in faults[:MAX_FINDINGS]),
+        )
+
+
+def find_ruff() -> str | None:
+    """Return the path of ruff: this Python's own, else the one on PATH, else None."""
+    name = "ruff.exe" if sys.platform == "win32" else "ruff"
+    beside = Path(sys.executable).with_name(name)
+    return str(beside) if os.access(beside, os.X_OK) else shutil.which("ruff")
+
+
+def _format_fault(fault: dict[str, Any]) -> str:
+    row = (fault.get("location") or {}).get("row")
+    return f"{fault.get('code') or 'syntax'}: {fault['message']}" + (
+        f" (line {row})" if row else ""
+    )
+
+
+def _lint_finding(fault: dict[str, Any], lines: list[str]) -> Finding:
+    row = (fault.get("location") or {}).get("row") or 0
+    quote = lines[row - 1].strip() if 0 < row <= len(lines) else ""
+    return blocking_finding(fault.get("code") or "syntax", fault["message"], quote)

@@ -3,100 +3,129 @@
 import json
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
-from ipyrefine.checks.faults import MOST, fault
-from ipyrefine.checks.python import failure
-from ipyrefine.checks.sandbox import run_python
-from ipyrefine.core.records import Evidence, Finding, Task
-from ipyrefine.errors import UsageError
+from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding
+from ipyrefine.checks.sandbox import describe_failure, load_program, run_python
+from ipyrefine.core.model import Evidence, Finding, Task
+from ipyrefine.errors import UsageError, did_you_mean
 
-_PROGRAM = Path(__file__).parent / "programs" / "schema.py"
-_SECONDS = 10.0
-_SHOWN = 100
+if TYPE_CHECKING:
+    from ipyrefine.checks.registry import Context
+
+_VALUE_WIDTH = 100
 _REPORT = "report.json"
-_FENCED = re.compile(r"```[\w-]*[ \t]*\n(?P<inside>.*)\n[ \t]*```", re.DOTALL)
+_FENCE = re.compile(r"```[\w-]*[ \t]*\n(?P<content>.*)\n[ \t]*```", re.DOTALL)
 
 
 class Schema:
     """The text is one JSON value that a schema accepts.
 
-    A JSON schema is applied in a process of its own, as its patterns may take years; a pydantic
-    model is the user's own code and is applied here.
+    A JSON schema is applied in the sandbox, as its patterns may take years; a pydantic model is the
+    user's own code and is applied here.
 
     Args:
         schema: a JSON schema, or what pydantic can validate: a model, a dataclass, a TypedDict,
             or a type made of those (``list[Person]``).
-        label: how the user calls it.
+        label: the user's name for it.
+        seconds: wall time that applying a JSON schema may take.
+        decisive: whether a pass settles the verdict without a judge.
 
     Raises:
         UsageError: it is neither, or not a valid one.
     """
 
-    def __init__(self, schema: Any, *, label: str = "") -> None:
+    def __init__(
+        self, schema: Any, *, label: str = "", seconds: float = 10.0, decisive: bool = False
+    ) -> None:
         self.name = f"schema:{label or getattr(schema, '__name__', 'schema')}"
+        self._seconds, self._decisive = seconds, decisive
         self._adapter = None if isinstance(schema, dict | bool) else _adapter(schema, self.name)
         self._schema = schema if self._adapter is None else self._adapter.json_schema()
         if self._adapter is None:
-            _verify(schema, self.name)
+            _require_valid(schema, self.name)
         # Asked for "a value that follows this schema", small models write the schema again.
-        asked = (
+        request = (
             "The text is one JSON value with the values themselves, as this schema describes them"
         )
-        self.requirement = f"{asked}:\n{json.dumps(self._schema, ensure_ascii=False)}"
+        self.requirement = f"{request}:\n{json.dumps(self._schema, ensure_ascii=False)}"
+
+    @classmethod
+    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+        """Build the check of ``schema:NAME``.
+
+        Raises:
+            UsageError: there is no such variable, or it is no schema.
+        """
+        namespace = context.namespace
+        if argument not in namespace:
+            hint = did_you_mean(
+                f"schema:{argument}", [f"schema:{name}" for name in namespace if name[:1] != "_"]
+            )
+            raise UsageError(f"There is no schema {argument!r} in the notebook.{hint}")
+        return cls(namespace[argument], label=argument, **settings)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Validate the text."""
-        began = monotonic()
+        start = monotonic()
         try:
-            json.loads(_bare(text))
+            json.loads(_strip_fence(text))
         except (ValueError, RecursionError) as error:
             faults, score = [f"It is not JSON: {error}"], 0.0
         else:
-            faults = self._faults(text) if self._adapter else await self._against_schema(text)
+            faults = (
+                self._validate_with_pydantic(text)
+                if self._adapter
+                else await self._validate_in_sandbox(text)
+            )
             score = 1 / (1 + len(faults))
         return Evidence(
             name=self.name,
             passed=not faults,
             score=score,
-            detail="\n".join(faults[:MOST]) or "It follows the schema.",
-            seconds=monotonic() - began,
-            findings=tuple(_finding(self.name, said) for said in faults[:MOST]),
+            detail="\n".join(faults[:MAX_FINDINGS]) or "It follows the schema.",
+            seconds=monotonic() - start,
+            decisive=self._decisive,
+            findings=tuple(self._finding(fault) for fault in faults[:MAX_FINDINGS]),
         )
 
     def value(self, text: str) -> Any:
-        """The validated object of a text that passed: the model's instance, or plain data.
+        """Return the validated object of a text that passed: the model's instance, or plain data.
 
         Raises:
             ValueError: the text does not follow the schema.
         """
-        bare = _bare(text)
+        bare = _strip_fence(text)
         return self._adapter.validate_json(bare) if self._adapter else json.loads(bare)
 
-    def _faults(self, text: str) -> list[str]:
+    def _validate_with_pydantic(self, text: str) -> list[str]:
         try:
             self.value(text)
         except ValidationError as error:
-            return [_told(e["loc"], e["msg"], e["input"]) for e in error.errors()]
+            return [_format_fault(e["loc"], e["msg"], e["input"]) for e in error.errors()]
         except Exception as error:  # a validator is the user's code
             return [f"The schema raised {type(error).__name__}: {error}"]
         return []
 
-    async def _against_schema(self, text: str) -> list[str]:
-        ran = await run_python(
-            _PROGRAM.read_text("utf-8"),
-            seconds=_SECONDS,
-            files={"schema.json": json.dumps(self._schema), "value.json": _bare(text)},
-            collect=_REPORT,
+    async def _validate_in_sandbox(self, text: str) -> list[str]:
+        result = await run_python(
+            load_program("schema"),
+            seconds=self._seconds,
+            files={"schema.json": json.dumps(self._schema), "value.json": _strip_fence(text)},
+            report=_REPORT,
         )
-        if ran.exit_code != 0:
-            return [f"It could not be validated: {failure(ran, _SECONDS)}"]
-        faults: list[str] = json.loads(ran.collected)
+        if result.exit_code != 0:
+            return [f"It could not be validated: {describe_failure(result, self._seconds)}"]
+        faults: list[str] = json.loads(result.report)
         return faults
+
+    def _finding(self, fault: str) -> Finding:
+        # Its criterion is its place, which identifies it in the next text.
+        place = fault.partition(": ")[0] if fault.startswith("$") else self.name
+        return blocking_finding(place, fault)
 
 
 def _adapter(schema: Any, name: str) -> TypeAdapter[Any]:
@@ -109,12 +138,14 @@ def _adapter(schema: Any, name: str) -> TypeAdapter[Any]:
         adapter = TypeAdapter[Any](schema)
         adapter.json_schema()
     except PydanticUserError as error:
-        said = str(error).partition("\n")[0].rstrip(".")
-        raise UsageError(f"The check {name!r} has a type without a JSON schema: {said}.") from None
+        message = str(error).partition("\n")[0].rstrip(".")
+        raise UsageError(
+            f"The check {name!r} has a type without a JSON schema: {message}."
+        ) from None
     return adapter
 
 
-def _verify(schema: Any, name: str) -> None:
+def _require_valid(schema: Any, name: str) -> None:
     from jsonschema import SchemaError, validators
 
     try:
@@ -130,19 +161,15 @@ def _verify(schema: Any, name: str) -> None:
         raise UsageError(f"The check {name!r} is no JSON schema: {error}.") from None
 
 
-def _bare(text: str) -> str:
-    """The text without a code fence around the whole of it."""
-    match = _FENCED.fullmatch(text.strip())
-    return match["inside"] if match else text.strip()
+def _strip_fence(text: str) -> str:
+    """Return a text without a code fence around the whole of it."""
+    match = _FENCE.fullmatch(text.strip())
+    return match["content"] if match else text.strip()
 
 
-def _told(place: Iterable[Any], message: str, got: Any) -> str:
+def _format_fault(place: Iterable[Any], message: str, value: Any) -> str:
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
-    value = repr(got)
-    shown = value if len(value) <= _SHOWN else value[: _SHOWN - 1] + "…"
-    return f"${path}: {message}, got {shown}"
-
-
-def _finding(name: str, said: str) -> Finding:
-    """A fault by its place, by which it is known again in the next text."""
-    return fault(said.partition(": ")[0] if said.startswith("$") else name, said)
+    excerpt = repr(value)
+    if len(excerpt) > _VALUE_WIDTH:
+        excerpt = excerpt[: _VALUE_WIDTH - 1] + "…"
+    return f"${path}: {message}, got {excerpt}"

@@ -1,7 +1,7 @@
-"""The check ``tests:NAME``: pytest tests of the user's, run on the text in a sandbox.
+"""The check ``tests:NAME``: the user's pytest tests, run on the text in the sandbox.
 
-The tests run in the same process as the text, as they have to call it. So the result says what a
-text does that was written to solve the task, not what one can do that was written to deceive.
+The tests run in the same process as the text, as they must call it. So the result is meaningful for
+a text that tries to solve the task, not for one written to deceive the tests.
 """
 
 import ast
@@ -13,33 +13,35 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
-from ipyrefine.checks.faults import MOST, fault
-from ipyrefine.checks.python import failure
-from ipyrefine.checks.sandbox import Ran, run_python
-from ipyrefine.core.records import Evidence, Finding, Task
+from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding
+from ipyrefine.checks.sandbox import ProcessResult, describe_failure, load_program, run_python
+from ipyrefine.core.model import Evidence, Finding, Task
 from ipyrefine.errors import UsageError
 
-_PROGRAM = Path(__file__).parent / "programs" / "tests.py"
-_WIDTH = 300
-_MOST = 30
-_SHARE = 4  # one test may take this part of the whole time
+if TYPE_CHECKING:
+    from ipyrefine.checks.registry import Context
 
-Report = dict[str, Any]
+_WIDTH = 300
+_MAX_LINES = 30
+_SHARE = 4  # one test may take this fraction of the whole time
+
+Event = dict[str, Any]
 
 
 class Tests:
     """The user's pytest tests pass on the text.
 
-    They see everything the text defines by its name, and may also import it from any module name
+    The tests see everything the text defines by its name, and may also import it from any module
     that does not exist otherwise (``from solution import f``).
 
     Args:
         source: the tests.
-        label: how the user calls them.
+        label: the user's name for them.
         seconds: wall time for all of them; one may take a quarter of it.
-        files: put beside them; the user's variables (`ipyrefine.checks.variables.furnished`).
+        decisive: whether a pass settles the verdict without a judge.
+        files: files to put beside them, such as `ipyrefine.checks.variables.sandbox_files`.
 
     Raises:
         UsageError: the source does not parse or holds no test, or pytest is not installed.
@@ -53,11 +55,13 @@ class Tests:
         *,
         label: str = "tests",
         seconds: float = 20.0,
+        decisive: bool = False,
         files: Mapping[str, bytes] | None = None,
     ) -> None:
         self.name = f"tests:{label}"
-        self._source, self._seconds, self._files = source, seconds, dict(files or {})
-        tree = _parsed(source, self.name)
+        self._source, self._files = source, dict(files or {})
+        self._seconds, self._decisive = seconds, decisive
+        tree = _parse(source, self.name)
         self._functions = [
             node.name
             for node in tree.body
@@ -74,19 +78,18 @@ class Tests:
             raise UsageError(f"The check {self.name!r} needs pytest: `pip install pytest`.")
 
     @classmethod
-    def of(
-        cls, name: str, namespace: Mapping[str, Any], files: Mapping[str, bytes] | None = None
-    ) -> "Tests":
-        """Make the check of a variable's text, of functions, or of a file's path.
+    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+        """Build the check of ``tests:NAME``: a variable's text or functions, or a file's path.
 
         Raises:
             UsageError: there is no such variable or file, or it holds no tests.
         """
-        return cls(_source(name, namespace), label=name, files=files)
+        source = _source(argument, context.namespace)
+        return cls(source, label=argument, files=context.files, **settings)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
-        """Run the tests on the text."""
-        began = monotonic()
+        """Run the tests on the text in the sandbox."""
+        start = monotonic()
         report, token = secrets.token_hex(16), secrets.token_hex(16)
         request = {
             "token": token,
@@ -100,49 +103,55 @@ class Tests:
             "test_text.py": self._source,
             "request.json": json.dumps(request),
         }
-        program = _PROGRAM.read_text("utf-8")
-        ran = await run_python(program, seconds=self._seconds, files=files, collect=report)
-        score, lines, faults = self._read(ran, _reports(ran.collected, token))
+        result = await run_python(
+            load_program("tests"), seconds=self._seconds, files=files, report=report
+        )
+        score, lines, findings = self._assess(result, _parse_events(result.report, token))
         return Evidence(
             name=self.name,
             passed=score == 1,
             score=score,
-            detail="\n".join([*lines, ran.reach]).rstrip(),
-            seconds=monotonic() - began,
-            findings=tuple(faults[:MOST]),
+            detail="\n".join([*lines, result.network_note]).rstrip(),
+            seconds=monotonic() - start,
+            decisive=self._decisive,
+            findings=tuple(findings[:MAX_FINDINGS]),
         )
 
-    def _read(self, ran: Ran, reports: list[Report]) -> tuple[float, list[str], list[Finding]]:
-        """The part of the tests that pass, a line for each, and what does not by itself."""
-        ids = next((r["collected"] for r in reports if "collected" in r), None)
-        broken = next((r["fault"] for r in reports if "fault" in r), "")
-        if not ids or broken:
-            why = broken or f"The tests could not be run: {self._ended(ran)}"
-            return 0.0, [_short(why)], []
-        said = {r["test"]: r for r in reports if "test" in r}
-        unheard = {"passed": False, "why": f"was not reached. {self._ended(ran)}"}
-        results = {test: said.get(test, unheard) for test in ids}
-        failed = {test: r for test, r in results.items() if not r["passed"]}
-        failing = [_told(test, r) for test, r in failed.items()]
-        faults = [fault(test, _short(str(r["why"]))) for test, r in failed.items()]
-        passing = [f"{test}: passed" for test, r in results.items() if r["passed"]]
-        summary = f"{len(passing)} of {len(ids)} tests pass."
-        return len(passing) / len(ids), [*[*failing, *passing][:_MOST], summary], faults
+    def _assess(
+        self, result: ProcessResult, events: list[Event]
+    ) -> tuple[float, list[str], list[Finding]]:
+        """Return the share of tests that pass, a line for each test, and a finding per failure."""
+        tests = next((e["collected"] for e in events if "collected" in e), None)
+        load_error = next((e["fault"] for e in events if "fault" in e), "")
+        if not tests or load_error:
+            error = load_error or f"The tests could not be run: {self._process_end(result)}"
+            return 0.0, [_shorten(error)], []
+        outcomes = {e["test"]: e for e in events if "test" in e}
+        missing = {"passed": False, "why": f"was not reached. {self._process_end(result)}"}
+        outcomes = {test: outcomes.get(test, missing) for test in tests}
+        failures = {test: e for test, e in outcomes.items() if not e["passed"]}
+        failing = [_format(test, event) for test, event in failures.items()]
+        findings = [blocking_finding(t, _shorten(str(e["why"]))) for t, e in failures.items()]
+        passing = [f"{test}: passed" for test, e in outcomes.items() if e["passed"]]
+        summary = f"{len(passing)} of {len(tests)} tests pass."
+        lines = [*[*failing, *passing][:_MAX_LINES], summary]
+        return len(passing) / len(tests), lines, findings
 
-    def _ended(self, ran: Ran) -> str:
-        if "Timeout (" in ran.stderr:
+    def _process_end(self, result: ProcessResult) -> str:
+        if "Timeout (" in result.stderr:
             return f"A test did not end within {self._seconds / _SHARE:.3g} seconds."
-        return failure(ran, self._seconds)
+        return describe_failure(result, self._seconds)
 
 
 def _source(name: str, namespace: Mapping[str, Any]) -> str:
+    """Return the source of the tests in a variable or a file."""
     if name not in namespace:
-        return _content(Path(name).expanduser(), name)
+        return _read_file(Path(name).expanduser(), name)
     value = namespace[name]
     if isinstance(value, str):
         return value
     if isinstance(value, Path):
-        return _content(value, name)
+        return _read_file(value, name)
     parts = list(value) if isinstance(value, list | tuple) else [value]
     if not parts or not all(inspect.isfunction(p) or inspect.isclass(p) for p in parts):
         raise UsageError(
@@ -157,7 +166,7 @@ def _source(name: str, namespace: Mapping[str, Any]) -> str:
         ) from None
 
 
-def _content(path: Path, name: str) -> str:
+def _read_file(path: Path, name: str) -> str:
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -166,33 +175,34 @@ def _content(path: Path, name: str) -> str:
         ) from None
 
 
-def _parsed(source: str, name: str) -> ast.Module:
+def _parse(source: str, name: str) -> ast.Module:
     try:
         return ast.parse(source)
     except (SyntaxError, ValueError) as error:
         line = f" (line {error.lineno})" if isinstance(error, SyntaxError) else ""
-        said = getattr(error, "msg", str(error))
-        raise UsageError(f"The check {name!r} is not Python: {said}{line}.") from None
+        message = getattr(error, "msg", str(error))
+        raise UsageError(f"The check {name!r} is not Python: {message}{line}.") from None
 
 
-def _reports(collected: str, token: str) -> list[Report]:
-    reports = []
-    for line in collected.splitlines():
+def _parse_events(report: str, token: str) -> list[Event]:
+    """Return the program's own events; lines the text may have written do not count."""
+    events = []
+    for line in report.splitlines():
         try:
-            report = json.loads(line)
+            event = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if isinstance(report, dict) and report.get("token") == token:
-            reports.append(report)
-    return reports
+        if isinstance(event, dict) and event.get("token") == token:
+            events.append(event)
+    return events
 
 
-def _told(test: str, report: Report) -> str:
-    return _short(f"{test}: {report['why']}") + (
-        f" (line {report['line']} of the tests)" if report.get("line") else ""
+def _format(test: str, event: Event) -> str:
+    return _shorten(f"{test}: {event['why']}") + (
+        f" (line {event['line']} of the tests)" if event.get("line") else ""
     )
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= _WIDTH else flat[: _WIDTH - 1] + "…"

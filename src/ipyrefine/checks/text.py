@@ -1,17 +1,17 @@
-"""Checks of a text's form: its length, what it contains, and what it matches."""
+"""The checks ``length``, ``contains`` and ``matches``, on a text's form."""
 
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
-from ipyrefine.checks.python import failure
-from ipyrefine.checks.sandbox import run_python
-from ipyrefine.core.records import Evidence, Task
+from ipyrefine.checks.sandbox import describe_failure, load_program, run_python
+from ipyrefine.core.model import Evidence, Task
 from ipyrefine.errors import UsageError
 
-_PROGRAM = Path(__file__).parent / "programs" / "matches.py"
-_SECONDS = 3.0
+if TYPE_CHECKING:
+    from ipyrefine.checks.registry import Context
+
 _UNITS: dict[str, Callable[[str], int]] = {
     "word": lambda text: len(text.split()),
     "char": len,
@@ -30,91 +30,111 @@ class Length:
     """The text's length is within bounds.
 
     Args:
-        bounds: like ``<=120 words``, ``200-400 chars``, ``>3 lines`` or ``2 paragraphs``.
+        bounds: such as ``<=120 words``, ``200-400 chars``, ``>3 lines`` or ``2 paragraphs``.
+        decisive: whether a pass settles the verdict without a judge.
 
     Raises:
         UsageError: the bounds cannot be read, or contradict each other.
     """
 
-    def __init__(self, bounds: str) -> None:
+    def __init__(self, bounds: str, *, decisive: bool = False) -> None:
         self.name = f"length:{bounds}"
+        self._decisive = decisive
         match = _LENGTH.fullmatch(" ".join(bounds.lower().split()))
         if not match:
             raise UsageError(
                 f'The check {self.name!r} needs bounds like "length:<=120 words" or '
-                '"length:200-400 chars"; the units are words, chars, lines and paragraphs.'
+                '"length:200-400 chars". The units are words, chars, lines and paragraphs.'
             )
-        one, *two = (int(re.sub("[_,]", "", n)) if n else 0 for n in match.groups()[1:4])
-        least, most = _bounds(match["sign"], one) if match[2] else two
-        if most is not None and least > most:
+        first, *pair = (int(re.sub("[_,]", "", n)) if n else 0 for n in match.groups()[1:4])
+        low, high = _bounds(match["sign"], first) if match[2] else pair
+        if high is not None and low > high:
             raise UsageError(f"The check {self.name!r} allows no length at all.")
-        self._least, self._most = least, most
+        self._low, self._high = low, high
         self._unit = {"char": "character"}.get(match["unit"], match["unit"])
-        self.requirement = f"Its length must be {self._allowed()}."
+        self.requirement = f"Its length must be {self._bounds_text()}."
+
+    @classmethod
+    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+        """Build the check of ``length:BOUNDS``."""
+        return cls(argument, **settings)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
-        """Count."""
+        """Count the units of the text."""
         count = _UNITS[self._unit](text.strip())
-        missing, over = self._least - count, count - (count if self._most is None else self._most)
-        off = max(missing, over, 0)
-        wrong = f"{off} too {'few' if missing > 0 else 'many'}"
+        missing = self._low - count
+        extra = 0 if self._high is None else count - self._high
+        off = max(missing, extra, 0)
+        error = f"{off} too {'few' if missing > 0 else 'many'}"
         return Evidence(
             name=self.name,
             passed=not off,
-            score=max(0.0, 1 - off / max(count, self._least, 1)),
+            score=max(0.0, 1 - off / max(count, self._low, 1)),
             detail=f"It has {_plural(count, self._unit)}"
-            + (f": {wrong}, as {self._allowed()} are asked for." if off else "."),
+            + (f": {error}, as {self._bounds_text()} are asked for." if off else "."),
+            decisive=self._decisive,
         )
 
-    def _allowed(self) -> str:
-        if self._most is None:
-            return f"at least {_plural(self._least, self._unit)}"
-        if self._least == self._most:
-            return f"exactly {_plural(self._most, self._unit)}"
-        if not self._least:
-            return f"at most {_plural(self._most, self._unit)}"
-        return f"{self._least} to {_plural(self._most, self._unit)}"
+    def _bounds_text(self) -> str:
+        if self._high is None:
+            return f"at least {_plural(self._low, self._unit)}"
+        if self._low == self._high:
+            return f"exactly {_plural(self._high, self._unit)}"
+        if not self._low:
+            return f"at most {_plural(self._high, self._unit)}"
+        return f"{self._low} to {_plural(self._high, self._unit)}"
 
 
 class Contains:
-    """The text contains some words, letter for letter.
+    """The text contains a string, letter for letter.
 
     Args:
-        wanted: the words.
+        substring: what it must contain. In ``contains:TEXT`` everything after the colon belongs to
+            it, so settings cannot follow.
+        decisive: whether a pass settles the verdict without a judge.
     """
 
-    def __init__(self, wanted: str) -> None:
-        self.name = f"contains:{wanted}"
-        self._wanted = wanted
-        self.requirement = f"It must contain, letter for letter: {wanted}"
+    def __init__(self, substring: str, *, decisive: bool = False) -> None:
+        self.name = f"contains:{substring}"
+        self._substring, self._decisive = substring, decisive
+        self.requirement = f"It must contain, letter for letter: {substring}"
+
+    @classmethod
+    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+        """Build the check of ``contains:TEXT``."""
+        return cls(argument, **settings)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
-        """Look for them."""
-        found = self._wanted in text
-        said = "It contains" if found else "It does not contain"
-        if not found and self._wanted.casefold() in text.casefold():
-            said = "It has, but not in these capital and small letters,"
+        """Search the text."""
+        found = self._substring in text
+        message = "It contains" if found else "It does not contain"
+        if not found and self._substring.casefold() in text.casefold():
+            message = "It has, but not in these capital and small letters,"
         return Evidence(
             name=self.name,
             passed=found,
             score=float(found),
-            detail=f"{said} {self._wanted!r}.",
+            detail=f"{message} {self._substring!r}.",
+            decisive=self._decisive,
         )
 
 
 class Matches:
-    """A regular expression is found in the text; it may run for 3 seconds.
+    """A regular expression is found in the text.
 
     Args:
-        pattern: the expression, as `re` has it; ``^`` and ``$`` stand for ends of lines.
+        pattern: the expression, as in `re`; ``^`` and ``$`` match at ends of lines. In
+            ``matches:REGEX`` everything after the colon belongs to it, so settings cannot follow.
+        seconds: wall time the search may take.
+        decisive: whether a pass settles the verdict without a judge.
 
     Raises:
         UsageError: it is not a regular expression.
     """
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, *, seconds: float = 3.0, decisive: bool = False) -> None:
         self.name = f"matches:{pattern}"
-        self._pattern = pattern
+        self._pattern, self._seconds, self._decisive = pattern, seconds, decisive
         self.requirement = f"It must match the regular expression: {pattern}"
         try:
             re.compile(pattern, re.MULTILINE)
@@ -123,22 +143,28 @@ class Matches:
                 f"The check {self.name!r} is not a regular expression: {error}."
             ) from None
 
+    @classmethod
+    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+        """Build the check of ``matches:REGEX``."""
+        return cls(argument, **settings)
+
     async def __call__(self, text: str, task: Task) -> Evidence:
-        """Search in a process of its own, as some expressions take years on some texts."""
+        """Search in the sandbox, as some expressions take years on some texts."""
         request = json.dumps({"pattern": self._pattern, "text": text})
-        ran = await run_python(
-            _PROGRAM.read_text("utf-8"), seconds=_SECONDS, files={"request.json": request}
+        result = await run_python(
+            load_program("matches"), seconds=self._seconds, files={"request.json": request}
         )
-        found = ran.exit_code == 0 and ran.stdout.startswith("found")
+        found = result.exit_code == 0 and result.stdout.startswith("found")
         detail = "It matches." if found else "It does not match the regular expression."
-        if ran.exit_code != 0:
-            detail = f"The search failed: {failure(ran, _SECONDS)}"
+        if result.exit_code != 0:
+            detail = f"The search failed: {describe_failure(result, self._seconds)}"
         return Evidence(
             name=self.name,
             passed=found,
             score=float(found),
             detail=detail,
-            seconds=ran.seconds,
+            seconds=result.seconds,
+            decisive=self._decisive,
         )
 
 

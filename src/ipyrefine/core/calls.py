@@ -1,30 +1,33 @@
-"""One model call as events: its stream, its cost, and its reply once it has ended."""
+"""One model call: its share of the budget, its stream, its cost, and its reply once it is read."""
 
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
-from typing import Generic, TypeVar
+from itertools import groupby
+from operator import itemgetter
+from typing import Generic, Literal, Protocol, TypeVar
 
-from ipyrefine.core.events import BudgetUsed, Event, Stage, Warned
-from ipyrefine.core.pieces import Pieces
-from ipyrefine.core.ports import Clock, Delta, Model, Notice, Reply, Request
-from ipyrefine.core.replies import Splitter
-from ipyrefine.core.requests import repair
-from ipyrefine.core.runs import Run
-from ipyrefine.core.stopping import (
+from ipyrefine.core.events import CallEnded, Event, TextDelta, Warned
+from ipyrefine.core.model import Stage, Usage
+from ipyrefine.core.policy import (
     Stop,
     completion_allowance,
     estimate_tokens,
     over_budget,
     over_time,
 )
-from ipyrefine.core.usage import Usage
-from ipyrefine.errors import ModelError, ReplyError, ServerFailed
+from ipyrefine.core.ports import Clock, Delta, Model, Notice, Reply, Request
+from ipyrefine.core.prompts import repair
+from ipyrefine.core.replies import Splitter
+from ipyrefine.core.run import Run
+from ipyrefine.errors import ModelError, RefineError, ReplyError, ServerFailed
 
 T = TypeVar("T")
-State = Callable[[], tuple[Run, float]]
+Kind = Literal["text", "thinking"]
 
-FLAWS = {
+FRAME = 1 / 30  # seconds; no reader tells events apart that follow each other faster
+
+FAILURES = {
     "length": "the reply was cut off at the token limit",
     "refused": "the model refused to answer",
     "filtered": "the provider's content filter withheld the reply",
@@ -33,15 +36,31 @@ FLAWS = {
 
 
 class OutOfBudget(Exception):
-    """A call was not made because the budget does not allow it."""
+    """A call was not made, or was given up, because the budget does not allow it."""
 
     def __init__(self, stop: Stop) -> None:
         super().__init__(stop.message)
         self.stop = stop
 
 
-class Share:
-    """The part that each of several calls made at once has in the budget.
+class Loop(Protocol):
+    """What a call needs of the loop that makes it."""
+
+    clock: Clock
+
+    @property
+    def state(self) -> Run:
+        """The run so far."""
+
+    def elapsed(self) -> float:
+        """Return the seconds since the run started."""
+
+    async def emit(self, event: Event) -> None:
+        """Apply an event, store it and show it."""
+
+
+class CallBudget:
+    """The share of the budget that each of several calls made at once may use.
 
     Args:
         run: the run before them.
@@ -51,13 +70,13 @@ class Share:
     def __init__(self, run: Run, calls: int = 1) -> None:
         self._calls, self._begun = calls, run.usage.calls
 
-    def bounded(self, request: Request, run: Run, seconds: float) -> Request:
+    def bound(self, request: Request, run: Run, seconds: float) -> Request:
         """Bound a request by its share of what the budget still holds, and count it as begun.
 
         Raises:
             OutOfBudget: the budget does not allow it beside those under way.
         """
-        estimate, at_once = _read(request), 1 + self._begun - run.usage.calls
+        estimate, at_once = _prompt_tokens(request), 1 + self._begun - run.usage.calls
         if stop := over_budget(run, seconds, at_once * estimate, at_once):
             raise OutOfBudget(stop)
         self._begun += 1
@@ -65,24 +84,31 @@ class Share:
         return request.model_copy(update={"max_tokens": allowed})
 
 
-class Ask(Generic[T]):
+def affordable_calls(request: Request, run: Run, seconds: float, wanted: int) -> int:
+    """Return how many such calls the budget allows at once, at least one, at most ``wanted``."""
+    estimate = _prompt_tokens(request)
+    for calls in range(wanted, 1, -1):
+        if not over_budget(run, seconds, calls * estimate, calls):
+            return calls
+    return 1
+
+
+class ModelCall(Generic[T]):
     """Asks a model until its reply can be read, at most twice.
 
-    A reply that the run has heard already is used, not asked for again. One that was cut off,
-    refused or filtered is never asked for again blindly.
+    A reply that was paid for already is used, not asked for again. One that was cut off, refused
+    or filtered is never asked for again blindly.
 
     Args:
         model: who is asked.
         parse: reads the reply's text, or raises `ReplyError`.
-        stage: the stage the call belongs to.
+        stage: the stage that asks.
         iteration: the iteration it is about.
-        clock: times the call.
-        whole: reads a reply that was cut off, if what was asked for is whole in it.
-        critic: which of several critics is asked.
+        parse_cut: reads a reply that was cut off, if what was asked for is whole in it.
 
     Attributes:
         value: what was read, or None.
-        flaw: why there is no value.
+        failure: why there is no value.
     """
 
     def __init__(
@@ -91,178 +117,206 @@ class Ask(Generic[T]):
         parse: Callable[[str], T],
         stage: Stage,
         iteration: int,
-        clock: Clock,
-        whole: Callable[[str], T] | None = None,
-        critic: int = 0,
+        parse_cut: Callable[[str], T] | None = None,
     ) -> None:
-        self._model, self._parse, self._clock, self._whole = model, parse, clock, whole
-        self._stage, self._iteration, self._critic = stage, iteration, critic
-        self._reply: Reply | None = None
+        self._model, self._parse, self._parse_cut = model, parse, parse_cut
+        self._stage, self._iteration = stage, iteration
         self.value: T | None = None
-        self.flaw = ""
+        self.failure = ""
 
-    async def events(
+    async def make(
         self,
+        loop: Loop,
         request: Request,
-        state: State,
-        splitter: Splitter | None,
-        share: Share | None = None,
-    ) -> AsyncGenerator[Event]:
-        """Make the call, and once more if the reply cannot be read.
+        *,
+        splitter: Splitter | None = None,
+        budget: CallBudget | None = None,
+        emit: Callable[[Event], Awaitable[None]] | None = None,
+    ) -> T | None:
+        """Make the call, and once more if the reply cannot be read; return what was read.
 
         Args:
+            loop: the loop that makes it.
             request: what is asked.
-            state: gives the run as it stands and the seconds since it started.
-            splitter: tells text from thoughts while it streams; None hides JSON as thinking.
-            share: what it may take of the budget beside other calls; all of it by default.
+            splitter: tells text from thoughts while it streams; None where there is no text.
+            budget: what it may use beside other calls; all of it by default.
+            emit: emits its events; the loop's own by default.
 
         Raises:
             OutOfBudget: before a call that the budget does not allow, or during one that takes
                 more seconds than it holds.
             ModelError: the model failed.
         """
-        heard = deque(self._heard(state()[0]))
-        share = share or Share(state()[0])
+        replies = deque(self._unconsumed(loop.state))
+        budget = budget or CallBudget(loop.state)
         for attempt in range(2):
-            if heard:
-                self._reply = heard.popleft()
+            if replies:
+                reply = replies.popleft()
             else:
-                asked = share.bounded(request, *state())
-                async with aclosing(self._call(asked, state, splitter)) as parts:  # type: ignore[type-var]
-                    async for event in parts:
-                        yield event
-            reply = self._reply
-            if reply is None:
-                raise ServerFailed(f"{self._model.name} ended its stream without a reply.")
+                bounded = budget.bound(request, loop.state, loop.elapsed())
+                reply = await self._ask(loop, bounded, splitter, emit or loop.emit)
             if reply.finish != "stop":
-                for event in self._rescued(reply, state()[0]):
-                    yield event
-                return
+                await self._rescue(loop, reply)
+                return self.value
             try:
                 self.value = self._parse(reply.text)
-                return
+                return self.value
             except ReplyError as error:
-                self.flaw = f"the reply could not be read: {error}"
-                request = repair(state()[0], request, reply.text, str(error))
+                self.failure = f"the reply could not be read: {error}"
+                request = repair(loop.state, request, reply.text, str(error))
             if attempt == 0:
-                for event in warn(state()[0], f"Asked {self._model.name} again: {self.flaw}."):
-                    yield event
+                await warn(loop, f"Asked {self._model.name} again: {self.failure}.")
+        return None
 
-    def _rescued(self, reply: Reply, run: Run) -> list[Event]:
-        """Take from a reply cut off at the token limit what was whole before it, saying so."""
-        self.flaw = FLAWS[reply.finish]
-        if self._whole is None or reply.finish != "length":
-            return []
+    async def _rescue(self, loop: Loop, reply: Reply) -> None:
+        """Take what was whole in a reply that was cut off at the token limit, and say so."""
+        self.failure = FAILURES[reply.finish]
+        if self._parse_cut is None or reply.finish != "length":
+            return
         try:
-            self.value = self._whole(reply.text)
+            self.value = self._parse_cut(reply.text)
         except ReplyError:
-            return []
-        return warn(run, f"Iteration {self._iteration}: {self.flaw}, after the text had ended.")
+            return
+        await warn(loop, f"Iteration {self._iteration}: {self.failure}, after the text had ended.")
 
-    def _heard(self, run: Run) -> list[Reply]:
-        """The replies that the stage got before it was cut short."""
+    def _unconsumed(self, run: Run) -> list[Reply]:
+        """Return the replies that this stage got before it was cut short."""
         return [
-            Reply(text=heard.text, finish=heard.finish)
-            for heard in run.heard
-            if (heard.stage, heard.iteration, heard.critic)
-            == (self._stage, self._iteration, self._critic)
+            Reply(text=reply.text, finish=reply.finish)
+            for reply in run.unconsumed_replies
+            if (reply.stage, reply.iteration) == (self._stage, self._iteration)
         ]
 
-    async def _call(
-        self, request: Request, state: State, splitter: Splitter | None
-    ) -> AsyncIterator[Event]:
-        self._reply = None
-        started, written = self._clock(), 0
-        events: Sequence[Event]
-        pieces = Pieces(self._stage, self._iteration, splitter, self._clock)
+    async def _ask(
+        self,
+        loop: Loop,
+        request: Request,
+        splitter: Splitter | None,
+        emit: Callable[[Event], Awaitable[None]],
+    ) -> Reply:
+        reply: Reply | None = None
+        began, written = loop.clock(), 0
+        batcher = DeltaBatcher(self._stage, self._iteration, splitter, loop.clock)
+
+        async def end(usage: Usage) -> None:
+            for event in batcher.flush():
+                await emit(event)
+            await emit(
+                CallEnded(
+                    stage=self._stage,
+                    iteration=self._iteration,
+                    usage=usage.model_copy(update={"seconds": loop.clock() - began}),
+                    text=reply.text if reply else "",
+                    finish=reply.finish if reply else None,
+                )
+            )
+
         try:
             async with aclosing(self._model.stream(request)) as stream:  # type: ignore[type-var]
                 async for part in stream:
-                    if isinstance(part, Delta):  # nearly all are; asking in vain costs most
+                    events: list[Event] = []
+                    if isinstance(part, Delta):  # nearly all parts are
                         written += len(part.text)
-                        events = pieces.add(part)
+                        events += batcher.add(part)
                     elif isinstance(part, Notice):
-                        events = [*pieces.rest(), Warned(message=part.text)]
+                        events += [*batcher.flush(), Warned(message=part.text)]
                     else:
-                        self._reply = part
+                        reply = part
                         continue
                     if events:
-                        _in_time(part, *state())
+                        _check_time(loop, part)
                     for event in events:
-                        yield event
-        except (ModelError, OutOfBudget):
-            for event in pieces.rest():
-                yield event
-            yield self._used(_estimated(request, written, state()[0]), started)
-            raise
-        for event in pieces.rest():
-            yield event
-        used = self._reply.usage if self._reply else _estimated(request, written, state()[0])
-        yield self._used(used, started)
-
-    def _used(self, usage: Usage, started: float) -> BudgetUsed:
-        usage = usage.model_copy(update={"seconds": self._clock() - started})
-        return BudgetUsed(
-            stage=self._stage,
-            iteration=self._iteration,
-            usage=usage,
-            text=self._reply.text if self._reply else "",
-            finish=self._reply.finish if self._reply else None,
-            critic=self._critic,
-        )
+                        await emit(event)
+        except Exception as error:
+            await end(_estimate_usage(request, written, loop.state))
+            if isinstance(error, RefineError | OutOfBudget):
+                raise
+            raise ModelError(
+                f"{self._model.name} failed: {type(error).__name__}: {error}."
+            ) from error
+        await end(reply.usage if reply else _estimate_usage(request, written, loop.state))
+        if reply is None:
+            raise ServerFailed(f"{self._model.name} ended its stream without a reply.")
+        return reply
 
 
-class Asked(Generic[T]):
-    """One of several calls that are made at once.
+async def warn(loop: Loop, message: str) -> None:
+    """Warn about a reply, unless the same warning came before the stage was cut short."""
+    run = loop.state
+    since = run.unconsumed_replies[0].warnings if run.unconsumed_replies else len(run.warnings)
+    if message not in run.warnings[since:]:
+        await loop.emit(Warned(message=message))
+
+
+class DeltaBatcher:
+    """Batches streamed pieces into at most one event per frame and kind.
+
+    A piece that comes a frame or more after the last event is passed on at once, so that a slow
+    model's words are seen as they come; what comes faster waits for the next piece.
 
     Args:
-        ask: the call.
-        number: which of them it is.
-
-    Attributes:
-        error: what ended it early, or None.
+        stage: the stage that the reply belongs to.
+        iteration: the iteration it is about.
+        splitter: tells text from thoughts; None passes pieces on as they are.
+        clock: seconds.
     """
 
-    def __init__(self, ask: Ask[T], number: int) -> None:
-        self.ask, self.number = ask, number
-        self.error: Exception | None = None
+    def __init__(
+        self, stage: Stage, iteration: int, splitter: Splitter | None, clock: Clock
+    ) -> None:
+        self._stage, self._iteration = stage, iteration
+        self._splitter, self._clock = splitter, clock
+        self._waiting: list[Delta] = []
+        self._flushed = float("-inf")
 
-    @property
-    def why(self) -> str:
-        """Why it gave nothing; empty when it did."""
-        return str(self.error) if self.error else self.ask.flaw
+    def add(self, piece: Delta) -> list[TextDelta]:
+        """Take a piece; return the events that are due."""
+        self._waiting.append(piece)
+        return self.flush() if self._clock() - self._flushed >= FRAME else []
+
+    def flush(self) -> list[TextDelta]:
+        """Return the events of all that waits."""
+        self._flushed = self._clock()
+        waiting, self._waiting = self._waiting, []
+        pieces = [
+            piece
+            for kind, text in _join((delta.kind, delta.text) for delta in waiting)
+            for piece in self._split(kind, text)
+        ]
+        return [
+            TextDelta(stage=self._stage, iteration=self._iteration, kind=kind, text=text)
+            for kind, text in _join(pieces)
+        ]
+
+    def _split(self, kind: Kind, text: str) -> Iterable[tuple[Kind, str]]:
+        if kind == "thinking" or self._splitter is None:
+            return [(kind, text)]
+        return self._splitter.feed(text)
 
 
-def warn(run: Run, message: str) -> list[Event]:
-    """A warning about the replies a stage got, unless it was given before a cut."""
-    since = run.heard[0].warnings if run.heard else len(run.warnings)
-    return [] if message in run.warnings[since:] else [Warned(message=message)]
+def _join(pieces: Iterable[tuple[Kind, str]]) -> list[tuple[Kind, str]]:
+    """Join neighbours of one kind."""
+    return [
+        (kind, "".join(text for _, text in group)) for kind, group in groupby(pieces, itemgetter(0))
+    ]
 
 
-def _in_time(part: Delta | Notice, run: Run, seconds: float) -> None:
-    """Refuse to go on with a call, or to wait for one, beyond the seconds of the budget."""
+def _check_time(loop: Loop, part: Delta | Notice) -> None:
+    """Refuse to continue a call, or to wait for one, beyond the seconds of the budget."""
     wait = part.wait if isinstance(part, Notice) else 0.0
-    if stop := over_time(run, seconds, wait):
+    if stop := over_time(loop.state, loop.elapsed(), wait):
         raise OutOfBudget(stop)
 
 
-def _estimated(request: Request, written: int, run: Run) -> Usage:
-    """What a call consumed that ended without saying so: nothing, if it wrote nothing."""
+def _estimate_usage(request: Request, written: int, run: Run) -> Usage:
+    """Estimate what a call consumed that ended without saying so: nothing, if it wrote nothing."""
     if not written:
         return Usage(calls=1, cached_tokens=0, cost=0.0)
-    read, wrote = _read(request), max(1, estimate_tokens(written))
-    cost = run.price.cost(read, wrote) if run.price else None
+    read, wrote = _prompt_tokens(request), max(1, estimate_tokens(written))
+    price = run.setup.price
+    cost = price.cost(read, wrote) if price else None
     return Usage(calls=1, prompt_tokens=read, completion_tokens=wrote, cost=cost)
 
 
-def _read(request: Request) -> int:
+def _prompt_tokens(request: Request) -> int:
     return estimate_tokens(sum(len(message.content) for message in request.messages))
-
-
-def affordable_calls(request: Request, run: Run, seconds: float, wanted: int) -> int:
-    """How many calls like one the budget allows at once, at least one and at most ``wanted``."""
-    estimate = _read(request)
-    for calls in range(wanted, 1, -1):
-        if not over_budget(run, seconds, calls * estimate, calls):
-            return calls
-    return 1

@@ -1,30 +1,89 @@
-"""The engine: one async generator of events, from a task to a text that passes, or a reason."""
+"""The engine: draft → verify → critique → revise, from a task to a text that passes, or a reason.
 
+`Refinement.run` reads from top to bottom. Each stage is a coroutine that awaits `emit` for
+everything that happens. `emit` is the one place that applies an event to the run, has it
+journalled, commits it and shows it, in that order, and waits until that is done.
+"""
+
+import asyncio
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from functools import partial
+from inspect import isawaitable
+from typing import Any, Generic, TypeVar
 
-from ipyrefine.core.calls import OutOfBudget
-from ipyrefine.core.deciding import require_valid
-from ipyrefine.core.events import Decided, Event, RunStarted, Stopped, TextDelta
-from ipyrefine.core.fold import apply
-from ipyrefine.core.material import Mark, marks
-from ipyrefine.core.ports import Check, Clock, ComparingCheck, Model, price_of
-from ipyrefine.core.preflight import dearest
-from ipyrefine.core.prompts import Prompts
-from ipyrefine.core.records import Task
-from ipyrefine.core.requests import Requests
-from ipyrefine.core.runs import Decision, Limits, Run, StopReason
-from ipyrefine.core.stages import Crew, Stages
-from ipyrefine.core.stopping import Stop, next_step
-from ipyrefine.errors import RefineError, UsageError
+from ipyrefine.core import findings as ledger
+from ipyrefine.core import replies, verdicts
+from ipyrefine.core.calls import CallBudget, ModelCall, OutOfBudget, affordable_calls, warn
+from ipyrefine.core.decisions import Decision
+from ipyrefine.core.events import (
+    BestChanged,
+    Compared,
+    CritiqueReady,
+    Decided,
+    DraftFailed,
+    DraftReady,
+    Event,
+    EvidenceReady,
+    RevisionReady,
+    RunStarted,
+    StageStarted,
+    Stopped,
+    TextDelta,
+    Warned,
+)
+from ipyrefine.core.model import (
+    Critique,
+    Evidence,
+    Limits,
+    Setup,
+    Stage,
+    StopReason,
+    Task,
+)
+from ipyrefine.core.policy import (
+    Stop,
+    best_of,
+    challenger,
+    dearest,
+    missing_drafts,
+    next_step,
+    passed_on_opinion,
+    to_act_on,
+    unchecked,
+    unverified,
+)
+from ipyrefine.core.ports import (
+    Check,
+    Clock,
+    ComparingCheck,
+    Consumer,
+    Journal,
+    Model,
+    price_of,
+)
+from ipyrefine.core.prompts import Nonce, Prompts, Requests, make_nonce
+from ipyrefine.core.reducer import apply
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.errors import (
+    CheckError,
+    InternalError,
+    JournalError,
+    ModelError,
+    RefineError,
+    UsageError,
+)
+
+T = TypeVar("T")
+Emit = Callable[[Event], Awaitable[None]]
 
 
 class Refinement:
-    """A refinement of one task; `async for event in refinement` runs it to its next stop.
+    """A refinement of one task; ``await refinement.run()`` takes it to its next stop.
 
-    The run is the fold of the events given so far, and each next stage is a pure function of
-    it. So iterating again after a `decide` goes on from where it stopped.
+    The run is the fold of the events so far, and the next stage is a pure function of it. So
+    running again after a `decide` goes on from where it stopped.
 
     Args:
         task: what is asked.
@@ -33,18 +92,21 @@ class Refinement:
         checks: deterministic tests, run on every text before any judge.
         limits: when to stop.
         draft: the user's own text to start from, instead of asking for one.
-        run: an earlier run to go on with.
+        run: an earlier run to go on with; its setup stands.
         clock: monotonic seconds.
         prompts: own prompts for its stages.
-        mark: gives the mark that an untrusted text stands between in prompts; made of a fresh
-            secret by default.
+        nonce: makes the nonce of the fence around untrusted text; by default from a fresh secret.
 
     Raises:
         UsageError: the task has nothing to judge by, the draft is empty, or a prompt lacks what
             its stage is about.
 
     Attributes:
-        run: the run as far as it got.
+        state: the run so far.
+        model: the writer.
+        judge: the judge.
+        checks: the checks.
+        clock: monotonic seconds.
         error: the error that ended it with ``failed``, or None.
     """
 
@@ -60,106 +122,557 @@ class Refinement:
         run: Run | None = None,
         clock: Clock,
         prompts: Prompts | None = None,
-        mark: Mark | None = None,
+        nonce: Nonce | None = None,
     ) -> None:
         _require_usable(task, draft)
         prompts = prompts or Prompts()
         prompts.require_places()
-        self.run = run or Run()
+        self.model, self.judge, self.checks = model, judge or model, tuple(checks)
+        self.clock = clock
         self.error: RefineError | None = None
-        self._task, self._draft, self._limits = task, draft, limits or Limits()
-        self._prompts = prompts.model_dump(exclude_defaults=True)
-        requests = Requests(prompts, mark or marks(secrets.token_bytes(32)))
-        self._crew = Crew(model, judge or model, tuple(checks), requests, clock)
-        self._stages = Stages(self._crew, self._state)
-        self._began = clock() - self.run.seconds
+        self._requests = Requests(prompts, nonce or make_nonce(secrets.token_bytes(32)))
+        self._begun = run is not None
+        self.state = run or Run.begin(
+            Setup(
+                task=task,
+                limits=limits or Limits(),
+                model=self.model.name,
+                judge=self.judge.name,
+                checks=tuple(check.name for check in self.checks),
+                compares_drafts=any(isinstance(check, ComparingCheck) for check in self.checks),
+                draft=draft,
+                prompts=prompts.own(),
+                price=dearest(price_of(self.model), price_of(self.judge)),
+            )
+        )
+        self._began = clock() - self.state.seconds
         self._inbox: deque[Decision] = deque()
+        self._consumers: list[Consumer] = []
+        self._journal: Journal | None = None
+        self._lock: asyncio.Lock | None = None
+        self._writing: asyncio.Future[None] | None = None
+        self._stopping = self._hurrying = False
+
+    async def run(self, *consumers: Consumer, journal: Journal | None = None) -> Run:
+        """Run to the next stop and return the run.
+
+        Every exception of a provider, a check, a consumer or the loop itself ends the run with
+        `Stopped`, one sentence and the best text, and is left in `error`. A cancel does too, and is
+        raised again.
+
+        Args:
+            *consumers: called with every event and the run after it; each is waited for.
+            journal: stores every event before a consumer hears of it.
+
+        Raises:
+            UsageError: it is running already.
+            asyncio.CancelledError: it was cancelled; the stop was stored and shown before.
+        """
+        cancelled = await self._drive(self._run_to_stop, consumers, journal)
+        if cancelled:
+            raise asyncio.CancelledError
+        return self.state
+
+    async def end(self, *consumers: Consumer, journal: Journal | None = None) -> Run:
+        """Stop a run that waits for the user, the best text kept; arguments as for `run`."""
+        if await self._drive(self._stop_cancelled, consumers, journal):
+            raise asyncio.CancelledError
+        return self.state
 
     def decide(self, decision: Decision) -> None:
-        """Hand in a user's decision; it takes effect before the next stage.
+        """Take a user's decision; it takes effect before the next stage.
 
         Raises:
             UsageError: it cannot be carried out; nothing has changed.
         """
-        require_valid(self.run, decision)
+        decision.check(self.state)
         self._inbox.append(decision)
 
     async def __aiter__(self) -> AsyncIterator[Event]:
-        """Run to the next stop, yielding each event after it took effect on `run`."""
-        self.error = None
+        """Run to the next stop, yielding each event after it took effect; breaking out cancels."""
+        events: asyncio.Queue[Event | None] = asyncio.Queue()
+        waiting: deque[asyncio.Event] = deque()
+
+        async def hand_over(event: Event, run: Run) -> None:
+            taken = asyncio.Event()
+            waiting.append(taken)
+            events.put_nowait(event)
+            await taken.wait()
+
+        running = asyncio.create_task(self.run(hand_over))
+        running.add_done_callback(lambda _: events.put_nowait(None))
         try:
-            async for event in self._events():
-                yield self._record(event)
-        except OutOfBudget as over:
-            yield self._record(Stopped(reason=over.stop.reason, message=over.stop.message))
-        except RefineError as error:
-            yield self.fail(error)
+            while (event := await events.get()) is not None:
+                yield event
+                waiting.popleft().set()
+            running.result()
+        finally:
+            self._consumers.clear()  # nobody takes what the cancel still has to say
+            for taken in waiting:
+                taken.set()
+            await _cancel(running)
 
-    def close(self) -> list[Event]:
-        """Give the events that end a run whose iteration was cancelled, decisions first."""
-        events: list[Event] = [self._record(event) for event in self._decisions()]
-        step = next_step(self.run) if self.run.decisions else None
-        if not (isinstance(step, Stop) and events):
-            kept = "the best text so far is kept" if self.run.text else "there is no text yet"
-            step = Stop(StopReason.CANCELLED, f"You stopped it; {kept}.")
-        return [*events, self._record(Stopped(reason=step.reason, message=step.message))]
+    # Events
 
-    def fail(self, error: RefineError) -> Event:
-        """Give the event that ends a run whose iteration had to be given up for an error."""
-        self.error = error
-        return self._record(Stopped(reason=StopReason.FAILED, message=str(error)))
+    def elapsed(self) -> float:
+        """Return the seconds since the run started."""
+        return self.clock() - self._began
 
-    async def _events(self) -> AsyncIterator[Event]:
-        if self.run.task is None:
-            yield self._started()
-        for event in self._stages.reconsider():  # an earlier run may have been cut short before it
-            yield event
+    async def emit(self, event: Event) -> None:
+        """Apply an event to the run, have it journalled, commit it, show it; wait for all of that.
+
+        A cancel waits until the event is stored. A second one does not.
+
+        Raises:
+            JournalError: it could not be stored; the run holds it all the same.
+        """
+        if isinstance(event, TextDelta):  # it changes nothing of the run, and is not stored
+            await self._show(event)
+            return
+        publishing = asyncio.ensure_future(self._publish(event))
+        cancels = 0
+        while not publishing.done():
+            try:
+                await asyncio.wait([publishing])
+            except asyncio.CancelledError:
+                cancels += 1
+                if cancels + self._stopping > 1:
+                    self._hurrying = True
+                    if self._writing:
+                        self._writing.cancel()
+        publishing.result()
+        if cancels and not self._stopping:
+            raise asyncio.CancelledError
+
+    async def _publish(self, event: Event) -> None:
+        assert self._lock is not None, "events are emitted while the loop runs"
+        async with self._lock:
+            event = event.model_copy(update={"at": self.elapsed()})
+            run = apply(self.state, event)
+            try:
+                await self._store(event, run)
+            finally:
+                self.state = run  # also when it could not be stored: no text is lost
+            await self._show(event)
+
+    async def _store(self, event: Event, run: Run) -> None:
+        """Write an event to the journal; what cannot be written now is kept for the next write."""
+        if self._journal is None:
+            return
+        if self._hurrying:
+            self._journal.postpone(event)
+            return
+        self._writing = asyncio.ensure_future(self._journal(event, run))
+        try:
+            await self._writing
+        except asyncio.CancelledError:
+            self._journal.postpone(event)
+        except RefineError:
+            raise
+        except Exception as error:
+            raise JournalError(
+                f"The journal broke: {type(error).__name__}: {error}. The best text so far is kept."
+            ) from error
+        finally:
+            self._writing = None
+
+    async def _show(self, event: Event) -> None:
+        """Show an event to all consumers; one that breaks is dropped, and its error raised.
+
+        Raises:
+            RefineError: a consumer's own, or one that says how it broke. So no stage takes it for
+                an error of its model.
+        """
+        broken: Exception | None = None
+        for consumer in list(self._consumers):
+            try:
+                waiting = consumer(event, self.state)
+                if isawaitable(waiting):
+                    await waiting
+            except Exception as error:
+                self._consumers.remove(consumer)
+                broken = broken or error
+        if broken is None:
+            return
+        if isinstance(broken, RefineError):
+            raise broken
+        raise InternalError(
+            f"A display of the run broke: {type(broken).__name__}: {broken}. "
+            "The best text so far is kept."
+        ) from broken
+
+    # The loop
+
+    async def _drive(
+        self,
+        work: Callable[[], Awaitable[None]],
+        consumers: Iterable[Consumer],
+        journal: Journal | None,
+    ) -> bool:
+        """Do the work and see it to a `Stopped`, come what may; return whether it was cancelled."""
+        if self._lock is not None:
+            raise UsageError("This refinement is running already. Wait for its stop.")
+        self.error, self._lock = None, asyncio.Lock()
+        self._consumers, self._journal = list(consumers), journal
+        self._stopping = self._hurrying = cancelled = False
+        try:
+            try:
+                await work()
+            except asyncio.CancelledError:
+                cancelled = self._stopping = True
+                if self.state.stop_reason is None or self._inbox:
+                    await self._stop_cancelled()
+        except Exception as error:
+            self._stopping = True
+            await self._stop_failed(error)
+        finally:
+            self._lock = None
+            if journal:
+                journal.close()
+        return cancelled
+
+    async def _run_to_stop(self) -> None:
+        if not self._begun:
+            self._begun = True
+            await self.emit(RunStarted(setup=self.state.setup))
+        await self._reconsider()  # an earlier run may have been cut short before it
         stages = {
-            "draft": self._stages.draft,
-            "check": self._stages.check,
-            "judge": self._stages.judge,
-            "critique": self._stages.critique,
-            "revise": self._stages.revise,
-            "gate": self._stages.gate,
+            Stage.DRAFT: self._draft,
+            Stage.CHECK: self._check,
+            Stage.JUDGE: self._judge,
+            Stage.CRITIQUE: self._critique,
+            Stage.REVISE: self._revise,
+            Stage.COMPARE: self._compare,
         }
-        while True:
-            for event in self._decisions():
-                yield event
-            step = next_step(self.run)
-            if isinstance(step, Stop):
-                yield Stopped(reason=step.reason, message=step.message)
-                return
-            async for event in stages[step]():
-                yield event
+        try:
+            while True:
+                await self._take_decisions()
+                step = next_step(self.state)
+                if isinstance(step, Stop):
+                    break
+                await stages[step]()
+        except OutOfBudget as error:
+            step = error.stop
+        await self.emit(Stopped(reason=step.reason, message=step.message))
 
-    def _started(self) -> RunStarted:
-        return RunStarted(
-            task=self._task,
-            limits=self._limits,
-            model=self._crew.model.name,
-            judge=self._crew.judge.name,
-            checks=tuple(check.name for check in self._crew.checks),
-            compares=any(isinstance(check, ComparingCheck) for check in self._crew.checks),
-            draft=self._draft,
-            prompts=self._prompts,
-            price=dearest(price_of(self._crew.model), price_of(self._crew.judge)),
+    async def _stop_cancelled(self) -> None:
+        """Stop with the reason that a decision gives, else as cancelled."""
+        decided = bool(self._inbox)
+        await self._take_decisions()
+        step = next_step(self.state) if decided else None
+        if not isinstance(step, Stop):
+            kept = "The best text so far is kept." if self.state.text else "There is no text yet."
+            step = Stop(StopReason.CANCELLED, f"You stopped it. {kept}")
+        await self.emit(Stopped(reason=step.reason, message=step.message))
+
+    async def _stop_failed(self, error: Exception) -> None:
+        """Stop with the sentence of an error; one that is not ours is wrapped in one that is."""
+        if not isinstance(error, RefineError):
+            ours = InternalError(
+                f"ipyrefine broke: {type(error).__name__}: {error}. The best text so far is kept."
+            )
+            ours.__cause__ = error
+            error = ours
+        self.error = error
+        self._hurrying |= isinstance(error, JournalError)
+        stopped = Stopped(reason=StopReason.FAILED, message=str(error))
+        try:
+            try:
+                await self.emit(stopped)
+            except JournalError:
+                await self._show(stopped)
+        except Exception as again:  # a display broke once more; the first error is the one to tell
+            error.add_note(f"A display broke at the stop: {again!r}")
+
+    async def _take_decisions(self) -> None:
+        """Apply the decisions that came in, each with what it means for the verdicts there are."""
+        while self._inbox:
+            await self.emit(Decided(decision=self._inbox.popleft()))
+            await self._reconsider()
+
+    async def _reconsider(self) -> None:
+        """Compute again, without any call, the verdicts that the latest event may have changed."""
+        for iteration in self.state.iterations:
+            if iteration.verdict is None or iteration.number in self.state.stale:
+                continue
+            ruling = verdicts.recompute(self.state, self.state.iterations[iteration.number])
+            if ruling.verdict != iteration.verdict:
+                await self.emit(ruling.event(iteration.number))
+        await self._update_best()
+
+    async def _update_best(self) -> None:
+        """Say which iteration is the best, once nothing is left that could decide otherwise."""
+        run = self.state
+        best = run.best if run.stale or challenger(run) else best_of(run)
+        if best is not None and best != run.best:
+            await self.emit(BestChanged(iteration=best))
+
+    # The stages
+
+    async def _draft(self) -> None:
+        """Take the user's own draft, or ask for those that are still to be written, all at once.
+
+        Only one of them streams at a time, and they are taken in order; one that failed is warned
+        of, and ends the run only if there is no other.
+        """
+        run = self.state
+        if run.setup.draft is not None:
+            await self.emit(DraftReady(text=run.setup.draft, author="user"))
+            return
+        await self.emit(StageStarted(stage=Stage.DRAFT, iteration=0))
+        numbers = list(missing_drafts(run))
+        first = self._requests.draft(run, numbers[0])
+        calls = affordable_calls(first, run, self.elapsed(), len(numbers))
+        for number in reversed(numbers[calls:]):
+            reason = "the budget does not allow it"
+            await self.emit(DraftFailed(candidate=number, reason=reason))
+        budget, turns = CallBudget(run, calls), _Turns(self.emit)
+        parse = partial(replies.parse_text, form=run.task.form)
+
+        async def write(number: int, emit: Emit) -> ModelCall[replies.WrittenText]:
+            call = ModelCall(self.model, parse, Stage.DRAFT, number, partial(parse, cut=True))
+            request = self._requests.draft(run, number)
+            splitter = replies.Splitter(run.task.form)
+            await call.make(self, request, splitter=splitter, budget=budget, emit=emit)
+            return call
+
+        async with _Tasks(write(n, turns.emit(n)) for n in numbers[:calls]) as tasks:
+            for number, task in zip(numbers, tasks, strict=False):
+                await turns.give(number)
+                await self._take_draft(number, task, last=number == numbers[calls - 1])
+
+    async def _take_draft(
+        self, number: int, task: "asyncio.Task[ModelCall[replies.WrittenText]]", *, last: bool
+    ) -> None:
+        error: Exception | None = None
+        try:
+            call = await task
+        except (ModelError, OutOfBudget) as failure:
+            error = failure
+        else:
+            if call.value is not None:
+                text, thoughts = call.value.text, call.value.thoughts
+                await self.emit(DraftReady(text=text, thoughts=thoughts, candidate=number))
+                return
+        reason = str(error) if error else call.failure
+        run = self.state
+        # Those that the budget left out have failed already: none may be left to ask for.
+        final = error is not None or run.failed_drafts + 1 >= run.limits.candidates
+        if last and final and not run.iterations:
+            raise error or ModelError(f"{run.setup.model} gave no draft: {reason}.")
+        await self.emit(Warned(message=f"One of the drafts is missing: {reason}"))
+        await self.emit(DraftFailed(candidate=number, reason=reason))
+
+    async def _check(self) -> None:
+        """Run the checks that have not run yet on the text that waits for them, all at once."""
+        iteration = unchecked(self.state)
+        assert iteration is not None, "checks run only on a text that waits for them"
+        await self.emit(StageStarted(stage=Stage.CHECK, iteration=iteration.number))
+        done = [evidence.name for evidence in iteration.evidence]
+        waiting = []
+        for check in self.checks:
+            if check.name in done:
+                done.remove(check.name)
+            else:
+                waiting.append(self._run_check(check, iteration))
+        async with _Tasks(waiting) as tasks:
+            for finished in asyncio.as_completed(tasks):
+                evidence = await finished
+                await self.emit(EvidenceReady(iteration=iteration.number, evidence=evidence))
+
+    async def _run_check(self, check: Check, iteration: Iteration) -> Evidence:
+        """Run a check; one that compares is given the other drafts."""
+        comparing = isinstance(check, ComparingCheck)
+        if isinstance(check, ComparingCheck):
+            others = [i.text for i in self.state.drafts if i.number != iteration.number]
+            check = check.beside(others)
+        try:
+            evidence = await check(iteration.text, self.state.task)
+        except RefineError:
+            raise
+        except Exception as error:
+            raise CheckError(
+                f"The check {check.name} broke: {type(error).__name__}: {error}. "
+                "Mend it, or leave it out."
+            ) from error
+        return evidence.model_copy(update={"comparing": comparing})
+
+    async def _judge(self) -> None:
+        """Reach a verdict on the text that waits for one; ask the judge if the checks leave it."""
+        iteration = unverified(self.state)
+        assert iteration is not None, "only a text that waits for its verdict is verified"
+        ruling = verdicts.from_evidence(self.state, iteration)
+        if ruling is None:
+            ruling = await self._ask_judge(iteration)
+        await self.emit(ruling.event(iteration.number))
+        await self._update_best()
+
+    async def _ask_judge(self, iteration: Iteration) -> verdicts.Ruling:
+        number, task = iteration.number, self.state.task
+        await self.emit(StageStarted(stage=Stage.JUDGE, iteration=number))
+        await self._warn_of_cut(iteration, Stage.JUDGE)
+        parse = partial(replies.parse_judgement, task=task)
+        call = ModelCall(self.judge, parse, Stage.JUDGE, number)
+        # After the checks, never beside them: their evidence is what makes its word count.
+        judgement = await call.make(self, self._requests.judge(self.state, iteration))
+        iteration = self.state.iterations[number]
+        if judgement is None:
+            await warn(self, f"Iteration {number} was not verified: {call.failure}.")
+            return verdicts.not_verified(self.state, iteration, call.failure)
+        if self.state.setup.judge == self.state.setup.model and not self.checks:
+            await self._warn_once(
+                f"Writer and judge are the same model ({self.state.setup.model}); such judges are "
+                "lenient. Name another with --judge, or add a check."
+            )
+        return verdicts.from_judgement(self.state, iteration, judgement)
+
+    async def _critique(self) -> None:
+        """Ask for the weaknesses of the text that the next revision starts from."""
+        base = self._base()
+        await self.emit(StageStarted(stage=Stage.CRITIQUE, iteration=base.number))
+        await self._warn_of_cut(base, Stage.CRITIQUE)
+        least = self.state.limits.min_findings
+        wanted = [least]  # too few are asked for once more, then taken for what they are
+
+        def parse(reply: str) -> Critique:
+            return replies.parse_critique(reply, base.text, wanted.pop() if wanted else 0)
+
+        call = ModelCall(self.model, parse, Stage.CRITIQUE, base.number)
+        critique = await call.make(self, self._requests.critique(self.state, base))
+        found = critique.findings if critique else ()
+        new = ledger.drop_known(self.state, found, base.findings)
+        verdict = None
+        if critique is None:
+            await warn(self, f"No critique of iteration {base.number}: {call.failure}.")
+            if passed_on_opinion(self.state, base):
+                why = f"it has no critique: {call.failure}"
+                verdict = verdicts.not_verified(self.state, base, why).event(base.number)
+        elif len(new) < least:
+            await warn(self, f"The critique names {len(new)} of {least} findings.")
+        numbered = Critique(findings=ledger.number(self.state, new))
+        await self.emit(CritiqueReady(iteration=base.number, critique=numbered, verdict=verdict))
+        if verdict:
+            await self.emit(verdict)
+        await self._reconsider()
+
+    async def _revise(self) -> None:
+        """Ask for a better text."""
+        base, number, form = self._base(), len(self.state.iterations), self.state.task.form
+        await self.emit(StageStarted(stage=Stage.REVISE, iteration=number))
+        parse = partial(replies.parse_text, form=form)
+        call = ModelCall(self.model, parse, Stage.REVISE, number, partial(parse, cut=True))
+        request = self._requests.revise(self.state, base)
+        revision = await call.make(self, request, splitter=replies.Splitter(form))
+        if revision is None:
+            await warn(self, f"Iteration {number} has no new text: {call.failure}.")
+            await self.emit(
+                RevisionReady(
+                    iteration=number, parent=base.number, text=base.text, failure=call.failure
+                )
+            )
+            return
+        if revision.text != base.text and ledger.is_cosmetic(base.text, revision.text, form):
+            await warn(self, f"Iteration {number} changes spacing and punctuation only.")
+        await self.emit(
+            RevisionReady(
+                iteration=number,
+                parent=base.number,
+                text=revision.text,
+                thoughts=revision.thoughts,
+                changes=ledger.changes(revision.thoughts, to_act_on(self.state, base)),
+            )
         )
 
-    def _decisions(self) -> Iterator[Event]:
-        """The decisions handed in, each with what it means for the verdicts there are."""
-        while self._inbox:
-            yield Decided(decision=self._inbox.popleft())
-            yield from self._stages.reconsider()
+    async def _compare(self) -> None:
+        """Compare a better-scored text with the best: second in order, and if it wins, first."""
+        candidate, best = challenger(self.state), self.state.best
+        assert candidate is not None, "only a text that would replace the best is compared"
+        assert best is not None, "the first best text is not compared with anything"
+        await self.emit(StageStarted(stage=Stage.COMPARE, iteration=candidate.number))
+        order = [self.state.iterations[best], candidate]
+        if candidate.comparisons:
+            order.reverse()
+        call = ModelCall(self.judge, replies.parse_preference, Stage.COMPARE, candidate.number)
+        preference = await call.make(self, self._requests.compare(self.state, *order))
+        won, reason = True, ""  # the scores decide where a comparison cannot
+        if preference is None:
+            await warn(self, f"The comparison could not be read: {call.failure}.")
+        else:
+            better = {"first": order[0], "second": order[1]}.get(preference.better)
+            won, reason = better is candidate, preference.reason
+        await self.emit(Compared(iteration=candidate.number, against=best, won=won, reason=reason))
+        await self._update_best()
 
-    def _state(self) -> tuple[Run, float]:
-        return self.run, self._crew.clock() - self._began
+    def _base(self) -> Iteration:
+        assert self.state.base is not None, "only a verified text is criticised or revised"
+        return self.state.base
 
-    def _record(self, event: Event) -> Event:
-        if isinstance(event, TextDelta):
-            return event  # it changes nothing of the run
-        event = event.model_copy(update={"at": self._crew.clock() - self._began})
-        self.run = apply(self.run, event)
-        return event
+    async def _warn_of_cut(self, iteration: Iteration, stage: Stage) -> None:
+        """Warn when a reader is shown a part of a text only."""
+        length, most = len(iteration.text), self.state.limits.max_eval_chars
+        if length > most:
+            await self._warn_once(
+                f"The {stage} of iteration {iteration.number} saw the first {most:,} "
+                f"of its {length:,} characters."
+            )
+
+    async def _warn_once(self, message: str) -> None:
+        if message not in self.state.warnings:
+            await self.emit(Warned(message=message))
+
+
+class _Tasks(Generic[T]):
+    """Coroutines as tasks that are cancelled and awaited when the block is left."""
+
+    def __init__(self, coroutines: Iterable[Coroutine[Any, Any, T]]) -> None:
+        self._tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+
+    async def __aenter__(self) -> "list[asyncio.Task[T]]":
+        return self._tasks
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+class _Turns:
+    """Lets one of several replies stream at a time; the others' pieces wait for their turn."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._waiting: dict[int, list[Event]] = {}
+        self._turn: int | None = None
+
+    def emit(self, number: int) -> Emit:
+        """Return the function that emits the events of one reply."""
+
+        async def emit(event: Event) -> None:
+            if isinstance(event, TextDelta) and number != self._turn:
+                self._waiting.setdefault(number, []).append(event)
+            else:
+                await self._emit(event)
+
+        return emit
+
+    async def give(self, number: int) -> None:
+        """Let a reply stream from now on, beginning with what waits of it."""
+        self._turn = number
+        for event in self._waiting.pop(number, []):
+            await self._emit(event)
+
+
+async def _cancel(task: asyncio.Task[Run]) -> None:
+    """Cancel a task and see it to its end; a cancel meanwhile goes to the task too."""
+    cancelled = False
+    while not task.done():
+        task.cancel()
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
 
 
 def _require_usable(task: Task, draft: str | None) -> None:

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
-from ipyrefine.core.records import (
+from ipyrefine.core.decisions import Decision
+from ipyrefine.core.model import (
     Author,
     Change,
     Critique,
@@ -12,17 +13,20 @@ from ipyrefine.core.records import (
     Finding,
     Finish,
     Record,
-    Task,
+    Setup,
+    Stage,
+    StopReason,
+    Usage,
     Verdict,
 )
-from ipyrefine.core.runs import Decision, Limits, StopReason
-from ipyrefine.core.usage import Price, Usage
-
-Stage = Literal["draft", "check", "judge", "critique", "revise", "gate"]
 
 
 class _Event(Record):
-    """Base of all events; ``at`` is seconds since the run started."""
+    """Base of all events.
+
+    Attributes:
+        at: seconds since the run started.
+    """
 
     at: float = 0.0
 
@@ -30,24 +34,21 @@ class _Event(Record):
 class RunStarted(_Event):
     """A run begins.
 
-    `compares` says whether a check compares first texts with each other; `draft` is the user's own
-    text, `price` the dearest model's, where known; `prompts` are the user's own, by stage.
+    Attributes:
+        setup: what it starts from.
     """
 
     type: Literal["run_started"] = "run_started"
-    task: Task
-    limits: Limits
-    model: str
-    judge: str
-    checks: tuple[str, ...] = ()
-    compares: bool = False
-    draft: str | None = None
-    price: Price | None = None
-    prompts: dict[str, str] = Field(default_factory=dict)
+    setup: Setup
 
 
 class StageStarted(_Event):
-    """A stage of an iteration begins."""
+    """A stage of an iteration begins.
+
+    Attributes:
+        stage: which one.
+        iteration: the iteration it is about.
+    """
 
     type: Literal["stage_started"] = "stage_started"
     stage: Stage
@@ -55,7 +56,14 @@ class StageStarted(_Event):
 
 
 class TextDelta(_Event):
-    """A piece of a reply as it is written; never journalled."""
+    """A piece of a reply as it streams; never journalled.
+
+    Attributes:
+        stage: the stage that asked.
+        iteration: the iteration it is about.
+        kind: whether it belongs to the text or to the thinking before it.
+        text: the piece.
+    """
 
     type: Literal["text_delta"] = "text_delta"
     stage: Stage
@@ -65,7 +73,14 @@ class TextDelta(_Event):
 
 
 class DraftReady(_Event):
-    """A first text is there: the user's own, or one of the candidates that the model writes."""
+    """A draft is there: the user's own, or one of the candidates that the model writes.
+
+    Attributes:
+        text: the draft.
+        thoughts: what the model wrote before it.
+        author: who wrote it.
+        candidate: under which number it was asked for.
+    """
 
     type: Literal["draft_ready"] = "draft_ready"
     text: str
@@ -74,31 +89,60 @@ class DraftReady(_Event):
     candidate: int = 0
 
 
-class DraftLost(_Event):
-    """One of several first texts could not be had; the run goes on with the others."""
+class DraftFailed(_Event):
+    """One of several drafts could not be written; the run goes on with the others.
 
-    type: Literal["draft_lost"] = "draft_lost"
+    Attributes:
+        candidate: under which number it was asked for.
+        reason: why there is none.
+    """
+
+    type: Literal["draft_failed"] = "draft_failed"
     candidate: int
-    why: str
+    reason: str
+
+
+class VerdictReached(_Event):
+    """An iteration was verified.
+
+    Attributes:
+        iteration: which one.
+        verdict: its verdict.
+        findings: all findings that bear on it, with their status.
+    """
+
+    type: Literal["verdict_reached"] = "verdict_reached"
+    iteration: int
+    verdict: Verdict
+    findings: tuple[Finding, ...] = ()
 
 
 class CritiqueReady(_Event):
-    """A critique of an iteration's text was made.
+    """An iteration's text was criticised.
 
-    `reached` is the verdict that a critique which could not be read brings about; it comes with
-    it, so that a run cut short here does not take the text for passed.
+    Attributes:
+        iteration: which one.
+        critique: the new findings.
+        verdict: the verdict that an unreadable critique leads to. It comes with the critique, so
+            that a run cut short here does not take the text for passed.
     """
 
     type: Literal["critique_ready"] = "critique_ready"
     iteration: int
     critique: Critique
-    reached: "VerdictReached | None" = None
+    verdict: VerdictReached | None = None
 
 
 class RevisionReady(_Event):
-    """A revision was written; with a `flaw`, the model gave none and `text` is the parent's.
+    """A revision was written.
 
-    `findings` are what it adds beyond what was asked for.
+    Attributes:
+        iteration: its number.
+        parent: the iteration it was revised from.
+        text: the revision; the parent's text when the model gave none.
+        thoughts: what the model wrote before it.
+        changes: what it says it changed, per finding.
+        failure: why the model gave no text; else empty.
     """
 
     type: Literal["revision_ready"] = "revision_ready"
@@ -107,77 +151,101 @@ class RevisionReady(_Event):
     text: str
     thoughts: str = ""
     changes: tuple[Change, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    flaw: str = ""
+    failure: str = ""
 
 
 class EvidenceReady(_Event):
-    """One check has finished on an iteration's text."""
+    """One check has finished on an iteration's text.
+
+    Attributes:
+        iteration: which one.
+        evidence: the result.
+    """
 
     type: Literal["evidence_ready"] = "evidence_ready"
     iteration: int
     evidence: Evidence
 
 
-class VerdictReached(_Event):
-    """An iteration was verified; `findings` are all that bear on it, with their status."""
-
-    type: Literal["verdict_reached"] = "verdict_reached"
-    iteration: int
-    verdict: Verdict
-    findings: tuple[Finding, ...] = ()
-
-
 class Compared(_Event):
-    """The judge compared a candidate with the best text; the second time the other way round."""
+    """The judge compared a text with the best; the second time the other way round.
+
+    Attributes:
+        iteration: the challenger.
+        against: the best text.
+        won: whether the challenger is the better one.
+        reason: the judge's sentence.
+    """
 
     type: Literal["compared"] = "compared"
     iteration: int
     against: int
     won: bool
-    why: str = ""
+    reason: str = ""
 
 
 class BestChanged(_Event):
-    """Another iteration is now the best."""
+    """Another iteration is now the best.
+
+    Attributes:
+        iteration: which one.
+    """
 
     type: Literal["best_changed"] = "best_changed"
     iteration: int
 
 
-class BudgetUsed(_Event):
-    """A model call ended and consumed this much.
+class CallEnded(_Event):
+    """A model call ended.
 
-    Its reply comes with it, `text` and how it ended (`finish`, None without a reply), so that
-    one which was paid for is never asked for again, whatever happens next; `critic` tells apart
-    those who criticise a text at once.
+    Its reply comes with it, so that what was paid for is never asked for again, whatever
+    happens next.
+
+    Attributes:
+        stage: the stage that asked.
+        iteration: the iteration it is about.
+        usage: what it consumed.
+        text: the reply.
+        finish: how the reply ended; None without a reply.
     """
 
-    type: Literal["budget_used"] = "budget_used"
+    type: Literal["call_ended"] = "call_ended"
     stage: Stage
     iteration: int
     usage: Usage
     text: str = ""
     finish: Finish | None = None
-    critic: int = 0
 
 
 class Warned(_Event):
-    """Something the user should know, though the run goes on."""
+    """Something the user should know, though the run goes on.
+
+    Attributes:
+        message: one or two sentences.
+    """
 
     type: Literal["warned"] = "warned"
     message: str
 
 
 class Decided(_Event):
-    """The user decided something."""
+    """The user decided something.
+
+    Attributes:
+        decision: what.
+    """
 
     type: Literal["decided"] = "decided"
     decision: Decision
 
 
 class Stopped(_Event):
-    """The run stopped; a later decision may let it go on."""
+    """The run stopped; a later decision may let it go on.
+
+    Attributes:
+        reason: why, in one word.
+        message: what it means, in one or two sentences.
+    """
 
     type: Literal["stopped"] = "stopped"
     reason: StopReason
@@ -189,16 +257,17 @@ Event = Annotated[
     | StageStarted
     | TextDelta
     | DraftReady
-    | DraftLost
+    | DraftFailed
     | CritiqueReady
     | RevisionReady
     | EvidenceReady
     | VerdictReached
     | BestChanged
     | Compared
-    | BudgetUsed
+    | CallEnded
     | Warned
     | Decided
     | Stopped,
     Field(discriminator="type"),
 ]
+EVENT: TypeAdapter[Event] = TypeAdapter(Event)

@@ -1,14 +1,20 @@
-"""What the engine needs from outside: a model, checks, and a clock."""
+"""What the engine needs from outside: a model, checks, consumers of events, and a clock."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from ipyrefine.core.records import Evidence, Finish, Record, Task
-from ipyrefine.core.usage import Price, Usage
+from ipyrefine.core.events import Event
+from ipyrefine.core.model import Evidence, Finish, Price, Record, Task, Usage
+from ipyrefine.core.run import Run
 
 
 class Message(Record):
-    """One chat message."""
+    """One chat message.
+
+    Attributes:
+        role: who speaks.
+        content: the words.
+    """
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -25,7 +31,7 @@ class Request(Record):
         temperature: sampling temperature.
         seed: sampling seed, or None.
         purpose: the stage that asks.
-        given: what it is about, apart from our wording: the task, the texts, the findings, and
+        inputs: what it is about, apart from our wording: the task, the texts, the findings, and
             the user's own prompts.
     """
 
@@ -36,18 +42,23 @@ class Request(Record):
     temperature: float = 0.0
     seed: int | None = None
     purpose: str = ""
-    given: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
 
 
 class Delta(Record):
-    """A piece of a reply as it streams; thinking is shown but is never part of the text."""
+    """A piece of a reply as it streams; thinking is shown but is never part of the text.
+
+    Attributes:
+        kind: what it belongs to.
+        text: the piece.
+    """
 
     kind: Literal["text", "thinking"] = "text"
     text: str
 
 
 class Notice(Record):
-    """Something the user should know about a call under way (a retry, a step down).
+    """Something the user should know about a call under way: a retry, a fallback.
 
     Attributes:
         text: one sentence.
@@ -94,7 +105,7 @@ class Model(Protocol):
 
 
 def price_of(model: Model) -> Price | None:
-    """What a model charges, from its attribute ``price`` if it has one; None when unknown."""
+    """Return what a model charges, from its ``price`` if it has one; None when unknown."""
     price = getattr(model, "price", None)
     return price if isinstance(price, Price) else None
 
@@ -112,14 +123,43 @@ class Check(Protocol):
 
 @runtime_checkable
 class ComparingCheck(Check, Protocol):
-    """A check that compares a text with the other first texts of its run."""
+    """A check that compares a text with the other drafts of its run."""
 
     def beside(self, others: Sequence[str]) -> Check:
-        """The check of one text beside the others, written from the same task on their own."""
+        """Return the check of one text beside others that were written from the same task."""
+
+
+class Consumer(Protocol):
+    """Receives every event after it took effect; the loop waits for it."""
+
+    def __call__(self, event: Event, run: Run) -> Awaitable[None] | None:
+        """Take an event.
+
+        Args:
+            event: what happened.
+            run: the run with the event applied.
+        """
+
+
+class Journal(Protocol):
+    """Stores every event before anybody is shown it."""
+
+    async def __call__(self, event: Event, run: Run) -> None:
+        """Write an event; pieces of a reply may be left out.
+
+        Raises:
+            JournalError: it could not be written.
+        """
+
+    def postpone(self, event: Event) -> None:
+        """Keep an event for the next write."""
+
+    def close(self) -> None:
+        """Let go of the file; a further event opens it again."""
 
 
 class Clock(Protocol):
     """Monotonic seconds."""
 
     def __call__(self) -> float:
-        """Seconds since some fixed moment."""
+        """Return the seconds since some fixed moment."""

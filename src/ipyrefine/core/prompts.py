@@ -1,7 +1,7 @@
-"""What each stage is told, as text with named places, which a user may replace stage by stage.
+"""What the model is asked: the text of each stage with named places, and the requests made of it.
 
-A place is a name in braces. They are filled in one pass: braces in a text that is put in, and
-names that are no place, stay as they are.
+A user may replace the text of a stage. A place is a name in braces. Places are filled in one pass:
+braces inside an inserted text, and names that are no place, stay as they are.
 
 ==========  ====================================================================================
 stage       places
@@ -17,23 +17,30 @@ judge       ``{text}``, ``{evidence}``, ``{dismissed}``, ``{shape}``; ``{finding
             before; ``{precedents}`` the user's own verdicts; ``{questions}`` what to answer
 revise      ``{text}``, ``{evidence}``, ``{findings}`` to act on; ``{rejected}`` earlier
             attempts; ``{format}``. A text that a revision only repeated is written anew, as is
-            code where several first texts all miss a check, unless the prompt or the text is
-            your own
-gate        ``{first}`` and ``{second}`` text
+            code where several drafts all miss a check, unless the prompt or the text is your own
+compare     ``{first}`` and ``{second}`` text
 ==========  ====================================================================================
 
 What a reply has to look like (``{format}``, ``{shape}``) is added where a prompt lacks it. What is
 the same in every call of a stage comes first, then what changes least, the text at hand last: a
 server that caches the prompts it has read, or the embedded one, then reads little of them anew.
+Text that a model or a user wrote stands in a fence: between tags that carry a nonce, declared to
+be material and never instruction.
 """
 
-import difflib
+import hashlib
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ipyrefine.core.records import Record
-from ipyrefine.errors import UsageError
+from ipyrefine.core import findings as ledger
+from ipyrefine.core import replies
+from ipyrefine.core.model import Finding, Outcome, Record, Stage, Task
+from ipyrefine.core.policy import EVIDENCE_CHARACTERS, REPAIR_CHARACTERS, to_act_on
+from ipyrefine.core.ports import Message, Request
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.errors import UsageError, did_you_mean
 
 SYSTEM = """\
 You help to refine one {kind}. Everything you write serves the task below exactly as it is \
@@ -124,12 +131,12 @@ Here is the best text so far.
 
 Now give the lines for the findings, then the better text."""
 
-ANEW = """\
+REWRITE = """\
 The best text so far falls short.{evidence}{findings}
 
 So write it anew, from the task alone and in another way. {ask}"""
 
-GATE = """\
+COMPARE = """\
 Here are two texts for the task.
 
 The first:
@@ -149,31 +156,33 @@ SHAPES = {
     "prose": "the complete text between a line <text> and a line </text>",
 }
 
-EARLIER = "Say of each weakness that was found earlier, where any are listed, whether it is fixed. "
+REVIEW_EARLIER = (
+    "Say of each weakness that was found earlier, where any are listed, whether it is fixed. "
+)
 
-CUT_DETAIL = 1_500  # characters of a check's detail that a prompt holds
-CUT_REPLY = 4_000  # characters of an unreadable reply that are quoted back
+SAMPLED = 0.8  # temperature of further drafts, as CodeT's (arXiv 2207.10397)
 
-REQUIRED = {
+_REQUIRED_PLACES = {
     "system": ("task",),
     "critique": ("text",),
     "judge": ("text",),
     "revise": ("text",),
-    "gate": ("first", "second"),
+    "compare": ("first", "second"),
 }
 _PLACE = re.compile(r"\{(\w+)\}")
+_OLD_NAMES = {"gate": "compare"}
 
 
 class Prompts(Record):
-    """One text a stage; see the head of this module for the places each may have.
+    """One text per stage; see the head of this module for the places each may have.
 
     Attributes:
         system: heads every call.
-        draft: asks for the first text.
+        draft: asks for a draft.
         critique: asks for findings.
         judge: asks for scores, and what became of earlier findings.
         revise: asks for a better text.
-        gate: asks which of two texts is better.
+        compare: asks which of two texts is better.
     """
 
     system: str = SYSTEM
@@ -181,24 +190,27 @@ class Prompts(Record):
     critique: str = CRITIQUE
     judge: str = JUDGE
     revise: str = REVISE
-    gate: str = GATE
+    compare: str = COMPARE
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> "Prompts":
-        """Make prompts of a user's own by stage; the other stages keep theirs.
+    def build(cls, own: Mapping[str, Any]) -> "Prompts":
+        """Build prompts with the user's own for some stages.
+
+        Args:
+            own: the user's prompts by stage.
 
         Raises:
             UsageError: there is no such stage, a prompt is no text, or lacks a place it needs.
         """
-        for stage, prompt in given.items():
+        named = {_OLD_NAMES.get(stage, stage): prompt for stage, prompt in own.items()}
+        for stage, prompt in named.items():
             if stage not in cls.model_fields:
-                near = difflib.get_close_matches(str(stage), cls.model_fields, n=1)
-                hint = f" Did you mean {near[0]}?" if near else ""
                 stages = ", ".join(cls.model_fields)
+                hint = did_you_mean(str(stage), cls.model_fields)
                 raise UsageError(f"There is no stage {stage!r} to prompt: {stages}.{hint}")
             if not isinstance(prompt, str) or not prompt.strip():
                 raise UsageError(f"The prompt for {stage} must be a text, not {prompt!r:.40}.")
-        prompts = cls.model_validate(dict(given))
+        prompts = cls.model_validate(named)
         prompts.require_places()
         return prompts
 
@@ -208,10 +220,18 @@ class Prompts(Record):
         Raises:
             UsageError: a prompt lacks a place it needs.
         """
-        for stage, names in REQUIRED.items():
+        for stage, names in _REQUIRED_PLACES.items():
             for name in names:
                 if name not in _PLACE.findall(getattr(self, stage)):
                     raise UsageError(f"The prompt for {stage} needs {{{name}}} somewhere in it.")
+
+    def own(self) -> dict[str, str]:
+        """Return the prompts that differ from the built-in ones, by stage."""
+        return {
+            stage: prompt
+            for stage, prompt in self.model_dump().items()
+            if prompt != type(self).model_fields[stage].default
+        }
 
 
 def fill(prompt: str, **places: object) -> str:
@@ -223,12 +243,375 @@ def fill(prompt: str, **places: object) -> str:
     return _PLACE.sub(lambda m: str(places.get(m[1], m[0])), prompt)
 
 
-def with_shape(prompt: str) -> str:
+def _with_shape(prompt: str) -> str:
     """Make sure that a prompt says what its JSON looks like."""
     return prompt if "{shape}" in prompt else f"{prompt}\n\n{{shape}}"
 
 
-def with_format(prompt: str, form: str) -> str:
+def _with_format(prompt: str, form: str) -> str:
     """Make sure that a prompt says how the text is to be marked."""
-    told = "{format}" in prompt or "{ask}" in prompt
-    return prompt if told else f"{prompt}\n\n{FORMAT[form]}"
+    has_format = "{format}" in prompt or "{ask}" in prompt
+    return prompt if has_format else f"{prompt}\n\n{FORMAT[form]}"
+
+
+# The fence around untrusted text
+
+Nonce = Callable[[str], str]
+
+# Our own tags, and those by which chat templates tell who speaks: many servers read them as such
+# wherever they stand.
+_LOOK_ALIKE = re.compile(
+    r"<(?=\W*material|\|\w{1,40}\|>|(?:start|end)_of_turn>)|\[(?=/?INST\])", re.IGNORECASE
+)
+_EXCERPT = 2_000  # characters of an earlier text that is quoted beside the one at hand
+_REASONS = 6  # earlier revisions whose fate a prompt tells; it must not grow with the run
+
+
+def make_nonce(secret: bytes) -> Nonce:
+    """Return the function that makes the nonce of a text from it and a run's secret.
+
+    Nobody can write a text that holds its own nonce, even who has seen those of other texts; and
+    a text that comes again has the same one, so that a server need not read it again.
+    """
+
+    def nonce(text: str) -> str:
+        data = text.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(data, key=secret, digest_size=4).hexdigest()
+
+    return nonce
+
+
+def fence(text: str, nonce: Nonce) -> str:
+    """Put untrusted text between tags it cannot forge; look-alikes inside are broken up."""
+    mark = nonce(text)
+    return f"<material-{mark}>\n{_neutralise(text)}\n</material-{mark}>"
+
+
+def _excerpt(text: str, most: int, nonce: Nonce) -> str:
+    """Fence a text, cut to a number of characters; the prompt says that it was cut."""
+    cut = len(text) - most
+    note = f"\n(cut here: {cut:,} more characters are not shown)" if cut > 0 else ""
+    return fence(text[:most], nonce) + note
+
+
+def _neutralise(text: str) -> str:
+    return _LOOK_ALIKE.sub(lambda match: f"{match[0]} ", text)
+
+
+def _line(text: str) -> str:
+    """Return a model's words as one line, so that they cannot pass for a part of the prompt."""
+    return _neutralise(" ".join(text.split()))
+
+
+# What prompts are filled with
+
+
+def _evidence(iteration: Iteration, nonce: Nonce, listed: Sequence[Finding] = ()) -> str:
+    """Return what the checks found, fenced: a text that runs may print what it likes.
+
+    Args:
+        iteration: the text it is about.
+        nonce: makes the nonce.
+        listed: findings that the prompt lists beside it, whose words it need not repeat.
+    """
+    known = {finding.problem for finding in listed}
+    lines = [
+        f"- {e.name}: {'passed' if e.passed else 'FAILED'}. {_detail(e.detail, known)}".rstrip()
+        for e in iteration.conclusive
+    ]
+    if not lines:
+        return ""
+    return "\n\nWhat the checks found by running it:\n" + fence("\n".join(lines), nonce)
+
+
+def _detail(detail: str, known: Collection[str]) -> str:
+    """Return a check's detail, cut, without the lines that are known."""
+    lines = [line for line in detail.splitlines() if line.strip() not in known]
+    return "\n".join(lines)[:EVIDENCE_CHARACTERS]
+
+
+def _list_findings(title: str, findings: Sequence[Finding]) -> str:
+    if not findings:
+        return ""
+    lines = [
+        f"- {f.id} ({f.severity}, {f.criterion})"
+        + (f' at "{_line(f.quote)}"' if f.quote else "")
+        + f": {_line(f.problem)}"
+        + (f" Fix: {_line(f.fix)}" if f.fix else "")
+        for f in findings
+    ]
+    return f"\n\n{title}:\n" + "\n".join(lines)
+
+
+def _rejected(tried: Sequence[Iteration], nonce: Nonce) -> str:
+    """Name what was already tried from the same text, so that it is not tried again."""
+    if not tried:
+        return ""
+    recent = [i.number for i in tried if not i.failure][-2:]
+    lines = []
+    for iteration in tried[-_REASONS:]:  # in order, so that the next prompt only adds to this one
+        lines.append(f"- {_line(_fate(iteration)) or 'no better'}")
+        if iteration.number in recent:
+            lines.append(fence(iteration.text[:_EXCERPT], nonce))
+    return "\n\nEarlier revisions of it were no better. Take another way than these:\n" + "\n".join(
+        lines
+    )
+
+
+def _attempts(run: Run, base: Iteration, nonce: Nonce) -> str:
+    """Return every earlier attempt with its feedback, the oldest first."""
+    parts = []
+    for iteration in run.iterations:
+        if iteration.number == base.number or iteration.failure or iteration.verdict is None:
+            continue
+        score = iteration.verdict.score
+        head = f"Attempt {iteration.number}" + ("" if score is None else f", scored {score:.2f}")
+        findings = _list_findings("Its feedback", [f for f in iteration.findings if f.grounded])
+        feedback = findings.strip() or _line(_fate(iteration))
+        parts.append(f"{head}:\n{fence(iteration.text, nonce)}\n{feedback}")
+    return "\n\nEarlier attempts:\n\n" + "\n\n".join(parts) if parts else ""
+
+
+def _fate(iteration: Iteration) -> str:
+    return iteration.failure or (iteration.verdict.reason if iteration.verdict else "")
+
+
+def _dismissed(run: Run) -> str:
+    """Name what the user set aside, so that it is not raised again."""
+    lines = [
+        f"- {_line(f.problem)}" + (f" (because: {_line(f.reason)})" if f.reason else "")
+        for f in ledger.dismissed(run)
+    ]
+    return "\n\nSettled already, not to be named again:\n" + "\n".join(lines) if lines else ""
+
+
+def _precedents(run: Run, nonce: Nonce) -> str:
+    """Return how the user judged texts of this run where they disagreed with the verdict."""
+    lines = []
+    for iteration in run.iterations:
+        if decision := iteration.override:
+            good = decision.outcome is Outcome.PASS
+            ruling = "It is good enough" if good else "It is not there yet"
+            why = f": {_line(decision.reason)}" if decision.reason else "."
+            lines.append(f"{ruling}{why}\n{fence(iteration.text[:_EXCERPT], nonce)}")
+    if not lines:
+        return ""
+    head = "The person it is for has judged these texts; judge in line with that."
+    return "\n\n" + "\n".join([head, *lines[-3:]])
+
+
+# The requests
+
+
+class Requests:
+    """Builds the requests of a run: one per stage, the stable part first.
+
+    Args:
+        prompts: the text of each stage.
+        nonce: makes the nonce of a fence.
+    """
+
+    def __init__(self, prompts: Prompts, nonce: Nonce) -> None:
+        self._prompts, self._nonce = prompts, nonce
+
+    def draft(self, run: Run, candidate: int = 0) -> Request:
+        """Ask for a draft, outside of any JSON.
+
+        Args:
+            run: the run.
+            candidate: which of several it is; those after the first are sampled, to differ.
+        """
+        template = _with_format(self._prompts.draft, run.task.form)
+        think = fill(THINK[run.task.form], task=run.task.text)
+        prompt = fill(template, ask=_ask(run.task), think=think, format=FORMAT[run.task.form])
+        request = self._request(run, Stage.DRAFT, prompt, (), temperature=run.limits.temperature)
+        return _resampled(request, "candidate", candidate) if candidate else request
+
+    def critique(self, run: Run, iteration: Iteration) -> Request:
+        """Ask for the findings on one text, by a schema with bounded lists."""
+        task = run.task
+        categories = f"; look at {', '.join(task.categories)}" if task.categories else ""
+        about = {
+            "text": _excerpt(iteration.text, run.limits.max_eval_chars, self._nonce),
+            "evidence": _evidence(iteration, self._nonce),
+            "dismissed": _dismissed(run),
+            "count": str(run.limits.min_findings),
+        }
+        schema = replies.critique_schema(task, run.limits.min_findings)
+        template = _with_shape(self._prompts.critique)
+        prompt = fill(template, shape=_shape(schema), categories=categories, **about)
+        return self._request(run, Stage.CRITIQUE, prompt, about.values(), json_schema=schema)
+
+    def judge(self, run: Run, iteration: Iteration) -> Request:
+        """Ask a judge for scores, new findings, and which open findings are fixed."""
+        task, standing = run.task, ledger.up_for_review(iteration)
+        questions = REVIEW_EARLIER  # also without any, as the words before the text stay the same
+        if task.checklist:
+            questions += "Answer each question of the checklist by its number, yes as true. "
+        about = {
+            "text": _excerpt(iteration.text, run.limits.max_eval_chars, self._nonce),
+            "evidence": _evidence(iteration, self._nonce),
+            "findings": _list_findings("Weaknesses found in an earlier version", standing),
+            "dismissed": _dismissed(run),
+            "precedents": _precedents(run, self._nonce),
+        }
+        shape = _shape(replies.any_judgement_schema(task))
+        prompt = fill(_with_shape(self._prompts.judge), shape=shape, questions=questions, **about)
+        schema = replies.judgement_schema(task, standing)
+        return self._request(
+            run,
+            Stage.JUDGE,
+            prompt,
+            about.values(),
+            json_schema=schema,
+            schema_name="judgement",
+        )
+
+    def revise(self, run: Run, base: Iteration) -> Request:
+        """Ask for a better text than ``base``, with a note of what changed for each finding."""
+        tried = [i for i in run.iterations if i.parent == base.number and i.verdict]
+        whole = run.limits.memory == "all"
+        own = _from_user(run, base) or self._prompts.revise != REVISE
+        if not own and not whole and (_repeated(base, tried) or _all_missed_a_check(run, base)):
+            return self._rewrite(run, base)
+        about = {
+            "text": fence(base.text, self._nonce),
+            **self._feedback(run, base, "Findings to act on"),
+            "rejected": _attempts(run, base, self._nonce)
+            if whole
+            else _rejected(tried, self._nonce),
+        }
+        template = _with_format(self._prompts.revise, run.task.form)
+        prompt = fill(template, format=FORMAT[run.task.form], **about)
+        temperature = run.limits.temperature
+        if tried:  # a greedy model would only repeat what already failed (arXiv 2506.11930)
+            temperature = max(temperature, min(0.4 + 0.2 * len(tried), 1.0))
+        return self._request(run, Stage.REVISE, prompt, about.values(), temperature=temperature)
+
+    def _rewrite(self, run: Run, base: Iteration) -> Request:
+        """Ask for the text anew, with what is wrong with ``base`` but not its words.
+
+        Small models repeat a text that they are shown, or its mistake, whatever the findings say.
+        """
+        about = self._feedback(run, base, "Its findings")
+        prompt = fill(REWRITE, ask=_ask(run.task), **about)
+        request = self._request(
+            run, Stage.REVISE, prompt, about.values(), temperature=run.limits.temperature
+        )
+        return _resampled(request, "anew", len(run.iterations))
+
+    def _feedback(self, run: Run, base: Iteration, title: str) -> dict[str, str]:
+        """Return the evidence on a text, and the findings to act on."""
+        findings = to_act_on(run, base)
+        return {
+            "evidence": _evidence(base, self._nonce, findings),
+            "findings": _list_findings(title, findings),
+        }
+
+    def compare(self, run: Run, first: Iteration, second: Iteration) -> Request:
+        """Ask which of two texts is better."""
+        most = run.limits.max_eval_chars
+        about = {
+            "first": _excerpt(first.text, most, self._nonce),
+            "second": _excerpt(second.text, most, self._nonce),
+        }
+        schema = replies.preference_schema()
+        prompt = fill(_with_shape(self._prompts.compare), shape=_shape(schema), **about)
+        return self._request(
+            run,
+            Stage.COMPARE,
+            prompt,
+            about.values(),
+            json_schema=schema,
+            schema_name="preference",
+        )
+
+    def _request(
+        self, run: Run, stage: Stage, prompt: str, about: Iterable[str], **options: Any
+    ) -> Request:
+        criteria = (criterion.name for criterion in run.task.criteria)
+        own = (text for item in run.setup.prompts.items() for text in item)
+        return Request(
+            messages=(self._system(run.task), Message(role="user", content=prompt)),
+            max_tokens=run.limits.max_tokens,
+            seed=run.limits.seed,
+            purpose=stage,
+            inputs=(run.task.text, *criteria, *run.task.checklist, *own, *about),
+            **{"schema_name": stage.value, **options},
+        )
+
+    def _system(self, task: Task) -> Message:
+        items = "".join(f"\n{n}. {item}" for n, item in enumerate(task.checklist, start=1))
+        head = "\n\nChecklist; a finished text answers each of these with yes:"
+        content = fill(
+            self._prompts.system,
+            kind="piece of Python code" if task.form == "code" else "text",
+            task=task.text,
+            criteria="\n".join(f"- {c.name}: {c.definition}" for c in task.criteria),
+            checklist=head + items if items else "",
+        )
+        return Message(role="system", content=content)
+
+
+def repair(run: Run, request: Request, reply: str, problem: str) -> Request:
+    """Ask once more after a reply that could not be read."""
+    shape = SHAPES["json" if request.json_schema else run.task.form]
+    quoted = reply[:REPAIR_CHARACTERS]
+    turns = (
+        Message(role="assistant", content=quoted or "(empty)"),
+        Message(role="user", content=fill(REPAIR, problem=problem, shape=shape)),
+    )
+    return request.model_copy(
+        update={
+            "messages": request.messages + turns,
+            "inputs": (*request.inputs, quoted),
+        }
+    )
+
+
+def _resampled(request: Request, kind: str, number: int) -> Request:
+    """Return the same request for one more reply beside the first, sampled so that it differs."""
+    return request.model_copy(
+        update={
+            "temperature": max(request.temperature, SAMPLED),
+            "seed": None if request.seed is None else request.seed + number,
+            "inputs": (*request.inputs, f"{kind} {number}"),
+        }
+    )
+
+
+def _repeated(base: Iteration, tried: Iterable[Iteration]) -> bool:
+    """Return whether a revision of a text was only that text again."""
+    return any(i.text == base.text and not i.failure for i in tried)
+
+
+def _all_missed_a_check(run: Run, base: Iteration) -> bool:
+    """Return whether code is one of several drafts that all miss a check, without the user's word.
+
+    Weak models gain less from mending code than from sampling it again (arXiv 2306.09896): shown
+    what missed an example, the embedded one mended it in 0 of 18 tries; anew, it did in 9 of 33.
+    """
+    if base.parent is not None or run.task.form != "code":
+        return False
+    drafts = [i for i in run.iterations if i.parent is None]
+    all_missed = all(any(e.failed for e in i.evidence) for i in drafts)
+    user_asks = any(finding.author == "user" for finding in base.findings)
+    return all_missed and len(drafts) > 1 and not user_asks
+
+
+def _from_user(run: Run, iteration: Iteration) -> bool:
+    """Return whether the user wrote a text, or one that it was revised from."""
+    while iteration.author != "user" and iteration.parent is not None:
+        iteration = run.iterations[iteration.parent]
+    return iteration.author == "user"
+
+
+def _ask(task: Task) -> str:
+    planned = task.plan and task.form == "prose"
+    return fill(PLANNED, task=task.text) if planned else GIVE[task.form]
+
+
+def _shape(schema: dict[str, Any]) -> str:
+    """Return a schema in words, as some servers ignore the field for it."""
+    shape = json.dumps(schema, separators=(",", ":"))
+    return f"Reply with one JSON object that follows this schema:\n{shape}"

@@ -1,161 +1,133 @@
-"""Model text → records: every function gives a value or raises `ReplyError`."""
+"""Model text → records. One pydantic model per reply gives both its JSON schema and its parser."""
 
 import ast
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
-from ipyrefine.core.ledger import ground
-from ipyrefine.core.records import (
+from ipyrefine.core.findings import SCOPE, ground
+from ipyrefine.core.model import (
     Answer,
     CriterionScore,
     Critique,
     Finding,
+    Form,
+    Judgement,
     Record,
     Severity,
     Task,
 )
-from ipyrefine.core.verdicts import Judgement
 from ipyrefine.errors import ReplyError
 
-_FENCE = re.compile(r"^```[^\n`]*\n(.*?)(?:(?P<end>^```\s*$)|\Z)", re.MULTILINE | re.DOTALL)
-# Small models end a text within its last line; that counts where at most another text follows.
-_OPEN, _CLOSE = (rf"^[^\S\n]*<{mark}>[^\S\n]*$" for mark in ("text", "/text"))
-_MARKED = re.compile(
-    rf"{_OPEN}\n(.*?)(?:(?P<end>{_CLOSE}|</text>\s*(?={_OPEN}|\Z))|\Z)", re.MULTILINE | re.DOTALL
-)
 _Shape = TypeVar("_Shape", bound=Record)
+_Narrowing = dict[str, dict[str, Any] | None]
 
 
-class Written(Record):
-    """A text as a writer gave it, told apart from what was thought before it."""
+# Texts
+
+_FENCE = re.compile(r"^```[^\n`]*\n(?P<text>.*?)(?:(?P<end>^```\s*$)|\Z)", re.MULTILINE | re.DOTALL)
+_OPEN, _CLOSE = (rf"^[^\S\n]*<{tag}>[^\S\n]*$" for tag in ("text", "/text"))
+_TAGGED = re.compile(
+    rf"{_OPEN}\n(?P<text>.*?)(?:(?P<end>{_CLOSE})|(?={_OPEN})|\Z)", re.MULTILINE | re.DOTALL
+)
+_CLOSING_TAG = re.compile(r"</text>\s*\Z")
+
+
+class WrittenText(Record):
+    """A text as a writer gave it, apart from the thoughts before it.
+
+    Attributes:
+        text: the text.
+        thoughts: what stands before it.
+    """
 
     text: str
     thoughts: str = ""
 
 
 class Preference(Record):
-    """Which of two texts a judge finds better, and why."""
+    """Which of two texts a judge finds better, and why.
+
+    Attributes:
+        reason: one sentence.
+        better: the better one.
+    """
 
     reason: str = ""
     better: Literal["first", "second", "same"]
 
 
-def written(reply: str, form: Literal["code", "prose"], *, cut: bool = False) -> Written:
+def parse_text(reply: str, form: Form, *, cut: bool = False) -> WrittenText:
     """Tell the text of a reply from the thoughts before it.
 
-    Code is the longest fenced block, or the whole reply if that is Python; prose is what
-    stands between ``<text>`` marks on lines of their own, or at the reply's end within a line,
-    or the whole reply without them.
+    Code is the longest fenced block, or the whole reply if that is Python. Prose stands between
+    lines with ``<text>`` and ``</text>``, the last such text counts; or it is the whole reply.
 
     Args:
         reply: what the model wrote.
         form: how the text is marked.
-        cut: whether the reply broke off, so that only a text with its end marked is whole.
+        cut: whether the reply was cut off, so that only a text with its end marked is whole.
 
     Raises:
         ReplyError: there is no text in it, or no whole one.
     """
-    blocks = list((_FENCE if form == "code" else _MARKED).finditer(reply))
+    blocks = list((_FENCE if form == "code" else _TAGGED).finditer(reply))
     if cut and not (blocks and blocks[-1]["end"]):
         raise ReplyError("it breaks off before the end of the text")
-    found = max(blocks, key=lambda m: len(m.group(1).strip()), default=None)
-    if found:
-        text = found.group(1).strip("\n")
-        thoughts = reply[: found.start()].strip()
+    filled = [block for block in blocks if _body(block).strip()]
+    if filled:
+        block = max(filled, key=lambda m: len(m["text"])) if form == "code" else filled[-1]
+        text, thoughts = _body(block).strip("\n"), reply[: filled[0].start()].strip()
+    elif blocks:
+        raise ReplyError("it holds no text")
     elif form == "prose":
-        text, thoughts = _ended_within_a_line(reply.strip())
+        text, thoughts = _inline_text(reply.strip())
     elif _is_python(reply):
         text, thoughts = reply.strip(), ""
     else:
         raise ReplyError("it holds no code block")
     if not text.strip():
         raise ReplyError("it holds no text")
-    return Written(text=text, thoughts=thoughts)
+    return WrittenText(text=text, thoughts=thoughts)
 
 
-def _ended_within_a_line(reply: str) -> tuple[str, str]:
-    """The text and the thoughts of a reply without marks on lines of their own."""
+def _body(block: re.Match[str]) -> str:
+    return block["text"] if block["end"] else _CLOSING_TAG.sub("", block["text"])
+
+
+def _inline_text(reply: str) -> tuple[str, str]:
+    """Return text and thoughts of a reply whose tags, if any, do not stand on their own lines."""
     if not reply.endswith("</text>"):
         return reply, ""
     thoughts, _, text = reply.removesuffix("</text>").rpartition("<text>")
     return text.strip(), thoughts.strip()
 
 
-def critique(reply: str, text: str, least: int = 0) -> Critique:
-    """Read a critique; findings whose quote is not in the text are marked ungrounded.
-
-    Args:
-        reply: what the model wrote.
-        text: the text it is about.
-        least: findings it must name.
-
-    Raises:
-        ReplyError: it is not the JSON that was asked for, or names too little.
-    """
-    findings = _told(_read(_CritiqueReply, reply).findings)
-    if len(findings) < least:
-        raise ReplyError(f"it names {len(findings)} of {least} findings")
-    return Critique(findings=ground(findings, text))
-
-
-def judgement(reply: str, task: Task) -> Judgement:
-    """Read a judgement; every criterion is scored in range, every checklist item answered.
-
-    Raises:
-        ReplyError: it is not the JSON that was asked for, or a score or an answer is missing.
-    """
-    read = _read(_JudgeReply, reply)
-    scores = {s.name: s for s in read.criteria}
-    if missing := [c.name for c in task.criteria if c.name not in scores]:
-        raise ReplyError(f"it gives no score for {', '.join(missing)}")
-    said = {a.item: a.yes for a in read.checklist}
-    numbered = list(enumerate(task.checklist, start=1))
-    if unanswered := [str(n) for n, _ in numbered if n not in said]:
-        raise ReplyError(f"it does not answer checklist item {', '.join(unanswered)}")
-    return Judgement(
-        criteria=tuple(
-            CriterionScore(
-                name=c.name,
-                score=scores[c.name].score / 10,
-                reason=scores[c.name].reason,
-                quote=scores[c.name].quote,
-            )
-            for c in task.criteria
-        ),
-        checklist=tuple(Answer(question=item, yes=said[n]) for n, item in numbered),
-        fixed=tuple(e.id for e in read.earlier if e.fixed),
-        findings=_told(read.findings),
-    )
-
-
-def preference(reply: str) -> Preference:
-    """Read which of two texts is better.
-
-    Raises:
-        ReplyError: it is not the JSON that was asked for.
-    """
-    return _read(Preference, reply)
+def _is_python(reply: str) -> bool:
+    try:
+        return bool(ast.parse(reply).body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
 
 
 class Splitter:
     """Tells text from thoughts while a reply streams, line by line.
 
     Args:
-        form: how the text is marked, as in `written`.
+        form: how the text is marked, as in `parse_text`.
     """
 
-    def __init__(self, form: Literal["code", "prose"]) -> None:
+    def __init__(self, form: Form) -> None:
         self._mark = "```" if form == "code" else "<"
         self._inside = False
         self._line = ""
         self._passing = False
 
     def feed(self, chunk: str) -> Iterator[tuple[Literal["text", "thinking"], str]]:
-        """Give the pieces of a chunk with their kind; a line that may be a mark is held back."""
+        """Yield the pieces of a chunk with their kind; a line that may be a mark is held back."""
         for piece in chunk.splitlines(keepends=True):
             self._line += piece
             ended = self._line.endswith("\n")
@@ -170,7 +142,7 @@ class Splitter:
                 self._line = ""
 
     def _opens(self) -> bool:
-        """Whether a text begins after the mark that the line is."""
+        """Return whether a text begins after the line."""
         return not self._inside if self._mark == "```" else self._line.strip() == "<text>"
 
     def _may_be_mark(self) -> bool:
@@ -181,7 +153,10 @@ class Splitter:
             return False
         if self._mark == "```":
             return line.startswith("```") or "```".startswith(line)
-        return any(mark.startswith(line) for mark in ("<text>", "</text>"))
+        return any(tag.startswith(line) for tag in ("<text>", "</text>"))
+
+
+# Structured replies: their models
 
 
 class _FindingReply(Record):
@@ -192,36 +167,14 @@ class _FindingReply(Record):
     severity: Severity
 
     @model_validator(mode="after")
-    def _names_what_blocks(self) -> "_FindingReply":
+    def _name_what_blocks(self) -> "_FindingReply":
         if self.severity is Severity.BLOCKING and not self.problem.strip():
-            raise ValueError("it says of a blocking weakness not what it is")
+            raise ValueError("a blocking weakness has no problem")
         return self
-
-    def finding(self) -> Finding:
-        return Finding(
-            id="f0",
-            criterion=self.criterion,
-            severity=self.severity,
-            quote=self.quote,
-            problem=self.problem,
-            fix=self.fix,
-        )
-
-
-def _told(findings: Iterable[_FindingReply]) -> tuple[Finding, ...]:
-    """The findings, without the minor ones that say nothing: no weakness is meant by them."""
-    return tuple(f.finding() for f in findings if f.problem.strip())
 
 
 class _CritiqueReply(Record):
     findings: tuple[_FindingReply, ...]
-
-
-class _ScoreReply(Record):
-    name: str
-    quote: str = ""
-    reason: str = ""
-    score: float = Field(ge=0, le=10, allow_inf_nan=False, strict=True)
 
 
 class _EarlierReply(Record):
@@ -234,11 +187,82 @@ class _AnswerReply(Record):
     yes: bool = Field(strict=True)
 
 
-class _JudgeReply(Record):
+class _ScoreReply(Record):
+    name: str
+    quote: str = ""
+    reason: str = ""
+    score: float = Field(ge=0, le=10, allow_inf_nan=False, strict=True)
+
+
+class _JudgementReply(Record):
     findings: tuple[_FindingReply, ...] = ()
     earlier: tuple[_EarlierReply, ...] = ()
     checklist: tuple[_AnswerReply, ...] = ()
     criteria: tuple[_ScoreReply, ...]
+
+
+# Structured replies: their parsers
+
+
+def parse_critique(reply: str, text: str, least: int = 0) -> Critique:
+    """Read a critique; findings whose quote is not in the text are marked ungrounded.
+
+    Args:
+        reply: what the model wrote.
+        text: the text it is about.
+        least: findings it must name.
+
+    Raises:
+        ReplyError: it is not the JSON that was asked for, or names too little.
+    """
+    findings = _findings(_read(_CritiqueReply, reply).findings)
+    if len(findings) < least:
+        raise ReplyError(f"it names {len(findings)} of {least} findings")
+    return Critique(findings=ground(findings, text))
+
+
+def parse_judgement(reply: str, task: Task) -> Judgement:
+    """Read a judgement; every criterion is scored in range, every checklist item answered.
+
+    Raises:
+        ReplyError: it is not the JSON that was asked for, or a score or an answer is missing.
+    """
+    read = _read(_JudgementReply, reply)
+    scores = {score.name: score for score in read.criteria}
+    if missing := [c.name for c in task.criteria if c.name not in scores]:
+        raise ReplyError(f"it gives no score for {', '.join(missing)}")
+    answers = {answer.item: answer.yes for answer in read.checklist}
+    numbered = list(enumerate(task.checklist, start=1))
+    if unanswered := [str(n) for n, _ in numbered if n not in answers]:
+        raise ReplyError(f"it does not answer checklist item {', '.join(unanswered)}")
+    return Judgement(
+        criteria=tuple(
+            CriterionScore(
+                name=c.name,
+                score=scores[c.name].score / 10,
+                reason=scores[c.name].reason,
+                quote=scores[c.name].quote,
+            )
+            for c in task.criteria
+        ),
+        checklist=tuple(Answer(question=item, yes=answers[n]) for n, item in numbered),
+        fixed=tuple(e.id for e in read.earlier if e.fixed),
+        findings=_findings(read.findings),
+    )
+
+
+def parse_preference(reply: str) -> Preference:
+    """Read which of two texts is better.
+
+    Raises:
+        ReplyError: it is not the JSON that was asked for.
+    """
+    return _read(Preference, reply)
+
+
+def _findings(replies: Iterable[_FindingReply]) -> tuple[Finding, ...]:
+    """Return the findings, without the minor ones that say nothing: no weakness is meant."""
+    return tuple(Finding(**reply.model_dump()) for reply in replies if reply.problem.strip())
 
 
 def _read(shape: type[_Shape], reply: str) -> _Shape:
@@ -251,7 +275,7 @@ def _read(shape: type[_Shape], reply: str) -> _Shape:
 
 
 def _json_object(reply: str) -> dict[str, Any]:
-    """Find the JSON object in a reply that may have prose or a fence around it."""
+    """Return the JSON object in a reply that may have prose or a fence around it."""
     start = reply.find("{")
     if start < 0:
         raise ReplyError("it holds no JSON object")
@@ -264,8 +288,109 @@ def _json_object(reply: str) -> dict[str, Any]:
     return value
 
 
-def _is_python(reply: str) -> bool:
-    try:
-        return bool(ast.parse(reply).body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+# Structured replies: their schemas
+
+
+def critique_schema(task: Task, count: int) -> dict[str, Any]:
+    """Return the schema of a critique with ``count`` findings at least."""
+    names = task.categories or _criterion_names(task)
+    return _schema(
+        _CritiqueReply,
+        {**_bounds("findings", count, max(count, 6)), **_filed_under(names)},
+    )
+
+
+def judgement_schema(task: Task, standing: Sequence[Finding]) -> dict[str, Any]:
+    """Return the schema of a judgement: findings first, so that the scores follow from them.
+
+    Args:
+        task: the task, whose criteria are scored and whose checklist is answered.
+        standing: the earlier findings that are asked about.
+    """
+    ids = [finding.id for finding in standing]
+    earlier: _Narrowing = {
+        **_bounds("earlier", len(ids), len(ids)),
+        "earlier.id": {"enum": ids},
+    }
+    return _judgement_schema(task, earlier if ids else {"earlier": None})
+
+
+def any_judgement_schema(task: Task) -> dict[str, Any]:
+    """Return a schema that every judgement of a task follows, whichever findings stand."""
+    return _judgement_schema(task, {})
+
+
+def preference_schema() -> dict[str, Any]:
+    """Return the schema of a comparison, the reason first."""
+    return _schema(Preference, {})
+
+
+def _judgement_schema(task: Task, earlier: _Narrowing) -> dict[str, Any]:
+    names, count = _criterion_names(task), len(task.checklist)
+    checklist: _Narrowing = {
+        **_bounds("checklist", count, count),
+        "checklist.item": {"enum": list(range(1, count + 1))},
+    }
+    return _schema(
+        _JudgementReply,
+        {
+            **_bounds("findings", 0, 4),
+            **_filed_under(names),
+            **earlier,
+            **(checklist if count else {"checklist": None}),
+            **_bounds("criteria", len(names), len(names)),
+            "criteria.name": {"enum": list(names)},
+            "criteria.score": {"type": "integer", "enum": list(range(11))},
+        },
+    )
+
+
+def _criterion_names(task: Task) -> tuple[str, ...]:
+    return tuple(criterion.name for criterion in task.criteria)
+
+
+def _bounds(field: str, least: int, most: int) -> _Narrowing:
+    # A list that can run on fills the token limit and is then cut off: it needs a bound.
+    return {field: {"minItems": least, "maxItems": most}}
+
+
+def _filed_under(names: Iterable[str]) -> _Narrowing:
+    return {"findings.criterion": {"enum": list(dict.fromkeys([*names, SCOPE]))}}
+
+
+def _schema(model: type[Record], narrowing: _Narrowing) -> dict[str, Any]:
+    """Return a reply model's JSON schema as servers want it: inline, closed, all required.
+
+    Args:
+        model: the reply's model.
+        narrowing: what a task narrows, by field (``criteria.score``); None leaves a field out.
+    """
+    raw = model.model_json_schema()
+    return _inline(raw, raw.get("$defs", {}), narrowing, "")
+
+
+_KEPT = ("type", "enum")
+
+
+def _inline(
+    node: dict[str, Any], definitions: dict[str, Any], narrowing: _Narrowing, path: str
+) -> dict[str, Any]:
+    if "$ref" in node:
+        node = definitions[node["$ref"].rpartition("/")[2]]
+    schema = {key: node[key] for key in _KEPT if key in node}
+    if "items" in node:
+        schema["items"] = _inline(node["items"], definitions, narrowing, path)
+    schema |= narrowing.get(path) or {}
+    if node.get("type") != "object":
+        return schema
+    fields = {
+        name: _inline(field, definitions, narrowing, f"{path}.{name}".lstrip("."))
+        for name, field in node["properties"].items()
+        if narrowing.get(f"{path}.{name}".lstrip("."), {}) is not None
+    }
+    return {
+        "type": "object",
+        "properties": fields,
+        "required": list(fields),
+        "additionalProperties": False,
+    }

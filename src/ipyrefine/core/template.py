@@ -3,8 +3,8 @@
 import re
 from typing import Literal
 
+from ipyrefine.core.model import Record
 from ipyrefine.core.prompts import Prompts
-from ipyrefine.core.records import Record
 
 Part = Literal["draft", "critique", "revise", "verify"]
 

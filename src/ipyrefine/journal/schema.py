@@ -1,24 +1,24 @@
-"""The journal's tables, their versions, and how a connection to them is made."""
+"""The journal's file, its tables and their versions, and how a connection to them is made."""
 
 import asyncio
 import contextlib
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import platformdirs
+
 from ipyrefine.errors import JournalError
-from ipyrefine.journal.files import make_private
 
 BUSY_SECONDS = 10.0
-_TRY_AGAIN_SECONDS = 0.01
-_TAKEN = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_RETRY_SECONDS = 0.01
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 
-_MEANWHILE = {
-    False: "This run goes on in another kernel, which has written to the journal meanwhile: "
-    "stop it there, then `%refine resume` it here.",
-    True: "This run was erased from the journal while it went on: start it anew to have it there.",
-}
+_ERASED = "This run was erased from the journal while it ran. Start it again to keep it."
+_CONTINUED = "Another kernel has continued this run. Stop it there, then `%refine resume` it here."
 
 # One tuple of statements for each version; a change of the tables is a new tuple at the end.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -52,21 +52,37 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events
         BEGIN SELECT RAISE(ABORT, 'events are never changed'); END""",
     ),
+    (
+        # Each event names the version that wrote it, and is brought up to date when it is read.
+        "ALTER TABLE events ADD COLUMN version INTEGER NOT NULL DEFAULT 1",
+        "UPDATE runs SET stop_reason = 'revisions' WHERE stop_reason = 'rounds'",
+    ),
 )
 
 
+def home() -> Path:
+    """Return the folder of what is kept: ``IPYREFINE_HOME``, else the user's data folder."""
+    own = os.environ.get("IPYREFINE_HOME")
+    return Path(own).expanduser() if own else Path(platformdirs.user_data_dir("ipyrefine"))
+
+
+def default_path() -> Path:
+    """Return the journal's file; its folder is private, whatever `home` is."""
+    return home() / "journal" / "runs.db"
+
+
 def connect(path: Path) -> sqlite3.Connection:
-    """Open the journal, created or brought up to date first; the caller closes it.
+    """Open the journal, created or migrated first; the caller closes it.
 
     Raises:
         JournalError: it cannot be opened, or a newer ipyrefine wrote it.
     """
-    with told(path):
-        return opened(path, BUSY_SECONDS)
+    with sentences(path):
+        return open_database(path, BUSY_SECONDS)
 
 
-def opened(path: Path, patience: float) -> sqlite3.Connection:
-    """Open the journal as `connect` does, in SQLite's own words when that fails.
+def open_database(path: Path, patience: float) -> sqlite3.Connection:
+    """Open the journal as `connect` does, with SQLite's own errors when that fails.
 
     Args:
         path: the file.
@@ -77,7 +93,7 @@ def opened(path: Path, patience: float) -> sqlite3.Connection:
         OSError: its folder cannot be made private.
         JournalError: a newer ipyrefine wrote it.
     """
-    make_private(path)
+    _make_private(path)
     connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
     try:
         _use_wal(connection, patience)
@@ -93,13 +109,13 @@ def opened(path: Path, patience: float) -> sqlite3.Connection:
     return connection
 
 
-async def once_free(work: Callable[[], None]) -> None:
-    """Do something with a journal, tried again while another process writes to it.
+async def retry_while_busy(work: Callable[[], None]) -> None:
+    """Do something with a journal, again while another process writes to it.
 
-    Between the tries the event loop goes on; SQLite's own waiting would hold it up.
+    Other work continues between the attempts; SQLite's own waiting would block the event loop.
 
     Args:
-        work: does all or nothing, without patience of its own.
+        work: does all or nothing, without waiting.
 
     Raises:
         sqlite3.Error: it failed, or the other process was not done in `BUSY_SECONDS`.
@@ -109,15 +125,15 @@ async def once_free(work: Callable[[], None]) -> None:
         try:
             return work()
         except sqlite3.OperationalError as error:
-            taken = error.sqlite_errorcode & 0xFF in _TAKEN
-            if not taken or time.monotonic() > deadline:
+            busy = error.sqlite_errorcode & 0xFF in _BUSY
+            if not busy or time.monotonic() > deadline:
                 raise
-        await asyncio.sleep(_TRY_AGAIN_SECONDS)
+        await asyncio.sleep(_RETRY_SECONDS)
 
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing; begun as a writer, so that it waits its turn instead of failing midway."""
+    """Do all or nothing, as a writer from the start, so that it waits instead of failing midway."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -130,8 +146,8 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def told(path: Path) -> Iterator[None]:
-    """Turn what SQLite and the file system say into a sentence for the user.
+def sentences(path: Path) -> Iterator[None]:
+    """Turn the errors of SQLite and the file system into a sentence for the user.
 
     Raises:
         JournalError: instead of their errors.
@@ -139,19 +155,19 @@ def told(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.IntegrityError as error:
-        raise JournalError(_MEANWHILE["FOREIGN KEY" in str(error)]) from None
+        raise JournalError(_ERASED if "FOREIGN KEY" in str(error) else _CONTINUED) from None
     except (sqlite3.Error, OSError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise JournalError(
-            f"The journal {path} cannot be used ({why}): make room or another place for it "
-            "(IPYREFINE_HOME), or run with --no-journal."
+            f"The journal {path} cannot be used ({why}). Make room, choose another place with "
+            "IPYREFINE_HOME, or run with --no-journal."
         ) from error
 
 
 def _use_wal(connection: sqlite3.Connection, patience: float) -> None:
     """Let readers and a writer work at once.
 
-    The switch asks for the file alone and does not wait for it, so it is tried until it is free.
+    The switch needs the file to itself and does not wait for it, so it is tried until it succeeds.
     """
     deadline = time.monotonic() + patience
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -161,7 +177,7 @@ def _use_wal(connection: sqlite3.Connection, patience: float) -> None:
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(_TRY_AGAIN_SECONDS)
+            time.sleep(_RETRY_SECONDS)
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
@@ -171,7 +187,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         version = _version(connection)  # another process may have been faster
         if version > len(MIGRATIONS):
             raise JournalError(
-                f"The journal {path} was written by a newer ipyrefine: update this one, or set "
+                f"The journal {path} was written by a newer ipyrefine. Update this one, or set "
                 "IPYREFINE_HOME to another folder."
             )
         for statements in MIGRATIONS[version:]:
@@ -182,3 +198,19 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _make_private(path: Path) -> None:
+    """Create a file and its folder for this user alone, or make them so.
+
+    SQLite gives the files it puts beside a database the permissions of the database.
+    """
+    path.parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+    _restrict(path.parent, _FOLDER_MODE)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, _FILE_MODE))
+    _restrict(path, _FILE_MODE)
+
+
+def _restrict(path: Path, mode: int) -> None:
+    if path.stat().st_mode & 0o777 & ~mode:
+        path.chmod(mode)

@@ -1,24 +1,19 @@
-"""What is in the journal: listing, finding, reading and forgetting runs."""
+"""Reads the journal: list, find and forget runs."""
 
 import contextlib
-import difflib
 import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
+from ipyrefine.core.reducer import replay
+from ipyrefine.core.run import Run
+from ipyrefine.core.upcasters import read_event, read_record
+from ipyrefine.errors import JournalError, UsageError, did_you_mean
+from ipyrefine.journal.schema import connect, default_path, sentences, transaction
+from ipyrefine.journal.writer import Recorder
 
-from ipyrefine.core.events import Event
-from ipyrefine.core.fold import fold
-from ipyrefine.core.runs import Run
-from ipyrefine.errors import JournalError, UsageError
-from ipyrefine.journal.files import default_path
-from ipyrefine.journal.recorder import Recorder
-from ipyrefine.journal.schema import connect, told, transaction
-
-_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _SUMMARY = (
     "id, name, started, updated, title, model, outcome, score, stop_reason, iterations, tokens, "
     "cost"
@@ -43,7 +38,7 @@ class Summary(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """A run as the journal holds it, with what going on with it needs."""
+    """A run as the journal holds it, with what continuing it needs."""
 
     number: int
     name: str
@@ -118,11 +113,11 @@ class Journal:
             return None if number is None else self._read(connection, number)
 
     def recorder(self, stored: Stored) -> Recorder:
-        """Make the recorder that goes on where a stored run ends."""
+        """Return the recorder that continues where a stored run ends."""
         return Recorder(self.path, number=stored.number, sequence=stored.sequence)
 
     def forget(self, name: str) -> int:
-        """Erase the run of a number, or all runs of a name; returns how many.
+        """Erase the run of a number, or all runs of a name, and return how many.
 
         Raises:
             UsageError: there is none.
@@ -134,7 +129,7 @@ class Journal:
             return _erase(connection, f"WHERE {column} = ?", (value,))
 
     def forget_all(self) -> int:
-        """Erase every run; returns how many there were.
+        """Erase every run and return how many there were.
 
         Raises:
             JournalError: the journal cannot be written.
@@ -146,27 +141,29 @@ class Journal:
     def _open(self) -> Iterator[sqlite3.Connection]:
         connection = connect(self.path)
         try:
-            with told(self.path):
+            with sentences(self.path):
                 yield connection
         finally:
             connection.close()
 
     def _read(self, connection: sqlite3.Connection, number: int) -> Stored:
         rows = connection.execute(
-            "SELECT sequence, body FROM events WHERE run = ? ORDER BY sequence", (number,)
+            "SELECT sequence, body, version FROM events WHERE run = ? ORDER BY sequence", (number,)
         ).fetchall()
-        row = connection.execute(
+        name, settings, origin = connection.execute(
             "SELECT name, settings, origin FROM runs WHERE id = ?", (number,)
         ).fetchone()
         try:
-            origin = Run.model_validate_json(row[2]) if row[2] else None
-            run = fold((_EVENT.validate_json(body) for _, body in rows), origin)
-        except ValidationError:
+            run = replay(
+                (read_event(json.loads(body), version) for _, body, version in rows),
+                read_record(json.loads(origin)) if origin else None,
+            )
+        except (ValueError, IndexError):
             raise JournalError(
-                f"Run {number} in the journal {self.path} was written by another version of "
-                "ipyrefine and cannot be read by this one."
+                f"Run {number} in the journal {self.path} cannot be read by this version of "
+                "ipyrefine."
             ) from None
-        return Stored(number, row[0], run, json.loads(row[1]), rows[-1][0] + 1 if rows else 0)
+        return Stored(number, name, run, json.loads(settings), rows[-1][0] + 1 if rows else 0)
 
     def _number(self, connection: sqlite3.Connection, name: str) -> int:
         column, value = ("id", int(name)) if _is_number(name) else ("name", name)
@@ -175,19 +172,18 @@ class Journal:
         if found is not None:
             return found
         if not name:
-            raise UsageError("The journal holds no run yet: start one with a %%refine cell.")
+            raise UsageError("The journal is empty. Start a run with a %%refine cell.")
         known = [row[0] for row in connection.execute("SELECT DISTINCT name FROM runs")]
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
         raise UsageError(
-            f"There is no run {name[:80]!r} in the journal.{hint} `%refine history` lists them."
+            f"There is no run {name[:80]!r} in the journal.{did_you_mean(name, known)} "
+            "`%refine history` lists them."
         )
 
 
 def _latest(
     connection: sqlite3.Connection, where: str, values: tuple[str | int, ...]
 ) -> int | None:
-    """The number of the run written to last, of those a condition holds for."""
+    """Return the number of the latest run that a condition holds for."""
     found = connection.execute(
         f"SELECT id FROM runs {where} ORDER BY updated DESC, id DESC LIMIT 1", values
     ).fetchone()

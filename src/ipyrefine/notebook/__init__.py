@@ -1,1 +1,1 @@
-"""The notebook surface: the magic, its session, the panel, and putting text into cells."""
+"""The notebook surface: the magics, a cell's run, its panel, and where its text goes."""

@@ -1,222 +1,412 @@
-"""One execution of a `%%refine` cell: from its options to its accepted text."""
+"""A cell's run: from its options and body to a refinement, its displays and its accepted text."""
 
 import argparse
 import asyncio
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ipyrefine import api, checks
+from ipyrefine.checks import variables
+from ipyrefine.checks.schema import Schema
+from ipyrefine.core.decisions import Accept, Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped
+from ipyrefine.core.model import StopReason
 from ipyrefine.core.ports import Check
-from ipyrefine.core.runs import Decision, Run, StopReason
-from ipyrefine.errors import Interrupted, UsageError
-from ipyrefine.journal.recorder import Recorder
-from ipyrefine.notebook import asking
-from ipyrefine.notebook.placeholder import NO_IPYWIDGETS, Opening
-from ipyrefine.notebook.placing import WHERE, Home
-from ipyrefine.running import raise_failure
+from ipyrefine.core.run import Run
+from ipyrefine.errors import Interrupted, UsageError, did_you_mean
+from ipyrefine.journal.writer import Recorder, open_journal
+from ipyrefine.notebook import options
+from ipyrefine.notebook.cell_target import CellTarget
+from ipyrefine.notebook.placeholder import NO_IPYWIDGETS, Placeholder
+from ipyrefine.profiles.choose import is_python
+from ipyrefine.providers.errors import safe_url
+from ipyrefine.session.commands import PLACES, Place
+from ipyrefine.session.history import find_earlier
 from ipyrefine.session.record import RecordDisplay
 from ipyrefine.session.session import Session
 
+# The options that `%refine resume` takes; the run's start settled all others.
+_RESUME_OPTIONS = frozenset(
+    ("model", "judge", "base_url", "check", "var", "output", "apply", "journal", "plain", "quiet")
+)
+# Those of them that a run in the journal remembers.
+_STORED_OPTIONS = ("check", "var", "output", "apply")
+_CONFIGURED_LIMITS = ("max_revisions", "target", "patience")
 
-class CellRun:
-    """A cell's refinement, from its options to its accepted text.
+
+def start_run(magics: Any, line: str, body: str, placeholder: Placeholder) -> "CellRun":
+    """Build the run of a `%%refine` cell.
 
     Args:
         magics: the configured magics, with their shell.
-        chosen: the options.
+        line: the options.
+        body: the cell below them.
+        placeholder: the panel's place in the cell's output.
+
+    Raises:
+        UsageError: an option or the body cannot be used; no model was called.
+        NoModel: no model is configured.
+    """
+    args = options.parse(line)
+    if not body.strip():
+        raise UsageError("The cell is empty. Write a task or a draft below %%refine.")
+    refinement = build(magics, args, body)
+    journal = open_journal(
+        args.journal and magics.journal,
+        name=args.name or "",
+        settings=_stored_settings(args, args.base_url or magics.base_url),
+    )
+    return CellRun(magics, args, refinement, journal, placeholder)
+
+
+def build(magics: Any, args: argparse.Namespace, body: str) -> Refinement:
+    """Build the refinement that a cell asks for; arguments and errors as for `start_run`."""
+    namespace = magics.shell.user_ns
+    is_draft = args.draft or (not args.task and is_python(body))
+    if args.goal and not is_draft:
+        raise UsageError(
+            "--goal says how to improve a draft, but this cell is a task. Put the goal into the "
+            "cell, or add --draft if the cell is the text to improve."
+        )
+    text = (args.goal or "") if is_draft else body.strip()
+    draft = body.strip("\n") if is_draft else None
+    profile = api.choose_profile(
+        args.profile, text, draft=draft, checks=args.check, namespace=namespace
+    )
+    configured = {name: getattr(magics, name) for name in _CONFIGURED_LIMITS}
+    limits = profile.limited(
+        options.limits(args, {name: n for name, n in configured.items() if n is not None})
+    )
+    described = variables.gather(args.var, namespace)
+    return api.build(
+        text,
+        model=args.model or magics.model or None,
+        judge=args.judge or magics.judge or None,
+        base_url=args.base_url or magics.base_url or None,
+        price=args.price or magics.price or None,
+        checks=checks.resolve(args.check, namespace, target=limits.target, variables=described),
+        profile=profile,
+        criteria=options.split_list(args.criteria or ""),
+        checklist=_checklist(args.checklist, namespace),
+        variables=described,
+        draft=draft,
+        limits=limits,
+        prompts=_prompts(args.prompts, namespace),
+    )
+
+
+def resume_run(magics: Any, words: list[str]) -> "CellRun":
+    """Build the run that continues an earlier one: ``[NAME | FILE.ipynb [k]] [options]``.
+
+    Args:
+        magics: the configured magics, with their shell.
+        words: which run, and the options it continues with.
+
+    Raises:
+        UsageError: there is no such run, or an option cannot be used.
+        JournalError: the journal cannot be read.
+        NoModel: the run's model is not available here.
+    """
+    first_option = next((n for n, word in enumerate(words) if word.startswith("-")), len(words))
+    args = _parse_resume_options(words[first_option:])
+    earlier = find_earlier(words[:first_option], journal=args.journal and magics.journal)
+    for name in _STORED_OPTIONS:
+        setattr(args, name, getattr(args, name) or earlier.settings.get(name))
+    namespace = magics.shell.user_ns
+    refinement = api.resume(
+        earlier.run,
+        model=args.model,
+        judge=args.judge,
+        base_url=args.base_url or earlier.settings.get("base_url") or magics.base_url or None,
+        checks=checks.resolve(
+            args.check or earlier.run.setup.checks,
+            namespace,
+            target=earlier.run.limits.target,
+            variables=variables.gather(args.var or [], namespace),
+        ),
+    )
+    return CellRun(magics, args, refinement, earlier.journal)
+
+
+def _parse_resume_options(words: list[str]) -> argparse.Namespace:
+    args = options.parse_words(words)
+    for name, default in vars(options.parse_words([])).items():
+        if name not in _RESUME_OPTIONS and getattr(args, name) != default:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} was settled when the run started. Resume without it.")
+    return args
+
+
+def _stored_settings(args: argparse.Namespace, base_url: str) -> dict[str, Any]:
+    """Return what resuming needs of the options; a URL without its credentials."""
+    settings = {name: getattr(args, name) for name in _STORED_OPTIONS if getattr(args, name)}
+    return settings | ({"base_url": safe_url(base_url)} if base_url else {})
+
+
+def _checklist(value: str | None, namespace: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the questions of a variable (a list, or a text of lines), or those written out.
+
+    Raises:
+        UsageError: there is no such variable, or it holds no questions.
+    """
+    if value is None:
+        return ()
+    if not value.isidentifier():
+        return options.split_list(value)
+    variable = _variable("--checklist", value, namespace)
+    lines = variable.splitlines() if isinstance(variable, str) else variable
+    if not isinstance(lines, list | tuple) or not all(isinstance(x, str) for x in lines):
+        raise UsageError(f"--checklist: {value} must be a list of yes/no questions.")
+    questions = tuple(line.strip() for line in lines if line.strip())
+    if not questions:
+        raise UsageError(f"--checklist: {value} holds no questions.")
+    return questions
+
+
+def _prompts(name: str | None, namespace: Mapping[str, Any]) -> Mapping[str, str] | None:
+    """Return the user's own prompts by stage.
+
+    Raises:
+        UsageError: there is no such variable, or it is no dict.
+    """
+    if name is None:
+        return None
+    prompts = _variable("--prompts", name, namespace)
+    if not isinstance(prompts, Mapping) or not prompts:
+        raise UsageError(f"--prompts: {name} must be a dict of prompts by stage.")
+    return prompts
+
+
+def _variable(option: str, name: str, namespace: Mapping[str, Any]) -> Any:
+    if name not in namespace:
+        hint = did_you_mean(name, (known for known in namespace if known[:1] != "_"))
+        raise UsageError(f"{option}: there is no variable {name!r}.{hint}")
+    return namespace[name]
+
+
+def result(run: Run, checks: Sequence[Check]) -> Any:
+    """Return what a run leaves in its variable: the text, or the object that a schema accepted."""
+    if run.task.profile == "data" and run.chosen:
+        accepted = {evidence.name for evidence in run.chosen.evidence if evidence.passed}
+        for check in checks:
+            if isinstance(check, Schema) and check.name in accepted:
+                return check.value(run.text)
+    return run.text
+
+
+class CellRun:
+    """A refinement in a cell, with its panel or transcript, its record and its variables.
+
+    Args:
+        magics: the configured magics, with their shell.
+        args: the options.
         refinement: what runs.
-        checks: its checks.
-        journal: keeps its events; None for a run that leaves none.
-        opening: the panel's place in the output, where one is kept.
+        journal: stores its events; None for a run that is not kept.
+        placeholder: the panel's place in the output, where there is one.
+
+    Attributes:
+        shell: the IPython shell.
+        session: runs the refinement.
+        cell_target: where its text goes.
+        panel: the panel; None when none is on screen.
     """
 
     def __init__(
         self,
         magics: Any,
-        chosen: argparse.Namespace,
+        args: argparse.Namespace,
         refinement: Refinement,
-        checks: tuple[Check, ...],
         journal: Recorder | None,
-        opening: Opening | None = None,
+        placeholder: Placeholder | None = None,
     ) -> None:
         self.shell = magics.shell
-        self.options = chosen
-        self.refinement = refinement
-        self.checks = checks
-        self.name = self.options.output or "refined"
-        apply = self.options.apply
-        self.home = Home(self.shell, self.name, apply if apply in WHERE else "insert")
-        self.session = Session(refinement, [], journal)
-        self.record = RecordDisplay()
+        self.session = Session(refinement, [self._update_namespace], journal)
+        self._args = args
+        self._variable = args.output or "refined"
+        place: Place = args.apply if args.apply in PLACES else "insert"
+        self.cell_target = CellTarget(self.shell, self._variable, place)
         self.panel: Any = None
-        self.executing = False
-        self._placing: asyncio.Future[None] | None = None
-        self._choose_displays(magics.ui, opening or Opening())
+        self._record = RecordDisplay()
+        self._executing = False
+        self._inserting: asyncio.Future[None] | None = None
+        self._uses_panel = self._wants_panel(magics.ui)
+        self._add_display(placeholder or Placeholder())
 
     async def go(self) -> None:
-        """Run the cell to the loop's stop, with the text in the namespace on every exit.
+        """Run to the loop's stop, with the text in the namespace on every exit.
 
         Raises:
+            UsageError: it should run in the background, and there is no panel.
             Interrupted: the user interrupted the cell.
-            ModelError: the model failed.
+            RefineError: what ended the run early.
         """
-        if self.options.background:
-            self._start_in_background()
+        if self._args.background:
+            if self.panel is None:
+                raise UsageError("--background needs the panel, which only a notebook shows.")
+            self.session.start()
             return
-        with self._executing():
+        with self._cell_executes():
             await self.session.go()
-            if not self.options.quiet and self.panel is None:
-                await self._ask_in_terminal()
-            if self.options.apply in ("insert", "replace") and self.session.run.text:
+            await self._ask_in_terminal()
+            if self._args.apply in ("insert", "replace") and self.session.run.text:
                 self._finish(await self.place())
-            if self._placing:
-                await self._placing
-        self._raise_what_ended_it()
+            await self._text_inserted()
+        self._raise_failure()
 
-    def _start_in_background(self) -> None:
-        if self.panel is None:
-            raise UsageError("--background needs the panel, which a notebook shows.")
-        self.session.start()
+    async def resume(self) -> None:
+        """Continue an earlier run; one that was accepted is only shown, its text not inserted."""
+        if self.session.run.stop_reason is StopReason.ACCEPTED:
+            self._set_variables(self.session.run)
+            self._finish()
+        else:
+            await self.go()
 
-    def stop(self) -> None:
-        """Stop the loop, or let a pause be the end; the best text so far is kept."""
-        self.session.stop()
-        self.session.end_pause()
+    async def carry_out(self, decision: Decision) -> None:
+        """Take a decision from a cell of its own, and show there what comes of it.
 
-    def close(self) -> None:
-        """Stop the loop and close the panel; the record stays."""
-        self.session.stop()
-        self._finish()
+        Raises:
+            UsageError: it cannot be carried out; nothing has changed.
+            Interrupted: the user interrupted the cell.
+            RefineError: what ended the run early.
+        """
+        if self._uses_panel and self.panel is None and not isinstance(decision, Accept):
+            self._open_panel(Placeholder())
+        with self._cell_executes():
+            self.decide(decision)
+            await self.session.go()
+            await self._text_inserted()
+        self._raise_failure()
+
+    async def apply(self, number: int | None = None) -> str:
+        """Put a text into a cell from the cell that runs now, and return where it went."""
+        with self._cell_executes():
+            return await self.place(number)
 
     async def place(self, number: int | None = None) -> str:
-        """Put a text into a cell and say which way was used.
+        """Put a text into a cell and return one sentence that says where it went.
 
         Args:
             number: the iteration; None for the chosen one.
         """
         run = self.session.run
         text = run.text if number is None else run.iterations[number].text
-        return await self.home.put(text, run, executing=self.executing)
+        return await self.cell_target.put(text, form=run.task.form, executing=self._executing)
+
+    def decide(self, decision: Decision) -> None:
+        """Take a decision from the panel or the terminal; raises as `Session.decide` does."""
+        self.session.decide(decision)
+
+    def stop(self) -> None:
+        """Stop the loop, or let a pause be the end; the best text so far is kept."""
+        self.session.stop()
+
+    def close(self) -> None:
+        """Stop the loop and close the panel; the record stays."""
+        if self.session.running:  # a pause stays one, to be resumed
+            self.session.stop()
+        self._finish()
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether nothing of it runs or is on screen."""
         return self.panel is None and not self.session.running
 
-    def same_as(self, other: "CellRun") -> bool:
-        """Whether two cells show the same run of the journal."""
+    def shows_same_run(self, other: "CellRun") -> bool:
+        """Return whether two cells show the same run of the journal."""
         ours, theirs = self.session.journal, other.session.journal
         return bool(ours and theirs and ours.number and ours.number == theirs.number)
 
-    def recall(self) -> None:
-        """Show a run that was accepted before, as the accepting left it."""
-        self._set_variables(self.session.run)
-        self._finish()
+    # Displays
 
-    async def apply(self, number: int | None = None) -> str:
-        """Put a text into a cell from the cell that runs now, and say which way was used."""
-        with self._executing():
-            return await self.place(number)
+    def _wants_panel(self, ui: str) -> bool:
+        if self._args.plain or self._args.quiet or os.environ.get("IPYREFINE_UI") == "plain":
+            return False
+        return ui == "widgets" or (ui == "auto" and self.cell_target.cell_id is not None)
 
-    async def steer(self, decision: Decision) -> None:
-        """Take a decision given in a cell of its own, and show there what comes of it."""
-        if self.widgets and self.panel is None and decision.kind != "accept":
-            self.open_panel(Opening())
-        with self._executing():
-            self.decide(decision)
-            await self.session.go()
-            if self._placing:
-                await self._placing
-        self._raise_what_ended_it()
+    def _add_display(self, placeholder: Placeholder) -> None:
+        """Show the run as it goes: in the panel, or in a terminal as a transcript."""
+        if self._uses_panel:
+            self._open_panel(placeholder)
+        elif not self._args.quiet and not hasattr(self.shell, "kernel"):
+            from ipyrefine.session.terminal import Transcript
 
-    @contextlib.contextmanager
-    def _executing(self) -> Iterator[None]:
-        """Mark that a cell runs, whose reply can carry a text into the next cell."""
-        self.executing = True
-        try:
-            yield
-        finally:
-            self.executing = False
+            self.session.displays.append(Transcript())
 
-    def open_panel(self, opening: Opening) -> None:
-        """Show the panel in the output of the cell that runs now; say so where that cannot be.
-
-        Args:
-            opening: its place in the output.
-        """
+    def _open_panel(self, placeholder: Placeholder) -> None:
+        """Show the panel in the output of the running cell, or say why there is none."""
         from ipyrefine.notebook.panel import Panel
 
         try:
-            self.panel = Panel(decide=self.decide, stop=self.stop, close=self.close, home=self.home)
+            self.panel = Panel(
+                decide=self.decide, stop=self.stop, close=self.close, cell_target=self.cell_target
+            )
         except ImportError:
-            self.widgets = False
+            self._uses_panel = False
             print(NO_IPYWIDGETS)
             return
-        opening.fill(self.panel.widget)
-        self.session.shows.append(self.panel.show)
+        placeholder.fill(self.panel.widget)
+        self.session.displays.append(self.panel.show)
 
-    def _choose_displays(self, ui: str, opening: Opening) -> None:
-        self.session.shows.append(self._keep)
-        ui = "plain" if self.options.plain or self.options.quiet else ui
-        self.widgets = ui == "widgets" or (ui == "auto" and self.home.cell_id is not None)
-        if os.environ.get("IPYREFINE_UI") == "plain":
-            self.widgets = False
-        if self.widgets:
-            self.open_panel(opening)
-        elif not self.options.quiet and not hasattr(self.shell, "kernel"):
-            from ipyrefine.session.terminal import Transcript
-
-            self.session.shows.append(Transcript())
-
-    def decide(self, decision: Decision) -> None:
-        """Take a decision from the panel or a command."""
-        self.session.decide(decision)
-
-    def _keep(self, event: Event, run: Run) -> None:
-        """Keep the namespace and the record true after every stop."""
+    def _update_namespace(self, event: Event, run: Run) -> None:
+        """Bring variables and record up to date at every stop."""
         if not isinstance(event, Stopped):
             return
         self._set_variables(run)
         self._show_record()
         if event.reason is StopReason.ACCEPTED:
-            self._placing = asyncio.ensure_future(self._accepted())
+            self._inserting = asyncio.ensure_future(self._insert_accepted())
 
     def _set_variables(self, run: Run) -> None:
-        self.shell.user_ns[self.name] = asking.result(run, self.checks)
+        self.shell.user_ns[self._variable] = result(run, self.session.refinement.checks)
         self.shell.user_ns["refined_run"] = run
 
-    async def _accepted(self) -> None:
-        """End the panel, with the text in a cell unless that was declined."""
+    async def _insert_accepted(self) -> None:
+        """Put the accepted text into a cell, unless that was declined, and close the panel."""
         # The panel closes last: its many messages would keep the front-end from answering in time.
         self._finish(await self.place())
 
-    def _finish(self, said: str = "") -> None:
+    async def _text_inserted(self) -> None:
+        """Wait until the accepted text is in its cell."""
+        if self._inserting:
+            await self._inserting
+
+    def _finish(self, note: str = "") -> None:
         """Close the panel for good; what stays in the notebook is the record."""
         if self.panel is not None:
-            self.session.shows.remove(self.panel.show)
+            self.session.displays.remove(self.panel.show)
             self.panel.close()
             self.panel = None
-        self._show_record(said)
+        self._show_record(note)
 
-    def _show_record(self, said: str = "") -> None:
+    def _show_record(self, note: str = "") -> None:
         if hasattr(self.shell, "kernel") and self.session.run.stop_reason is not None:
-            self.record.show(self.session.run, note=said, folded=self.panel is not None)
+            self._record.show(self.session.run, note=note, folded=self.panel is not None)
 
     async def _ask_in_terminal(self) -> None:
-        if self.options.apply in (None, "ask") and not hasattr(self.shell, "kernel"):
+        if self._args.quiet or self.panel is not None or hasattr(self.shell, "kernel"):
+            return
+        if self._args.apply in (None, "ask"):
             from ipyrefine.session.terminal import ask
 
-            await ask(self)
+            await ask(self.session)
 
-    def _raise_what_ended_it(self) -> None:
+    # The cell
+
+    @contextlib.contextmanager
+    def _cell_executes(self) -> Iterator[None]:
+        """Mark that a cell runs, whose reply can carry a text into the next cell."""
+        self._executing = True
+        try:
+            yield
+        finally:
+            self._executing = False
+
+    def _raise_failure(self) -> None:
+        """Raise what ended the run early, if anything did."""
         if self.session.interrupted:
-            kept = (
-                f"the best text so far is in `{self.name}`"
-                if self.session.run.text
-                else "no text yet"
-            )
-            raise Interrupted(f"Interrupted; {kept}.")
-        raise_failure(self.refinement)
+            kept = f"the best text so far is in `{self._variable}`"
+            raise Interrupted(f"Interrupted; {kept if self.session.run.text else 'no text yet'}.")
+        api.raise_failure(self.session.refinement)

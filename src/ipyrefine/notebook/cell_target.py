@@ -1,4 +1,8 @@
-"""Putting a text into a notebook cell: by payload while it runs, by the front-end afterwards."""
+"""Insert accepted text into a notebook cell and report where it went.
+
+While a cell runs, its reply can carry the text (`insert_with_reply`). Otherwise the page's half of
+ipyrefine, `labextension/static/cells.js`, inserts it and says what it did (`put_text`).
+"""
 
 import asyncio
 import re
@@ -6,16 +10,92 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
-from ipyrefine.core.records import Record
+from ipyrefine.core.model import Form, Record
 from ipyrefine.errors import UsageError
-from ipyrefine.notebook.channel import Channel, open_channel
+from ipyrefine.session.commands import Place
 
-TARGET = "ipyrefine.cells"
-PATIENCE = 8.0  # seconds; a page without our half answers at once, a busy one may take a while
-_HEARS = (7, 4)  # the first ipykernel that handles comm messages while a cell awaits
+COMM_TARGET = "ipyrefine.cells"
+TIMEOUT = 8.0  # seconds; a page without our half answers at once, a busy one may take a while
+_HEARS_COMMS = (7, 4)  # the first ipykernel that handles comm messages while a cell awaits
 
 # nbformat's own pattern. VS Code sends a URI here, which names no cell of the notebook's file.
 _CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+class CellTarget:
+    """The cell a run was started in, and where its text goes from there.
+
+    Args:
+        shell: the IPython shell.
+        variable: the variable that holds the text, for when no cell can be reached.
+        where: into a new cell, in place of the source cell, or into the variable only.
+
+    Attributes:
+        where: as above; the user may change it.
+        cell_id: id of the source cell; None where the front-end does not say.
+    """
+
+    def __init__(self, shell: Any, variable: str, where: Place = "insert") -> None:
+        self._shell, self._variable = shell, variable
+        self.where = where
+        self.cell_id = source_cell_id()
+        self._source = source_cell_text() or ""
+        self._holder: str | None = None
+
+    async def read_back(self) -> str | None:
+        """Return what the cell that a text was put into holds now; None where that is unknown."""
+        return await read_text(self._holder) if self._holder else None
+
+    async def put(self, text: str, *, form: Form, executing: bool) -> str:
+        """Put a text into a cell and return one sentence that says where it is.
+
+        Args:
+            text: the text.
+            form: whether it is code or prose, which becomes a Markdown cell.
+            executing: whether a cell of this shell runs now, whose reply can carry the text.
+        """
+        if self.where == "none":
+            return f"The text is in `{self._variable}`."
+        running = source_cell_id() if executing else None
+        placed = await self._ask_front_end(text, form, running, executing=executing)
+        self._holder = placed.cell_id if placed.ok else self._holder
+        if placed.how == "unavailable" and (executing or self.cell_id is None):
+            return self._send_with_reply(text, running)
+        match placed.how:
+            case "inserted":
+                return "The text is in a new cell below."
+            case "replaced":
+                return "The text replaced the cell's source; undo brings it back."
+            case "already":
+                return "The text is in a cell already."
+        changed = placed.reason == "changed"
+        kept = "The cell has changed since, so it was left as it is. " if changed else ""
+        return (
+            f"{kept}The text is in `{self._variable}`; "
+            "run `%refine apply insert` to put it into a new cell."
+        )
+
+    async def _ask_front_end(
+        self, text: str, form: Form, running: str | None, *, executing: bool
+    ) -> "Placed":
+        """Have the front-end put the text, which confirms it, wherever it can answer."""
+        if self.cell_id is None or (executing and not hears_comms_while_running()):
+            return Placed(how="unavailable", reason="no-kernel")
+        replace = self.where == "replace"
+        return await put_text(
+            text,
+            cell_id=self.cell_id if replace else running or self.cell_id,
+            op="replace" if replace else "insert",
+            cell_type="code" if form == "code" else "markdown",
+            expected_source=self._source if replace else None,
+        )
+
+    def _send_with_reply(self, text: str, running: str | None) -> str:
+        """Send the text with the running cell's reply, which no front-end confirms."""
+        # The reply can replace only the running cell, which may not be the source.
+        replace = self.where == "replace" and running == self.cell_id
+        insert_with_reply(self._shell, text, replace=replace)
+        return "The text replaces the cell." if replace else "The text is in the next cell."
 
 
 class Placed(Record):
@@ -50,38 +130,38 @@ class Shell(Protocol):
 
 
 def source_cell_id() -> str | None:
-    """Id of the notebook cell that is running; None where the front-end does not say."""
+    """Return the id of the running notebook cell; None where the front-end does not say."""
     cell_id = _parent().get("metadata", {}).get("cellId")
     return cell_id if isinstance(cell_id, str) and _CELL_ID.fullmatch(cell_id) else None
 
 
 def source_cell_text() -> str | None:
-    """Text of the notebook cell that is running, as its front-end holds it; None outside a kernel.
+    """Return the text of the running notebook cell, as its front-end holds it.
 
-    It is what `put_text` wants as ``expected_source``.
+    It is what `put_text` wants as ``expected_source``; None outside a kernel.
     """
     code = _parent().get("content", {}).get("code")
     return code if isinstance(code, str) else None
 
 
-def answered_while_running() -> bool:
-    """Whether this kernel hears a front-end's answer while a cell runs; older ones queue it."""
+def hears_comms_while_running() -> bool:
+    """Return whether this kernel hears comm messages while a cell runs; older ones queue them."""
     try:
-        import ipykernel._version as known
+        import ipykernel._version as ipykernel_version
     except ImportError:
         return False
-    return known.version_info[:2] >= _HEARS
+    return ipykernel_version.version_info[:2] >= _HEARS_COMMS
 
 
 def _parent() -> dict[str, Any]:
-    """The request that the kernel is working on; empty outside a kernel."""
+    """Return the request that the kernel is working on; empty outside a kernel."""
     from IPython import get_ipython
 
     get_parent = getattr(get_ipython(), "get_parent", None)
     return get_parent() or {} if get_parent else {}
 
 
-def payload_insert(shell: Shell, text: str, *, replace: bool = False) -> None:
+def insert_with_reply(shell: Shell, text: str, *, replace: bool = False) -> None:
     """Put a text into a cell with the reply to the cell that is running.
 
     It works only until that cell ends (a later call takes effect with the next cell that runs),
@@ -103,8 +183,8 @@ async def put_text(
     cell_type: Literal["code", "markdown"] = "code",
     expected_source: str | None = None,
     op_id: str | None = None,
-    timeout: float = PATIENCE,  # noqa: ASYNC109 - a silent front-end is a result here, not an exception
-    comm_factory: Callable[..., Channel] | None = None,
+    timeout: float = TIMEOUT,  # noqa: ASYNC109 - a silent front-end is a result here, not an exception
+    comm_factory: "Callable[..., Channel] | None" = None,
 ) -> Placed:
     """Ask the notebook's front-end to put a text into a cell, and wait for its answer.
 
@@ -144,8 +224,8 @@ async def put_text(
 async def read_text(
     cell_id: str,
     *,
-    timeout: float = PATIENCE,  # noqa: ASYNC109 - as in `put_text`
-    comm_factory: Callable[..., Channel] | None = None,
+    timeout: float = TIMEOUT,  # noqa: ASYNC109 - as in `put_text`
+    comm_factory: "Callable[..., Channel] | None" = None,
 ) -> str | None:
     """Ask the notebook's front-end what a cell holds now; None where it cannot say.
 
@@ -159,17 +239,17 @@ async def read_text(
 
 
 class _Answer(NamedTuple):
-    """What the front-end said."""
+    """The front-end's answer."""
 
     placed: Placed
     text: str | None = None
 
 
 async def _ask(
-    request: Mapping[str, Any], seconds: float, comm_factory: Callable[..., Channel] | None
+    request: Mapping[str, Any], seconds: float, comm_factory: "Callable[..., Channel] | None"
 ) -> _Answer:
     """Send a request and wait for its answer; a silent front-end is an answer too."""
-    channel = open_channel(TARGET, request, comm_factory)
+    channel = open_channel(COMM_TARGET, request, comm_factory)
     if channel is None:
         return _Answer(Placed(how="unavailable", reason="no-kernel"))
     try:
@@ -181,27 +261,27 @@ async def _ask(
         channel.close()
 
 
-async def _answer(channel: Channel) -> _Answer:
-    """Wait for the front-end's first word on a comm; a front-end without our half closes it."""
+async def _answer(channel: "Channel") -> _Answer:
+    """Wait for the front-end's first message on a comm; one without our half closes it."""
     loop = asyncio.get_running_loop()
-    answer: asyncio.Future[_Answer] = loop.create_future()
+    future: asyncio.Future[_Answer] = loop.create_future()
 
-    def settle(said: _Answer) -> None:
-        if not answer.done():
-            answer.set_result(said)
+    def settle(answer: _Answer) -> None:
+        if not future.done():
+            future.set_result(answer)
 
-    def hand_over(said: _Answer) -> None:
+    def hand_over(answer: _Answer) -> None:
         # A front-end may send comm messages over a subshell, which is another thread.
-        loop.call_soon_threadsafe(settle, said)
+        loop.call_soon_threadsafe(settle, answer)
 
     channel.on_msg(lambda message: hand_over(_read(message)))
-    gone = _Answer(Placed(how="unavailable", reason="closed"))
-    channel.on_close(lambda _: hand_over(gone))
-    return await answer
+    closed = _Answer(Placed(how="unavailable", reason="closed"))
+    channel.on_close(lambda _: hand_over(closed))
+    return await future
 
 
 def _read(message: Mapping[str, Any]) -> _Answer:
-    """Read a front-end's answer; one that cannot be read counts as a refusal."""
+    """Read a front-end's answer; an unreadable one counts as a refusal."""
     try:
         data = message["content"]["data"]
         placed = Placed(how=data["how"], cell_id=data["cell_id"], reason=data["reason"])
@@ -209,3 +289,39 @@ def _read(message: Mapping[str, Any]) -> _Answer:
         return _Answer(placed, text if isinstance(text, str) else None)
     except (AttributeError, KeyError, TypeError, ValueError):
         return _Answer(Placed(how="refused", reason="error"))
+
+
+class Channel(Protocol):
+    """The part of a Jupyter comm that is used to talk with the page's half of ipyrefine."""
+
+    comm_id: str
+
+    def on_msg(self, callback: Callable[[dict[str, Any]], None]) -> None:
+        """Call back with every message."""
+
+    def on_close(self, callback: Callable[[dict[str, Any]], None]) -> None:
+        """Call back when the other side closes."""
+
+    def send(self, data: dict[str, Any]) -> None:
+        """Send a message to every page on the kernel."""
+
+    def close(self) -> None:
+        """Close both sides; nothing happens when it is closed already."""
+
+
+def open_channel(
+    target: str,
+    data: Mapping[str, Any],
+    comm_factory: Callable[..., Channel] | None = None,
+) -> Channel | None:
+    """Open a comm; return None where there is no kernel to carry it.
+
+    Args:
+        target: the name that the page's half listens to.
+        data: the first message.
+        comm_factory: makes the comm from ``target_name`` and ``data``; Jupyter's own when None.
+    """
+    import comm
+
+    channel: Channel = (comm_factory or comm.create_comm)(target_name=target, data=dict(data))
+    return None if isinstance(channel, comm.DummyComm) else channel

@@ -6,38 +6,38 @@ from typing import Any
 
 
 def complete(shell: Any, event: Any) -> list[str]:
-    """Give the completions for the word at the cursor.
+    """Return the completions of the word at the cursor.
 
     Args:
         shell: the IPython shell.
         event: IPython's: ``command`` (the magic), ``line`` (up to the cursor), ``symbol``.
     """
     words = event.line.split()
-    fresh = event.line[-1:].isspace()
-    before = words if fresh else words[:-1]
-    typed = "" if fresh else words[-1]
-    offered = _offered(shell, event.command, before[1:])
+    at_new_word = event.line[-1:].isspace()
+    before = words if at_new_word else words[:-1]
+    typed = "" if at_new_word else words[-1]
+    offers = _offers(shell, event.command, before[1:])
     # IPython replaces only its own idea of the last word, which a dash or a colon may cut short.
     kept = len(typed) - len(event.symbol)
-    return [one[kept:] for one in offered if one.startswith(typed)]
+    return [offer[kept:] for offer in offers if offer.startswith(typed)]
 
 
-def _offered(shell: Any, command: str, before: list[str]) -> Iterable[str]:
-    """Everything that may stand after these words."""
-    from ipyrefine.notebook import options
-    from ipyrefine.session import commands as steering
+def _offers(shell: Any, command: str, before: list[str]) -> Iterable[str]:
+    """Return everything that may follow these words."""
+    from ipyrefine.notebook.options import parser
+    from ipyrefine.session.commands import COMMANDS
 
     if command == "%refine" or (command == "refine" and not before):
-        return steering.COMMANDS if not before else _runs(before)
-    named = {name: action for action in options.parser()._actions for name in action.option_strings}
-    last = named.get(before[-1]) if before else None
-    if last is not None and last.nargs != 0:
-        return map(str, last.choices) if last.choices else _values(shell, last.dest)
-    return sorted(named)
+        return _run_names(before) if before else COMMANDS
+    options = parser().options
+    option = options.get(before[-1]) if before else None
+    if option is not None and option.nargs != 0:
+        return map(str, option.choices) if option.choices else _values(shell, option.dest)
+    return sorted(options)
 
 
-def _runs(before: list[str]) -> Iterable[str]:
-    """The names of the latest runs, after a command that takes one."""
+def _run_names(before: list[str]) -> Iterable[str]:
+    """Return the names of the latest runs, after a command that takes one."""
     if before not in (["resume"], ["forget"]):
         return ()
     from ipyrefine.errors import JournalError
@@ -46,15 +46,15 @@ def _runs(before: list[str]) -> Iterable[str]:
     try:
         return dict.fromkeys(run.name for run in Journal().runs(limit=50))
     except JournalError:
-        return ()  # Tab is no place for it; the command itself will say
+        return ()  # the command itself will report it
 
 
 def _values(shell: Any, option: str) -> Iterable[str]:
-    """The values of an option that are known by name."""
+    """Return the values of an option that are known by name."""
     from ipyrefine import checks, profiles
     from ipyrefine.providers.weights import WEIGHTS
 
-    hidden = getattr(shell, "user_ns_hidden", {})  # what IPython itself put there
+    hidden = getattr(shell, "user_ns_hidden", {})  # IPython's own variables
     visible = {n: v for n, v in shell.user_ns.items() if n[:1] != "_" and n not in hidden}
     match option:
         case "model" | "judge":

@@ -1,14 +1,17 @@
-"""The options of `%%refine`: one parser, its help, and what it makes of them."""
+"""The options of `%%refine`: their parser with its help, and the limits and budget they set."""
 
 import argparse
-import difflib
 import keyword
 import re
 import shlex
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-from ipyrefine.core.runs import Budget, Limits
-from ipyrefine.errors import UsageError
+from pydantic import ValidationError
+
+from ipyrefine import checks
+from ipyrefine.core.model import Budget, Limits
+from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.profiles import NAMES
 
 EXAMPLES = """\
@@ -22,25 +25,41 @@ examples:
   %%refine --budget "20k tokens, 90 s" -o reply
   Answer this complaint in three friendly sentences: my parcel came late.
 """
+_RENAMED = {"--max-iterations": "--max-revisions", "--gate": "--pairwise"}
+_REMOVED = {
+    "--critics": "--critics is gone: one critic reads a text. Ask for more findings with "
+    "--min-findings."
+}
+_CONTRADICTIONS = (
+    ("--task", "--draft", "the cell is one or the other"),
+    ("--goal", "--task", "a task states its goal itself"),
+    ("--background", "--plain", "a run in the background needs the panel"),
+    ("--background", "--quiet", "a run in the background needs the panel"),
+    ("--step", "--quiet", "you would not see that the run waits for you"),
+    ("--name", "--no-journal", "the name is for the journal"),
+)
 
 
 class MagicParser(argparse.ArgumentParser):
-    """A parser whose complaints are `UsageError`s with a hint."""
+    """An argument parser that raises `UsageError` with a hint instead of ending the process."""
+
+    @property
+    def options(self) -> Mapping[str, argparse.Action]:
+        """Return the options by each of their names."""
+        return self._option_string_actions
 
     def error(self, message: str) -> NoReturn:
-        """Raise what is wrong, instead of ending the process."""
+        """Raise an argparse message as a `UsageError`."""
         unknown = re.search(r"unrecognized arguments: (\S+)", message)
         if unknown:
-            options = [o for a in self._actions for o in a.option_strings]
-            near = difflib.get_close_matches(unknown[1], options, n=1)
-            hint = f" Did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(unknown[1], self.options)
             message = f"There is no option {unknown[1]}.{hint}"
-        said = message.removeprefix("argument ").rstrip(".?")
+        sentence = message.removeprefix("argument ").rstrip(".?")
         end = "?" if message.endswith("?") else "."
-        raise UsageError(f"{said}{end} %%refine? lists the options.")
+        raise UsageError(f"{sentence}{end} %%refine? lists the options.")
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> MagicParser:
     """Build the parser of the cell magic's line."""
     p = MagicParser(
         prog="%%refine",
@@ -48,75 +67,66 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Refine the cell: draft, verify, critique, revise, until it passes.",
-        epilog=EXAMPLES,
+        epilog=f"{EXAMPLES}\n{checks.help_table()}",
     )
     add = p.add_argument
-    add("-m", "--model", help="the model that writes: a server's or an embedded one's "
-        "name, or recorded:FILE")  # fmt: skip
-    add("--judge", help="another model to score with; the writer by default")
-    add("--base-url", help="an OpenAI-compatible server")
-    add("-p", "--profile", help=f"{', '.join(NAMES)}; a dict of the notebook; or a TOML "
-        "file; by default decided from the cell; `%%refine profiles` lists them")  # fmt: skip
-    add("--task", action="store_true", help="the cell is a task to write from")
+    # fmt: off
+    add("-m", "--model",
+        help="the model that writes: a model of the server, an embedded model, or recorded:FILE")
+    add("--judge", help="the model that scores (the writer)")
+    add("--base-url", metavar="URL", help="an OpenAI-compatible server")
+    add("-p", "--profile", help=f"{', '.join(NAMES)}; a dict of the notebook; or a TOML file; by "
+        "default chosen from the cell; `%%refine profiles` lists them")
+    add("--task", action="store_true", help="the cell is a task")
     add("--draft", action="store_true", help="the cell is a draft to improve")
-    add("--goal", help="what the draft should become")
-    add("--criteria", help="what to judge on, as a,b,c, instead of the profile's criteria")
-    add("--checklist", metavar="VAR", help="yes/no questions a finished text answers with yes: "
-        "a list of the notebook, or a,b,c; instead of the profile's")  # fmt: skip
-    add("--prompts", metavar="VAR", help="your own words for stages: a dict of the notebook with "
-        "system, draft, critique, judge, revise or gate; {text}, {task} and so on stand for "
-        "what goes there")  # fmt: skip
-    add("-c", "--check", action="append", default=[], metavar="NAME",
-        help="a function of the notebook, examples, agreement, run, lint, tests:NAME, schema:NAME, "
-        "'length:<=120 words', contains:TEXT or matches:REGEX; may be repeated")  # fmt: skip
+    add("--goal", help="how to improve the draft")
+    add("--criteria", help="what to judge, as a,b,c, instead of the profile's criteria")
+    add("--checklist", metavar="VAR", help="yes/no questions that a finished text answers with "
+        "yes: a list of the notebook, or a,b,c; instead of the profile's")
+    add("--prompts", metavar="VAR", help="your own prompts: a dict of the notebook with system, "
+        "draft, critique, judge, revise or compare; {text}, {task} and so on are filled in")
+    add("-c", "--check", action="append", default=[], metavar="NAME", help=checks.option_help())
     add("-v", "--var", action="append", default=[], metavar="NAME",
-        help="a variable that the task is about: the model is shown it in short, and the code "
-        "of the checks examples, run and tests has it; may be repeated")  # fmt: skip
-    add("-n", "--max-iterations", type=int, help="revisions allowed (4)")
-    add("--target", type=float, help="score 0..1 that passes (0.8, or as the profile says)")
-    add("--patience", type=int, help="revisions without gain before it stops (2)")
-    add(
-        "--min-findings", type=int, help="findings a critique must name (3, or as the profile says)"
-    )
-    add("--gate", action="store_true", default=None,
-        help="a better score must also win a comparison with the best, both ways round",
-    )  # fmt: skip
+        help="a variable that the task is about: described to the model in short, and defined for "
+        "the code of the checks examples, run and tests; may be repeated")
+    add("-n", "--max-revisions", type=int, metavar="N",
+        help="revisions allowed after the draft (4)")
+    add("--target", type=float, metavar="SCORE",
+        help="score 0..1 that passes (0.8, or the profile's)")
+    add("--patience", type=int, metavar="N",
+        help="revisions without improvement before it stops (2)")
+    add("--min-findings", type=int, metavar="N",
+        help="findings that a critique must name (3, or the profile's)")
+    add("--pairwise", action="store_true", default=None,
+        help="a text with a better score must also win a comparison with the best, in both orders")
     add("--memory", choices=["best", "all"],
-        help="a revision sees the best text, or all attempts with their feedback (best)",
-    )  # fmt: skip
-    add("--candidates", type=int,
-        help="first texts, each from the task alone (1): all at once, or with checks at most so "
-        "many, until they settle one; the best by the checks, then by the judge, is gone on with",
-    )  # fmt: skip
-    add("--critics", type=int,
-        help="critics who read a text at once (1); what several of them name is acted on once, and "
-        "a server that answers one request at a time is no faster for it")  # fmt: skip
+        help="whether a revision sees the best text, or all attempts with their feedback (best)")
+    add("--candidates", type=int, metavar="N",
+        help="independent drafts (1); with checks, only as many of them as it takes to settle one; "
+        "continues from the best by checks, then by judge")
     add("--step", action="store_true", default=None, help="pause for you after every verdict")
-    add("--background", action="store_true", help="return at once; the panel goes on by itself")
-    add("--budget", help='upper bounds, as "20k tokens, 30 calls, $0.05, 90 s"; each side of the '
-        'tokens by itself as "10k prompt tokens, 5k completion tokens"')  # fmt: skip
-    add("--price", metavar="IN,OUT",
-        help='dollars per million prompt and completion tokens, as "0.15,0.60", where the '
-             "price list does not know the model")  # fmt: skip
-    add(
-        "--temperature",
-        type=float,
-        help="sampling temperature of the writer (0, or as the profile says)",
-    )
-    add("--seed", type=int, help="sampling seed")
-    add("-o", "--output", help="variable for the text (refined)")
+    add("--background", action="store_true", help="return at once; the run continues in the panel")
+    add("--budget", help='upper bounds, as "20k tokens, 30 calls, $0.05, 90 s"; or per kind of '
+        'token, as "10k prompt tokens, 5k completion tokens"')
+    add("--price", metavar="IN,OUT", help="dollars per million prompt and completion tokens, as "
+        '"0.15,0.60", for a model that is not in the price list')
+    add("--temperature", type=float, metavar="T",
+        help="sampling temperature of the writer (0, or the profile's)")
+    add("--seed", type=int, metavar="N", help="sampling seed")
+    add("-o", "--output", metavar="NAME", help="variable for the text (refined)")
     add("-a", "--apply", choices=["ask", "insert", "replace", "none"],
-        help="what to do with the text at the end (ask)")  # fmt: skip
-    add("--name", help="the run's name in the journal; made from its task by default")
+        help="what to do with the text at the end (ask)")
+    add("--name", help="the run's name in the journal; by default made from the task")
     add("--no-journal", dest="journal", action="store_false",
-        help="keep no journal of the run: it cannot be resumed after a restart")  # fmt: skip
+        help="keep the run out of the journal: it cannot be resumed after a restart")
     add("--plain", action="store_true", help="no widgets: text and a static record only")
-    add("-q", "--quiet", action="store_true", help="show the record only, at the end")
+    add("-q", "--quiet", action="store_true", help="show only the record, at the end")
+    # fmt: on
     return p
 
 
 def parse(line: str) -> argparse.Namespace:
-    """Read the magic's line.
+    """Parse the magic's line.
 
     Raises:
         UsageError: an option is unknown, lacks its value, or contradicts another.
@@ -125,73 +135,70 @@ def parse(line: str) -> argparse.Namespace:
         words = shlex.split(line)
     except ValueError:
         raise UsageError("A quote in the options is not closed.") from None
-    return read(words)
+    return parse_words(words)
 
 
-def read(words: list[str]) -> argparse.Namespace:
-    """Read the words of the magic's line; raises as `parse` does."""
-    options = parser().parse_args(words)
-    for one, other, why in _CONTRADICTIONS:
-        if _given(options, one) and _given(options, other):
-            raise UsageError(f"{one} and {other} contradict each other: {why}.")
+def parse_words(words: Iterable[str]) -> argparse.Namespace:
+    """Parse the words of the magic's line; raises as `parse` does."""
+    options = parser().parse_args([_current_name(word) for word in words])
+    for one, other, reason in _CONTRADICTIONS:
+        if _is_set(options, one) and _is_set(options, other):
+            raise UsageError(f"{one} and {other} contradict each other: {reason}.")
     name = options.output
     if name and (not name.isidentifier() or keyword.iskeyword(name)):
         raise UsageError(f"--output {name!r} is not a variable name.")
     for option in ("criteria", "checklist"):
-        if (value := getattr(options, option)) is not None and not parts(value):
-            raise UsageError(f"--{option} names nothing: leave it out, or write it as a,b,c.")
+        if (value := getattr(options, option)) is not None and not split_list(value):
+            raise UsageError(f"--{option} is empty. Leave it out, or write it as a,b,c.")
     return options
 
 
-_CONTRADICTIONS = (
-    ("--task", "--draft", "the cell is one or the other"),
-    ("--goal", "--task", "a task says by itself what is wanted"),
-    ("--background", "--plain", "what runs in the background is shown in the panel"),
-    ("--background", "--quiet", "what runs in the background is shown in the panel"),
-    ("--step", "--quiet", "a pause waits for you, who would see nothing to wait for"),
-    ("--name", "--no-journal", "the name is the one a run has in the journal"),
-)
+def _current_name(word: str) -> str:
+    """Return a word with an option's old name replaced by the current one.
+
+    Raises:
+        UsageError: the option is gone; its replacement is named.
+    """
+    name, equals, value = word.partition("=")
+    if name in _REMOVED:
+        raise UsageError(_REMOVED[name])
+    return f"{_RENAMED.get(name, name)}{equals}{value}"
 
 
-def _given(options: argparse.Namespace, option: str) -> bool:
-    """Whether an option was given; one that begins with no, by what it takes away."""
+def _is_set(options: argparse.Namespace, option: str) -> bool:
+    """Return whether an option is set: a ``--no-…`` one when it switched something off."""
     name = option.removeprefix("--")
     if name.startswith("no-"):
         return not getattr(options, name.removeprefix("no-"))
     return bool(getattr(options, name))
 
 
-def limits(options: argparse.Namespace, configured: dict[str, Any]) -> Limits:
-    """Make limits of the options, on top of the configured ones; the others stay unset.
+def limits(options: argparse.Namespace, configured: Mapping[str, Any]) -> Limits:
+    """Return the limits that the options set, over the configured ones; the others stay unset.
+
+    An option that bears the name of a limit sets it.
 
     Raises:
         UsageError: a value is out of its range.
     """
-    named: dict[str, Any] = {
+    named = {
         name: value
-        for name in (
-            "max_iterations",
-            "target",
-            "patience",
-            "min_findings",
-            "gate",
-            "memory",
-            "candidates",
-            "critics",
-            "step",
-            "temperature",
-            "seed",
-        )
-        if (value := getattr(options, name)) is not None
+        for name in Limits.model_fields
+        if (value := getattr(options, name, None)) is not None
     }
     if options.budget:
-        named["budget"] = budget(options.budget)
+        named["budget"] = parse_budget(options.budget)
     try:
-        return Limits.model_validate(configured | named)
-    except ValueError as error:
-        first = error.errors()[0]  # type: ignore[attr-defined]
+        return Limits.model_validate({**configured, **named})
+    except ValidationError as error:
+        first = error.errors()[0]
         option = "--" + str(first["loc"][0]).replace("_", "-")
         raise UsageError(f"{option}: {first['msg'].lower()}, not {first['input']!r}.") from None
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """Split a list written as ``a, b, c``."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 _AMOUNT = re.compile(
@@ -200,7 +207,6 @@ _AMOUNT = re.compile(
     r"(?P<unit>tokens?|calls?|s|sec|seconds?|min|minutes?)))$",
     re.IGNORECASE,
 )
-
 _SIDES = {
     "prompt": "prompt_tokens",
     "input": "prompt_tokens",
@@ -209,21 +215,16 @@ _SIDES = {
 }
 
 
-def parts(text: str) -> tuple[str, ...]:
-    """Read a list written as ``a, b, c``."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def budget(text: str) -> Budget:
-    """Read a budget like ``20k tokens, 30 calls, $0.05, 90 s``.
+def parse_budget(text: str) -> Budget:
+    """Parse a budget like ``20k tokens, 30 calls, $0.05, 90 s``.
 
     ``10k prompt tokens`` (or input) and ``5k completion tokens`` (or output) bound each side.
 
-    >>> budget("20k tokens, 2 min").model_dump(exclude_none=True)
+    >>> parse_budget("20k tokens, 2 min").model_dump(exclude_none=True)
     {'tokens': 20000, 'seconds': 120.0}
 
     Raises:
-        UsageError: a part of it is not an amount, or bounds something a second time.
+        UsageError: a part is not an amount, or bounds something a second time.
     """
     bounds: dict[str, float] = {}
     for part in text.split(","):
@@ -247,6 +248,7 @@ def budget(text: str) -> Budget:
 
 
 def _amount(match: re.Match[str]) -> tuple[str, float]:
+    """Return which bound an amount sets, and its value."""
     if match["cost"]:
         return "cost", float(match["cost"])
     value = float(match["number"]) * (1_000 if match["kilo"] else 1)

@@ -1,4 +1,4 @@
-"""What a cell shows before anything heavy is loaded, and the loading while nobody waits."""
+"""The line a cell shows before the panel is loaded, and the loading while the kernel is idle."""
 
 import asyncio
 import contextlib
@@ -10,30 +10,30 @@ from ipyrefine.render.style import STYLE
 
 STARTING = "Starting…"
 NO_FRONT_END = (
-    "This front-end shows no ipywidgets: `%refine` gives the panel's commands, "
-    "and the record of the run follows here."
+    "This front-end shows no ipywidgets. Use the `%refine` commands instead; "
+    "the record of the run follows here."
 )
 NO_IPYWIDGETS = (
-    "The panel needs ipywidgets (`pip install ipywidgets`); without it the run is shown as a "
-    "plain record when it stops, and `%refine` steers it."
+    "The panel needs ipywidgets (`pip install ipywidgets`). Without it you get a plain record "
+    "when the run stops, and the `%refine` commands."
 )
-_UNSHOWN = {"-q", "--quiet", "--plain"}
-# In the order in which a cell comes to need them; each is one pause of the kernel's loop.
-_NEEDED = (
-    *("ipyrefine.session.commands", "ipyrefine.notebook.starting", "ipywidgets"),
+_PANEL_OFF = {"-q", "--quiet", "--plain"}
+# In the order in which a cell needs them; each import is one pause of the kernel's loop.
+_MODULES = (
+    *("ipyrefine.session.commands", "ipyrefine.notebook.cell", "ipywidgets"),
     *("ipyrefine.notebook.panel", "httpx2", "openai", "ipyrefine.providers.openai"),
 )
-_PAUSE = 0.1  # seconds between two of them
+_PAUSE = 0.1  # seconds between two imports
 
 
-class Opening:
-    """The place of a panel in a cell's output, which has one line until the panel is there."""
+class Placeholder:
+    """A panel's place in a cell's output, which holds one line until the panel is there."""
 
     def __init__(self) -> None:
         self._handle: Any = None
 
     def show(self) -> None:
-        """Say that the cell starts; takes milliseconds, where the panel can take a second."""
+        """Show that the cell starts; takes milliseconds, where the panel can take a second."""
         from IPython.display import display
 
         line = f'<p role="status" class="rf-quiet">{STARTING}</p>'
@@ -48,7 +48,7 @@ class Opening:
         self._put({**widget._repr_mimebundle_(), "text/plain": NO_FRONT_END}, display)
 
     def clear(self) -> None:
-        """Take the line away, unless there is none or a widget is in its place."""
+        """Remove the line, unless there is none or a widget took its place."""
         if self._handle is not None:
             self._put({"text/html": "", "text/plain": ""}, None)
 
@@ -60,30 +60,30 @@ class Opening:
             display(data, raw=True)
 
 
-def may_show_a_panel(ui: str, line: str, *, cell_id: bool) -> bool:
-    """Whether a cell will show a panel, from what is known without reading its options.
+def expects_panel(ui: str, line: str, *, cell_id: bool) -> bool:
+    """Return whether a cell will show a panel, judging without parsing its options.
 
     Args:
         ui: as configured.
         line: the cell's options.
         cell_id: whether a front-end named the cell.
     """
-    return (ui == "widgets" or (ui == "auto" and cell_id)) and not _UNSHOWN & {*line.split()}
+    return (ui == "widgets" or (ui == "auto" and cell_id)) and not _PANEL_OFF & {*line.split()}
 
 
 def warm_up() -> None:
-    """Load what the first cell will need, piece by piece, while the kernel has nothing to do."""
+    """Import what the first cell will need, piece by piece, while the kernel is idle."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
-        return  # a plain shell: nothing is ever idle there
-    names = iter(_NEEDED)
+        return  # a plain shell is never idle
+    names = iter(_MODULES)
 
-    def one() -> None:
+    def import_next() -> None:
         if name := next(names, ""):
-            # Whatever is amiss is told where it is needed.
+            # An error is reported where the module is needed.
             with contextlib.suppress(Exception):
                 import_module(name)
-            loop.call_later(_PAUSE, one)
+            loop.call_later(_PAUSE, import_next)
 
-    loop.call_later(_PAUSE, one)
+    loop.call_later(_PAUSE, import_next)

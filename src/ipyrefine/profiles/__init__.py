@@ -1,60 +1,216 @@
 """Profiles: what a kind of text is judged by, as data in the TOML files beside this one."""
 
-from ipyrefine.core.records import Task
-from ipyrefine.profiles.choose import is_python, looks_like_code, of_draft, of_task
-from ipyrefine.profiles.finding import NAMES, builtin, find
-from ipyrefine.profiles.records import Profile, named_criteria
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Self
 
-__all__ = [
-    "NAMES",
-    "Profile",
-    "builtin",
-    "choose",
-    "find",
-    "is_python",
-    "looks_like_code",
-    "named_criteria",
-    "task",
-]
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from ipyrefine.core.model import Criterion, Form, Limits, Record, Task, named_criteria
+from ipyrefine.errors import UsageError, did_you_mean
+
+_FOLDER = files("ipyrefine.profiles")
+NAMES = tuple(
+    sorted(
+        file.name.removesuffix(".toml") for file in _FOLDER.iterdir() if file.name.endswith(".toml")
+    )
+)
 
 
-def choose(text: str = "", *, draft: str | None = None, schema: bool = False) -> Profile:
-    """Choose a built-in profile.
+class Profile(Record):
+    """What a kind of text is written, criticised and judged by.
 
-    Args:
-        text: the request; with a draft, what it should become.
-        draft: the text to start from.
-        schema: whether the text is checked against a schema, which only data is.
+    Attributes:
+        name: its name.
+        summary: what it is for, in one sentence.
+        form: ``code`` (Python) or ``prose`` (any other text).
+        criteria: what the judge scores: a table of names with a definition, or with
+            ``definition`` and ``weight``; or a list of criteria.
+        categories: kinds of weakness a critique looks for.
+        checklist: yes/no questions a finished text answers with yes.
+        plan: whether prose is planned in a few lines before it is written; code never is.
+        limits: thresholds that hold unless the user sets others.
+        artifacts: what a request for it asks to be written, such as ``email``.
+        phrases: regular expressions that a request for it matches at its start.
     """
-    if schema:
-        return builtin()["data"]
-    if draft is None:
-        return builtin()[of_task(text)]
-    name = of_draft(draft)
-    if name == "prose" and text.strip():
-        # A goal may say what the draft is; but a text that is no Python is not code.
-        name = {"code": "prose"}.get(named := of_task(text), named)
-    return builtin()[name]
+
+    name: str = Field(min_length=1)
+    summary: str = ""
+    form: Form = "prose"
+    criteria: tuple[Criterion, ...] = Field(min_length=1)
+    categories: tuple[str, ...] = ()
+    checklist: tuple[str, ...] = ()
+    plan: bool = True
+    limits: Limits = Limits()
+    artifacts: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()
+
+    @field_validator("criteria", mode="before")
+    @classmethod
+    def _list_criteria(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return [
+            {"name": name, **fields}
+            if isinstance(fields, Mapping)
+            else {"name": name, "definition": fields}
+            for name, fields in value.items()
+        ]
+
+    @field_validator("phrases")
+    @classmethod
+    def _require_expressions(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for phrase in value:
+            try:
+                re.compile(phrase)
+            except re.error as error:
+                raise ValueError(f"{phrase!r} is not a regular expression ({error})") from None
+        return value
+
+    @model_validator(mode="after")
+    def _require_distinct_names(self) -> Self:
+        names = [criterion.name for criterion in self.criteria]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice:
+            raise ValueError(f"the criterion {twice!r} is there twice")
+        return self
+
+    def limited(self, limits: Limits | None = None) -> Limits:
+        """Return limits, with the profile's own for those left unset.
+
+        Args:
+            limits: what the user set.
+        """
+        own = limits.model_dump(exclude_unset=True) if limits else {}
+        return Limits.model_validate(self.limits.model_dump(exclude_unset=True) | own)
+
+    def task(
+        self, text: str, *, criteria: tuple[str, ...] = (), checklist: tuple[str, ...] = ()
+    ) -> Task:
+        """Return the task of a request.
+
+        Args:
+            text: the request in the user's words.
+            criteria: what to judge on instead of the profile's criteria: names of those, or
+                short descriptions of new ones.
+            checklist: yes/no questions instead of the profile's.
+        """
+        return Task(
+            text=text,
+            profile=self.name,
+            form=self.form,
+            criteria=named_criteria(criteria, self.criteria) or self.criteria,
+            categories=self.categories,
+            checklist=checklist or self.checklist,
+            plan=self.plan,
+        )
 
 
-def task(
-    text: str,
-    *,
-    profile: str | None = None,
-    criteria: tuple[str, ...] = (),
-    checklist: tuple[str, ...] = (),
-) -> Task:
-    """Make a task from a request in the user's words.
+@cache
+def builtin() -> Mapping[str, Profile]:
+    """Return the built-in profiles by name: one for each TOML file beside this module."""
+    contents = {name: _FOLDER.joinpath(f"{name}.toml").read_text("utf-8") for name in NAMES}
+    return MappingProxyType(
+        {name: Profile(name=name, **tomllib.loads(text)) for name, text in contents.items()}
+    )
+
+
+def find(
+    profile: str | Path | Mapping[str, Any] | Profile,
+    namespace: Mapping[str, Any] | None = None,
+) -> Profile:
+    """Return a profile.
 
     Args:
-        text: the request.
-        profile: a profile's name; by default the one the request's words suggest.
-        criteria: the criteria to judge on, instead of the profile's: names of its criteria, or
-            short descriptions of other ones.
-        checklist: yes/no questions, instead of the profile's.
+        profile: the profile itself, a dict of its fields, a TOML file's path, or a name: of a
+            variable in the namespace, else of a built-in profile.
+        namespace: the user's variables.
 
     Raises:
-        UsageError: there is no such profile.
+        UsageError: there is none of that name, or it is not valid.
     """
-    chosen = find(profile) if profile else choose(text)
-    return chosen.task(text, criteria=criteria, checklist=checklist)
+    if isinstance(profile, Profile):
+        return profile
+    if isinstance(profile, Mapping):
+        return _validate(profile, "The profile", name="own")
+    if isinstance(profile, Path) or profile.endswith(".toml"):
+        return _read(Path(profile).expanduser())
+    variable = (namespace or {}).get(profile)
+    if isinstance(variable, Profile):
+        return variable
+    if isinstance(variable, Mapping):
+        return _validate(variable, f"The profile {profile!r}", name=profile)
+    if profile in NAMES:
+        return builtin()[profile]
+    raise UsageError(_unknown(profile, namespace or {}))
+
+
+def _unknown(name: str, namespace: Mapping[str, Any]) -> str:
+    if name in namespace:
+        kind = type(namespace[name]).__name__
+        return f"The profile {name!r} is a variable of type {kind}; a profile is a dict."
+    own = [n for n, value in namespace.items() if isinstance(value, Mapping) and n[:1] != "_"]
+    return (
+        f"There is no profile {name!r}.{did_you_mean(name, [*NAMES, *own], n=2)} "
+        f"Use {', '.join(NAMES)}, a dict, or a TOML file."
+    )
+
+
+def _read(path: Path) -> Profile:
+    try:
+        content = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        hint = did_you_mean(str(path), map(str, _siblings(path)))
+        raise UsageError(f"There is no profile file {str(path)!r}.{hint}") from None
+    except OSError as error:
+        raise UsageError(
+            f"The profile file {str(path)!r} cannot be read: {error.strerror}."
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"The profile file {str(path)!r} is not TOML: {error}.") from None
+    return _validate(content, f"The profile file {str(path)!r}", name=path.stem)
+
+
+def _siblings(path: Path) -> list[Path]:
+    try:
+        return [path.with_name(other.name) for other in path.parent.glob("*.toml")]
+    except OSError:
+        return []
+
+
+def _validate(content: Mapping[str, Any], subject: str, *, name: str) -> Profile:
+    try:
+        return Profile.model_validate({"name": name, **content})
+    except ValidationError as error:
+        raise UsageError(f"{subject} is not valid: {_first_fault(error)}") from None
+    except TypeError:
+        raise UsageError(f"{subject} is not valid: its keys must be text.") from None
+
+
+def _first_fault(error: ValidationError) -> str:
+    """Return the first fault in a sentence, with the field that was probably meant."""
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"it has no field {place!r}.{_nearest_field(first['loc'])}"
+    if first["type"] in ("missing", "too_short"):
+        return f"it has no {place!r}."
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{place}: {message[:1].lower()}{message[1:]}." if place else f"{message}."
+
+
+def _nearest_field(place: tuple[int | str, ...]) -> str:
+    """Return the field that was probably meant, as a question; a profile's own limit is one too."""
+    word = str(place[-1])
+    nested: dict[int | str, type[Record]] = {"criteria": Criterion, "limits": Limits}
+    if len(place) > 1 and place[0] in nested:
+        return did_you_mean(word, nested[place[0]].model_fields)
+    if hint := did_you_mean(word, Profile.model_fields):
+        return hint
+    hint = did_you_mean(word, Limits.model_fields)
+    return hint.replace("mean ", "mean limits.")

@@ -1,7 +1,7 @@
-"""Choosing a profile from a cell's body, by a few conservative rules.
+"""Choose a profile from a cell's body, by a few conservative rules.
 
 A request names what it wants written soon after its verb ("write a short sales email …"): the
-first such artifact decides. A question wants an answer. Only then do the words of the code trade
+first such artifact decides. A question wants an answer. Only then do the words of programming
 count, as they also turn up in prose. What no rule knows is prose.
 """
 
@@ -10,7 +10,7 @@ import json
 import re
 from functools import cache
 
-from ipyrefine.profiles.finding import builtin
+from ipyrefine.profiles import Profile, builtin
 
 _VERB = re.compile(
     r"\b(?:write|draft|compose|prepare|create|make|produce|design|develop|build|implement|code|"
@@ -22,31 +22,51 @@ _ABOUT = re.compile(
     r"where|when|if|it|them|[.;:!?]"
 )
 _WORD = re.compile(r"[\w'+()/#-]+|[.,;:!?]")
-_WORDS = 10  # of a request that can stand between its verb and what it wants
+_WORDS = 10  # between the verb of a request and what it wants, at most
 _CALL = re.compile(r"\b[A-Za-z_]\w*\([^)\n]{0,200}\)")  # no space before it: prose sets one
 _CODE_WORD = re.compile(
     r"algorithm|async|class|code|def|doctest|function|implement|iterator|method|module|o\(1\)|"
     r"o\(n\)|python|recursive|refactor|regex|script|stack"
 )
 _MAIL = re.compile(r"subject:[^\n]+\n|(?:dear|hi|hello|hey)(?: [\w.'-]+){0,3},\s*\n", re.I)
-_LOOKED_AT = 400  # characters of the first paragraph, where a request says what it wants
+_HEAD_CHARACTERS = 400  # of the first paragraph, where a request says what it wants
 
 
-def of_task(text: str) -> str:
-    """The name of the profile a request in words suggests."""
-    head = " ".join(text.strip().partition("\n\n")[0][:_LOOKED_AT].lower().split())
+def suggest(text: str = "", *, draft: str | None = None, schema: bool = False) -> Profile:
+    """Return the built-in profile that fits a request best.
+
+    Args:
+        text: the request; with a draft, what it should become.
+        draft: the text to start from.
+        schema: whether the text is checked against a schema, which only data is.
+    """
+    if schema:
+        return builtin()["data"]
+    if draft is None:
+        return builtin()[_name_by_task(text)]
+    name = _name_by_draft(draft)
+    if name == "prose" and text.strip():
+        # A goal may say what the draft is; but a text that is not Python is not code.
+        by_goal = _name_by_task(text)
+        name = name if by_goal == "code" else by_goal
+    return builtin()[name]
+
+
+def _name_by_task(text: str) -> str:
+    """Return the name of the profile that a request in words suggests."""
+    head = " ".join(text.strip().partition("\n\n")[0][:_HEAD_CHARACTERS].lower().split())
     if ">>>" in text:
         return "code"
-    if named := _artifact(head):
-        return named
+    if name := _name_by_artifact(head):
+        return name
     for name, profile in builtin().items():
         if any(re.search(phrase, head) for phrase in profile.phrases):
             return name
     return "code" if looks_like_code(text) else "prose"
 
 
-def of_draft(text: str) -> str:
-    """The name of the profile that fits an existing text."""
+def _name_by_draft(text: str) -> str:
+    """Return the name of the profile that fits an existing text."""
     if is_python(text):
         return "code"
     if _is_json(text):
@@ -55,13 +75,13 @@ def of_draft(text: str) -> str:
 
 
 def looks_like_code(text: str) -> bool:
-    """Whether a request asks for Python code: by doctests, calls, or the trade's words."""
+    """Return whether a request asks for Python: by doctests, calls, or words of programming."""
     words = (word.strip(".,:;!?\"'`") for word in text.lower().split())
     return ">>>" in text or bool(_CALL.search(text)) or any(map(_CODE_WORD.fullmatch, words))
 
 
 def is_python(text: str) -> bool:
-    """Whether a text is Python with a statement beyond bare expressions and names."""
+    """Return whether a text is Python with a statement beyond bare expressions and names."""
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -69,16 +89,16 @@ def is_python(text: str) -> bool:
     return any(not isinstance(node, ast.Expr) for node in body)
 
 
-def _artifact(head: str) -> str | None:
-    """The profile whose artifact the request asks for."""
-    asked = (_named(head[verb.end() :]) for verb in _VERB.finditer(head))
-    return next(filter(None, asked), None)
+def _name_by_artifact(head: str) -> str | None:
+    """Return the name of the profile whose artifact a request asks for."""
+    names = (_name_by_phrase(head[verb.end() :]) for verb in _VERB.finditer(head))
+    return next(filter(None, names), None)
 
 
-def _named(rest: str) -> str | None:
-    """The profile of the last artifact in the noun phrase at the start, as English has it.
+def _name_by_phrase(rest: str) -> str | None:
+    """Return the profile of the last artifact in the noun phrase at the start.
 
-    An email parser is a parser; but in "a script sending emails" the script is what is wanted.
+    An email parser is a parser; but "a script sending emails" asks for a script.
     """
     artifacts, found, before = _artifacts(), None, ""
     for word in _WORD.findall(rest)[:_WORDS]:
@@ -93,6 +113,7 @@ def _named(rest: str) -> str | None:
 
 @cache
 def _artifacts() -> dict[str, str]:
+    """Return the profile's name by artifact."""
     return {artifact: name for name, profile in builtin().items() for artifact in profile.artifacts}
 
 

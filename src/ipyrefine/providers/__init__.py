@@ -1,1 +1,1 @@
-"""Models: OpenAI-compatible servers, the embedded one, and a scripted test double."""
+"""Language models: OpenAI-compatible servers, the embedded model, recordings and a test double."""

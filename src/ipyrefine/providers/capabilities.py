@@ -1,7 +1,8 @@
-"""What a server takes: the structured output ladder, and fields it may not know.
+"""Remember which request fields a server takes, and ask for less when it rejects one.
 
-Each rung asks for less of the server. A step down is made only when the server names the field
-it rejects, and what it then takes is remembered per server and model for the life of the process.
+There are four levels of asking for a JSON reply, from a strict schema to the prompt alone. The
+next one is tried only when the server's error names the field. What the server then takes is
+remembered per address and model for the life of the process.
 """
 
 import re
@@ -10,11 +11,11 @@ from urllib.parse import urlsplit
 
 from ipyrefine.core.ports import Request
 
-_RUNGS = ("a strict JSON schema", "a JSON schema", "JSON mode", "the prompt alone")
-_STRICT, _SCHEMA, _OBJECT, _PROMPT = range(len(_RUNGS))
+_LEVELS = ("a strict JSON schema", "a JSON schema", "JSON mode", "the prompt alone")
+_STRICT, _SCHEMA, _OBJECT, _PROMPT = range(len(_LEVELS))
 
 # How servers name a field in an error; the plain name where they all do.
-_NAMED = {
+_FIELD_NAMES = {
     "response_format": re.compile(
         r"response.?format|json.?schema|json.?object|json.?mode|json.?validate|generate json"
         r"|structured.?output|additionalproperties|\bstrict\b|\bgrammar\b|\$ref",
@@ -24,105 +25,111 @@ _NAMED = {
 }
 
 
-class Dialect(NamedTuple):
+class Capabilities(NamedTuple):
     """What one server takes for one model.
 
     Attributes:
-        rung: how a JSON reply is asked for, 0 (strictest) to 3 (by the prompt alone).
-        limits: names the completion limit may go by; the first is used.
-        dropped: fields the server rejected, left out from then on.
+        response_format_level: how a JSON reply is asked for, 0 (strictest) to 3 (by the prompt
+            alone).
+        token_limit_fields: names of the completion limit; the first is used.
+        rejected_fields: fields that are left out.
     """
 
-    rung: int = _STRICT
-    limits: tuple[str, ...] = ("max_tokens", "max_completion_tokens")
-    dropped: frozenset[str] = frozenset()
+    response_format_level: int = _STRICT
+    token_limit_fields: tuple[str, ...] = ("max_tokens", "max_completion_tokens")
+    rejected_fields: frozenset[str] = frozenset()
 
-    def arguments(self, request: Request) -> dict[str, Any]:
-        """Build the optional fields of a chat completion request."""
+    def optional_fields(self, request: Request) -> dict[str, Any]:
+        """Return the optional fields of a chat completion request."""
         fields: dict[str, Any] = {
-            self.limits[0]: request.max_tokens,
+            self.token_limit_fields[0]: request.max_tokens,
             "temperature": request.temperature,
             "stream_options": {"include_usage": True},
         }
         if request.seed is not None:
             fields["seed"] = request.seed
-        if request.json_schema is not None and self.rung < _PROMPT:
-            fields["response_format"] = _response_format(self.rung, request)
-        return {name: value for name, value in fields.items() if name not in self.dropped}
+        if request.json_schema is not None and self.response_format_level < _PROMPT:
+            fields["response_format"] = _response_format(self.response_format_level, request)
+        return {name: value for name, value in fields.items() if name not in self.rejected_fields}
 
 
-class Step(NamedTuple):
-    """A step down: what to speak next, and what to tell the user."""
+class Fallback(NamedTuple):
+    """What to ask for next, and the notice for the user."""
 
-    dialect: Dialect
+    capabilities: Capabilities
     notice: str
 
 
-_KNOWN: dict[tuple[str, str], Dialect] = {}
+BY_SERVER: dict[tuple[str, str], Capabilities] = {}
+"""What servers take, by address and model."""
 
 
-def recall(base_url: str, model: str) -> Dialect:
-    """Return what the server took last, or the fullest dialect for a server not met before."""
-    known = _KNOWN.get((base_url, model))
-    if known is not None:
-        return known
+def recall(base_url: str, model: str) -> Capabilities:
+    """Return what the server took last; everything for a server not met before."""
+    if (base_url, model) in BY_SERVER:
+        return BY_SERVER[base_url, model]
     if is_openai(base_url):
-        # OpenAI's reasoning models know the new name alone; other servers may ignore it silently.
-        return Dialect(limits=("max_completion_tokens", "max_tokens"))
-    return Dialect()
+        # OpenAI's reasoning models know only the new name; other servers may ignore it silently.
+        return Capabilities(token_limit_fields=("max_completion_tokens", "max_tokens"))
+    return Capabilities()
 
 
-def remember(base_url: str, model: str, dialect: Dialect) -> None:
+def remember(base_url: str, model: str, capabilities: Capabilities) -> None:
     """Keep what a server has just taken."""
-    _KNOWN[base_url, model] = dialect
+    BY_SERVER[base_url, model] = capabilities
 
 
 def is_openai(base_url: str) -> bool:
-    """Tell whether an address is OpenAI's own."""
+    """Return whether an address is OpenAI's own."""
     host = urlsplit(base_url).hostname or ""
     return host == "openai.com" or host.endswith(".openai.com")
 
 
-def step_down(dialect: Dialect, sent: dict[str, Any], complaint: str) -> Step | None:
-    """Find what to leave out after a 400 or 422.
+def fall_back(
+    capabilities: Capabilities, fields: dict[str, Any], complaint: str
+) -> Fallback | None:
+    """Return what to ask for after HTTP 400 or 422, with one field less or weaker.
 
     Args:
-        dialect: what the rejected request was made from.
-        sent: its optional fields.
+        capabilities: what the rejected request was made from.
+        fields: the optional fields of that request.
         complaint: the server's error: parameter, code and message.
 
     Returns:
-        The step, or None when the error names nothing that can be left out.
+        The fallback, or None if the error names no field that can be left out.
     """
-    field = _named_field(sent, complaint)
+    field = _rejected_field(fields, complaint)
     if field is None:
         return None
     if field == "response_format":
-        rung = dialect.rung + 1
-        told = f"The server does not take {_RUNGS[dialect.rung]}; using {_RUNGS[rung]} instead."
-        return Step(dialect._replace(rung=rung), told)
-    if field in dialect.limits:
-        others = dialect.limits[1:]
-        told = f"The server does not take `{field}`; using `{''.join(others[:1])}` instead."
-        return Step(dialect._replace(limits=others), told) if others else None
-    told = f"The server does not take `{field}`; asking without it."
-    return Step(dialect._replace(dropped=dialect.dropped | {field}), told)
+        level = capabilities.response_format_level
+        notice = f"The server does not take {_LEVELS[level]}; using {_LEVELS[level + 1]} instead."
+        return Fallback(capabilities._replace(response_format_level=level + 1), notice)
+    if field in capabilities.token_limit_fields:
+        others = capabilities.token_limit_fields[1:]
+        if not others:
+            return None
+        notice = f"The server does not take `{field}`; using `{others[0]}` instead."
+        return Fallback(capabilities._replace(token_limit_fields=others), notice)
+    rejected = capabilities.rejected_fields | {field}
+    notice = f"The server does not take `{field}`; asking without it."
+    return Fallback(capabilities._replace(rejected_fields=rejected), notice)
 
 
-def _named_field(sent: dict[str, Any], complaint: str) -> str | None:
-    """Find the sent field named first: servers that quote the whole request do so at the end."""
-    found = {
+def _rejected_field(fields: dict[str, Any], complaint: str) -> str | None:
+    """Return the field named first: servers that quote the whole request do so at the end."""
+    starts = {
         field: match.start()
-        for field in sent
-        if (match := _NAMED.get(field, re.compile(rf"\b{field}\b")).search(complaint))
+        for field in fields
+        if (match := _FIELD_NAMES.get(field, re.compile(rf"\b{field}\b")).search(complaint))
     }
-    return min(found, key=found.__getitem__) if found else None
+    return min(starts, key=starts.__getitem__) if starts else None
 
 
-def _response_format(rung: int, request: Request) -> dict[str, Any]:
-    if rung == _OBJECT:
+def _response_format(level: int, request: Request) -> dict[str, Any]:
+    if level == _OBJECT:
         return {"type": "json_object"}
     schema: dict[str, Any] = {"name": request.schema_name, "schema": request.json_schema}
-    if rung == _STRICT:
+    if level == _STRICT:
         schema["strict"] = True
     return {"type": "json_schema", "json_schema": schema}

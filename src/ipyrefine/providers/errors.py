@@ -1,19 +1,284 @@
-"""Failures in the user's words: which error each becomes, and its one sentence."""
+"""Map each failure of a model's server to one of our errors, without keys and passwords.
 
+One table, `_faults`, holds the HTTP statuses, the client's exceptions and the message for each.
+"""
+
+import functools
+import json
 import re
 import ssl
-from collections.abc import Callable
+from collections.abc import Container, Mapping
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ipyrefine import errors
-from ipyrefine.providers.refusals import Refusal
-from ipyrefine.providers.retries import is_out_of_credit
 
 Secret = str | tuple[str, ...]
 
-_LONGEST_QUOTE = 300
-_BUSY = (503, 529)
+MAX_REPLY_BYTES = 16 * 2**20  # a reply of a hundred thousand tokens, each in a chunk of its own
+_MAX_QUOTE_CHARS = 300
 _TOO_LONG = re.compile(r"context.{0,3}(length|size|window)|too many tokens", re.IGNORECASE)
+_NO_CREDIT = re.compile(r"insufficient_quota|billing|no credit|insufficient credit", re.IGNORECASE)
+
+
+class NotCompletions(Exception):
+    """A server's answer is not a chat completion."""
+
+
+class ReplyTooLong(Exception):
+    """A server sent more than `MAX_REPLY_BYTES`."""
+
+
+class Refusal(NamedTuple):
+    """An error answer of a server.
+
+    Attributes:
+        status: the HTTP status.
+        param: the request field it names, or empty.
+        code: its error code and type, or empty.
+        message: its message.
+        headers: the answer's headers.
+    """
+
+    status: int
+    param: str
+    code: str
+    message: str
+    headers: Mapping[str, str]
+
+    @property
+    def complaint(self) -> str:
+        """Field, code and message in one string."""
+        return f"{self.param} {self.code} {self.message}"
+
+    @property
+    def is_out_of_credit(self) -> bool:
+        """Whether the account is used up, which no waiting mends."""
+        return bool(_NO_CREDIT.search(self.complaint))
+
+
+class Fault(NamedTuple):
+    """One row of the table: how to recognise a failure, and what it becomes.
+
+    Attributes:
+        error: our error.
+        message: its message, a format string. Fields of every row: ``server``, ``model``,
+            ``quote`` (the server's own message). With a status also ``status`` and ``target``
+            (where it redirects to); without one also ``cause`` (what the system reports).
+        statuses: HTTP statuses of this failure.
+        complaint: what the server's answer has to contain; None for any answer.
+        exceptions: exception classes of this failure.
+    """
+
+    error: type[errors.ModelError]
+    message: str
+    statuses: Container[int] = ()
+    complaint: re.Pattern[str] | None = None
+    exceptions: tuple[type[Exception], ...] = ()
+
+
+@functools.cache
+def _faults() -> tuple[Fault, ...]:
+    """Return the table; the first row that fits a failure applies."""
+    # Imported on first use: a cell's options need `safe_url`, not a second of imports.
+    import httpx2
+    import openai
+
+    rejected, failed = errors.RequestRejected, errors.ServerFailed
+    no_credit = (
+        "The account at {server} has no credit left{quote}: top it up or choose another model."
+    )
+    return (
+        # The server answered with a status.
+        Fault(
+            rejected,
+            "{server} redirects to another address{target}: give that one as the base URL.",
+            statuses=(301, 302, 303, 307, 308),
+        ),
+        Fault(
+            errors.AccessDenied,  # without a quote, which may hold a piece of the key
+            "{server} does not accept the key: set OPENAI_API_KEY to a key of this server.",
+            statuses=(401,),
+        ),
+        Fault(
+            errors.AccessDenied,
+            "{server} does not allow this key to use {model!r}{quote}: check what the key may do.",
+            statuses=(403,),
+        ),
+        Fault(
+            errors.ModelNotFound,
+            "{server} does not know the model {model!r}{quote}: check the model's name and the "
+            "base URL, which often ends in /v1.",
+            statuses=(404,),
+        ),
+        Fault(
+            errors.Unreachable,
+            "{server} gave up waiting for the request{quote}: run the cell again.",
+            statuses=(408,),
+        ),
+        Fault(errors.RateLimited, no_credit, statuses=(402,)),
+        Fault(errors.RateLimited, no_credit, statuses=(429,), complaint=_NO_CREDIT),
+        Fault(
+            errors.RateLimited,
+            "{server} accepts no more requests for now{quote}: wait a little and run the cell "
+            "again.",
+            statuses=(429,),
+        ),
+        Fault(
+            rejected,
+            "The request is too long for {model!r}{quote}: shorten the cell or choose a model with "
+            "a longer context.",
+            statuses=range(500),
+            complaint=_TOO_LONG,
+        ),
+        Fault(
+            rejected,
+            "{server} rejected the request (HTTP {status}){quote}: change the cell or the options, "
+            "or choose another model.",
+            statuses=range(500),
+        ),
+        Fault(
+            failed,
+            "{server} failed (HTTP {status}){quote}: run the cell again, or choose another model.",
+            statuses=range(500, 1000),
+        ),
+        # It did not answer, or not to the end.
+        Fault(
+            failed,
+            "{server} did not answer in the chat completions protocol: check the base URL, which "
+            "often ends in /v1.",
+            exceptions=(
+                *(NotCompletions, json.JSONDecodeError, UnicodeDecodeError),
+                *(openai.APIResponseValidationError, httpx2.DecodingError),
+            ),
+        ),
+        Fault(
+            failed,
+            f"{{server}} sent more than {MAX_REPLY_BYTES // 2**20} MB for one reply: run the cell "
+            "again, or choose another model.",
+            exceptions=(ReplyTooLong,),
+        ),
+        Fault(
+            errors.Unreachable,
+            "{server} sent nothing for too long: check that it is running and not overloaded.",
+            exceptions=(openai.APITimeoutError, httpx2.TimeoutException, TimeoutError),
+        ),
+        Fault(
+            errors.Unreachable,
+            "No connection to {server}{cause}: check the address and that the server is running.",
+            exceptions=(openai.APIConnectionError, httpx2.TransportError),
+        ),
+        Fault(
+            errors.Unreachable,
+            "{server} is not a valid address{quote}: check the base URL.",
+            exceptions=(httpx2.InvalidURL,),
+        ),
+        Fault(
+            failed,
+            "{server} reported an error{quote}: run the cell again, or choose another model.",
+            exceptions=(
+                *(openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError),
+                httpx2.CookieConflict,
+            ),
+        ),
+    )
+
+
+@functools.cache
+def vendor_errors() -> tuple[type[Exception], ...]:
+    """Return the exception classes that the table maps, for an ``except`` clause."""
+    return tuple(kind for fault in _faults() for kind in fault.exceptions)
+
+
+def model_error(
+    error: Exception, *, server: str, model: str, secret: Secret = ""
+) -> errors.ModelError:
+    """Return our error for one of `vendor_errors`.
+
+    Args:
+        error: the exception.
+        server: the server's address, safe to show.
+        model: the requested model.
+        secret: the keys and passwords to remove from the server's message.
+    """
+    refusal = find_refusal(error)
+    if refusal is not None:
+        return refusal_error(refusal, server=server, model=model, secret=secret)
+    cause = root(error)
+    # The client may wrap what was raised while it read the answer.
+    wrapped = (NotCompletions, ReplyTooLong, json.JSONDecodeError, UnicodeDecodeError)
+    error = cause if isinstance(cause, wrapped) else error
+    fault = next((row for row in _faults() if isinstance(error, row.exceptions)), _faults()[-1])
+    message = fault.message.format(
+        server=server,
+        model=model,
+        quote=quote(str(error), secret),
+        cause=quote(_system_message(cause)),
+    )
+    return fault.error(message)
+
+
+def refusal_error(
+    refusal: Refusal, *, server: str, model: str, secret: Secret
+) -> errors.ModelError:
+    """Return our error for an error answer; arguments as for `model_error`."""
+    fault = next(
+        row
+        for row in _faults()
+        if refusal.status in row.statuses
+        and (row.complaint is None or row.complaint.search(refusal.complaint))
+    )
+    message = fault.message.format(
+        server=server,
+        model=model,
+        status=refusal.status,
+        quote=quote(refusal.message, secret),
+        target=_redirect_target(refusal.headers.get("location", "")),
+    )
+    return fault.error(message)
+
+
+def find_refusal(error: Exception) -> Refusal | None:
+    """Return the error answer behind an exception, also one sent in place of a chunk."""
+    import openai
+
+    if isinstance(error, openai.APIStatusError):
+        return read_refusal(error.body, error.status_code, error.response.headers)
+    if isinstance(error, openai.APIError):
+        return read_refusal(error.body, None, {})
+    return None
+
+
+def read_refusal(body: object, status: int | None, headers: Mapping[str, str]) -> Refusal | None:
+    """Return an error answer in one shape, whatever the server's own shape is.
+
+    Args:
+        body: the decoded JSON, or text that is not JSON.
+        status: the HTTP status; None for an error within a stream, whose code is used instead.
+        headers: the answer's headers.
+
+    Returns:
+        The refusal, or None without a status.
+    """
+    fields = _error_fields(body)
+    status = _status_in(fields.get("code")) if status is None else status
+    if status is None:
+        return None
+    message = fields.get("message") or fields.get("detail") or fields.get("error") or ""
+    return Refusal(
+        status=status,
+        param=str(fields.get("param") or ""),
+        code=f"{fields.get('code') or ''} {fields.get('type') or ''}".strip(),
+        message=message if isinstance(message, str) else json.dumps(message),
+        headers=headers,
+    )
+
+
+def root(error: BaseException) -> BaseException:
+    """Return the first cause of an exception."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return error
 
 
 def safe_url(url: str) -> str:
@@ -25,186 +290,49 @@ def safe_url(url: str) -> str:
     return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
 
-def checked_url(url: str) -> str:
-    """Check a base URL and return it as `safe_url` does.
+def quote(message: str, secret: Secret = "") -> str:
+    """Return a message in brackets, on one line, shortened and without secrets.
 
-    Raises:
-        UsageError: it is not an http or https address.
+    Args:
+        message: the message; a web page or an empty one gives an empty string.
+        secret: the keys and passwords to remove.
     """
-    try:
-        parts = urlsplit(url)
-        if parts.scheme in ("http", "https") and parts.hostname:
-            return safe_url(url)
-    except ValueError:
-        pass  # a malformed port or address, which may hold a password: not quoted
-    raise errors.UsageError("The base URL is not an address: write it as http://HOST:PORT/v1.")
-
-
-def quoted(message: str, secret: Secret = "") -> str:
-    """Return a server's message as a clause: one line, cut short, without the key; or nothing."""
     if "<html" in message.lower() or "<!doctype" in message.lower():
         return ""
-    for known in (secret,) if isinstance(secret, str) else secret:
-        message = message.replace(known, "…") if known else message
+    for word in (secret,) if isinstance(secret, str) else secret:
+        message = message.replace(word, "…") if word else message
     line = " ".join(message.split()).rstrip(".")
-    if len(line) > _LONGEST_QUOTE:
-        line = line[: _LONGEST_QUOTE - 1] + "…"
+    if len(line) > _MAX_QUOTE_CHARS:
+        line = line[: _MAX_QUOTE_CHARS - 1] + "…"
     return f" ({line})" if line else ""
 
 
-def root(error: BaseException) -> BaseException:
-    """Return the first cause of an error."""
-    while (cause := error.__cause__ or error.__context__) is not None:
-        error = cause
-    return error
+def _redirect_target(location: str) -> str:
+    """Return where a redirect leads, in brackets; empty for a relative or malformed address."""
+    try:
+        return quote(f"to {safe_url(location)}") if location.startswith("http") else ""
+    except ValueError:
+        return ""
 
 
-def hindrance(refusal: Refusal | None) -> str:
-    """Say why a request is about to be repeated; None means that nothing answered."""
-    if refusal is None:
-        return "No connection to the server"
-    if refusal.status >= 500 and refusal.status not in _BUSY:
-        return f"The server failed (HTTP {refusal.status})"
-    return "The server is busy"
-
-
-def not_the_protocol(server: str) -> errors.ServerFailed:
-    """Make the error for an answer that is no chat completion."""
-    return errors.ServerFailed(
-        f"{server} did not answer in the chat completions protocol: check the base URL, which "
-        "often ends in /v1."
-    )
-
-
-def too_long(server: str, most: int) -> errors.ServerFailed:
-    """Make the error for an answer without an end."""
-    return errors.ServerFailed(
-        f"{server} sent more than {most // 2**20} MB for one reply: run the cell again, or choose "
-        "another model."
-    )
-
-
-def timed_out(server: str) -> errors.Unreachable:
-    """Make the error for a server that fell silent."""
-    return errors.Unreachable(
-        f"{server} sent nothing for too long: check that it is running and not overloaded."
-    )
-
-
-def unreachable(server: str, error: Exception) -> errors.Unreachable:
-    """Make the error for a connection that was not made, or broke."""
-    cause = root(error)
+def _system_message(cause: BaseException) -> str:
+    """Return what the operating system or the TLS library reports about a connection."""
     if isinstance(cause, ssl.SSLCertVerificationError):
-        why = f"its certificate: {cause.verify_message}"
-    elif isinstance(cause, OSError):
-        why = cause.strerror or str(cause)
-    else:
-        why = "the connection broke"
-    return errors.Unreachable(
-        f"No connection to {server}{quoted(why)}: check the address and that the server is running."
-    )
+        return f"its certificate: {cause.verify_message}"
+    if isinstance(cause, OSError):
+        return cause.strerror or str(cause)
+    return "the connection broke"
 
 
-def broke_off(server: str, message: str, secret: Secret) -> errors.ServerFailed:
-    """Make the error for anything else the server or its client reports."""
-    return errors.ServerFailed(
-        f"{server} broke off with an error{quoted(message, secret)}: run the cell again, or "
-        "choose another model."
-    )
+def _error_fields(body: object) -> dict[str, Any]:
+    """Return the fields of ``[{"error": {…}}]``, ``{"error": {…}}`` or a bare text."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    if isinstance(body, dict) and isinstance(body.get("error"), dict):
+        body = body["error"]
+    return body if isinstance(body, dict) else {"message": body}
 
 
-def from_status(refusal: Refusal, *, server: str, model: str, secret: Secret) -> errors.ModelError:
-    """Make the error for an HTTP status.
-
-    Args:
-        refusal: the server's answer.
-        server: its address, safe to show.
-        model: the model asked for.
-        secret: the key, taken out of the server's message.
-    """
-    said = quoted(refusal.message, secret)
-    kind = _KINDS.get(refusal.status)
-    if kind is None:
-        kind = _failed if refusal.status >= 500 else _rejected
-    return kind(refusal, said, server, model)
-
-
-_Kind = Callable[[Refusal, str, str, str], errors.ModelError]
-
-
-def _unauthorized(_: Refusal, said: str, server: str, model: str) -> errors.ModelError:
-    # What the server says here may hold a piece of the key.
-    return errors.AccessDenied(
-        f"{server} does not accept the key: set OPENAI_API_KEY to a key of this server."
-    )
-
-
-def _forbidden(_: Refusal, said: str, server: str, model: str) -> errors.ModelError:
-    return errors.AccessDenied(
-        f"{server} does not allow this key to use {model!r}{said}: check what the key may do."
-    )
-
-
-def _not_found(_: Refusal, said: str, server: str, model: str) -> errors.ModelError:
-    return errors.ModelNotFound(
-        f"{server} does not know the model {model!r}{said}: check the model's name and the base "
-        "URL, which often ends in /v1."
-    )
-
-
-def _no_credit(_: Refusal, said: str, server: str, model: str) -> errors.ModelError:
-    return errors.RateLimited(
-        f"The account at {server} has no credit left{said}: top it up or choose another model."
-    )
-
-
-def _limited(refusal: Refusal, said: str, server: str, model: str) -> errors.ModelError:
-    if is_out_of_credit(refusal.complaint):
-        return _no_credit(refusal, said, server, model)
-    return errors.RateLimited(
-        f"{server} takes no more requests for now{said}: wait a little and run the cell again."
-    )
-
-
-def _moved(refusal: Refusal, said: str, server: str, model: str) -> errors.ModelError:
-    target = refusal.headers.get("location", "").partition("?")[0]
-    where = quoted(f"to {safe_url(target)}") if target.startswith("http") else ""
-    return errors.RequestRejected(
-        f"{server} sends requests on to another address{where}: give that one as the base URL."
-    )
-
-
-def _timed_out(_: Refusal, said: str, server: str, model: str) -> errors.ModelError:
-    return errors.Unreachable(
-        f"{server} gave up waiting for the request{said}: run the cell again."
-    )
-
-
-def _rejected(refusal: Refusal, said: str, server: str, model: str) -> errors.ModelError:
-    if _TOO_LONG.search(refusal.complaint):
-        return errors.RequestRejected(
-            f"The request is too long for {model!r}{said}: shorten the cell or choose a model "
-            "with a longer context."
-        )
-    return errors.RequestRejected(
-        f"{server} rejected the request (HTTP {refusal.status}){said}: change the cell or the "
-        "options, or choose another model."
-    )
-
-
-def _failed(refusal: Refusal, said: str, server: str, model: str) -> errors.ModelError:
-    return errors.ServerFailed(
-        f"{server} failed (HTTP {refusal.status}){said}: run the cell again, or choose another "
-        "model."
-    )
-
-
-_KINDS: dict[int, _Kind] = {
-    **dict.fromkeys((301, 302, 303, 307, 308), _moved),
-    401: _unauthorized,
-    402: _no_credit,
-    403: _forbidden,
-    404: _not_found,
-    408: _timed_out,
-    429: _limited,
-}
+def _status_in(code: object) -> int | None:
+    text = str(code)
+    return int(text) if text.isdecimal() and 400 <= int(text) < 600 else None

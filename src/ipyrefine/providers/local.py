@@ -1,4 +1,4 @@
-"""The embedded model: llama.cpp in a process of its own, reachable from this process alone."""
+"""Run the embedded model: llama.cpp in a process of its own, which only this process can reach."""
 
 import asyncio
 import atexit
@@ -12,26 +12,26 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 
+from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
-from ipyrefine.core.usage import Price
 from ipyrefine.errors import NoModel, WeightsError
 from ipyrefine.providers.openai import OpenAIModel
 
-_PROGRAM = Path(__file__).with_name("llama_server.py")
-_CONTEXT_TOKENS = 8_192
-_BATCH_TOKENS = 512  # an interrupt is heard between batches of the prompt
-_KEPT_MIB = 512  # of prompts read before; a thousand tokens of the default model take 28
-_SPINS = "1000"  # rounds of looking whether the other threads are there yet
-_TIMEOUT_S = 600.0  # a long prompt takes a slow processor minutes before the first token
-_LEAVE_S = 2.0
+PROGRAM = Path(__file__).with_name("llama_server.py")
+CONTEXT_TOKENS = 8_192
+BATCH_TOKENS = 512  # an interrupt takes effect between batches of the prompt
+CACHE_MIB = 512  # of earlier prompts; a thousand tokens of the default model take 28
+STOP_SECONDS = 2.0
+_SPIN_COUNT = "1000"  # rounds in which a thread looks for the others before it sleeps
+_TIMEOUT = 600.0  # seconds; a long prompt takes a slow processor minutes to read
 _MAGIC = b"GGUF"
 
 
 class LocalModel:
     """A language model run by llama.cpp on this machine, on a verified GGUF file.
 
-    The model is loaded at the first request, once per process and file. It answers on a free
-    loopback port that only this process has the key to, and ends with this process.
+    The model is loaded at the first request, once per process and file. It listens on a free
+    loopback port with a key that only this process has, and ends with this process.
 
     Args:
         path: the weights, a GGUF file.
@@ -52,157 +52,108 @@ class LocalModel:
 
     @property
     def price(self) -> Price:
-        """Nothing: it runs on this machine."""
+        """Zero: it runs on this machine."""
         return Price(prompt=0, completion=0)
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
-        """Answer a request, loading the model first if need be; it costs nothing.
+        """Answer a request at no cost; the first one loads the model.
 
         Raises:
             NoModel: the package that runs models is not installed.
             WeightsError: the file is missing or damaged.
             ModelError: the request failed.
         """
-        engine = _engine(self._path)
-        if not engine.running:
+        server = server_for(self._path)
+        if not server.is_running:
             yield Delta(kind="thinking", text=f"Loading the model {self._name} …\n")
-        model = await asyncio.to_thread(engine.load)
+        model = await asyncio.to_thread(server.start)
         async with aclosing(model.stream(request)) as items:
             async for item in items:
-                yield _free(item) if isinstance(item, Reply) else item
+                yield _without_cost(item) if isinstance(item, Reply) else item
 
 
-class _Engine:
-    """One file's llama.cpp process; `load` may be called from any thread."""
+class LlamaServer:
+    """The llama.cpp process for one file.
+
+    Args:
+        path: the weights, a GGUF file.
+
+    Attributes:
+        process: the process, or None while there is none.
+    """
 
     def __init__(self, path: Path) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
         self._path = path
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
         self._model: OpenAIModel | None = None
 
     @property
-    def running(self) -> bool:
-        return self._model is not None and self._alive()
+    def is_running(self) -> bool:
+        """Whether the model is loaded and its process alive."""
+        return self._model is not None and self._is_alive()
 
-    def load(self) -> OpenAIModel:
+    def start(self) -> OpenAIModel:
+        """Return the model, loading it if it is not running; any thread may call this.
+
+        Raises:
+            NoModel: the package that runs models is not installed.
+            WeightsError: the file is missing or damaged.
+        """
         with self._lock:
-            if self._model is None or not self._alive():
+            if self._model is None or not self._is_alive():
                 self.stop()
-                _check(self._path)
+                _check_file(self._path)
                 key = secrets.token_urlsafe(32)
-                self._process = _spawn()
+                self.process = _spawn()
                 self._model = OpenAIModel(
                     self._path.stem,
-                    base_url=f"{_start(self._process, self._path, key)}/v1",
+                    base_url=f"{_load(self.process, self._path, key)}/v1",
                     api_key=key,
-                    timeout=_TIMEOUT_S,
+                    timeout=_TIMEOUT,
                 )
             return self._model
 
     def stop(self) -> None:
-        process, self._process, self._model = self._process, None, None
+        """End the process, within seconds."""
+        process, self.process, self._model = self.process, None, None
         if process is None:
             return
         try:
-            process.communicate(timeout=_LEAVE_S)  # closes its input, at which it ends
+            process.communicate(timeout=STOP_SECONDS)  # closes its input, which ends it
         except subprocess.TimeoutExpired:
             process.kill()  # it may still be loading
             process.communicate()
 
-    def _alive(self) -> bool:
-        return self._process is not None and self._process.poll() is None
+    def _is_alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
 
 
-_ENGINES: dict[Path, _Engine] = {}
+SERVERS: dict[Path, LlamaServer] = {}
+"""The servers of this process, by file."""
 
 
-def _engine(path: Path) -> _Engine:
-    """Return the one engine for a file in this process."""
-    return _ENGINES.setdefault(path.resolve(), _Engine(path))
+def server_for(path: Path) -> LlamaServer:
+    """Return this process's one server for a file."""
+    return SERVERS.setdefault(path.resolve(), LlamaServer(path))
 
 
 @atexit.register
-def _stop_all() -> None:
-    for engine in _ENGINES.values():
-        engine.stop()
-    _ENGINES.clear()
+def stop_servers() -> None:
+    """End every server of this process."""
+    for server in SERVERS.values():
+        server.stop()
+    SERVERS.clear()
 
 
-def _check(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
-            magic = file.read(len(_MAGIC))
-    except OSError as error:
-        raise WeightsError(
-            f"The embedded model's file {path} cannot be read ({error.strerror}): fetch it with "
-            "`ipyrefine pull`."
-        ) from None
-    if magic != _MAGIC:
-        raise WeightsError(
-            f"The embedded model's file {path} is damaged or is no model: delete it and fetch it "
-            "again with `ipyrefine pull`."
-        )
+def allowed_processors(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int | None:
+    """Return how many processors this process may use, as containers limit them.
 
-
-def _spawn() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        # -P: neither the user's folder nor ours may stand in for a module it imports.
-        [sys.executable, "-P", str(_PROGRAM)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=_with_short_waits(os.environ),
-        # Interrupting a cell signals the kernel's whole process group.
-        start_new_session=True,
-        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0)
-        | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-    )
-
-
-def _with_short_waits(user: Mapping[str, str]) -> dict[str, str]:
-    """The user's environment, in which OpenMP's threads wait awake for some microseconds.
-
-    Awake for longer, one other busy program on a small machine (a browser, a test run) makes the
-    model several times as slow; asleep at once, it writes a third slower on an idle machine.
-    """
-    chosen = "OMP_WAIT_POLICY" in user or "GOMP_SPINCOUNT" in user
-    return dict(user) if chosen else {**user, "GOMP_SPINCOUNT": _SPINS}
-
-
-def _start(process: subprocess.Popen[bytes], path: Path, key: str) -> str:
-    """Load the weights and return the server's address; takes seconds."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    wanted = {
-        "path": str(path),
-        "key": key,
-        "context": _CONTEXT_TOKENS,
-        "batch": _BATCH_TOKENS,
-        "kept": _KEPT_MIB,
-        "threads": _fewer_threads(),
-    }
-    process.stdin.write(json.dumps(wanted).encode() + b"\n")
-    process.stdin.flush()
-    answer = json.loads(process.stdout.readline() or b"{}")  # nothing at all after a crash
-    if answer.get("fault") == "package":
-        raise NoModel(
-            "The embedded model needs the package xllamacpp: install it with "
-            '`pip install "ipyrefine[local]"`.'
-        )
-    if "address" not in answer:
-        raise WeightsError(
-            f"The embedded model's file {path} could not be loaded: close other programs if "
-            "memory is short, else delete it and fetch it again with `ipyrefine pull`."
-        )
-    return str(answer["address"])
-
-
-def _fewer_threads(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int | None:
-    """Processors this process is held to, as in many containers.
+    Args:
+        quota: the file with the container's limit (Linux, cgroup v2).
 
     Returns:
-        The number, or None when it may use them all: llama.cpp then knows best how many.
+        The number, or None without a limit: llama.cpp then chooses the best number itself.
     """
     machine = os.cpu_count() or 1
     affinity = getattr(os, "sched_getaffinity", None)
@@ -215,5 +166,74 @@ def _fewer_threads(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int | None:
     return count if count < machine else None
 
 
-def _free(reply: Reply) -> Reply:
+def _check_file(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(_MAGIC))
+    except OSError as error:
+        raise WeightsError(
+            f"The embedded model's file {path} cannot be read ({error.strerror}): fetch it with "
+            "`ipyrefine pull`."
+        ) from None
+    if magic != _MAGIC:
+        raise WeightsError(
+            f"The embedded model's file {path} is damaged or is not a model: delete it and fetch "
+            "it again with `ipyrefine pull`."
+        )
+
+
+def _spawn() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        # -P: neither the user's folder nor ours may stand in for a module it imports.
+        [sys.executable, "-P", str(PROGRAM)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=_environment(os.environ),
+        # Interrupting a cell signals the kernel's whole process group.
+        start_new_session=True,
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0)
+        | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+    )
+
+
+def _environment(user: Mapping[str, str]) -> dict[str, str]:
+    """Return the user's environment, with a short spin time for OpenMP's threads.
+
+    With a longer one, one other busy program on a small machine (a browser, a test run) makes the
+    model several times as slow; with none, it writes a third slower on an idle machine.
+    """
+    configured = "OMP_WAIT_POLICY" in user or "GOMP_SPINCOUNT" in user
+    return dict(user) if configured else {**user, "GOMP_SPINCOUNT": _SPIN_COUNT}
+
+
+def _load(process: subprocess.Popen[bytes], path: Path, key: str) -> str:
+    """Load the weights and return the server's address; takes seconds."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    settings = {
+        "path": str(path),
+        "key": key,
+        "context_tokens": CONTEXT_TOKENS,
+        "batch_tokens": BATCH_TOKENS,
+        "cache_mib": CACHE_MIB,
+        "threads": allowed_processors(),
+    }
+    process.stdin.write(json.dumps(settings).encode() + b"\n")
+    process.stdin.flush()
+    answer = json.loads(process.stdout.readline() or b"{}")  # a crash writes nothing
+    if answer.get("error") == "package":
+        raise NoModel(
+            "The embedded model needs the package xllamacpp: install it with "
+            '`pip install "ipyrefine[local]"`.'
+        )
+    if "address" not in answer:
+        raise WeightsError(
+            f"The embedded model's file {path} could not be loaded: close other programs if "
+            "memory is short, else delete it and fetch it again with `ipyrefine pull`."
+        )
+    return str(answer["address"])
+
+
+def _without_cost(reply: Reply) -> Reply:
     return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost": 0.0})})

@@ -1,45 +1,61 @@
-"""Models behind OpenAI and every server that speaks its chat completions; all of `openai` is here.
+"""Run models behind OpenAI and every server that speaks its chat completions protocol.
 
-What a server does not take is found out by asking for less (`ladder`); what goes wrong becomes
-one of `ipyrefine.errors` in `as_model_error` and nowhere else.
+This file makes the request, retries it and reads the connection. `capabilities` knows which
+fields a server takes, `stream` assembles the reply, `errors` maps what goes wrong.
 """
 
 import asyncio
-import json
+import base64
 import math
 import os
+import random
 import ssl
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from typing import Any
+from email.utils import parsedate_to_datetime
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 from weakref import WeakKeyDictionary
 
 import httpx2
 import openai
 
-from ipyrefine import errors
+from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
-from ipyrefine.core.usage import Price
-from ipyrefine.providers import capabilities as ladder
-from ipyrefine.providers import errors as faults
-from ipyrefine.providers import prices, retries, transport
-from ipyrefine.providers.refusals import Refusal, read_refusal
+from ipyrefine.errors import AccessDenied, ModelError, UsageError
+from ipyrefine.providers import prices
+from ipyrefine.providers.capabilities import (
+    Capabilities,
+    Fallback,
+    fall_back,
+    is_openai,
+    recall,
+    remember,
+)
+from ipyrefine.providers.errors import (
+    MAX_REPLY_BYTES,
+    NotCompletions,
+    Refusal,
+    ReplyTooLong,
+    find_refusal,
+    model_error,
+    root,
+    safe_url,
+    vendor_errors,
+)
 from ipyrefine.providers.stream import Assembly
 
 _OPENAI_URL = "https://api.openai.com/v1"
-_CONNECT_S = 10.0
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _NO_KEY = "none"  # local servers want no key, but the client insists on one
+_CONNECT_SECONDS = 10.0
 
-_UNREADABLE = (json.JSONDecodeError, UnicodeDecodeError)
-_FAULTS = (
-    openai.OpenAIError,
-    httpx2.HTTPError,
-    httpx2.StreamError,
-    transport.TooLong,
-    TimeoutError,
-    *_UNREADABLE,
-)
+_TRANSIENT = frozenset({408, 409, 429})  # and every 5xx
+_BUSY = frozenset({503, 529})
+_FIRST_DELAY = 0.5  # seconds
+_MAX_DELAY = 8.0
+_MAX_RETRY_AFTER = 60.0
 
 _Stream = openai.AsyncStream[Any]
 
@@ -47,16 +63,16 @@ _Stream = openai.AsyncStream[Any]
 class OpenAIModel:
     """A model behind an OpenAI-compatible server.
 
-    Only a request that has not been answered yet is retried, never one whose reply has begun.
-    Tokens a server does not count are estimated as a quarter of the characters.
+    A request is retried only before its reply has begun. Tokens a server does not count are
+    estimated as a quarter of the characters.
 
     Args:
         model: the name the server knows it by.
         base_url: the server's address, up to ``/v1``; None for ``OPENAI_BASE_URL`` or OpenAI.
-        api_key: the key, or a callable that returns it, asked before every call; None for
+        api_key: the key, or a callable that returns it, called before every request; None for
             ``OPENAI_API_KEY``. Servers other than OpenAI may need none.
         price: what it charges; by default as the price list knows it for this server.
-        timeout: seconds without a piece of the reply after which the server counts as gone.
+        timeout: seconds without a chunk of the reply after which the server counts as gone.
         max_retries: how often a request is repeated when the server is busy or unreachable.
         sleep: waits a number of seconds between retries.
 
@@ -76,9 +92,9 @@ class OpenAIModel:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._model = model
-        base_url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
-        self._endpoint = transport.endpoint(base_url)
-        self._url = self._endpoint.url
+        self._endpoint = parse_base_url(
+            base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
+        )
         self._api_key = api_key
         self._price = price
         self._timeout = timeout
@@ -89,7 +105,7 @@ class OpenAIModel:
         self._clients = WeakKeyDictionary()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._model!r}, base_url={self._url!r})"
+        return f"{type(self).__name__}({self._model!r}, base_url={self.base_url!r})"
 
     @property
     def name(self) -> str:
@@ -97,72 +113,77 @@ class OpenAIModel:
         return self._model
 
     @property
+    def base_url(self) -> str:
+        """The server's address, without user and password."""
+        return self._endpoint.url
+
+    @property
     def price(self) -> Price | None:
-        """What it charges; None when neither the user nor the price list says so."""
-        return self._price or prices.listed(self._model, self._url)
+        """What it charges; None when neither the user nor the price list knows."""
+        return self._price or prices.listed(self._model, self.base_url)
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
         """Answer a request; closing the generator closes the connection at once.
 
         Raises:
-            ModelError: the model or its server failed; one subclass for each way.
+            ModelError: the model or its server failed; one subclass for each kind of failure.
         """
-        started = time.monotonic()
-        key = self._key()
+        start = time.monotonic()
+        key = self._current_key()
         assembly = Assembly(request)
-        async with aclosing(self._open(request, key)) as steps:
-            async for step in steps:
-                if isinstance(step, Notice):
-                    yield step
+        async with aclosing(self._open(request, key)) as items:
+            async for item in items:
+                if isinstance(item, Notice):
+                    yield item
                     continue
-                async with aclosing(self._chunks(step, key)) as chunks:
+                async with aclosing(self._chunks(item, key)) as chunks:
                     async for chunk in chunks:
                         for delta in assembly.feed(chunk):
                             yield delta
         for delta in assembly.close():
             yield delta
-        yield self._priced(assembly.reply(time.monotonic() - started))
+        yield self._add_cost(assembly.reply(time.monotonic() - start))
 
     async def aclose(self) -> None:
-        """Close the client of the running event loop, with everything it has open."""
+        """Close the client of the running event loop and its connections."""
         client = self._clients.pop(asyncio.get_running_loop(), None)
         if client is not None:
             await client.close()
 
     async def _open(self, request: Request, key: str) -> AsyncGenerator[Notice | _Stream, None]:
-        """Ask until a reply begins: yield notices on the way, then the stream."""
-        dialect = ladder.recall(self._url, self._model)
-        tries = 0
+        """Send the request until a reply begins: yield notices on the way, then the stream."""
+        capabilities = recall(self.base_url, self._model)
+        retries = 0
         while True:
-            sent = dialect.arguments(request)
+            fields = capabilities.optional_fields(request)
             try:
-                stream = await self._create(request, sent, key)
+                stream = await self._send(request, fields, key)
                 break
-            except _FAULTS as error:
-                step = _step_down(dialect, sent, error)
-                wait = _pause(error, tries) if tries < self._max_retries else None
-                if step is None and wait is None:
-                    raise self._failure(error, key) from None
-                why = faults.hindrance(_refusal(error))
-            if step is not None:
-                dialect = step.dialect
-                yield Notice(text=step.notice)
-            elif wait is not None:
-                tries += 1
-                count = f"({tries} of {self._max_retries})"
-                told = f"{why}; trying again in {math.ceil(wait)} s {count}."
-                yield Notice(text=told, wait=wait)
-                await self._sleep(wait)
-        ladder.remember(self._url, self._model, dialect)
+            except vendor_errors() as error:
+                fallback = _fallback(capabilities, fields, error)
+                delay = _retry_delay(error, retries) if retries < self._max_retries else None
+                if fallback is None and delay is None:
+                    raise self._model_error(error, key) from None
+                reason = retry_reason(find_refusal(error))
+            if fallback is not None:
+                capabilities = fallback.capabilities
+                yield Notice(text=fallback.notice)
+            elif delay is not None:
+                retries += 1
+                count = f"({retries} of {self._max_retries})"
+                notice = f"{reason}; trying again in {math.ceil(delay)} s {count}."
+                yield Notice(text=notice, wait=delay)
+                await self._sleep(delay)
+        remember(self.base_url, self._model, capabilities)
         yield stream
 
-    async def _create(self, request: Request, sent: dict[str, Any], key: str) -> _Stream:
+    async def _send(self, request: Request, fields: dict[str, Any], key: str) -> _Stream:
         messages = [message.model_dump() for message in request.messages]
-        # Plain JSON both ways: `create` makes types of the SDK of every field and chunk first.
+        # Plain JSON both ways: the client's `create` makes a type of every field and chunk.
         stream: _Stream = await self._client().post(
             "/chat/completions",
             cast_to=object,
-            body={"model": self._model, "messages": messages, "stream": True, **sent},
+            body={"model": self._model, "messages": messages, "stream": True, **fields},
             options={"headers": {"Authorization": self._endpoint.login or f"Bearer {key}"}},
             stream=True,
             stream_cls=openai.AsyncStream[Any],
@@ -170,22 +191,22 @@ class OpenAIModel:
         return stream
 
     async def _chunks(self, stream: _Stream, key: str) -> AsyncGenerator[dict[str, Any], None]:
-        """Yield a stream's chunks as plain objects, and close it whatever happens."""
-        empty = True
+        """Yield a stream's chunks as JSON objects, and close it whatever happens."""
+        count = 0
         try:
             while True:
-                async with asyncio.timeout(self._timeout):  # empty signs of life are no reply
+                async with asyncio.timeout(self._timeout):  # pings are no chunks
                     chunk = await anext(stream, None)
                 if chunk is None:
                     break
-                empty = False
                 if not isinstance(chunk, dict):  # servers may send any JSON here
-                    raise faults.not_the_protocol(self._url)
+                    raise NotCompletions
+                count += 1
                 yield chunk
-            if empty:
-                raise faults.not_the_protocol(self._url)
-        except _FAULTS as error:
-            raise self._failure(error, key) from None
+            if count == 0:
+                raise NotCompletions
+        except vendor_errors() as error:
+            raise self._model_error(error, key) from None
         finally:
             await stream.close()
 
@@ -196,107 +217,188 @@ class OpenAIModel:
         if client is None:
             client = self._clients[loop] = openai.AsyncOpenAI(
                 api_key=_NO_KEY,  # the real one goes with each request
-                base_url=self._url,
+                base_url=self.base_url,
                 max_retries=0,
                 http_client=openai.DefaultAsyncHttpxClient(
-                    base_url=self._url,
-                    timeout=httpx2.Timeout(self._timeout, connect=_CONNECT_S),
+                    base_url=self.base_url,
+                    timeout=httpx2.Timeout(self._timeout, connect=_CONNECT_SECONDS),
                     # No idle connections: they would outlive the cell and its event loop.
                     limits=httpx2.Limits(max_keepalive_connections=0),
                     # A proxy cannot reach this machine's own loopback.
-                    trust_env=not self._endpoint.on_this_machine,
-                    # The task goes to the server that was configured, and to no other.
+                    trust_env=not self._endpoint.is_loopback,
+                    # The task goes to the configured server and to no other.
                     follow_redirects=False,
-                    event_hooks={"response": [transport.bound]},
+                    event_hooks={"response": [_limit_body]},
                 ),
             )
         return client
 
-    def _key(self) -> str:
-        given = self._api_key
-        if callable(given):
+    def _current_key(self) -> str:
+        key = self._api_key
+        if callable(key):
             try:
-                given = given()
+                key = key()
             except Exception as error:
-                told = f"The key could not be read ({type(error).__name__}): check `api_key`."
-                raise errors.AccessDenied(told) from None
-        key = (given or os.environ.get("OPENAI_API_KEY") or "").strip()
-        if not key and ladder.is_openai(self._url):
-            raise errors.AccessDenied(
-                f"{self._url} needs a key: set OPENAI_API_KEY, or choose another server."
+                raise AccessDenied(
+                    f"The key could not be read ({type(error).__name__}): check `api_key`."
+                ) from None
+        key = (key or os.environ.get("OPENAI_API_KEY") or "").strip()
+        if not key and is_openai(self.base_url):
+            raise AccessDenied(
+                f"{self.base_url} needs a key: set OPENAI_API_KEY, or choose another server."
             )
         if not (key.isascii() and key.isprintable()):
-            raise errors.AccessDenied("The key holds characters no key has: set OPENAI_API_KEY.")
+            raise AccessDenied("The key has characters that no key has: set OPENAI_API_KEY.")
         return key or _NO_KEY
 
-    def _priced(self, reply: Reply) -> Reply:
-        """Add the cost, unless the server itself said it."""
+    def _add_cost(self, reply: Reply) -> Reply:
+        """Return the reply with its cost, unless the server sent one."""
         if reply.usage.cost is not None:
             return reply
-        cost = prices.cost_of(reply.usage, self._model, self._url, self._price)
+        cost = prices.cost_of(reply.usage, self._model, self.base_url, self._price)
         return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost": cost})})
 
-    def _failure(self, error: Exception, key: str) -> errors.ModelError:
+    def _model_error(self, error: Exception, key: str) -> ModelError:
         secrets = (key.removeprefix(_NO_KEY), *self._endpoint.secrets)
-        return as_model_error(error, server=self._url, model=self._model, secret=secrets)
+        return model_error(error, server=self.base_url, model=self._model, secret=secrets)
 
 
-def as_model_error(
-    error: Exception, *, server: str, model: str, secret: faults.Secret = ""
-) -> errors.ModelError:
-    """Turn whatever the OpenAI client raises into one of ours.
+class Endpoint(NamedTuple):
+    """A server's address, apart from the secrets that were written into it.
+
+    Attributes:
+        url: where requests go; it holds no secret, so logs may show it.
+        login: the ``Authorization`` header made of the address's user and password, or empty.
+        password: the address's password, to be removed from a server's messages.
+    """
+
+    url: str
+    login: str = ""
+    password: str = ""
+
+    @property
+    def secrets(self) -> tuple[str, str]:
+        """What must never be shown, though a server may repeat it."""
+        return self.password, self.login.removeprefix("Basic ")
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether the server is on this machine."""
+        return urlsplit(self.url).hostname in _LOOPBACK
+
+
+def parse_base_url(base_url: str) -> Endpoint:
+    """Return the parts of a base URL.
+
+    Raises:
+        UsageError: it is not an http or https address, or something follows its path.
+    """
+    try:
+        parts = urlsplit(base_url)
+        url = safe_url(base_url) if parts.scheme in ("http", "https") and parts.hostname else ""
+    except ValueError:
+        url = ""
+    if not url:  # not quoted: a malformed address may hold a password
+        raise UsageError("The base URL is not an address: write it as http://HOST:PORT/v1.")
+    if parts.query or parts.fragment:
+        raise UsageError(
+            f"The base URL of {url} goes on after its path: leave out what follows the ? or #, "
+            "and give a key as OPENAI_API_KEY."
+        )
+    if parts.username is None:
+        return Endpoint(url)
+    password = unquote(parts.password or "")
+    login = base64.b64encode(f"{unquote(parts.username)}:{password}".encode()).decode()
+    return Endpoint(url, f"Basic {login}", password)
+
+
+def retry_reason(refusal: Refusal | None) -> str:
+    """Return why a request is repeated.
 
     Args:
-        error: what was raised.
-        server: the server's address, safe to show.
-        model: the model asked for.
-        secret: the key, or all there are, taken out of the server's own words.
+        refusal: the server's answer, or None if there was none.
     """
-    refusal = _refusal(error)
-    if refusal is not None:
-        return faults.from_status(refusal, server=server, model=model, secret=secret)
-    unreadable = (openai.APIResponseValidationError, httpx2.DecodingError, *_UNREADABLE)
-    if isinstance(error, unreadable) or isinstance(faults.root(error), unreadable):
-        return faults.not_the_protocol(server)
-    if isinstance(error, transport.TooLong) or isinstance(faults.root(error), transport.TooLong):
-        return faults.too_long(server, transport.MOST_BYTES)
-    if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException | TimeoutError):
-        return faults.timed_out(server)
-    if isinstance(error, openai.APIConnectionError | httpx2.TransportError):
-        return faults.unreachable(server, error)
-    return faults.broke_off(server, str(error), secret)
+    if refusal is None:
+        return "No connection to the server"
+    if refusal.status >= 500 and refusal.status not in _BUSY:
+        return f"The server failed (HTTP {refusal.status})"
+    return "The server is busy"
 
 
-def _refusal(error: Exception) -> Refusal | None:
-    """Return the error answer behind an error, also one sent in place of a chunk."""
-    if isinstance(error, openai.APIStatusError):
-        return read_refusal(error.body, error.status_code, error.response.headers)
-    if isinstance(error, openai.APIError):
-        return read_refusal(error.body, None, {})
-    return None
+def backoff(attempt: int, headers: Mapping[str, str]) -> float | None:
+    """Return the seconds to wait before a retry; None if the server asks for over a minute.
+
+    Without ``Retry-After`` it is exponential backoff with full jitter (AWS Architecture Blog,
+    "Exponential Backoff And Jitter", 2015), so that many notebooks that wait for one server do
+    not come back together.
+
+    Args:
+        attempt: retries made so far.
+        headers: the answer's headers; empty if there was none.
+    """
+    seconds = _retry_after(headers)
+    if seconds is None:
+        return random.uniform(0, min(_MAX_DELAY, _FIRST_DELAY * 2**attempt))
+    return seconds if seconds <= _MAX_RETRY_AFTER else None
 
 
-def _step_down(
-    dialect: ladder.Dialect, sent: dict[str, Any], error: Exception
-) -> ladder.Step | None:
-    refusal = _refusal(error)
-    if refusal is None or refusal.status not in (400, 422):
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds in ``Retry-After`` (a number or a date); None if absent or unreadable."""
+    value = headers.get("retry-after", "").strip()
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
         return None
-    return ladder.step_down(dialect, sent, refusal.complaint)
 
 
-def _pause(error: Exception, tries: int) -> float | None:
-    """Seconds to wait before the request is worth repeating; None when it is not."""
-    refusal = _refusal(error)
+def _retry_delay(error: Exception, attempt: int) -> float | None:
+    """Return the seconds to wait before a retry; None if the request cannot succeed."""
+    refusal = find_refusal(error)
     if refusal is not None:
-        transient = retries.is_transient(refusal.status, refusal.complaint, refusal.headers)
-        return retries.pause(tries, refusal.headers) if transient else None
+        final = refusal.headers.get("x-should-retry") == "false" or refusal.is_out_of_credit
+        transient = refusal.status in _TRANSIENT or 500 <= refusal.status < 600
+        return backoff(attempt, refusal.headers) if transient and not final else None
     # A server that took the request and fell silent may be at work on it: asking again would
-    # only make it slower. A certificate does not get better by waiting.
+    # only slow it down. A certificate does not get better by waiting.
     silent = isinstance(error, openai.APITimeoutError) and not isinstance(
         error.__cause__, httpx2.ConnectTimeout
     )
-    hopeless = silent or isinstance(faults.root(error), ssl.SSLCertVerificationError)
-    if hopeless or not isinstance(error, openai.APIConnectionError):
+    final = silent or isinstance(root(error), ssl.SSLCertVerificationError)
+    if final or not isinstance(error, openai.APIConnectionError):
         return None
-    return retries.pause(tries, {})
+    return backoff(attempt, {})
+
+
+def _fallback(
+    capabilities: Capabilities, fields: dict[str, Any], error: Exception
+) -> Fallback | None:
+    refusal = find_refusal(error)
+    if refusal is None or refusal.status not in (400, 422):
+        return None
+    return fall_back(capabilities, fields, refusal.complaint)
+
+
+async def _limit_body(response: httpx2.Response) -> None:
+    """Limit a response's body to `MAX_REPLY_BYTES`; an event hook of the client."""
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = _LimitedStream(response.stream)
+
+
+class _LimitedStream(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for data in self._stream:
+            size += len(data)
+            if size > MAX_REPLY_BYTES:
+                raise ReplyTooLong
+            yield data
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,22 +1,22 @@
-"""What a call costs: the user's own price, else the maintained list `genai-prices`, else unknown.
+"""Price a call: by the user's own price, else by the maintained list `genai-prices`.
 
-The list is data inside an installed package: nothing is fetched. It is read at the first question,
-because its import takes a quarter of a second.
+The list is data in an installed package; nothing is fetched. It is imported on first use, because
+that takes a quarter of a second.
 """
 
 from functools import lru_cache
 
-from ipyrefine.core.usage import Price, Usage
+from ipyrefine.core.model import Price, Usage
 from ipyrefine.errors import UsageError
 
-_SAMPLE = 1_000  # tokens that a rate is read from: few, as some prices rise with the prompt
+_SAMPLE_TOKENS = 1_000  # few, because some prices rise with the length of the prompt
 
 
 def read_price(text: str) -> Price:
-    """Read a price like ``0.15,0.60``: dollars per million prompt and completion tokens.
+    """Return the price in ``0.15,0.60``: dollars per million prompt and completion tokens.
 
     Raises:
-        UsageError: it is not two amounts.
+        UsageError: the text is not two amounts.
     """
     try:
         prompt, completion = (float(part.strip().removeprefix("$")) for part in text.split(","))
@@ -30,22 +30,22 @@ def read_price(text: str) -> Price:
 
 @lru_cache(maxsize=64)
 def listed(model: str, base_url: str) -> Price | None:
-    """Look a model's price up; None when the list does not know the server or the model.
+    """Return a model's listed price; None if the list does not know the server or the model.
 
     Args:
         model: the name the server knows it by.
         base_url: the server's address; a price is never guessed from the model's name alone.
     """
-    prompt = _calculated(Usage(prompt_tokens=_SAMPLE), model, base_url)
-    completion = _calculated(Usage(completion_tokens=_SAMPLE), model, base_url)
+    prompt = _listed_cost(Usage(prompt_tokens=_SAMPLE_TOKENS), model, base_url)
+    completion = _listed_cost(Usage(completion_tokens=_SAMPLE_TOKENS), model, base_url)
     if prompt is None or completion is None:
         return None
-    million = 1_000_000 / _SAMPLE
+    million = 1_000_000 / _SAMPLE_TOKENS
     return Price(prompt=prompt * million, completion=completion * million)
 
 
 def cost_of(usage: Usage, model: str, base_url: str, own: Price | None = None) -> float | None:
-    """Price a call in US dollars; None when the price is not known.
+    """Return what a call costs in US dollars; None if the price is not known.
 
     Args:
         usage: what the call consumed; cached prompt tokens are cheaper where the list says so.
@@ -55,10 +55,10 @@ def cost_of(usage: Usage, model: str, base_url: str, own: Price | None = None) -
     """
     if own is not None:
         return own.cost(usage.prompt_tokens, usage.completion_tokens)
-    return _calculated(usage, model, base_url)
+    return _listed_cost(usage, model, base_url)
 
 
-def _calculated(usage: Usage, model: str, base_url: str) -> float | None:
+def _listed_cost(usage: Usage, model: str, base_url: str) -> float | None:
     import genai_prices
 
     cached = min(usage.cached_tokens or 0, usage.prompt_tokens)
@@ -68,7 +68,7 @@ def _calculated(usage: Usage, model: str, base_url: str) -> float | None:
         cache_read_tokens=cached or None,
     )
     try:
-        found = genai_prices.calc_price(counts, model, provider_api_url=base_url)
+        price = genai_prices.calc_price(counts, model, provider_api_url=base_url)
     except (LookupError, ValueError):
         return None
-    return float(found.total_price)
+    return float(price.total_price)

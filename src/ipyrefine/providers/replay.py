@@ -1,43 +1,58 @@
-"""A model that says again what a real one said: offline, without a key, the same every time."""
+"""Record what a model replies, and replay it: offline, without a key, the same every time.
+
+A recording is a small JSON file of calls. A call is known by its content (`Request.inputs`), its
+stage and its sampling settings, not by its place in the run nor by the wording of our prompts. So
+calls may run at the same time, a stage may be left out, and a recording outlives a reworded
+prompt. Another task, draft, finding, guidance or prompt of the user's makes another call. What
+differs between two equal runs is ignored: the fences around untrusted text, addresses in memory,
+times, and the order in which checks finish.
+"""
 
 import asyncio
+import datetime
+import hashlib
+import json
 import math
+import os
+import re
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from importlib.metadata import version
 from pathlib import Path
+from typing import Literal
 
+from ipyrefine.core.model import Finish, Price, Record, Stage, Usage
 from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request, price_of
-from ipyrefine.core.usage import Price
+from ipyrefine.core.upcasters import VERSION, upcast_recording
 from ipyrefine.errors import NoModel, UsageError
-from ipyrefine.providers.recordings import Call, Piece, Source, begun, key_of, read, write
-from ipyrefine.providers.weights_catalog import WEIGHTS
 
 PREFIX = "recorded:"
-_PIECE_S = 0.5  # what a model writes in this time is one piece of a recording
+_PIECE_SECONDS = 0.5  # what a model writes in this time is one piece of a recording
+_VOLATILE = re.compile(r"(?<=material-)[0-9a-f]+|0x[0-9a-f]+|\b\d+(\.\d+)? ?s\b")
 
 
 class RecordedModel:
-    """Replays a recording; what it does not hold, a live model answers: all, if it is not there.
+    """Replay a recording, and ask a live model for what is not in it.
 
     ::
 
-        model = ipyrefine.choose_model("recorded:greeting.json")     # as fast as it goes
+        model = ipyrefine.choose_model("recorded:greeting.json")     # as fast as possible
         model = ipyrefine.choose_model("recorded:greeting.json@1")   # at its own pace
 
     A request that was recorded more than once gets the replies in their order, then from the
-    first again. `recordings` says what a request is known by.
+    first again.
 
     Args:
-        path: the recording, a JSON file.
-        speed: times the pace it was recorded at; by default as fast as it goes.
-        live: gives the model for requests that are not in the recording, or raises `NoModel`.
-        record: whether what the live model says is added to the recording.
+        path: the recording, a JSON file; every request is for the live model if it is missing.
+        speed: a multiple of the recorded pace; by default as fast as possible.
+        live: returns the model for requests that are not recorded, or raises `NoModel`.
+        record: whether the live model's replies are added to the recording.
         sleep: waits a number of seconds between pieces.
 
     Raises:
-        UsageError: the file is no recording, or the speed is not positive.
+        UsageError: the file is not a recording, or the speed is not positive.
     """
 
     def __init__(
@@ -52,79 +67,79 @@ class RecordedModel:
         if not speed > 0:
             raise UsageError(f"A recording's speed must be more than 0, not {speed}.")
         self._path, self._speed, self._record, self._sleep = path, speed, record, sleep
-        self._recording = read(path) if path.exists() else begun()
+        self._recording = read_recording(path) if path.exists() else new_recording()
         self._make_live = live
         self._live: Model | None = None
-        self._served = Counter[str]()
-        self._told = False
+        self._replays = Counter[str]()
+        self._announced = False
 
     @classmethod
-    def named(cls, name: str, *, live: Callable[[], Model], record: bool) -> "RecordedModel":
-        """Make one of ``recorded:PATH`` or, with a speed, ``recorded:PATH@SPEED``.
+    def from_name(cls, name: str, *, live: Callable[[], Model], record: bool) -> "RecordedModel":
+        """Return the model for ``recorded:PATH`` or, with a speed, ``recorded:PATH@SPEED``.
 
         Args:
-            name: the name; speed 1 is the pace it was recorded at, 2 twice that.
+            name: the name; speed 1 is the recorded pace, 2 is twice as fast.
             live: as for the class.
             record: as for the class.
 
         Raises:
-            UsageError: as for the class, or the speed is no number.
+            UsageError: as for the class, or the speed is not a number.
         """
-        path, _, speed = name.removeprefix(PREFIX).partition("@")
+        path, _, suffix = name.removeprefix(PREFIX).partition("@")
         try:
-            pace = float(speed) if speed else math.inf
+            speed = float(suffix) if suffix else math.inf
         except ValueError:
             raise UsageError(f"{name}: write recorded:PATH@1, with a number as speed.") from None
-        return cls(Path(path).expanduser(), speed=pace, live=live, record=record)
+        return cls(Path(path).expanduser(), speed=speed, live=live, record=record)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self._path)!r})"
 
     @property
     def name(self) -> str:
-        """Name for people and records, by which it can be chosen again."""
+        """Name for people and records; `choose_model` takes it again."""
         return f"{PREFIX}{self._path.as_posix()}"
 
     @property
     def price(self) -> Price | None:
-        """What the recorded model charged; replaying costs nothing."""
+        """What the recorded model charged; a replay costs nothing."""
         prices = [source.price for source in self._recording.models]
         return prices[0] if prices else None
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
-        """Say what the recorded model said, or ask the live one.
+        """Replay the recorded reply, or ask the live model.
 
         Raises:
             NoModel: the request is not in the recording, and there is no live model.
             ModelError: the live model failed.
         """
-        key = key_of(request)
+        key = request_key(request)
         call = self._next(key)
         if call is not None:
             items = self._replay(call)
         else:
-            items = self._ask(self._live or self._need_live(request), request, key)
+            items = self._ask(self._live or self._find_live(request), request, key)
         async with aclosing(items):
             async for item in items:
                 yield item
 
-    def _next(self, key: str) -> Call | None:
-        """The next reply to a request; None when the live model is to be asked."""
+    def _next(self, key: str) -> "Call | None":
+        """Return the next reply to a request; None if the live model has to reply."""
         calls = [call for call in self._recording.calls if call.key == key]
-        turn = self._served[key]
-        self._served[key] += 1
+        turn = self._replays[key]
+        self._replays[key] += 1
         if turn < len(calls):
             return calls[turn]
         return calls[turn % len(calls)] if calls and not self._record else None
 
-    async def _replay(self, call: Call) -> AsyncGenerator[Delta | Notice | Reply, None]:
-        if not self._told:
-            self._told = True
+    async def _replay(self, call: "Call") -> AsyncGenerator[Delta | Notice | Reply, None]:
+        if not self._announced:
+            self._announced = True
             yield Notice(text=f"A replay of {call.model}, recorded on {self._recording.date}.")
         for piece in call.pieces:
             await self._sleep(piece.after / self._speed)
             yield Delta(kind=piece.kind, text=piece.text)
-        text, thinking = call.said("text"), call.said("thinking")
+        text, thinking = call.joined("text"), call.joined("thinking")
         yield Reply(text=text, thinking=thinking, finish=call.finish, usage=call.usage)
 
     async def _ask(
@@ -139,37 +154,40 @@ class RecordedModel:
             async for item in stream:
                 if isinstance(item, Delta):
                     now = time.monotonic()
-                    if pieces and now - since < _PIECE_S and pieces[-1].kind == item.kind:
-                        pieces[-1] = _joined(pieces[-1], item)
+                    last = pieces[-1] if pieces else None
+                    if last and now - since < _PIECE_SECONDS and last.kind == item.kind:
+                        pieces[-1] = last.model_copy(update={"text": last.text + item.text})
                     else:
                         after = round(now - since, 2)
                         pieces.append(Piece(after=after, text=item.text, kind=item.kind))
                         since = now
                 elif isinstance(item, Reply) and self._record:
-                    self._keep(live, request, key, pieces, item)
+                    self._save(live, request, key, pieces, item)
                 yield item
 
-    def _keep(
-        self, live: Model, request: Request, key: str, pieces: list[Piece], reply: Reply
+    def _save(
+        self, live: Model, request: Request, key: str, pieces: "list[Piece]", reply: Reply
     ) -> None:
-        """Add a call to the file; another model in this process may have added some too."""
-        # A model that is loading says so as thinking, which is no part of its reply.
-        kept = tuple(p for p in pieces if p.kind == "text" or reply.thinking)
+        """Add a call to the file, which another model in this process may have changed."""
+        from ipyrefine.providers.weights import WEIGHTS
+
+        # A model that is loading reports it as thinking, which is no part of its reply.
+        pieces = [piece for piece in pieces if piece.kind == "text" or reply.thinking]
         call = Call(
             purpose=request.purpose,
             key=key,
             model=live.name,
-            pieces=kept,
+            pieces=tuple(pieces),
             finish=reply.finish,
             usage=reply.usage,
         )
         weights = WEIGHTS[live.name].sha256 if live.name in WEIGHTS else ""
-        source = Source(name=live.name, weights=weights, price=price_of(live))
-        current = read(self._path) if self._path.exists() else begun()
-        self._recording = current.with_call(call, source)
-        write(self._path, self._recording)
+        source = SourceModel(name=live.name, weights=weights, price=price_of(live))
+        recording = read_recording(self._path) if self._path.exists() else new_recording()
+        self._recording = recording.with_call(call, source)
+        write_recording(self._path, self._recording)
 
-    def _need_live(self, request: Request) -> Model:
+    def _find_live(self, request: Request) -> Model:
         try:
             if self._make_live is not None:
                 return self._make_live()
@@ -187,5 +205,132 @@ class RecordedModel:
         )
 
 
-def _joined(piece: Piece, more: Delta) -> Piece:
-    return piece.model_copy(update={"text": piece.text + more.text})
+class Piece(Record):
+    """A piece of a reply.
+
+    Attributes:
+        after: seconds since the piece before it, or since the request.
+        text: its text.
+        kind: whether it is text or thinking.
+    """
+
+    after: float
+    text: str
+    kind: Literal["text", "thinking"]
+
+
+class Call(Record):
+    """One request and its reply.
+
+    Attributes:
+        purpose: the stage of the request.
+        key: the request's `request_key`.
+        model: the model that replied.
+        pieces: the reply as it streamed.
+        finish: how it ended.
+        usage: what it consumed.
+    """
+
+    purpose: str
+    key: str
+    model: str
+    pieces: tuple[Piece, ...]
+    finish: Finish
+    usage: Usage
+
+    def joined(self, kind: Literal["text", "thinking"]) -> str:
+        """Return its whole text, or its whole thinking."""
+        return "".join(piece.text for piece in self.pieces if piece.kind == kind)
+
+
+class SourceModel(Record):
+    """A model that was recorded.
+
+    Attributes:
+        name: its name.
+        weights: the sha256 of its weights, or empty if they are not known.
+        price: what it charged; None if that is not known.
+    """
+
+    name: str
+    weights: str
+    price: Price | None
+
+
+class Recording(Record):
+    """The calls of one or more runs.
+
+    Attributes:
+        format: the version of the file format.
+        ipyrefine: the version of ipyrefine that made it.
+        date: the day it was made, ISO 8601.
+        models: the models that replied.
+        calls: the calls, in the order they ended.
+    """
+
+    format: Literal[2]
+    ipyrefine: str
+    date: str
+    models: tuple[SourceModel, ...]
+    calls: tuple[Call, ...]
+
+    def with_call(self, call: Call, source: SourceModel) -> "Recording":
+        """Return the recording with one more call."""
+        names = {model.name for model in self.models}
+        models = self.models if source.name in names else (*self.models, source)
+        return self.model_copy(update={"calls": (*self.calls, call), "models": models})
+
+
+def new_recording() -> Recording:
+    """Return an empty recording of this version and day."""
+    today = datetime.datetime.now(datetime.UTC).date()
+    return Recording(
+        format=VERSION, ipyrefine=version("ipyrefine"), date=today.isoformat(), models=(), calls=()
+    )
+
+
+def request_key(request: Request) -> str:
+    """Return a request's key: a digest of its content, stage and sampling settings."""
+    content = request.inputs or tuple(message.content for message in request.messages)
+    settled = [sorted(_VOLATILE.sub("", text).splitlines()) for text in content]
+    # Its first name, so that recordings of format 1 keep their keys.
+    stage = "gate" if request.purpose == Stage.COMPARE else request.purpose
+    identity = [stage, request.temperature, request.seed, settled]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
+
+
+def read_recording(path: Path) -> Recording:
+    """Return the recording in a file.
+
+    Raises:
+        UsageError: the file is not there, or this version cannot read it.
+    """
+    try:
+        return Recording.model_validate(upcast_recording(json.loads(path.read_bytes())))
+    except FileNotFoundError:
+        raise UsageError(
+            f"There is no recording {path}: choose another file, or make it with "
+            "IPYREFINE_RECORD=1 and a live model."
+        ) from None
+    except OSError as error:
+        raise UsageError(f"The recording {path} cannot be read ({error.strerror}).") from None
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
+        raise UsageError(
+            f"{path} is not a recording that this version of ipyrefine reads."
+        ) from None
+
+
+def write_recording(path: Path, recording: Recording) -> None:
+    """Write a recording, whole or not at all, with every field.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    content = json.dumps(recording.model_dump(mode="json"), indent=1, ensure_ascii=False)
+    draft = path.with_suffix(".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(content + "\n", "utf-8")
+        os.replace(draft, path)
+    except OSError as error:
+        raise UsageError(f"The recording {path} cannot be written ({error.strerror}).") from None

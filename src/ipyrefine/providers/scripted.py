@@ -1,29 +1,29 @@
-"""A model that plays back given replies: for tests, demonstrations and teaching."""
+"""Play back scripted replies: a model for tests, demonstrations and teaching."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Literal
 
+from ipyrefine.core.model import Usage
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
-from ipyrefine.core.usage import Usage
 from ipyrefine.errors import ModelError, UsageError
-from ipyrefine.providers.tokens import estimate_tokens
+from ipyrefine.providers.stream import estimate_tokens
 
 Scripted = str | Reply | ModelError | Callable[[Request], str | Reply]
 
 
 class ScriptedModel:
-    """Answers each request with the next of its replies, streamed in pieces.
+    """Answer each request with the next of its replies, streamed in chunks.
 
     Args:
-        replies: one item a call: a text; a whole `Reply`; an error to raise; or a callable that
+        replies: one item per call: a text; a whole `Reply`; an error to raise; or a callable that
             makes a text or `Reply` from the request. May be endless.
         name: name for people and records.
-        chunk: characters per piece.
-        delay: seconds before each piece.
+        chunk: characters per chunk.
+        delay: seconds before each chunk.
 
     Attributes:
-        requests: every request made so far.
+        requests: every request so far.
 
     Raises:
         UsageError: `chunk` is not positive.
@@ -41,7 +41,7 @@ class ScriptedModel:
             raise UsageError(f"chunk must be at least 1 character, not {chunk}.")
         self.requests: list[Request] = []
         self._replies = iter(replies)
-        self._given = 0
+        self._count = 0
         self._name = name
         self._chunk = chunk
         self._delay = delay
@@ -52,7 +52,7 @@ class ScriptedModel:
         return self._name
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
-        """Stream the next reply; tokens of a plain text are estimated, a quarter of its characters.
+        """Stream the next reply; a plain text counts a quarter of its characters as tokens.
 
         Raises:
             ModelError: the next item is that error.
@@ -74,10 +74,10 @@ class ScriptedModel:
             item = next(self._replies)
         except StopIteration:
             raise UsageError(
-                f"{self._name} was given {self._given} replies and asked for one more: "
-                "give it another."
+                f"{self._name} was given {self._count} replies and asked for one more: "
+                "add another reply."
             ) from None
-        self._given += 1
+        self._count += 1
         if isinstance(item, ModelError):
             raise item
         if callable(item):
@@ -86,10 +86,10 @@ class ScriptedModel:
 
 
 def _reply(text: str, request: Request) -> Reply:
-    asked = sum(len(message.content) for message in request.messages)
+    prompt_chars = sum(len(message.content) for message in request.messages)
     usage = Usage(
         calls=1,
-        prompt_tokens=estimate_tokens(asked),
+        prompt_tokens=estimate_tokens(prompt_chars),
         completion_tokens=estimate_tokens(len(text)),
     )
     return Reply(text=text, usage=usage)

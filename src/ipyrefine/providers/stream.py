@@ -1,16 +1,15 @@
-"""Putting a reply together from the chunks of a chat completion stream."""
+"""Assemble a reply from the chunks of a chat completion stream."""
 
 import math
 from typing import Any, Literal
 
+from ipyrefine.core.model import Finish, Usage
 from ipyrefine.core.ports import Delta, Reply, Request
-from ipyrefine.core.usage import Usage
-from ipyrefine.providers.thinking import ThinkSplitter
-from ipyrefine.providers.tokens import estimate_tokens
 
-_MOST_TOKENS = 10**12
-
-Finish = Literal["stop", "length", "refused", "filtered", "incomplete"]
+_OPEN = "<think>"
+_CLOSE = "</think>"
+_MAX_COUNT = 10**12
+_CHARS_PER_TOKEN = 4
 
 # Every other reason a server gives (``eos``, ``tool_calls``, …) is a reply that ended by itself.
 _FINISHES: dict[str, Finish] = {
@@ -26,18 +25,18 @@ _FINISHES: dict[str, Finish] = {
 
 
 class Assembly:
-    """A reply under way; total over whatever JSON objects a server may send as chunks."""
+    """A reply under construction; it accepts whatever JSON objects a server sends as chunks."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._splitter = ThinkSplitter()
+        self._splitter = ThinkingSplitter()
         self._parts: dict[str, list[str]] = {"text": [], "thinking": []}
         self._refused = False
         self._reason: str | None = None
         self._usage: dict[str, Any] = {}
 
     def feed(self, chunk: dict[str, Any]) -> list[Delta]:
-        """Take one chunk; return what it adds to the reply."""
+        """Take one chunk and return what it adds to the reply."""
         self._usage = _object(chunk.get("usage")) or self._usage
         choices = chunk.get("choices")
         # Azure's first chunk and every final usage chunk hold no choice.
@@ -51,11 +50,11 @@ class Assembly:
         return self._keep(deltas + self._splitter.feed(_string(delta.get("content")) + refusal))
 
     def close(self) -> list[Delta]:
-        """End the stream; return what was held back."""
+        """End the stream and return what was held back."""
         return self._keep(self._splitter.close())
 
     def reply(self, seconds: float) -> Reply:
-        """Return the finished reply; a server that did not count gets estimated tokens.
+        """Return the finished reply; tokens the server did not count are estimated.
 
         Args:
             seconds: wall time of the call.
@@ -80,19 +79,86 @@ class Assembly:
         return _FINISHES.get(self._reason.lower(), "stop")
 
     def _count(self, seconds: float) -> Usage:
-        asked = sum(len(message.content) for message in self._request.messages)
-        written = sum(len(part) for parts in self._parts.values() for part in parts)
-        prompt = _count_of(self._usage.get("prompt_tokens"))
-        completion = _count_of(self._usage.get("completion_tokens"))
+        prompt_chars = sum(len(message.content) for message in self._request.messages)
+        reply_chars = sum(len(part) for parts in self._parts.values() for part in parts)
+        prompt = _token_count(self._usage.get("prompt_tokens"))
+        completion = _token_count(self._usage.get("completion_tokens"))
         details = _object(self._usage.get("prompt_tokens_details"))
         return Usage(
             calls=1,
-            prompt_tokens=estimate_tokens(asked) if prompt is None else prompt,
-            cached_tokens=_count_of(details.get("cached_tokens")),
-            completion_tokens=estimate_tokens(written) if completion is None else completion,
+            prompt_tokens=estimate_tokens(prompt_chars) if prompt is None else prompt,
+            cached_tokens=_token_count(details.get("cached_tokens")),
+            completion_tokens=estimate_tokens(reply_chars) if completion is None else completion,
             seconds=seconds,
             cost=_dollars(self._usage.get("cost")),
         )
+
+
+class ThinkingSplitter:
+    """Split streamed text into thinking and text; a tag may be cut anywhere between chunks.
+
+    Only ``<think>`` blocks that open a reply count: the same tag further on is part of the text,
+    which may well be code about such tags.
+    """
+
+    def __init__(self) -> None:
+        self._state: Literal["start", "thinking", "after", "text"] = "start"
+        self._buffer = ""
+
+    def feed(self, chunk: str) -> list[Delta]:
+        """Take the next chunk and return what is certain by now."""
+        self._buffer += chunk
+        deltas: list[Delta] = []
+        while self._buffer:
+            before = (self._state, self._buffer)
+            deltas += self._thinking() if self._state == "thinking" else self._text()
+            if (self._state, self._buffer) == before:
+                break
+        return deltas
+
+    def close(self) -> list[Delta]:
+        """End the stream and return what was held back."""
+        rest, self._buffer = self._buffer, ""
+        if self._state == "after":
+            rest = rest.lstrip()
+        return _deltas("thinking" if self._state == "thinking" else "text", rest)
+
+    def _thinking(self) -> list[Delta]:
+        thinking, tag, rest = self._buffer.partition(_CLOSE)
+        if tag:
+            self._state, self._buffer = "after", rest
+            return _deltas("thinking", thinking)
+        cut = len(self._buffer) - _overlap(self._buffer, _CLOSE)
+        thinking, self._buffer = self._buffer[:cut], self._buffer[cut:]
+        return _deltas("thinking", thinking)
+
+    def _text(self) -> list[Delta]:
+        if self._state != "text":
+            stripped = self._buffer.lstrip()
+            if _OPEN.startswith(stripped):
+                return []
+            if stripped.startswith(_OPEN):
+                self._state, self._buffer = "thinking", stripped.removeprefix(_OPEN)
+                return []
+            if self._state == "after":
+                self._buffer = stripped
+            self._state = "text"
+        text, self._buffer = self._buffer, ""
+        return _deltas("text", text)
+
+
+def estimate_tokens(chars: int) -> int:
+    """Return about how many tokens `chars` characters are: a quarter of them, at least 1."""
+    return max(1, round(chars / _CHARS_PER_TOKEN))
+
+
+def _deltas(kind: Literal["text", "thinking"], text: str) -> list[Delta]:
+    return [Delta(kind=kind, text=text)] if text else []
+
+
+def _overlap(text: str, tag: str) -> int:
+    """Return the length of the longest end of `text` that begins `tag`."""
+    return next((n for n in range(len(tag) - 1, 0, -1) if text.endswith(tag[:n])), 0)
 
 
 def _object(value: object) -> dict[str, Any]:
@@ -103,13 +169,13 @@ def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _count_of(value: object) -> int | None:
-    # Whatever a server says, a count stays a number that can be added and shown.
-    return value if type(value) is int and 0 <= value < _MOST_TOKENS else None
+def _token_count(value: object) -> int | None:
+    # Whatever a server sends, a count stays a number that can be added and shown.
+    return value if type(value) is int and 0 <= value < _MAX_COUNT else None
 
 
 def _dollars(value: object) -> float | None:
-    """Price of the call where the server itself bills it (OpenRouter's ``usage.cost``)."""
+    """Return the price of the call if the server bills it itself (OpenRouter's ``usage.cost``)."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value < math.inf else None

@@ -1,1 +1,1 @@
-"""Pure renderings of a run: text, HTML, Markdown, diffs and score lines."""
+"""A run as text, HTML and Markdown, without side effects."""

@@ -1,12 +1,13 @@
-"""Make text written by a model, a user or a check harmless wherever it is shown.
+"""Make text from models, users and checks harmless on every surface.
 
-Everything that was not written by ipyrefine itself passes through one of these functions.
+Every text that ipyrefine did not write itself passes through one of these functions.
 """
 
 import html
 import re
+from functools import lru_cache
 
-# What a reader cannot see, or what acts on a terminal: C0 and C1 controls, bidirectional
+# Invisible characters, and those that control a terminal: C0 and C1 controls, bidirectional
 # overrides and isolates, line separators, zero-width marks, tag characters, lone surrogates.
 # ZWJ, ZWNJ and variation selectors stay: scripts and emoji need them.
 _HIDDEN = re.compile(
@@ -18,10 +19,12 @@ _MATH = re.compile(r"[$\\]")
 _BACKTICKS = re.compile(r"`+")
 _MARKDOWN = re.compile(r"[*_`\[\]{}|~!^@]|(?<=http):|(?<=https):|(?<=ftp):|(?<=www)\.", re.I)
 _LINE_START = re.compile(r"^(\d*)([-+#=.)])")
+# Highlighting longer code takes more time than it is worth.
+_MAX_HIGHLIGHTED = 60_000  # characters
 
 
-def _shown(match: re.Match[str]) -> str:
-    """A visible stand-in for one hidden character."""
+def _symbol(match: re.Match[str]) -> str:
+    """Return a visible symbol for one hidden character."""
     code = ord(match.group())
     if code < 0x20:
         return chr(0x2400 + code)
@@ -33,36 +36,60 @@ def _shown(match: re.Match[str]) -> str:
 
 
 def plain(s: str) -> str:
-    r"""Show controls, escapes, bidi marks and invisible characters as visible symbols.
+    r"""Return text with controls, escapes, bidi marks and invisible characters made visible.
 
-    ``\n`` and ``\t`` are kept, ``\r\n`` becomes ``\n``; the result can be encoded as UTF-8 and
-    cannot move a terminal's cursor, set its colours or reorder what is read.
+    ``\n`` and ``\t`` stay, ``\r\n`` becomes ``\n``. The result can be encoded as UTF-8 and cannot
+    move a terminal's cursor, set its colours or reorder the line.
     """
-    return _HIDDEN.sub(_shown, s.replace("\r\n", "\n"))
+    return _HIDDEN.sub(_symbol, s.replace("\r\n", "\n"))
 
 
-def without_colours(s: str) -> str:
-    """Drop ANSI colour sequences, as test runners write them; other escapes stay for `plain`."""
+def strip_colours(s: str) -> str:
+    """Remove the ANSI colours that test runners write; other escapes are left to `plain`."""
     return _SGR.sub("", s)
 
 
 def html_text(s: str) -> str:
-    """Text for an HTML element's content or a quoted attribute's value; never markup."""
+    """Escape text for the content of an HTML element or a quoted attribute value."""
     return html.escape(plain(s), quote=True)
 
 
 def html_prose(s: str) -> str:
-    """Text for HTML outside ``<pre>``: line breaks kept, and no formula for a typesetter to find.
+    """Escape text for HTML outside ``<pre>``, with line breaks kept and TeX disarmed.
 
-    Viewers that typeset TeX look for delimiters inside one text node, so each ``$`` and
-    backslash gets a node of its own.
+    Viewers that typeset TeX look for delimiters within one text node, so each ``$`` and backslash
+    gets a node of its own.
     """
-    shown = _MATH.sub(lambda m: f"<span>{m.group()}</span>", html_text(s))
-    return shown.replace("\n", "<br>")
+    escaped = _MATH.sub(lambda m: f"<span>{m.group()}</span>", html_text(s))
+    return escaped.replace("\n", "<br>")
+
+
+@lru_cache(maxsize=256)
+def html_code(text: str, language: str) -> str:
+    """Escape code for ``<pre>``, with ``<span class="rf-t-…">`` around its tokens.
+
+    Args:
+        text: the code.
+        language: a pygments lexer name; empty for no highlighting. Without pygments the code is
+            escaped but not highlighted.
+    """
+    code = plain(text)
+    if not language or len(code) > _MAX_HIGHLIGHTED:
+        return html_text(code)
+    try:
+        from pygments import highlight  # type: ignore[import-untyped]
+        from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+        from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
+    except ImportError:
+        return html_text(code)
+    lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    body = str(highlight(code, lexer, HtmlFormatter(nowrap=True, classprefix="rf-t-")))
+    # The formatter adds a newline to a last line that has none.
+    return body if code.endswith("\n") else body.removesuffix("\n")
 
 
 def fence(s: str, lang: str = "") -> str:
-    """A Markdown code block whose fence is longer than any run of backticks in the text.
+    """Return a Markdown code block whose fence is longer than any run of backticks inside.
 
     Args:
         s: the block's content.
@@ -76,7 +103,7 @@ def fence(s: str, lang: str = "") -> str:
 
 
 def markdown_text(s: str) -> str:
-    """Text that Markdown, HTML in Markdown, autolinks and math leave as it is, on one line.
+    """Escape text for one line of Markdown: no markup, HTML, autolink or math is left.
 
     Line breaks become ``<br>``, so it fits a list item, a table cell or a paragraph.
     """
@@ -84,7 +111,7 @@ def markdown_text(s: str) -> str:
 
 
 def _markdown_line(line: str) -> str:
-    """One line of `markdown_text`."""
+    """Escape one line for `markdown_text`."""
     body = line.lstrip(" \t")
     indent = len(line[: len(line) - len(body)].expandtabs(4))
     parts = _MATH.split(body)

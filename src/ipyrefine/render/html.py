@@ -1,110 +1,40 @@
-"""A run as HTML: a summary, one foldable block per iteration, a static record."""
+"""A run as HTML: the record, the parts of a panel, and the text while it is written.
 
-from collections.abc import Iterable, Sequence
+Lists and paragraphs come first, so a record reads well in viewers that drop all style.
+"""
+
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from ipyrefine.core.runs import Iteration, Run
-from ipyrefine.render import labels as words
-from ipyrefine.render import parts
-from ipyrefine.render.chart import sparkline, svg
-from ipyrefine.render.diff_html import html_diff
-from ipyrefine.render.escape import html_prose, html_text
-from ipyrefine.render.style import STYLE
-from ipyrefine.render.tree import tree_html
+from ipyrefine.core.model import Finding, Form
+from ipyrefine.core.run import Run
+from ipyrefine.render import document, labels
+from ipyrefine.render.chart import svg
+from ipyrefine.render.diff import html_diff
+from ipyrefine.render.escape import html_code, html_prose, html_text, strip_colours
+from ipyrefine.render.style import STYLE, pane_class
 
-# The two extra classes tell MathJax 3 and 2 that nothing in here is a formula.
+# The two extra classes tell MathJax 3 and 2 to leave the record alone.
 OPEN = '<div class="ipyrefine mathjax_ignore tex2jax_ignore">'
 CLOSE = "</div>"
+TAIL_CHARACTERS = 1_000
+TAIL_LINES = 20
 _DOT = ' <span class="rf-quiet">·</span> '
-_DRAWN = 50  # texts whose scores are drawn: nobody reads more, and each change sends them all
-
-
-def styled(body: str) -> str:
-    """Wrap rendered parts in the scoped container, with its style sheet."""
-    return f"{OPEN}<style>{STYLE}</style>{body}{CLOSE}"
-
-
-def summary_line(run: Run) -> str:
-    """One line: verdict or stage, score, best iteration, revisions, usage and stop reason."""
-    if words.running(run):
-        first = f"<strong>{words.STAGES.get(run.stage, html_text(run.stage))}…</strong>"
-    else:
-        first = parts.badge(words.verdict_label(run.verdict))
-    rest = [f"<span>{html_text(part)}</span>" for part in words.summary_parts(run)]
-    return f'<p class="rf-summary">{_DOT.join([first, *rest])}</p>'
-
-
-def notices_html(run: Run) -> str:
-    """What the stop means, what the user decided, and what they were warned of."""
-    sentence = words.stop_sentence(run)
-    said = [words.decision_sentence(decision) for decision in run.decisions]
-    shown = [f"<p>{html_prose(one)}</p>" for one in said if one != sentence]
-    if sentence:
-        shown.insert(0, f'<p class="rf-message">{html_prose(sentence)}</p>')
-    shown += [f'<p class="rf-note">⚠ {html_prose(warning)}</p>' for warning in run.warnings]
-    return "".join(shown)
-
-
-def score_html(run: Run) -> str:
-    """The drawing of the latest scores, from the second verdict on."""
-    count = len(run.iterations)
-    latest = run.iterations[-_DRAWN:]
-    if sum(i.verdict is not None for i in latest) < 2:
-        return ""
-    since = latest[0].number
-    scores = [i.verdict.score if i.verdict else None for i in latest]
-    drawn = svg(scores, run.limits.target, run.best, first=since)
-    if since:
-        drawn += f'<p class="rf-quiet">The latest {_DRAWN} of {count:,} texts.</p>'
-    return drawn + tree_html(run, since) + _criterion_scores(run, latest)
-
-
-def spent_html(run: Run) -> str:
-    """Calls, tokens, time and cost of every stage, folded."""
-    if not run.spent:
-        return ""
-    rows = "".join(
-        f'<tr><th scope="row">{words.STAGES.get(stage, stage)}</th><td>{used.calls}</td>'
-        f"<td>{used.prompt_tokens:,}</td><td>{_known(used.cached_tokens)}</td>"
-        f"<td>{used.completion_tokens:,}</td>"
-        f"<td>{words.seconds(used.seconds)}</td><td>{words.cost(used.cost)}</td></tr>"
-        for stage, used in run.spent.items()
-    )
-    names = ("Stage", "Calls", "Tokens read", "of them cached", "Tokens written", "Time", "Cost")
-    head = "".join(f'<th scope="col">{name}</th>' for name in names)
-    table = f'<div class="rf-wide"><table class="rf-table"><tr>{head}</tr>{rows}</table></div>'
-    return parts.more("Time, tokens and cost per stage", table)
-
-
-def _known(tokens: int | None) -> str:
-    return words.NONE if tokens is None else f"{tokens:,}"
-
-
-def _criterion_scores(run: Run, iterations: Sequence[Iteration]) -> str:
-    """The scores of every criterion over some iterations, folded."""
-    scored = [(i.number, {c.name: c.score for c in i.verdict.criteria})
-              for i in iterations if i.verdict and i.verdict.criteria]  # fmt: skip
-    if len(scored) < 2 or run.task is None:
-        return ""
-    columns = "".join(f'<th scope="col">{number}</th>' for number, _ in scored)
-    rows = "".join(
-        f'<tr><th scope="row">{html_prose(criterion.name)}</th>'
-        + "".join(f"<td>{words.score(scores.get(criterion.name))}</td>" for _, scores in scored)
-        + f'<td aria-hidden="true">{sparkline([s.get(criterion.name) for _, s in scored])}</td>'
-        + "</tr>"
-        for criterion in run.task.criteria
-    )
-    head = f'<tr><th scope="col">Iteration</th>{columns}<td></td></tr>'
-    table = f'<div class="rf-wide"><table class="rf-table">{head}{rows}</table></div>'
-    return parts.more("Scores per criterion", table)
+_PARAGRAPHS = {
+    "plain": "",
+    "message": ' class="rf-message"',
+    "warning": ' class="rf-note"',
+    "flaw": ' class="rf-note rf-flaw"',
+    "quiet": ' class="rf-quiet"',
+}
 
 
 class View(NamedTuple):
     """How an iteration's text is compared.
 
     Attributes:
-        best: with the best iteration, instead of the one it was revised from.
-        sides: side by side, instead of in one column.
+        best: with the best iteration instead of its parent.
+        sides: side by side instead of in one column.
     """
 
     best: bool = False
@@ -114,6 +44,53 @@ class View(NamedTuple):
 INLINE = View()
 
 
+def record_html(run: Run, *, note: str = "", folded: bool = False) -> str:
+    """Return the whole run as one static block.
+
+    Args:
+        run: the run.
+        note: a sentence to put below the summary, such as where the accepted text went.
+        folded: whether it takes one line until it is opened, as below a live panel.
+    """
+    body = _html(document.record(run, note))
+    if folded:
+        body = (
+            '<details class="rf-record"><summary>Run summary</summary>'
+            f'<div class="rf-body">{body}</div></details>'
+        )
+    return styled(body)
+
+
+def styled(body: str) -> str:
+    """Return HTML inside our scoped container, with its style sheet."""
+    return f"{OPEN}<style>{STYLE}</style>{body}{CLOSE}"
+
+
+def summary_line(run: Run) -> str:
+    """Return the summary line: verdict or stage, score, best iteration, usage, stop reason."""
+    return _html([document.summary(run)])
+
+
+def notices_html(run: Run) -> str:
+    """Return why the run stopped, the user's decisions and the warnings."""
+    return _html(document.notices(run))
+
+
+def score_html(run: Run) -> str:
+    """Return chart, version history and criterion scores, from the second verdict on."""
+    return _html(document.scores(run))
+
+
+def spent_html(run: Run) -> str:
+    """Return calls, tokens, time and cost of each stage, folded."""
+    return _html(document.usage(run))
+
+
+def task_html(run: Run) -> str:
+    """Return the task with its criteria, checklist and limits, folded."""
+    return _html(document.settings(run))
+
+
 def iteration_html(
     run: Run,
     number: int,
@@ -121,7 +98,7 @@ def iteration_html(
     open: bool = False,  # noqa: A002 - HTML's word
     view: View = INLINE,
 ) -> str:
-    """One iteration as a foldable block.
+    """Return one iteration as a foldable block.
 
     Args:
         run: the run.
@@ -133,118 +110,250 @@ def iteration_html(
         IndexError: the run has no such iteration.
     """
     iteration = run.iterations[number]
-    state = " open" if open else ""
-    body = "".join(_body(run, iteration, view))
-    return (
-        f'<details class="rf-iteration"{state}><summary>{_heading(run, iteration)}</summary>'
-        f'<div class="rf-body">{body}</div></details>'
-    )
+    other = run.best if view.best and run.best != number else None
+    return _version(document.version(run, iteration, other), open, view.sides)
 
 
-def _heading(run: Run, iteration: Iteration) -> str:
-    """What the folded block shows."""
-    items = [f"<strong>{words.iteration_name(iteration)}</strong>"]
-    if iteration.verdict is not None:
-        items.append(parts.badge(words.verdict_label(iteration.verdict)))
-        items.append(f'<span class="rf-number">{words.score(iteration.verdict.score)}</span>')
-    if iteration.number == run.best:
-        items.append('<span class="rf-star">★ best</span>')
-    if iteration.flaw:
-        items.append('<span class="rf-chip rf-bad">⚠ no new text</span>')
-    return " ".join(items)
-
-
-def _body(run: Run, iteration: Iteration, view: View) -> Iterable[str]:
-    """The parts of a block, in reading order: what came out, what it is worth, what is left."""
-    verdict = iteration.verdict
-    form = run.task.form if run.task else "prose"
-    if verdict is not None and verdict.why:
-        # A text that was there before has the user's verdict too, but not in their words.
-        author = "<strong>Your verdict:</strong> " if iteration.overridden else ""
-        yield f"<p>{author}{html_prose(verdict.why)}</p>"
-    if iteration.flaw:
-        yield (
-            '<p class="rf-note rf-flaw"><strong>⚠ The model gave no usable text:</strong> '
-            f"{html_prose(iteration.flaw)}</p>"
-        )
-    yield from _text(run, iteration, view)
-    yield parts.changes_html(iteration.changes, words.problems(run, iteration))
-    yield parts.evidence_html(iteration.evidence)
-    yield parts.criteria_html(verdict.criteria if verdict else (), form)
-    yield parts.checklist_html(verdict.checklist if verdict else ())
-    yield parts.findings_html(iteration.findings, form, iteration.text)
-    if iteration.thoughts.strip():
-        yield parts.more("Thoughts of the writer", parts.output_html(iteration.thoughts))
-    used = words.usage_parts(iteration.usage)
-    if used:
-        yield f'<p class="rf-quiet">{" · ".join(used)}</p>'
-
-
-def _text(run: Run, iteration: Iteration, view: View) -> Iterable[str]:
-    """The text: in full for a first one, as a difference with the full text folded for others."""
-    form = run.task.form if run.task else "prose"
-    full = parts.text_html(iteration.text, form)
-    other = compared(run, iteration, view)
-    if other is None:
-        yield parts.head("Text") + full
-        return
-    if not iteration.flaw:
-        yield parts.head(f"Difference from iteration {other}")
-        yield html_diff(run.iterations[other].text, iteration.text, form, sides=view.sides)
-    yield parts.more("Full text", full, open=bool(iteration.flaw))
-
-
-def compared(run: Run, iteration: Iteration, view: View) -> int | None:
-    """Which iteration a text is compared with; None for a first text on its own."""
-    if view.best and run.best not in (None, iteration.number):
-        return run.best
-    return iteration.parent
-
-
-def record_html(run: Run, *, note: str = "", folded: bool = False) -> str:
-    """The whole run as one static block: the chosen text first, then how it came about.
+def finding_html(finding: Finding, form: Form, text: str = "") -> str:
+    """Return one finding.
 
     Args:
-        run: the run.
-        note: a sentence to say first, as where the accepted text went.
-        folded: whether it takes one line until it is opened, as below a live panel.
+        finding: the finding.
+        form: how its text is written.
+        text: the text it is about, to show its quote in context.
     """
-    body = "".join(_record(run, note))
-    if folded:
-        head = "<summary>Record of this run, for reading without a kernel</summary>"
-        body = f'<details class="rf-record">{head}<div class="rf-body">{body}</div></details>'
-    return styled(body)
+    return _item(document.finding_item(finding, form, text))
 
 
-def _record(run: Run, note: str) -> Iterable[str]:
-    """The parts of the record, in reading order."""
-    form = run.task.form if run.task else "prose"
-    yield summary_line(run)
-    if note:
-        yield f'<p class="rf-message">{html_prose(note)}</p>'
-    yield notices_html(run)
-    if run.chosen is not None:
-        yield parts.text_html(run.text, form)
-    yield score_html(run)
-    yield spent_html(run)
-    yield task_html(run)
-    for iteration in run.iterations:
-        yield iteration_html(run, iteration.number)
+def stage_html(stage: str, iteration: int, allowed: int) -> str:
+    """Return the stage under way, which a screen reader announces.
+
+    Args:
+        stage: name of the stage.
+        iteration: number of the iteration.
+        allowed: revisions allowed in all.
+    """
+    name = html_text(labels.stage_name(stage, iteration, allowed))
+    return f'<strong role="status" aria-live="polite">{name}</strong>'
 
 
-def task_html(run: Run) -> str:
-    """What was asked and under which rules, folded."""
-    if run.task is None:
-        return ""
-    body = [f'<div class="rf-text rf-prose">{html_prose(run.task.text)}</div>']
-    criteria = "".join(
-        f"<li><strong>{html_prose(c.name)}</strong> {html_prose(c.definition)}</li>"
-        for c in run.task.criteria
+def time_html(run: Run) -> str:
+    """Return a run's time so far and the rest of its budget."""
+    parts = (labels.seconds(run.seconds), labels.budget_left(run))
+    return html_text("".join(f"· {part} " for part in parts if part))
+
+
+def stream_html(id_: str, *, thinking: bool = False) -> str:
+    """Return the pane that the page's script fills with a streamed text.
+
+    Args:
+        id_: the id of the stream.
+        thinking: whether the text is the model's thinking.
+    """
+    pane = f'class="rf-text rf-wrap rf-stream" data-stream="{html_text(id_)}" tabindex="0"'
+    return f"{_thinking(thinking)}<pre {pane}><code></code></pre>"
+
+
+def tail_html(text: str, *, thinking: bool = False) -> str:
+    """Return the last lines of a text, for a page that has no script to stream it.
+
+    Args:
+        text: the text so far, or more of its end than fits.
+        thinking: whether the text is the model's thinking.
+    """
+    tail = "\n".join(text[-TAIL_CHARACTERS:].split("\n")[-TAIL_LINES:])
+    body = ("⋯\n" if len(tail) < len(text) else "") + html_text(tail)
+    pane = f'<pre class="rf-text rf-wrap rf-tail" tabindex="0"><code>{body}</code></pre>'
+    return f"{_thinking(thinking)}{pane}"
+
+
+def _thinking(thinking: bool) -> str:
+    """Return the line above a model's thinking."""
+    return '<p class="rf-quiet">Thinking…</p>' if thinking else ""
+
+
+def _html(blocks: Iterable[document.Block], sides: bool = False) -> str:
+    """Return blocks as HTML."""
+    return "".join(_block(block, sides) for block in blocks)
+
+
+def _block(block: document.Block, sides: bool) -> str:
+    """Return one block as HTML."""
+    match block:
+        case document.Summary():
+            return _summary(block)
+        case document.Paragraph(kind="words"):
+            return f'<div class="rf-text rf-prose">{html_prose(block.text)}</div>'
+        case document.Paragraph():
+            symbol = "⚠ " if block.kind in ("warning", "flaw") else ""
+            lead = f"<strong>{symbol}{html_prose(block.lead)}</strong> " if block.lead else symbol
+            return f"<p{_PARAGRAPHS[block.kind]}>{lead}{html_prose(block.text)}</p>"
+        case document.Text():
+            return (_head(block.title) if block.title else "") + _text(block.text, block.form)
+        case document.Difference():
+            diff = html_diff(block.old, block.new, block.form, sides=sides)
+            full = _fold("Full text", _text(block.new, block.form))
+            return f"{_head(f'Difference from iteration {block.other}')}{diff}{full}"
+        case document.Output():
+            return _fold(block.title, _output(block.text))
+        case document.Items():
+            return _items(block)
+        case document.Table():
+            return _fold(block.title, _table(block))
+        case document.Scores():
+            first = block.iterations[0].number
+            omission = f'<p class="rf-quiet">{block.omission}</p>' if block.omission else ""
+            return svg(block.values, block.target, block.best, first=first) + omission
+        case document.Tree():
+            lines = html_text("\n".join(block.lines))
+            pane = f'<pre class="rf-text rf-tree" tabindex="0"><code>{lines}</code></pre>'
+            return _fold(block.title, pane, open=True)
+        case document.Section():
+            return _fold(block.title, _html(block.blocks))
+        case document.Version():
+            return _version(block)
+
+
+def _summary(block: document.Summary) -> str:
+    """Return the summary line."""
+    head = f"<strong>{html_text(block.stage)}…</strong>" if block.stage else _badge(block.label)
+    parts = (f"<span>{html_text(part)}</span>" for part in block.parts)
+    return f'<p class="rf-summary">{_DOT.join([head, *parts])}</p>'
+
+
+def _version(
+    block: document.Version,
+    open: bool = False,  # noqa: A002 - HTML's word
+    sides: bool = False,
+) -> str:
+    """Return an iteration, folded under its heading."""
+    heading = [f"<strong>{block.name}</strong>"]
+    if block.label:
+        heading += [_badge(block.label), f'<span class="rf-number">{block.score}</span>']
+    if block.best:
+        heading.append(f'<span class="rf-star">{labels.BEST}</span>')
+    if block.flawed:
+        heading.append(_chip(labels.NO_NEW_TEXT))
+    return (
+        f'<details class="rf-iteration"{" open" if open else ""}>'
+        f"<summary>{' '.join(heading)}</summary>"
+        f'<div class="rf-body">{_html(block.blocks, sides)}</div></details>'
     )
-    body.append(f'{parts.head("Criteria")}<ul class="rf-rows">{criteria}</ul>')
-    if run.task.checklist:
-        items = "".join(f"<li>{html_prose(item)}</li>" for item in run.task.checklist)
-        body.append(f'{parts.head("Checklist")}<ul class="rf-rows">{items}</ul>')
-    rules = " · ".join(html_prose(rule) for rule in words.rules(run))
-    body.append(f'<p class="rf-quiet">{rules}</p>')
-    return parts.more("Task and rules", "".join(body))
+
+
+def _items(block: document.Items) -> str:
+    """Return a titled list."""
+    rows = "".join(
+        f'<li class="rf-done">{_item(item)}</li>' if item.settled else f"<li>{_item(item)}</li>"
+        for item in block.items
+    )
+    body = f'<ul class="rf-rows">{rows}</ul>'
+    return _fold(block.title, body) if block.folded else _head(block.title) + body
+
+
+def _item(item: document.Item) -> str:
+    """Return the content of a row."""
+    line = [_chip(label) for label in item.labels]
+    line += [f"<strong>{html_prose(item.name)}</strong>"] if item.name else []
+    line += [f'<span class="rf-quiet">{html_prose(item.note)}</span>'] if item.note else []
+    line += [_meter(item.score)] if item.score is not None else []
+    line += [_chip(labels.UNVERIFIED_QUOTE)] if item.unverified else []
+    if not item.name:  # a question is one line
+        line.append(f"<span>{html_prose(item.text)}</span>")
+        return f'<div class="rf-line rf-flat">{" ".join(line)}</div>'
+    body = f'<div class="rf-line">{" ".join(line)}</div>'
+    body += f"<p>{html_prose(item.text)}</p>" if item.text else ""
+    body += _quote(item) if item.quote else ""
+    body += f"<p><strong>Fix:</strong> {html_prose(item.fix)}</p>" if item.fix else ""
+    if item.detail.strip():
+        failed = any(label.kind == "bad" for label in item.labels)
+        body += _fold("Details", _output(item.detail), open=failed)
+    return body
+
+
+def _quote(item: document.Item) -> str:
+    """Return a quote with its context, folded where nobody has to act on it."""
+    if item.form == "code":
+        quote = f'<pre class="rf-quote"><code>{html_text(item.quote)}</code></pre>'
+    else:
+        quote = f'<blockquote class="rf-quote">{html_prose(item.quote)}</blockquote>'
+    if item.settled or (item.score is not None and item.excerpt != item.quote):
+        return _fold("Quote", quote)
+    return f'<div class="rf-quoted">{quote}{_context(item.quote, item.source)}</div>'
+
+
+def _context(quote: str, text: str) -> str:
+    """Return the quote marked among the lines around it; folded, and shown on hover."""
+    start = text.find(quote)
+    if start < 0:
+        return ""
+    before, after = text[:start].split("\n"), text[start + len(quote) :].split("\n")
+    around = [html_text("\n".join(lines)) for lines in (before[-2:], after[:2])]
+    lines = f"<mark>{html_text(quote)}</mark>".join(around)
+    pane = f'<pre class="rf-text rf-wrap" tabindex="0"><code>{lines}</code></pre>'
+    return f'<div class="rf-place">{_fold(f"In context, line {len(before)}", pane)}</div>'
+
+
+def _text(text: str, form: Form) -> str:
+    """Return a draft or revision: highlighted code, or prose with its line breaks."""
+    if not text.strip():
+        return '<p class="rf-quiet">The text is empty.</p>'
+    if form == "prose":
+        pane = f'<div class="rf-text rf-prose{pane_class(text)}">{html_prose(text)}</div>'
+    else:
+        code = html_code(text, labels.language(text, form))
+        # Without <code> a parser drops a newline that directly follows <pre>.
+        pane = (
+            f'<pre class="rf-text rf-code{pane_class(text)}" tabindex="0"><code>{code}</code></pre>'
+        )
+    # The button stays hidden where the labextension is not there to act on it.
+    return f'<div class="rf-held">{pane}<button type="button" class="rf-copy">Copy</button></div>'
+
+
+def _output(text: str) -> str:
+    """Return program output: wrapped, in a fixed-width font, without its colours."""
+    body = html_text(strip_colours(text))
+    return f'<pre class="rf-text rf-wrap" tabindex="0"><code>{body}</code></pre>'
+
+
+def _table(block: document.Table) -> str:
+    """Return a table that scrolls sideways when it is wide."""
+    head = "".join(
+        f'<th scope="col">{html_prose(cell)}</th>' if cell else "<td></td>" for cell in block.head
+    )
+    rows = "".join(
+        f'<tr><th scope="row">{html_prose(row[0])}</th>'
+        + "".join(f"<td>{html_prose(cell)}</td>" for cell in row[1:])
+        + "</tr>"
+        for row in block.rows
+    )
+    return f'<div class="rf-wide"><table class="rf-table"><tr>{head}</tr>{rows}</table></div>'
+
+
+def _badge(label: labels.Label) -> str:
+    """Return a verdict."""
+    return f'<strong class="rf-badge rf-{label.kind}">{label}</strong>'
+
+
+def _chip(label: labels.Label) -> str:
+    """Return a small label."""
+    return f'<span class="rf-chip rf-{label.kind}">{label}</span>'
+
+
+def _meter(score: float) -> str:
+    """Return a score as a bar and a number."""
+    bar = (
+        f'<span class="rf-meter" aria-hidden="true"><span style="width:{score:.0%}"></span></span>'
+    )
+    return f'{bar} <span class="rf-number">{labels.score(score)}</span>'
+
+
+def _head(title: str) -> str:
+    """Return a heading; no ``<h*>``, which would fill a notebook's table of contents."""
+    return f'<p class="rf-head"><strong>{title}</strong></p>'
+
+
+def _fold(title: str, body: str, *, open: bool = False) -> str:  # noqa: A002 - HTML's word
+    """Return a foldable part."""
+    state = " open" if open else ""
+    return f'<details class="rf-more"{state}><summary>{title}</summary>{body}</details>'

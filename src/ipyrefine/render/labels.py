@@ -1,11 +1,10 @@
-"""The words and number formats that every surface shares."""
+"""Words and number formats that every surface shares."""
 
 from typing import NamedTuple
 
-from ipyrefine.core.preflight import forecast
-from ipyrefine.core.records import Finding, Outcome, Severity, Status, Verdict
-from ipyrefine.core.runs import Decision, Iteration, Run, StopReason
-from ipyrefine.core.usage import Usage
+from ipyrefine.core.model import Evidence, Outcome, Severity, Status, StopReason, Usage, Verdict
+from ipyrefine.core.policy import forecast
+from ipyrefine.core.run import Iteration, Run
 
 NONE = "\N{EN DASH}"
 STAGES = {
@@ -14,47 +13,54 @@ STAGES = {
     "judge": "Judging",
     "critique": "Critiquing",
     "revise": "Revising",
-    "gate": "Comparing",
+    "compare": "Comparing",
 }
 STOPS = {
     StopReason.PASSED: "passed",
-    StopReason.PLATEAU: "no more progress",
-    StopReason.ROUNDS: "all revisions used",
+    StopReason.PLATEAU: "no improvement",
+    StopReason.REVISIONS: "all revisions used",
     StopReason.BUDGET: "budget used up",
     StopReason.CANCELLED: "interrupted",
     StopReason.FAILED: "the model failed",
     StopReason.ACCEPTED: "accepted by you",
-    StopReason.OVERRIDDEN: "verdict overridden by you",
+    StopReason.OVERRIDDEN: "marked PASS by you",
     StopReason.PAUSED: "waiting for you",
 }
 STOP_SENTENCES = {
-    StopReason.PASSED: "The text passes and reaches the target.",
-    StopReason.PLATEAU: "The latest revisions brought nothing better; the best text was kept.",
-    StopReason.ROUNDS: "All allowed revisions are used and the text does not pass yet; "
-    "perhaps the requirements are the problem, not the execution.",
-    StopReason.BUDGET: "The budget does not allow another call; the best text so far was kept.",
-    StopReason.CANCELLED: "You interrupted the run; the best text so far was kept.",
-    StopReason.FAILED: "The model or its server failed; the best text so far was kept.",
+    StopReason.PASSED: "The text passed and reached the target score.",
+    StopReason.PLATEAU: "The latest revisions brought no improvement. Kept the best text.",
+    StopReason.REVISIONS: "All revisions are used and the text doesn't pass yet. "
+    "Continue, or relax the requirements.",
+    StopReason.BUDGET: "The budget doesn't cover another call. Kept the best text so far.",
+    StopReason.CANCELLED: "You interrupted the run. Kept the best text so far.",
+    StopReason.FAILED: "The model or its server failed. Kept the best text so far.",
     StopReason.ACCEPTED: "You accepted the text.",
-    StopReason.OVERRIDDEN: "You overrode the verdict.",
-    StopReason.PAUSED: "It waits for you: go on, change something, or accept.",
+    StopReason.OVERRIDDEN: "You marked the text PASS.",
+    StopReason.PAUSED: "Waiting for you: continue, make a change, or accept.",
 }
 
 
 class Label(NamedTuple):
-    """A word with a symbol, so that its meaning never rests on colour; `kind` names its style."""
+    """A word with a symbol, so that its meaning never rests on colour alone.
+
+    Attributes:
+        symbol: one character.
+        word: one or a few words.
+        kind: the style: ``good``, ``warn``, ``bad``, ``quiet`` or ``open``.
+    """
 
     symbol: str
     word: str
     kind: str
 
     def __str__(self) -> str:
-        """Symbol and word, as text shows them."""
+        """Return symbol and word."""
         return f"{self.symbol} {self.word}"
 
 
-UNGROUNDED = Label("⚠", "quote not found in the text", "warn")
-UNCONFIRMED = Label("⚠", "unconfirmed: the text near the quote did not change", "warn")
+UNVERIFIED_QUOTE = Label("⚠", "unverified quote", "warn")
+NO_NEW_TEXT = Label("⚠", "no new text", "bad")
+BEST = "★ best"
 FINDERS = {"model": "found by the model", "check": "found by a check", "user": "added by you"}
 _OUTCOMES = {
     Outcome.PASS: Label("✓", "PASS", "good"),
@@ -65,41 +71,58 @@ _STATUSES = {
     Status.OPEN: Label("○", "open", "open"),
     Status.RESOLVED: Label("✓", "resolved", "good"),
     Status.DISMISSED: Label(NONE, "dismissed", "quiet"),
-    Status.REGRESSED: Label("↩", "back again", "bad"),
+    Status.REGRESSED: Label("↩", "regressed", "bad"),
 }
 
 
+def outcome_label(outcome: Outcome) -> Label:
+    """Return the label of an outcome."""
+    return _OUTCOMES[outcome]
+
+
 def verdict_label(verdict: Verdict | None) -> Label:
-    """Symbol and word of a verdict; one that rests on nothing is never shown as an outcome."""
+    """Return the label of a verdict; one without evidence never reads as an outcome."""
     if verdict is None or not verdict.verified:
         return Label("?", "NOT VERIFIED", "quiet")
     return _OUTCOMES[verdict.outcome]
 
 
 def severity_label(severity: Severity) -> Label:
-    """Symbol and word of a severity."""
+    """Return the label of a severity."""
     if severity is Severity.BLOCKING:
         return Label("■", "blocking", "bad")
     return Label("□", "minor", "quiet")
 
 
 def status_label(status: Status) -> Label:
-    """Symbol and word of a finding's status."""
+    """Return the label of a finding's status."""
     return _STATUSES[status]
 
 
+def evidence_label(evidence: Evidence) -> Label:
+    """Return the label of a check's result."""
+    if evidence.passed is None:
+        return Label("?", "nothing to check", "quiet")
+    return Label("✓", "passed", "good") if evidence.passed else Label("✗", "failed", "bad")
+
+
+def answer_label(yes: bool) -> Label:
+    """Return the label of an answer to a checklist question."""
+    return Label("✓", "yes", "good") if yes else Label("✗", "no", "bad")
+
+
 def score(value: float | None) -> str:
-    """A score with two decimals, or a dash."""
+    """Format a score with two decimals; None as a dash."""
     return NONE if value is None else f"{value:.2f}"
 
 
 def count(number: int, noun: str) -> str:
-    """A number with thousands separators and its noun, in the plural unless it is one."""
+    """Format a number with its noun, like ``1,204 tokens``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def seconds(value: float) -> str:
-    """A duration: ``0.3 s``, ``12 s``, ``1 min 05 s`` or ``1 h 02 min``."""
+    """Format a duration: ``0.3 s``, ``12 s``, ``1 min 05 s`` or ``1 h 02 min``."""
     if value < 0.95:
         return "< 0.1 s" if value < 0.05 else f"{value:.1f} s"
     whole = round(value)
@@ -111,52 +134,57 @@ def seconds(value: float) -> str:
 
 
 def cost(dollars: float | None) -> str:
-    """US dollars: four decimals below one dollar, two from there on; a dash when unknown."""
+    """Format a cost in US dollars; zero as ``free``, None as a dash."""
     if dollars is None:
         return NONE
-    if 0 < dollars < 0.00005:
+    return _dollars(dollars) if dollars else "free"
+
+
+def _dollars(amount: float) -> str:
+    """Format US dollars: four decimals below one dollar, two from there on."""
+    if 0 < amount < 0.00005:
         return "< $0.0001"
-    return f"${dollars:.4f}" if dollars < 1 else f"${dollars:,.2f}"
+    return f"${amount:.4f}" if amount < 1 else f"${amount:,.2f}"
 
 
 def usage_parts(usage: Usage, wall: float | None = None) -> list[str]:
-    """Tokens, seconds and cost of a usage, each as one phrase; unknown ones are left out.
+    """Return tokens, seconds and cost as phrases, without what is unknown or zero.
 
     Args:
-        usage: what was consumed.
-        wall: wall time in seconds to show instead of the time spent in calls.
+        usage: the consumption.
+        wall: wall time in seconds; the time spent in calls by default.
     """
     parts = [count(usage.tokens, "token")] if usage.calls else []
-    spent = usage.seconds if wall is None else wall
-    parts += [seconds(spent)] if spent else []
-    return parts + ([cost(usage.cost)] if usage.cost is not None and usage.calls else [])
+    duration = usage.seconds if wall is None else wall
+    parts += [seconds(duration)] if duration else []
+    return parts + ([_dollars(usage.cost)] if usage.cost and usage.calls else [])
 
 
 def budget_left(run: Run) -> str:
-    """What is left of each bound of the budget, like ``3,400 tokens left``; empty if unbounded."""
+    """Return the rest of the budget, like ``3,400 tokens left``; empty without a budget."""
     budget, used = run.limits.budget, run.usage
-    counted = (
+    bounds = (
         (budget.tokens, used.tokens, "token"),
         (budget.prompt_tokens, used.prompt_tokens, "prompt token"),
         (budget.completion_tokens, used.completion_tokens, "completion token"),
         (budget.calls, used.calls, "call"),
     )
-    parts = [count(max(0, most - spent), noun) for most, spent, noun in counted if most is not None]
+    parts = [count(max(0, most - spent), noun) for most, spent, noun in bounds if most is not None]
     if budget.cost is not None and used.cost is not None:
-        parts.append(cost(max(0.0, budget.cost - used.cost)))
+        parts.append(_dollars(max(0.0, budget.cost - used.cost)))
     if budget.seconds is not None:
         parts.append(seconds(max(0.0, budget.seconds - run.seconds)))
     return ", ".join(parts) + " left" if parts else ""
 
 
 def stage_name(stage: str, iteration: int, allowed: int) -> str:
-    """What is running, like ``Revising · iteration 2 of 4``."""
+    """Return the stage under way, like ``Revising · iteration 2 of 4``."""
     name = STAGES.get(stage, stage)
-    return f"{name} · iteration {iteration} of {allowed}" if iteration else f"{name} · first text"
+    return f"{name} · iteration {iteration} of {allowed}" if iteration else f"{name} · draft"
 
 
 def iteration_name(iteration: Iteration) -> str:
-    """An iteration's name, with whose text it is when that is not a revision of the one before."""
+    """Return an iteration's name, with its origin unless it revises the one before."""
     name = f"Iteration {iteration.number}"
     if iteration.author == "user":
         return f"{name} (your text)"
@@ -167,121 +195,64 @@ def iteration_name(iteration: Iteration) -> str:
 
 
 def summary_parts(run: Run) -> list[str]:
-    """The run in one line, without its verdict: score, best, revisions, usage and stop."""
+    """Return a run's score, best iteration, revisions, usage and stop reason as phrases."""
     parts = [] if run.score is None else [f"score {score(run.score)}"]
     if run.chosen is not None:
         accepted = run.best is not None and run.chosen.number != run.best
         parts.append(f"{'accepted' if accepted else 'best'}: iteration {run.chosen.number}")
-        parts.append(f"{run.revisions} of {count(run.allowed, 'revision')}")
+        parts.append(f"{run.revisions} of {count(run.allowed_revisions, 'revision')}")
     parts += usage_parts(run.usage, run.seconds)
     if run.stop_reason is not None:
         parts.append(f"stopped: {STOPS[run.stop_reason]}")
     return parts
 
 
-def summary_text(run: Run) -> str:
-    """The run in one line of plain text: verdict or stage, score, best, usage and stop."""
-    head = STAGES.get(run.stage, run.stage) if running(run) else str(verdict_label(run.verdict))
-    return " · ".join([head, *summary_parts(run)])
-
-
 def running(run: Run) -> bool:
-    """Whether a stage is under way."""
+    """Return whether a stage is under way."""
     return bool(run.stage) and run.stop_reason is None
 
 
 def stop_sentence(run: Run) -> str:
-    """What the stop means: the engine's sentence, else the reason's; empty while it runs."""
+    """Return what the stop means: the engine's sentence, else the reason's; empty while running."""
     if run.stop_reason is None:
         return run.message
     return run.message or STOP_SENTENCES[run.stop_reason]
 
 
-def ranked(findings: tuple[Finding, ...]) -> list[Finding]:
-    """Findings in reading order: those to act on first, blocking before minor."""
-    return sorted(
-        findings,
-        key=lambda f: (
-            f.status not in (Status.OPEN, Status.REGRESSED),
-            not f.grounded,
-            f.severity is not Severity.BLOCKING,
-        ),
-    )
-
-
-def decision_sentence(decision: Decision) -> str:
-    """What the user did, in one sentence; their own words are quoted as they are."""
-    which = "the best text" if decision.iteration is None else f"iteration {decision.iteration}"
-    words = f": {decision.text}" if decision.text else "."
-    match decision.kind:
-        case "accept":
-            return f"You accepted {which}{words}"
-        case "override":
-            outcome = _OUTCOMES[decision.outcome].word if decision.outcome else "another verdict"
-            return f"You overrode the verdict on {which} to {outcome}{words}"
-        case "continue":
-            return f"You allowed {count(decision.rounds, 'more revision')}{words}"
-        case "branch":
-            return f"You went on from {which}{words}"
-        case "select":
-            return f"You chose {', '.join(decision.findings)} to act on{words}"
-        case "guide":
-            return f"You gave guidance{words}"
-        case "edit":
-            return f"You edited {which} by hand."
-        case "dismiss":
-            return f"You dismissed {', '.join(decision.findings)}{words}"
-        case "add":
-            return f"You added a finding: {decision.finding.problem if decision.finding else ''}"
-        case "rubric":
-            return _rubric_sentence(decision)
-
-
-def _rubric_sentence(decision: Decision) -> str:
-    changes = [f"criteria {', '.join(c.name for c in decision.criteria)}"]
-    changes = changes if decision.criteria else []
-    changes += [] if decision.target is None else [f"target {score(decision.target)}"]
-    return f"You changed the rubric: {'; '.join(changes)}."
-
-
 def language(text: str, form: str) -> str:
-    """The language a text is highlighted as: ``python`` or ``json`` for code, empty for prose."""
+    """Return the language to highlight: ``python`` or ``json`` for code, empty for prose."""
     if form != "code":
         return ""
     head, tail = text.lstrip()[:1], text.rstrip()[-1:]
     return "json" if (head, tail) in (("{", "}"), ("[", "]")) else "python"
 
 
-def problems(run: Run, iteration: Iteration) -> dict[str, str]:
-    """Problem by finding id, from the iteration and the one it was revised from."""
-    parents = () if iteration.parent is None else run.iterations[iteration.parent].findings
-    return {finding.id: finding.problem for finding in (*parents, *iteration.findings)}
+def settings(run: Run) -> list[str]:
+    """Return a run's profile, models, checks, limits and forecast as phrases."""
+    setup = run.setup
+    parts = [f"profile {run.task.profile}"]
+    parts += [f"model {setup.model}"] if setup.model else []
+    parts += [f"judge {setup.judge}"] if setup.judge and setup.judge != setup.model else []
+    parts += [f"checks {', '.join(setup.checks)}"] if setup.checks else []
+    parts.append(f"up to {count(run.limits.max_revisions, 'revision')}")
+    return [*parts, f"target {score(run.limits.target)}", *_forecast(run)]
 
 
-def rules(run: Run) -> list[str]:
-    """Under which rules it runs: profile, models, checks, revisions, target."""
-    parts = [f"profile {run.task.profile}"] if run.task else []
-    parts += [f"model {run.model}"] if run.model else []
-    parts += [f"judge {run.judge}"] if run.judge and run.judge != run.model else []
-    parts += [f"checks {', '.join(run.checks)}"] if run.checks else []
-    parts.append(f"up to {count(run.limits.max_iterations, 'revision')}")
-    return [*parts, f"target {score(run.limits.target)}", *foreseen(run)]
-
-
-def foreseen(run: Run) -> list[str]:
-    """What it may come to: the most that it can take, and what one more revision takes."""
+def _forecast(run: Run) -> list[str]:
+    """Return the most a run can consume, and the estimate for one more revision."""
     most = forecast(run)
-    money = "price not known" if most.cost is None else f"{cost(most.cost)} at most"
-    if most.cost == 0:
-        money = "free of charge"
-    more = f"one more revision ≈ {count(_rough(most.revision), 'token')}"
+    limit = f"at most {count(most.calls, 'call')}, {count(_round_up(most.tokens), 'token')}"
+    if most.cost is None:
+        limit += ", price unknown"
+    else:
+        limit += f", {cost(most.cost)}"
+    estimate = f"≈ {count(_round_up(most.revision), 'token')} per further revision"
     if most.revision_cost:
-        more += f" ({cost(most.revision_cost)})"
-    calls = f"at most {count(most.calls, 'call')} and {count(_rough(most.tokens), 'token')}"
-    return [calls, money, more]
+        estimate += f" ({cost(most.revision_cost)})"
+    return [limit, estimate]
 
 
-def _rough(number: int) -> int:
-    """A number with two telling digits: an estimate should not look like a count."""
+def _round_up(number: int) -> int:
+    """Round up to two significant digits: an estimate should not look like a count."""
     step: int = 10 ** max(0, len(str(number)) - 2)
     return -(-number // step) * step

@@ -1,174 +1,162 @@
 """A run as Markdown that reads well on GitHub and as a plain file."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple
 
-from ipyrefine.core.records import Change, CriterionScore, Evidence, Finding
-from ipyrefine.core.runs import Iteration, Run
-from ipyrefine.render import labels as words
-from ipyrefine.render import verified
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.render import document, labels
 from ipyrefine.render.chart import sparkline
 from ipyrefine.render.diff import text_diff
-from ipyrefine.render.escape import fence, html_text, markdown_text, without_colours
+from ipyrefine.render.escape import fence, html_text, markdown_text, strip_colours
+
+
+class Part(NamedTuple):
+    """One stage of one iteration as Markdown; `iteration` is None for the run as a whole."""
+
+    stage: Literal["task", "draft", "revise", "check", "judge", "critique", "result"]
+    iteration: int | None
+    markdown: str
 
 
 def record_markdown(run: Run) -> str:
-    """The whole run: verdict and chosen text first, then a table and one block per iteration."""
-    blocks = [summary_line(run)]
-    sentence = words.stop_sentence(run)
-    if sentence:
-        blocks.append(markdown_text(sentence))
-    if run.chosen is not None:
-        blocks.append(artifact(run, run.text))
-    blocks += [f"> ⚠ {markdown_text(warning)}" for warning in run.warnings]
-    blocks += [markdown_text(words.decision_sentence(d)) for d in run.decisions]
-    if run.task is not None:
-        rules = " · ".join(markdown_text(rule) for rule in words.rules(run))
-        blocks += _folded("Task and rules", [fence(run.task.text, "text"), rules])
-    if run.iterations:
-        blocks.append(_table(run))
+    """Return the whole run as one document."""
+    return _markdown(document.record(run)) + "\n"
+
+
+def parts(run: Run) -> Iterator[Part]:
+    """Yield the task, every stage of every iteration, and the result, in order."""
+    for section in document.settings(run):
+        assert isinstance(section, document.Section), "settings are one section"
+        yield Part("task", None, _titled("## Task", section.blocks))
     for iteration in run.iterations:
-        blocks += _folded(heading(run, iteration), _iteration(run, iteration))
-    return "\n\n".join(blocks) + "\n"
+        yield from _stages(run, iteration)
+    outcome = [document.summary(run), *document.notices(run), *document.result(run)]
+    yield Part("result", None, _titled("## Result", outcome))
 
 
-def summary_line(run: Run) -> str:
-    """The line at the top; its verdict stands out."""
-    first, *rest = words.summary_text(run).split(" · ")
-    return " · ".join([f"**{markdown_text(first)}**", *map(markdown_text, rest)])
+def _stages(run: Run, iteration: Iteration) -> Iterator[Part]:
+    """Yield the stages of one iteration."""
+    number, verdict = iteration.number, iteration.verdict
+    form = run.task.form
+    heading = f"## {markdown_text(str(document.version(run, iteration)))}"
+    written = _titled(heading, document.writing(run, iteration))
+    yield Part("draft" if iteration.parent is None else "revise", number, written)
+    if checks := document.checks(iteration):
+        yield Part("check", number, _markdown(checks))
+    if verdict is not None:
+        label = f"**{labels.verdict_label(verdict)}** {labels.score(verdict.score)}"
+        blocks = [*document.reason(iteration), *document.judgement(verdict, form)]
+        yield Part("judge", number, _titled(label, blocks))
+    if findings := document.findings(iteration.findings, form):
+        yield Part("critique", number, _markdown(findings))
 
 
-def artifact(run: Run, text: str) -> str:
-    """A text in a fence, so that none of its markup acts."""
-    form = run.task.form if run.task else "prose"
-    return fence(text, words.language(text, form) or "text")
+def _titled(title: str, blocks: Iterable[document.Block]) -> str:
+    """Return blocks below a first line."""
+    return "\n\n".join([title, *map(_block, blocks)])
 
 
-def _folded(summary: str, blocks: Iterable[str]) -> list[str]:
-    """A ``<details>`` block; blank lines around its parts let Markdown in again."""
-    head = f"<details><summary>{html_text(summary)}</summary>"
-    return [head, *(block for block in blocks if block), "</details>"]
+def _markdown(blocks: Iterable[document.Block]) -> str:
+    """Return blocks as Markdown."""
+    return "\n\n".join(map(_block, blocks))
 
 
-def heading(run: Run, iteration: Iteration) -> str:
-    """An iteration in one line."""
-    items = [words.iteration_name(iteration)]
-    if iteration.verdict is not None:
-        items.append(str(words.verdict_label(iteration.verdict)))
-        items.append(words.score(iteration.verdict.score))
-    items += ["★ best"] if iteration.number == run.best else []
-    return " · ".join(items + (["⚠ no new text"] if iteration.flaw else []))
+def _block(block: document.Block) -> str:
+    """Return one block as Markdown."""
+    match block:
+        case document.Summary():
+            first = markdown_text(block.stage or str(block.label))
+            return " · ".join([f"**{first}**", *map(markdown_text, block.parts)])
+        case document.Paragraph(kind="words"):
+            return fence(block.text, "text")
+        case document.Paragraph():
+            lead = f"**{markdown_text(block.lead)}** " if block.lead else ""
+            sign = "> ⚠ " if block.kind in ("warning", "flaw") else ""
+            return f"{sign}{lead}{markdown_text(block.text)}".rstrip()
+        case document.Text():
+            return fence(block.text, labels.language(block.text, block.form) or "text")
+        case document.Difference():
+            return f"**Difference from iteration {block.other}**\n\n{_difference(block)}"
+        case document.Output():
+            return f"**{block.title}**\n\n{fence(strip_colours(block.text), 'text')}"
+        case document.Items():
+            return "\n".join([f"**{block.title}**\n", *map(_item, block.items)])
+        case document.Table():
+            return _fold(block.title, _table(block.head, block.rows))
+        case document.Scores():
+            return f"{_scores(block)}\n\n{block.omission}".rstrip()
+        case document.Tree():
+            return f"**{block.title}**\n\n{fence(chr(10).join(block.lines), 'text')}"
+        case document.Section():
+            return _fold(block.title, _markdown(block.blocks))
+        case document.Version():
+            return _fold(str(block), _markdown(block.blocks))
 
 
-def _table(run: Run) -> str:
-    """All iterations at a glance."""
-    scores = sparkline([i.verdict.score if i.verdict else None for i in run.iterations])
-    rows = [
-        f"| Iteration | Verdict | Score {scores} | Open findings | Tokens | Time |",
-        "|---|---|--:|--:|--:|--:|",
-    ]
-    for it in run.iterations:
-        star = " ★" if it.number == run.best else ""
-        score = words.score(it.verdict.score if it.verdict else None)
-        unresolved = sum(finding.actionable for finding in it.findings)
-        rows.append(
-            f"| {it.number}{star} | {words.verdict_label(it.verdict)} | {score} | {unresolved} "
-            f"| {it.usage.tokens:,} | {words.seconds(it.usage.seconds)} |"
-        )
-    return "\n".join(rows)
+def _fold(title: str, body: str) -> str:
+    """Return a ``<details>`` element; blank lines around the body let Markdown in again."""
+    return f"<details><summary>{html_text(title)}</summary>\n\n{body}\n\n</details>"
 
 
-def _iteration(run: Run, iteration: Iteration) -> Iterable[str]:
-    """The blocks of one iteration."""
-    verdict = iteration.verdict
-    if verdict is not None and verdict.why:
-        by = "**Your verdict:** " if verdict.author == "user" else ""
-        yield by + markdown_text(verdict.why)
-    if iteration.flaw:
-        yield f"> ⚠ **The model gave no usable text:** {markdown_text(iteration.flaw)}"
-    yield from text_blocks(run, iteration)
-    known = words.problems(run, iteration)
-    yield titled_list(
-        "Changed for each finding", [change_item(c, known) for c in iteration.changes]
+def _difference(block: document.Difference) -> str:
+    """Return what changed: signed lines for code, marked words for prose."""
+    diff = text_diff(block.old, block.new, form=block.form)
+    if block.old == block.new or not diff:
+        return "No change to the text."
+    return fence(diff, "diff" if block.form == "code" else "text")
+
+
+def _item(item: document.Item) -> str:
+    """Return one row as a list item, followed by its program output."""
+    head = ", ".join(str(label) for label in item.labels)
+    name = f"**{markdown_text(item.name)}**" if item.name else ""
+    title = ": ".join(part for part in (head, name) if part)
+    title += f" · {markdown_text(item.note)}" if item.note else ""
+    title += f" {labels.score(item.score)}" if item.score is not None else ""
+    text = markdown_text(item.text)
+    separator = " " if text.startswith("→") else ": "
+    lines = [separator.join(part for part in (title, text) if part)]
+    if item.quote or item.unverified:
+        quote = f"“{markdown_text(item.excerpt)}”" if item.quote else ""
+        mark = f"({labels.UNVERIFIED_QUOTE})" if item.unverified else ""
+        lines.append(f"{quote} {mark}".strip())
+    lines += [f"Fix: {markdown_text(item.fix)}"] if item.fix else []
+    row = f"- {'<br>'.join(lines)}"
+    return f"{row}\n\n{fence(item.detail, 'text')}\n" if item.detail.strip() else row
+
+
+def _scores(block: document.Scores) -> str:
+    """Return the iterations at a glance."""
+    head = (
+        "Iteration",
+        "Verdict",
+        f"Score {sparkline(block.values)}",
+        "Open findings",
+        "Tokens",
+        "Time",
     )
-    yield from check_blocks(iteration)
-    criteria = verdict.criteria if verdict else ()
-    yield titled_list("Criteria", [criterion_item(one) for one in criteria])
-    answers = verdict.checklist if verdict else ()
-    yield titled_list(
-        f"Checklist: {verified.met(answers)}",
-        [
-            f"{verified.answer_label(one.yes)}: {markdown_text(one.question)}"
-            for one in sorted(answers, key=lambda one: one.yes)
-        ],
-    )
-    yield titled_list("Findings", [finding_item(f) for f in words.ranked(iteration.findings)])
-    if iteration.thoughts.strip():
-        yield "**Thoughts of the writer**"
-        yield fence(iteration.thoughts, "text")
-    yield " · ".join(words.usage_parts(iteration.usage))
-
-
-def text_blocks(run: Run, iteration: Iteration) -> Iterable[str]:
-    """The text, or for a revision what it changed."""
-    if iteration.parent is None:
-        yield artifact(run, iteration.text)
-    elif not iteration.flaw:
-        form = run.task.form if run.task else "prose"
-        old = run.iterations[iteration.parent].text
-        yield f"**Difference from iteration {iteration.parent}**"
-        diff = text_diff(old, iteration.text, form=form)
-        same = old == iteration.text or not diff
-        yield (
-            "No change to the text." if same else fence(diff, "diff" if form == "code" else "text")
+    rows = (
+        (
+            f"{one.number}{' ★' if one.number == block.best else ''}",
+            str(labels.verdict_label(one.verdict)),
+            labels.score(value),
+            str(len(one.actionable)),
+            f"{one.usage.tokens:,}",
+            labels.seconds(one.usage.seconds),
         )
+        for one, value in zip(block.iterations, block.values, strict=True)
+    )
+    return _table(head, rows)
 
 
-def titled_list(title: str, items: list[str]) -> str:
-    """A titled list; empty without items."""
-    return "\n".join([f"**{title}**\n", *(f"- {item}" for item in items)]) if items else ""
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table; the first column is aligned to the left, the others to the right."""
+    head = list(head)
+    ruler = ["---", *["--:"] * (len(head) - 1)]
+    lines = [head, ruler, *(map(_cell, row) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def criterion_item(score: CriterionScore) -> str:
-    """One criterion's score as a list item, with the reason and the words it rests on."""
-    said = [f"**{markdown_text(score.name)}** {words.score(score.score)}"]
-    said += [markdown_text(part) for part in (score.reason, verified.cited(score.quote)) if part]
-    return " ".join(said if score.grounded else [*said, f"({words.UNGROUNDED})"])
-
-
-def finding_item(finding: Finding) -> str:
-    """One finding as a list item."""
-    marks = [words.severity_label(finding.severity), words.status_label(finding.status)]
-    marks += [] if finding.grounded else [words.UNGROUNDED]
-    notes = ", ".join(str(mark) for mark in marks)
-    by = "" if finding.author == "model" else f", {words.FINDERS[finding.author]}"
-    lines = [
-        f"**{markdown_text(finding.id)}** *{markdown_text(finding.criterion) or words.NONE}* "
-        f"({notes}{by}): {markdown_text(finding.problem)}"
-    ]
-    lines += [f"“{markdown_text(finding.quote)}”"] if finding.quote else []
-    lines += [f"Fix: {markdown_text(finding.fix)}"] if finding.fix else []
-    return "<br>".join(lines)
-
-
-def change_item(change: Change, problems: dict[str, str]) -> str:
-    """One claim of a revision as a list item."""
-    problem = problems.get(change.finding, "")
-    about = f" {markdown_text(problem)}" if problem else ""
-    mark = "" if change.confirmed else f" ({words.UNCONFIRMED})"
-    return f"**{markdown_text(change.finding)}**{about} → {markdown_text(change.summary)}{mark}"
-
-
-def check_blocks(iteration: Iteration) -> Iterable[str]:
-    """The checks' results, each followed by its detail."""
-    if iteration.evidence:
-        yield "**Checks**"
-    for one in iteration.evidence:
-        yield _check(one)
-        if one.detail.strip():
-            yield fence(without_colours(one.detail).strip("\n"), "text")
-
-
-def _check(evidence: Evidence) -> str:
-    """One check's result in one line."""
-    notes = " · ".join(verified.evidence_notes(evidence))
-    return f"{verified.evidence_label(evidence)}: **{markdown_text(evidence.name)}** · {notes}"
+def _cell(text: str) -> str:
+    """Escape a cell; a number stays readable in the plain file."""
+    return text if text.replace(".", "").isdecimal() else markdown_text(text)

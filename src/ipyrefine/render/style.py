@@ -1,8 +1,10 @@
-"""The one style sheet, scoped under ``.ipyrefine``.
+"""The style sheet, scoped under ``.ipyrefine``.
 
-Text takes its colour from the page and surfaces are translucent, so every theme works, known or
-not; accents are mixed towards the text's colour, which keeps their contrast on light and dark.
+Text takes its colour from the page and surfaces are translucent, so any theme works. Accents are
+mixed towards the text colour, which keeps their contrast on light and dark.
 """
+
+_PANE_LINES = 40
 
 _VARIABLES = """
 .ipyrefine{
@@ -119,7 +121,7 @@ _ROWS = """
 .ipyrefine .rf-rows>li:first-child{border-top:0}
 .ipyrefine .rf-line{display:flex;flex-wrap:wrap;gap:.2em .5em;align-items:baseline}
 .ipyrefine .rf-rows p{margin:.2em 0}
-.ipyrefine .rf-answers>li{padding:.12em 0;flex-wrap:nowrap}
+.ipyrefine .rf-flat{flex-wrap:nowrap}
 .ipyrefine .rf-done{color:var(--rf-quiet)}
 .ipyrefine .rf-quote{border-left:3px solid var(--rf-line);margin:.25em 0;padding:.05em .7em;
 max-height:9rem;overflow:auto;color:inherit;background:none;font-size:12.5px}
@@ -134,12 +136,12 @@ border-radius:1em;background:rgba(128,128,128,.25);overflow:hidden;align-self:ce
 
 
 def _token(selectors: str, variable: str, fallback: str) -> str:
-    """The colour of a kind of token: the front-end's own, else ours."""
+    """Return the rule for a kind of token: the front-end's own colour, else ours."""
     scoped = ",".join(f".ipyrefine .rf-t-{name}" for name in selectors.split())
     return f"{scoped}{{color:var(--jp-mirror-editor-{variable}-color,var({fallback}))}}"
 
 
-# While a quote is pointed at, its place in the text hangs below it without moving what follows.
+# Hovering over a quote opens its context below it, without moving what follows.
 _PLACE = """
 .ipyrefine .rf-place{position:relative}
 .ipyrefine .rf-quoted:hover .rf-more:not([open])::details-content{content-visibility:visible;
@@ -162,3 +164,8 @@ _TOKENS = "\n".join(
 )
 
 STYLE = "".join((_VARIABLES, _LAYOUT, _LABELS, _DETAILS, _TEXT, _ROWS, _PLACE, _TOKENS)).strip()
+
+
+def pane_class(text: str) -> str:
+    """Return the extra class of a pane that a long text fills, so it is drawn only in view."""
+    return " rf-long" if text.count("\n") > _PANE_LINES else ""

@@ -1,150 +1,298 @@
-"""`%refine COMMAND`: the decisions of the panel, for every front-end."""
+"""`%refine COMMAND`: the panel's decisions for every front-end, and what else a user can ask for.
 
+A decision comes from `ipyrefine.core.decisions.COMMANDS`; here it needs one line in `USAGE`.
+"""
+
+import argparse
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol, cast, get_args
 
-from ipyrefine.core.runs import Decision, Run, StopReason
-from ipyrefine.errors import UsageError
-from ipyrefine.notebook.placing import WHERE, Where
-from ipyrefine.session import deciding
+from ipyrefine.core.decisions import COMMANDS as DECISIONS
+from ipyrefine.core.decisions import Accept, Decision, Edit, parse_iteration
+from ipyrefine.core.run import Run
+from ipyrefine.errors import UsageError, did_you_mean
+from ipyrefine.journal.store import Journal
+from ipyrefine.profiles import Profile, builtin
+from ipyrefine.render import labels
+from ipyrefine.render.diff import text_diff
+from ipyrefine.render.terminal import record_text
+from ipyrefine.session import history
+from ipyrefine.session.export import export
+from ipyrefine.session.session import Session
 
-KEEPING = ("export", "forget", "history", "resume", "stats")
-SHOWING = ("diff", "models", "profiles", "show")
-ENDING = ("close", "stop")
-COMMANDS = tuple(sorted([*deciding.DECISIONS, *KEEPING, *SHOWING, *ENDING, "apply", "edit"]))
+Place = Literal["insert", "replace", "none"]
+PLACES: tuple[Place, ...] = get_args(Place)
+
+# What may follow each command.
+USAGE = {
+    "accept": "[k] [insert|replace|none]",
+    "override": "pass|fail [k] [reason]",
+    "continue": "[n] [guidance]",
+    "branch": "k [n] [guidance]",
+    "select": "f1 f2 [guidance]",
+    "dismiss": "f1 [reason]",
+    "add": '[f1] [blocking|minor] "problem" ["quote"] ["fix"]',
+    "edit": "[VARIABLE]",
+    "guide": "TEXT",
+    "rubric": "a,b,c [target]",
+    "stop": "",
+    "close": "",
+    "diff": "[i j]",
+    "show": "[k]",
+    "apply": "[k] [insert|replace]",
+    "resume": "[NAME | FILE.ipynb [k]]",
+    "history": "[search]",
+    "export": "FILE [NAME]",
+    "forget": "NAME|--all",
+    "stats": "",
+    "profiles": "",
+    "models": "",
+}
+COMMANDS = tuple(sorted(USAGE))
+_NEED_TEXT = ("apply", "diff", "edit", "show")
 
 
-async def command(magics: Any, words: list[str]) -> None:
-    """Carry out one command on the latest run.
+class CellTarget(Protocol):
+    """Where the text of a cell goes.
+
+    Attributes:
+        where: into a new cell, in place of the source cell, or into the variable only.
+    """
+
+    where: Place
+
+    async def read_back(self) -> str | None:
+        """Return what the cell that a text was put into holds now; None if that is not known."""
+
+
+class Cell(Protocol):
+    """The cell of a run, as far as commands need it."""
+
+    shell: Any
+    session: Session
+    cell_target: CellTarget
+
+    async def carry_out(self, decision: Decision) -> None:
+        """Take a decision and wait for the next stop."""
+
+    async def apply(self, number: int | None = None) -> str:
+        """Put an iteration's text into a cell and return where it went, in a sentence."""
+
+    def close(self) -> None:
+        """Stop the run and close its panel."""
+
+
+class Magics(Protocol):
+    """The magics, as far as commands need them."""
+
+    latest: Cell | None
+
+    async def resume(self, words: list[str]) -> None:
+        """Resume the earlier run that the words name."""
+
+
+def usage() -> str:
+    """Return all commands with what may follow each."""
+    return ", ".join(f"{name} {words}".rstrip() for name, words in USAGE.items())
+
+
+async def run_command(magics: Magics, words: list[str]) -> None:
+    """Carry out one command.
+
+    Args:
+        magics: the magics, with the latest run.
+        words: the command and what follows it.
 
     Raises:
-        UsageError: there is no such command, no run yet, or no such iteration.
+        UsageError: there is no such command, no run yet, or a word means nothing here.
+        RefineError: what ended the run that the command started.
     """
-    name, *rest = words or [""]
-    if name not in COMMANDS:
-        raise UsageError(f"%refine knows {', '.join(COMMANDS)}; {name or 'nothing'!r} is not one.")
-    if name == "profiles":
-        from ipyrefine.notebook.listing import show_profiles
-
-        show_profiles()
-        return
-    if name == "models":
-        from ipyrefine.providers.weights import WEIGHTS, find
-
-        for model in WEIGHTS:
-            print(f"{model}: {'here' if find(model) else f'ipyrefine pull {model}'}")
-        return
-    if name in ("history", "forget", "export", "stats"):
-        print(_keep(magics, name, rest))
-        return
-    if name == "resume":
-        await _resume(magics, rest)
-        return
-    cell = magics.latest
-    if cell is not None and name in ENDING:
-        cell.close() if name == "close" else cell.stop()
-        await cell.session.settle()
-        return
-    if cell is None or not cell.session.run.iterations:
-        raise UsageError("There is no run yet: start one with a %%refine cell.")
-    await _steer(cell, name, rest)
+    if not words:
+        raise UsageError("Name a command: %refine COMMAND. %%refine? lists them.")
+    name, *args = words
+    if name not in USAGE:
+        hint = did_you_mean(name, COMMANDS)
+        raise UsageError(f"There is no command {name!r}.{hint} %%refine? lists the commands.")
+    match name:
+        case "profiles":
+            _show_profiles()
+        case "models":
+            print(_models())
+        case "stats":
+            print(history.stats())
+        case "history":
+            print(_history(args))
+        case "forget":
+            print(_forget(args))
+        case "export":
+            print(_export(magics.latest, args))
+        case "resume":
+            await magics.resume(args)
+        case _:
+            if magics.latest is None:
+                raise UsageError("There is no run yet. Start one with a %%refine cell.")
+            await _steer(magics.latest, name, args)
 
 
-def _keep(magics: Any, name: str, rest: list[str]) -> str:
-    from ipyrefine.session import history
-
-    if name == "export":
-        latest = magics.latest.session.run if magics.latest else None
-        return history.export_words(latest, rest)
-    if name == "stats":
-        return history.agreement()
-    return history.history_words(rest) if name == "history" else history.forget(rest)
+# Commands on the latest run
 
 
-async def _resume(magics: Any, rest: list[str]) -> None:
-    from ipyrefine.notebook.starting import from_run
-
-    cell = from_run(magics, rest)
-    if any(one.session.running and one.same_as(cell) for one in magics.runs.values()):
-        raise UsageError("This run is not over: stop it first, or wait for it.")
-    magics.take(cell)
-    if cell.session.run.stop_reason is StopReason.ACCEPTED:
-        cell.recall()
-    else:
-        await cell.go()
-
-
-async def _steer(cell: Any, name: str, rest: list[str]) -> None:
-    if name == "show":
-        from ipyrefine.render.text import record_text
-
-        run = cell.session.run
-        number = deciding.iteration(run, rest)
-        print(record_text(run) if number is None else run.iterations[number].text)
-    elif name == "apply":
-        cell.home.where = _where(rest) or cell.home.where
-        print(await cell.apply(deciding.iteration(cell.session.run, rest)))
-    elif name == "diff":
-        _show_diff(cell.session.run, rest)
-    elif name == "edit":
-        await cell.steer(await edited(cell, rest))
-    else:
-        if name == "accept":
-            cell.home.where = _where(rest) or cell.home.where
-        await cell.steer(deciding.decision(cell.session.run, name, rest))
+async def _steer(cell: Cell, name: str, args: list[str]) -> None:
+    run = cell.session.run
+    if name in _NEED_TEXT and not run.iterations:
+        raise UsageError("There is no text yet. Continue the run with %refine continue.")
+    match name:
+        case "stop" | "close":
+            cell.session.stop() if name == "stop" else cell.close()
+            await cell.session.settle()
+        case "show":
+            number = parse_iteration(run, args)
+            print(record_text(run) if number is None else run.iterations[number].text)
+        case "diff":
+            print(_diff(run, args))
+        case "apply":
+            cell.cell_target.where = _parse_place(args) or cell.cell_target.where
+            print(await cell.apply(parse_iteration(run, args)))
+        case "edit":
+            await cell.carry_out(await _edit(cell, args))
+        case _:
+            place = _parse_place(args) if DECISIONS[name] is Accept else None
+            decision = cast("Decision", DECISIONS[name].parse(run, args))
+            cell.cell_target.where = place or cell.cell_target.where
+            await cell.carry_out(decision)
 
 
-def _where(rest: list[str]) -> Where | None:
-    """Where the text is to go, if the last word says so; it is taken off."""
-    for where in WHERE:
-        if rest[-1:] == [where]:
-            rest.pop()
-            return where
-    return None
+def _parse_place(args: list[str]) -> Place | None:
+    """Return where the text goes, if the last word says so, and remove that word."""
+    place = next((place for place in PLACES if args[-1:] == [place]), None)
+    if place:
+        args.pop()
+    return place
 
 
-def _show_diff(run: Run, rest: list[str]) -> None:
-    """Print what changed from one iteration to another; by default from its parent to the best."""
-    from ipyrefine.render.diff import text_diff
-
-    words = list(rest)
-    first, second = deciding.iteration(run, words), deciding.iteration(run, words)
+def _diff(run: Run, args: list[str]) -> str:
+    """Return what changed between two iterations; by default from its parent to the best."""
+    first, second = parse_iteration(run, args), parse_iteration(run, args)
     new = run.chosen if second is None else run.iterations[second]
     assert new is not None, "a run with texts has a chosen one"
     base = new.parent if first is None else first
-    form = run.task.form if run.task else "prose"
-    print(text_diff(run.iterations[base or 0].text, new.text, form=form) or "No change.")
+    old = run.iterations[base or 0]
+    return text_diff(old.text, new.text, form=run.task.form) or "No change to the text."
 
 
-async def edited(cell: Any, rest: list[str]) -> Decision:
-    """Take the user's own text: from a variable, from the cell it was put into, or an editor.
-
-    Raises:
-        UsageError: there is no such variable, or no text to be had.
-    """
-    run = cell.session.run
-    if rest:
-        text = cell.shell.user_ns.get(rest[0])
-        if not isinstance(text, str):
-            raise UsageError(f"There is no text in a variable {rest[0]!r}.")
+async def _edit(cell: Cell, args: list[str]) -> Edit:
+    """Take the user's own text: from a variable, from the cell it was put into, or an editor."""
+    run, namespace = cell.session.run, cell.shell.user_ns
+    text: str | None
+    if args:
+        text = _text_variable(args[0], namespace)
     else:
-        text = await cell.home.read_back()
-    if text is None and not hasattr(cell.shell, "kernel"):
-        text = _in_editor(cell.shell, run.text)
+        text = await cell.cell_target.read_back()
+        if text is None and not hasattr(cell.shell, "kernel"):
+            text = _open_editor(cell.shell, run.text)
     if text is None:
         raise UsageError(
-            "The cell that holds the text cannot be read here: put the text into a variable "
-            "and say %refine edit NAME."
+            "The cell with the text cannot be read here. Put the text into a variable and use "
+            "%refine edit NAME."
         )
-    number = run.chosen.number if run.chosen else None
-    return Decision(kind="edit", iteration=number, text=text)
+    return Edit(iteration=run.chosen.number if run.chosen else None, text=text)
 
 
-def _in_editor(shell: Any, text: str) -> str:
+def _text_variable(name: str, namespace: dict[str, Any]) -> str:
+    if name not in namespace:
+        known = [n for n, value in namespace.items() if isinstance(value, str) and n[:1] != "_"]
+        raise UsageError(f"No variable named {name!r}.{did_you_mean(name, known)}")
+    value = namespace[name]
+    if not isinstance(value, str):
+        raise UsageError(f"{name!r} is a variable of type {type(value).__name__}, not a text.")
+    return value
+
+
+def _open_editor(shell: Any, text: str) -> str:
     """Let the user edit a text in IPython's editor (``$EDITOR``)."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "text.py"
         path.write_text(text, "utf-8")
         shell.hooks.editor(str(path))
         return path.read_text("utf-8")
+
+
+# Commands on the journal
+
+
+def _history(args: list[str]) -> str:
+    parser = argparse.ArgumentParser(
+        prog="%refine history", add_help=False, allow_abbrev=False, exit_on_error=False
+    )
+    history.add_arguments(parser)
+    try:
+        options, unknown = parser.parse_known_args(args)
+    except argparse.ArgumentError as error:
+        raise UsageError(f"%refine history: {error}.") from None
+    if unknown:
+        hint = did_you_mean(unknown[0], parser._option_string_actions)
+        raise UsageError(f"%refine history has no option {unknown[0]}.{hint}")
+    return history.history(options)
+
+
+def _forget(args: list[str]) -> str:
+    if args == ["--all"]:
+        count = Journal().forget_all()
+    elif len(args) == 1:
+        count = Journal().forget(args[0])
+    else:
+        raise UsageError("Name the run: %refine forget NAME, or %refine forget --all.")
+    return f"{labels.count(count, 'run')} erased from the journal."
+
+
+def _export(latest: Cell | None, args: list[str]) -> str:
+    """Write the run of that name, else the latest run of this notebook, to a file."""
+    names = [word for word in args if word != "--force"]
+    if not 1 <= len(names) <= 2:
+        raise UsageError("Name a file: %refine export FILE.ipynb (or .md, .json) [NAME].")
+    file, *name = names
+    run = latest.session.run if latest and not name else Journal().get(*name).run
+    return f"Written to {export(run, file, force='--force' in args)}."
+
+
+# Commands on profiles and models
+
+
+def _models() -> str:
+    from ipyrefine.providers.weights import WEIGHTS, find
+
+    return "\n".join(
+        f"{name}: {'downloaded' if find(name) else f'ipyrefine pull {name}'}" for name in WEIGHTS
+    )
+
+
+def _show_profiles() -> None:
+    """Show the built-in profiles with their criteria, as Markdown and as plain text."""
+    from IPython.display import display
+
+    display({"text/markdown": _profiles_markdown(), "text/plain": _profiles_text()}, raw=True)
+
+
+def _profiles_markdown() -> str:
+    rows = ["| profile | for | criteria | checklist | limits |", "|---|---|---|---|---|"]
+    for one in builtin().values():
+        criteria = "<br>".join(f"**{c.name}**: {c.definition}" for c in one.criteria)
+        cells = (f"`{one.name}`", one.summary, criteria, "<br>".join(one.checklist), _limits(one))
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _profiles_text() -> str:
+    lines = []
+    for one in builtin().values():
+        lines.append(f"{one.name}: {one.summary}")
+        lines += [f"    {criterion.name}: {criterion.definition}" for criterion in one.criteria]
+        lines += [f"    [ ] {question}" for question in one.checklist]
+        lines += [f"    {limits}"] if (limits := _limits(one)) else []
+    return "\n".join(lines)
+
+
+def _limits(profile: Profile) -> str:
+    own = profile.limits.model_dump(exclude_unset=True)
+    return ", ".join(f"{name} {value}" for name, value in own.items())

@@ -1,119 +1,209 @@
-"""`history`, `forget` and `export`: what becomes of runs, on the magic and the command line."""
+"""Runs kept earlier: list them, resume one, and count how often judge and user agreed."""
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from ipyrefine.core.runs import Run, StopReason
+from ipyrefine.core.decisions import Accept, Override
+from ipyrefine.core.model import Outcome, StopReason
+from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.store import Journal, Summary
-from ipyrefine.notebook.options import MagicParser
-from ipyrefine.render import labels as words
+from ipyrefine.journal.writer import Recorder, open_journal
+from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
-from ipyrefine.session.export import export
+from ipyrefine.render.terminal import cells
+from ipyrefine.session.record import load_whole
 
-LISTED = 20
-COUNTED = 500  # runs that are read to count agreement
+MAX_LISTED = 20
+MAX_COUNTED = 500  # runs that agreement is counted over
+VERDICT = "the verdict"
+
+_HEAD = ("", "name", "verdict", "score", "stopped", "texts", "tokens", "last", "model", "task")
 
 
-def add_history(parser: argparse.ArgumentParser) -> None:
-    """Give a parser the arguments of `history`."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `history` to a parser."""
     add = parser.add_argument
     add("search", nargs="*", help="words of the name or the task")
     add("--verdict", default="", help="pass, needs_improvement, fail, or why it stopped")
     add("-m", "--model", default="", help="part of the model's name")
-    add("-n", "--number", type=int, default=LISTED, help=f"how many to list at most ({LISTED})")
+    add("-n", "--number", type=int, default=MAX_LISTED, help=f"runs to list ({MAX_LISTED})")
 
 
 def history(options: argparse.Namespace, *, now: float | None = None) -> str:
-    """List the runs that options choose, as lines.
+    """Return a table of runs in the journal.
 
     Args:
-        options: as `add_history` reads them.
+        options: what `add_arguments` reads.
         now: seconds since 1970.
     """
     number = max(1, options.number)
-    found = Journal().runs(
+    runs = Journal().runs(
         " ".join(options.search),
         verdict=options.verdict,
         model=options.model,
         limit=number + 1,
     )
-    if not found:
-        chosen = options.search or options.verdict or options.model
-        return "There is no such run in the journal." if chosen else "The journal holds no run yet."
+    if not runs:
+        filtered = options.search or options.verdict or options.model
+        return "No run in the journal matches." if filtered else "The journal is empty."
     now = time.time() if now is None else now
-    rows = [_HEAD, *(_row(one, now) for one in found[:number])]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-    more = [f"There are more: -n {number * 5} lists them."] * (len(found) > number)
-    return "\n".join(lines + more)
-
-
-def agreement() -> str:
-    """Say how often judge and user agreed, over the latest runs in the journal."""
-    from ipyrefine.session.stats import table
-
-    journal = Journal()
-    return table(journal.get(str(one.number)).run for one in journal.runs(limit=COUNTED))
-
-
-def history_words(given: Sequence[str]) -> str:
-    """List runs for the words after `%refine history`."""
-    parser = MagicParser(prog="%refine history", add_help=False)
-    add_history(parser)
-    return history(parser.parse_args(given))
-
-
-def forget(given: Sequence[str]) -> str:
-    """Erase the runs named after `%refine forget`, and say how many."""
-    if given == ["--all"]:
-        count = Journal().forget_all()
-    elif len(given) == 1:
-        count = Journal().forget(given[0])
-    else:
-        raise UsageError("Say which run: %refine forget NAME, or %refine forget --all.")
-    return f"{words.count(count, 'run')} erased from the journal."
-
-
-def export_words(latest: Run | None, given: Sequence[str]) -> str:
-    """Write a run for the words after `%refine export`: ``FILE [NAME] [--force]``.
-
-    Args:
-        latest: the run of this notebook, written when no name is given.
-        given: the words.
-    """
-    names = [word for word in given if word != "--force"]
-    if not 1 <= len(names) <= 2:
-        raise UsageError("Say where to: %refine export FILE.ipynb (or .md, .json) [NAME].")
-    run = latest if len(names) == 1 and latest is not None else Journal().get(*names[1:]).run
-    return f"Written to {export(run, names[0], force='--force' in given)}."
-
-
-_HEAD = ("", "name", "verdict", "score", "stopped", "texts", "tokens", "last", "model", "task")
+    table = _align([_HEAD, *(_row(one, now) for one in runs[:number])])
+    more = f"\nThere are more. List them with -n {number * 5}." if len(runs) > number else ""
+    return table + more
 
 
 def _row(one: Summary, now: float) -> tuple[str, ...]:
-    stop = words.STOPS[StopReason(one.stop_reason)] if one.stop_reason else "unfinished"
+    stop = labels.STOPS[StopReason(one.stop_reason)] if one.stop_reason else "unfinished"
     return (
         str(one.number),
         plain(one.name),
-        (one.outcome or words.NONE).replace("_", " "),
-        words.score(one.score),
+        (one.outcome or labels.NONE).replace("_", " "),
+        labels.score(one.score),
         stop,
         str(one.iterations),
         f"{one.tokens:,}",
-        _ago(now - one.updated),
+        _format_age(now - one.updated),
         plain(one.model),
         plain(one.title)[:60],
     )
 
 
-def _ago(seconds: float) -> str:
+def _format_age(seconds: float) -> str:
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= size:
             return f"{seconds // size:.0f} {unit} ago"
     return "now"
+
+
+def _align(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as lines with aligned columns."""
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell + " " * (width - cells(cell)) for cell, width in zip(row, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    )
+
+
+# Resuming
+
+
+class Earlier(NamedTuple):
+    """A run to resume.
+
+    Attributes:
+        run: the run.
+        settings: the options it was started with, as the journal keeps them.
+        journal: what writes its next events; None for a run that is not kept.
+    """
+
+    run: Run
+    settings: dict[str, Any]
+    journal: Recorder | None
+
+
+def find_earlier(words: Sequence[str], *, journal: bool = True) -> Earlier:
+    """Find the run to resume.
+
+    Args:
+        words: ``[NAME]`` for a run in the journal, the latest by default, or ``FILE [k]`` for one
+            in a notebook or an exported file.
+        journal: whether its next events are kept.
+
+    Raises:
+        UsageError: there is no such run, or it cannot be resumed.
+        JournalError: the journal cannot be read.
+    """
+    which = words[0] if words else ""
+    if which.lower().endswith((".ipynb", ".json")):
+        run = load_whole(Path(which).expanduser(), *words[1:2])
+        return Earlier(run, {}, open_journal(journal, origin=run))
+    if len(words) > 1:
+        raise UsageError("Name one run: %refine resume NAME, or %refine resume FILE.ipynb 0.")
+    stored = Journal().get(which)
+    return Earlier(stored.run, stored.settings, Journal().recorder(stored) if journal else None)
+
+
+# Statistics
+
+
+class Ruling(NamedTuple):
+    """One verdict that the user confirmed or overruled.
+
+    Attributes:
+        judge: who gave it.
+        subject: the verdict as a whole, or one criterion.
+        agreed: whether the user agreed.
+    """
+
+    judge: str
+    subject: str
+    agreed: bool
+
+
+def rulings(run: Run) -> Iterator[Ruling]:
+    """Yield what the user's decisions say about the verdicts of a run.
+
+    Accepting a text, or marking it as passed, says that it is good; sending it back says that it
+    is not. A criterion agrees with that when its score is on the same side of the target.
+    """
+    for number, good in _opinions(run).items():
+        iteration = run.iterations[number]
+        verdict = iteration.verdict
+        if verdict is None:
+            continue
+        judge = "checks" if verdict.author == "check" else run.setup.judge or run.setup.model
+        yield Ruling(judge, VERDICT, _was_pass(iteration, good) is good)
+        for one in verdict.criteria:
+            yield Ruling(judge, one.name, (one.score >= run.limits.target) is good)
+
+
+def stats() -> str:
+    """Return the agreement of judge and user over the latest runs in the journal."""
+    journal = Journal()
+    return agreement(journal.get(str(one.number)).run for one in journal.runs(limit=MAX_COUNTED))
+
+
+def agreement(runs: Iterable[Run]) -> str:
+    """Return a table of how often each judge and the user agreed, by criterion."""
+    agreed, total = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for run in runs:
+        for ruling in rulings(run):
+            total[ruling.judge, ruling.subject] += 1
+            agreed[ruling.judge, ruling.subject] += ruling.agreed
+    if not total:
+        return "No verdict in the journal has been accepted or overridden yet."
+    rows = [
+        (
+            judge,
+            subject,
+            f"{agreed[judge, subject]} of {count} ({agreed[judge, subject] / count:.0%})",
+        )
+        for (judge, subject), count in sorted(total.items())
+    ]
+    return _align([("judge", "about", "agreed with you"), *rows])
+
+
+def _opinions(run: Run) -> dict[int, bool]:
+    """Return whether the user called a text good, by iteration; the latest word counts."""
+    opinions = {}
+    for decision in run.decisions:
+        if isinstance(decision, Accept | Override):
+            number = run.best if decision.iteration is None else decision.iteration
+            if number is not None:
+                opinions[number] = decision.settles
+    return opinions
+
+
+def _was_pass(iteration: Iteration, good: bool) -> bool:
+    """Return whether the verdict was PASS before the user decided; an override reversed it."""
+    assert iteration.verdict is not None, "only a text with a verdict was judged"
+    if iteration.override is not None:
+        return not good
+    return iteration.verdict.outcome is Outcome.PASS

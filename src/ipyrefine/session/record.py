@@ -1,32 +1,37 @@
-"""The static record: one output that says it all without a kernel, and how it is read back."""
+"""Write the record of a run into a notebook, as one output that needs no kernel, and read it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-
-from ipyrefine.core.runs import Run
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.upcasters import VERSION, read_record
 from ipyrefine.errors import UsageError
 from ipyrefine.render.html import record_html
 from ipyrefine.render.markdown import record_markdown
-from ipyrefine.render.text import record_text
-from ipyrefine.session.bounding import bounded
+from ipyrefine.render.terminal import record_text
 
 MIME = "application/vnd.ipyrefine.run+json"
 KEY = "ipyrefine"  # of a notebook's, or a cell's, metadata
-VERSION = 1
+
+# Characters of a run's JSON; the renderings beside it grow with it. An outline takes about 600.
+LIMIT = 600_000
+_TEXT_LIMIT = 40_000
+_DETAIL_LIMIT = 1_000
+_MAX_FINDINGS, _MAX_WARNINGS = 20, 20  # in a record whose texts are cut
+_OMITTED = "(left out of this record)"
 
 
 def bundle(run: Run, *, note: str = "", folded: bool = False) -> dict[str, Any]:
-    """Make the MIME bundle of a run: plain text, Markdown, HTML and the run itself.
+    """Return the MIME bundle of a run: plain text, Markdown, HTML and the run itself.
 
     Args:
-        run: the run; a long one is shortened, which the record then says.
-        note: a sentence the HTML says first.
+        run: the run; a long one is shortened, and the record says so.
+        note: a sentence the HTML shows first.
         folded: whether the HTML takes one line until it is opened.
     """
-    run, whole = bounded(run)
+    run, whole = shorten(run)
     return {
         "text/plain": record_text(run),
         "text/markdown": record_markdown(run),
@@ -36,72 +41,8 @@ def bundle(run: Run, *, note: str = "", folded: bool = False) -> dict[str, Any]:
 
 
 def as_json(run: Run) -> dict[str, Any]:
-    """A run as JSON, for a record or a file, with the version of its form."""
-    return {"version": VERSION, **run.model_dump(mode="json", exclude_defaults=True)}
-
-
-def load(path: str | Path) -> list[Run]:
-    """Read the runs that a file carries.
-
-    Args:
-        path: a notebook with `%%refine` cells, in their order, or an exported run (``.ipynb`` or
-            ``.json``).
-
-    Raises:
-        UsageError: it cannot be read, or its records were made by another version.
-    """
-    return [one.run for one in read(Path(path))]
-
-
-class Recorded(NamedTuple):
-    """A run as a file carries it; `whole` unless its texts were cut to fit a notebook."""
-
-    run: Run
-    whole: bool
-
-
-def read(path: Path) -> list[Recorded]:
-    """Read the records that a file carries; arguments and errors as for `load`."""
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror or error}).") from None
-    except ValueError:
-        raise UsageError(f"{path} is neither a notebook nor an exported run.") from None
-    if not isinstance(content, dict):
-        raise UsageError(f"{path} is neither a notebook nor an exported run.")
-    return recorded(content, path)
-
-
-def recorded(content: dict[str, Any], path: Path) -> list[Recorded]:
-    """Find the records in a notebook's, or an exported run's, JSON.
-
-    Raises:
-        UsageError: a record was made by another version; `path` is named.
-    """
-    return [_recorded(record, path) for record in _records(content)]
-
-
-def _records(content: dict[str, Any]) -> list[Any]:
-    if "cells" not in content:
-        return [content]
-    exported = content.get("metadata", {}).get(KEY, {}).get("run")
-    outputs = (out for cell in content["cells"] for out in cell.get("outputs", ()))
-    shown = [out["data"][MIME] for out in outputs if MIME in out.get("data", {})]
-    return [exported, *shown] if exported else shown
-
-
-def _recorded(record: Any, path: Path) -> Recorded:
-    try:
-        known = dict(record)
-        version, cut = known.pop("version", VERSION), known.pop("cut", False)
-        if version > VERSION or not known.get("task"):
-            raise ValueError
-        return Recorded(Run.model_validate(known), whole=not cut)
-    except (ValidationError, ValueError, TypeError, AttributeError):
-        raise UsageError(
-            f"{path} holds a record that this version of ipyrefine cannot read."
-        ) from None
+    """Return a run as JSON with every field, and the version of its format."""
+    return {"version": VERSION, **run.model_dump(mode="json")}
 
 
 class RecordDisplay:
@@ -119,3 +60,206 @@ class RecordDisplay:
             self._handle = display(data, raw=True, display_id=True)
         else:
             self._handle.update(data, raw=True)
+
+
+# Reading
+
+
+class Recorded(NamedTuple):
+    """A run read from a file.
+
+    Attributes:
+        run: the run.
+        whole: False when its texts were cut to fit a notebook, so that it cannot be resumed.
+    """
+
+    run: Run
+    whole: bool
+
+
+def load(path: str | Path) -> list[Run]:
+    """Return the runs in a file.
+
+    Args:
+        path: a notebook with `%%refine` cells, in their order, or an exported run (``.ipynb`` or
+            ``.json``).
+
+    Raises:
+        UsageError: the file or a record in it cannot be read.
+    """
+    return [one.run for one in read(Path(path))]
+
+
+def load_whole(path: Path, number: str = "") -> Run:
+    """Return one run of a file, to be resumed.
+
+    Args:
+        path: as for `load`.
+        number: its place in the file, from 0; the last run by default.
+
+    Raises:
+        UsageError: there is no such run, or its texts were cut.
+    """
+    runs = read(path)
+    if not runs:
+        raise UsageError(f"{path} holds no record of a run.")
+    number = number or str(len(runs) - 1)
+    if not number.isdecimal() or int(number) >= len(runs):
+        raise UsageError(f"There is no run {number!r} in {path}. It holds 0 to {len(runs) - 1}.")
+    one = runs[int(number)]
+    if not one.whole:
+        raise UsageError(f"The record in {path} was cut to fit the notebook. It can't be resumed.")
+    return one.run
+
+
+def read(path: Path) -> list[Recorded]:
+    """Return the records in a file; arguments and errors as for `load`."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror or error}).") from None
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        raise UsageError(f"{path} is neither a notebook nor an exported run.")
+    return read_json(content, path)
+
+
+def read_json(content: dict[str, Any], path: Path) -> list[Recorded]:
+    """Return the records in the JSON of a notebook or an exported run.
+
+    Args:
+        content: the JSON.
+        path: the file's name, for errors.
+
+    Raises:
+        UsageError: a record cannot be read.
+    """
+    return [_read_one(record, path) for record in _records(content)]
+
+
+def _records(content: dict[str, Any]) -> list[Any]:
+    if "cells" not in content:
+        return [content]
+    exported = content.get("metadata", {}).get(KEY, {}).get("run")
+    outputs = (out for cell in content["cells"] for out in cell.get("outputs", ()))
+    records = [out["data"][MIME] for out in outputs if MIME in out.get("data", {})]
+    return [exported, *records] if exported else records
+
+
+def _read_one(record: Any, path: Path) -> Recorded:
+    try:
+        fields = dict(record)
+        whole = not fields.pop("cut", False)
+        return Recorded(read_record(fields), whole)
+    except (ValueError, TypeError):
+        raise UsageError(
+            f"{path} holds a record that this version of ipyrefine cannot read. Update ipyrefine."
+        ) from None
+
+
+# Shortening
+
+
+def shorten(run: Run, limit: int = LIMIT) -> tuple[Run, bool]:
+    """Cut a run that is too long for a notebook.
+
+    What helps least goes first: model notes and long check details, then everything but the
+    verdict of the iterations in between. The chosen text, the latest, the base of the next
+    revision, and their parents stay whole as long as that is enough.
+
+    Args:
+        run: the run.
+        limit: characters of its JSON.
+
+    Returns:
+        The run, with a warning that names what was left out, and whether it can be resumed: not
+        when the texts themselves had to be cut.
+    """
+    if _size(run) <= limit:
+        return run, True
+    short = _map_iterations(run, _drop_details)
+    if _size(short) <= limit:
+        return _warn(short, "model notes and long check details are left out"), True
+    needed = _needed(run)
+    short = _map_iterations(short, lambda one: one if one.number in needed else _outline(one))
+    short = _map_iterations(short, lambda one: one if one.parent in needed else _orphan(one))
+    if _size(short) <= limit:
+        return _warn(short, "iterations in between are reduced to their verdicts"), True
+    short = _map_iterations(short, _cut_iteration)
+    task = short.task.model_copy(update={"text": _cut(short.task.text, _TEXT_LIMIT)})
+    short = short.model_copy(
+        update={
+            "setup": short.setup.model_copy(update={"task": task, "draft": None}),
+            "unconsumed_replies": (),
+            "warnings": short.warnings[-_MAX_WARNINGS:],
+        }
+    )
+    return _warn(short, "its texts are cut, so it can't be resumed from here"), False
+
+
+def _size(run: Run) -> int:
+    return len(run.model_dump_json())
+
+
+def _warn(run: Run, omission: str) -> Run:
+    warning = (
+        f"This record was shortened to fit the notebook: {omission}. "
+        "`%refine export FILE.json` writes the whole run."
+    )
+    return run.model_copy(update={"warnings": (*run.warnings, warning)})
+
+
+def _map_iterations(run: Run, change: Callable[[Iteration], Iteration]) -> Run:
+    return run.model_copy(update={"iterations": tuple(map(change, run.iterations))})
+
+
+def _needed(run: Run) -> set[int | None]:
+    """Return the iterations to keep whole; None stands for the missing parent of a draft."""
+    ends = [one for one in (run.chosen, run.base, *run.iterations[-1:]) if one is not None]
+    return {one.number for one in ends} | {one.parent for one in ends} | {0, None}
+
+
+def _drop_details(iteration: Iteration) -> Iteration:
+    evidence = tuple(
+        one.model_copy(update={"detail": _cut(one.detail, _DETAIL_LIMIT)})
+        for one in iteration.evidence
+    )
+    return iteration.model_copy(update={"thoughts": "", "evidence": evidence})
+
+
+def _outline(iteration: Iteration) -> Iteration:
+    verdict = iteration.verdict
+    if verdict is not None:
+        shortened = {
+            "criteria": (),
+            "checklist": (),
+            "unresolved": (),
+            "reason": _cut(verdict.reason, 200),
+        }
+        verdict = verdict.model_copy(update=shortened)
+    return iteration.model_copy(
+        update={
+            "text": _OMITTED,
+            "parent": None,
+            "findings": (),
+            "changes": (),
+            "evidence": (),
+            "failure": "",
+            "verdict": verdict,
+        }
+    )
+
+
+def _orphan(iteration: Iteration) -> Iteration:
+    # A difference from a text that was left out would show the whole text as new.
+    return iteration.model_copy(update={"parent": None})
+
+
+def _cut_iteration(iteration: Iteration) -> Iteration:
+    text, findings = _cut(iteration.text, _TEXT_LIMIT), iteration.findings[:_MAX_FINDINGS]
+    return iteration.model_copy(update={"text": text, "findings": findings})
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… (cut: {len(text):,} characters)"

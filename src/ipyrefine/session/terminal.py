@@ -2,15 +2,16 @@
 
 import shutil
 import sys
-from typing import Any
 
+from ipyrefine.core.decisions import Accept, Continue, Decision, Override
 from ipyrefine.core.events import Event, Stopped, TextDelta
-from ipyrefine.core.records import Outcome
-from ipyrefine.core.runs import Decision, Run, StopReason
+from ipyrefine.core.model import Outcome, Stage, StopReason
+from ipyrefine.core.run import Run
 from ipyrefine.render.escape import plain
-from ipyrefine.render.transcript import event_text
+from ipyrefine.render.terminal import event_text
+from ipyrefine.session.session import Session
 
-QUESTION = "[a]ccept, [c]ontinue, [p]ass anyway, [n]ot yet, or Enter to leave it: "
+QUESTION = "[a]ccept, [c]ontinue, mark as [p]ass, [n]eeds work, or Enter to leave it: "
 
 
 class Transcript:
@@ -20,9 +21,9 @@ class Transcript:
         self._mid_line = False
 
     def __call__(self, event: Event, run: Run) -> None:
-        """Print one event, if it says anything."""
+        """Print an event that has something to print."""
         if isinstance(event, TextDelta):
-            if event.stage in ("draft", "revise"):
+            if event.stage in (Stage.DRAFT, Stage.REVISE):
                 print(plain(event.text), end="", flush=True)
                 self._mid_line = not event.text.endswith("\n")
             return
@@ -35,33 +36,33 @@ class Transcript:
             self._mid_line = False
 
 
-async def ask(cell: Any) -> None:
-    """Ask what to do with the text, if there is a person to ask; loops go on as decided."""
-    while sys.stdin.isatty() and cell.session.run.text and not cell.session.interrupted:
+async def ask(session: Session) -> None:
+    """Ask a user at a terminal what to do with the text, and carry it out until it is settled."""
+    while sys.stdin.isatty() and session.run.text and not session.interrupted:
         try:
             answer = input(QUESTION).strip()  # noqa: ASYNC250 - nothing else runs at the prompt
         except (EOFError, KeyboardInterrupt):
             print()
             return
-        decision = answered(answer)
+        decision = read_answer(answer)
         if decision is None:
             return
-        cell.decide(decision)
-        await cell.session.go()
-        if decision.kind == "accept" or decision.outcome is Outcome.PASS:
+        session.decide(decision)
+        await session.go()
+        if decision.settles:
             return
 
 
-def answered(answer: str) -> Decision | None:
-    """Read an answer: its first letter, then a reason or guidance."""
-    letter, _, text = answer.partition(" ")
+def read_answer(answer: str) -> Decision | None:
+    """Read an answer: its first letter, then an iteration, a reason or guidance."""
+    letter, _, words = answer.partition(" ")
     match letter.lower()[:1]:
         case "a":
-            return Decision(kind="accept", iteration=int(text) if text.isdigit() else None)
+            return Accept(iteration=int(words) if words.isdecimal() else None)
         case "c":
-            return Decision(kind="continue", rounds=1, text=text)
+            return Continue(guidance=words)
         case "p":
-            return Decision(kind="override", outcome=Outcome.PASS, text=text)
+            return Override(outcome=Outcome.PASS, reason=words)
         case "n":
-            return Decision(kind="override", outcome=Outcome.NEEDS_IMPROVEMENT, text=text)
+            return Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason=words)
     return None

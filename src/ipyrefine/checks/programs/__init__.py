@@ -1,1 +1,1 @@
-"""Scripts that run inside the sandbox; they import the standard library only."""
+"""Scripts that run inside the sandbox, without this package."""

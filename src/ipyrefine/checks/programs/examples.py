@@ -1,9 +1,8 @@
-"""The program that runs a text and reports what its examples evaluate to.
+"""Load ``candidate.py``, evaluate the examples of ``request.json``, and report the outcomes.
 
-It never learns what the examples should come to, unless that has to be computed too, and it does
-not compare: code that takes this process over can lie about a value, but not know which lie
-would pass. It is run as a script, beside ``candidate.py`` and ``request.json``, and writes lines
-of JSON, each with the request's token, to the file the request names.
+This program does not compare, and it is not told what the examples expect, unless that must be
+evaluated too: code that takes this process over can lie about a value, but cannot know which lie
+would pass. It writes lines of JSON, each with the request's token, to the file the request names.
 """
 
 import ast
@@ -22,9 +21,9 @@ from typing import Any
 
 _TEXT = "candidate.py"
 _VARIABLES = "variables_program.py"
-_PRINTED = 20_000
-_SHOWN = 2_000
-_DATA = 20_000
+_MAX_OUTPUT = 20_000  # characters of standard output
+_MAX_REPR = 2_000
+_MAX_DATA = 20_000  # characters of a value as JSON
 
 
 def main() -> None:
@@ -34,21 +33,21 @@ def main() -> None:
     os.remove("request.json")
     report = os.open(request["report"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
-    def say(**fields: Any) -> None:
+    def write_event(**fields: Any) -> None:
         line = json.dumps({"token": request["token"], **fields})
         os.write(report, line.encode("ascii") + b"\n")
 
-    say(event="loading")
+    write_event(event="loading")
     module = types.ModuleType("candidate")
     sys.modules["candidate"] = module  # where dataclasses and pickle look for it
-    fault = _attempt(lambda: _load(module))
-    say(event="loaded", **fault)
-    for example in [] if fault else request["examples"]:
-        # Its watchdog needs no help from the code, nor Python's lock, to end the process.
+    error = _catch(lambda: _load(module))
+    write_event(event="loaded", **error)
+    for example in [] if error else request["examples"]:
+        # A watchdog that needs neither the code nor Python's lock to end the process.
         faulthandler.dump_traceback_later(request["seconds"], exit=True)
-        say(event="started", index=example["index"])
-        say(event="done", index=example["index"], **_run(example, dict(vars(module))))
-    # Threads the text has started must not keep the process.
+        write_event(event="started", index=example["index"])
+        write_event(event="done", index=example["index"], **_run(example, dict(vars(module))))
+    # Threads of the text must not keep the process alive.
     os._exit(0)
 
 
@@ -60,18 +59,18 @@ def _load(module: types.ModuleType) -> None:
     exec(code, vars(module))
 
 
-def _attempt(action: Callable[[], None]) -> dict[str, Any]:
+def _catch(action: Callable[[], None]) -> dict[str, Any]:
     try:
         action()
-    except BaseException as error:  # SystemExit too is an outcome
-        return {"error": _said(error), "line": _line(error)}
+    except BaseException as error:  # SystemExit is an outcome too
+        return {"error": _error_text(error), "line": _line(error)}
     return {}
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     text = ""
     with contextlib.suppress(BaseException):
-        text = str(error)[:_SHOWN]
+        text = str(error)[:_MAX_REPR]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -83,67 +82,67 @@ def _line(error: BaseException) -> int | None:
     return lines[-1] if lines else None
 
 
-class _Printed(io.StringIO):
-    """Standard output, of which only the start is kept."""
+class _Stdout(io.StringIO):
+    """Standard output that keeps only its start."""
 
     def write(self, text: str) -> int:
-        super().write(text[: max(0, _PRINTED - self.tell())])
+        super().write(text[: max(0, _MAX_OUTPUT - self.tell())])
         return len(text)
 
 
 def _run(example: dict[str, Any], space: dict[str, Any]) -> dict[str, Any]:
     outcome: dict[str, Any] = {}
-    printed = _Printed()
+    stdout = _Stdout()
 
     def steps() -> None:
-        with contextlib.redirect_stdout(_Printed()):
+        with contextlib.redirect_stdout(_Stdout()):
             exec(example["setup"], space)
-        with contextlib.redirect_stdout(printed):
+        with contextlib.redirect_stdout(stdout):
             value = _evaluate(example["source"], space)
-            outcome.update(_described(bool(value) if example["kind"] == "holds" else value))
+            outcome.update(_describe(bool(value) if example["kind"] == "holds" else value))
         if example["expected"] is not None:
             expected = _evaluate(example["expected"], space)
-            outcome["wanted"] = _described(expected)
+            outcome["expected"] = _describe(expected)
             outcome["equal"] = bool(value == expected)
 
-    fault = _attempt(steps)
-    return {**outcome, **fault, "printed": printed.getvalue()}
+    error = _catch(steps)
+    return {**outcome, **error, "stdout": stdout.getvalue()}
 
 
 def _evaluate(source: str, space: dict[str, Any]) -> Any:
-    """Run a source as an interactive interpreter does, but for its last value: that is returned."""
+    """Run a source as at a prompt, but return the last value instead of printing it."""
     body = ast.parse(source.strip()).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
-    for node in body:  # what these come to is shown, unless it is None
-        exec(_compiled(ast.Interactive([node]), "single"), space)
+    for node in body:  # their values are printed, unless None
+        exec(_compile(ast.Interactive([node]), "single"), space)
     if not isinstance(last, ast.Expr):
         return None
-    return eval(_compiled(ast.Expression(last.value), "eval"), space)
+    return eval(_compile(ast.Expression(last.value), "eval"), space)
 
 
-def _compiled(tree: ast.Interactive | ast.Expression, mode: str) -> types.CodeType:
+def _compile(tree: ast.Interactive | ast.Expression, mode: str) -> types.CodeType:
     return compile(tree, "example", mode, dont_inherit=True)
 
 
-def _described(value: Any) -> dict[str, Any]:
-    """The value for people, and as data when it is made of nothing but plain data."""
-    described: dict[str, Any] = {
-        "shown": repr(value)[:_SHOWN],
+def _describe(value: Any) -> dict[str, Any]:
+    """Return a value for people, and as data if it consists of plain data only."""
+    description: dict[str, Any] = {
+        "repr": repr(value)[:_MAX_REPR],
         "none": value is None,
         "type": type(value).__name__,
     }
     with contextlib.suppress(ValueError, TypeError, OverflowError, RecursionError):
-        data = _plain(value)
-        if len(json.dumps(data)) <= _DATA:
-            described["data"] = data
-    return described
+        data = _encode(value)
+        if len(json.dumps(data)) <= _MAX_DATA:
+            description["data"] = data
+    return description
 
 
-def _plain(value: Any) -> Any:
-    """Tag a value's data; a subclass counts as its base, whatever it says of itself.
+def _encode(value: Any) -> Any:
+    """Return a value as tagged JSON; a subclass counts as its base class, whatever it claims.
 
     Raises:
-        TypeError: it holds something that is no plain data.
+        TypeError: it contains something that is no plain data.
     """
     for kind, read in _READERS.items():
         if isinstance(value, kind) and kind in type(value).__mro__:
@@ -152,14 +151,14 @@ def _plain(value: Any) -> Any:
         return ["constant", repr(value)]
     # Numbers of libraries, also as arrays without dimensions.
     if getattr(value, "shape", None) == () and hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return _encode(value.tolist())
     if isinstance(value, numbers.Number):
-        return _plain(int(value) if value == int(value) else float(value))  # type: ignore[call-overload,arg-type]
+        return _encode(int(value) if value == int(value) else float(value))  # type: ignore[call-overload,arg-type]
     raise TypeError(type(value))
 
 
 def _items(kind: type) -> Callable[[Any], list[Any]]:
-    return lambda value: [_plain(item) for item in kind.__iter__(value)]  # type: ignore[attr-defined]
+    return lambda value: [_encode(item) for item in kind.__iter__(value)]  # type: ignore[attr-defined]
 
 
 _READERS: dict[type, Callable[[Any], Any]] = {
@@ -173,7 +172,7 @@ _READERS: dict[type, Callable[[Any], Any]] = {
     tuple: _items(tuple),
     set: _items(set),
     frozenset: _items(frozenset),
-    dict: lambda value: [[_plain(k), _plain(v)] for k, v in dict.items(value)],
+    dict: lambda value: [[_encode(k), _encode(v)] for k, v in dict.items(value)],
 }
 
 

@@ -1,11 +1,11 @@
-"""The program that limits itself and then becomes Python running a script.
+"""Set limits on this process, then replace it by Python running a script.
 
-Limits set in a forked child of the kernel could deadlock on its threads, so a fresh interpreter
-sets them and passes them on to the script by replacing itself.
+Setting limits in a forked child of the kernel could deadlock on the kernel's threads, so a fresh
+interpreter sets them, and they survive its replacement.
 
-It is run by path, without the rest of the package and on POSIX only. Its arguments are processor
-seconds, wall seconds, bytes of memory, bytes of the largest file, and the script. It leaves a file
-``.offline`` where it could cut off the network.
+This program runs on POSIX only. Its arguments are processor seconds, wall seconds, bytes of memory,
+bytes of the largest file, and the script. Where it cut off the network it writes a file
+``.offline``.
 """
 
 import ctypes
@@ -33,21 +33,21 @@ def main() -> None:
     _limit(resource.RLIMIT_AS, memory)
     _limit(resource.RLIMIT_FSIZE, file)
     _limit(resource.RLIMIT_CORE, 0)
-    # An alarm outlives the replacement: it ends the script even when the kernel is gone.
+    # An alarm survives the replacement, so it ends the script even when the kernel is gone.
     signal.alarm(wall)
     os.nice(_NICE)
     os.execv(sys.executable, [sys.executable, "-I", "-X", "utf8", sys.argv[5]])
 
 
 def _leave_network() -> bool:
-    """Move this process into a network of its own, with nothing but a loopback."""
+    """Move this process into a network with a loopback only; return whether that worked."""
     unshare = ctypes.CDLL(None).unshare
     user, group = os.getuid(), os.getgid()
-    # An administrator may just do it; others only as the owner of a user namespace of their own.
+    # An administrator may do this directly, others only in a user namespace of their own.
     if user != 0 or unshare(_NEW_NET) != 0:
         if unshare(_NEW_USER | _NEW_NET) != 0:
             return False
-        with suppress(OSError):  # without it the process runs too, but does not know its name
+        with suppress(OSError):  # without it the process runs as well, but has no user name
             _write("/proc/self/setgroups", "deny")
             _write("/proc/self/uid_map", f"{user} {user} 1")
             _write("/proc/self/gid_map", f"{group} {group} 1")
@@ -61,13 +61,13 @@ def _write(path: str, text: str) -> None:
         file.write(text)
 
 
-def _limit(which: int, most: int) -> None:
-    hard = resource.getrlimit(which)[1]
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+def _limit(resource_id: int, value: int) -> None:
+    hard = resource.getrlimit(resource_id)[1]
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     try:
-        resource.setrlimit(which, (most, most))
+        resource.setrlimit(resource_id, (value, value))
     except (OSError, ValueError):
-        # macOS has the name of some limits but not the limit: the others still count.
+        # macOS names some limits that it does not have; the others still hold.
         return
 
 

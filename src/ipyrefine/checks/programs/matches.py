@@ -1,11 +1,11 @@
-"""The program that searches a text for a regular expression, apart, as it may never end."""
+"""Search the text of ``request.json`` for its pattern, in a process that can be stopped."""
 
 import json
 import re
 
 
 def main() -> None:
-    """Say whether the request's pattern is found in its text."""
+    """Print whether the pattern is found."""
     with open("request.json", encoding="utf-8") as file:
         request = json.load(file)
     found = re.search(request["pattern"], request["text"], re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The program that runs a text as a script, with the user's variables in its namespace."""
+"""Run ``candidate.py`` as the main script, with the user's variables in its namespace."""
 
 import os
 import runpy
@@ -7,7 +7,7 @@ _VARIABLES = "variables_program.py"
 
 
 def main() -> None:
-    """Run ``candidate.py`` as if it were the main script."""
+    """Run the text."""
     variables = runpy.run_path(_VARIABLES)["load"]() if os.path.exists(_VARIABLES) else {}
     runpy.run_path("candidate.py", init_globals=variables, run_name="__main__")
 

@@ -1,4 +1,4 @@
-"""The program that runs pytest on a text, beside ``candidate.py``, the tests, and the request.
+"""Run pytest on ``candidate.py`` with the tests of ``test_text.py``, as ``request.json`` asks.
 
 It writes lines of JSON, each with the request's token, to the file the request names.
 """
@@ -20,10 +20,10 @@ _VARIABLES = "variables_program.py"
 
 
 class Reporter:
-    """A plugin that reports the tests there are, and what became of each.
+    """A pytest plugin that reports which tests exist, and the outcome of each.
 
     Args:
-        request: where to report, and how long one test may take.
+        request: the report's name and token, and how many seconds one test may take.
     """
 
     def __init__(self, request: dict[str, Any]) -> None:
@@ -31,31 +31,31 @@ class Reporter:
         self._errors = os.fdopen(os.dup(2), "w")  # before pytest captures it
         self._file = os.open(request["report"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
-    def say(self, **fields: Any) -> None:
-        """Write a line of the report."""
+    def write_event(self, **fields: Any) -> None:
+        """Append a line to the report."""
         line = json.dumps({"token": self._token, **fields})
         os.write(self._file, line.encode("ascii") + b"\n")
 
     def pytest_collectreport(self, report: Any) -> None:
-        """The tests themselves may not load."""
+        """Report that the tests themselves do not load."""
         if report.failed:
-            self.say(fault=f"The tests do not load: {_last_line(report.longreprtext)}")
+            self.write_event(fault=f"The tests do not load: {_last_line(report.longreprtext)}")
 
     def pytest_collection_finish(self, session: Any) -> None:
-        """Tell which tests there are."""
-        self.say(collected=[_name(item.nodeid) for item in session.items])
+        """Report which tests exist."""
+        self.write_event(collected=[_name(item.nodeid) for item in session.items])
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Start the test's watchdog, which needs no help from the code to end the process."""
+        """Start a watchdog, which needs no help from the code to end the process."""
         faulthandler.dump_traceback_later(self._seconds, exit=True, file=self._errors)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Tell what became of a test; what is skipped did not fail."""
+        """Report the outcome of a test; a skipped one did not fail."""
         if report.when == "call" or not report.passed:
             crash = getattr(report.longrepr, "reprcrash", None)
             why = crash.message if crash else _last_line(report.longreprtext)
             passed = report.passed or report.skipped
-            self.say(test=_name(report.nodeid), passed=passed, why=why, line=_line(report))
+            self.write_event(test=_name(report.nodeid), passed=passed, why=why, line=_line(report))
 
 
 def main() -> None:
@@ -68,9 +68,9 @@ def main() -> None:
 
     try:
         names = vars(_load())
-    except BaseException as error:  # SystemExit too is an outcome
-        said = f"{type(error).__name__}: {error}".rstrip(": ")
-        reporter.say(fault=f"The code does not load: {said}{_at(error)}")
+    except BaseException as error:  # SystemExit is an outcome too
+        message = f"{type(error).__name__}: {error}".rstrip(": ")
+        reporter.write_event(fault=f"The code does not load: {message}{_place(error)}")
         os._exit(1)
     # Tests that were written in a notebook use names without importing them.
     for name, value in {"pytest": pytest, **names}.items():
@@ -81,14 +81,14 @@ def main() -> None:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--import-mode=importlib"]
     pytest.main([*options, "-c", "pytest.ini", _TESTS], plugins=[reporter])
-    # Threads the text has started must not keep the process.
+    # Threads of the text must not keep the process alive.
     os._exit(0)
 
 
 def _load() -> types.ModuleType:
-    """Load the text as a module, under every name that only the tests know."""
+    """Load the text as a module, under every module name that only the tests know."""
     module = types.ModuleType("candidate")
-    for name in {"candidate", *_imported()}:
+    for name in {"candidate", *_missing_modules()}:
         sys.modules[name] = module
     if os.path.exists(_VARIABLES):
         vars(module).update(runpy.run_path(_VARIABLES)["load"]())
@@ -97,8 +97,8 @@ def _load() -> types.ModuleType:
     return module
 
 
-def _imported() -> set[str]:
-    """The modules that the tests import and that do not exist, with their packages."""
+def _missing_modules() -> set[str]:
+    """Return the modules that the tests import and that do not exist, with their packages."""
     with open(_TESTS, "rb") as file:
         tree = ast.parse(file.read())
     found = set()
@@ -125,14 +125,14 @@ def _last_line(text: str) -> str:
 
 
 def _line(report: Any) -> int | None:
-    """The last line of the tests that the failure went through."""
+    """Return the last line of the tests that the failure went through."""
     entries = getattr(getattr(report.longrepr, "reprtraceback", None), "reprentries", [])
     places = [entry.reprfileloc for entry in entries if getattr(entry, "reprfileloc", None)]
     lines = [place.lineno for place in places if place.path.endswith(_TESTS)]
     return lines[-1] if lines else None
 
 
-def _at(error: BaseException) -> str:
+def _place(error: BaseException) -> str:
     frames = traceback.walk_tb(error.__traceback__)
     lines = [line for frame, line in frames if frame.f_code.co_filename == _TEXT]
     if isinstance(error, SyntaxError) and error.filename == _TEXT and error.lineno:

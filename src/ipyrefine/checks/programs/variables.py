@@ -1,4 +1,4 @@
-"""The program that reads the user's variables inside a sandbox; the other programs run it."""
+"""Load the user's variables inside the sandbox; the other programs run this one."""
 
 import pickle
 from typing import Any
@@ -7,7 +7,7 @@ _FILE = "variables.pickle"
 
 
 def load() -> dict[str, Any]:
-    """Read the variables put beside the script.
+    """Return the variables in the file beside the script.
 
     Raises:
         RuntimeError: one of them cannot be read here.
@@ -19,6 +19,6 @@ def load() -> dict[str, Any]:
         try:
             values[name] = pickle.loads(content)
         except Exception as error:
-            said = f"{type(error).__name__}: {error}"
-            raise RuntimeError(f"the variable {name} cannot be read here ({said})") from None
+            message = f"{type(error).__name__}: {error}"
+            raise RuntimeError(f"the variable {name} cannot be read here ({message})") from None
     return values

@@ -1,0 +1,343 @@
+"""Build, run and resume refinements: the one place that puts the parts together."""
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from ipyrefine import profiles
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.model import OLD_LIMITS, Form, Limits, Price
+from ipyrefine.core.policy import PRICE_UNKNOWN
+from ipyrefine.core.ports import Check, ComparingCheck, Consumer, Journal, Model, price_of
+from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.run import Run
+from ipyrefine.core.template import read_template
+from ipyrefine.errors import UsageError, did_you_mean
+from ipyrefine.journal.writer import open_journal
+from ipyrefine.profiles import Profile
+from ipyrefine.profiles.choose import is_python, suggest
+from ipyrefine.providers.choose import choose_model as choose_model
+
+ProfileLike = str | Path | Mapping[str, Any] | Profile
+ApiKey = str | Callable[[], str]
+
+IMPROVE = {
+    "code": "Improve this code: make it correct, efficient and clear; keep what it is for.",
+    "prose": "Improve this text: make it clear and correct; keep what it says.",
+}
+AT_HAND = {
+    "code": "These variables exist already; the code may use them by name:",
+    "prose": "The task is about these:",
+}
+
+
+class Models(NamedTuple):
+    """The writer, and the judge where that is another."""
+
+    model: Model
+    judge: Model | None
+
+
+def build(
+    text: str,
+    *,
+    model: Model | str | None = None,
+    judge: Model | str | None = None,
+    base_url: str | None = None,
+    api_key: ApiKey | None = None,
+    price: Price | str | None = None,
+    checks: Sequence[Check] = (),
+    profile: ProfileLike | None = None,
+    criteria: Sequence[str] = (),
+    checklist: Sequence[str] = (),
+    variables: Mapping[str, Any] | None = None,
+    draft: str | None = None,
+    limits: Limits | None = None,
+    prompts: Prompts | Mapping[str, str] | None = None,
+) -> Refinement:
+    """Build a refinement.
+
+    A text with ``[ITERATION n]`` headings is read as a task and its own words for the stages.
+
+    Args:
+        text: the task; with a draft it may be empty, which asks to improve the draft.
+        model: writes; a model, its name, or None for the configured one.
+        judge: scores; the writer by default.
+        base_url: an OpenAI-compatible server for models given by name.
+        api_key: its key, or a callable that returns it, asked before every call.
+        price: what it charges (``"0.15,0.60"``: dollars per million prompt and completion
+            tokens); by default from the price list.
+        checks: run on every text.
+        profile: a profile, its name, a dict of its fields, or a TOML file's path; by default
+            decided from the text.
+        criteria: names of the criteria to judge on, instead of the profile's.
+        checklist: yes/no questions that a finished text answers with yes, instead of the
+            profile's.
+        variables: what the task is about besides its text; described to the model in short.
+        draft: a text to start from.
+        limits: when to stop; what they leave unset is the profile's to say.
+        prompts: own prompts for its stages, or a dict of them by stage.
+
+    Raises:
+        UsageError: there is neither a task nor a draft, or no such profile; several candidates
+            are asked for beside a draft, or one for a check of several; the price cannot be
+            read, or is not known though the budget limits it.
+        NoModel: no model is configured.
+    """
+    if not text.strip() and not (draft or "").strip():
+        raise UsageError("There is nothing to refine. Write a task or a draft.")
+    if not isinstance(prompts, Prompts):
+        prompts = Prompts.build(prompts or {})
+    template = read_template(text)
+    if template:
+        text, prompts = template.task, template.prompts(prompts)
+        limits = (limits or Limits()).model_copy(update={"every_critique": True})
+        checklist = checklist or template.checklist
+    chosen = choose_profile(profile, text, draft=draft, checks=checks)
+    task = chosen.task(
+        _request(text, chosen.form, checks, variables or {}),
+        criteria=tuple(criteria),
+        checklist=tuple(checklist),
+    )
+    models = choose_models(model, judge, base_url=base_url, api_key=api_key, price=price)
+    limits = chosen.limited(limits)
+    _require_candidates(limits, draft, checks)
+    if limits.budget.cost is not None:
+        for one in (models.model, models.judge or models.model):
+            if price_of(one) is None:
+                raise UsageError(f"{one.name}: {PRICE_UNKNOWN}")
+    return Refinement(
+        task,
+        model=models.model,
+        judge=models.judge,
+        checks=checks,
+        limits=limits,
+        draft=draft,
+        prompts=prompts,
+        clock=monotonic,
+    )
+
+
+async def refine(
+    text: str,
+    *,
+    checks: Sequence[Check | Callable[..., Any] | str] = (),
+    on_event: Consumer | None = None,
+    journal: bool = True,
+    name: str = "",
+    limits: Limits | None = None,
+    **options: Any,
+) -> Run:
+    """Refine a text to the loop's own stop and return the run.
+
+    Args:
+        text: the task in words.
+        checks: checks, their names, or functions of the text (see `ipyrefine.checks`).
+        on_event: called with every event and the run after it.
+        journal: whether the run is kept in the journal.
+        name: its name there; made from the task by default.
+        limits: when to stop; single limits may be given as keywords (``target=0.9``).
+        **options: as for `build`, or the fields of `ipyrefine.Limits`.
+
+    Raises:
+        UsageError: an option cannot be used.
+        NoModel: no model is configured.
+        ModelError: the model failed; the error's ``run`` holds the best text so far.
+        JournalError: the journal cannot be written; the error's ``run`` is as for `ModelError`.
+    """
+    from ipyrefine.checks import resolve
+
+    check_options(options)
+    limits = _merge_limits(limits, options)
+    chosen = choose_profile(
+        options.pop("profile", None), text, draft=options.get("draft"), checks=checks
+    )
+    limits = chosen.limited(limits)
+    resolved = resolve(checks, {}, target=limits.target, variables=options.get("variables") or {})
+    refinement = build(text, checks=resolved, profile=chosen, limits=limits, **options)
+    return await finish(refinement, open_journal(journal, name=name), on_event)
+
+
+def resume(
+    run: Run,
+    *,
+    model: Model | str | None = None,
+    judge: Model | str | None = None,
+    base_url: str | None = None,
+    api_key: ApiKey | None = None,
+    checks: Sequence[Check] = (),
+) -> Refinement:
+    """Build the refinement that continues an earlier run where it stopped.
+
+    Args:
+        run: the run; its setup stands.
+        model: writes; by default the model that wrote so far, by its name.
+        judge: scores; by default the judge so far.
+        base_url: an OpenAI-compatible server for models given by name.
+        api_key: its key, as for `build`.
+        checks: the run's checks, made again.
+
+    Raises:
+        UsageError: the run's checks are not these.
+        NoModel: the model is not available here.
+    """
+    setup, names = run.setup, tuple(check.name for check in checks)
+    if names != setup.checks:
+        raise UsageError(
+            f"This run has the checks {', '.join(setup.checks) or '(none)'}, not "
+            f"{', '.join(names) or '(none)'}. Name the same ones to continue it."
+        )
+    judge = judge or (setup.judge if setup.judge != setup.model else None)
+    models = choose_models(
+        model or setup.model, judge, base_url=base_url, api_key=api_key, price=setup.price
+    )
+    return Refinement(
+        setup.task,
+        model=models.model,
+        judge=models.judge,
+        checks=checks,
+        prompts=Prompts.build(setup.prompts),
+        run=run,
+        clock=monotonic,
+    )
+
+
+async def finish(
+    refinement: Refinement, journal: Journal | None = None, *consumers: Consumer | None
+) -> Run:
+    """Run a refinement to its own stop and return the run.
+
+    Args:
+        refinement: what runs.
+        journal: stores its events; None for a run that is not kept.
+        *consumers: called with every event and the run after it.
+
+    Raises:
+        RefineError: what ended the run early; the error's ``run`` holds the best text so far.
+    """
+    await refinement.run(*filter(None, consumers), journal=journal)
+    raise_failure(refinement)
+    return refinement.state
+
+
+def raise_failure(refinement: Refinement) -> None:
+    """Raise the error a refinement ended with, if any, its run attached."""
+    error = refinement.error
+    if error is not None:
+        error.run = refinement.state
+        raise error
+
+
+def choose_models(
+    model: Model | str | None,
+    judge: Model | str | None,
+    *,
+    base_url: str | None = None,
+    api_key: ApiKey | None = None,
+    price: Price | str | None = None,
+) -> Models:
+    """Choose the models that are given by name; arguments and errors as for `build`."""
+    if isinstance(price, str):
+        from ipyrefine.providers.prices import read_price
+
+        price = read_price(price)
+    server: dict[str, Any] = {"base_url": base_url, "api_key": api_key, "price": price}
+    if model is None or isinstance(model, str):
+        model = choose_model(model, **server)
+    if isinstance(judge, str):
+        judge = choose_model(judge, **server)
+    return Models(model, judge)
+
+
+def choose_profile(
+    profile: ProfileLike | None,
+    text: str,
+    *,
+    draft: str | None = None,
+    checks: Sequence[Check | Callable[..., Any] | str] = (),
+    namespace: Mapping[str, Any] | None = None,
+) -> Profile:
+    """Return the named profile, or else the one that fits the text.
+
+    Args:
+        profile: as for `build`; a name may also be a dict's in the namespace.
+        text: the task.
+        draft: a text to start from.
+        checks: the checks or their names; what is checked against a schema is data.
+        namespace: the user's variables.
+
+    Raises:
+        UsageError: there is no such profile, or it is not valid; or it is for another kind of text
+            than a check.
+    """
+    from ipyrefine.checks import form_of
+
+    names = [check if isinstance(check, str) else getattr(check, "name", "") for check in checks]
+    code_checks = [name for name in names if form_of(name) == "code"]
+    if profile is not None:
+        chosen = profiles.find(profile, namespace)
+        if code_checks and chosen.form != "code":
+            raise UsageError(
+                f"The check {code_checks[0]} is for Python code, and the profile {chosen.name} is "
+                'not. Choose the profile code (or one with form = "code"), or leave the check out.'
+            )
+        return chosen
+    if code_checks and (draft is None or is_python(draft)):
+        return profiles.find("code")
+    template = read_template(text)
+    text = template.task if template else text
+    return suggest(text, draft=draft, schema=any(form_of(n) == "data" for n in names))
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse a name that is no option of `refine`, and a limit that is out of its range.
+
+    Raises:
+        UsageError: there is no such option, or a limit cannot be used.
+    """
+    known = {*signature(refine).parameters, *signature(build).parameters, *Limits.model_fields}
+    known -= {"text", "name", "options"}
+    for name in options:
+        if name not in known | OLD_LIMITS.keys():
+            raise UsageError(f"refine has no option {name!r}.{did_you_mean(name, known)}")
+    _merge_limits(options.get("limits"), dict(options))
+
+
+def _merge_limits(limits: Limits | None, options: dict[str, Any]) -> Limits | None:
+    """Take the options that are single limits, on top of the limits given as a whole."""
+    names = options.keys() & {*Limits.model_fields, *OLD_LIMITS}
+    single = {OLD_LIMITS.get(name, name): options.pop(name) for name in names}
+    if not single:
+        return limits
+    whole = limits.model_dump(exclude_unset=True) if limits else {}
+    try:
+        return Limits.model_validate(whole | single)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{name}: {first['msg'].lower()}, not {first['input']!r}.") from None
+
+
+def _require_candidates(limits: Limits, draft: str | None, checks: Sequence[Check]) -> None:
+    comparing = [check.name for check in checks if isinstance(check, ComparingCheck)]
+    if draft is not None and limits.candidates > 1:
+        raise UsageError("--candidates asks for several drafts, but there is a draft already.")
+    if comparing and limits.candidates < 2:
+        raise UsageError(
+            f"The check {comparing[0]} compares drafts with each other. Add --candidates 5."
+        )
+
+
+def _request(text: str, form: Form, checks: Sequence[Check], variables: Mapping[str, Any]) -> str:
+    """Return the request, with what the checks require and the variables it is about."""
+    from ipyrefine.checks.variables import describe
+
+    required = [words for check in checks if (words := getattr(check, "requirement", ""))]
+    parts = [text if text.strip() else IMPROVE[form], *required]
+    if variables:
+        parts.append(f"{AT_HAND[form]}\n{describe(variables)}")
+    return "\n\n".join(parts)

@@ -1,0 +1,268 @@
+"""The table of built-in checks, and how a name such as ``tests:suite seconds=30`` becomes one.
+
+A new check is one file with a class, and one line in `BUILTIN`. The class has ``name``, the call
+that `ipyrefine.core.ports.Check` describes, and a classmethod
+``from_argument(argument, context, **settings)``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from ipyrefine.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from ipyrefine.core.ports import Check
+
+_MAX_SECONDS = 86_400
+_BOTH = ("seconds", "decisive")
+
+
+class BuiltIn(NamedTuple):
+    """One line of the table.
+
+    Attributes:
+        name: what the user writes.
+        argument: what follows the colon, in help; empty for a check that takes none.
+        help: what holds when it passes.
+        factory: the class, as ``module:Class`` within this package. It is imported when used, as
+            loading the extension must stay light.
+        settings: what may follow the argument in the same word. A check whose argument is free text
+            has none, as the text could end anywhere.
+        form: the only kind of text it is for; empty for any.
+    """
+
+    name: str
+    argument: str
+    help: str
+    factory: str
+    settings: tuple[str, ...] = _BOTH
+    form: Literal["", "code", "data"] = ""
+
+    @property
+    def prefix(self) -> str:
+        """Return what a name of this check starts with: ``run``, or ``tests:``."""
+        return f"{self.name}:" if self.argument else self.name
+
+    @property
+    def usage(self) -> str:
+        """Return how it is written on a command line: ``run``, or ``tests:NAME``."""
+        usage = f"{self.prefix}{self.argument}"
+        return f"'{usage}'" if " " in usage else usage
+
+
+# fmt: off
+_TABLE = (
+    BuiltIn("examples", "", "the examples that the task states hold", "examples:Examples"),
+    BuiltIn("agreement", "", "several drafts give the same results on further inputs (needs --candidates)", "agreement:Agreement"),  # noqa: E501
+    BuiltIn("run", "", "the code runs to its end", "python:RunsCleanly", form="code"),
+    BuiltIn("lint", "", "ruff finds no fault in the code", "python:Lint", form="code"),
+    BuiltIn("tests", "NAME", "pytest tests pass: a text, a function or a list of them, or a file", "tests:Tests", form="code"),  # noqa: E501
+    BuiltIn("schema", "NAME", "the text is JSON that a pydantic model or a JSON schema accepts", "schema:Schema", form="data"),  # noqa: E501
+    BuiltIn("length", "<=120 words", "its length is within bounds, such as 200-400 chars", "text:Length", ("decisive",)),  # noqa: E501
+    BuiltIn("contains", "TEXT", "it contains a string, letter for letter", "text:Contains", ()),
+    BuiltIn("matches", "REGEX", "a regular expression is found in it", "text:Matches", ()),
+)
+# fmt: on
+BUILTIN: Mapping[str, BuiltIn] = {kind.prefix: kind for kind in _TABLE}
+
+
+def option_help() -> str:
+    """Return the help of the option that takes a check."""
+    usages = [kind.usage for kind in BUILTIN.values()]
+    return (
+        f"a function of the notebook, {', '.join(usages[:-1])} or {usages[-1]}; settings may "
+        "follow the name, as in 'tests:NAME seconds=30 decisive' or 'my_check decisive=no'; may "
+        "be repeated"
+    )
+
+
+def help_table() -> str:
+    """Return the checks with what each requires, a line for each, for help."""
+    kinds = BUILTIN.values()
+    width = max(len(kind.usage) for kind in kinds)
+    return "\n".join(["checks:", *(f"  {kind.usage:<{width}}  {kind.help}" for kind in kinds)])
+
+
+def form_of(name: str) -> str:
+    """Return the only kind of text a check is for (``code``, ``data``), or an empty string.
+
+    Args:
+        name: a check's name, settings included.
+    """
+    kind = _find(name)
+    return kind.form if kind else ""
+
+
+class Context(NamedTuple):
+    """What checks are made from.
+
+    Attributes:
+        namespace: the user's variables.
+        target: the score that passes, for functions that return one.
+        variables: names of the variables that checked code has.
+        files: the files that bring these variables into a sandbox.
+    """
+
+    namespace: Mapping[str, Any]
+    target: float
+    variables: Sequence[str]
+    files: Mapping[str, bytes]
+
+
+def resolve(
+    checks: "Sequence[Check | Callable[..., Any] | str]",
+    namespace: Mapping[str, Any],
+    *,
+    target: float = 0.8,
+    variables: Mapping[str, Any] | None = None,
+) -> "tuple[Check, ...]":
+    """Return the checks of some names, functions and checks.
+
+    Args:
+        checks: names of `BUILTIN` (with what follows the colon) or of functions of the namespace;
+            functions; or checks, which stay as they are. After a name may follow
+            ``seconds=NUMBER``, the wall time it may take, and ``decisive`` or ``decisive=no``,
+            whether a pass settles the verdict without a judge. After ``contains:`` and ``matches:``
+            everything is their text.
+        namespace: the user's variables.
+        target: the score that passes, for functions that return one.
+        variables: the variables that checked code has.
+
+    Raises:
+        UsageError: a check does not exist, cannot be made or called, or does not have a setting; or
+            a variable cannot be passed on.
+    """
+    from ipyrefine.checks.variables import sandbox_files
+
+    context = Context(namespace, target, tuple(variables or ()), sandbox_files(variables or {}))
+    names = dict.fromkeys(check for check in checks if isinstance(check, str))
+    objects = [check for check in checks if not isinstance(check, str)]
+    return (
+        *(_from_name(name, context) for name in names),
+        *(_from_object(check, context) for check in objects),
+    )
+
+
+def _from_object(check: Any, context: Context) -> "Check":
+    if hasattr(check, "name") and callable(check):
+        ready: Check = check
+        return ready
+    if not callable(check):
+        raise UsageError(f"A check must be a function or a name, not {check!r:.60}.")
+    from ipyrefine.checks.functions import CallableCheck
+
+    return CallableCheck(check, target=context.target)
+
+
+def _from_name(name: str, context: Context) -> "Check":
+    name = name.strip()
+    kind = _find(name)
+    allowed = kind.settings if kind else _BOTH
+    known = kind or ":" in name or _first_word(name) in context.namespace
+    bare, settings = _split_settings(name, allowed) if known and allowed else (name, {})
+    check = _build(kind, bare, context, settings)
+    if settings:
+        # A run is resumed with the names of its checks, so the settings belong to the name.
+        check.name = name
+    built: Check = check
+    return built
+
+
+def _find(name: str) -> BuiltIn | None:
+    start, colon, _ = name.partition(":")
+    return BUILTIN.get(start + colon if colon else _first_word(name))
+
+
+def _first_word(name: str) -> str:
+    return (name.split() or [""])[0]
+
+
+def _build(kind: BuiltIn | None, name: str, context: Context, settings: Mapping[str, Any]) -> Any:
+    if kind is None or (not kind.argument and name != kind.name):
+        return _from_function(name, context, settings)
+    argument = name.partition(":")[2].strip()
+    if kind.argument and not argument:
+        raise UsageError(f"The check {name!r} lacks what follows the colon: {kind.usage}.")
+    factory: Any = resolve_name(f"ipyrefine.checks.{kind.factory}")
+    return factory.from_argument(argument, context, **settings)
+
+
+def _from_function(name: str, context: Context, settings: Mapping[str, Any]) -> Any:
+    namespace = context.namespace
+    if name not in namespace:
+        kind = BUILTIN.get(f"{name}:")
+        if kind:
+            raise UsageError(f"The check {name!r} needs more, as in {kind.usage}: {kind.help}.")
+        raise UsageError(_unknown_check(name, namespace))
+    if not callable(namespace[name]):
+        raise UsageError(f"The check {name!r} is a variable, not a function that can be called.")
+    from ipyrefine.checks.functions import CallableCheck
+
+    return CallableCheck(namespace[name], target=context.target, **settings)
+
+
+def _unknown_check(name: str, namespace: Mapping[str, Any]) -> str:
+    functions = [n for n, value in namespace.items() if callable(value) and n[:1] != "_"]
+    start = name.partition(":")[0] + ":" if ":" in name else _first_word(name)
+    hint = did_you_mean(start, [*BUILTIN, *functions], n=2)
+    usages = ", ".join(kind.usage for kind in BUILTIN.values())
+    return f"There is no check {name!r}: use {usages}, or a function of the notebook.{hint}"
+
+
+_USAGE = {"seconds": "seconds=NUMBER", "decisive": "decisive"}
+_FLAGS = {"": True, "yes": True, "true": True, "no": False, "false": False}
+
+
+def _split_settings(name: str, allowed: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """Return a check's name without its settings, and the settings.
+
+    Raises:
+        UsageError: it does not have a setting, or a value cannot be used.
+    """
+    head, *words = name.split(" ")
+    settings: dict[str, Any] = {}
+    # An argument may have spaces, so behind one only what looks like a setting is taken for one.
+    while words and (":" not in head or not words[-1] or _looks_like_setting(words[-1])):
+        word = words.pop()
+        key, _, value = word.partition("=")
+        if word and key not in allowed:
+            choice = " and ".join(_USAGE[setting] for setting in allowed)
+            hint = did_you_mean(key, allowed)
+            raise UsageError(f"The check {head!r} has no setting {word!r}, only {choice}.{hint}")
+        if key in settings:
+            raise UsageError(f"The check {head!r} sets {key} twice.")
+        if word:
+            settings[key] = _READERS[key](head, value)
+    return " ".join([head, *words]), settings
+
+
+def _looks_like_setting(word: str) -> bool:
+    key = word.partition("=")[0]
+    return ("=" in word and key.isidentifier()) or bool(did_you_mean(word, _USAGE))
+
+
+def _read_seconds(name: str, value: str) -> float:
+    with suppress(ValueError):
+        seconds = float(value)
+        if 0 < seconds <= _MAX_SECONDS:
+            return seconds
+    raise UsageError(
+        f"The check {name!r} needs a number of seconds above 0 and at most {_MAX_SECONDS:,}, as in "
+        f"seconds=30, not {value!r}."
+    )
+
+
+def _read_flag(name: str, value: str) -> bool:
+    if value.lower() not in _FLAGS:
+        raise UsageError(
+            f"The check {name!r} needs decisive, decisive=yes or decisive=no, not {value!r}."
+        )
+    return _FLAGS[value.lower()]
+
+
+_READERS: Mapping[str, Callable[[str, str], Any]] = {
+    "seconds": _read_seconds,
+    "decisive": _read_flag,
+}

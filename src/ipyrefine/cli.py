@@ -1,0 +1,332 @@
+"""`ipyrefine`: the loop, its models and its runs on the command line."""
+
+import argparse
+import ast
+import asyncio
+import json
+import keyword
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ipyrefine import api
+from ipyrefine.core.model import Limits
+from ipyrefine.core.run import Run
+from ipyrefine.errors import Interrupted, NoModel, RefineError, UsageError, did_you_mean
+from ipyrefine.journal.store import Journal
+from ipyrefine.journal.writer import open_journal
+from ipyrefine.providers import weights
+from ipyrefine.render import labels
+from ipyrefine.session.export import export
+from ipyrefine.session.history import add_arguments, history
+from ipyrefine.session.record import read_json
+from ipyrefine.session.session import Session
+from ipyrefine.session.terminal import Transcript
+
+PASSED, UNMET, FAILED = 0, 1, 2  # exit statuses of `run`
+_STATUS = (
+    "Exit status: 0 when every %%refine cell passed or its text was accepted, 1 when one did not, "
+    "2 when a cell failed or there was nothing to refine."
+)
+_DEMO_TASK = """\
+Implement a class Stack with push(x), pop() and getMin(), all O(1).
+
+>>> s = Stack(); s.push(2); s.push(1); s.push(3)
+>>> s.getMin()
+1
+>>> s.pop()
+3
+>>> s.pop()
+1
+>>> s.getMin()
+2
+"""
+_FETCH = """\
+The notebooks replay recordings of real runs. To run your own cells on this machine, fetch a
+model: `ipyrefine pull {name}` ({size:.1f} GB)."""
+_NEXT = """
+In JupyterLab:  %load_ext ipyrefine, then a cell that starts with %%refine.
+`ipyrefine demo --lab` opens a notebook that shows it.
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return the exit status."""
+    options, unknown = _parser().parse_known_args(arguments)
+    if unknown:
+        options.parser.error(_explain_unknown(unknown[0], options.parser))
+    try:
+        return int(options.action(options))
+    except RefineError as error:
+        print(f"ipyrefine: {error}", file=sys.stderr)
+        return int(options.failed)
+    except KeyboardInterrupt:
+        print("ipyrefine: interrupted.", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="ipyrefine", description=__doc__)
+    parser.set_defaults(failed=1)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="refine a task on a real model, here or in JupyterLab")
+    demo.add_argument("--lab", action="store_true", help="open the first notebook in JupyterLab")
+    demo.add_argument("-m", "--model", help="a model's name (default: the configured one)")
+    demo.add_argument(
+        "-n", "--max-revisions", "--max-iterations", type=int, default=2, metavar="N",
+        help="revisions allowed (2)",
+    )  # fmt: skip
+    demo.set_defaults(action=_demo)
+
+    pull = commands.add_parser("pull", help="fetch the embedded model's weights and verify them")
+    pull.add_argument("name", nargs="?", default=weights.DEFAULT, help=", ".join(weights.WEIGHTS))
+    pull.set_defaults(action=_pull)
+
+    run = commands.add_parser(
+        "run", help="execute a notebook's cells without a browser", epilog=_STATUS
+    )
+    run.add_argument("notebook", type=Path, help="the notebook to execute")
+    run.add_argument(
+        "-p", "--parameter", action="append", default=[], metavar="NAME=VALUE",
+        help="set a variable after the cell tagged `parameters`, else first; a Python literal, or "
+        "text; may be repeated",
+    )  # fmt: skip
+    run.add_argument(
+        "-o", "--output", type=Path, help="the executed notebook's file (NOTEBOOK.refined.ipynb)"
+    )
+    run.set_defaults(action=_run, failed=FAILED)
+
+    listing = commands.add_parser("history", help="list the runs in the journal")
+    add_arguments(listing)
+    listing.set_defaults(action=_history)
+
+    writing = commands.add_parser("export", help="write a run to a file")
+    writing.add_argument("run", help="its name or number, as `ipyrefine history` lists it")
+    writing.add_argument("file", help="a notebook, Markdown or JSON, by its ending")
+    writing.add_argument("--force", action="store_true", help="replace an existing file")
+    writing.set_defaults(action=_export)
+
+    for command in commands.choices.values():
+        command.set_defaults(parser=command)
+    return parser
+
+
+def _explain_unknown(word: str, command: argparse.ArgumentParser) -> str:
+    """Return why a command does not take a word, and what was probably meant."""
+    if word.startswith("-"):
+        problem = f"there is no option {word}.{did_you_mean(word, command._option_string_actions)}"
+    else:
+        problem = f"unexpected argument {word!r}."
+    return f"{problem} `{command.prog} --help` lists what it takes."
+
+
+def _pull(options: argparse.Namespace) -> int:
+    print(weights.pull(options.name))
+    return 0
+
+
+def _history(options: argparse.Namespace) -> int:
+    print(history(options))
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    print(export(Journal().get(options.run).run, options.file, force=options.force))
+    return 0
+
+
+# ipyrefine demo
+
+
+def _demo(options: argparse.Namespace) -> int:
+    """Refine the demonstration's task and print what happens."""
+    name = options.model or os.environ.get("IPYREFINE_MODEL")
+    server = os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL")
+    embedded = name in weights.WEIGHTS or not (name or server)
+    if options.lab:
+        if embedded and weights.find(name) is None:
+            wanted = weights.WEIGHTS[name or weights.DEFAULT]
+            print(_FETCH.format(name=wanted.name, size=wanted.size / 1e9))
+        return _open_lab(name)
+    if embedded:
+        _fetch(name)
+    if options.max_revisions < 0:
+        raise UsageError("--max-revisions must be 0 or more.")
+    return asyncio.run(_refine(name, Limits(max_revisions=options.max_revisions)))
+
+
+def _fetch(name: str | None) -> None:
+    """Fetch the embedded model unless it is there."""
+    if find_spec("xllamacpp") is None:
+        raise NoModel(
+            'The embedded model needs `pip install "ipyrefine[local]"`. '
+            "Or set OPENAI_API_KEY or OPENAI_BASE_URL."
+        )
+    if weights.find(name) is None:
+        weights.pull(name or weights.DEFAULT)
+
+
+async def _refine(name: str | None, limits: Limits) -> int:
+    from ipyrefine.checks import resolve
+
+    checks = resolve(["examples"], {}, target=limits.target)
+    refinement = api.build(_DEMO_TASK, model=name, checks=checks, limits=limits)
+    journal = open_journal(name="demo", settings={"check": ["examples"]})
+    session = Session(refinement, [Transcript()], journal)
+    run = await session.go()
+    if session.interrupted:
+        raise Interrupted("Interrupted; the best text so far is above.")
+    api.raise_failure(refinement)
+    print(f"\n{run.text}\n{_NEXT}")
+    return 0
+
+
+def _open_lab(model: str | None) -> int:
+    """Open the first notebook; its recording needs neither the weights nor a server."""
+    if find_spec("jupyterlab") is None:
+        raise UsageError('JupyterLab is not installed: `pip install "ipyrefine[notebooks]"`.')
+    notebook = Path(__file__).parents[2] / "notebooks" / "01-first-refine.ipynb"
+    if not notebook.exists():
+        raise UsageError("The notebooks come with the source. Run this from a checkout.")
+    env = os.environ | ({"IPYREFINE_MODEL": model} if model else {})
+    return subprocess.call([sys.executable, "-m", "jupyterlab", str(notebook)], env=env)
+
+
+# ipyrefine run
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Execute a notebook, write it with its outputs, and return what its verdicts come to.
+
+    Raises:
+        UsageError: the notebook or a parameter cannot be used, a cell failed, or it refined
+            nothing; the notebook is written as far as it got.
+    """
+    notebook = _read(options.notebook)
+    values = dict(map(read_parameter, options.parameter))
+    if values:
+        inject_parameters(notebook, values)
+    output = options.output or options.notebook.with_suffix(".refined.ipynb")
+    try:
+        execute(notebook, options.notebook.parent)
+    finally:
+        _write(notebook, output)
+    runs = [one.run for one in read_json(json.loads(json.dumps(notebook)), output)]
+    if not runs:
+        raise UsageError(f"{options.notebook} has no %%refine cell that left a record.")
+    print("\n".join([*map(summarize, range(len(runs)), runs), f"Written to {output}."]))
+    return PASSED if all(one.converged for one in runs) else UNMET
+
+
+def _read(path: Path) -> Any:
+    import nbformat
+
+    form: Any = nbformat
+    try:
+        return form.read(path, as_version=4)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror or error}).") from None
+    except Exception as error:  # nbformat has an error of its own for each defect of a file
+        raise UsageError(f"{path} is not a notebook ({type(error).__name__}).") from None
+
+
+def _write(notebook: Any, path: Path) -> None:
+    import nbformat
+
+    form: Any = nbformat
+    try:
+        path.write_text(form.writes(notebook) + "\n", "utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({error.strerror or error}).") from None
+
+
+def read_parameter(text: str) -> tuple[str, Any]:
+    """Read ``NAME=VALUE``; the value is a Python literal, else text.
+
+    Raises:
+        UsageError: the name is not one of a variable.
+    """
+    name, equals, value = text.partition("=")
+    if not (equals and name.isidentifier()) or keyword.iskeyword(name):
+        raise UsageError(f"-p {text!r}: write NAME=VALUE with the name of a variable.")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return name, value
+
+
+_INJECTED = "injected-parameters"  # the tag that papermill uses
+
+
+def inject_parameters(notebook: Any, values: dict[str, Any]) -> None:
+    """Add a cell that sets parameters, in place of an earlier one, as papermill does."""
+    from nbformat import v4
+
+    make: Any = v4
+    source = "\n".join(f"{name} = {value!r}" for name, value in values.items())
+    cell = make.new_code_cell(source, metadata={"tags": [_INJECTED]})
+    if "id" not in (notebook.cells or [cell])[0]:
+        del cell["id"]  # older notebooks have none
+    kept = [one for one in notebook.cells if _INJECTED not in _tags(one)]
+    tagged = [number for number, one in enumerate(kept, start=1) if "parameters" in _tags(one)]
+    kept.insert(tagged[0] if tagged else 0, cell)
+    notebook.cells = kept
+
+
+def _tags(cell: Any) -> Iterable[str]:
+    return list(cell.metadata.get("tags", ()))
+
+
+def execute(notebook: Any, folder: Path) -> None:
+    """Execute a notebook's cells in a kernel of its own.
+
+    Args:
+        notebook: the notebook; its outputs are put into it.
+        folder: the kernel's working directory.
+
+    Raises:
+        UsageError: nbclient or the kernel is missing, a cell failed, or the kernel died.
+    """
+    try:
+        from nbclient import NotebookClient
+        from nbclient.exceptions import CellExecutionError, DeadKernelError
+    except ImportError:
+        raise UsageError(
+            'Executing notebooks needs nbclient and ipykernel: `pip install "ipyrefine[run]"`.'
+        ) from None
+    from jupyter_client.kernelspec import NoSuchKernel
+    from tqdm import tqdm
+
+    done = 0
+    with tqdm(total=len(notebook.cells), unit="cell", desc="Executing") as bar:
+
+        def complete(cell: Any, cell_index: int) -> None:
+            nonlocal done
+            done = cell_index + 1
+            bar.update(done - bar.n)
+
+        client = NotebookClient(
+            notebook,
+            on_cell_complete=complete,
+            resources={"metadata": {"path": str(folder)}},
+        )
+        try:
+            client.execute()
+        except CellExecutionError as error:
+            raise UsageError(f"Cell {done} failed: {error.evalue or error.ename}") from None
+        except DeadKernelError:
+            raise UsageError(f"The kernel died in cell {done}.") from None
+        except NoSuchKernel as error:
+            raise UsageError(f"There is no kernel {error.name!r} here. Install it.") from None
+        bar.update(len(notebook.cells) - bar.n)
+
+
+def summarize(number: int, run: Run) -> str:
+    """Return a run's verdict, score and stop in one line."""
+    stop = labels.STOPS[run.stop_reason] if run.stop_reason else "unfinished"
+    return f"{number}: {labels.verdict_label(run.verdict)} {labels.score(run.score)}, {stop}"

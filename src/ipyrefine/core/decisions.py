@@ -1,0 +1,504 @@
+"""What a user can decide: one class per decision, with its fields, rules, sentence and parser.
+
+A new decision is one class here, its effect in `reducer`, one button and one command.
+"""
+
+import re
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, TypeAdapter
+
+from ipyrefine.core.model import (
+    Criterion,
+    Finding,
+    Outcome,
+    Record,
+    Score,
+    Severity,
+    named_criteria,
+)
+from ipyrefine.errors import UsageError
+
+if TYPE_CHECKING:
+    from ipyrefine.core.run import Run
+
+OWN = "yours"  # criterion of a finding that the user filed under none
+_FINDING_ID = re.compile(r"f\d+,?")
+_TARGET = re.compile(r"[01]?\.?\d+")
+
+
+class _Decision(Record):
+    """Base of all decisions.
+
+    Attributes:
+        is_remark: whether it leaves an earlier ruling (accepted, passed) in force.
+        asks_for_revision: whether it asks for one more revision.
+    """
+
+    is_remark: ClassVar[bool] = False
+    asks_for_revision: ClassVar[bool] = False
+
+    @property
+    def settles(self) -> bool:
+        """Whether it ends the run: a text was accepted, or passed against its verdict."""
+        return False
+
+    @property
+    def revision_requested(self) -> bool:
+        """Whether this very decision asks for one more revision."""
+        return self.asks_for_revision and not self.settles
+
+    def check(self, run: "Run") -> None:
+        """Refuse what cannot be carried out on a run.
+
+        Raises:
+            UsageError: there is no such text or finding, or a part is missing.
+        """
+        _require_text(run)
+        _require_iteration(run, getattr(self, "iteration", None))
+
+    def sentence(self) -> str:
+        """Return what the user did, in one sentence; their own words are quoted as they are."""
+        raise NotImplementedError
+
+    @classmethod
+    def parse(cls, run: "Run", words: list[str]) -> Self:
+        """Read the words after ``%refine COMMAND``.
+
+        Args:
+            run: the run that the decision is about.
+            words: the words; the list may be consumed.
+
+        Raises:
+            UsageError: a word is missing or means nothing here.
+        """
+        raise NotImplementedError
+
+
+class Accept(_Decision):
+    """Take a text as the result.
+
+    Attributes:
+        iteration: which text; None for the chosen one.
+        reason: why, in the user's words.
+    """
+
+    kind: Literal["accept"] = "accept"
+    iteration: int | None = None
+    reason: str = ""
+
+    @property
+    def settles(self) -> bool:
+        """It always ends the run."""
+        return True
+
+    def sentence(self) -> str:
+        """Return the decision in one sentence."""
+        return f"You accepted {_text_name(self.iteration)}{_quoted(self.reason)}"
+
+    @classmethod
+    def parse(cls, run: "Run", words: list[str]) -> Self:
+        """Read ``[k]``."""
+        number = parse_iteration(run, words)
+        if number is None and run.chosen:
+            number = run.chosen.number
+        return cls(iteration=number)
+
+
+class Override(_Decision):
+    """Replace a verdict by the user's own; other than PASS asks for a revision.
+
+    Attributes:
+        iteration: which text; None for the chosen one.
+        outcome: the verdict to give instead.
+        reason: why; other than PASS, a blocking finding of the user's.
+    """
+
+    asks_for_revision: ClassVar[bool] = True
+    kind: Literal["override"] = "override"
+    iteration: int | None = None
+    outcome: Outcome
+    reason: str = ""
+
+    @property
+    def settles(self) -> bool:
+        """Whether the text was passed."""
+        return self.outcome is Outcome.PASS
+
+    @property
+    def verdict_reason(self) -> str:
+        """The sentence that the verdict carries from now on."""
+        return self.reason or f"Marked {'PASS' if self.settles else 'as needs work'} by you."
+
+    def sentence(self) -> str:
+        """Return the decision in one sentence."""
+        outcome = self.outcome.value.replace("_", " ")
+        which = _text_name(self.iteration)
+        return f"You marked {which} {outcome}{_quoted(self.reason)}"
+
+    @classmethod
+    def parse(cls, run: "Run", words: list[str]) -> Self:
+        """Read ``pass|fail [k] [reason]``."""
+        word = words.pop(0) if words else ""
+        if word not in ("pass", "fail"):
+            raise UsageError(
+                'Say which: %refine override pass "reason", or override fail "reason".'
+            )
+        outcome = Outcome.PASS if word == "pass" else Outcome.NEEDS_IMPROVEMENT
+        number = parse_iteration(run, words) if words and words[0].isdigit() else None
+        return cls(iteration=number, outcome=outcome, reason=" ".join(words))
+
+
+class Continue(_Decision):
+    """Allow more revisions.
+
+    Attributes:
+        revisions: how many more.
+        guidance: what the next revision should do.
+    """
+
+    asks_for_revision: ClassVar[bool] = True
+    kind: Literal["continue"] = "continue"
+    revisions: int = Field(default=1, ge=1)
+    guidance: str = ""
+
+    def check(self, run: "Run") -> None:
+        """Refuse guidance for a text that is still to be written."""
+        if run.iterations or self.guidance:
+            super().check(run)
+
+    def sentence(self) -> str:
+        """Return the decision in one sentence."""
+        count = f"{self.revisions} more revision{'' if self.revisions == 1 else 's'}"
+        return f"You allowed {count}{_quoted(self.guidance)}"
+
+    @classmethod
+    def parse(cls, run: "Run", words: list[str]) -> Self:
+        """Read ``[n] [guidance]``."""
+        return cls(revisions=_parse_count(words), guidance=" ".join(words))
+
+
+class Branch(_Decision):
+    """Continue from a chosen text.
+
+    Attributes:
+        iteration: the text to revise next.
+        revisions: how many more revisions are allowed.
+        guidance: what the next revision should do.
+    """
+
+    asks_for_revision: ClassVar[bool] = True
+    kind: Literal["branch"] = "branch"
+    iteration: int
+    revisions: int = Field(default=1, ge=1)
+    guidance: str = ""
+
+    def sentence(self) -> str:
+        """Return the decision in one sentence."""
+        return f"You continued from iteration {self.iteration}{_quoted(self.guidance)}"
+
+    @classmethod
+    def parse(cls, run: "Run", words: list[str]) -> Self:
+        """Read ``k [n] [guidance]``."""
+        number = parse_iteration(run, words)
+        if number is None:
+            raise UsageError("Say which iteration to branch from.")
+        return cls(iteration=number, revisions=_parse_count(words), guidance=" ".join(words))
+
+
+class Select(_Decision):
+    """Have the next revision act on chosen findings only.
+
+    Attributes:
+        findings: their ids.
+        iteration: the text to revise; None for the chosen one.
+        guidance: what else the revision should do.
+    """
+
+    asks_for_revision: ClassVar[bool] = True
+    kind: Literal["select"] = "select"
+    findings: tuple[str, ...]
+    iteration: int | None = None
+    guidance: str = ""
+
+    def check(self, run: "Run") -> None:
+        """Refuse ids that the run does not have."""
+        super().check(run)
+        _require_findings(run, self.findings, "select")
+
+    def sentence(self) -> str:
+        """Return the decision in one sentence."""
+        return f"You chose {', '.join(self.findings)} to act on{_quoted(self.guidance)}"
+
+    @classmethod
+    def parse(cls, run: "Run", words: list[str]) -> Self:
+        """Read ``f1 f2 [guidance]``."""
+        return cls(findings=_parse_ids(words), guidance=" ".join(words))
+
+
+class Guide(_Decision):
+    """Say what the next revision should do; it becomes a blocking finding.
+
+    Attributes:
+        guidance: the user's words.
+    """
+
+    is_remark: ClassVar[bool] = True
+    kind: Literal["guide"] = "guide"
+    guidance: str
+
+    def check(self, run: "Run") -> None:
+        """Refuse empty guidance."""
+        super().check(run)
+        if not self.guidance.strip():
+            raise UsageError('The guidance is empty: %refine guide "shorter, please".')
+
+    def sentence(self) -> str:
+        """Return the decision in one sentence."""
+        return f"You gave guidance{_quoted(self.guidance)}"
+
+    @classmethod
+    def parse(cls, run: "Run", words: list[str]) -> Self:
+        """Read the guidance."""
+        return cls(guidance=" ".join(words))
+
+
+class Edit(_Decision):
+    """Put the user's own text beside the others, to be verified like any.
+
+    Attributes:
+        iteration: the text it was made from; None for the chosen one.
+        text: the edited text.
+    """
+
+    kind: Literal["edit"] = "edit"
+    iteration: int | None = None
+    text: str
+
+    def check(self, run: "Run") -> None:
+        """Refuse an empty text."""
+        super().check(run)
+        if not self.text.strip():
+            raise UsageError("The edited text is empty.")
+
+    def sentence(self) -> str:
+        """Return the decision in one sentence."""
+        return f"You edited {_text_name(self.iteration)}."
+
+
+class Dismiss(_Decision):
+    """Set findings aside for good.
+
+    Attributes:
+        findings: their ids.
+        reason: why, in the user's words.
+    """
+
+    is_remark: ClassVar[bool] = True
+    kind: Literal["dismiss"] = "dismiss"
+    findings: tuple[str, ...]
+    reason: str = ""
+
+    def check(self, run: "Run") -> None:
+        """Refuse ids that the run does not have, and findings that a check rests on."""
+        super().check(run)
+        _require_findings(run, self.findings, "dismiss")
+        for finding in run.findings:
+            if finding.id in self.findings and finding.binding:
+                raise UsageError(
+                    f"{finding.id} comes from the check {finding.check} and cannot be dismissed. "
+                    "Override the verdict instead."
+                )
+
+    def sentence(self) -> str:
+        """Return the decision in one sentence."""
+        return f"You dismissed {', '.join(self.findings)}{_quoted(self.reason)}"
+
+    @classmethod
+    def parse(cls, run: "Run", words: list[str]) -> Self:
+        """Read ``f1 f2 [reason]``."""
+        return cls(findings=_parse_ids(words), reason=" ".join(words))
+
+
+class Add(_Decision):
+    """Add a finding of the user's own; one with a known id replaces that one.
+
+    Attributes:
+        finding: the finding; its author and status are set when it is taken up.
+        iteration: the text that its quote must be in; None for the chosen one.
+    """
+
+    is_remark: ClassVar[bool] = True
+    kind: Literal["add"] = "add"
+    finding: Finding
+    iteration: int | None = None
+
+    def check(self, run: "Run") -> None:
+        """Refuse a finding without a problem, or with a quote that is not in the text."""
+        super().check(run)
+        if not self.finding.problem.strip():
+            raise UsageError("A finding needs a problem in words.")
+        text = run.chosen if self.iteration is None else run.iterations[self.iteration]
+        if text and not contains_quote(text.text, self.finding.quote):
+            raise UsageError(f"The quoted words are not in iteration {text.number}.")
+
+    def sentence(self) -> str:
+        """Return the decision in one sentence."""
+        return f"You added a finding: {self.finding.problem}"
+
+    @classmethod
+    def parse(cls, run: "Run", words: list[str]) -> Self:
+        """Read ``[f1] [blocking|minor] "problem" ["quote"] ["fix"]``; f1 is reworded."""
+        ids = _parse_ids(words, most=1)
+        before = next((f for f in run.findings if f.id in ids), None)
+        if ids and not before:
+            raise UsageError(f"There is no finding {ids[0]!r} in this run.")
+        severity = before.severity if before else Severity.BLOCKING
+        if words and words[0] in tuple(Severity):
+            severity = Severity(words.pop(0))
+        if not 1 <= len(words) <= 3:
+            raise UsageError(
+                'Put the finding in quotes: %refine add "the problem" ["words of the text"] '
+                '["the fix"], or %refine add f2 "…" to reword f2.'
+            )
+        kept = ["", before.quote if before else "", before.fix if before else ""][len(words) :]
+        problem, quote, fix = [*words, *kept]
+        finding = Finding(
+            id="".join(ids),
+            criterion=before.criterion if before else OWN,
+            severity=severity,
+            quote=quote,
+            problem=problem,
+            fix=fix,
+            author="user",
+        )
+        return cls(finding=finding)
+
+
+class Rubric(_Decision):
+    """Change what texts are judged on; all of them are judged again.
+
+    Attributes:
+        criteria: the new criteria; empty keeps those there are.
+        target: the new target score; None keeps the one there is.
+    """
+
+    kind: Literal["rubric"] = "rubric"
+    criteria: tuple[Criterion, ...] = ()
+    target: Score | None = None
+
+    def check(self, run: "Run") -> None:
+        """Refuse a rubric that changes nothing."""
+        if not self.criteria and self.target is None:
+            raise UsageError("A new rubric needs criteria or a target.")
+
+    def sentence(self) -> str:
+        """Return the decision in one sentence."""
+        changes = []
+        if self.criteria:
+            changes.append(f"criteria {', '.join(c.name for c in self.criteria)}")
+        if self.target is not None:
+            changes.append(f"target {self.target:.2f}")
+        return f"You changed the rubric: {'; '.join(changes)}."
+
+    @classmethod
+    def parse(cls, run: "Run", words: list[str]) -> Self:
+        """Read ``a,b,c [target]``."""
+        target = float(words.pop()) if words and _TARGET.fullmatch(words[-1]) else None
+        return cls.build(run, " ".join(words), target)
+
+    @classmethod
+    def build(cls, run: "Run", names: str, target: float | None) -> Self:
+        """Build a rubric from criteria written as ``a, b, c`` and the score that passes.
+
+        Raises:
+            UsageError: the target is no score.
+        """
+        if target is not None and not 0 <= target <= 1:
+            raise UsageError(f"The target is a score from 0 to 1, not {target:g}.")
+        listed = [name.strip() for name in names.split(",") if name.strip()]
+        return cls(criteria=named_criteria(listed, run.task.criteria), target=target)
+
+
+Decision = Annotated[
+    Accept | Override | Continue | Branch | Select | Guide | Edit | Dismiss | Add | Rubric,
+    Field(discriminator="kind"),
+]
+DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
+
+# What `%refine` offers by name; `edit` reads a variable, a cell or an editor first.
+COMMANDS: dict[str, type[_Decision]] = {
+    "accept": Accept,
+    "add": Add,
+    "branch": Branch,
+    "continue": Continue,
+    "dismiss": Dismiss,
+    "guide": Guide,
+    "override": Override,
+    "rubric": Rubric,
+    "select": Select,
+}
+
+
+def parse_iteration(run: "Run", words: list[str]) -> int | None:
+    """Read an iteration's number from the first word and remove it; None without a word.
+
+    Raises:
+        UsageError: there is no such iteration.
+    """
+    if not words:
+        return None
+    word = words.pop(0)
+    if not word.isdecimal():
+        raise UsageError(f"{word!r} is not the number of an iteration. {_range(run)}")
+    _require_iteration(run, int(word))
+    return int(word)
+
+
+def contains_quote(text: str, quote: str) -> bool:
+    """Return whether a text contains a quote, loose about white space and marks around it."""
+    flat = " ".join(text.split())
+    words = " ".join(quote.split())
+    return words in flat or words.strip("\"'`\N{HORIZONTAL ELLIPSIS}. ") in flat
+
+
+def _parse_ids(words: list[str], most: int | None = None) -> tuple[str, ...]:
+    ids: list[str] = []
+    while words and len(ids) != most and _FINDING_ID.fullmatch(words[0]):
+        ids.append(words.pop(0).rstrip(","))
+    return tuple(ids)
+
+
+def _parse_count(words: list[str]) -> int:
+    return max(1, int(words.pop(0))) if words and words[0].isdecimal() else 1
+
+
+def _require_text(run: "Run") -> None:
+    if not run.iterations:
+        raise UsageError("There is no text yet to decide on. Continue first.")
+
+
+def _require_iteration(run: "Run", number: int | None) -> None:
+    if number is not None and not 0 <= number < len(run.iterations):
+        raise UsageError(f"There is no iteration {number}. {_range(run)}")
+
+
+def _range(run: "Run") -> str:
+    return f"This run has iterations 0 to {len(run.iterations) - 1}."
+
+
+def _require_findings(run: "Run", ids: tuple[str, ...], verb: str) -> None:
+    if not ids:
+        raise UsageError(f"Say which findings to {verb}.")
+    known = {finding.id for finding in run.findings}
+    for id_ in ids:
+        if id_ not in known:
+            raise UsageError(f"There is no finding {id_!r} in this run.")
+
+
+def _text_name(iteration: int | None) -> str:
+    return "the best text" if iteration is None else f"iteration {iteration}"
+
+
+def _quoted(words: str) -> str:
+    return f": {words}" if words else "."

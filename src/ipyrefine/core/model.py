@@ -1,0 +1,472 @@
+"""The records of a refinement: frozen values with one word for one thing."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+Score = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Author = Literal["model", "check", "user"]
+Form = Literal["code", "prose"]
+Finish = Literal["stop", "length", "refused", "filtered", "incomplete"]
+
+GUIDANCE = "guidance"  # criterion of the findings that a user's guidance becomes
+
+
+class Record(BaseModel):
+    """Base of all records: immutable, strict about unknown fields, always writable as JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*")
+    @classmethod
+    def _replace_lone_surrogates(cls, value: Any) -> Any:
+        # A model's JSON may hold half of a surrogate pair, which no UTF-8 file can store.
+        if isinstance(value, str) and not value.isascii():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value
+
+
+class Stage(StrEnum):
+    """A stage of the loop; a model call carries it as its purpose."""
+
+    DRAFT = "draft"
+    CHECK = "check"
+    JUDGE = "judge"
+    CRITIQUE = "critique"
+    REVISE = "revise"
+    COMPARE = "compare"
+
+
+class StopReason(StrEnum):
+    """Why a run stopped; one word each, never a boolean."""
+
+    PASSED = "passed"
+    PLATEAU = "plateau"
+    REVISIONS = "revisions"
+    BUDGET = "budget"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    ACCEPTED = "accepted"
+    OVERRIDDEN = "overridden"
+    PAUSED = "paused"
+
+
+class Criterion(Record):
+    """One named quality that a text is judged on.
+
+    Attributes:
+        name: its name.
+        definition: what it means, in one sentence.
+        weight: how much it counts beside the others.
+    """
+
+    name: str
+    definition: str
+    weight: float = Field(default=1.0, gt=0)
+
+
+def named_criteria(names: Iterable[str], known: Iterable[Criterion]) -> tuple[Criterion, ...]:
+    """Return criteria by name, each once; a name nobody defined describes itself.
+
+    Args:
+        names: names of known criteria, or short descriptions of new ones.
+        known: the criteria that have a definition.
+    """
+    defined = {criterion.name: criterion for criterion in known}
+    return tuple(
+        defined.get(name) or Criterion(name=name, definition=f"How well it does on {name}.")
+        for name in dict.fromkeys(names)
+    )
+
+
+class Task(Record):
+    """What is asked; it stands unchanged at the head of every prompt.
+
+    Attributes:
+        text: the request in the user's words.
+        profile: name of the profile that the criteria come from.
+        form: ``code`` (answers in a fenced block) or ``prose`` (answers between text tags).
+        criteria: what the judge scores; at least one.
+        categories: what a critique looks at and files its findings under; the criteria if empty.
+        checklist: yes/no questions that a finished text answers with yes.
+        plan: whether prose is planned in a few lines before it is written; code never is.
+    """
+
+    text: str
+    profile: str = "prose"
+    form: Form = "prose"
+    criteria: tuple[Criterion, ...] = (
+        Criterion(name="correctness", definition="It does what the task asks, without errors."),
+    )
+    categories: tuple[str, ...] = ()
+    checklist: tuple[str, ...] = ()
+    plan: bool = True
+
+
+class Severity(StrEnum):
+    """How much a finding weighs: a blocking one keeps the text from passing."""
+
+    BLOCKING = "blocking"
+    MINOR = "minor"
+
+
+class Status(StrEnum):
+    """Where a finding stands in the text that it is listed for."""
+
+    OPEN = "open"
+    RESOLVED = "resolved"
+    DISMISSED = "dismissed"
+    REGRESSED = "regressed"
+
+
+class Finding(Record):
+    """One weakness of a text.
+
+    Attributes:
+        id: name within the run, ``f1``, ``f2``, …; empty until the run gives it one.
+        criterion: the criterion it falls under.
+        severity: blocking or minor.
+        quote: the words of the text it is about, verbatim; empty for something missing.
+        problem: what is wrong.
+        fix: what would mend it.
+        status: open, resolved, dismissed, or regressed (resolved once and back again).
+        author: who found it.
+        check: name of the check that found it; empty when somebody else did.
+        grounded: False when the quote is not in the text; such a finding is not acted on.
+        reason: why it was dismissed, in the user's words.
+    """
+
+    id: str = ""
+    criterion: str
+    severity: Severity
+    quote: str = ""
+    problem: str
+    fix: str = ""
+    status: Status = Status.OPEN
+    author: Author = "model"
+    check: str = ""
+    grounded: bool = True
+    reason: str = ""
+
+    @property
+    def binding(self) -> bool:
+        """Whether a check's failure rests on it, so that it cannot be dismissed by itself."""
+        return self.author == "check" and self.severity is Severity.BLOCKING
+
+    @property
+    def actionable(self) -> bool:
+        """Whether a revision should act on it: unresolved, not dismissed, and grounded."""
+        return self.grounded and self.status in (Status.OPEN, Status.REGRESSED)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether it keeps its text from passing."""
+        return self.actionable and self.severity is Severity.BLOCKING
+
+
+class Critique(Record):
+    """The findings of one reading of one text.
+
+    Attributes:
+        findings: what was found, the worst first.
+    """
+
+    findings: tuple[Finding, ...] = ()
+
+
+class Change(Record):
+    """What a revision says it changed for one finding.
+
+    Attributes:
+        finding: the finding's id.
+        summary: the reviser's words.
+    """
+
+    finding: str
+    summary: str
+
+
+class Evidence(Record):
+    """One check's result on one text.
+
+    Attributes:
+        name: the check's name.
+        passed: whether it passed; None when it found nothing it could check.
+        score: 0..1, or None when it does not apply.
+        detail: what was tried and what came out (input, expected, got), for people and prompts.
+        seconds: wall time it took.
+        required: whether failing it keeps the text from passing.
+        decisive: whether passing it settles the verdict, so that no judge is asked.
+        findings: each fault by itself, where the check tells them apart.
+        comparing: whether it compares the text with the other drafts, and so is out of date as
+            soon as there is one more.
+    """
+
+    name: str
+    passed: bool | None
+    score: Score | None = None
+    detail: str = ""
+    seconds: float = 0.0
+    required: bool = True
+    decisive: bool = False
+    findings: tuple[Finding, ...] = ()
+    comparing: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether it keeps the text from passing."""
+        return self.required and self.passed is False
+
+
+class CriterionScore(Record):
+    """The judge's score for one criterion.
+
+    Attributes:
+        name: the criterion.
+        score: 0..1.
+        reason: one sentence.
+        quote: the words of the text it rests on, verbatim; empty for something missing.
+        grounded: False when the quote is not in the text; a PASS never rests on such a score.
+    """
+
+    name: str
+    score: Score
+    reason: str = ""
+    quote: str = ""
+    grounded: bool = True
+
+
+class Answer(Record):
+    """The judge's answer to one question of the checklist.
+
+    Attributes:
+        question: the question.
+        yes: whether the text meets it.
+    """
+
+    question: str
+    yes: bool
+
+
+class Judgement(Record):
+    """A judge's reading of one text, before code turns it into a verdict.
+
+    Attributes:
+        criteria: one score per criterion.
+        checklist: answers to the task's checklist.
+        fixed: ids of earlier findings that the judge no longer sees.
+        findings: weaknesses it names, without ids.
+    """
+
+    criteria: tuple[CriterionScore, ...]
+    checklist: tuple[Answer, ...] = ()
+    fixed: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+class Outcome(StrEnum):
+    """The outcomes of a verification."""
+
+    PASS = "PASS"
+    NEEDS_IMPROVEMENT = "NEEDS_IMPROVEMENT"
+    FAIL = "FAIL"
+
+
+class Verdict(Record):
+    """What verification concluded; computed by code, never taken on a model's word.
+
+    Attributes:
+        outcome: PASS, NEEDS_IMPROVEMENT or FAIL.
+        score: 0..1; None when the text could not be scored.
+        criteria: the judge's scores, empty when no judge was asked.
+        checklist: its answers to the task's checklist.
+        unresolved: ids of the findings that still stand.
+        reason: one sentence for people.
+        author: who it rests on: the checks, the model as judge, or the user who overrode it.
+        verified: False when there is no evidence (an unreadable judge); never with PASS.
+        required_passed: whether every required check passed.
+        user_findings_met: whether none of the user's own findings still stands.
+        overruled: why the judge's score, which reaches the target, does not count; else empty.
+    """
+
+    outcome: Outcome
+    score: Score | None
+    criteria: tuple[CriterionScore, ...] = ()
+    checklist: tuple[Answer, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    reason: str = ""
+    author: Author = "model"
+    verified: bool = True
+    required_passed: bool = True
+    user_findings_met: bool = True
+    overruled: str = ""
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool, float]:
+        """Order of texts, higher is better.
+
+        Required checks first, then the user's own findings, then PASS (a text with a known
+        blocking weakness never beats one without), then the score. A text that the user passed
+        has all but the score.
+        """
+        score = -1.0 if self.score is None else self.score
+        passed = self.outcome is Outcome.PASS
+        by_user = passed and self.author == "user"
+        return (self.required_passed or by_user, self.user_findings_met or by_user, passed, score)
+
+
+class Usage(Record):
+    """What model calls consumed.
+
+    Attributes:
+        calls: number of requests.
+        prompt_tokens: tokens read by the model.
+        cached_tokens: those of them served from a prefix cache; None when the server did not say.
+        completion_tokens: tokens written by the model.
+        seconds: wall time spent in the calls.
+        cost: US dollars; None when the price is not known.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int | None = None
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    cost: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens together."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Sum two usages; an unknown part stays unknown unless that side made no calls."""
+        return Usage(
+            calls=self.calls + other.calls,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=_sum_known(self, other, "cached_tokens"),
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            seconds=self.seconds + other.seconds,
+            cost=_sum_known(self, other, "cost"),
+        )
+
+
+def _sum_known(a: Usage, b: Usage, field: str) -> Any:
+    parts = [getattr(side, field) for side in (a, b) if side.calls]
+    if any(part is None for part in parts):
+        return None
+    return sum(parts) if parts else None
+
+
+class Price(Record):
+    """What a model charges, in US dollars per million tokens.
+
+    Attributes:
+        prompt: for tokens it reads.
+        completion: for tokens it writes.
+    """
+
+    prompt: float = Field(ge=0, allow_inf_nan=False)
+    completion: float = Field(ge=0, allow_inf_nan=False)
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return the price of some tokens in US dollars."""
+        dollars = self.prompt * prompt_tokens + self.completion * completion_tokens
+        return dollars / 1_000_000
+
+
+class Budget(Record):
+    """Upper bounds on what a run may consume; None means unbounded.
+
+    Attributes:
+        tokens: prompt and completion tokens together.
+        prompt_tokens: tokens the model reads.
+        completion_tokens: tokens the model writes.
+        calls: model requests.
+        cost: US dollars.
+        seconds: wall time since the run started.
+    """
+
+    tokens: int | None = Field(default=None, gt=0)
+    prompt_tokens: int | None = Field(default=None, gt=0)
+    completion_tokens: int | None = Field(default=None, gt=0)
+    calls: int | None = Field(default=None, gt=0)
+    cost: float | None = Field(default=None, gt=0)
+    seconds: float | None = Field(default=None, gt=0)
+
+
+OLD_LIMITS = {"max_iterations": "max_revisions", "gate": "pairwise"}
+
+
+class Limits(Record):
+    """When a run stops and how its calls are made.
+
+    Attributes:
+        max_revisions: revisions allowed after the draft (0: one draft, one verdict).
+        target: score 0..1 that a passing text must reach.
+        patience: revisions in a row without a better best before the run stops.
+        min_findings: findings a critique must name.
+        max_eval_chars: characters of the text that the judge sees.
+        max_tokens: completion tokens allowed per call.
+        temperature: sampling temperature of drafts and revisions; critique and judge use 0.
+        seed: sampling seed passed to the server, or None.
+        delta: gain in score, 0..1, up to which a better text still counts as no progress.
+        candidates: drafts to write, each from the task alone; with checks, at most, and only
+            as many as it takes to settle one.
+        step: whether to pause for the user after every verdict.
+        pairwise: whether a better-scored text must also win a comparison in both orders.
+        memory: whether a reviser sees the best text and what failed from it, or all attempts.
+        every_critique: whether each text is criticised, even if its judge named weaknesses.
+        budget: upper bounds on consumption.
+    """
+
+    max_revisions: int = Field(default=4, ge=0)
+    target: Score = 0.8
+    patience: int = Field(default=2, ge=1)
+    min_findings: int = Field(default=3, ge=0)
+    max_eval_chars: int = Field(default=32_768, gt=0)
+    max_tokens: int = Field(default=2_048, gt=0)
+    temperature: float = Field(default=0.0, ge=0, le=2)
+    seed: int | None = None
+    delta: Score = 0.0
+    candidates: int = Field(default=1, ge=1, le=16)
+    step: bool = False
+    pairwise: bool = False
+    memory: Literal["best", "all"] = "best"
+    every_critique: bool = False
+    budget: Budget = Budget()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_old_names(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {OLD_LIMITS.get(name, name): value for name, value in data.items()}
+
+
+class Setup(Record):
+    """What a run starts from, as one value.
+
+    Attributes:
+        task: what is asked.
+        limits: when it stops.
+        model: the writer's name.
+        judge: the judge's name.
+        checks: names of the checks, in their order.
+        compares_drafts: whether one of them compares drafts with each other.
+        draft: the user's own text that it starts from, or None.
+        prompts: the user's own prompts by stage.
+        price: what the dearest of its models charges; None when that is not known.
+    """
+
+    task: Task
+    limits: Limits = Limits()
+    model: str = ""
+    judge: str = ""
+    checks: tuple[str, ...] = ()
+    compares_drafts: bool = False
+    draft: str | None = None
+    prompts: dict[str, str] = Field(default_factory=dict)
+    price: Price | None = None

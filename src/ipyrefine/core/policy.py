@@ -1,0 +1,431 @@
+"""What a run does next, when it stops, and what it may cost: pure functions of the run."""
+
+from collections.abc import Iterator
+from itertools import islice, takewhile
+from typing import NamedTuple
+
+from ipyrefine.core.decisions import Accept
+from ipyrefine.core.model import Finding, Outcome, Price, Stage, StopReason
+from ipyrefine.core.run import Iteration, Run
+
+PRICE_UNKNOWN = (
+    "The model's price is not known, so a budget in dollars cannot be kept. Give the price with "
+    '--price "0.15,0.60" (dollars per million prompt and completion tokens), or limit the tokens.'
+)
+EVIDENCE_CHARACTERS = 1_500  # of a check's detail that a prompt holds
+REPAIR_CHARACTERS = 4_000  # of an unreadable reply that are quoted back to the model
+
+
+class Stop(NamedTuple):
+    """A stop, with its sentence for the user."""
+
+    reason: StopReason
+    message: str
+
+
+def next_step(run: Run) -> Stage | Stop:
+    """Return the next stage of a run, or why it stops."""
+    if stop := _settled_by_user(run):
+        return stop
+    if missing_drafts(run):
+        return Stage.DRAFT
+    if unverified(run):
+        return Stage.CHECK if unchecked(run) else Stage.JUDGE
+    if run.base is None:
+        return Stage.JUDGE
+    if challenger(run):
+        return Stage.COMPARE
+    if passed_on_opinion(run, run.base) and not run.awaits_user:
+        return Stage.CRITIQUE
+    if stop := finished(run):
+        return stop
+    if run.waiting:
+        return Stop(StopReason.PAUSED, "Waiting for you: continue, change something, or accept.")
+    if not run.base.critiqued and (run.limits.every_critique or not to_act_on(run, run.base)):
+        return Stage.CRITIQUE
+    return Stage.REVISE
+
+
+# What texts wait for
+
+
+def missing_drafts(run: Run) -> tuple[int, ...]:
+    """Return the numbers of the drafts to write at once now; none once the checks settle it.
+
+    With checks, only as many are written as it takes: one (two where a check compares them), then
+    up to three, five, and so on, so that of an odd number most can agree (Adaptive-Consistency,
+    arXiv 2305.11860). Without checks nothing can settle it, and all are written at once.
+    """
+    wanted = 1 if run.setup.draft is not None else run.limits.candidates
+    asked = len(run.iterations) + run.failed_drafts
+    if run.revisions or asked >= wanted:
+        return ()
+    first = (2 if run.setup.compares_drafts else 1) if run.setup.checks else wanted
+    if asked < first:
+        return tuple(range(asked, min(first, wanted)))
+    complete = asked == first or asked % 2 == 1  # a run may have been cut short in between
+    if complete and (unchecked(run) or any(i.verdict or settled(i) for i in run.iterations)):
+        return ()
+    return tuple(range(asked, min(asked + 1 + asked % 2, wanted)))
+
+
+def unverified(run: Run) -> Iteration | None:
+    """Return the first iteration without a verdict, or with one from before the rubric changed."""
+    return next(_unverified(run), None)
+
+
+def unchecked(run: Run) -> Iteration | None:
+    """Return the first unverified iteration that checks have still to run on."""
+    return next((i for i in _unverified(run) if needs_checks(run, i)), None)
+
+
+def needs_checks(run: Run, iteration: Iteration) -> bool:
+    """Return whether checks have still to run on an iteration; never on a repeated text."""
+    return (
+        len(iteration.evidence) < len(run.setup.checks) and find_duplicate(run, iteration) is None
+    )
+
+
+def find_duplicate(run: Run, iteration: Iteration) -> Iteration | None:
+    """Return the earlier iteration with the same text, if any."""
+    if iteration.failure and iteration.parent is not None:
+        return run.iterations[iteration.parent]
+    text, key = iteration.text, hash(iteration.text)
+    # A string caches its hash, so that only an equal text is compared to its end.
+    same_hash = (i for i in run.iterations[: iteration.number] if hash(i.text) == key)
+    return next((i for i in same_hash if i.text == text), None)
+
+
+def settled(iteration: Iteration) -> bool:
+    """Return whether the checks settle that a text passes, so that no judge is asked."""
+    conclusive = iteration.conclusive
+    return bool(conclusive) and all(e.decisive and not e.failed for e in conclusive)
+
+
+def passed_on_opinion(run: Run, iteration: Iteration) -> bool:
+    """Return whether a draft passes on the judge's word alone and nobody criticised it yet.
+
+    Judges of a model's own family pass nearly everything (arXiv 2402.11436), so that without
+    a passed check a draft is criticised once before it may pass.
+    """
+    verdict = iteration.verdict
+    return (
+        verdict is not None
+        and verdict.outcome is Outcome.PASS
+        and verdict.author == "model"
+        and iteration.parent is None
+        and not iteration.critiqued
+        and run.limits.min_findings > 0
+        and not any(evidence.passed for evidence in iteration.evidence)
+    )
+
+
+def _unverified(run: Run) -> Iterator[Iteration]:
+    if run.stale:
+        return (i for i in run.iterations if i.verdict is None or i.number in run.stale)
+    # Texts are verified in order: a long run need not be read from its start.
+    latest = list(takewhile(lambda i: i.verdict is None, reversed(run.iterations)))
+    return reversed(latest)
+
+
+# Which text is the best, and what is revised
+
+
+def to_act_on(run: Run, base: Iteration) -> tuple[Finding, ...]:
+    """Return the findings a revision acts on: those the user selected, else all that stand."""
+    selected = tuple(f for f in base.findings if f.id in run.selected)
+    return selected or base.actionable
+
+
+def best_of(run: Run) -> int | None:
+    """Return the number of the best verified iteration: the first of those that rank highest."""
+    verified = [i for i in run.iterations if i.verdict and not i.lost_comparison]
+    best = max(verified, key=lambda i: i.verdict.rank if i.verdict else (), default=None)
+    return None if best is None else best.number
+
+
+def challenger(run: Run) -> Iteration | None:
+    """Return the text that would replace the best and has not won both comparisons yet.
+
+    Only with ``pairwise``, and only where a judge's word decides: what the checks or the user
+    settle is not compared.
+    """
+    if not run.limits.pairwise or run.best is None or run.stale:
+        return None
+    number = best_of(run)
+    if number in (None, run.best):
+        return None
+    candidate, best = run.iterations[number or 0], run.iterations[run.best]
+    if candidate.comparisons > 1 or not candidate.verdict or not best.verdict:
+        return None
+    judged = (candidate.verdict.author, best.verdict.author) == ("model", "model")
+    decided = candidate.verdict.rank[:2] != best.verdict.rank[:2]
+    return candidate if judged and not decided else None
+
+
+# Stops
+
+
+def finished(run: Run) -> Stop | None:
+    """Return one of a run's own stops, once its latest text is verified."""
+    best = run.iterations[run.best or 0]
+    if best.verdict and best.verdict.outcome is Outcome.PASS and not run.revision_requested:
+        return Stop(StopReason.PASSED, f"Iteration {best.number} passes.")
+    if stop := _repeats(run):
+        return stop
+    if revisions_without_improvement(run) >= run.limits.patience:
+        count = _count_revisions(run.limits.patience)
+        return Stop(StopReason.PLATEAU, f"No improvement in {count}. {_still_open(best)}".rstrip())
+    if run.revisions >= run.allowed_revisions:
+        if not run.revisions:
+            message = f"No revisions were allowed. {_still_open(best)}"
+        else:
+            message = (
+                f"{_count_revisions(run.revisions)} used. {_still_open(best)} "
+                "If more passes do not help, say what you need more exactly, or continue with "
+                "guidance."
+            )
+        return Stop(StopReason.REVISIONS, message.rstrip())
+    return None
+
+
+def revisions_without_improvement(run: Run) -> int:
+    """Count the latest revisions without progress, from where the user last continued.
+
+    Progress is a text that ranks above all before it, and not by ``delta`` in score alone.
+    """
+    count, top = 0, None
+    for iteration in run.iterations:
+        counts = iteration.verdict and not iteration.lost_comparison
+        rank = iteration.verdict.rank if iteration.verdict and counts else None
+        progress = False
+        if rank is not None and (top is None or rank > top):
+            progress = top is None or rank[:-1] != top[:-1] or rank[-1] - top[-1] > run.limits.delta
+            top = rank
+        exempt = iteration.parent is None or iteration.number <= run.patience_from
+        count = 0 if progress or exempt else count + 1
+    return count
+
+
+def _settled_by_user(run: Run) -> Stop | None:
+    ruling = run.ruling
+    if ruling is None or not ruling.settles or run.chosen is None:
+        return None
+    if isinstance(ruling, Accept):
+        return Stop(StopReason.ACCEPTED, f"You accepted iteration {run.chosen.number}.")
+    return Stop(StopReason.OVERRIDDEN, f"You passed iteration {run.chosen.number}.")
+
+
+def _repeats(run: Run) -> Stop | None:
+    """Stop when the latest revision repeats an earlier text other than its parent's."""
+    latest = run.iterations[-1]
+    earlier = find_duplicate(run, latest)
+    if earlier is None or latest.failure or latest.author == "user" or latest.parent is None:
+        return None
+    if latest.number <= run.patience_from or latest.text == run.iterations[latest.parent].text:
+        return None
+    best = run.iterations[run.best or 0]
+    message = f"Revision {latest.number} repeats iteration {earlier.number}. {_still_open(best)}"
+    return Stop(StopReason.PLATEAU, message.rstrip())
+
+
+def _still_open(best: Iteration) -> str:
+    return f"Still open: {best.verdict.reason}" if best.verdict and best.verdict.reason else ""
+
+
+def _count_revisions(count: int) -> str:
+    return f"{count} revision" if count == 1 else f"{count} revisions"
+
+
+# The budget
+
+
+def over_budget(run: Run, seconds: float, prompt_tokens: int, calls: int = 1) -> Stop | None:
+    """Return a stop when the budget forbids a model call, or several at once.
+
+    Args:
+        run: the run so far.
+        seconds: wall time since the run started.
+        prompt_tokens: tokens that the calls are expected to read together.
+        calls: how many calls.
+    """
+    budget, usage = run.limits.budget, run.usage
+    if budget.calls is not None and usage.calls + calls > budget.calls:
+        return _used_up(f"{usage.calls} of {budget.calls} calls")
+    if budget.tokens is not None and usage.tokens + prompt_tokens >= budget.tokens:
+        return _used_up(f"{usage.tokens:,} of {budget.tokens:,} tokens")
+    read = usage.prompt_tokens
+    if budget.prompt_tokens is not None and read + prompt_tokens > budget.prompt_tokens:
+        return _used_up(f"{read:,} of {budget.prompt_tokens:,} prompt tokens")
+    written = usage.completion_tokens
+    if budget.completion_tokens is not None and written >= budget.completion_tokens:
+        return _used_up(f"{written:,} of {budget.completion_tokens:,} completion tokens")
+    if budget.cost is not None:
+        if usage.calls > 0 and usage.cost is None:
+            return Stop(StopReason.BUDGET, PRICE_UNKNOWN)
+        if _dollars(run, prompt_tokens, 1) >= budget.cost:
+            return _used_up(f"${usage.cost or 0:.4f} of ${budget.cost:.4f}")
+    return over_time(run, seconds)
+
+
+def over_time(run: Run, seconds: float, wait: float = 0.0) -> Stop | None:
+    """Return a stop when the budget's seconds are over, or would be after a wait.
+
+    Args:
+        run: the run so far.
+        seconds: wall time since the run started.
+        wait: seconds that the server asks to be left alone.
+    """
+    limit = run.limits.budget.seconds
+    if limit is None or seconds + wait < limit:
+        return None
+    asked = f", and the server asks to wait {wait:.0f} more" if seconds < limit else ""
+    return _used_up(f"{seconds:.0f} of {limit:.0f} seconds{asked}")
+
+
+def completion_allowance(run: Run, prompt_tokens: int, calls: int = 1) -> int:
+    """Return the completion tokens a call may write: the limit's, or its share of the budget.
+
+    Args:
+        run: the run so far.
+        prompt_tokens: tokens that all the calls are expected to read together.
+        calls: how many calls share the budget at once.
+    """
+    budget, left = run.limits.budget, [calls * run.limits.max_tokens]
+    if budget.tokens is not None:
+        left.append(budget.tokens - run.usage.tokens - prompt_tokens)
+    if budget.completion_tokens is not None:
+        left.append(budget.completion_tokens - run.usage.completion_tokens)
+    price = run.setup.price
+    if budget.cost is not None and price and price.completion:
+        dollars = budget.cost - _dollars(run, prompt_tokens, 0)
+        left.append(int(dollars * 1_000_000 / price.completion))
+    return max(1, min(left) // calls)
+
+
+def estimate_tokens(characters: int) -> int:
+    """Estimate the tokens of a text: four characters each, the usual rule of thumb."""
+    return characters // 4
+
+
+def _used_up(what: str) -> Stop:
+    return Stop(
+        StopReason.BUDGET,
+        f"The budget is used up ({what}). The best text so far is kept; a larger --budget or "
+        "Continue goes on.",
+    )
+
+
+def _dollars(run: Run, prompt_tokens: int, completion_tokens: int) -> float:
+    """Return the dollars spent after one more call; its price counts where it is known."""
+    price = run.setup.price
+    more = price.cost(prompt_tokens, completion_tokens) if price else 0.0
+    return (run.usage.cost or 0.0) + more
+
+
+# The forecast
+
+_ATTEMPTS = 2  # a reply that cannot be read is asked for once more
+_INSTRUCTIONS = 700  # tokens of a stage's own instructions and its schema, at most
+_TYPICAL_TEXT = 400  # tokens of a text that nobody has written yet
+_TYPICAL_JUDGEMENT = 300
+_LATEST = 8  # revisions that the next one is estimated from
+
+
+class Forecast(NamedTuple):
+    """What a run may cost.
+
+    Attributes:
+        calls: model requests, at most.
+        tokens: prompt and completion tokens, at most.
+        cost: US dollars, at most; None when a price is not known.
+        revision: tokens that one more revision takes, roughly.
+        revision_cost: the same in US dollars; None when a price is not known.
+    """
+
+    calls: int
+    tokens: int
+    cost: float | None
+    revision: int
+    revision_cost: float | None
+
+
+def dearest(first: Price | None, second: Price | None) -> Price | None:
+    """Return the price that no call of two models exceeds; None when one is not known."""
+    if first is None or second is None:
+        return None
+    return Price(
+        prompt=max(first.prompt, second.prompt),
+        completion=max(first.completion, second.completion),
+    )
+
+
+def forecast(run: Run) -> Forecast:
+    """Estimate what a run may cost, within its limits and its budget.
+
+    The worst case assumes that every stage runs, that every reply is as long as it may be, and
+    that every reply has to be asked for twice. The next revision is estimated from the latest
+    ones, or from the texts at hand.
+    """
+    budget, price = run.limits.budget, run.setup.price
+    calls = _at_most(_worst_calls(run), budget.calls)
+    prompt = _at_most(calls * _longest_prompt(run), budget.prompt_tokens)
+    completion = _at_most(calls * run.limits.max_tokens, budget.completion_tokens)
+    cost = price.cost(prompt, completion) if price else None
+    tokens = _at_most(prompt + completion, budget.tokens)
+    if cost is not None and budget.cost is not None:
+        cost = min(cost, budget.cost)
+    read, written = _next_revision(run)
+    more = price.cost(read, written) if price else None
+    return Forecast(calls, tokens, cost, read + written, more)
+
+
+def _at_most(estimate: int, bound: int | None) -> int:
+    return estimate if bound is None else min(estimate, bound)
+
+
+def _worst_calls(run: Run) -> int:
+    """Count drafts with a judge each, then critique, revise and judge per revision.
+
+    Pairwise comparison adds two calls per revision.
+    """
+    revisions = run.limits.max_revisions
+    drafts = 1 if run.setup.draft is not None else run.limits.candidates
+    written = 0 if run.setup.draft is not None else drafts
+    critiques = max(revisions, 1 if run.limits.min_findings else 0)
+    compared = 2 * revisions if run.limits.pairwise else 0
+    return _ATTEMPTS * (written + critiques + revisions + (revisions + drafts) + compared)
+
+
+def _longest_prompt(run: Run) -> int:
+    """Estimate the tokens of the longest prompt: system, text, evidence, findings, repair."""
+    text = max(4 * run.limits.max_tokens, len(run.setup.draft or ""))
+    excerpt = min(text, run.limits.max_eval_chars)
+    # Beside the text: two attempts that failed, or all that were written.
+    attempts = run.limits.max_tokens
+    if run.limits.memory == "all":
+        attempts *= max(1, run.limits.max_revisions)
+    evidence = EVIDENCE_CHARACTERS * len(run.setup.checks)
+    characters = excerpt + evidence + REPAIR_CHARACTERS
+    return _system_tokens(run) + _INSTRUCTIONS + estimate_tokens(characters) + 2 * attempts
+
+
+def _next_revision(run: Run) -> tuple[int, int]:
+    """Estimate the tokens read and written for one more revision and its verification."""
+    revised = (i.usage for i in reversed(run.iterations) if i.parent is not None and i.usage.calls)
+    if latest := [*islice(revised, _LATEST)]:
+        count = len(latest)
+        read = sum(usage.prompt_tokens for usage in latest)
+        return read // count, sum(usage.completion_tokens for usage in latest) // count
+    known = run.text or run.setup.draft
+    text = estimate_tokens(len(known)) if known else _TYPICAL_TEXT
+    evidence = estimate_tokens(EVIDENCE_CHARACTERS) * len(run.setup.checks)
+    read = 2 * (_system_tokens(run) + _INSTRUCTIONS // 2 + text) + evidence
+    return read, text + text // 4 + _TYPICAL_JUDGEMENT
+
+
+def _system_tokens(run: Run) -> int:
+    """Estimate the tokens of the part that every prompt starts with."""
+    criteria = sum(len(c.name) + len(c.definition) for c in run.task.criteria)
+    checklist = sum(map(len, run.task.checklist))
+    return 100 + estimate_tokens(len(run.task.text) + criteria + checklist)

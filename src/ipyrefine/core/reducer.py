@@ -1,0 +1,444 @@
+"""Events → Run: the one place that says what each event and decision means for a run."""
+
+from collections.abc import Callable, Iterable
+from functools import reduce, singledispatch
+from typing import Any
+
+from ipyrefine.core.decisions import (
+    Add,
+    Branch,
+    Continue,
+    Decision,
+    Dismiss,
+    Edit,
+    Guide,
+    Override,
+    Rubric,
+    Select,
+    contains_quote,
+)
+from ipyrefine.core.events import (
+    BestChanged,
+    CallEnded,
+    Compared,
+    CritiqueReady,
+    Decided,
+    DraftFailed,
+    DraftReady,
+    Event,
+    EvidenceReady,
+    RevisionReady,
+    RunStarted,
+    StageStarted,
+    Stopped,
+    TextDelta,
+    VerdictReached,
+    Warned,
+)
+from ipyrefine.core.model import (
+    GUIDANCE,
+    Finding,
+    Severity,
+    Stage,
+    Status,
+    StopReason,
+    Usage,
+    Verdict,
+)
+from ipyrefine.core.run import Iteration, Run, UnconsumedReply
+
+Findings = Iterable[Finding]
+
+
+def replay(events: Iterable[Event], run: Run | None = None) -> Run:
+    """Return the run that events lead to.
+
+    Args:
+        events: in order; they begin with `RunStarted` unless a run is given.
+        run: the run they continue.
+
+    Raises:
+        ValueError: there is nothing to begin with.
+    """
+    iterator = iter(events)
+    if run is None:
+        first = next(iterator, None)
+        if not isinstance(first, RunStarted):
+            raise ValueError("a run begins with run_started")
+        run = apply(Run.begin(first.setup), first)
+    return reduce(apply, iterator, run)
+
+
+def apply(run: Run, event: Event) -> Run:
+    """Return the run after one event; the event's time becomes the run's."""
+    return _apply(event, run).model_copy(update={"seconds": max(run.seconds, event.at)})
+
+
+@singledispatch
+def _apply(event: object, run: Run) -> Run:
+    raise TypeError(f"{type(event).__name__} is not an event")
+
+
+@_apply.register
+def _(event: RunStarted, run: Run) -> Run:
+    return Run.begin(event.setup)
+
+
+@_apply.register
+def _(event: StageStarted, run: Run) -> Run:
+    return run.model_copy(update={"stage": event.stage, "stop_reason": None, "message": ""})
+
+
+@_apply.register
+def _(event: TextDelta, run: Run) -> Run:
+    return run
+
+
+@_apply.register
+def _(event: DraftReady, run: Run) -> Run:
+    for earlier in run.iterations:  # a comparison with the other drafts has one more to look at
+        kept = tuple(evidence for evidence in earlier.evidence if not evidence.comparing)
+        run = _amend(run, earlier.number, evidence=kept)
+    draft = Iteration(
+        number=len(run.iterations), text=event.text, thoughts=event.thoughts, author=event.author
+    )
+    return _append(run, draft, event.candidate)
+
+
+@_apply.register
+def _(event: DraftFailed, run: Run) -> Run:
+    replies = tuple(r for r in run.unconsumed_replies if r.iteration != event.candidate)
+    pending = dict(run.pending_usage)
+    consumed = pending.pop(event.candidate, Usage())
+    if run.iterations:  # its cost goes to the text before it, or else to the one after
+        last = run.iterations[-1]
+        run = _amend(run, last.number, usage=last.usage + consumed)
+    else:
+        following = event.candidate + 1
+        pending[following] = pending.get(following, Usage()) + consumed
+    return run.model_copy(
+        update={
+            "failed_drafts": run.failed_drafts + 1,
+            "unconsumed_replies": replies,
+            "pending_usage": pending,
+        }
+    )
+
+
+@_apply.register
+def _(event: RevisionReady, run: Run) -> Run:
+    revision = Iteration(
+        number=event.iteration,
+        parent=event.parent,
+        text=event.text,
+        thoughts=event.thoughts,
+        changes=event.changes,
+        failure=event.failure,
+        findings=run.iterations[event.parent].findings,
+    )
+    return _append(run, revision).model_copy(
+        update={"head": None, "selected": (), "revision_requested": False}
+    )
+
+
+@_apply.register
+def _(event: CritiqueReady, run: Run) -> Run:
+    findings = run.iterations[event.iteration].findings + event.critique.findings
+    run = _amend(run, event.iteration, findings=findings, critiqued=True)
+    run = run.model_copy(update={"unconsumed_replies": ()})
+    return _apply(event.verdict, run) if event.verdict else run
+
+
+@_apply.register
+def _(event: EvidenceReady, run: Run) -> Run:
+    evidence = (*run.iterations[event.iteration].evidence, event.evidence)
+    return _amend(run, event.iteration, evidence=evidence)
+
+
+@_apply.register
+def _(event: VerdictReached, run: Run) -> Run:
+    run = _amend(run, event.iteration, verdict=event.verdict, findings=event.findings)
+    stale = tuple(number for number in run.stale if number != event.iteration)
+    return run.model_copy(update={"stale": stale, "unconsumed_replies": ()})
+
+
+@_apply.register
+def _(event: Compared, run: Run) -> Run:
+    comparisons = run.iterations[event.iteration].comparisons + 1
+    run = _amend(run, event.iteration, comparisons=comparisons, lost_comparison=not event.won)
+    return run.model_copy(update={"unconsumed_replies": ()})
+
+
+@_apply.register
+def _(event: BestChanged, run: Run) -> Run:
+    return run.model_copy(update={"best": event.iteration})
+
+
+@_apply.register
+def _(event: CallEnded, run: Run) -> Run:
+    number, replies = event.iteration, run.unconsumed_replies
+    if event.finish is not None:
+        reply = UnconsumedReply(
+            stage=event.stage,
+            iteration=number,
+            text=event.text,
+            finish=event.finish,
+            warnings=len(run.warnings),
+        )
+        replies = (*replies, reply)
+    run = run.model_copy(
+        update={
+            "usage": run.usage + event.usage,
+            "spent": run.spent | {event.stage: run.spent.get(event.stage, Usage()) + event.usage},
+            "unconsumed_replies": replies,
+        }
+    )
+    if number < len(run.iterations):
+        return _amend(run, number, usage=run.iterations[number].usage + event.usage)
+    pending = run.pending_usage.get(number, Usage()) + event.usage
+    return run.model_copy(update={"pending_usage": run.pending_usage | {number: pending}})
+
+
+@_apply.register
+def _(event: Warned, run: Run) -> Run:
+    return run.model_copy(update={"warnings": (*run.warnings, event.message)})
+
+
+@_apply.register
+def _(event: Decided, run: Run) -> Run:
+    return _decide(run, event.decision)
+
+
+@_apply.register
+def _(event: Stopped, run: Run) -> Run:
+    replies = run.unconsumed_replies
+    useless = len(replies) > 1 or any(reply.finish != "stop" for reply in replies)
+    if event.reason is StopReason.FAILED and useless and run.stage is Stage.DRAFT:
+        replies = ()  # no draft could be made of them: it has to be asked for again
+    return run.model_copy(
+        update={
+            "stop_reason": event.reason,
+            "message": event.message,
+            "stage": None,
+            "unconsumed_replies": replies,
+            # Without any draft, continuing asks for all of them again.
+            "failed_drafts": run.failed_drafts if run.iterations else 0,
+        }
+    )
+
+
+def _decide(run: Run, decision: Decision) -> Run:
+    """Record a decision and apply what it changes."""
+    stopped = run.stop_reason is not None
+    number = getattr(decision, "iteration", None)
+    if number is None:
+        number = run.chosen.number if run.chosen else 0
+    if decision.settles:
+        decision = decision.model_copy(update={"iteration": number})
+    run = run.model_copy(
+        update={
+            "decisions": (*run.decisions, decision),
+            "stop_reason": None,
+            "message": "",
+            "unconsumed_replies": (),  # the next question may be another one
+        }
+    )
+    if run.iterations or isinstance(decision, Rubric):
+        run = _effect(decision, run, number)
+    if not run.iterations or decision.settles:
+        return run
+    if decision.revision_requested:
+        return _allow_revision(run, decision, number, stopped)
+    return run.model_copy(update={"awaits_user": run.awaits_user or stopped})
+
+
+@singledispatch
+def _effect(decision: object, run: Run, number: int) -> Run:
+    """Return the run with what a decision changes by itself; ``number`` is its iteration."""
+    return run
+
+
+@_effect.register
+def _(decision: Override, run: Run, number: int) -> Run:
+    before = run.iterations[number].verdict
+    verdict = (before or Verdict(outcome=decision.outcome, score=None)).model_copy(
+        update={
+            "outcome": decision.outcome,
+            "author": "user",
+            "reason": decision.verdict_reason,
+        }
+    )
+    run = _amend(run, number, verdict=verdict, override=decision)
+    return run if decision.settles else _require(run, decision.reason)
+
+
+@_effect.register(Continue)
+@_effect.register(Branch)
+@_effect.register(Guide)
+def _(decision: Continue | Branch | Guide, run: Run, number: int) -> Run:
+    return _require(run, decision.guidance)
+
+
+@_effect.register
+def _(decision: Select, run: Run, number: int) -> Run:
+    return _require(run.model_copy(update={"selected": decision.findings}), decision.guidance)
+
+
+@_effect.register
+def _(decision: Edit, run: Run, number: int) -> Run:
+    edited = Iteration(
+        number=len(run.iterations),
+        parent=number,
+        text=decision.text,
+        author="user",
+        findings=run.iterations[number].findings,
+    )
+    return _append(run, edited).model_copy(
+        update={
+            "allowed_revisions": run.allowed_revisions + 1,  # the user's own costs none of them
+            "patience_from": edited.number,
+            "head": edited.number,
+        }
+    )
+
+
+@_effect.register
+def _(decision: Dismiss, run: Run, number: int) -> Run:
+    change = {"status": Status.DISMISSED, "reason": decision.reason}
+    return _map_findings(
+        run,
+        lambda iteration: (
+            f.model_copy(update=change) if f.id in decision.findings else f
+            for f in iteration.findings
+        ),
+    )
+
+
+@_effect.register
+def _(decision: Add, run: Run, number: int) -> Run:
+    """Put the finding on every text that holds its quote, in place of one with its id."""
+    id_ = decision.finding.id
+    if id_ not in {finding.id for finding in run.findings}:
+        id_ = next_finding_id(run)
+    finding = decision.finding.model_copy(
+        update={
+            "id": id_,
+            "author": "user",
+            "status": Status.OPEN,
+            "grounded": True,
+            "reason": "",
+        }
+    )
+
+    def findings(iteration: Iteration) -> Findings:
+        if not contains_quote(iteration.text, finding.quote):
+            return iteration.findings
+        replaced = tuple(finding if f.id == id_ else f for f in iteration.findings)
+        return replaced if finding in replaced else (*replaced, finding)
+
+    return _map_findings(run, findings)
+
+
+@_effect.register
+def _(decision: Rubric, run: Run, number: int) -> Run:
+    """Judge by other criteria from now on, and every text there is once more."""
+    task, limits = run.task, run.limits
+    if decision.target is not None:
+        limits = limits.model_copy(update={"target": decision.target})
+    if decision.criteria:
+        dropped = {c.name for c in task.criteria} - {c.name for c in decision.criteria}
+        change = {"status": Status.DISMISSED, "reason": "Its criterion was dropped."}
+        run = _map_findings(
+            run,
+            lambda iteration: (
+                f.model_copy(update=change) if f.author == "model" and f.criterion in dropped else f
+                for f in iteration.findings
+            ),
+        )
+        task = task.model_copy(update={"criteria": decision.criteria})
+        compared_anew = {"comparisons": 0, "lost_comparison": False}
+        run = run.model_copy(
+            update={
+                "iterations": tuple(i.model_copy(update=compared_anew) for i in run.iterations),
+                "stale": tuple(i.number for i in run.iterations if i.verdict),
+            }
+        )
+    setup = run.setup.model_copy(update={"task": task, "limits": limits})
+    return run.model_copy(update={"setup": setup})
+
+
+def next_finding_id(run: Run, taken: int = 0) -> str:
+    """Return the next free finding id; ``taken`` more are in use already."""
+    return f"f{len(run.findings) + taken + 1}"
+
+
+def _require(run: Run, guidance: str) -> Run:
+    """Make the user's words a blocking finding on every text, until one is judged to meet it."""
+    if not guidance.strip():
+        return run
+    finding = Finding(
+        id=next_finding_id(run),
+        criterion=GUIDANCE,
+        severity=Severity.BLOCKING,
+        problem=guidance,
+        author="user",
+    )
+    if run.selected:
+        run = run.model_copy(update={"selected": (*run.selected, finding.id)})
+    return _map_findings(run, lambda iteration: (*iteration.findings, finding))
+
+
+def _allow_revision(run: Run, decision: Decision, number: int, stopped: bool) -> Run:
+    """Allow the revisions that were asked for, beyond those a running loop has left."""
+    more = getattr(decision, "revisions", 1)
+    allowed = run.allowed_revisions + more
+    if stopped:
+        floor = run.allowed_revisions if run.limits.step else 0
+        allowed = max(floor, run.revisions + more)
+    # A running loop may be about to find something better than the best it has now.
+    pinned = stopped or getattr(decision, "iteration", None) is not None
+    return run.model_copy(
+        update={
+            "allowed_revisions": allowed,
+            "patience_from": len(run.iterations) - 1,
+            "head": number if pinned else run.head,
+            "awaits_user": False,
+            "released": len(run.iterations),
+            "revision_requested": True,
+        }
+    )
+
+
+def _append(run: Run, iteration: Iteration, asked_as: int | None = None) -> Run:
+    """Add an iteration, with what was consumed before its text was there.
+
+    Args:
+        run: the run.
+        iteration: the iteration, numbered as the next one.
+        asked_as: the number it was asked for under, where that is another.
+    """
+    asked = iteration.number if asked_as is None else asked_as
+    usage = run.pending_usage.get(asked, Usage())
+    return run.model_copy(
+        update={
+            "iterations": (*run.iterations, iteration.model_copy(update={"usage": usage})),
+            "pending_usage": {n: used for n, used in run.pending_usage.items() if n != asked},
+            "unconsumed_replies": tuple(r for r in run.unconsumed_replies if r.iteration != asked),
+        }
+    )
+
+
+def _amend(run: Run, number: int, **changes: Any) -> Run:
+    """Change fields of one iteration."""
+    iterations = list(run.iterations)
+    iterations[number] = iterations[number].model_copy(update=changes)
+    return run.model_copy(update={"iterations": tuple(iterations)})
+
+
+def _map_findings(run: Run, findings: Callable[[Iteration], Findings]) -> Run:
+    """Change the findings of every iteration."""
+    iterations = tuple(
+        iteration.model_copy(update={"findings": tuple(findings(iteration))})
+        for iteration in run.iterations
+    )
+    return run.model_copy(update={"iterations": iterations})

@@ -1,0 +1,234 @@
+"""A run as a value: its setup, its texts, what the user decided, and how it stopped."""
+
+from itertools import takewhile
+
+from pydantic import Field
+
+from ipyrefine.core.decisions import Decision, Override
+from ipyrefine.core.model import (
+    Author,
+    Change,
+    Evidence,
+    Finding,
+    Finish,
+    Limits,
+    Record,
+    Setup,
+    Stage,
+    StopReason,
+    Task,
+    Usage,
+    Verdict,
+)
+
+
+class Iteration(Record):
+    """One text, a draft or a revision, and everything known about it.
+
+    Attributes:
+        number: 0 for the first draft, then 1, 2, …
+        parent: the iteration it was revised from; None for a draft.
+        text: the text.
+        author: who wrote it.
+        thoughts: what the writer wrote before the text; shown, never judged.
+        failure: why the model gave no usable text (cut off, refused, unreadable), else empty;
+            ``text`` is then the parent's.
+        findings: every finding that bears on this text, with its status here.
+        critiqued: whether this text was criticised.
+        changes: what the revision says it changed, per finding.
+        evidence: the checks' results.
+        verdict: None until it was verified.
+        override: the decision that overrode its verdict, or None.
+        comparisons: how often it was compared with the best text.
+        lost_comparison: whether it lost there, so that it cannot be the best.
+        usage: what writing and verifying it consumed.
+    """
+
+    number: int
+    parent: int | None = None
+    text: str
+    author: Author = "model"
+    thoughts: str = ""
+    failure: str = ""
+    findings: tuple[Finding, ...] = ()
+    critiqued: bool = False
+    changes: tuple[Change, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    verdict: Verdict | None = None
+    override: Override | None = None
+    comparisons: int = 0
+    lost_comparison: bool = False
+    usage: Usage = Usage()
+
+    @property
+    def actionable(self) -> tuple[Finding, ...]:
+        """The findings a revision of this text should act on."""
+        return tuple(finding for finding in self.findings if finding.actionable)
+
+    @property
+    def conclusive(self) -> tuple[Evidence, ...]:
+        """The evidence of the checks that had something to check."""
+        return tuple(evidence for evidence in self.evidence if evidence.passed is not None)
+
+
+class UnconsumedReply(Record):
+    """A reply that was paid for, kept until its stage has made something of it.
+
+    Attributes:
+        stage: the stage that asked.
+        iteration: the iteration it is about.
+        text: the reply.
+        finish: how it ended.
+        warnings: how many warnings the run had when it came.
+    """
+
+    stage: Stage
+    iteration: int
+    text: str
+    finish: Finish
+    warnings: int
+
+
+class Run(Record):
+    """A refinement so far: the fold of its events.
+
+    Attributes:
+        setup: what it started from; a changed rubric changes its criteria and target.
+        iterations: the texts, in the order of writing.
+        best: number of the best iteration; None before the first verdict.
+        stage: what is running now; None between stages and after the end.
+        usage: everything consumed.
+        spent: what each stage consumed.
+        warnings: what the user was warned of.
+        decisions: what the user did.
+        allowed_revisions: revisions allowed in all (the limit's, and those of every ``continue``).
+        patience_from: iteration number from which ``patience`` counts.
+        head: the iteration to revise next; None for the best.
+        selected: ids of the findings that the next revision acts on; empty for all that stand.
+        awaits_user: whether a remark on the stopped run left it waiting for the user.
+        released: with ``step``, how many iterations the user has let go by.
+        stale: iterations whose verdict is from before the rubric changed.
+        revision_requested: whether the user asked for a revision that is not written yet.
+        failed_drafts: how many of the drafts asked for could not be written.
+        pending_usage: what calls consumed whose text is not there yet, by its number to be.
+        unconsumed_replies: replies of the stage under way that nothing was made of yet.
+        stop_reason: None while the run can go on.
+        message: what the stop means, in one or two sentences.
+        seconds: wall time of the latest event, from the start.
+    """
+
+    setup: Setup
+    iterations: tuple[Iteration, ...] = ()
+    best: int | None = None
+    stage: Stage | None = None
+    usage: Usage = Usage()
+    spent: dict[Stage, Usage] = Field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    allowed_revisions: int = 0
+    patience_from: int = 0
+    head: int | None = None
+    selected: tuple[str, ...] = ()
+    awaits_user: bool = False
+    released: int = 0
+    stale: tuple[int, ...] = ()
+    revision_requested: bool = False
+    failed_drafts: int = 0
+    pending_usage: dict[int, Usage] = Field(default_factory=dict)
+    unconsumed_replies: tuple[UnconsumedReply, ...] = ()
+    stop_reason: StopReason | None = None
+    message: str = ""
+    seconds: float = 0.0
+
+    @classmethod
+    def begin(cls, setup: Setup) -> "Run":
+        """Return a run that has not done anything yet."""
+        return cls(setup=setup, allowed_revisions=setup.limits.max_revisions)
+
+    @property
+    def task(self) -> Task:
+        """What is asked."""
+        return self.setup.task
+
+    @property
+    def limits(self) -> Limits:
+        """When it stops."""
+        return self.setup.limits
+
+    @property
+    def drafts(self) -> tuple[Iteration, ...]:
+        """The drafts, each written from the task alone; the revisions come after them."""
+        return tuple(takewhile(lambda i: i.parent is None, self.iterations))
+
+    @property
+    def revisions(self) -> int:
+        """How many texts came after the drafts."""
+        return len(self.iterations) - len(self.drafts)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Each finding once, as it stands on the latest text that has it."""
+        return tuple({f.id: f for i in self.iterations for f in i.findings}.values())
+
+    @property
+    def ruling(self) -> Decision | None:
+        """The decision the run stands under: the latest that is not a remark."""
+        return next((d for d in reversed(self.decisions) if not d.is_remark), None)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it goes on only when the user says so."""
+        return self.awaits_user or (self.limits.step and len(self.iterations) > self.released)
+
+    @property
+    def chosen(self) -> Iteration | None:
+        """The iteration the user settled on, else the best, else the latest revision or draft 0."""
+        ruling = self.ruling
+        number = getattr(ruling, "iteration", None) if ruling and ruling.settles else None
+        if number is None:
+            number = self.best
+        if number is not None:
+            return self.iterations[number]
+        if self.revisions:
+            return self.iterations[-1]
+        return self.iterations[0] if self.iterations else None
+
+    @property
+    def base(self) -> Iteration | None:
+        """The iteration that the next revision starts from: the user's choice, else the best."""
+        number = self.best if self.head is None else self.head
+        return None if number is None else self.iterations[number]
+
+    @property
+    def text(self) -> str:
+        """The chosen iteration's text; empty before any text."""
+        return self.chosen.text if self.chosen else ""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The chosen iteration's verdict."""
+        return self.chosen.verdict if self.chosen else None
+
+    @property
+    def score(self) -> float | None:
+        """The chosen iteration's score, 0..1."""
+        return self.verdict.score if self.verdict else None
+
+    @property
+    def score_history(self) -> tuple[float | None, ...]:
+        """The score of every verified iteration, in order."""
+        return tuple(i.verdict.score for i in self.iterations if i.verdict)
+
+    @property
+    def converged(self) -> bool:
+        """Whether it stopped because a text passed, by its verdict or by the user's."""
+        return self.stop_reason in (
+            StopReason.PASSED,
+            StopReason.ACCEPTED,
+            StopReason.OVERRIDDEN,
+        )
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars spent; None when a price is not known."""
+        return self.usage.cost

@@ -1,0 +1,470 @@
+"""A run as blocks in reading order; HTML, Markdown and the terminal each draw the same blocks."""
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from ipyrefine.core.model import (
+    Answer,
+    Change,
+    CriterionScore,
+    Evidence,
+    Finding,
+    Form,
+    Severity,
+    Status,
+    Usage,
+    Verdict,
+)
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.render import labels
+from ipyrefine.render.chart import sparkline, version_history
+from ipyrefine.render.escape import strip_colours
+from ipyrefine.render.labels import Label
+
+MAX_CHARTED = 50  # a panel sends the whole chart again with each iteration
+SETTLED = (Status.RESOLVED, Status.DISMISSED)
+EXCERPT = 160  # characters of a quote that fit beside a criterion's score
+
+
+class Summary(NamedTuple):
+    """The line at the top.
+
+    Attributes:
+        stage: what is running; empty when nothing is.
+        label: the verdict so far.
+        parts: score, best iteration, usage, stop reason.
+    """
+
+    stage: str
+    label: Label
+    parts: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the line as plain text."""
+        return " · ".join([self.stage or str(self.label), *self.parts])
+
+
+class Paragraph(NamedTuple):
+    """A few sentences, after a lead that stands out; ``words`` are the user's own, set apart."""
+
+    text: str
+    kind: Literal["plain", "message", "words", "warning", "flaw", "quiet"] = "plain"
+    lead: str = ""
+
+
+class Text(NamedTuple):
+    """A draft or revision in full."""
+
+    text: str
+    form: Form
+    title: str = ""
+
+
+class Difference(NamedTuple):
+    """What changed from another iteration's text."""
+
+    other: int
+    old: str
+    new: str
+    form: Form
+
+
+class Output(NamedTuple):
+    """Text of a program or a model that is not the result, folded where possible."""
+
+    title: str
+    text: str
+
+
+class Item(NamedTuple):
+    """One row of a list.
+
+    Attributes:
+        name: what it is about.
+        note: what qualifies the name.
+        labels: severity, status or result; the first sets the style.
+        score: 0..1, drawn as a bar.
+        text: what it says.
+        quote: the words of the text it rests on.
+        form: how the quote is set.
+        source: the text to show the quote in; empty for none.
+        unverified: whether the quote is not in the text.
+        fix: how to fix it.
+        detail: program output.
+        settled: whether it needs no action any more.
+    """
+
+    name: str = ""
+    note: str = ""
+    labels: tuple[Label, ...] = ()
+    score: float | None = None
+    text: str = ""
+    quote: str = ""
+    form: Form = "prose"
+    source: str = ""
+    unverified: bool = False
+    fix: str = ""
+    detail: str = ""
+    settled: bool = False
+
+    @property
+    def excerpt(self) -> str:
+        """Return the quote, on one line and shortened where it only supports a score."""
+        if self.score is None:
+            return self.quote
+        flat = " ".join(self.quote.split())
+        return flat if len(flat) <= EXCERPT else f"{flat[: EXCERPT - 1]}…"
+
+
+class Items(NamedTuple):
+    """A titled list; `folded` where nothing in it asks for action."""
+
+    title: str
+    items: tuple[Item, ...]
+    folded: bool = False
+
+
+class Table(NamedTuple):
+    """A titled table; the first column names the rows."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class Scores(NamedTuple):
+    """The latest scores of a run."""
+
+    iterations: tuple[Iteration, ...]
+    target: float
+    best: int | None
+    total: int
+
+    @property
+    def values(self) -> list[float | None]:
+        """Return the score of each iteration, None where there is none."""
+        return [_score(one) for one in self.iterations]
+
+    @property
+    def omission(self) -> str:
+        """Return a sentence about omitted iterations; empty when there are none."""
+        charted = len(self.iterations)
+        return f"Latest {charted} of {self.total:,} iterations." if charted < self.total else ""
+
+
+class Tree(NamedTuple):
+    """A drawing made of lines."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+class Section(NamedTuple):
+    """Blocks under a title, folded where possible."""
+
+    title: str
+    blocks: tuple["Block", ...]
+
+
+class Version(NamedTuple):
+    """One iteration."""
+
+    name: str
+    label: Label | None
+    score: str
+    best: bool
+    flawed: bool
+    blocks: tuple["Block", ...]
+
+    def __str__(self) -> str:
+        """Return the heading as plain text."""
+        parts = [self.name]
+        parts += [str(self.label), self.score] if self.label else []
+        parts += [labels.BEST] if self.best else []
+        return " · ".join([*parts, *([str(labels.NO_NEW_TEXT)] if self.flawed else [])])
+
+
+Block = (
+    Summary | Paragraph | Text | Difference | Output | Items | Table | Scores | Tree
+    | Section | Version
+)  # fmt: skip
+
+
+def record(run: Run, note: str = "") -> list[Block]:
+    """Return the blocks of a whole run: the outcome first, then how it came about.
+
+    Args:
+        run: the run.
+        note: a sentence to put below the summary.
+    """
+    return [
+        summary(run),
+        *([Paragraph(note, "message")] if note else []),
+        *notices(run),
+        *result(run),
+        *scores(run),
+        *usage(run),
+        *settings(run),
+        *(version(run, iteration) for iteration in run.iterations),
+    ]
+
+
+def summary(run: Run) -> Summary:
+    """Return the summary line."""
+    stage = labels.STAGES[run.stage] if run.stage and labels.running(run) else ""
+    return Summary(stage, labels.verdict_label(run.verdict), tuple(labels.summary_parts(run)))
+
+
+def notices(run: Run) -> list[Block]:
+    """Return why the run stopped, the user's decisions and the warnings."""
+    sentence = labels.stop_sentence(run)
+    decisions = [one.sentence() for one in run.decisions]
+    return [
+        *([Paragraph(sentence, "message")] if sentence else []),
+        *(Paragraph(one) for one in decisions if one != sentence),
+        *(Paragraph(warning, "warning") for warning in run.warnings),
+    ]
+
+
+def result(run: Run) -> list[Block]:
+    """Return the chosen text."""
+    return [Text(run.text, run.task.form)] if run.chosen else []
+
+
+def scores(run: Run) -> list[Block]:
+    """Return chart, version history and criterion scores, from the second verdict on."""
+    latest = run.iterations[-MAX_CHARTED:]
+    if sum(one.verdict is not None for one in latest) < 2:
+        return []
+    blocks: list[Block] = [Scores(latest, run.limits.target, run.best, len(run.iterations))]
+    if lines := version_history(run, since=latest[0].number):
+        blocks.append(Tree("Version history", tuple(lines)))
+    judged = [
+        (str(one.number), {c.name: c.score for c in one.verdict.criteria})
+        for one in latest
+        if one.verdict and one.verdict.criteria
+    ]
+    if len(judged) > 1:
+        rows = []
+        for criterion in run.task.criteria:
+            values = [by_name.get(criterion.name) for _, by_name in judged]
+            rows.append((criterion.name, *map(labels.score, values), sparkline(values)))
+        head = ("Iteration", *(number for number, _ in judged), "")
+        blocks.append(Table("Scores by criterion", head, tuple(rows)))
+    return blocks
+
+
+def usage(run: Run) -> list[Block]:
+    """Return calls, tokens, time and cost of each stage."""
+    head = ("Stage", "Calls", "Prompt tokens", "Cached", "Completion tokens", "Time", "Cost")
+    rows = tuple(_stage_usage(stage, used) for stage, used in run.spent.items())
+    return [Table("Usage by stage", head, rows)] if rows else []
+
+
+def _stage_usage(stage: str, used: Usage) -> tuple[str, ...]:
+    """Return a row of the usage table."""
+    cached = labels.NONE if used.cached_tokens is None else f"{used.cached_tokens:,}"
+    return (
+        labels.STAGES.get(stage, stage),
+        str(used.calls),
+        f"{used.prompt_tokens:,}",
+        cached,
+        f"{used.completion_tokens:,}",
+        labels.seconds(used.seconds),
+        labels.cost(used.cost),
+    )
+
+
+def settings(run: Run) -> list[Block]:
+    """Return the task with its criteria, checklist and limits."""
+    criteria = tuple(Item(name=one.name, text=one.definition) for one in run.task.criteria)
+    questions = tuple(Item(text=one) for one in run.task.checklist)
+    return [
+        Section(
+            "Settings",
+            (
+                Paragraph(run.task.text, "words"),
+                *_items("Criteria", criteria),
+                *_items("Checklist", questions),
+                Paragraph(" · ".join(labels.settings(run)), "quiet"),
+            ),
+        )
+    ]
+
+
+def version(run: Run, iteration: Iteration, other: int | None = None) -> Version:
+    """Return an iteration: its verdict, its text, what it rests on and what is left to do.
+
+    Args:
+        run: the run.
+        iteration: one of its iterations.
+        other: the iteration to compare the text with; its parent by default.
+    """
+    return Version(
+        labels.iteration_name(iteration),
+        labels.verdict_label(iteration.verdict) if iteration.verdict else None,
+        labels.score(_score(iteration)),
+        iteration.number == run.best,
+        bool(iteration.failure),
+        (
+            *reason(iteration),
+            *writing(run, iteration, other),
+            *checks(iteration),
+            *judgement(iteration.verdict, run.task.form),
+            *findings(iteration.findings, run.task.form, iteration.text),
+            *notes(iteration),
+        ),
+    )
+
+
+def reason(iteration: Iteration) -> list[Block]:
+    """Return why the verdict is what it is."""
+    verdict, override = iteration.verdict, iteration.override
+    if override is not None:
+        mark = f"Marked {labels.outcome_label(override.outcome).word} by you"
+        if not override.reason:
+            return [Paragraph("", lead=f"{mark}.")]
+        return [Paragraph(override.reason, lead=f"{mark}:")]
+    return [Paragraph(verdict.reason)] if verdict and verdict.reason else []
+
+
+def writing(run: Run, iteration: Iteration, other: int | None = None) -> list[Block]:
+    """Return an iteration's text, or how it differs from another, with the changes it claims."""
+    compared = iteration.parent if other is None else other
+    blocks: list[Block] = [failure(iteration.failure)] if iteration.failure else []
+    if compared is None:
+        blocks.append(Text(iteration.text, run.task.form, "Text"))
+    elif not iteration.failure:
+        old = run.iterations[compared].text
+        blocks.append(Difference(compared, old, iteration.text, run.task.form))
+    parents = () if iteration.parent is None else run.iterations[iteration.parent].findings
+    return blocks + changes(iteration.changes, (*parents, *iteration.findings))
+
+
+def failure(reason: str) -> Paragraph:
+    """Return why the model gave no usable text."""
+    return Paragraph(reason, "flaw", "No usable text from the model:")
+
+
+def changes(claims: Iterable[Change], answered: Iterable[Finding]) -> list[Block]:
+    """Return what a revision claims to have done.
+
+    Args:
+        claims: the revision's claims.
+        answered: the findings that the claims may be about.
+    """
+    problems = {finding.id: finding.problem for finding in answered}
+    items = tuple(
+        Item(
+            name=one.finding,
+            note=problems.get(one.finding, ""),
+            text=f"→ {one.summary or 'no explanation'}",
+        )
+        for one in claims
+    )
+    return _items("Changes by finding", items)
+
+
+def checks(iteration: Iteration) -> list[Block]:
+    """Return the results of the checks."""
+    return _items("Checks", tuple(map(evidence_item, iteration.evidence)))
+
+
+def evidence_item(evidence: Evidence) -> Item:
+    """Return one check's result."""
+    notes = [] if evidence.score is None else [f"score {labels.score(evidence.score)}"]
+    notes += [] if evidence.required else ["advisory"]
+    return Item(
+        name=evidence.name,
+        note=" · ".join([*notes, labels.seconds(evidence.seconds)]),
+        labels=(labels.evidence_label(evidence),),
+        detail=strip_colours(evidence.detail).strip("\n"),
+    )
+
+
+def judgement(verdict: Verdict | None, form: Form) -> list[Block]:
+    """Return the judge's criterion scores and its answers to the checklist, "no" first."""
+    if verdict is None:
+        return []
+    criteria = tuple(_criterion_item(one, form) for one in verdict.criteria)
+    answers = sorted(verdict.checklist, key=lambda one: one.yes)
+    met = sum(one.yes for one in answers)
+    title = f"Checklist: {met} of {len(answers)} met"
+    items = tuple(map(_answer_item, answers))
+    return _items("Criteria", criteria) + _items(title, items, folded=met == len(answers))
+
+
+def _criterion_item(one: CriterionScore, form: Form) -> Item:
+    """Return a criterion's score with its reason and quote."""
+    return Item(
+        name=one.name,
+        score=one.score,
+        text=one.reason,
+        quote=one.quote,
+        form=form,
+        unverified=not one.grounded,
+    )
+
+
+def _answer_item(one: Answer) -> Item:
+    """Return an answer to a checklist question."""
+    return Item(labels=(labels.answer_label(one.yes),), text=one.question)
+
+
+def findings(found: Iterable[Finding], form: Form, source: str = "") -> list[Block]:
+    """Return findings in reading order.
+
+    Args:
+        found: the findings.
+        form: how their text is written.
+        source: the text they are about, to show quotes in context.
+    """
+    items = tuple(finding_item(one, form, source) for one in ranked(found))
+    return _items("Findings", items)
+
+
+def ranked(found: Iterable[Finding]) -> list[Finding]:
+    """Return findings in reading order: those to act on first, blocking before minor."""
+    return sorted(found, key=_urgency)
+
+
+def _urgency(finding: Finding) -> tuple[bool, bool, bool]:
+    """Return the sort key of a finding."""
+    minor = finding.severity is not Severity.BLOCKING
+    return finding.status in SETTLED, not finding.grounded, minor
+
+
+def finding_item(finding: Finding, form: Form, source: str = "") -> Item:
+    """Return one finding; arguments as for `findings`."""
+    by = [] if finding.author == "model" else [labels.FINDERS[finding.author]]
+    return Item(
+        name=finding.id,
+        note=" · ".join([finding.criterion, *by]),
+        labels=(labels.severity_label(finding.severity), labels.status_label(finding.status)),
+        text=finding.problem,
+        quote=finding.quote,
+        form=form,
+        source=source,
+        unverified=not finding.grounded,
+        fix=finding.fix,
+        settled=finding.status in SETTLED,
+    )
+
+
+def notes(iteration: Iteration) -> list[Block]:
+    """Return what the model wrote before the text, and what the iteration consumed."""
+    parts = labels.usage_parts(iteration.usage)
+    return [
+        *([Output("Model notes", iteration.thoughts)] if iteration.thoughts.strip() else []),
+        *([Paragraph(" · ".join(parts), "quiet")] if parts else []),
+    ]
+
+
+def _items(title: str, items: tuple[Item, ...], *, folded: bool = False) -> list[Block]:
+    """Return a list, or nothing when it is empty."""
+    return [Items(title, items, folded)] if items else []
+
+
+def _score(iteration: Iteration) -> float | None:
+    """Return an iteration's score."""
+    return iteration.verdict.score if iteration.verdict else None

@@ -1,0 +1,383 @@
+"""What a user may decide, and what each decision makes of a run."""
+
+import asyncio
+from functools import cache, partial
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import (
+    NO_FINDINGS,
+    at,
+    decide,
+    finding,
+    finish,
+    judgement,
+    prompts,
+    refinement,
+    scored,
+    stages,
+    text,
+)
+from loop_strategies import decisions
+
+from ipyrefine.core.decisions import (
+    COMMANDS,
+    DECISION,
+    Accept,
+    Add,
+    Branch,
+    Continue,
+    Decision,
+    Dismiss,
+    Edit,
+    Guide,
+    Override,
+    Rubric,
+    Select,
+)
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Decided
+from ipyrefine.core.model import (
+    Criterion,
+    Finding,
+    Limits,
+    Outcome,
+    Severity,
+    Stage,
+    Status,
+    StopReason,
+)
+from ipyrefine.core.reducer import apply
+from ipyrefine.core.run import Run
+from ipyrefine.errors import UsageError
+
+WARMTH = Criterion(name="warmth", definition="It is warm.")
+
+
+async def stopped(*more: Any, **limits: Any) -> Refinement:
+    """A run that stopped at its first text, judged 5 with two findings f1 and f2."""
+    weak = [finding("stiff", quote="Dear Sir"), finding("no name given", severity="minor")]
+    loop = refinement(
+        [text("Dear Sir"), judgement(5, *weak), *more], limits=Limits(max_revisions=0, **limits)
+    )
+    await finish(loop)
+    return loop
+
+
+async def test_a_hand_edit_is_an_iteration_of_the_users_that_is_judged_like_any() -> None:
+    loop = await stopped(judgement(9, fixed=("f1", "f2")))
+    assert stages(await decide(loop, Edit(text="Hi Ann"))) == ["judge"]
+    edited = loop.state.iterations[1]
+    assert (edited.author, edited.parent, edited.text) == ("user", 0, "Hi Ann")
+    assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PASSED)
+
+
+async def test_a_revision_after_a_hand_edit_starts_from_it_even_if_it_scored_less() -> None:
+    loop = await stopped(
+        judgement(3, finding("dull")), text("Hi!"), judgement(9, fixed=("f1", "f2", "f3"))
+    )
+    await decide(loop, Edit(text="Hallo"))
+    assert loop.state.best == 0
+    await decide(loop, Branch(iteration=1))
+    assert loop.state.iterations[2].parent == 1
+
+
+async def test_a_hand_edit_during_the_run_costs_none_of_the_revisions() -> None:
+    loop = refinement(
+        [
+            text("Dear Sir"),
+            judgement(5, finding("stiff")),
+            judgement(6),
+            *NO_FINDINGS,
+            text("Hi!"),
+            judgement(9, fixed=("f1",)),
+        ],
+        limits=Limits(max_revisions=1),
+    )
+    await finish(loop, at("verdict_reached", partial(loop.decide, Edit(text="Dear Ann"))))
+    assert [i.author for i in loop.state.iterations] == ["model", "user", "model"]
+    assert loop.state.iterations[2].parent == 1
+
+
+async def test_a_dismissed_finding_is_not_acted_on_and_never_raised_again() -> None:
+    again = finding("It is too STIFF.", quote="Dear Sir")
+    loop = await stopped(text("Dear Sir!"), judgement(6, again, fixed=("f2",)))
+    await decide(loop, Dismiss(findings=("f1",), reason="it is a bank"))
+    assert loop.state.stop_reason in (StopReason.REVISIONS, StopReason.PAUSED)
+    await decide(loop, Continue())
+    statuses = {f.id: f.status for f in loop.state.iterations[1].findings}
+    assert statuses == {"f1": Status.DISMISSED, "f2": Status.RESOLVED}
+    revision, judging = prompts(loop)[-2:]
+    assert "f1 (" not in revision
+    assert "- stiff (because: it is a bank)" in judging
+
+
+async def test_dismissing_what_blocked_a_text_lets_it_pass_without_a_call() -> None:
+    loop = refinement(
+        [text("Dear Sir"), judgement(9, finding("stiff"))], limits=Limits(max_revisions=0)
+    )
+    await finish(loop)
+    assert loop.state.stop_reason is StopReason.REVISIONS
+    assert stages(await decide(loop, Dismiss(findings=("f1",)))) == []
+    assert loop.state.stop_reason is StopReason.PASSED
+
+
+async def test_a_users_finding_keeps_the_text_from_passing_until_it_is_met() -> None:
+    loop = refinement(
+        [
+            text("Hi"),
+            judgement(9, finding("x", severity="minor")),
+            *NO_FINDINGS,
+            text("Hi Ann"),
+            judgement(9, fixed=("f1", "f2")),
+        ],
+    )
+    await finish(loop)
+    assert loop.state.stop_reason is StopReason.PASSED
+    wish = Finding(criterion="tone", severity=Severity.BLOCKING, quote="Hi", problem="Name her.")
+    assert stages(await decide(loop, Add(finding=wish))) == []
+    verdict = loop.state.verdict
+    assert verdict is not None
+    assert (verdict.outcome, verdict.user_findings_met) == (Outcome.NEEDS_IMPROVEMENT, False)
+    await decide(loop, Continue())
+    assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PASSED)
+
+
+async def test_adding_a_finding_with_a_known_id_rewrites_that_one() -> None:
+    loop = await stopped()
+    wish = Finding(id="f1", criterion="tone", severity=Severity.MINOR, problem="A bit stiff.")
+    await decide(loop, Add(finding=wish))
+    rewritten = loop.state.iterations[0].findings[0]
+    assert (rewritten.id, rewritten.problem, rewritten.author) == ("f1", "A bit stiff.", "user")
+    assert len(loop.state.iterations[0].findings) == 2
+
+
+async def test_the_next_revision_acts_on_the_findings_that_were_chosen() -> None:
+    loop = await stopped(text("Dear Ann"), judgement(6, fixed=("f2",)))
+    await decide(loop, Select(findings=("f2",)))
+    asked = prompts(loop)[2]
+    assert "f2 (minor" in asked
+    assert "f1 (" not in asked
+    assert loop.state.selected == ()
+
+
+async def test_branching_goes_on_from_the_chosen_text_and_keeps_the_others() -> None:
+    loop = scored(0.5, 0.7, 0.9, target=0.9, max_revisions=1)
+    await finish(loop)
+    await decide(loop, Branch(iteration=0))
+    assert [i.parent for i in loop.state.iterations] == [None, 0, 0]
+    assert loop.state.text == "version 2"
+
+
+async def test_new_criteria_rescore_the_history_with_one_judge_call_a_text() -> None:
+    loop = refinement(
+        [
+            text("Dear Sir"),
+            judgement(5, finding("stiff")),
+            text("Hi"),
+            judgement(7, finding("terse")),
+            judgement({"warmth": 9}),
+            judgement({"warmth": 2}),
+        ],
+        limits=Limits(max_revisions=1),
+    )
+    await finish(loop)
+    assert loop.state.best == 1
+    assert stages(await decide(loop, Rubric(criteria=(WARMTH,)))) == ["judge", "judge"]
+    assert loop.state.score_history == (0.9, 0.2)
+    assert (loop.state.best, loop.state.text) == (0, "Dear Sir")
+    assert loop.state.stop_reason is StopReason.PASSED
+
+
+async def test_findings_of_a_dropped_criterion_no_longer_count() -> None:
+    loop = await stopped(judgement({"warmth": 9}))
+    await decide(loop, Rubric(criteria=(WARMTH,)))
+    assert {f.status for f in loop.state.iterations[0].findings} == {Status.DISMISSED}
+
+
+async def test_a_new_target_is_applied_to_the_history_without_a_call() -> None:
+    loop = await stopped()
+    await decide(loop, Dismiss(findings=("f1",)))
+    assert stages(await decide(loop, Rubric(target=0.5))) == []
+    assert loop.state.stop_reason is StopReason.PASSED
+
+
+async def test_overriding_a_pass_makes_the_reason_a_finding_and_the_loop_goes_on() -> None:
+    loop = refinement(
+        [
+            text("Hi"),
+            judgement(9, finding("x", severity="minor")),
+            *NO_FINDINGS,
+            text("Hallo"),
+            judgement(9, fixed=("f1", "f2")),
+        ],
+    )
+    await finish(loop)
+    why = "It has to be German."
+    ran = stages(await decide(loop, Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason=why)))
+    assert ran == ["revise", "judge"]
+    assert loop.state.iterations[0].findings[-1].author == "user"
+    assert loop.state.text == "Hallo"
+
+
+async def test_a_later_judge_is_shown_the_override_as_a_precedent() -> None:
+    loop = await stopped(text("Dear Ann"), judgement(6))
+    await decide(loop, Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason="no names"))
+    judging = prompts(loop)[-1]
+    assert "It is not there yet: no names" in judging
+    assert "Dear Sir" in judging
+
+
+async def test_an_overridden_verdict_outlives_a_new_rubric() -> None:
+    loop = await stopped(judgement({"warmth": 1}))
+    await decide(loop, Override(outcome=Outcome.PASS, reason="fine by me"))
+    assert loop.state.stop_reason is StopReason.OVERRIDDEN
+    await decide(loop, Rubric(criteria=(WARMTH,)))
+    verdict = loop.state.iterations[0].verdict
+    assert verdict is not None
+    assert (verdict.outcome, verdict.score, verdict.author) == (Outcome.PASS, 0.1, "user")
+
+
+async def test_step_mode_pauses_after_every_verdict_and_continue_leaves_the_pause() -> None:
+    loop = scored(0.4, 0.5, 0.6, target=1, max_revisions=2, step=True)
+    for written in (1, 2):
+        await finish(loop)
+        assert loop.state.stop_reason is StopReason.PAUSED
+        assert len(loop.state.iterations) == written
+        loop.decide(Continue())
+    await finish(loop)
+    assert loop.state.stop_reason is StopReason.REVISIONS
+
+
+async def test_a_paused_run_stays_paused_until_the_user_goes_on() -> None:
+    loop = scored(0.4, 0.5, target=1, max_revisions=2, step=True)
+    await finish(loop)
+    assert stages(await finish(loop)) == []
+    assert stages(await decide(loop, Guide(guidance="warmer"))) == []
+    assert loop.state.stop_reason is StopReason.PAUSED
+
+
+async def test_a_remark_on_a_stopped_run_makes_no_call_and_takes_no_acceptance_back() -> None:
+    loop = scored(0.4, 0.7, target=1, max_revisions=1)
+    await finish(loop)
+    await decide(loop, Accept(iteration=0))
+    assert stages(await decide(loop, Guide(guidance="shorter next time"))) == []
+    assert (loop.state.stop_reason, loop.state.text) == (StopReason.ACCEPTED, "version 0")
+
+
+async def test_guidance_given_while_a_revision_is_written_is_not_lost() -> None:
+    loop = refinement(
+        [
+            text("Dear Sir"),
+            judgement(5, finding("stiff")),
+            text("Hi"),
+            judgement(7, fixed=("f1",)),
+            text("Hallo"),
+            judgement(9, fixed=("f2",)),
+        ],
+    )
+    guide = partial(loop.decide, Guide(guidance="in German"))
+    await finish(loop, at("stage_started", guide, stage=Stage.REVISE))
+    assert "in German" in prompts(loop)[4]
+    assert loop.state.text == "Hallo"
+
+
+IMPOSSIBLE = {
+    "no such iteration": Branch(iteration=7),
+    "no such finding": Dismiss(findings=("f9",)),
+    "nothing chosen": Select(findings=()),
+    "no guidance": Guide(guidance=" "),
+    "an empty edit": Edit(text="  "),
+    "an empty finding": Add(
+        finding=Finding(criterion="tone", severity=Severity.MINOR, problem=" ")
+    ),
+    "an empty rubric": Rubric(),
+    "a quote that is not there": Add(
+        finding=Finding(criterion="tone", severity=Severity.MINOR, quote="Moin", problem="rude")
+    ),
+}
+
+
+@pytest.mark.parametrize("decision", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+async def test_an_impossible_decision_is_refused_before_anything_happens(
+    decision: Decision,
+) -> None:
+    loop = await stopped()
+    before = loop.state
+    with pytest.raises(UsageError):
+        loop.decide(decision)
+    assert loop.state == before
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [Accept(), Guide(guidance="warmer"), Edit(text="Hi"), Continue(guidance="warmer")],
+    ids=lambda decision: decision.kind,
+)
+def test_nothing_is_decided_on_a_text_that_is_still_to_be_written(decision: Decision) -> None:
+    with pytest.raises(ValueError, match="There is no text yet"):
+        refinement([]).decide(decision)
+
+
+@pytest.mark.parametrize("kind", ["branch", "override", "add", "select", "edit", "guide"])
+def test_a_decision_cannot_be_made_without_its_fields(kind: str) -> None:
+    with pytest.raises(ValueError, match="Field required"):
+        DECISION.validate_python({"kind": kind})
+
+
+async def test_a_checks_own_finding_cannot_be_dismissed() -> None:
+    loop = scored(0.5, target=1, max_revisions=0)
+    await finish(loop)
+    with pytest.raises(UsageError, match="Override the verdict"):
+        loop.decide(Dismiss(findings=("f1",)))
+
+
+# As words after `%refine`, as sentences and as JSON
+
+WORDS = st.sampled_from(
+    ["pass", "fail", "0", "1", "7", "f1", "f2,", "f9", "blocking", "minor", "0.5", "1.5", "tone,"]
+) | st.text(max_size=6)
+
+
+@cache
+def stopped_run() -> Run:
+    return asyncio.run(stopped()).state
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@given(words=st.lists(WORDS, max_size=4))
+def test_words_are_a_decision_with_a_sentence_or_refused(command: str, words: list[str]) -> None:
+    run = stopped_run()
+    try:
+        decision = COMMANDS[command].parse(run, list(words))
+        decision.check(run)
+    except UsageError as error:
+        outcome = str(error)
+    else:
+        outcome = decision.sentence()
+        assert outcome.startswith("You ")
+        assert DECISION.validate_json(DECISION.dump_json(decision)) == decision
+    assert outcome
+
+
+@given(decision=decisions)
+def test_a_decision_on_a_run_with_a_text_changes_it_or_is_refused(
+    decision: Decision,
+) -> None:
+    run = stopped_run()
+    refused = ""
+    try:
+        decision.check(run)
+    except UsageError as error:
+        refused = str(error)
+    decided = run if refused else apply(run, Decided(decision=decision))
+    assert len(decided.decisions) == (0 if refused else 1)
+    assert decision.sentence().startswith("You ")
+
+
+def test_every_kind_is_a_command_but_the_one_that_reads_a_text() -> None:
+    kinds = {one.model_fields["kind"].default for one in get_args(get_args(Decision)[0])}
+    assert kinds == {*COMMANDS, "edit"}
+    assert all(cls.model_fields["kind"].default == name for name, cls in COMMANDS.items())

@@ -1,0 +1,127 @@
+"""When a run stops: never over a bound, and always with a sentence."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from kit import TASK, finish, refinement
+from loop_strategies import budgets, checks, limits, runs, scripts, usages
+
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.model import Budget, Limits, Outcome, Setup, Stage, StopReason, Usage
+from ipyrefine.core.policy import (
+    Stop,
+    completion_allowance,
+    finished,
+    next_step,
+    over_budget,
+    revisions_without_improvement,
+)
+from ipyrefine.core.ports import Request
+from ipyrefine.core.run import Run
+from ipyrefine.providers.scripted import ScriptedModel
+
+
+@given(run=runs())
+def test_a_revision_is_never_asked_for_beyond_those_allowed(run: Run) -> None:
+    allowed = run.revisions < run.allowed_revisions
+    patient = revisions_without_improvement(run) < run.limits.patience
+    assert (allowed and patient) or next_step(run) is not Stage.REVISE
+
+
+@given(run=runs())
+def test_every_stop_says_why(run: Run) -> None:
+    step = next_step(run)
+    assume(isinstance(step, Stop))
+    assert isinstance(step, Stop)
+    assert step.message
+    verdict = run.iterations[run.best or 0].verdict
+    passes = verdict is not None and verdict.outcome is Outcome.PASS
+    assert (step.reason is StopReason.PASSED) == passes
+
+
+@given(run=runs())
+def test_an_unverified_text_is_verified_before_anything_else(run: Run) -> None:
+    unverified = run.iterations[-1].verdict is None
+    assert (next_step(run) in (Stage.CHECK, Stage.JUDGE)) == unverified
+    assert next_step(run) is not Stage.DRAFT
+
+
+@given(run=runs())
+def test_a_larger_allowance_never_stops_a_run_sooner(run: Run) -> None:
+    assume(finished(run) is None)
+    more = run.model_copy(update={"allowed_revisions": run.allowed_revisions + 1})
+    assert finished(more) is None
+
+
+@given(used=usages, budget=budgets, seconds=st.floats(0, 2), estimate=st.integers(0, 500))
+def test_a_call_is_allowed_only_while_every_bound_has_room(
+    used: Usage, budget: Budget, seconds: float, estimate: int
+) -> None:
+    run = run_within(budget, used)
+    # The cost is None once a call was made at an unknown price.
+    cost = used.cost if used.calls else used.cost or 0.0
+    room = [
+        budget.calls is None or used.calls < budget.calls,
+        budget.tokens is None or used.tokens + estimate < budget.tokens,
+        budget.cost is None or (cost is not None and cost < budget.cost),
+        budget.seconds is None or seconds < budget.seconds,
+    ]
+    assert (over_budget(run, seconds, estimate) is None) == all(room)
+
+
+@given(used=usages, limit=st.integers(1, 20_000), estimate=st.integers(0, 500))
+def test_a_reply_may_be_no_longer_than_the_tokens_that_are_left(
+    used: Usage, limit: int, estimate: int
+) -> None:
+    run = run_within(Budget(tokens=limit), used)
+    assume(over_budget(run, 0, estimate) is None)
+    assert used.tokens + estimate + completion_allowance(run, estimate) <= limit
+
+
+def run_within(budget: Budget, used: Usage) -> Run:
+    run = Run.begin(Setup(task=TASK, limits=Limits(budget=budget)))
+    return run.model_copy(update={"usage": used})
+
+
+@given(replies=scripts, checks=checks, limits=limits, budget=budgets)
+async def test_no_call_is_ever_made_over_budget(
+    replies: Any, checks: Any, limits: Any, budget: Budget
+) -> None:
+    made, over = [], []
+    loops: list[Refinement] = []
+
+    def watch(turn: Callable[[Request], Any]) -> Callable[[Request], Any]:
+        def answer(request: Request) -> Any:
+            made.append(request)
+            run, used = loops[0].state, loops[0].state.usage
+            within = (
+                budget.calls is None or len(made) <= budget.calls,
+                budget.tokens is None or used.tokens < budget.tokens,
+                budget.tokens is None or request.max_tokens <= budget.tokens - used.tokens,
+                budget.cost is None or (used.cost or 0) < budget.cost,
+                budget.seconds is None or run.seconds < budget.seconds,
+            )
+            over.extend([request] * (not all(within)))
+            return turn(request)
+
+        return answer
+
+    model = ScriptedModel(map(watch, replies))
+    bounded = limits.model_copy(update={"budget": budget})
+    loops.append(refinement(model, checks=checks, limits=bounded))
+    await finish(loops[0])
+    assert not over
+    assert len(made) == loops[0].state.usage.calls
+
+
+@given(replies=scripts, checks=checks, limits=limits)
+async def test_no_run_writes_more_than_it_may(replies: Any, checks: Any, limits: Any) -> None:
+    loop = refinement(replies, checks=checks, limits=limits)
+    await finish(loop)
+    run = loop.state
+    most = limits.max_revisions + limits.candidates
+    assert len(run.iterations) <= most
+    # A text costs at most: writing, judging, a critique, two comparisons, each asked twice.
+    assert run.usage.calls <= 2 * (5 if limits.pairwise else 3) * most

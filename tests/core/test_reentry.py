@@ -1,0 +1,238 @@
+"""A run cut short after any of its events goes on to the same end, and pays for nothing twice."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pytest
+from kit import (
+    NO_FINDINGS,
+    calls,
+    clock,
+    critique,
+    finding,
+    finish,
+    judgement,
+    preference,
+    refinement,
+    replies_read,
+    staged,
+    text,
+    without_deltas,
+)
+
+from ipyrefine.core.decisions import Continue, Decision, Dismiss, Edit, Override, Rubric
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event, Stopped
+from ipyrefine.core.model import Evidence, Limits, Outcome, Task
+from ipyrefine.core.ports import Reply
+from ipyrefine.core.reducer import replay
+from ipyrefine.core.run import Run
+from ipyrefine.errors import Unreachable
+from ipyrefine.providers.scripted import Scripted
+
+Replies = Mapping[str, Sequence[Scripted]]
+
+
+class Polite:
+    """A check that looks at the text alone and leaves the verdict to the judge."""
+
+    name = "polite"
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        return Evidence(name=self.name, passed=None, detail="looked")
+
+
+class Script(NamedTuple):
+    """A run: its replies by stage, its limits, and its texts in order."""
+
+    replies: Replies
+    texts: tuple[str, ...]
+    limits: Limits = Limits(max_revisions=2, min_findings=1)
+
+
+FLAT = finding("flat", "Hello")
+SCRIPTS = {
+    "a critique overturns a PASS": Script(
+        {
+            "draft": [text("Hello")],
+            "judge": [judgement(9), judgement(7), judgement(10)],
+            "critique": [critique(finding("too short", "Hello"))],
+            "revise": [text("Hello there"), text("Hello there, friend")],
+        },
+        ("Hello", "Hello there", "Hello there, friend"),
+    ),
+    "a judge who is asked again": Script(
+        {
+            "draft": [text("Hello")],
+            "judge": ["no json", judgement(5, FLAT), "none again", "nor now", judgement(9)],
+            "revise": [text("Hello there"), text("Hi there")],
+        },
+        ("Hello", "Hello there", "Hi there"),
+    ),
+    "a revision that is cut off": Script(
+        {
+            "draft": [text("Hello")],
+            "judge": [judgement(5), judgement(9)],
+            "critique": [critique(FLAT)],
+            "revise": [Reply(text="<text>Hel", finish="length"), text("Hi there")],
+        },
+        ("Hello", "Hello", "Hi there"),
+    ),
+    "a critique that cannot be read": Script(
+        {
+            "draft": [text("Hello")],
+            "judge": [judgement(5), judgement(9)],
+            "critique": ["{", "["],
+            "revise": [text("Hi there")],
+        },
+        ("Hello", "Hi there"),
+    ),
+    "a PASS whose critique cannot be read": Script(
+        {
+            "draft": [text("Hello")],
+            "judge": [judgement(9), judgement(9)],
+            "critique": ["{", "["],
+            "revise": [text("Hi there")],
+        },
+        ("Hello", "Hi there"),
+    ),
+    "a critique without a finding": Script(
+        {"draft": [text("Hello")], "judge": [judgement(9)], "critique": NO_FINDINGS}, ("Hello",)
+    ),
+    "comparisons": Script(
+        {
+            "draft": [text("Hello")],
+            "judge": [judgement(5, FLAT), judgement(7), judgement(8)],
+            "revise": [text("Hi there"), text("Hi you")],
+            "compare": [
+                preference("second"),
+                "no json",
+                preference("first"),
+                preference("second"),
+                preference("second"),
+            ],
+        },
+        ("Hello", "Hi there", "Hi you"),
+        Limits(max_revisions=2, min_findings=1, pairwise=True),
+    ),
+    "three drafts": Script(
+        {
+            "draft": [text("Hello"), text("Hi"), text("Hey")],
+            "judge": [judgement(3), judgement(6), judgement(4), judgement(9, fixed=("f1",))],
+            "critique": [critique(finding("too short", "Hi"))],
+            "revise": [text("Hi there")],
+        },
+        ("Hello", "Hi", "Hey", "Hi there"),
+        Limits(max_revisions=2, min_findings=1, candidates=3),
+    ),
+}
+
+
+def begin(script: Script, stored: Sequence[Event] = ()) -> Refinement:
+    """A refinement that continues from stored events, with the replies that are not paid for."""
+    return refinement(
+        staged(script.replies, replies_read(stored)),
+        checks=[Polite()],
+        limits=script.limits,
+        run=replay(stored) if stored else None,
+        nonce=lambda _: "n",
+        clock=clock(),
+    )
+
+
+def timeless(value: Any) -> Any:
+    """A dumped run without seconds."""
+    if isinstance(value, dict):
+        return {key: timeless(part) for key, part in value.items() if key != "seconds"}
+    return [timeless(part) for part in value] if isinstance(value, (tuple, list)) else value
+
+
+def assert_same(resumed: Run, whole: Run, cut: int) -> None:
+    assert timeless(resumed.model_dump()) == timeless(whole.model_dump()), cut
+
+
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
+async def test_cut_anywhere_it_ends_the_same_and_pays_for_nothing_twice(script: Script) -> None:
+    whole = begin(script)
+    events = without_deltas(await finish(whole))
+    paid = {stage: len(replies) for stage, replies in script.replies.items()}
+    assert tuple(i.text for i in whole.state.iterations) == script.texts
+    assert calls(events) == paid
+    for cut in range(len(events) + 1):
+        stored = events[:cut]
+        resumed = begin(script, stored)
+        rest = without_deltas(await finish(resumed))
+        assert resumed.error is None, cut
+        assert_same(resumed.state, whole.state, cut)
+        assert calls([*stored, *rest]) == paid, cut
+        assert resumed.state == replay([*stored, *rest])
+
+
+STILL_FLAT: Replies = {
+    "draft": [text("Hello")],
+    "judge": [judgement(5, FLAT), judgement(4), judgement(3)],
+    "revise": [text("Hi"), text("Ho")],
+}
+DECISIONS: dict[str, tuple[Decision, Replies]] = {
+    "continue": (
+        Continue(guidance="Warmer."),
+        {"revise": [text("Dear friend")], "judge": [judgement(10)]},
+    ),
+    "edit": (Edit(text="Hey you"), {"judge": [judgement(10)]}),
+    "override": (
+        Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason="Too stiff."),
+        {"revise": [text("Hey")], "judge": [judgement(10)]},
+    ),
+    "target": (Rubric(target=0.3), {}),
+    "dismiss": (Dismiss(findings=("f1",), reason="It is meant so."), {}),
+}
+
+
+async def decide_once(loop: Refinement, decision: Decision) -> list[Event]:
+    """Run to the stop, and on from there once the user has decided."""
+    events = await finish(loop)
+    if not loop.state.decisions:
+        loop.decide(decision)
+        events += await finish(loop)
+    return without_deltas(events)
+
+
+@pytest.mark.parametrize("kind", DECISIONS)
+async def test_cut_around_a_decision_it_ends_the_same_too(kind: str) -> None:
+    decision, then = DECISIONS[kind]
+    replies = {stage: [*STILL_FLAT[stage], *then.get(stage, ())] for stage in STILL_FLAT}
+    script = Script(replies, ())
+    whole = begin(script)
+    events = await decide_once(whole, decision)
+    assert whole.state.decisions
+    assert calls(events) == {stage: len(items) for stage, items in replies.items()}
+    for cut in range(len(events) + 1):
+        resumed = begin(script, events[:cut])
+        await decide_once(resumed, decision)
+        assert_same(resumed.state, whole.state, cut)
+
+
+async def test_a_draft_that_could_not_be_read_is_asked_for_anew() -> None:
+    failed = refinement([text(""), text("")])
+    events = await finish(failed)
+    assert isinstance(events[-1], Stopped)
+    again = refinement([text("Hello"), judgement(9), *NO_FINDINGS], run=replay(events))
+    await finish(again)
+    assert again.state.text == "Hello"
+
+
+async def test_a_repair_that_could_not_be_sent_is_all_that_is_asked_again() -> None:
+    broken = refinement([text("Hello"), "no json", Unreachable("gone")])
+    await finish(broken)
+    again = refinement([judgement(9), *NO_FINDINGS], run=broken.state)
+    await finish(again)
+    assert again.state.usage.calls == 2 + 1 + 3, "what was paid, what failed, what is asked now"
+
+
+async def test_a_run_that_continues_is_not_called_stopped() -> None:
+    broken = refinement([Unreachable("gone")])
+    await finish(broken)
+    again = refinement([text("Hello"), judgement(9), *NO_FINDINGS], run=broken.state)
+    reasons = []
+    await finish(again, lambda event, run: reasons.append((event.type, run.stop_reason)))
+    assert {reason for kind, reason in reasons if kind != "stopped"} == {None}

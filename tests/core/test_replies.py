@@ -1,0 +1,331 @@
+"""Replies → records: where a text begins and ends, also when cut off; schemas and their parsers."""
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import CODE, NO_FINDINGS, TASK, finding, finish, judgement, refinement, text
+
+from ipyrefine.core import replies
+from ipyrefine.core.model import Criterion, Finding, Finish, Form, Limits, Severity, StopReason
+from ipyrefine.core.ports import Reply
+from ipyrefine.core.replies import Splitter, parse_text
+from ipyrefine.errors import ReplyError
+
+# Texts
+
+
+@pytest.mark.parametrize(
+    ("reply", "text", "thoughts"),
+    [
+        ("Plan.\n<text>\nHi.\nBye.</text>", "Hi.\nBye.", "Plan."),
+        ("Plan.\n<text>\nHi. </text>\n\n", "Hi. ", "Plan."),
+        ("<text>\nHi.</text>\n\n<text>\nHi.</text>", "Hi.", ""),
+        ("<text>\nHi.</text>\n\n<text>\nHi.\n</text>", "Hi.", ""),
+        ("1. Who: all.\n2. Plan: <text>Hi.</text>", "Hi.", "1. Who: all.\n2. Plan:"),
+        ("Hi, all.</text>\n", "Hi, all.", ""),
+        ("<text>Hi.</text>", "Hi.", ""),
+    ],
+)
+def test_a_text_ends_at_its_tag_even_if_that_is_not_on_a_line_of_its_own(
+    reply: str, text: str, thoughts: str
+) -> None:
+    written = parse_text(reply, "prose")
+    assert (written.text, written.thoughts) == (text, thoughts)
+
+
+SVG = "<svg>\n<text>A</text>\n<text x='1'>B</text>\n</svg>"
+INLINE = "SVG draws words with <text>A</text> and shapes with <path>."
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        (f"<text>\n{SVG}\n</text>", SVG),
+        (INLINE, INLINE),
+        ("Mark it by <text> in front.", "Mark it by <text> in front."),
+    ],
+)
+def test_the_same_tags_inside_a_text_are_a_part_of_it(reply: str, text: str) -> None:
+    assert parse_text(reply, "prose").text == text
+
+
+def test_a_second_end_tag_does_not_stream_as_the_begin_of_another_text() -> None:
+    pieces = list(Splitter("prose").feed("<text>\nHi.\n</text>\n</text>\nThat was it.\n"))
+    assert pieces == [("text", "Hi.\n"), ("thinking", "That was it.\n")]
+
+
+# Texts that are cut off
+
+WHOLE = "f1: mend\n```python\nx = 1\n```\nThis code sets x to"
+BLOCK = "```python\nx = 0\n```"
+
+
+async def test_a_closed_block_before_the_cut_is_the_draft() -> None:
+    loop = refinement(
+        [Reply(text=WHOLE, finish="length"), judgement(9)],
+        CODE,
+        limits=Limits(max_revisions=0, min_findings=0),
+    )
+    await finish(loop)
+    assert (loop.state.text, loop.state.stop_reason) == ("x = 1", StopReason.PASSED)
+    assert any("after the text had ended" in w for w in loop.state.warnings)
+
+
+async def test_a_closed_block_before_the_cut_is_the_revision_and_no_failure() -> None:
+    loop = refinement(
+        [BLOCK, judgement(4), *NO_FINDINGS, Reply(text=WHOLE, finish="length"), judgement(9)],
+        CODE,
+        limits=Limits(max_revisions=1),
+    )
+    await finish(loop)
+    assert (loop.state.iterations[1].text, loop.state.iterations[1].failure) == ("x = 1", "")
+
+
+async def test_a_revision_that_is_cut_inside_its_block_is_dropped_and_not_asked_for_again() -> None:
+    loop = refinement(
+        [BLOCK, judgement(4), *NO_FINDINGS, Reply(text="```python\nx = ", finish="length")],
+        CODE,
+        limits=Limits(max_revisions=1),
+    )
+    await finish(loop)
+    assert "cut off" in loop.state.iterations[1].failure
+    assert loop.state.text == "x = 0"
+    assert loop.state.usage.calls == 5
+
+
+@pytest.mark.parametrize("ended", ["incomplete", "refused", "filtered"])
+async def test_a_reply_that_ends_in_another_way_gives_no_text(ended: Finish) -> None:
+    loop = refinement([Reply(text=WHOLE, finish=ended)], CODE)
+    await finish(loop)
+    assert (loop.state.text, loop.state.stop_reason) == ("", StopReason.FAILED)
+
+
+async def test_a_reply_that_ended_by_itself_is_no_cause_for_a_warning() -> None:
+    loop = refinement([text("Hi"), judgement(9)], limits=Limits(max_revisions=0, min_findings=0))
+    await finish(loop)
+    assert not any("after the text" in w for w in loop.state.warnings)
+
+
+@pytest.mark.parametrize(
+    ("reply", "form"),
+    [
+        ("```python\nx = 1\ny = ", "code"),
+        ("```python\nx = 1\n```\nand then\n```python\ny = ", "code"),
+        ("x = 1", "code"),
+        ("<text>\nHi", "prose"),
+        ("Hi", "prose"),
+    ],
+)
+def test_a_cut_text_whose_end_is_not_marked_is_not_whole(reply: str, form: Form) -> None:
+    with pytest.raises(ReplyError, match="breaks off"):
+        parse_text(reply, form, cut=True)
+
+
+# Texts as they stream
+
+PROGRAM = """\
+First the plan.
+
+```python
+def least(items):
+
+    best = None
+    \t
+    return best
+
+
+print(least([]))
+```
+"""
+LETTER = """\
+A plan: warm, short.
+<text>
+Dear all,
+
+a < b, and <textual> is no mark.
+
+</text>
+"""
+
+
+def split(form: Form, reply: str, sizes: list[int]) -> dict[str, str]:
+    """What a splitter makes of a reply that comes in pieces of these sizes."""
+    splitter, joined, start = Splitter(form), {"text": "", "thinking": ""}, 0
+    for size in [*sizes, len(reply)]:
+        for kind, piece in splitter.feed(reply[start : start + size]):
+            joined[kind] += piece
+        start += size
+    return joined
+
+
+@pytest.mark.parametrize(("form", "reply"), [("code", PROGRAM), ("prose", LETTER)])
+@given(sizes=st.lists(st.integers(1, 9), max_size=60))
+def test_what_streams_as_text_is_what_the_reply_s_text_will_be(
+    form: Form, reply: str, sizes: list[int]
+) -> None:
+    """Blank lines in it, whatever pieces it comes in, are neither lost nor an end of it."""
+    streamed, written = split(form, reply, sizes), parse_text(reply, form)
+    assert streamed["text"].strip("\n") == written.text
+    assert streamed["thinking"].strip() == written.thoughts
+
+
+# Schemas
+
+LISTED = TASK.model_copy(
+    update={
+        "criteria": (*TASK.criteria, Criterion(name="warmth", definition="Warm.")),
+        "checklist": ("Is it short?", "Does it name her?"),
+        "categories": ("hook", "length"),
+    }
+)
+STANDING = (
+    Finding(id="f1", criterion="tone", severity=Severity.MINOR, problem="stiff"),
+    Finding(id="f4", criterion="tone", severity=Severity.BLOCKING, problem="cold"),
+)
+SCHEMAS = {
+    "critique": replies.critique_schema(LISTED, 3),
+    "judgement": replies.judgement_schema(LISTED, STANDING),
+    "judgement of a draft": replies.judgement_schema(TASK, ()),
+    "any judgement": replies.any_judgement_schema(LISTED),
+    "preference": replies.preference_schema(),
+}
+nonblank = st.text(min_size=1).filter(str.strip)
+
+
+def instances(schema: dict[str, Any], *, distinct: bool = True) -> st.SearchStrategy[Any]:
+    """JSON that follows a schema.
+
+    Args:
+        schema: of the few kinds that our schemas are made of.
+        distinct: whether a list with as many items as its enum has values names each once.
+    """
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    match schema["type"]:
+        case "object":
+            assert schema["additionalProperties"] is False
+            assert schema["required"] == list(schema["properties"])
+            return st.fixed_dictionaries(
+                {
+                    name: instances(part, distinct=distinct)
+                    for name, part in schema["properties"].items()
+                }
+            )
+        case "array":
+            least, most = schema.get("minItems", 0), schema.get("maxItems", 3)
+            items = instances(schema["items"], distinct=distinct)
+            lists = st.lists(items, min_size=least, max_size=most)
+            keys = [
+                (name, part["enum"])
+                for name, part in schema["items"].get("properties", {}).items()
+                if len(part.get("enum", ())) == least == most
+            ]
+            if not distinct or not keys:
+                return lists
+            ((name, values),) = keys
+            return st.tuples(lists, st.permutations(values)).map(
+                lambda drawn: [item | {name: value} for item, value in zip(*drawn, strict=True)]
+            )
+        case "boolean":
+            return st.booleans()
+        case "string":
+            return nonblank
+    raise AssertionError(schema)
+
+
+@given(reply=instances(SCHEMAS["critique"]))
+def test_a_critique_that_follows_its_schema_parses_with_all_its_findings(reply: Any) -> None:
+    critique = replies.parse_critique(json.dumps(reply), "Hi", least=3)
+    assert [f.problem for f in critique.findings] == [f["problem"] for f in reply["findings"]]
+
+
+@pytest.mark.parametrize(
+    ("schema", "task"),
+    [("judgement", LISTED), ("judgement of a draft", TASK)],
+)
+@given(data=st.data())
+def test_a_judgement_that_follows_its_schema_parses_with_all_its_parts(
+    schema: str, task: Any, data: Any
+) -> None:
+    reply = data.draw(instances(SCHEMAS[schema]))
+    judged = replies.parse_judgement(json.dumps(reply), task)
+    scores = {one["name"]: one["score"] / 10 for one in reply["criteria"]}
+    assert {c.name: c.score for c in judged.criteria} == scores
+    answers = {one["item"]: one["yes"] for one in reply.get("checklist", ())}
+    assert [a.yes for a in judged.checklist] == [answers[n] for n in sorted(answers)]
+    fixed = tuple(one["id"] for one in reply.get("earlier", ()) if one["fixed"])
+    assert judged.fixed == fixed
+    assert len(judged.findings) == len(reply["findings"])
+
+
+@given(reply=instances(SCHEMAS["preference"]))
+def test_a_preference_that_follows_its_schema_parses(reply: Any) -> None:
+    assert replies.parse_preference(json.dumps(reply)).model_dump() == reply
+
+
+@given(reply=instances(SCHEMAS["judgement"], distinct=False))
+def test_a_judgement_that_only_repeats_what_it_answers_is_refused_as_unreadable(reply: Any) -> None:
+    names = {one["name"] for one in reply["criteria"]}
+    items = {one["item"] for one in reply["checklist"]}
+    complete = names == {"tone", "warmth"} and items == {1, 2}
+    try:
+        replies.parse_judgement(json.dumps(reply), LISTED)
+    except ReplyError as error:
+        refused = str(error)
+    else:
+        refused = ""
+    assert bool(refused) is not complete
+
+
+@given(
+    reply=st.text()
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda part: (
+            st.lists(part, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["findings", "criteria", "checklist", "earlier", "better", "reason"]
+                )
+                | st.text(max_size=3),
+                part,
+                max_size=4,
+            )
+        ),
+        max_leaves=8,
+    ).map(json.dumps)
+)
+def test_no_reply_is_anything_but_read_or_refused(reply: str) -> None:
+    parsers = (
+        lambda: replies.parse_critique(reply, "Hi"),
+        lambda: replies.parse_judgement(reply, LISTED),
+        lambda: replies.parse_preference(reply),
+        lambda: parse_text(reply, "code"),
+        lambda: parse_text(reply, "prose"),
+    )
+    for parse in parsers:
+        with suppress(ReplyError):
+            parse()
+
+
+def test_a_schema_narrows_to_the_task_and_to_the_findings_that_stand() -> None:
+    judging: Any = SCHEMAS["judgement"]["properties"]
+    assert judging["criteria"]["items"]["properties"]["name"]["enum"] == ["tone", "warmth"]
+    assert judging["earlier"]["items"]["properties"]["id"]["enum"] == ["f1", "f4"]
+    assert judging["checklist"]["items"]["properties"]["item"]["enum"] == [1, 2]
+    assert next(iter(judging)) == "findings", "the scores follow from them"
+    critiquing: Any = SCHEMAS["critique"]["properties"]["findings"]
+    assert critiquing["items"]["properties"]["criterion"]["enum"] == ["hook", "length", "scope"]
+    assert critiquing["minItems"] == 3
+    assert "earlier" not in SCHEMAS["judgement of a draft"]["properties"]
+
+
+def test_a_blocking_finding_needs_a_problem_and_a_minor_one_without_is_none() -> None:
+    empty = finding(" ", severity="minor")
+    assert replies.parse_critique(json.dumps({"findings": [empty]}), "Hi").findings == ()
+    with pytest.raises(ReplyError, match="no problem"):
+        replies.parse_critique(json.dumps({"findings": [finding(" ")]}), "Hi")

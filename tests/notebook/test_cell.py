@@ -1,0 +1,257 @@
+"""From a cell's options and body to its run: profile, limits, checklist, variables, checks."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from pydantic import BaseModel
+from shells import NO_HISTORY
+
+from ipyrefine import api
+from ipyrefine.errors import Unreachable, UsageError
+from ipyrefine.notebook.completion import complete
+from ipyrefine.profiles import NAMES, builtin
+from ipyrefine.providers.scripted import ScriptedModel
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+def judged(*names: str, score: int = 10) -> str:
+    scores = [{"name": name, "score": score, "reason": "it is"} for name in names]
+    return json.dumps({"findings": [], "criteria": scores})
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(config=NO_HISTORY)
+    shell.extension_manager.load_extension("ipyrefine")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def replies() -> list[str]:
+    """What the model answers, to be filled by a test; after that it cannot be reached."""
+    return []
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch, replies: list[str]) -> ScriptedModel:
+    def one_by_one() -> Iterator[str | Unreachable]:
+        while True:
+            yield replies.pop(0) if replies else Unreachable("There is no model.")
+
+    scripted = ScriptedModel(one_by_one())
+    monkeypatch.setattr(api, "choose_model", lambda *_, **__: scripted)
+    return scripted
+
+
+def run(shell: Any, cell: str) -> Any:
+    async def go() -> Any:
+        return await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
+
+    return asyncio.run(go())
+
+
+def asked(shell: Any, cell: str) -> Any:
+    """Run a cell whose model fails at once, and give the run with its task and limits."""
+    run(shell, cell)
+    return shell.user_ns["refined_run"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "profile"),
+    [
+        ("%%refine -q\nWrite a sales email to a dentist.", "email"),
+        ("%%refine -q -p rfc\nWrite a sales email to a dentist.", "rfc"),
+        ("%%refine -q --draft\nHi Anna,\nit is late.", "email"),
+        ("%%refine -q -c schema:Person\nWho is it?", "data"),
+        ("%%refine -q -c run\nSay hello.", "code"),
+        ("%%refine -q -p mine\nHello", "mine"),
+        (
+            "%%refine -q\nTell Ann we moved.\n[ITERATION 1]\nWrite a story.\n"
+            "[ITERATION 2]\nCritique it.",
+            "prose",
+        ),
+    ],
+)
+def test_the_profile_is_the_named_one_or_chosen(
+    shell: Any, model: Any, cell: str, profile: str
+) -> None:
+    shell.user_ns.update(Person=Person, mine={"criteria": {"wit": "It makes one smile."}})
+    assert asked(shell, cell).task.profile == profile
+
+
+def test_a_profiles_threshold_gives_way_to_the_configured_and_that_to_the_option(
+    shell: Any, model: Any
+) -> None:
+    cell = "%%refine -q {}-p data\nx"
+    assert asked(shell, cell.format("")).limits.target == 0.9
+    shell.run_line_magic("config", "Refine.target = 0.7")
+    assert asked(shell, cell.format("")).limits.target == 0.7
+    assert asked(shell, cell.format("--target 0.6 ")).limits.target == 0.6
+    assert asked(shell, cell.format("")).limits.max_revisions == 4
+
+
+def test_criteria_and_checklist_are_the_users(shell: Any, model: Any) -> None:
+    shell.user_ns["mine"] = ["Is it short?", "Is it sweet?"]
+    run_ = asked(shell, "%%refine -q --criteria 'tone, wit' --checklist mine\nWrite an email.")
+    assert [c.name for c in run_.task.criteria] == ["tone", "wit"]
+    assert run_.task.checklist == ("Is it short?", "Is it sweet?")
+    given = asked(shell, "%%refine -q --checklist 'Is it short?, Is it sweet?'\nWrite an email.")
+    assert given.task.checklist == run_.task.checklist
+
+
+def test_prompts_are_the_users_where_they_say_so(
+    shell: Any, model: ScriptedModel, replies: list[str]
+) -> None:
+    replies[:] = ["<text>\nHi\n</text>"]
+    shell.user_ns["mine"] = {"draft": "WRITE IT", "judge": "JUDGE {text}"}
+    run(shell, "%%refine -q -n 0 --prompts mine\nSay hello.")
+    assert [r.messages[1].content.split()[0] for r in model.requests] == ["WRITE", "JUDGE"]
+
+
+def test_a_variable_and_what_a_check_requires_are_part_of_the_task(shell: Any, model: Any) -> None:
+    shell.user_ns["prices"] = [3, 4]
+    text = asked(shell, "%%refine -q -v prices -c 'length:<=9 words'\nSum them.").task.text
+    assert text.startswith("Sum them.\n\nIts length must be at most 9 words.")
+    assert text.endswith("prices (list of length 2):\n[3, 4]")
+
+
+def test_data_that_a_schema_accepts_is_left_as_an_object(
+    shell: Any, model: ScriptedModel, replies: list[str]
+) -> None:
+    text = '{"name": "Anna", "age": 3}'
+    names = [c.name for c in builtin()["data"].criteria]
+    replies[:] = [f"<text>\n{text}\n</text>", judged(*names)]
+    shell.user_ns["Person"] = Person
+    run(shell, "%%refine -q -c schema:Person\nExtract the person as JSON: Anna is 3.")
+    assert shell.user_ns["refined"] == Person(name="Anna", age=3)
+    assert shell.user_ns["refined_run"].text == text
+    assert '"title": "Person"' in shell.user_ns["refined_run"].task.text
+
+
+def test_data_that_no_schema_accepts_stays_text(
+    shell: Any, model: ScriptedModel, replies: list[str]
+) -> None:
+    replies[:] = ["<text>\nAnna\n</text>"]
+    shell.user_ns["Person"] = Person
+    run(shell, "%%refine -q -n 0 -c schema:Person\nExtract the person as JSON: Anna is 3.")
+    assert shell.user_ns["refined"] == "Anna"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("-p emial", "Did you mean email?"),
+        ("-p broken", "The profile 'broken' is not valid: it has no 'criteria'"),
+        ("-p no/such.toml", "There is no profile file"),
+        ("-v pricse", "Did you mean prices?"),
+        ("-v lock", "cannot be passed to the code of a check"),
+        ("--checklist quesions", "--checklist: there is no variable 'quesions'."),
+        ("--checklist prices", "must be a list of yes/no questions"),
+        ("-c schema:nothing", "There is no schema 'nothing'"),
+        ("-c tests:nothing", "There is no variable and no readable file 'nothing'"),
+        ("-c length:much", "needs bounds like"),
+        ("-c matches:[", "is not a regular expression"),
+        ("-c prices", "The check 'prices' is a variable, not a function that can be called"),
+        ("-c two", "cannot be called with the text"),
+        ("-c tests:prices", "needs a text of pytest tests"),
+        ("-c schema:prices", "needs a pydantic model or a JSON schema"),
+        ("--prompts nowhere", "--prompts: there is no variable 'nowhere'"),
+        ("--prompts prices", "--prompts: prices must be a dict of prompts by stage"),
+        ("--prompts misspelt", "There is no stage 'juge' to prompt"),
+        ("--prompts textless", "The prompt for judge needs {text}"),
+        ("--prompts numbers", "The prompt for draft must be a text, not 7"),
+        ("--target 2", "--target"),
+        ("--target nan", "--target"),
+        ("-n many", "-n/--max-revisions: invalid int value: 'many'. %%refine? lists"),
+        ("--patience 0", "--patience"),
+        ("--min-findings -1", "--min-findings"),
+        ("--temperature 3", "--temperature"),
+        ("--memory some", "invalid choice: 'some'"),
+        ("--apply away", "invalid choice: 'away'"),
+        ("--price free", "rice"),
+        ("--output 2x", "--output '2x' is not a variable name"),
+        ("--output class", "--output 'class' is not a variable name"),
+        ("--criteria ,", "--criteria is empty"),
+        ("--checklist ' , '", "--checklist is empty"),
+        ("--goal 'Make it short.'", "--goal says how to improve a draft"),
+        ("--goal x --task", "--goal and --task contradict each other"),
+        ("--task --draft", "--task and --draft contradict each other"),
+        ("--background --plain", "--background and --plain contradict each other"),
+        ("--background --quiet", "--background and --quiet contradict each other"),
+        ("--step -q", "--step and --quiet contradict each other"),
+        ("--name mine --no-journal", "--name and --no-journal contradict each other"),
+        ("-p email -c run", "The check run is for Python code, and the profile email"),
+        (
+            "-p mine -c tests:tested",
+            "The check tests:tested is for Python code, and the profile mine is not",
+        ),
+    ],
+)
+def test_what_cannot_be_used_gets_a_sentence_before_any_model_call(
+    shell: Any, model: ScriptedModel, options: str, sentence: str
+) -> None:
+    shell.user_ns.update(
+        prices=[1],
+        broken={},
+        lock=threading.Lock(),
+        two=lambda: True,
+        mine={"criteria": {"wit": "It makes one smile."}},
+        tested="def test_it(): assert True",
+        misspelt={"juge": "{text}"},
+        textless={"judge": "Good?"},
+        numbers={"draft": 7},
+    )
+    error = run(shell, f"%%refine {options}\nWrite a story.").error_in_exec
+    assert isinstance(error, UsageError)
+    assert sentence in str(error)
+    assert model.requests == []
+
+
+def test_profiles_are_listed_with_their_criteria(shell: Any) -> None:
+    with capture_output() as captured:
+        run(shell, "%refine profiles")
+    (output,) = captured.outputs
+    printed, table = output.data["text/plain"], output.data["text/markdown"]
+    for name in NAMES:
+        assert f"\n{name}: " in f"\n{printed}"
+        assert f"| `{name}` |" in table
+        for criterion in builtin()[name].criteria:
+            assert f"{criterion.name}: {criterion.definition}" in printed
+            assert criterion.definition in table
+    assert len({row.count("|") for row in table.splitlines()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("%%refine -p ", {"email", "story", "mine"}),
+        ("%%refine -p em", {"email"}),
+        ("%%refine --var ", {"prices", "mine"}),
+        ("%%refine --checklist ", {"prices"}),
+        ("%%refine -c ", {"schema:", "length:", "lint", "tone"}),
+    ],
+)
+def test_tab_offers_profiles_variables_and_checks(shell: Any, line: str, offered: set[str]) -> None:
+    shell.user_ns.update(prices=[1], mine={"criteria": {}}, tone=lambda text: True)
+    event = SimpleNamespace(command="%%refine", line=line, symbol=line.split()[-1])
+    if line.endswith(" "):
+        event.symbol = ""
+    given = set(complete(shell, event))
+    assert offered <= given
+    assert not {"In", "Out", "get_ipython"} & given
+    if not line.endswith(" "):
+        assert given == offered

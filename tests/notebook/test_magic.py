@@ -1,0 +1,183 @@
+"""`%%refine` and its options in a real shell without a kernel, on a scripted model."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from IPython.core.completer import provisionalcompleter
+from IPython.core.oinspect import getdoc
+from judging import judged
+from shells import scripted_shell
+
+from ipyrefine.errors import UsageError
+from ipyrefine.notebook import options
+
+CODE = "```python\ndef inc(n):\n    return n + 1\n```"
+JUDGED = judged(9, 9, 9)
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    replies = [CODE, JUDGED, CODE, JUDGED]
+    with scripted_shell(monkeypatch, replies) as shell:
+        yield shell
+
+
+def run(shell: Any, cell: str) -> Any:
+    async def go() -> Any:
+        return await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
+
+    return asyncio.run(go())
+
+
+def test_the_cell_waits_for_the_loop_and_leaves_the_text_in_the_namespace(shell: Any) -> None:
+    result = run(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
+    assert result.error_in_exec is None
+    assert "return n + 1" in shell.user_ns["refined"]
+    assert shell.user_ns["refined_run"].stop_reason == "passed"
+
+
+def test_the_text_goes_into_the_variable_that_output_names(shell: Any) -> None:
+    run(shell, "%%refine -c examples -o mine\nWrite inc(n). inc(1) == 2")
+    assert "inc" in shell.user_ns["mine"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("%%refine\n  \n", "The cell is empty"),
+        ("%%refine --chek run\nx", "Did you mean --check?"),
+        ("%%refine -c exampels\nx", "There is no check 'exampels'"),
+        ("%%refine --budget cheap\nx", "is not an amount"),
+        ("%%refine -n -1\nx", "--max-revisions"),
+        ("%%refine --critics 2\nx", "Ask for more findings with --min-findings."),
+        ("%%refine --critics=2\nx", "--critics is gone"),
+        ("%%refine --task --draft\nx", "contradict"),
+        ("%%refine --goal 'open\nx", "not closed"),
+        ("%refine frobnicate", "There is no command 'frobnicate'"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_starts_nothing(
+    shell: Any, cell: str, sentence: str
+) -> None:
+    error = run(shell, cell).error_in_exec
+    assert isinstance(error, UsageError)
+    assert sentence in str(error)
+    assert "refined" not in shell.user_ns
+
+
+@pytest.mark.parametrize("name", ["--max-revisions", "--max-iterations"])
+def test_an_option_is_known_by_its_old_name_too(name: str) -> None:
+    assert options.parse(f"{name} 1").max_revisions == 1
+    assert options.parse(f"{name}=1").max_revisions == 1
+
+
+@pytest.mark.parametrize("name", ["--pairwise", "--gate"])
+def test_a_comparison_is_asked_for_by_its_old_name_too(name: str) -> None:
+    assert options.limits(options.parse(name), {}).pairwise is True
+
+
+def test_old_names_are_not_offered() -> None:
+    assert not {"--max-iterations", "--gate", "--critics"} & set(options.parser().options)
+
+
+@pytest.mark.parametrize("name", ["max_revisions", "max_iterations"])
+def test_revisions_are_configured_by_the_old_name_too(shell: Any, name: str) -> None:
+    shell.run_line_magic("config", f"Refine.{name} = 3")
+    run(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
+    assert shell.user_ns["refined_run"].limits.max_revisions == 3
+
+
+def test_accepting_by_line_magic_offers_the_text_as_the_next_input(shell: Any) -> None:
+    run(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
+    run(shell, "%refine accept 0")
+    assert shell.user_ns["refined_run"].stop_reason == "accepted"
+
+
+def test_a_budget_reads_tokens_calls_money_and_time() -> None:
+    budget = options.parse_budget("20k tokens, 30 calls, $0.05, 2 min")
+    assert (budget.tokens, budget.calls, budget.cost, budget.seconds) == (20_000, 30, 0.05, 120)
+
+
+def test_a_budget_bounds_each_side_of_the_tokens() -> None:
+    budget = options.parse_budget("10k prompt tokens, 5k completion tokens, 12k tokens")
+    assert (budget.prompt_tokens, budget.completion_tokens) == (10_000, 5_000)
+    assert budget.tokens == 12_000
+    assert options.parse_budget("10k input tokens, 5 K Output Tokens") == options.parse_budget(
+        "10k prompt tokens, 5k completion tokens"
+    )
+
+
+@pytest.mark.parametrize(
+    ("budget", "sentence"),
+    [
+        ("10k prompt", "'10k prompt' is not an amount"),
+        ("5 prompt calls", "is not an amount"),
+        ("-1 tokens", "is not an amount"),
+        ("0 calls", "is not an amount"),
+        ("$0", "is not an amount"),
+        ("1.2.3 s", "is not an amount"),
+        ("5k tokens, 6k tokens", "--budget bounds the tokens twice"),
+        ("5k input tokens, 6k prompt tokens", "bounds the prompt tokens twice"),
+    ],
+)
+def test_a_budget_that_cannot_be_read_names_the_part(budget: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        options.parse_budget(budget)
+
+
+def test_its_documentation_lists_options_and_commands(shell: Any) -> None:
+    text = getdoc(shell.find_cell_magic("refine")) or ""
+    assert "--max-revisions" in text
+    assert "override pass|fail" in text
+
+
+def test_loading_again_leaves_one_transformer(shell: Any) -> None:
+    shell.extension_manager.reload_extension("ipyrefine")
+    names = [getattr(t, "__name__", "") for t in shell.input_transformers_post]
+    assert names.count("await_refine") == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "status"), [("%%refine -n 1\n", "incomplete"), ("%%refine\nWrite f.\n\n", "complete")]
+)
+def test_a_terminal_waits_for_the_body_and_ends_at_a_blank_line(
+    shell: Any, typed: str, status: str
+) -> None:
+    assert shell.check_complete(typed)[0] == status
+
+
+def test_blank_lines_above_the_magic_change_nothing(shell: Any) -> None:
+    result = run(shell, "\n\n%%refine -c examples\nWrite inc(n).\n>>> inc(1)\n2\n")
+    assert result.error_in_exec is None
+    assert shell.user_ns["refined_run"].iterations[0].evidence[0].passed
+
+
+def test_doctests_in_the_cell_reach_the_task_as_they_were_written(shell: Any) -> None:
+    run(shell, "%%refine -c examples\nWrite inc(n).\n\n>>> inc(1)\n2\n")
+    assert shell.user_ns["refined_run"].task.text == "Write inc(n).\n\n>>> inc(1)\n2"
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("%%refine --ch", ["--check"]),
+        ("%%refine -c ex", ["examples"]),
+        ("%%refine -c ", ["examples", "run", "mine"]),
+        ("%%refine -p pr", ["prose"]),
+        ("%%refine --apply r", ["replace"]),
+        ("%%refine -m qwen2.5-coder-0", ["qwen2.5-coder-0.5b"]),
+        ("%refine acc", ["accept"]),
+        ("%refine show 1 ", []),
+    ],
+)
+def test_tab_completes_options_values_and_commands(
+    shell: Any, typed: str, offered: list[str]
+) -> None:
+    shell.user_ns["mine"] = lambda text: True
+    with provisionalcompleter():
+        texts = {c.text for c in shell.Completer.completions(typed, len(typed))}
+    assert texts >= set(offered)
+    if not offered:
+        assert "accept" not in texts

@@ -1,0 +1,82 @@
+"""Which model a name, the environment or this machine offers."""
+
+import hashlib
+
+import pytest
+
+from ipyrefine.core.model import Price
+from ipyrefine.errors import NoModel
+from ipyrefine.providers import weights
+from ipyrefine.providers.choose import choose_model
+from ipyrefine.providers.local import LocalModel
+from ipyrefine.providers.openai import OpenAIModel
+
+CONTENT = b"GGUF"
+
+
+@pytest.fixture(autouse=True)
+def nothing_configured(tmp_path, monkeypatch):
+    for name in ("IPYREFINE_MODEL", "IPYREFINE_RECORD", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("IPYREFINE_MODEL_DIR", str(tmp_path))
+
+
+@pytest.fixture
+def light(tmp_path, monkeypatch) -> str:
+    """Put small weights under the light model's name, and return it."""
+    pinned = {"file": "light.gguf", "size": 4, "sha256": hashlib.sha256(CONTENT).hexdigest()}
+    known = weights.WEIGHTS[weights.LIGHT]
+    monkeypatch.setitem(weights.WEIGHTS, weights.LIGHT, known.model_copy(update=pinned))
+    (tmp_path / "light.gguf").write_bytes(CONTENT)
+    return weights.LIGHT
+
+
+def test_without_any_model_the_error_says_how_to_get_one():
+    with pytest.raises(NoModel, match=r"ipyrefine pull.*OPENAI_API_KEY.*--model"):
+        choose_model()
+
+
+def test_an_embedded_model_that_is_not_there_names_its_command():
+    with pytest.raises(NoModel, match=f"`ipyrefine pull {weights.LIGHT}`"):
+        choose_model(weights.LIGHT)
+
+
+def test_the_embedded_model_is_the_choice_where_nothing_else_is_named(light):
+    assert (type(choose_model()), choose_model().name) == (LocalModel, light)
+
+
+def test_a_named_model_is_asked_for_at_the_server(monkeypatch, light):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    model = choose_model("m", price=Price(prompt=1, completion=2))
+    assert isinstance(model, OpenAIModel)
+    assert (model.name, model.base_url) == ("m", "http://127.0.0.1:1/v1")
+    assert model.price == Price(prompt=1, completion=2)
+
+
+def test_a_name_wins_over_the_environment_s(monkeypatch, light):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    monkeypatch.setenv("IPYREFINE_MODEL", "other")
+    assert choose_model().name == "other"
+    assert isinstance(choose_model(light), LocalModel)
+
+
+def test_an_embedded_name_at_a_server_of_the_user_s_is_that_server_s_model(light):
+    assert isinstance(choose_model(light, base_url="http://127.0.0.1:1/v1"), OpenAIModel)
+
+
+def test_a_server_without_a_name_asks_for_one(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    with pytest.raises(NoModel, match="--model NAME or IPYREFINE_MODEL"):
+        choose_model()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("qwen2.5-coder-0.5", r"Did you mean qwen2\.5-coder-0\.5b\?"),
+        ("gpt-4o", r"The embedded models are qwen2\.5-coder-1\.5b, qwen2\.5-coder-0\.5b\."),
+    ],
+)
+def test_a_name_without_a_server_says_what_it_needs(name, hint):
+    with pytest.raises(NoModel, match=f"needs a server: set OPENAI_API_KEY.*{hint}"):
+        choose_model(name)

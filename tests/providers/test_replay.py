@@ -1,0 +1,323 @@
+"""A model that replays the replies of a real one, and the file they are in."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from refining import TONE, judged, text
+
+from ipyrefine import choose_model
+from ipyrefine.api import finish
+from ipyrefine.core.decisions import Guide
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event
+from ipyrefine.core.model import Limits, Price, Task, Usage
+from ipyrefine.core.ports import Message, Model, Notice, Reply, Request
+from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.run import Run
+from ipyrefine.errors import NoModel, UsageError
+from ipyrefine.providers.replay import (
+    Call,
+    Piece,
+    RecordedModel,
+    Recording,
+    SourceModel,
+    read_recording,
+    request_key,
+    write_recording,
+)
+from ipyrefine.providers.scripted import ScriptedModel
+
+GATE_KEY = "9a1cd79083340868"  # of a request that the stage `compare` made under its first name
+SCRIPT = [text("Hi"), judged(4), text("Hello"), judged(10)]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "greeting.json"
+
+
+def greeting(
+    model: Model, task: str = "Write a greeting.", prompts: Prompts | None = None
+) -> Refinement:
+    return Refinement(
+        Task(text=task, criteria=(TONE,)),
+        model=model,
+        limits=Limits(max_revisions=1, min_findings=0),
+        prompts=prompts,
+        clock=lambda: 0.0,
+    )
+
+
+async def run_on(model: Model, task: str = "Write a greeting.", **options: Any) -> Run:
+    return await finish(greeting(model, task, **options))
+
+
+async def record(path: Path, *replies: str, task: str = "Write a greeting.") -> Run:
+    model = ScriptedModel(replies or SCRIPT, name="scribe")
+    return await run_on(RecordedModel(path, live=lambda: model, record=True), task)
+
+
+async def reply_to(model: Model, request: Request) -> Any:
+    return [item async for item in model.stream(request)][-1]
+
+
+def same(one: Run, other: Run) -> bool:
+    """Return whether two runs are equal but for their models."""
+    different = {"warnings": True, "setup": {"model", "judge", "price"}}
+    return one.model_dump(exclude=different) == other.model_dump(exclude=different)
+
+
+async def test_a_recorded_run_replays_exactly_and_names_its_model(path: Path) -> None:
+    recorded = await record(path)
+    replayed = await run_on(RecordedModel(path))
+    assert same(recorded, replayed)
+    assert replayed.score_history == (0.4, 1.0)
+    day = read_recording(path).date
+    assert f"A replay of scribe, recorded on {day}." in replayed.warnings
+    assert replayed.setup.model == f"recorded:{path.as_posix()}"
+
+
+async def test_calls_are_matched_by_content_so_they_may_run_concurrently(path: Path) -> None:
+    tasks = ["Greet Ann.", "Greet Bob.", "Greet Cem."]
+    recorded = [
+        await record(path, text(f"Hi, {task}"), judged(10), task=task) for task in tasks
+    ]  # fmt: skip
+    model = RecordedModel(path)
+    replayed = await asyncio.gather(*(run_on(model, task) for task in reversed(tasks)))
+    assert all(map(same, recorded, reversed(replayed)))
+
+
+async def test_a_request_recorded_twice_gets_both_replies_in_turn(path: Path) -> None:
+    ask = Request(messages=(Message(role="user", content="Roll a die."),), temperature=1.0)
+    live = ScriptedModel(["three", "five"])
+    recorder = RecordedModel(path, live=lambda: live, record=True)
+    for _ in range(2):
+        [item async for item in recorder.stream(ask)]
+    model = RecordedModel(path)
+    rolled = [[item async for item in model.stream(ask)][-1].text for _ in range(3)]
+    assert rolled == ["three", "five", "three"]
+
+
+async def test_the_pace_is_the_recorded_one_or_none_at_all(path: Path) -> None:
+    live = ScriptedModel(["a" * 48], chunk=16, delay=0.51)  # a piece of a recording takes 0.5 s
+    ask = Request(messages=(Message(role="user", content="Go."),))
+    async for _ in RecordedModel(path, live=lambda: live, record=True).stream(ask):
+        pass
+    after = [piece.after for piece in read_recording(path).calls[0].pieces]
+    assert len(after) == 3
+    assert min(after) >= 0.5
+
+    async def slept(speed: float) -> list[float]:
+        waits: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            waits.append(seconds)
+
+        model = RecordedModel(path, speed=speed, sleep=sleep)
+        assert [item async for item in model.stream(ask)][-1].text == "a" * 48
+        return waits
+
+    assert await slept(1) == after
+    assert await slept(2) == [seconds / 2 for seconds in after]
+    assert await slept(float("inf")) == [0, 0, 0]
+
+
+async def test_thinking_that_is_not_in_the_reply_is_not_recorded(path: Path) -> None:
+    live = ScriptedModel([Reply(text="no", thinking="hm"), "yes"])
+    recorder = RecordedModel(path, live=lambda: live, record=True)
+    for words in ("one", "two"):
+        async for _ in recorder.stream(Request(messages=(Message(role="user", content=words),))):
+            pass
+    replies = [
+        (call.joined("thinking"), call.joined("text")) for call in read_recording(path).calls
+    ]
+    assert replies == [("hm", "no"), ("", "yes")]
+
+
+async def test_after_guidance_a_live_model_replies(path: Path) -> None:
+    await record(path)
+    live = ScriptedModel([text("Hey you"), judged(10)], name="live")
+    loop = greeting(RecordedModel(path, live=lambda: live))
+
+    def guide(event: Event, run: Run) -> None:
+        if event.type == "best_changed" and not run.decisions:
+            loop.decide(Guide(guidance="Say it to a friend."))
+
+    await finish(loop, None, guide)
+    assert loop.state.text == "Hey you"
+    (warning,) = (warning for warning in loop.state.warnings if "not in the recording" in warning)
+    assert "This revise is not in the recording" in warning
+    assert warning.endswith("live answers instead.")
+
+
+async def test_without_a_live_model_a_missing_call_says_what_to_do(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await record(path)
+    model = choose_model(f"recorded:{path}")
+    with pytest.raises(NoModel, match="This draft is not in the recording") as error:
+        await run_on(model, "Write a farewell.")
+    assert "ipyrefine pull" in str(error.value)
+    monkeypatch.setenv("IPYREFINE_MODEL", f"recorded:{path}")  # it is no live model either
+    with pytest.raises(NoModel, match="This draft is not in the recording"):
+        await run_on(choose_model(), "Write a farewell.")
+
+
+async def test_our_wording_may_change_but_the_users_own_may_not(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = await record(path)
+    monkeypatch.setattr("ipyrefine.core.prompts.fill", _reworded)
+    assert same(recorded, await run_on(RecordedModel(path)))
+    with pytest.raises(NoModel, match="This draft"):
+        await run_on(RecordedModel(path), prompts=Prompts(draft="Greet."))
+
+
+def _reworded(prompt: str, **places: object) -> str:
+    return "Reworded. " + " ".join(map(str, places.values()))
+
+
+def test_fences_addresses_times_and_the_order_of_lines_are_ignored() -> None:
+    def key(content: str, **options: object) -> str:
+        return request_key(Request(messages=(), inputs=(content,), **options))
+
+    one = "<material-0a1b2c3d>\n- a: got <Stack at 0x7f01>\n- b: passed in 0.12 s\n"
+    two = "<material-99887766>\n- b: passed in 3.4s\n- a: got <Stack at 0x9900>\n"
+    assert key(one) == key(two)
+    assert key(one) != key(one.replace("Stack", "Queue"))
+    assert key(one) != key(one, temperature=0.4)
+    assert key(one) != key(one, seed=1)
+    assert key(one) != key(one, purpose="judge")
+
+
+async def test_a_recording_names_its_version_day_and_model(path: Path) -> None:
+    live = ScriptedModel(["hi"], name="qwen2.5-coder-0.5b")
+    live.price = Price(prompt=0, completion=0)
+    ask = Request(messages=(Message(role="user", content="Go."),))
+    async for _ in RecordedModel(path, live=lambda: live, record=True).stream(ask):
+        pass
+    head = read_recording(path).model_dump()
+    assert head["format"] == 2
+    assert head["ipyrefine"]
+    assert len(head["date"]) == 10
+    assert head["models"][0]["name"] == "qwen2.5-coder-0.5b"
+    assert head["models"][0]["weights"].startswith("1d9614638d18")
+    assert RecordedModel(path).price == Price(prompt=0, completion=0)
+
+
+async def test_without_the_file_every_request_is_one_for_the_live_model(path: Path) -> None:
+    live = ScriptedModel(SCRIPT, name="live")
+    run = await run_on(RecordedModel(path, live=lambda: live))
+    assert run.score_history == (0.4, 1.0)
+    assert f"There is no recording {path}. live answers instead." in run.warnings
+    with pytest.raises(NoModel, match=r"There is no recording .*ipyrefine pull"):
+        await run_on(choose_model(f"recorded:{path}"))
+
+
+def test_a_recording_is_written_with_every_field(path: Path) -> None:
+    asyncio.run(record(path))
+    content = json.loads(path.read_text("utf-8"))
+    assert content["format"] == 2
+    assert content["models"] == [{"name": "scribe", "weights": "", "price": None}]
+    for call in content["calls"]:
+        assert call.keys() == {"purpose", "key", "model", "pieces", "finish", "usage"}
+        assert call["usage"].keys() == Usage.model_fields.keys()
+        assert all(piece.keys() == {"after", "text", "kind"} for piece in call["pieces"])
+
+
+@pytest.mark.parametrize("head", [{}, {"format": 1}], ids=["no format", "format 1"])
+def test_a_file_that_left_defaults_out_is_read_with_the_defaults_of_its_time(
+    path: Path, head: dict[str, int]
+) -> None:
+    call = {"purpose": "draft", "key": "k", "model": "m", "usage": {"calls": 1}}
+    path.write_text(json.dumps({
+        **head,
+        "ipyrefine": "0.1.0",
+        "date": "2026-11-01",
+        "models": [{"name": "m"}],
+        "calls": [{**call, "pieces": [{"after": 0.5, "text": "Hi"}]}],
+    }))  # fmt: skip
+    recording = read_recording(path)
+    assert recording == Recording(
+        format=2,
+        ipyrefine="0.1.0",
+        date="2026-11-01",
+        models=(SourceModel(name="m", weights="", price=None),),
+        calls=(
+            Call(
+                purpose="draft",
+                key="k",
+                model="m",
+                pieces=(Piece(after=0.5, text="Hi", kind="text"),),
+                finish="stop",
+                usage=Usage(calls=1),
+            ),
+        ),
+    )
+    write_recording(path, recording)
+    assert read_recording(path) == recording
+
+
+def test_a_comparison_of_format_1_is_replayed_though_its_stage_was_renamed(
+    path: Path,
+) -> None:
+    call = {"purpose": "gate", "key": GATE_KEY, "model": "m", "usage": {"calls": 1}}
+    path.write_text(json.dumps({
+        "format": 1,
+        "ipyrefine": "0.1.0",
+        "date": "2026-11-01",
+        "models": [{"name": "m"}],
+        "calls": [{**call, "pieces": [{"after": 0.5, "text": "The first."}]}],
+    }))  # fmt: skip
+    assert read_recording(path).calls[0].purpose == "compare"
+    ask = Request(messages=(), inputs=("Write a greeting.", "Hi", "Hello"), purpose="compare")
+    assert asyncio.run(reply_to(RecordedModel(path), ask)).text == "The first."
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("[]", id="a list"),
+        pytest.param('{"format": 2}', id="format 2 without fields"),
+        pytest.param('{"format": 3}', id="a newer format"),
+        pytest.param('{"format": "1"}', id="a format in quotes"),
+        pytest.param('{"calls": [{}]}', id="a call without fields"),
+        pytest.param('{"calls": 3}', id="no list"),
+        pytest.param("[" * 100_000, id="very deep"),
+    ],
+)
+def test_a_file_that_is_not_a_recording_is_refused_before_any_call(
+    path: Path, content: str
+) -> None:
+    path.write_text(content)
+    with pytest.raises(UsageError, match="recording"):
+        choose_model(f"recorded:{path}")
+
+
+@pytest.mark.parametrize("speed", ["fast", "0", "-1", "nan"])
+async def test_a_speed_has_to_be_a_positive_number(path: Path, speed: str) -> None:
+    await record(path)
+    with pytest.raises(UsageError, match="speed"):
+        choose_model(f"recorded:{path}@{speed}")
+
+
+async def test_the_environment_makes_a_recording_of_the_configured_model(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from openai_server import ScriptedServer
+
+    monkeypatch.setenv("IPYREFINE_RECORD", "1")
+    monkeypatch.setenv("IPYREFINE_MODEL", "served")
+    ask = Request(messages=(Message(role="user", content="Go."),))
+    with ScriptedServer() as server:
+        server.then("Gone.")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        items = [item async for item in choose_model(f"recorded:{path}").stream(ask)]
+    assert not any(isinstance(item, Notice) for item in items)
+    monkeypatch.delenv("IPYREFINE_RECORD")
+    replayed = [item async for item in choose_model(f"recorded:{path}").stream(ask)]
+    assert replayed[-1] == items[-1]

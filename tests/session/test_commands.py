@@ -1,0 +1,198 @@
+"""`%refine` in words: every decision of the panel can be typed, and means the same."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from refining import judged, text
+from shells import scripted_shell
+
+from ipyrefine.core import decisions
+from ipyrefine.core.decisions import (
+    Accept,
+    Add,
+    Branch,
+    Continue,
+    Decision,
+    Dismiss,
+    Guide,
+    Override,
+    Rubric,
+    Select,
+)
+from ipyrefine.core.events import BestChanged, DraftReady, RunStarted, VerdictReached
+from ipyrefine.core.model import Criterion, Finding, Outcome, Setup, Severity, Task, Verdict
+from ipyrefine.core.reducer import replay
+from ipyrefine.errors import UsageError
+from ipyrefine.session.commands import COMMANDS, usage
+
+CELL = "%%refine -p prose --task --criteria tone --min-findings 0 -n 0\nWrite a greeting."
+TONE = Criterion(name="tone", definition="Warm.")
+FLAT = Finding(
+    id="f1", criterion="tone", severity=Severity.MINOR, problem="Flat.", quote="Hello", fix="Mend."
+)
+COLD = FLAT.model_copy(update={"problem": "Cold.", "author": "user"})
+NAMELESS = Finding(
+    criterion="yours",
+    severity=Severity.BLOCKING,
+    problem="No name.",
+    quote="Hello",
+    fix="Add one.",
+    author="user",
+)
+NEEDS_WORK = Outcome.NEEDS_IMPROVEMENT
+RUN = replay([
+    RunStarted(setup=Setup(task=Task(text="Greet.", criteria=(TONE,)), model="m", judge="m")),
+    DraftReady(text="Hello"),
+    VerdictReached(
+        iteration=0, verdict=Verdict(outcome=NEEDS_WORK, score=0.4), findings=(FLAT,)
+    ),
+    BestChanged(iteration=0),
+])  # fmt: skip
+
+# What is typed, and the decision that the panel's own control sends.
+TYPED: list[tuple[list[str], Decision]] = [
+    (["accept"], Accept(iteration=0)),
+    (["accept", "0"], Accept(iteration=0)),
+    (["override", "pass", "good", "enough"], Override(outcome=Outcome.PASS, reason="good enough")),
+    (["override", "fail", "0", "too cold"],
+     Override(iteration=0, outcome=NEEDS_WORK, reason="too cold")),
+    (["continue"], Continue()),
+    (["continue", "3", "shorter"], Continue(revisions=3, guidance="shorter")),
+    (["branch", "0", "2", "warmer"], Branch(iteration=0, revisions=2, guidance="warmer")),
+    (["select", "f1,", "f2", "briefly"], Select(findings=("f1", "f2"), guidance="briefly")),
+    (["dismiss", "f1", "as", "meant"], Dismiss(findings=("f1",), reason="as meant")),
+    (["add", "No name.", "Hello", "Add one."], Add(finding=NAMELESS)),
+    (["add", "f1", "Cold."], Add(finding=COLD)),
+    (["guide", "be", "brief"], Guide(guidance="be brief")),
+    (["rubric", "tone", "0.6"], Rubric(criteria=(TONE,), target=0.6)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "decision"), TYPED, ids=[" ".join(words) for words, _ in TYPED])
+def test_what_is_typed_is_the_decision_of_the_panels_control(
+    words: list[str], decision: Decision
+) -> None:
+    name, *args = words
+    assert decisions.COMMANDS[name].parse(RUN, args) == decision
+
+
+def test_every_kind_of_decision_is_typed_above_or_has_its_own_command() -> None:
+    assert {words[0] for words, _ in TYPED} == set(decisions.COMMANDS)
+    schema = decisions.DECISION.json_schema()["discriminator"]["mapping"]
+    assert set(schema) == {*decisions.COMMANDS, "edit"} <= set(COMMANDS)
+
+
+def test_the_help_names_every_command_with_what_may_follow() -> None:
+    assert "override pass|fail [k] [reason], " in usage()
+    assert all(f"{name}" in usage() for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["override", "maybe"], "Say which"),
+        (["branch", "7"], "There is no iteration 7"),
+        (["branch", "seven"], "'seven' is not the number of an iteration"),
+        (["branch"], "Say which iteration"),
+        (["add"], "Put the finding in quotes"),
+        (["add", "f9", "Cold."], "There is no finding 'f9'"),
+        (["rubric", "tone", "1.5"], "from 0 to 1"),
+    ],
+)
+def test_words_that_mean_nothing_here_are_refused(words: list[str], sentence: str) -> None:
+    name, *args = words
+    with pytest.raises(UsageError, match=sentence):
+        decisions.COMMANDS[name].parse(RUN, args)
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    replies = [part for n in range(9) for part in (text(f"Version {n}"), judged(4))]
+    with scripted_shell(monkeypatch, replies) as shell:
+        yield shell
+
+
+def execute(shell: Any, cell: str) -> Any:
+    async def go() -> Any:
+        return await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
+
+    return asyncio.run(go())
+
+
+def run(shell: Any, cell: str) -> None:
+    execute(shell, cell).raise_error()
+
+
+def test_a_branch_a_diff_and_the_users_own_text_by_command(shell: Any, capsys: Any) -> None:
+    run(shell, CELL)
+    run(shell, "%refine continue")
+    run(shell, "%refine branch 0")
+    shell.user_ns["mine"] = "Good morning"
+    run(shell, "%refine edit mine")
+    refined = shell.user_ns["refined_run"]
+    assert [i.parent for i in refined.iterations] == [None, 0, 0, 0]
+    assert refined.iterations[3].author == "user"
+    capsys.readouterr()
+    run(shell, "%refine diff 0 3")
+    assert "{+Good morning+}" in capsys.readouterr().out
+    run(shell, "%refine show")
+    assert "└─ Iteration 3 (your text)" in capsys.readouterr().out
+
+
+def test_the_last_word_of_accept_says_where_the_text_goes(shell: Any) -> None:
+    run(shell, CELL)
+    run(shell, "%refine accept none")
+    assert getattr(shell, "rl_next_input", None) is None
+    run(shell, "%refine apply insert")
+    assert shell.rl_next_input == "Version 0"
+
+
+def test_stop_ends_a_pause_and_close_the_run(shell: Any) -> None:
+    run(shell, CELL.replace("-n 0", "-n 2 --step"))
+    assert shell.user_ns["refined_run"].stop_reason == "paused"
+    run(shell, "%refine stop")
+    assert shell.user_ns["refined_run"].stop_reason == "cancelled"
+    assert shell.user_ns["refined"] == "Version 0"
+    run(shell, "%refine close")
+    assert shell.user_ns["refined_run"].stop_reason == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("contine", "There is no command 'contine'. Did you mean continue?"),
+        ("", "Name a command"),
+        ("edit mien", "No variable named 'mien'. Did you mean mine?"),
+        ("edit number", "'number' is a variable of type int, not a text."),
+        ("show 3", "There is no iteration 3."),
+    ],
+)
+def test_a_command_that_cannot_be_carried_out_says_why(
+    shell: Any, words: str, sentence: str
+) -> None:
+    shell.user_ns.update(mine="Good morning", number=3)
+    run(shell, CELL)
+    error = execute(shell, f"%refine {words}").error_in_exec
+    assert isinstance(error, UsageError)
+    assert sentence in str(error)
+
+
+def test_a_command_needs_a_run(shell: Any) -> None:
+    error = execute(shell, "%refine accept").error_in_exec
+    assert isinstance(error, UsageError)
+    assert "There is no run yet" in str(error)
+
+
+def test_the_profiles_are_listed_with_their_criteria(shell: Any, capsys: Any) -> None:
+    run(shell, "%refine profiles")
+    listing = capsys.readouterr().out
+    assert "microcopy: " in listing
+    assert "[ ] Is it one JSON value" in listing
+    assert "target 0.9" in listing
+
+
+def test_the_models_are_listed_with_how_to_get_them(shell: Any, capsys: Any) -> None:
+    run(shell, "%refine models")
+    assert "ipyrefine pull qwen2.5-coder-0.5b" in capsys.readouterr().out

@@ -1,0 +1,98 @@
+"""A run as a file of its own."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from refining import finished
+
+import ipyrefine
+from ipyrefine.core.decisions import Accept
+from ipyrefine.core.model import StopReason
+from ipyrefine.core.upcasters import VERSION
+from ipyrefine.errors import UsageError
+from ipyrefine.session.export import export
+
+FENCED = re.compile(r"^(`{3,})[a-z]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
+HOSTILE = "<img src=x onerror=alert(1)>\n```\n# Heading\n$x$"
+
+
+def cells_of(path: Path) -> Any:
+    notebook: Any = nbformat.read(path, as_version=nbformat.NO_CONVERT)
+    nbformat.validate(notebook)
+    return notebook.cells
+
+
+async def test_the_notebook_has_a_cell_for_every_stage(tmp_path: Path) -> None:
+    run = await finished(scores=(4, 10))
+    cells = cells_of(export(run, tmp_path / "run.ipynb"))
+    stages = [
+        (cell.metadata.ipyrefine.stage, cell.metadata.ipyrefine.get("iteration")) for cell in cells
+    ]
+    assert stages == [
+        ("task", None), ("draft", 0), ("judge", 0), ("critique", 0), ("revise", 1), ("judge", 1),
+        ("critique", 1), ("result", None),
+    ]  # fmt: skip
+    assert {cell.cell_type for cell in cells} == {"markdown"}
+    assert "Version 1" in cells[-1].source
+
+
+@pytest.mark.parametrize("ending", ["ipynb", "json"])
+async def test_an_exported_run_is_read_back_whole(tmp_path: Path, ending: str) -> None:
+    run = await finished()
+    assert ipyrefine.load(export(run, tmp_path / f"run.{ending}")) == [run]
+
+
+async def test_markdown_holds_the_text_and_the_verdicts(tmp_path: Path) -> None:
+    path = export(await finished(), tmp_path / "run.md")
+    assert "Version 1" in path.read_text("utf-8")
+    assert "PASS" in path.read_text("utf-8")
+
+
+async def test_only_accepted_code_can_be_run(tmp_path: Path) -> None:
+    run = await finished()
+    task = run.task.model_copy(update={"form": "code"})
+    code = run.model_copy(update={"setup": run.setup.model_copy(update={"task": task})})
+    passed = cells_of(export(code, tmp_path / "passed.ipynb"))
+    assert {cell.cell_type for cell in passed} == {"markdown"}
+    accepted = code.model_copy(
+        update={
+            "stop_reason": StopReason.ACCEPTED,
+            "decisions": (Accept(iteration=0),),
+        }
+    )
+    last = cells_of(export(accepted, tmp_path / "accepted.ipynb"))[-1]
+    assert (last.cell_type, last.source) == ("code", "Version 0")
+
+
+async def test_a_models_markup_stays_text(tmp_path: Path) -> None:
+    run = await finished(HOSTILE)
+    hostile = [one.model_copy(update={"text": HOSTILE}) for one in run.iterations]
+    run = run.model_copy(update={"iterations": tuple(hostile)})
+    for cell in cells_of(export(run, tmp_path / "run.ipynb")):
+        outside = FENCED.sub("", cell.source)
+        assert "<img" not in outside
+        assert "$x$" not in outside
+        assert "\n# " not in outside
+
+
+async def test_an_existing_file_is_replaced_only_by_force(tmp_path: Path) -> None:
+    run = await finished()
+    path = export(run, tmp_path / "run.json")
+    path.write_text("mine")
+    with pytest.raises(UsageError, match="--force"):
+        export(run, path)
+    assert path.read_text() == "mine"
+    assert json.loads(export(run, path, force=True).read_text())["version"] == VERSION
+
+
+@pytest.mark.parametrize(("name", "sentence"), [("run.pdf", "ending"), ("no/run.md", "cannot be")])
+async def test_a_place_that_cannot_be_written_is_named(
+    tmp_path: Path, name: str, sentence: str
+) -> None:
+    run = await finished()
+    with pytest.raises(UsageError, match=sentence):
+        export(run, tmp_path / name)

@@ -1,0 +1,143 @@
+"""Stopping a run at any moment: the server is left within a second, and the best text is kept."""
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from faulty import GOOD, STAGES, Trial
+from openai_server import Answer, Behaviour, Failure, ScriptedServer
+
+from ipyrefine.checks.python import RunsCleanly
+from ipyrefine.checks.sandbox import find_processes
+from ipyrefine.core.decisions import Continue
+from ipyrefine.core.model import Limits, StopReason
+from ipyrefine.providers import capabilities
+from ipyrefine.session.session import Session
+
+AT_ONCE = 5.0  # seconds: the claim is one, and a busy machine gets five
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    monkeypatch.setattr(capabilities, "BY_SERVER", {})
+    with ScriptedServer() as running:
+        yield running
+
+
+class Waiting(Trial):
+    """A trial whose retries really wait."""
+
+    async def _sleep(self, seconds):
+        await asyncio.sleep(seconds)
+
+
+def silences(stage: str) -> dict[str, Behaviour]:
+    return {
+        "before its status": Answer(hold=True),
+        "before its first piece": Answer(GOOD[stage], stall_after=0),
+        "in the middle": Answer(GOOD[stage], chunk=4, stall_after=3),
+    }
+
+
+async def until(condition: Any) -> None:
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110 - what is waited for sets no event
+            await asyncio.sleep(0.005)
+
+
+async def nothing_left() -> None:
+    """Assert that no task but the test's own is there, once those that end have ended."""
+    await asyncio.sleep(0)
+    await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
+
+
+def kept(trial: Trial, session: Session) -> None:
+    run = session.run
+    assert run.stop_reason is StopReason.CANCELLED
+    before = STAGES.index(trial.stage)
+    assert run.text == ("Hello" if before else "")
+    assert len(run.iterations) == (0 if before == 0 else 1 if before < 4 else 2)
+    assert not run.converged
+
+
+@pytest.mark.parametrize("way", ["stop", "interrupt"])
+@pytest.mark.parametrize("moment", silences("draft"))
+@pytest.mark.parametrize("stage", STAGES)
+async def test_a_run_can_be_stopped_at_every_stage_and_moment(server, stage, moment, way):
+    trial = Trial(server, stage, silences(stage)[moment])
+    session = Session(trial.refinement(), [])
+    driving = asyncio.ensure_future(session.go())
+    await until(lambda: trial.asked == 1)
+    await asyncio.sleep(0.05)
+    began = time.monotonic()
+    if way == "stop":
+        session.stop()
+    else:
+        driving.cancel()
+    await driving
+    assert time.monotonic() - began < AT_ONCE
+    assert await asyncio.to_thread(server.left.wait, AT_ONCE)
+    assert server.left_at - began < AT_ONCE
+    assert session.interrupted == (way == "interrupt")
+    kept(trial, session)
+    await nothing_left()
+
+
+async def test_a_run_whose_reader_goes_away_leaves_the_server(server):
+    trial = Trial(server, "revise", Answer(GOOD["revise"], chunk=4, stall_after=3))
+    async with aclosing(aiter(trial.refinement())) as events:  # type: ignore[type-var]
+        async for _ in events:
+            if trial.asked:
+                break
+    assert await asyncio.to_thread(server.left.wait, AT_ONCE)
+    assert trial.loop.state.text == "Hello"
+    await nothing_left()
+
+
+async def test_the_wait_before_another_try_can_be_stopped(server):
+    trial = Waiting(server, "judge", Failure(503, {}, {"Retry-After": "30"}))
+    session = Session(trial.refinement(), [])
+    session.start()
+    await until(lambda: any("trying again in 30 s" in w for w in session.run.warnings))
+    began = time.monotonic()
+    session.stop()
+    await session.settle()
+    assert time.monotonic() - began < AT_ONCE
+    kept(trial, session)
+    await nothing_left()
+
+
+async def test_a_check_under_way_is_killed_with_its_process(server, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    endless = "import time\nwhile True:\n    time.sleep(1)"
+    trial = Trial(server, "draft", Answer(f"<text>\n{endless}\n</text>"))
+    session = Session(trial.refinement(checks=[RunsCleanly()]), [])
+    session.start()
+    await until(lambda: session.run.stage == "check")
+    if os.path.exists("/proc/self/environ"):  # noqa: ASYNC240 - a file of the kernel's
+        await until(lambda: find_processes(str(tmp_path)))
+    began = time.monotonic()
+    session.stop()
+    await session.settle()
+    assert time.monotonic() - began < AT_ONCE
+    assert session.run.stop_reason is StopReason.CANCELLED
+    assert "while True" in session.run.text
+    await until(lambda: find_processes(str(tmp_path)) == set())
+    await nothing_left()
+
+
+async def test_a_stopped_run_continues_where_it_was(server):
+    trial = Trial(server, "revise", Answer(GOOD["revise"], stall_after=1), times=1)
+    session = Session(trial.refinement(limits=Limits(max_revisions=2)), [])
+    driving = asyncio.ensure_future(session.go())
+    await until(lambda: trial.asked == 1)
+    session.stop()
+    await driving
+    session.decide(Continue())
+    await session.settle()
+    assert session.run.text == "Hello again"
+    assert session.run.stop_reason is StopReason.PASSED

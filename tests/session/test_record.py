@@ -1,0 +1,145 @@
+"""The record in a notebook: read back as it was, small, and honest about what it leaves out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from refining import finished
+
+import ipyrefine
+from ipyrefine.core.model import Evidence, Setup, Task
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.upcasters import VERSION
+from ipyrefine.errors import UsageError
+from ipyrefine.session.record import LIMIT, MIME, bundle, load_whole, read, shorten
+
+
+def notebook(*outputs: dict[str, Any]) -> dict[str, Any]:
+    cells = [{"cell_type": "code", "outputs": [{"data": data}]} for data in outputs]
+    return {"cells": [{"cell_type": "markdown"}, *cells], "metadata": {}}
+
+
+def saved(path: Path, content: Any) -> Path:
+    path.write_text(json.dumps(content), "utf-8")
+    return path
+
+
+def long_run(run: Run, count: int, text: str) -> Run:
+    """A run with many iterations after those it has."""
+    last = run.iterations[-1]
+    more = tuple(
+        last.model_copy(
+            update={
+                "number": number,
+                "parent": number - 1,
+                "text": f"{text}\nversion {number}",
+                "evidence": (Evidence(name="looks", passed=True, detail="looked " * 300),),
+                "thoughts": "I think " * 100,
+            }
+        )
+        for number in range(len(run.iterations), count)
+    )
+    return run.model_copy(update={"iterations": (*run.iterations, *more)})
+
+
+async def test_a_run_comes_back_from_the_notebook_as_it_was(tmp_path: Path) -> None:
+    first, second = await finished("one"), await finished("two", scores=(4, 5, 6))
+    path = saved(tmp_path / "x.ipynb", notebook(bundle(first), {"text/plain": "2"}, bundle(second)))
+    assert ipyrefine.load(path) == [first, second]
+
+
+async def test_a_short_run_is_whole(tmp_path: Path) -> None:
+    run = await finished()
+    assert shorten(run) == (run, True)
+
+
+@pytest.mark.parametrize(("count", "characters"), [(30, 20_000), (1_000, 500)])
+async def test_a_long_run_is_shortened_says_so_and_can_be_resumed(
+    tmp_path: Path, count: int, characters: int
+) -> None:
+    run = long_run(await finished(scores=(4, 5)), count, "word " * (characters // 5))
+    data = bundle(run)
+    assert len(json.dumps(data[MIME])) <= LIMIT * 1.05
+    for mime in ("text/plain", "text/markdown", "text/html"):
+        assert len(data[mime]) < 5 * LIMIT, mime
+        assert "shortened to fit the notebook" in data[mime]
+    (record,) = read(saved(tmp_path / "x.ipynb", notebook(data)))
+    assert record.whole
+    assert len(record.run.iterations) == count
+    assert record.run.text == run.text
+    assert record.run.iterations[-1].text == run.iterations[-1].text
+    assert record.run.score_history == run.score_history
+
+
+async def test_a_run_whose_texts_are_cut_cannot_be_resumed(tmp_path: Path) -> None:
+    run = await finished()
+    huge = tuple(one.model_copy(update={"text": "word " * 1_000_000}) for one in run.iterations)
+    data = bundle(run.model_copy(update={"iterations": huge}))
+    assert sum(len(str(part)) for part in data.values()) < 5 * LIMIT
+    assert "5,000,000 characters" in data["text/plain"]
+    (record,) = read(saved(tmp_path / "x.ipynb", notebook(data)))
+    assert not record.whole
+    assert record.run.verdict == run.verdict
+    with pytest.raises(UsageError, match="was cut"):
+        load_whole(tmp_path / "x.ipynb")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("not json", "neither"),
+        ("[1]", "neither"),
+        ("{}", "cannot read"),
+        ('{"version": 99, "task": {"text": "x"}}', "cannot read"),
+        ('{"version": 2, "setup": {"task": {"text": "x"}}, "surprise": 1}', "cannot read"),
+        ('{"version": 2}', "cannot read"),
+        ('{"version": "x", "task": 3}', "cannot read"),
+    ],
+)
+def test_a_file_that_holds_no_run_is_named(tmp_path: Path, content: str, sentence: str) -> None:
+    (tmp_path / "x.json").write_text(content)
+    with pytest.raises(UsageError, match=sentence):
+        ipyrefine.load(tmp_path / "x.json")
+    with pytest.raises(UsageError, match="cannot be read"):
+        ipyrefine.load(tmp_path / "none.ipynb")
+
+
+async def test_a_record_holds_each_text_once() -> None:
+    run = await finished("one", scores=(4, 5, 6))
+    record = json.dumps(bundle(run)[MIME])
+    assert len(run.iterations) > 1
+    assert [record.count(json.dumps(i.text)) for i in run.iterations] == [1] * len(run.iterations)
+
+
+def test_a_notebook_without_runs_gives_none(tmp_path: Path) -> None:
+    assert ipyrefine.load(saved(tmp_path / "x.ipynb", notebook({"text/plain": "2"}))) == []
+
+
+def test_a_run_that_has_no_text_yet_has_a_record() -> None:
+    empty = Run.begin(Setup(task=Task(text="x")))
+    assert shorten(empty, 1)[0].iterations == ()
+    one = empty.model_copy(update={"iterations": (Iteration(number=0, text="x" * 99),)})
+    assert shorten(one, 50)[0].iterations[0].text
+
+
+async def test_a_record_names_its_version_and_holds_every_field() -> None:
+    """So that nothing on disk depends on a default that a later version may change."""
+    run = await finished()
+    record = bundle(run)[MIME]
+    assert record["version"] == VERSION
+    assert set(record) == {"version", *Run.model_fields}
+    assert set(record["setup"]) == set(Setup.model_fields)
+    assert set(record["setup"]["limits"]["budget"]) >= {"calls", "tokens", "cost", "seconds"}
+    assert all(set(one) == set(Iteration.model_fields) for one in record["iterations"])
+
+
+async def test_one_run_of_a_file_is_chosen_by_its_place(tmp_path: Path) -> None:
+    first, second = await finished("one"), await finished("two")
+    path = saved(tmp_path / "x.ipynb", notebook(bundle(first), bundle(second)))
+    assert load_whole(path) == second
+    assert load_whole(path, "0") == first
+    with pytest.raises(UsageError, match="no run '2'"):
+        load_whole(path, "2")
+    with pytest.raises(UsageError, match="no record"):
+        load_whole(saved(tmp_path / "y.ipynb", notebook({"text/plain": "2"})))

@@ -1,0 +1,118 @@
+"""`%%refine` in terminal IPython, typed into a pseudo-terminal."""
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from judging import judged
+from openai_server import ScriptedServer
+
+pexpect = pytest.importorskip("pexpect")
+
+JUDGED = judged(9, 9, 9)
+
+
+def reply(body: dict[str, Any]) -> str:
+    """Mend the mistake when asked for a better text; find nothing wrong with it."""
+    if body.get("response_format"):
+        return JUDGED
+    n = 1 if "n + 2" in body["messages"][-1]["content"] else 2
+    return f"```python\ndef inc(n):\n    return n + {n}\n```"
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer(reply) as server:
+        yield server
+
+
+@pytest.fixture
+def terminal(server: ScriptedServer) -> Iterator[Any]:
+    env = {
+        **os.environ,
+        "OPENAI_BASE_URL": server.base_url,
+        "IPYREFINE_MODEL": "scripted",
+        "PROMPT_TOOLKIT_NO_CPR": "1",  # nobody answers where the cursor is
+        "TERM": "xterm",
+    }
+    options = ["--no-banner", "--colors=nocolor", "--no-confirm-exit"]
+    spawned = pexpect.spawn(
+        sys.executable,
+        ["-m", "IPython", *options, "--ext=ipyrefine"],
+        env=env,
+        dimensions=(60, 100),
+        timeout=60,
+        encoding="utf-8",
+    )
+    spawned.expect(r"In \[")
+    yield spawned
+    spawned.sendeof()
+    spawned.close(force=True)
+
+
+def refine(terminal: Any, options: str) -> None:
+    terminal.send(f"%%refine -c examples {options}\r")
+    terminal.expect(r"\.\.\.:")
+    terminal.send("Write inc(n). inc(1) == 2\r\r\r")
+
+
+def test_every_stage_is_printed_and_the_accepted_text_is_the_next_input(terminal: Any) -> None:
+    refine(terminal, "-n 1")
+    for output in ("Writing", "expected 2, got 3", "Revising", "PASS", "leave it:"):
+        terminal.expect(output)
+    terminal.send("a\r")
+    terminal.expect("You accepted")
+    terminal.expect(r"In \[")
+    terminal.expect("return")  # filled in, for the user to run or change
+    terminal.expect(r"n \+ 1")
+
+
+def test_guidance_given_at_the_prompt_reaches_the_writer(
+    terminal: Any, server: ScriptedServer
+) -> None:
+    refine(terminal, "-n 0")
+    terminal.expect("leave it:")
+    terminal.send("c Add one, not two.\r")
+    for output in ("Add one, not two.", "Revising", "Done", "leave it:"):
+        terminal.expect(output)
+    terminal.send("\r")
+    terminal.expect(r"In \[")
+    assert "Add one, not two." in server.bodies[1]["messages"][-1]["content"]
+
+
+def test_a_verdict_is_overridden_at_the_prompt_with_a_reason(terminal: Any) -> None:
+    refine(terminal, "-n 0")
+    terminal.expect("leave it:")
+    terminal.send("p good enough\r")
+    terminal.expect("good enough")
+    terminal.expect(r"In \[")
+    terminal.send("refined_run.stop_reason.value\r")
+    terminal.expect("overridden")
+
+
+def test_the_panels_decisions_are_typed_as_commands(terminal: Any, server: ScriptedServer) -> None:
+    refine(terminal, "-n 0")
+    terminal.expect("\x1b\\[[0-9;]+m[^\x1b]*Writing")  # headings are set off in colour
+    terminal.expect("leave it:")
+    terminal.send("\r")
+    for command, output in (
+        ('add "No docstring." "def inc" "Add one."', "You added a finding"),
+        ("dismiss f2 short is fine", "short is fine"),
+        ("select f1 briefly", "Done"),
+        ("override fail must take floats", "must take floats"),
+        ("branch 0 1 warmer", "You continued from iteration 0"),
+        ("rubric clarity 0.5", "You changed the rubric"),
+        ("diff 0 1", r"\+ *return n \+ 1"),
+        ("show", "Iteration 0"),
+        ("accept none", "You accepted"),
+    ):
+        terminal.expect(r"In \[")
+        terminal.send(f"%refine {command}\r")
+        terminal.expect(output)
+    terminal.expect(r"In \[")
+    terminal.send("[d.kind for d in refined_run.decisions]\r")
+    kinds = ["add", "dismiss", "select", "override", "branch", "rubric", "accept"]
+    for kind in kinds:
+        terminal.expect(f"'{kind}'")

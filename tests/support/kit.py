@@ -1,0 +1,278 @@
+"""The scripted-model kit: replies, a model that answers by stage, checks, a clock, refinements.
+
+A stage is told by a request's ``purpose``, never by the words of its prompt.
+"""
+
+import json
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count, repeat
+from typing import Any
+
+from ipyrefine.core.decisions import Decision
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import CallEnded, Event, StageStarted, TextDelta
+from ipyrefine.core.model import Criterion, Evidence, Limits, Stage, Task
+from ipyrefine.core.ports import Clock, Consumer, Journal, Reply, Request
+from ipyrefine.core.run import Run
+from ipyrefine.errors import UsageError
+from ipyrefine.providers.scripted import Scripted, ScriptedModel
+
+TONE = Criterion(name="tone", definition="Friendly.")
+TASK = Task(text="Write a greeting.", criteria=(TONE,))
+CODE = TASK.model_copy(update={"form": "code"})
+
+
+# Replies
+
+
+def text(words: str, notes: str = "") -> str:
+    """A writer's reply in prose, with notes before the text."""
+    return f"{notes}\n<text>\n{words}\n</text>\n"
+
+
+def code(body: str, notes: str = "") -> str:
+    """A writer's reply in code, with notes before the block."""
+    return f"{notes}\n```python\n{body}\n```\n"
+
+
+def finding(
+    problem: str, quote: str = "", severity: str = "blocking", criterion: str = "tone"
+) -> dict[str, str]:
+    """One weakness in a judge's or a critic's reply."""
+    return {
+        "criterion": criterion,
+        "quote": quote,
+        "problem": problem,
+        "fix": "mend it",
+        "severity": severity,
+    }
+
+
+def judgement(
+    scores: float | Mapping[str, Any] = 9,
+    *findings: dict[str, str],
+    fixed: Iterable[str] = (),
+    answers: Iterable[bool] = (),
+    quote: str = "",
+    reason: str | Mapping[str, str] = "so it reads",
+) -> str:
+    """A judge's reply.
+
+    Args:
+        scores: 0..10 for tone, or for each criterion by name.
+        *findings: the weaknesses it names.
+        fixed: ids of earlier findings that it no longer sees.
+        answers: to the checklist, in order.
+        quote: the words that its scores rest on.
+        reason: the sentence beside every score, or beside each by name.
+    """
+    by_name = scores if isinstance(scores, Mapping) else {TONE.name: scores}
+    criteria = [
+        {
+            "name": name,
+            "quote": quote,
+            "reason": reason if isinstance(reason, str) else reason[name],
+            "score": score,
+        }
+        for name, score in by_name.items()
+    ]
+    checklist = [{"item": number, "yes": yes} for number, yes in enumerate(answers, start=1)]
+    earlier = [{"id": id_, "fixed": True} for id_ in fixed]
+    return json.dumps(
+        {"findings": findings, "earlier": earlier, "checklist": checklist, "criteria": criteria}
+    )
+
+
+def opinion(score: int) -> str:
+    """A judgement for any run on tone: one finding below 10, and at 10 all earlier ones fixed."""
+    if score == 10:
+        fixed = [f"f{number}" for number in range(1, 9)]
+        return judgement(score, fixed=fixed, answers=[True] * 8)
+    return judgement(score, finding(f"flat at {score}"), answers=[True] * 8)
+
+
+def critique(*findings: dict[str, str]) -> str:
+    """A critic's reply."""
+    return json.dumps({"findings": findings})
+
+
+def preference(better: str, reason: str = "It is warmer.") -> str:
+    """A judge's reply on two texts: ``first``, ``second`` or ``same``."""
+    return json.dumps({"reason": reason, "better": better})
+
+
+# A critic who names nothing is asked once more before it is believed.
+NO_FINDINGS = (critique(), critique())
+
+
+# Models, checks and a clock
+
+
+def staged(
+    replies: Mapping[str, Sequence[Scripted]], used: Mapping[str, int] | None = None
+) -> ScriptedModel:
+    """A model that gives each stage its own replies in order, whatever the stages' order.
+
+    Args:
+        replies: by stage.
+        used: how many replies of each stage an earlier run has had already.
+    """
+    used = used or {}
+    left = {stage: deque(items[used.get(stage, 0) :]) for stage, items in replies.items()}
+
+    def answer(request: Request) -> str | Reply:
+        queue = left.get(request.purpose)
+        if not queue:
+            raise UsageError(f"There is no further reply for the stage {request.purpose}.")
+        item = queue.popleft()
+        if isinstance(item, Exception):
+            raise item
+        return item(request) if callable(item) else item
+
+    return ScriptedModel(repeat(answer), chunk=200)
+
+
+class Scores:
+    """A check that gives the scores it was told, and settles the verdict with them."""
+
+    name = "scores"
+
+    def __init__(self, *scores: float, target: float) -> None:
+        self._scores, self._target = iter(scores), target
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        score = next(self._scores)
+        passed = score >= self._target
+        return Evidence(name=self.name, passed=passed, score=score, detail="scored", decisive=True)
+
+
+def clock() -> Clock:
+    """A clock that moves on by a millisecond each time it is read."""
+    ticks = count()
+    return lambda: next(ticks) / 1000
+
+
+# Refinements
+
+
+def refinement(
+    replies: Iterable[Scripted] | Mapping[str, Sequence[Scripted]] | Any,
+    task: Task = TASK,
+    **options: Any,
+) -> Refinement:
+    """A refinement on scripted replies.
+
+    Args:
+        replies: in the order of the calls, or by stage, or a whole model.
+        task: what is asked.
+        **options: as for `Refinement`.
+    """
+    if isinstance(replies, Mapping):
+        model = staged(replies)
+    elif hasattr(replies, "stream"):
+        model = replies
+    else:
+        model = ScriptedModel(replies, chunk=200)
+    return Refinement(task, model=model, **{"clock": clock(), **options})
+
+
+def scored(*scores: float, target: float, **limits: Any) -> Refinement:
+    """A refinement whose texts get these scores from a check."""
+    return refinement(
+        [text(f"version {number}") for number in range(len(scores))],
+        checks=[Scores(*scores, target=target)],
+        limits=Limits(target=target, **limits),
+    )
+
+
+def greeting(
+    task: str = "Write a greeting.", scores: tuple[int, ...] = (4, 10), **options: Any
+) -> Refinement:
+    """A refinement of one text a score, or on the given ``replies``, without a critique."""
+    script = [
+        reply
+        for number, score in enumerate(scores)
+        for reply in (text(f"Version {number}"), opinion(score))
+    ]
+    model = ScriptedModel(options.pop("replies", script), name=options.pop("model", "scripted"))
+    limits = Limits(max_revisions=len(scores) - 1, min_findings=0, patience=99)
+    return refinement(model, Task(text=task, criteria=(TONE,)), **{"limits": limits, **options})
+
+
+async def finish(
+    refinement: Refinement, *consumers: Consumer, journal: Journal | None = None
+) -> list[Event]:
+    """Run to the next stop and return its events.
+
+    A script that is too short for the loop is the test's own fault, and raised.
+    """
+    events: list[Event] = []
+    await refinement.run(lambda event, run: events.append(event), *consumers, journal=journal)
+    if isinstance(refinement.error, UsageError):
+        raise refinement.error
+    return events
+
+
+async def decide(refinement: Refinement, decision: Decision) -> list[Event]:
+    """Decide, run to the next stop and return its events."""
+    refinement.decide(decision)
+    return await finish(refinement)
+
+
+async def finished(task: str = "Write a greeting.", **options: Any) -> Run:
+    """The run of a `greeting` at its stop."""
+    loop = greeting(task, **options)
+    await finish(loop)
+    return loop.state
+
+
+async def stored_events(refinement: Refinement) -> list[Event]:
+    """Run to the next stop and return the events that a journal keeps."""
+    return without_deltas(await finish(refinement))
+
+
+def at(kind: str, act: Callable[[], object], **fields: object) -> Consumer:
+    """A consumer that acts once, at the first event of a kind with these fields."""
+    waiting = [act]
+
+    def consume(event: Event, run: Run) -> None:
+        matches = event.type == kind and all(getattr(event, n) == v for n, v in fields.items())
+        if matches and waiting:
+            waiting.pop()()
+
+    return consume
+
+
+# What came of one
+
+
+def without_deltas(events: Iterable[Event]) -> list[Event]:
+    """The events that a journal keeps."""
+    return [event for event in events if not isinstance(event, TextDelta)]
+
+
+def stages(events: Iterable[Event]) -> list[Stage]:
+    """The stages that began, in order."""
+    return [event.stage for event in events if isinstance(event, StageStarted)]
+
+
+def calls(events: Iterable[Event]) -> Counter[str]:
+    """How many model calls of each stage ended."""
+    return Counter(event.stage for event in events if isinstance(event, CallEnded))
+
+
+def replies_read(events: Iterable[Event]) -> Counter[str]:
+    """How many replies of each stage came to their end, and are never asked for again."""
+    return Counter(e.stage for e in events if isinstance(e, CallEnded) and e.finish is not None)
+
+
+def requests(refinement: Refinement) -> list[Request]:
+    """What the writer was asked so far."""
+    model: Any = refinement.model
+    return list(model.requests)
+
+
+def prompts(refinement: Refinement) -> list[str]:
+    """The last message of each request to the writer."""
+    return [request.messages[-1].content for request in requests(refinement)]

@@ -1,0 +1,57 @@
+"""`refine` in Python: its options, and single limits among them."""
+
+from typing import Any
+
+import pytest
+from refining import judged, text
+
+from ipyrefine import Limits, refine
+from ipyrefine.errors import UsageError
+from ipyrefine.providers.scripted import ScriptedModel
+
+PROSE: dict[str, Any] = {"profile": "prose", "criteria": ["tone"]}
+
+
+async def test_single_limits_are_keywords() -> None:
+    model = ScriptedModel([text("Hello"), judged(4), text("Hello there"), judged(4)])
+    run = await refine("Greet.", model=model, target=0.9, max_revisions=1, min_findings=0, **PROSE)
+    assert (run.limits.target, run.limits.max_revisions, run.revisions) == (0.9, 1, 1)
+
+
+async def test_a_single_limit_wins_over_limits_given_as_a_whole() -> None:
+    limits = Limits(target=0.5, max_revisions=3, min_findings=0)
+    model = ScriptedModel([text("Hello"), judged(4)])
+    run = await refine("Greet.", model=model, limits=limits, max_revisions=0, **PROSE)
+    assert (run.limits.target, run.limits.max_revisions) == (0.5, 0)
+
+
+async def test_the_old_names_of_limits_still_work() -> None:
+    model = ScriptedModel([text("Hello"), judged(4)])
+    old: dict[str, Any] = {"max_iterations": 0, "gate": True, "min_findings": 0}
+    run = await refine("Greet.", model=model, **old, **PROSE)
+    assert (run.limits.max_revisions, run.limits.pairwise) == (0, True)
+
+
+async def test_a_limit_that_is_not_set_is_the_profiles() -> None:
+    model = ScriptedModel([text("{}")])
+    run = await refine("Greet.", model=model, profile="data", checks=[bool], max_revisions=0)
+    assert run.limits.target == 0.9
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"tarfet": 0.9}, "refine has no option 'tarfet'. Did you mean target?"),
+        ({"colour": "red"}, "refine has no option 'colour'."),
+        ({"target": 5}, "target: input should be less than or equal to 1, not 5."),
+        ({"budget": {"calls": 0}}, "budget.calls: input should be greater than 0, not 0."),
+    ],
+)
+async def test_an_option_that_cannot_be_used_is_one_sentence(
+    options: dict[str, Any], sentence: str
+) -> None:
+    model = ScriptedModel([])
+    with pytest.raises(UsageError) as raised:
+        await refine("Greet.", model=model, **options)
+    assert str(raised.value) == sentence
+    assert model.requests == []
