@@ -1,11 +1,15 @@
 """`refine` in Python: its options, and single limits among them."""
 
+import re
+from inspect import getdoc
 from typing import Any
 
 import pytest
 from refining import judged, text
 
 from ipyrefine import Limits, refine
+from ipyrefine.api import build
+from ipyrefine.core.events import Warned
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -14,12 +18,14 @@ PROSE: dict[str, Any] = {"profile": "prose", "criteria": ["tone"]}
 
 async def test_single_limits_are_keywords() -> None:
     model = ScriptedModel([text("Hello"), judged(4), text("Hello there"), judged(4)])
-    run = await refine("Greet.", model=model, target=0.9, max_revisions=1, min_findings=0, **PROSE)
+    run = await refine(
+        "Greet.", model=model, target=0.9, max_revisions=1, critique="never", **PROSE
+    )
     assert (run.limits.target, run.limits.max_revisions, run.revisions) == (0.9, 1, 1)
 
 
 async def test_a_single_limit_wins_over_limits_given_as_a_whole() -> None:
-    limits = Limits(target=0.5, max_revisions=3, min_findings=0)
+    limits = Limits(target=0.5, max_revisions=3, critique="never")
     model = ScriptedModel([text("Hello"), judged(4)])
     run = await refine("Greet.", model=model, limits=limits, max_revisions=0, **PROSE)
     assert (run.limits.target, run.limits.max_revisions) == (0.5, 0)
@@ -27,7 +33,7 @@ async def test_a_single_limit_wins_over_limits_given_as_a_whole() -> None:
 
 async def test_the_old_names_of_limits_still_work() -> None:
     model = ScriptedModel([text("Hello"), judged(4)])
-    old: dict[str, Any] = {"max_iterations": 0, "gate": True, "min_findings": 0}
+    old: dict[str, Any] = {"max_iterations": 0, "gate": True, "critique": "never"}
     run = await refine("Greet.", model=model, **old, **PROSE)
     assert (run.limits.max_revisions, run.limits.pairwise) == (0, True)
 
@@ -36,6 +42,47 @@ async def test_a_limit_that_is_not_set_is_the_profiles() -> None:
     model = ScriptedModel([text("{}")])
     run = await refine("Greet.", model=model, profile="data", checks=[bool], max_revisions=0)
     assert run.limits.target == 0.9
+
+
+def test_its_help_lists_every_limit() -> None:
+    listed = set(re.findall(r"``(\w+)``", getdoc(refine) or ""))
+    assert set(Limits.model_fields) <= listed
+
+
+async def test_own_criteria_drop_the_profiles_checklist() -> None:
+    for checklist, expected in ((None, ()), ([], ()), (["Is it warm?"], ("Is it warm?",))):
+        model = ScriptedModel([text("Hello")])
+        run = build(
+            "Greet.", model=model, profile="email", criteria=["tone"], checklist=checklist
+        ).state
+        assert run.task.checklist == expected
+    profiles_own = build("Greet.", model=ScriptedModel([]), profile="email").state
+    assert profiles_own.task.checklist
+
+
+TEMPLATE = """\
+Write a note about [product] for [audience], with [a link](https://example.org).
+
+[ITERATION 1: DRAFT]
+Keep it to one line.
+[ITERATION 2: CRITIQUE]
+Name one weakness in: tone.
+[ITERATION 3: REWRITE]
+Mend it.
+[ITERATION 4: VERIFY]
+- [ ] Is it short?
+"""
+
+
+async def test_an_unfilled_placeholder_of_a_template_is_a_warning() -> None:
+    run = build(TEMPLATE, model=ScriptedModel([text("Hello")]))
+    events = [event async for event in run]
+    warnings = [event.message for event in events if isinstance(event, Warned)]
+    assert warnings[:2] == [
+        "The template still has [product] in it. Fill it in.",
+        "The template still has [audience] in it. Fill it in.",
+    ]
+    assert not any("link" in warning or "[ ]" in warning for warning in warnings)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from ipyrefine.errors import UsageError
 from ipyrefine.journal.schema import default_path
 from ipyrefine.journal.writer import Recorder
 
-REFINE = "%%refine -m scripted -p prose --criteria tone --min-findings 0 -n 1"
+REFINE = "%%refine -m scripted -p prose --criteria tone --critique never -n 1"
 
 
 class Ended(NamedTuple):

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import ipyrefine
-from ipyrefine.notebook.options import parser
+from ipyrefine.core.prompts import PLACES
+from ipyrefine.notebook.options import limits, parse, parser
 from ipyrefine.profiles import NAMES
 from ipyrefine.session.commands import COMMANDS
 
@@ -16,6 +17,26 @@ def test_every_option_of_the_magic_is_in_the_table_and_no_other() -> None:
     table = README.split("## Options of `%%refine`")[1].split("\n\n")[1]
     named = set(re.findall(r"`(--?[a-z-]+)`", table))
     assert named == set(parser().options)
+
+
+def test_the_places_of_prompts_are_those_of_the_help() -> None:
+    table = README.split("### Your own prompts")[1].split("\n\n")[2]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", table, re.MULTILINE))
+    assert {stage: set(re.findall(r"{(\w+)}", row)) for stage, row in rows.items()} == {
+        stage: set(re.findall(r"{(\w+)}", places)) for stage, places in PLACES.items()
+    }
+
+
+def test_every_loop_has_three_lines_and_a_cell_that_can_be_parsed() -> None:
+    section = README.split("## Coming from another loop")[1].split("\n## ")[0]
+    loops = re.split(r"^\*\*.+\*\*$", section, flags=re.MULTILINE)[1:]
+    assert len(loops) == 5
+    for loop in loops:
+        assert len(re.findall(r"^- ", loop, re.MULTILINE)) == 3
+        lines = re.findall(r"`%%refine (.+?)`", loop)
+        assert lines
+        for line in lines:
+            assert limits(parse(line), {}).max_revisions >= 1
 
 
 def test_every_command_is_named() -> None:
@@ -62,7 +83,10 @@ async def test_its_python_examples_work_together() -> None:
 
 def test_every_notebook_is_listed_and_every_link_leads_somewhere() -> None:
     root = Path(__file__).parents[1]
-    linked = re.findall(r"\]\(((?!http)[^)]+)\)", README)
+    linked = re.findall(r"\]\(((?!http|#)[^)]+)\)", README)
+    headings = re.findall(r"^#+ (.+)$", README, re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+    assert set(re.findall(r"\]\(#([^)]+)\)", README)) <= anchors
     assert all((root / link).exists() for link in linked)
     assert {str(path.relative_to(root)) for path in root.glob("notebooks/*.ipynb")} <= set(linked)
 

@@ -15,11 +15,11 @@ from ipyrefine.core.policy import PRICE_UNKNOWN
 from ipyrefine.core.ports import Check, ComparingCheck, Consumer, Journal, Model, price_of
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
-from ipyrefine.core.template import read_template
+from ipyrefine.core.template import Template, read_template
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.journal.writer import open_journal
 from ipyrefine.profiles import Profile
-from ipyrefine.profiles.choose import is_python, suggest
+from ipyrefine.profiles.choose import is_python, language_of, pygments_name, read_fence, suggest
 from ipyrefine.providers.choose import choose_model as choose_model
 
 ProfileLike = str | Path | Mapping[str, Any] | Profile
@@ -53,7 +53,9 @@ def build(
     checks: Sequence[Check] = (),
     profile: ProfileLike | None = None,
     criteria: Sequence[str] = (),
-    checklist: Sequence[str] = (),
+    checklist: Sequence[str] | None = None,
+    categories: Sequence[str] = (),
+    language: str | None = None,
     variables: Mapping[str, Any] | None = None,
     draft: str | None = None,
     limits: Limits | None = None,
@@ -75,8 +77,11 @@ def build(
         profile: a profile, its name, a dict of its fields, or a TOML file's path; by default
             decided from the text.
         criteria: names of the criteria to judge on, instead of the profile's.
-        checklist: yes/no questions that a finished text answers with yes, instead of the
-            profile's.
+        checklist: yes/no questions that a finished text answers with yes; by default the
+            profile's, unless there are own criteria.
+        categories: what a critique looks at, instead of the profile's.
+        language: the language of code, as pygments names it; by default as the task or the
+            draft says, else Python.
         variables: what the task is about besides its text; described to the model in short.
         draft: a text to start from.
         limits: when to stop; what they leave unset is the profile's to say.
@@ -92,19 +97,31 @@ def build(
         raise UsageError("There is nothing to refine. Write a task or a draft.")
     if not isinstance(prompts, Prompts):
         prompts = Prompts.build(prompts or {})
-    template = read_template(text)
+    template, warnings = read_template(text), list[str]()
     if template:
         text, prompts = template.task, template.prompts(prompts)
-        limits = (limits or Limits()).model_copy(update={"every_critique": True})
-        checklist = checklist or template.checklist
-    chosen = choose_profile(profile, text, draft=draft, checks=checks)
+        limits = _template_limits(template, limits)
+        checklist = template.checklist or () if checklist is None else checklist
+        categories = categories or template.categories
+        warnings += [
+            f"The template still has {one} in it. Fill it in." for one in template.placeholders
+        ]
+    chosen = choose_profile(profile, text, draft=draft, checks=checks, language=language)
     task = chosen.task(
         _request(text, chosen.form, checks, variables or {}),
         criteria=tuple(criteria),
-        checklist=tuple(checklist),
+        checklist=None if checklist is None else tuple(checklist),
+        categories=tuple(categories),
+        language=pygments_name(language) if language else language_of(text, draft),
     )
+    if draft is not None and (fenced := read_fence(draft)):
+        draft = fenced.code
     models = choose_models(model, judge, base_url=base_url, api_key=api_key, price=price)
     limits = chosen.limited(limits)
+    own_judge = "judge" in prompts.own() and not template
+    if limits.critique == "auto" and (own_judge or any(map(_is_evaluator, checks))):
+        # An evaluator of the user's says what is wrong; a further call would break its loop.
+        limits = limits.model_copy(update={"critique": "never"})
     _require_candidates(limits, draft, checks)
     if limits.budget.cost is not None:
         for one in (models.model, models.judge or models.model):
@@ -119,6 +136,7 @@ def build(
         draft=draft,
         prompts=prompts,
         clock=monotonic,
+        warnings=warnings,
     )
 
 
@@ -134,14 +152,34 @@ async def refine(
 ) -> Run:
     """Refine a text to the loop's own stop and return the run.
 
+    Every limit may be given as a keyword; `ipyrefine.Limits` says more about each:
+
+    - ``max_revisions``: revisions allowed after the draft (4); without ``patience``, it switches
+      patience off.
+    - ``target``: score 0..1 that passes (0.8); without ``critique``, it switches critiques off.
+    - ``patience``: revisions without improvement before the run stops (2); None for any number.
+    - ``delta``: gain in score, 0..1, that is still no improvement (0).
+    - ``base``: a revision continues from the ``latest`` text, the ``best``, or ``auto``.
+    - ``critique``: ``auto``, ``always`` or ``never``; ``min_findings``: how many it must name (0).
+    - ``verify_drafts``: whether drafts are judged, too (True).
+    - ``candidates``: independent drafts (1); ``pairwise``: whether a better score must also win a
+      comparison (False); ``memory``: whether a revision sees the ``best`` text or ``all``.
+    - ``max_tokens``: completion tokens per call (2,048); ``max_eval_chars``: characters that the
+      judge sees (32,768).
+    - ``temperature`` (0) and ``seed`` (None) of the writer.
+    - ``step``: whether to pause after every verdict (False).
+    - ``budget``: an `ipyrefine.Budget`, or a dict of its fields.
+
     Args:
         text: the task in words.
         checks: checks, their names, or functions of the text (see `ipyrefine.checks`).
         on_event: called with every event and the run after it.
         journal: whether the run is kept in the journal.
         name: its name there; made from the task by default.
-        limits: when to stop; single limits may be given as keywords (``target=0.9``).
-        **options: as for `build`, or the fields of `ipyrefine.Limits`.
+        limits: when to stop, as one value; a limit given as a keyword wins over it.
+        **options: the limits above, and what `ipyrefine.api.build` takes: ``model``, ``judge``,
+            ``base_url``, ``api_key``, ``price``, ``profile``, ``criteria``, ``checklist``,
+            ``categories``, ``language``, ``variables``, ``draft``, ``prompts``.
 
     Raises:
         UsageError: an option cannot be used.
@@ -154,10 +192,14 @@ async def refine(
     check_options(options)
     limits = _merge_limits(limits, options)
     chosen = choose_profile(
-        options.pop("profile", None), text, draft=options.get("draft"), checks=checks
+        options.pop("profile", None),
+        text,
+        draft=options.get("draft"),
+        checks=checks,
+        language=options.get("language"),
     )
-    limits = chosen.limited(limits)
-    resolved = resolve(checks, {}, target=limits.target, variables=options.get("variables") or {})
+    target = chosen.limited(limits).target
+    resolved = resolve(checks, {}, target=target, variables=options.get("variables") or {})
     refinement = build(text, checks=resolved, profile=chosen, limits=limits, **options)
     return await finish(refinement, open_journal(journal, name=name), on_event)
 
@@ -260,6 +302,7 @@ def choose_profile(
     draft: str | None = None,
     checks: Sequence[Check | Callable[..., Any] | str] = (),
     namespace: Mapping[str, Any] | None = None,
+    language: str | None = None,
 ) -> Profile:
     """Return the named profile, or else the one that fits the text.
 
@@ -269,6 +312,7 @@ def choose_profile(
         draft: a text to start from.
         checks: the checks or their names; what is checked against a schema is data.
         namespace: the user's variables.
+        language: the language of code; a text in a named one is code.
 
     Raises:
         UsageError: there is no such profile, or it is not valid; or it is for another kind of text
@@ -286,7 +330,7 @@ def choose_profile(
                 'not. Choose the profile code (or one with form = "code"), or leave the check out.'
             )
         return chosen
-    if code_checks and (draft is None or is_python(draft)):
+    if language or (code_checks and (draft is None or is_python(draft))):
         return profiles.find("code")
     template = read_template(text)
     text = template.task if template else text
@@ -320,6 +364,23 @@ def _merge_limits(limits: Limits | None, options: dict[str, Any]) -> Limits | No
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
         raise UsageError(f"{name}: {first['msg'].lower()}, not {first['input']!r}.") from None
+
+
+def _template_limits(template: Template, limits: Limits | None) -> Limits:
+    """Return limits for the four stages of a pasted template: each text is criticised.
+
+    Its drafts are not judged, as they are revised in any case; so the four stages are four calls.
+    """
+    stages: dict[str, Any] = {"critique": "always", "verify_drafts": False}
+    if template.min_findings:
+        stages["min_findings"] = template.min_findings
+    given = limits.model_dump(exclude_unset=True) if limits else {}
+    return Limits.model_validate(stages | given)
+
+
+def _is_evaluator(check: Check) -> bool:
+    """Return whether a check is a function of the user's."""
+    return bool(getattr(check, "is_evaluator", False))
 
 
 def _require_candidates(limits: Limits, draft: str | None, checks: Sequence[Check]) -> None:

@@ -70,44 +70,59 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="ipyrefine", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="ipyrefine", description="Refine texts with a language model, and manage the runs."
+    )
     parser.set_defaults(failed=1)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    demo = commands.add_parser("demo", help="refine a task on a real model, here or in JupyterLab")
+    def add_command(name: str, summary: str, **options: Any) -> argparse.ArgumentParser:
+        description = f"{summary[0].upper()}{summary[1:]}."
+        return commands.add_parser(name, help=summary, description=description, **options)
+
+    demo = add_command("demo", "refine a sample task in the terminal or in JupyterLab")
     demo.add_argument("--lab", action="store_true", help="open the first notebook in JupyterLab")
-    demo.add_argument("-m", "--model", help="a model's name (default: the configured one)")
+    demo.add_argument("-m", "--model", help="the model; by default the configured one")
     demo.add_argument(
-        "-n", "--max-revisions", "--max-iterations", type=int, default=2, metavar="N",
-        help="revisions allowed (2)",
+        "-n", "--max-revisions", type=int, default=2, metavar="N",
+        help="revisions allowed after the draft (2)",
     )  # fmt: skip
+    demo.add_argument(  # its old name
+        "--max-iterations", type=int, dest="max_revisions", help=argparse.SUPPRESS
+    )
     demo.set_defaults(action=_demo)
 
-    pull = commands.add_parser("pull", help="fetch the embedded model's weights and verify them")
-    pull.add_argument("name", nargs="?", default=weights.DEFAULT, help=", ".join(weights.WEIGHTS))
+    pull = add_command("pull", "fetch and verify the weights of an embedded model")
+    pull.add_argument(
+        "name",
+        nargs="?",
+        default=weights.DEFAULT,
+        help=f"the model: {', '.join(weights.WEIGHTS)} ({weights.DEFAULT})",
+    )
     pull.set_defaults(action=_pull)
 
-    run = commands.add_parser(
-        "run", help="execute a notebook's cells without a browser", epilog=_STATUS
-    )
+    run = add_command("run", "execute a notebook without a browser", epilog=_STATUS)
     run.add_argument("notebook", type=Path, help="the notebook to execute")
     run.add_argument(
         "-p", "--parameter", action="append", default=[], metavar="NAME=VALUE",
-        help="set a variable after the cell tagged `parameters`, else first; a Python literal, or "
-        "text; may be repeated",
+        help="set a variable to a Python literal or a text, after the cell tagged `parameters` or "
+        "else before the first; may be repeated",
     )  # fmt: skip
     run.add_argument(
-        "-o", "--output", type=Path, help="the executed notebook's file (NOTEBOOK.refined.ipynb)"
+        "-o",
+        "--output",
+        type=Path,
+        help="where to write it with its outputs (NOTEBOOK.refined.ipynb)",
     )
     run.set_defaults(action=_run, failed=FAILED)
 
-    listing = commands.add_parser("history", help="list the runs in the journal")
+    listing = add_command("history", "list the runs in the journal")
     add_arguments(listing)
     listing.set_defaults(action=_history)
 
-    writing = commands.add_parser("export", help="write a run to a file")
-    writing.add_argument("run", help="its name or number, as `ipyrefine history` lists it")
-    writing.add_argument("file", help="a notebook, Markdown or JSON, by its ending")
+    writing = add_command("export", "write a run as a notebook, Markdown or JSON")
+    writing.add_argument("run", help="the run's name or number, as `ipyrefine history` lists it")
+    writing.add_argument("file", help="where to write it: FILE.ipynb, FILE.md or FILE.json")
     writing.add_argument("--force", action="store_true", help="replace an existing file")
     writing.set_defaults(action=_export)
 

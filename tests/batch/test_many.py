@@ -91,7 +91,7 @@ async def test_the_same_task_twice_is_done_twice(server: ScriptedServer, greeter
 async def test_a_task_may_bring_its_own_options_and_model_objects_are_taken() -> None:
     model = ScriptedModel([judged(10)])
     own = {"text": "Greet.", "draft": "Hello there"}
-    args = {"profile": "prose", "criteria": ["tone"], "limits": ipyrefine.Limits(min_findings=0)}
+    args = {"profile": "prose", "criteria": ["tone"], "limits": ipyrefine.Limits(critique="never")}
     (item,) = await ipyrefine.refine_many([own], model=model, **args, progress=False)
     assert item.run is not None
     assert item.run.text == "Hello there"
@@ -133,7 +133,7 @@ async def test_a_wrong_option_of_one_task_is_named_before_anything_runs() -> Non
 
 async def test_single_limits_are_options_of_all_tasks_or_of_one() -> None:
     model = ScriptedModel([text("One"), judged(4), text("Two"), judged(4)])
-    options = {"profile": "prose", "criteria": ["tone"], "min_findings": 0, "max_revisions": 0}
+    options = {"profile": "prose", "criteria": ["tone"], "critique": "never", "max_revisions": 0}
     batch = ["Greet.", {"text": "Greet her.", "target": 0.3}]
     items = await ipyrefine.refine_many(batch, model=model, at_once=1, **options, progress=False)
     assert [item.run and item.run.limits.target for item in items] == [0.8, 0.3]

@@ -77,7 +77,7 @@ async def runs(count: int, iterations: int) -> Any:
     shown = panel()
     for _ in range(count):
         shown.close()
-        limits = Limits(max_revisions=iterations - 1, min_findings=0, patience=iterations)
+        limits = Limits(max_revisions=iterations - 1, critique="never", patience=iterations)
         shown = panel()
         loop = greeting(limits=limits, replies=replies())
         await finish(loop, shown.show, journal=Recorder(default_path()))

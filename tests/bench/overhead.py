@@ -70,7 +70,7 @@ async def model_share(count: int) -> float:
 
 async def stamps(count: int, shows: list[Show], journal: Journal | None) -> list[float]:
     """CPU seconds since the start, at every verdict."""
-    limits = Limits(max_revisions=count - 1, min_findings=0, patience=count)
+    limits = Limits(max_revisions=count - 1, critique="never", patience=count)
     checks = [Quick(name) for name in ("first", "second", "third")]
     loop = greeting(limits=limits, replies=replies(), checks=checks)
     used, found = time.process_time(), [0.0]

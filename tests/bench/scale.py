@@ -89,7 +89,7 @@ def long_run(folder: Path, count: int) -> None:
             yield opinion(4)
 
     async def go() -> None:
-        limits = Limits(max_revisions=count - 1, min_findings=0, patience=count)
+        limits = Limits(max_revisions=count - 1, critique="never", patience=count)
         await finish(greeting(limits=limits, replies=replies()), journal=Recorder(path))
 
     timed(f"{count:,} iterations in one run, journalled", lambda: asyncio.run(go()))
@@ -107,7 +107,7 @@ def many_at_once(count: int, at_once: int) -> None:
             replies = [text(f"Version {number}"), opinion(4), text("Better"), opinion(10)]
             run = await refine(
                 f"Write greeting {number}.", model=ScriptedModel(replies, delay=0.001),
-                profile="prose", criteria=["tone"], limits=Limits(min_findings=0),
+                profile="prose", criteria=["tone"], limits=Limits(critique="never"),
             )  # fmt: skip
             return str(run.stop_reason)
 

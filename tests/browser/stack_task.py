@@ -52,7 +52,7 @@ def reply(body: dict[str, Any]) -> str:
     asked = body["messages"][-1]["content"]
     if "whole score" in asked:
         return judged(10, 9, 9)
-    return CONSTANT if "best text so far" in asked else LINEAR
+    return CONSTANT if "text so far" in asked else LINEAR
 
 
 def kernel(server: ScriptedServer) -> dict[str, str]:

@@ -30,7 +30,7 @@ def reply(body: dict[str, Any]) -> str:
         return judged(9, 9, 6)
     if "concrete weaknesses" in asked:
         return json.dumps({"findings": WEAK})
-    return SECOND if "best text so far" in asked else FIRST
+    return SECOND if "text so far" in asked else FIRST
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ async def test_a_revision_acts_on_ticked_findings_and_on_the_users_own(
     await lab.wait_output(1, "You chose f2, f3 to act on")
     await lab.wait_idle()
     prompts = [body["messages"][-1]["content"] for body in model.bodies[asked:]]
-    [revision] = [prompt for prompt in prompts if "best text so far" in prompt]
+    [revision] = [prompt for prompt in prompts if "text so far" in prompt]
     assert "It must reject text." in revision
     assert "The name says little." not in revision
 
@@ -119,7 +119,7 @@ async def test_the_keys_press_the_buttons_and_leave_the_notebook_alone(
     page = await start(lab, model)
     await page.locator(".rf-panel button", has_text="Edit text").first.focus()
     await page.keyboard.press("?")
-    await lab.wait_output(1, "Tab goes from control to control.")
+    await lab.wait_output(1, "Tab moves from control to control.")
     await page.keyboard.press("c")
     await lab.wait_output(1, "You allowed 1 more revision.")
     await lab.wait_output(1, "stopped:")

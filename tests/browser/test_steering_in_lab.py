@@ -55,7 +55,7 @@ async def test_stop_ends_a_cell_that_is_streaming_and_keeps_the_best(
     assert await is_running(lab)
     slow.left.clear()
     await lab.click_button("Stop")
-    await lab.wait_output(1, "You stopped it; the best text so far is kept.")
+    await lab.wait_output(1, "You stopped it. The best text so far is kept.")
     await lab.wait_idle()
     assert slow.left.wait(5), "the server still writes to nobody"
     assert "NEEDS IMPROVEMENT" in await lab.outputs_text(1)
@@ -87,7 +87,7 @@ async def test_guidance_reaches_the_writer_when_the_run_is_continued(
     assert any("Say min instead of least." in prompt for prompt in prompts)
 
 
-async def test_a_passed_text_is_sent_back_with_not_yet_and_a_failed_one_passed_anyway(
+async def test_a_passed_text_is_marked_as_needs_work_and_a_failed_one_as_pass(
     lab: Lab, quick: ScriptedServer
 ) -> None:
     await start(lab, quick, "lab", wait=True)

@@ -8,29 +8,64 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Awaitable
+from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
+import ipyrefine
 from ipyrefine.checks.functions import CallableCheck
-from ipyrefine.core.model import Finding, Task
+from ipyrefine.core.model import Finding, Outcome, Task
 from ipyrefine.errors import UsageError
+from ipyrefine.providers.scripted import ScriptedModel
 
 TASK = Task(text="t")
+
+
+class Feedback(BaseModel):
+    feedback: list[str]
+    done: bool
 
 
 @pytest.mark.parametrize(
     ("result", "passed", "score"),
     [
-        (True, True, 1.0),
-        (False, False, 0.0),
-        (None, True, 1.0),
-        ("", True, 1.0),
-        ("too long", False, 0.0),
-        ([], True, 1.0),
-        (["a", "b"], False, 1 / 3),
+        (True, True, None),
+        (False, False, None),
+        (None, True, None),
+        ("", True, None),
+        (" \n", True, None),
+        ("too long", False, None),
+        ("PASS", True, None),
+        ("\nPASS\n", True, None),
+        (Outcome.PASS, True, None),
+        ("FAIL", False, None),
+        ("NEEDS_IMPROVEMENT", False, None),
+        ("Needs improvement", False, None),
+        ([], True, None),
+        (["a", "b"], False, None),
         (0.8, True, 0.8),
         (0.79, False, 0.79),
         (1, True, 1.0),
+        (("PASS", ""), True, None),
+        (("FAIL", "too long"), False, None),
+        ((True, "nice"), True, None),
+        ((False, ["a", "b"]), False, None),
+        ((0.9, ""), True, 0.9),
+        ((0.5, ["a"]), False, 0.5),
+        ({"evaluation": "PASS", "feedback": ""}, True, None),
+        ({"evaluation": "NEEDS_IMPROVEMENT", "feedback": "a"}, False, None),
+        ('{"evaluation": "FAIL", "feedback": "a"}', False, None),
+        ({"done": True, "feedback": []}, True, None),
+        ({"done": False, "feedback": ["a", "b"]}, False, None),
+        (Feedback(done=True, feedback=["a"]), True, None),
+        ({"score": 0.5, "feedback": "a"}, False, 0.5),
+        ({"score": 0.9, "feedback": "a"}, True, 0.9),
+        ({"score": 1}, True, 1.0),
+        ({"evaluation": "FAIL", "score": 0.9}, False, 0.9),
+        ({"evaluation": "PASS", "score": 0.1}, True, None),
+        ({"evaluation": "PASS", "score": 0.9, "thoughts": "…"}, True, 0.9),
     ],
 )
 async def test_a_result_is_read(result, passed, score):
@@ -38,13 +73,116 @@ async def test_a_result_is_read(result, passed, score):
     assert (evidence.passed, evidence.score, evidence.decisive) == (passed, score, True)
 
 
-@pytest.mark.parametrize("result", [1.5, float("nan"), -1, {}, object(), [1], b"x"])
+@pytest.mark.parametrize(
+    ("result", "detail", "severities"),
+    [
+        ("too long", "too long", ["blocking"]),
+        ((False, ""), "It returned False.", []),
+        (("FAIL", None), "It returned FAIL.", []),
+        (("FAIL", ["a", "b"]), "a\nb", ["blocking", "blocking"]),
+        ({"done": False}, "It is not done.", []),
+        ({"done": False, "feedback": ["a", "", "b"]}, "a\nb", ["blocking", "blocking"]),
+        ({"done": True, "feedback": ["a"]}, "a", ["minor"]),
+        ({"score": 0.5, "feedback": "a"}, "a\nIt scored 0.50 of 0.80.", ["blocking"]),
+        ({"score": 0.9, "feedback": "a"}, "a\nIt scored 0.90 of 0.80.", ["minor"]),
+        ({"score": 0.5}, "It scored 0.50 of 0.80.", []),
+        ((False, [{"problem": "a", "severity": "minor"}, "b"]), "b\na", ["blocking", "minor"]),
+    ],
+)
+async def test_feedback_becomes_findings(result, detail, severities):
+    evidence = await CallableCheck(lambda text: result)("x", TASK)
+    assert evidence.detail == detail
+    assert [finding.severity for finding in evidence.findings] == severities
+
+
+async def test_feedback_is_followed_from_text_to_text():
+    replies = iter(
+        [
+            {"done": False, "feedback": ["Add a title.", "Name the author."]},
+            {"done": False, "feedback": ["Name the author.", "Cut the second paragraph."]},
+            {"done": False, "feedback": ["Add a title."]},
+            {"done": True, "feedback": []},
+        ]
+    )
+    texts = ["one", "two", "three", "four"]
+    run = await ipyrefine.refine(
+        "Write.",
+        model=ScriptedModel([f"<text>\n{text}\n</text>" for text in texts]),
+        checks=[lambda text: next(replies)],
+        journal=False,
+    )
+    assert [one.parent for one in run.iterations] == [None, 0, 1, 2]
+    assert [{f.id: str(f.status) for f in one.findings} for one in run.iterations] == [
+        {"f1": "open", "f2": "open"},
+        {"f1": "resolved", "f2": "open", "f3": "open"},
+        {"f1": "regressed", "f2": "resolved", "f3": "resolved"},
+        {"f1": "resolved", "f2": "resolved", "f3": "resolved"},
+    ]
+    assert (run.text, run.usage.calls, run.score_history) == ("four", 4, (0.0, 0.0, 0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        *(1.5, float("nan"), -1, {}, object(), [1], b"x", (0.5, 0.7), (True, 1), (True, "", "")),
+        *({"score": 7}, {"score": True}, {"score": "high"}, {"score": float("nan")}, (1.5, "a")),
+        *({"evaluation": "GOOD"}, {"done": 0.5}, {"done": False, "feedback": 3}, {"feedback": "a"}),
+        {"problem": "a"},
+    ],
+)
 async def test_no_result_is_an_error_that_names_the_function(result):
     def tone(text):
         return result
 
-    with pytest.raises(UsageError, match="tone returned"):
+    with pytest.raises(UsageError, match=r"tone returned .* Return a bool, a score"):
         await CallableCheck(tone)("x", TASK)
+
+
+async def returns_later(text) -> float:
+    return None
+
+
+def returns_in_time(text) -> Awaitable[bool]:
+    return returns_later(text)
+
+
+def returns_quoted(text) -> "tuple[str, str]":
+    return None
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (returns_later, "return float,"),
+        (returns_in_time, "return bool,"),
+        (returns_quoted, "return tuple"),
+        (functools.partial(returns_quoted), "return tuple"),
+    ],
+)
+async def test_nothing_from_a_function_that_promises_a_value_is_an_error(function, words):
+    with pytest.raises(UsageError, match=f"{words}.* returned None"):
+        await CallableCheck(function)("x", TASK)
+
+
+def returns_nothing(text) -> None:
+    return None
+
+
+def returns_perhaps(text) -> "float | None":
+    return None
+
+
+def returns_anything(text) -> Any:
+    return None
+
+
+@pytest.mark.parametrize("function", [returns_nothing, returns_perhaps, returns_anything])
+async def test_nothing_is_a_pass_where_the_annotation_allows_it(function):
+    assert (await CallableCheck(function)("x", TASK)).passed
+
+
+def test_a_function_is_an_evaluator():
+    assert CallableCheck(returns_nothing).is_evaluator
 
 
 def finding(problem, **parts):
@@ -52,27 +190,25 @@ def finding(problem, **parts):
 
 
 @pytest.mark.parametrize(
-    ("result", "passed", "score", "detail"),
+    ("result", "passed", "detail"),
     [
-        ([{"problem": "dull"}], False, 1 / 2, "dull"),
-        ([finding("dull", quote="the"), "long"], False, 1 / 3, 'dull (at "the")\nlong'),
-        ([{"problem": "a", "severity": "minor"}, "b"], False, 1 / 3, "b\na"),
-        ([{"problem": "dull", "fix": "Cut.", "severity": "minor"}], True, 0.9, "dull Fix: Cut."),
+        ([{"problem": "dull"}], False, "dull"),
+        ([finding("dull", quote="the"), "long"], False, 'dull (at "the")\nlong'),
+        ([{"problem": "a", "severity": "minor"}, "b"], False, "b\na"),
+        ([{"problem": "dull", "fix": "Cut.", "severity": "minor"}], True, "dull Fix: Cut."),
     ],
 )
-async def test_findings_are_told_the_worst_first(result, passed, score, detail):
+async def test_findings_are_told_the_worst_first(result, passed, detail):
     evidence = await CallableCheck(lambda text: result)("the text", TASK)
     assert (evidence.passed, evidence.detail) == (passed, detail)
-    assert evidence.score == pytest.approx(score)
     lines = detail.splitlines()
     assert all(line.startswith(f.problem) for line, f in zip(lines, evidence.findings, strict=True))
 
 
-async def test_minor_findings_alone_never_pull_the_score_below_the_target():
+async def test_minor_findings_alone_pass_and_the_longest_list_is_cut():
     result = [{"problem": f"{n}", "severity": "minor"} for n in range(99)]
     evidence = await CallableCheck(lambda text: result, target=0.95)("x", TASK)
     assert evidence.passed
-    assert evidence.score >= 0.95
     assert len(evidence.findings) == 20
     assert evidence.detail.endswith("… and 79 more.")
 
@@ -94,12 +230,14 @@ async def test_the_task_is_given_to_a_function_that_wants_it_and_to_no_other():
     for function in (
         lambda text, task: seen.append(task),
         lambda text, task=None: seen.append(task),
+        lambda text, context: seen.append(context),
+        lambda text, context=None: seen.append(context),
         lambda text, strict=True: seen.append(strict),
         lambda *texts: seen.append(len(texts)),
         functools.partial(lambda x, text: seen.append(x), 7),
     ):
         await CallableCheck(function)("x", TASK)
-    assert seen == [TASK, TASK, True, 1, 7]
+    assert seen == [TASK, TASK, TASK, TASK, True, 1, 7]
 
 
 @pytest.mark.parametrize("function", [lambda: True, lambda a, b, c: True])

@@ -1,9 +1,14 @@
 """B. Self-refine with feedback lists, until done or three refinements."""
 
-from kit import NO_FINDINGS, finding, finish, judgement, refinement, requests, text
+import json
+from typing import Any
 
+from kit import NO_FINDINGS, code, finding, finish, judgement, refinement, requests, text
+
+from ipyrefine import refine
 from ipyrefine.core.model import Limits, StopReason
 from ipyrefine.core.ports import Reply
+from ipyrefine.providers.scripted import ScriptedModel
 
 THREE = Limits(max_revisions=3, patience=9)
 
@@ -60,7 +65,9 @@ async def test_eight_calls_are_enough_even_if_the_first_text_has_to_be_criticise
 
 
 async def test_an_invalid_reply_is_sent_back_once_with_the_error_and_counted() -> None:
-    loop = refinement([text("Hi"), '{"criteria": []}', judgement(9)], limits=Limits(min_findings=0))
+    loop = refinement(
+        [text("Hi"), '{"criteria": []}', judgement(9)], limits=Limits(critique="never")
+    )
     await finish(loop)
     again = requests(loop)[2].messages
     assert again[-2].content == '{"criteria": []}'
@@ -76,3 +83,83 @@ async def test_a_truncated_reply_is_never_asked_for_again_blindly() -> None:
     assert len(requests(loop)) == 2
     assert loop.state.verdict is not None
     assert "cut off" in loop.state.verdict.reason
+
+
+# With feedback in its own shape, over four rounds
+
+FIBONACCI = "Write Python code that computes the Fibonacci sequence, as fibonacci(n)."
+CRITIC = (
+    "Give feedback on this code as a list of actions, and say done when none is left.\n\n{text}\n\n"
+    'As JSON: {"feedback": ["action"], "done": false}'
+)
+ACTIONS = [
+    ["Use a generator", "Add type hints"],
+    ["Write a docstring", "Avoid the slice", "Handle zero"],
+    ["Name the sequence", "Drop the print", "Shorten the loop"],
+    [],
+]
+VERSIONS = [f"def fibonacci(n):\n    return [{number}]" for number in range(4)]
+
+
+def lists(actions: list[list[str]]) -> list[str]:
+    return [json.dumps({"feedback": items, "done": not items}) for items in actions]
+
+
+def interleaved(texts: list[str], replies: list[str]) -> ScriptedModel:
+    """One model for all steps: it writes, then gives feedback on what it wrote, and so on."""
+    return ScriptedModel(
+        [part for pair in zip(map(code, texts), replies, strict=True) for part in pair]
+    )
+
+
+async def test_lists_of_two_three_and_three_actions_and_then_none_finish_in_four_rounds() -> None:
+    model = interleaved(VERSIONS, lists(ACTIONS))
+    run = await refine(FIBONACCI, model=model, prompts={"judge": CRITIC}, max_revisions=3)
+    assert (run.text, run.stop_reason) == (VERSIONS[3], StopReason.PASSED)
+    assert [i.parent for i in run.iterations] == [None, 0, 1, 2]
+    assert run.usage.calls == 8
+    open_actions = [[f.problem for f in i.findings if f.actionable] for i in run.iterations]
+    assert open_actions == ACTIONS
+    revisions = [request.messages[-1].content for request in model.requests[2::2]]
+    for number, prompt in enumerate(revisions):
+        asked = [item for items in ACTIONS for item in items if item in prompt]
+        assert asked == ACTIONS[number], "the latest list, and no other"
+        assert [text in prompt for text in VERSIONS] == [n == number for n in range(4)]
+
+
+async def test_an_action_that_comes_back_after_it_was_done_is_regressed() -> None:
+    back = [["Add type hints"], ["Handle zero"], ["Add type hints"], []]
+    model = interleaved(VERSIONS, lists(back))
+    run = await refine(FIBONACCI, model=model, prompts={"judge": CRITIC}, max_revisions=3)
+    statuses = [[f.status.value for f in i.findings] for i in run.iterations]
+    assert statuses == [
+        ["open"],
+        ["resolved", "open"],
+        ["regressed", "resolved"],
+        ["resolved", "resolved"],
+    ]
+    assert "f1 (blocking, feedback): Add type hints" in model.requests[6].messages[-1].content
+
+
+async def test_feedback_that_is_never_done_ends_after_three_refinements_with_the_latest() -> None:
+    endless = [[f"Change number {number}"] for number in ["once", "again", "more", "still"]]
+    model = interleaved(VERSIONS, lists(endless))
+    run = await refine(FIBONACCI, model=model, prompts={"judge": CRITIC}, max_revisions=3)
+    assert run.usage.calls == 8
+    assert (run.text, run.stop_reason) == (VERSIONS[3], StopReason.REVISIONS)
+
+
+async def test_a_function_may_return_the_list_with_done_and_no_model_is_asked_for_it() -> None:
+    left = iter(ACTIONS)
+
+    def feedback(text: str) -> dict[str, Any]:
+        items = next(left)
+        return {"feedback": items, "done": not items}
+
+    model = ScriptedModel(map(code, VERSIONS))
+    run = await refine(FIBONACCI, model=model, checks=[feedback], max_revisions=3)
+    assert (run.text, run.stop_reason) == (VERSIONS[3], StopReason.PASSED)
+    assert [i.parent for i in run.iterations] == [None, 0, 1, 2]
+    assert run.usage.calls == 4
+    for number, request in enumerate(model.requests[1:]):
+        assert all(item in request.messages[-1].content for item in ACTIONS[number])

@@ -18,7 +18,7 @@ from kit import (
     text,
 )
 
-from ipyrefine import api
+from ipyrefine import api, refine
 from ipyrefine.core.model import Limits, StopReason
 from ipyrefine.core.ports import Request
 from ipyrefine.providers.scripted import ScriptedModel
@@ -60,7 +60,7 @@ async def test_the_four_phases_run_in_order_and_by_name() -> None:
             text("b"),
             judgement(9, fixed=("f1", "f2", "f3", "f4")),
         ],
-        limits=Limits(every_critique=True),
+        limits=Limits(critique="always"),
     )
     assert stages(await finish(loop)) == ["draft", "judge", "critique", "revise", "judge"]
 
@@ -73,12 +73,12 @@ async def test_not_ready_is_criticised_again() -> None:
             judgement(5),
             critique(*WEAK),
             text("b"),
-            judgement(6, fixed=FIXED),
+            judgement(6, fixed=("f2", "f3", "f4")),  # f1 is the low score itself
             critique(*again),
             text("c"),
-            judgement(9, fixed=("f4", "f5", "f6")),
+            judgement(9, fixed=("f5", "f6", "f7")),
         ],
-        limits=Limits(every_critique=True),
+        limits=Limits(critique="always"),
     )
     assert stages(await finish(loop)).count("critique") == 2
     assert loop.state.stop_reason is StopReason.PASSED
@@ -97,7 +97,8 @@ async def test_the_named_categories_are_what_a_critique_files_its_findings_under
 
 async def test_three_weaknesses_at_least_are_asked_for() -> None:
     loop = refinement(
-        [text("a"), judgement(9), critique(*WEAK), text("b"), judgement(9, fixed=FIXED)]
+        [text("a"), judgement(9), critique(*WEAK), text("b"), judgement(9, fixed=FIXED)],
+        limits=Limits(min_findings=3),
     )
     await finish(loop)
     schema: Any = requests(loop)[2].json_schema
@@ -160,7 +161,6 @@ async def test_a_pasted_template_runs_as_its_four_stages(where: str) -> None:
     model = ScriptedModel(
         [
             text("Dear you"),
-            content(),
             critique(*WEAK),
             text("Dear Ann", "f3: named"),
             content(FIXED),
@@ -168,11 +168,11 @@ async def test_a_pasted_template_runs_as_its_four_stages(where: str) -> None:
     )
     cell = CELL.replace("[ITER", "> [ITER") if where == "quoted" else CELL
     loop = api.build(cell, model=model)
-    assert stages(await finish(loop)) == ["draft", "judge", "critique", "revise", "judge"]
+    assert stages(await finish(loop)) == ["draft", "critique", "revise", "judge"]
     asked = [request.messages for request in model.requests]
     assert "without polishing" in asked[0][1].content
-    assert "hook and length" in asked[2][1].content
-    assert "for every weakness" in asked[3][1].content
+    assert "hook and length" in asked[1][1].content
+    assert "for every weakness" in asked[2][1].content
     assert all("busy engineer" in messages[0].content for messages in asked)
     assert all("ITERATION" not in messages[0].content for messages in asked)
     assert loop.state.task.checklist == ("Under 120 words?", "One call to action?")
@@ -228,3 +228,86 @@ async def test_the_requirements_head_every_pass() -> None:
     assert len(heads) == 5
     assert len(set(heads)) == 1
     assert TASK.text in heads[0]
+
+
+# The template as it is pasted: four calls, and what comes after "not ready"
+
+BASIC = """\
+[ITERATION 1]
+Write an opening email to the data teams of museums about our cataloguing tool.
+
+[ITERATION 2]
+Read it again. Name 3 weaknesses in: accuracy, tone and call to action.
+
+[ITERATION 3]
+Write it anew without these weaknesses, and note for each what you changed.
+
+[ITERATION 4]
+Is it ready to be sent? If it is not, what is missing?
+"""
+MAILS = [f"Dear museum, this is mail {n}." for n in range(5)]
+NAMED = [
+    ["The price is wrong", "It sounds stiff", "Nobody is asked for anything"],
+    ["The year is missing", "Greeting feels cold", "Two links compete there"],
+    ["The price is wrong", "Jokes fall flat", "Signature lacks phone"],
+    ["Subject shouts loudly", "Second paragraph rambles", "Date format confuses"],
+]
+
+
+def verified(score: int) -> Callable[[Request], str]:
+    """A judge that scores every criterion alike and finds everything fixed it is asked about."""
+
+    def reply(request: Request) -> str:
+        asked: Any = request.json_schema
+        properties = asked["properties"]
+        names = properties["criteria"]["items"]["properties"]["name"]["enum"]
+        earlier = properties.get("earlier", {}).get("items", {}).get("properties", {})
+        ids = earlier.get("id", {}).get("enum", [])
+        answers = [True] * properties.get("checklist", {}).get("maxItems", 0)
+        return judgement(dict.fromkeys(names, score), fixed=ids, answers=answers)
+
+    return reply
+
+
+def pasted(scores: list[int]) -> ScriptedModel:
+    replies: list[Any] = [text(MAILS[0])]
+    for number, score in enumerate(scores):
+        weak = [finding(problem, criterion="tone") for problem in NAMED[number]]
+        replies += [critique(*weak), text(MAILS[number + 1], "f1: mended"), verified(score)]
+    return ScriptedModel(replies)
+
+
+async def test_the_basic_template_is_four_calls() -> None:
+    model = pasted([9])
+    run = await refine(BASIC, model=model)
+    assert [r.purpose for r in model.requests] == ["draft", "critique", "revise", "judge"]
+    assert (run.usage.calls, run.text, run.stop_reason) == (4, MAILS[1], StopReason.PASSED)
+    schema: Any = model.requests[1].json_schema
+    assert schema["properties"]["findings"]["minItems"] == 3
+    filed = schema["properties"]["findings"]["items"]["properties"]["criterion"]["enum"]
+    assert filed == ["accuracy", "tone", "call to action", "scope"]
+    assert "accuracy, tone, call to action" in model.requests[1].messages[-1].content
+    assert all("data teams of museums" in r.messages[0].content for r in model.requests)
+
+
+async def test_not_ready_leads_to_a_critique_of_the_newest_text_each_time() -> None:
+    model = pasted([5, 6, 7, 9])
+    run = await refine(BASIC, model=model)
+    assert (run.text, run.stop_reason) == (MAILS[4], StopReason.PASSED)
+    assert [i.parent for i in run.iterations] == [None, 0, 1, 2, 3]
+    assert run.usage.calls == 1 + 4 * 3
+    critiques = [r.messages[-1].content for r in model.requests if r.purpose == "critique"]
+    shown = [[mail in asked for mail in MAILS].index(True) for asked in critiques]
+    assert shown == [0, 1, 2, 3]
+    assert all(sum(mail in asked for mail in MAILS) == 1 for asked in critiques)
+
+
+async def test_a_weakness_that_was_fixed_and_is_named_again_is_regressed_and_acted_on() -> None:
+    model = pasted([5, 6, 7, 9])
+    run = await refine(BASIC, model=model)
+    [price] = [f.id for f in run.iterations[0].findings if f.problem == NAMED[0][0]]
+    statuses = [{f.id: f.status.value for f in i.findings}[price] for i in run.iterations]
+    assert statuses == ["open", "resolved", "regressed", "resolved", "resolved"]
+    revisions = [r.messages[-1].content for r in model.requests if r.purpose == "revise"]
+    assert [f"- {price} (" in asked for asked in revisions] == [True, False, True, False]
+    assert "The price is wrong" in revisions[2]

@@ -1,18 +1,20 @@
 """C. Scored loop: a target, patience, the best result, and a bound on everything."""
 
+import json
 from typing import Any
 
 import pytest
 from kit import TASK, decide, finding, finish, judgement, refinement, requests, scored, stages, text
 from openai_server import Failure, ScriptedServer
 
+from ipyrefine import refine
 from ipyrefine.checks.functions import CallableCheck
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.events import Event, VerdictReached
 from ipyrefine.core.model import Budget, Criterion, Limits, Price, StopReason
 from ipyrefine.core.ports import Reply, Request
 from ipyrefine.core.run import Run
-from ipyrefine.errors import AccessDenied, UsageError
+from ipyrefine.errors import AccessDenied, RefineError, UsageError
 from ipyrefine.providers.openai import OpenAIModel
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -239,3 +241,89 @@ async def test_a_busy_server_is_asked_again_after_its_wait_and_a_refused_key_is_
     assert len(waits) == 1
     assert isinstance(loop.error, AccessDenied)
     assert (loop.state.text, loop.state.stop_reason) == ("Hi", StopReason.FAILED)
+
+
+# With a judge that only scores, and with evaluators as they are
+
+SEVEN_EIGHT_NINE = (0.7, 0.8, 0.9)
+
+
+def bare(score: float) -> str:
+    return json.dumps({"score": score})
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["own judge prompt", "built-in"])
+async def test_a_judge_that_only_scores_and_names_nothing_costs_six_calls(own: bool) -> None:
+    said = [bare(s) if own else judgement(round(10 * s)) for s in SEVEN_EIGHT_NINE]
+    writer, judge = ScriptedModel(text(f"v{n}") for n in range(3)), ScriptedModel(said)
+    prompts = {"judge": "Rate this from 0 to 1.\n\n{text}\n\nAs JSON: a score."} if own else {}
+    run = await refine(
+        TASK.text,
+        model=writer,
+        judge=judge,
+        prompts=prompts,
+        target=0.9,
+        max_revisions=4,
+        profile="prose",
+        criteria=["tone"],
+    )
+    assert run.score_history == SEVEN_EIGHT_NINE
+    assert (run.text, run.converged) == ("v2", True)
+    assert run.usage.calls == 6
+    assert [i.parent for i in run.iterations] == [None, 0, 1]
+    for number, request in enumerate(writer.requests[1:]):
+        asked = request.messages[-1].content
+        assert f"v{number}" in asked
+        assert f"{SEVEN_EIGHT_NINE[number]:.2f}" in asked, "the score is what there is to act on"
+
+
+@pytest.mark.parametrize("target", [0.9, 1.0])
+async def test_scores_beside_feedback_decide_and_the_feedback_is_acted_on(target: float) -> None:
+    said = [{"score": s, "feedback": f"At {s} it is dull."} for s in (0.5, 0.6, 0.4, 0.95)]
+    writer = ScriptedModel(text(f"v{n}") for n in range(4))
+    judge = ScriptedModel(map(json.dumps, said))
+    run = await refine(
+        TASK.text,
+        model=writer,
+        judge=judge,
+        prompts={"judge": "{text}\n\nScore and feedback, as JSON?"},
+        target=target,
+        max_revisions=3,
+    )
+    assert run.score_history == (0.5, 0.6, 0.4, 0.95)
+    # A worse text is not gone on from, but told as what was tried.
+    assert [i.parent for i in run.iterations] == [None, 0, 1, 1]
+    last = writer.requests[3].messages[-1].content
+    assert "At 0.6 it is dull." in last
+    assert "v1" in last
+    assert "At 0.4 it is dull." in last
+    assert run.usage.calls == 8
+    assert run.text == "v3"
+    assert run.stop_reason is (StopReason.PASSED if target < 1 else StopReason.REVISIONS)
+
+
+async def test_an_async_evaluator_of_text_and_context_halves_the_calls() -> None:
+    scores = iter((0.4, 0.7, 0.5, 0.8))
+    seen: list[tuple[str, object]] = []
+
+    async def evaluate(text: str, context: object) -> float:
+        seen.append((text, context))
+        return next(scores)
+
+    writer = ScriptedModel(text(f"v{n}") for n in range(4))
+    run = await refine(TASK.text, model=writer, checks=[evaluate], target=0.9, max_revisions=3)
+    assert run.score_history == (0.4, 0.7, 0.5, 0.8)
+    assert [i.parent for i in run.iterations] == [None, 0, 1, 1]
+    assert [text for text, _ in seen] == ["v0", "v1", "v2", "v3"]
+    assert (run.text, run.stop_reason) == ("v3", StopReason.REVISIONS)
+    assert run.usage.calls == 4
+
+
+async def test_an_evaluator_that_returns_nothing_is_an_error_and_no_pass() -> None:
+    async def evaluate(text: str, context: object) -> float:
+        return None  # type: ignore[return-value]
+
+    with pytest.raises(RefineError) as caught:
+        await refine(TASK.text, model=ScriptedModel([text("Hi")]), checks=[evaluate], target=0.9)
+    run: Any = caught.value.run
+    assert (run.text, run.verdict, run.stop_reason) == ("Hi", None, StopReason.FAILED)

@@ -33,7 +33,7 @@ from ipyrefine.core.reducer import replay
 from ipyrefine.errors import ModelError, Unreachable
 from ipyrefine.providers.scripted import ScriptedModel
 
-THREE = Limits(candidates=3, min_findings=0)
+THREE = Limits(candidates=3, critique="never")
 
 
 def version(number: int) -> str:

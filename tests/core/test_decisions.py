@@ -40,6 +40,7 @@ from ipyrefine.core.decisions import (
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Decided
 from ipyrefine.core.model import (
+    LOW_SCORE,
     Criterion,
     Finding,
     Limits,
@@ -107,7 +108,8 @@ async def test_a_dismissed_finding_is_not_acted_on_and_never_raised_again() -> N
     await decide(loop, Dismiss(findings=("f1",), reason="it is a bank"))
     assert loop.state.stop_reason in (StopReason.REVISIONS, StopReason.PAUSED)
     await decide(loop, Continue())
-    statuses = {f.id: f.status for f in loop.state.iterations[1].findings}
+    named = [f for f in loop.state.iterations[1].findings if f.check != LOW_SCORE]
+    statuses = {f.id: f.status for f in named}
     assert statuses == {"f1": Status.DISMISSED, "f2": Status.RESOLVED}
     revision, judging = prompts(loop)[-2:]
     assert "f1 (" not in revision
@@ -381,3 +383,20 @@ def test_every_kind_is_a_command_but_the_one_that_reads_a_text() -> None:
     kinds = {one.model_fields["kind"].default for one in get_args(get_args(Decision)[0])}
     assert kinds == {*COMMANDS, "edit"}
     assert all(cls.model_fields["kind"].default == name for name, cls in COMMANDS.items())
+
+
+async def test_a_raised_target_says_what_to_change_and_a_lowered_one_takes_it_back() -> None:
+    loop = refinement(
+        [text("Hi"), judgement(9), text("Hi Ann"), judgement(10)],
+        limits=Limits(critique="never", max_revisions=0),
+    )
+    await finish(loop)
+    await decide(loop, Rubric(target=0.95))
+    assert [f.problem for f in loop.state.iterations[0].actionable] == [
+        "tone 0.90, target 0.95: so it reads"
+    ]
+    await decide(loop, Continue())
+    assert "- f1 (minor, tone): tone 0.90" in prompts(loop)[2]
+    assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PASSED)
+    await decide(loop, Rubric(target=0.5))
+    assert loop.state.iterations[0].actionable == ()

@@ -79,10 +79,20 @@ async def test_a_number_that_moves_does_not_make_another_fault() -> None:
     assert standing(loop, 1) == {"f1": ("125 words, too many", "open")}
 
 
-async def test_a_check_that_only_fails_has_one_finding_whatever_it_says() -> None:
+async def test_feedback_in_one_string_is_a_fault_like_any_other() -> None:
     loop = await checked(by_text(a="too long", b="no name", c=""), "a", "b", "c")
+    assert standing(loop, 1) == {"f1": ("too long", "resolved"), "f2": ("no name", "open")}
+    assert standing(loop, 2)["f2"] == ("no name", "resolved")
+    assert loop.state.stop_reason is StopReason.PASSED
+
+
+async def test_a_check_that_only_fails_has_one_finding_whatever_it_says() -> None:
+    def style(text: str) -> None:
+        assert text == "c", {"a": "too long", "b": "no name"}[text]
+
+    loop = await checked(style, "a", "b", "c")
     assert standing(loop, 1) == {"f1": ("no name", "open")}
-    assert standing(loop, 2) == {"f1": ("too long", "resolved")}
+    assert standing(loop, 2) == {"f1": ("no name", "resolved")}
     assert loop.state.stop_reason is StopReason.PASSED
 
 
@@ -132,7 +142,7 @@ class Advisory:
 
 async def test_what_an_advisory_check_finds_is_minor() -> None:
     loop = refinement(
-        [text("Hi"), judgement(9)], checks=[Advisory()], limits=Limits(min_findings=0)
+        [text("Hi"), judgement(9)], checks=[Advisory()], limits=Limits(critique="never")
     )
     await finish(loop)
     assert loop.state.iterations[0].findings[0].severity is Severity.MINOR

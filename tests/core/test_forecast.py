@@ -61,7 +61,7 @@ def test_the_worst_case_counts_every_stage_twice() -> None:
     """A draft, five judgements, four critiques, four revisions; each reply asked for twice."""
     assert forecast(begin(Limits(max_revisions=4))).calls == 28
     assert forecast(begin(Limits(max_revisions=4), draft="Hi")).calls == 26
-    assert forecast(begin(Limits(max_revisions=0, min_findings=0))).calls == 4
+    assert forecast(begin(Limits(max_revisions=0, critique="never"))).calls == 4
 
 
 def test_a_budget_bounds_what_is_forecast() -> None:

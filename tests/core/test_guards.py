@@ -25,7 +25,17 @@ from kit import (
 
 from ipyrefine.core.decisions import Continue, Edit
 from ipyrefine.core.findings import changes, is_cosmetic
-from ipyrefine.core.model import Change, Finding, Limits, Severity, Status, StopReason, Task
+from ipyrefine.core.model import (
+    Change,
+    Finding,
+    Limits,
+    Outcome,
+    Severity,
+    Status,
+    StopReason,
+    Task,
+)
+from ipyrefine.core.ports import Reply
 from ipyrefine.core.prompts import Prompts
 
 # A draft, a revision that only repeats it, and one that does not.
@@ -49,6 +59,7 @@ async def test_a_critique_that_names_too_little_is_asked_for_once_more() -> None
             text("Ho"),
             judgement(9, fixed=("f1", "f2", "f3")),
         ],
+        limits=Limits(min_findings=3),
     )
     await finish(loop)
     assert any("it names 1 of 3 findings" in w for w in loop.state.warnings)
@@ -64,10 +75,26 @@ async def test_what_a_critique_names_is_kept_even_if_it_stays_too_little() -> No
             text("Ho"),
             judgement(9, fixed=("f1",)),
         ],
+        limits=Limits(min_findings=3),
     )
     await finish(loop)
     assert [f.problem for f in loop.state.iterations[0].findings] == ["dull"]
     assert any("names 1 of 3" in w for w in loop.state.warnings)
+
+
+@pytest.mark.parametrize(
+    "replies", [("{", "["), (Reply(text="{", finish="incomplete"),)], ids=["unreadable", "broken"]
+)
+async def test_a_pass_on_opinion_does_not_stand_if_its_critique_cannot_be_read(
+    replies: tuple[Any, ...],
+) -> None:
+    loop = refinement([text("Hi"), judgement(9), *replies], limits=Limits(max_revisions=0))
+    await finish(loop)
+    verdict = loop.state.verdict
+    assert verdict is not None
+    assert (verdict.outcome, verdict.verified) == (Outcome.NEEDS_IMPROVEMENT, False)
+    assert "no critique" in verdict.reason
+    assert any(w.startswith("No critique of iteration 0") for w in loop.state.warnings)
 
 
 async def test_a_revision_that_changes_nothing_is_not_judged_and_is_shown_as_such() -> None:

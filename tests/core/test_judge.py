@@ -25,7 +25,7 @@ from ipyrefine.core.prompts import fence
 from ipyrefine.providers.scripted import ScriptedModel
 
 LISTED = TASK.model_copy(update={"checklist": ("Does it name the reader?", "Is it short?")})
-ONCE = Limits(max_revisions=0, min_findings=0)
+ONCE = Limits(max_revisions=0, critique="never")
 
 
 async def verdict_of(*replies: str, **options: Any) -> Verdict:
@@ -82,7 +82,7 @@ async def test_a_judgement_that_begins_with_what_blocks_is_heard_to_its_scores()
         text("Ho"),
         judgement(4, finding("rude")),
     ]
-    loop = refinement(replies, limits=Limits(max_revisions=2, min_findings=0))
+    loop = refinement(replies, limits=Limits(max_revisions=2, critique="never"))
     await finish(loop)
     assert loop.state.score_history == (0.2, 0.6, 0.4)
     assert loop.state.text == "Hi there"

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from kit import TASK, finish, refinement
 from loop_strategies import budgets, checks, limits, runs, scripts, usages
 
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Budget, Limits, Outcome, Setup, Stage, StopReason, Usage
+from ipyrefine.core.model import Budget, Limits, Outcome, Price, Setup, Stage, StopReason, Usage
 from ipyrefine.core.policy import (
     Stop,
     completion_allowance,
@@ -26,7 +27,8 @@ from ipyrefine.providers.scripted import ScriptedModel
 @given(run=runs())
 def test_a_revision_is_never_asked_for_beyond_those_allowed(run: Run) -> None:
     allowed = run.revisions < run.allowed_revisions
-    patient = revisions_without_improvement(run) < run.limits.patience
+    patience = run.limits.patience
+    patient = patience is None or revisions_without_improvement(run) < patience
     assert (allowed and patient) or next_step(run) is not Stage.REVISE
 
 
@@ -43,8 +45,11 @@ def test_every_stop_says_why(run: Run) -> None:
 
 @given(run=runs())
 def test_an_unverified_text_is_verified_before_anything_else(run: Run) -> None:
+    assume(run.limits.verify_drafts)
     unverified = run.iterations[-1].verdict is None
-    assert (next_step(run) in (Stage.CHECK, Stage.JUDGE)) == unverified
+    verifies = next_step(run) in (Stage.CHECK, Stage.JUDGE)
+    assert unverified or not verifies
+    assert verifies or not unverified or not run.limits.verify_drafts
     assert next_step(run) is not Stage.DRAFT
 
 
@@ -83,6 +88,53 @@ def test_a_reply_may_be_no_longer_than_the_tokens_that_are_left(
 def run_within(budget: Budget, used: Usage) -> Run:
     run = Run.begin(Setup(task=TASK, limits=Limits(budget=budget)))
     return run.model_copy(update={"usage": used})
+
+
+@pytest.mark.parametrize(
+    ("budget", "used", "calls", "sentence"),
+    [
+        (
+            Budget(tokens=2_000),
+            Usage(calls=3, prompt_tokens=1_500, completion_tokens=400),
+            1,
+            "1,900 of 2,000 tokens; the next call needs about 750",
+        ),
+        (
+            Budget(tokens=600),
+            Usage(),
+            3,
+            "0 of 600 tokens; the next 3 calls need about 1,850",
+        ),
+        (
+            Budget(prompt_tokens=1_000),
+            Usage(calls=1, prompt_tokens=900),
+            1,
+            "900 of 1,000 prompt tokens; the next call needs about 350",
+        ),
+        (
+            Budget(completion_tokens=100),
+            Usage(calls=1, completion_tokens=100),
+            1,
+            "100 of 100 completion tokens; the next call needs about 400",
+        ),
+        (
+            Budget(cost=0.001),
+            Usage(calls=1, cost=0.0009),
+            1,
+            "$0.0009 of $0.0010; the next call needs about $0.0011",
+        ),
+        (Budget(calls=2), Usage(calls=2), 1, "2 of 2 calls"),
+    ],
+)
+def test_a_used_up_budget_says_what_the_next_call_would_have_needed(
+    budget: Budget, used: Usage, calls: int, sentence: str
+) -> None:
+    run = run_within(budget, used)
+    setup = run.setup.model_copy(update={"price": Price(prompt=1, completion=2)})
+    prompt_tokens = 650 if calls > 1 else 350
+    stop = over_budget(run.model_copy(update={"setup": setup}), 0, prompt_tokens, calls)
+    assert stop is not None
+    assert stop.message.startswith(f"The budget is used up ({sentence}). The best text")
 
 
 @given(replies=scripts, checks=checks, limits=limits, budget=budgets)

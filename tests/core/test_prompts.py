@@ -44,7 +44,7 @@ async def test_each_stage_is_told_what_its_own_prompt_says() -> None:
 
 
 async def test_who_writes_prose_is_told_the_task_once_more() -> None:
-    loop = refinement([text("Hi"), judgement(9)], limits=Limits(min_findings=0))
+    loop = refinement([text("Hi"), judgement(9)], limits=Limits(critique="never"))
     await finish(loop)
     assert TASK.text in prompts(loop)[0]
 
@@ -58,7 +58,7 @@ async def test_prose_is_planned_first_where_that_helps_and_code_is_written_at_on
 ) -> None:
     task = TASK.model_copy(update={"form": form, "plan": plan})
     reply = code("x = 1") if form == "code" else text("Hi")
-    loop = refinement([reply, judgement(9)], task, limits=Limits(min_findings=0))
+    loop = refinement([reply, judgement(9)], task, limits=Limits(critique="never"))
     await finish(loop)
     prompt = prompts(loop)[0]
     assert ("First" in prompt) is thinks
@@ -69,7 +69,7 @@ async def test_how_to_think_first_can_be_put_into_a_draft_prompt_of_ones_own() -
     own = Prompts(draft="{think}\n\nNow write.")
     task = TASK.model_copy(update={"form": "code"})
     loop = refinement(
-        [code("x = 1"), judgement(9)], task, prompts=own, limits=Limits(min_findings=0)
+        [code("x = 1"), judgement(9)], task, prompts=own, limits=Limits(critique="never")
     )
     await finish(loop)
     asked = prompts(loop)[0]
@@ -124,7 +124,7 @@ DULL = finding("too dull")
 
 async def test_what_a_writer_is_told_of_earlier_revisions_does_not_grow_with_the_run() -> None:
     replies = [part for n in range(24) for part in (text(f"text {n:02}"), judgement(4, DULL))]
-    loop = refinement(replies, limits=Limits(max_revisions=23, patience=99, min_findings=0))
+    loop = refinement(replies, limits=Limits(max_revisions=23, patience=99, base="best"))
     await finish(loop)
     revisions = prompts(loop)[2::2]
     assert "Earlier revisions" not in revisions[0]

@@ -10,9 +10,18 @@ from hypothesis import strategies as st
 from kit import CODE, NO_FINDINGS, TASK, finding, finish, judgement, refinement, text
 
 from ipyrefine.core import replies
-from ipyrefine.core.model import Criterion, Finding, Finish, Form, Limits, Severity, StopReason
+from ipyrefine.core.model import (
+    Criterion,
+    Finding,
+    Finish,
+    Form,
+    Limits,
+    Outcome,
+    Severity,
+    StopReason,
+)
 from ipyrefine.core.ports import Reply
-from ipyrefine.core.replies import Splitter, parse_text
+from ipyrefine.core.replies import Splitter, parse_evaluation, parse_text
 from ipyrefine.errors import ReplyError
 
 # Texts
@@ -68,7 +77,7 @@ async def test_a_closed_block_before_the_cut_is_the_draft() -> None:
     loop = refinement(
         [Reply(text=WHOLE, finish="length"), judgement(9)],
         CODE,
-        limits=Limits(max_revisions=0, min_findings=0),
+        limits=Limits(max_revisions=0, critique="never"),
     )
     await finish(loop)
     assert (loop.state.text, loop.state.stop_reason) == ("x = 1", StopReason.PASSED)
@@ -94,7 +103,7 @@ async def test_a_revision_that_is_cut_inside_its_block_is_dropped_and_not_asked_
     await finish(loop)
     assert "cut off" in loop.state.iterations[1].failure
     assert loop.state.text == "x = 0"
-    assert loop.state.usage.calls == 5
+    assert loop.state.usage.calls == 4
 
 
 @pytest.mark.parametrize("ended", ["incomplete", "refused", "filtered"])
@@ -105,7 +114,7 @@ async def test_a_reply_that_ends_in_another_way_gives_no_text(ended: Finish) -> 
 
 
 async def test_a_reply_that_ended_by_itself_is_no_cause_for_a_warning() -> None:
-    loop = refinement([text("Hi"), judgement(9)], limits=Limits(max_revisions=0, min_findings=0))
+    loop = refinement([text("Hi"), judgement(9)], limits=Limits(max_revisions=0, critique="never"))
     await finish(loop)
     assert not any("after the text" in w for w in loop.state.warnings)
 
@@ -329,3 +338,79 @@ def test_a_blocking_finding_needs_a_problem_and_a_minor_one_without_is_none() ->
     assert replies.parse_critique(json.dumps({"findings": [empty]}), "Hi").findings == ()
     with pytest.raises(ReplyError, match="no problem"):
         replies.parse_critique(json.dumps({"findings": [finding(" ")]}), "Hi")
+
+
+# What prompts of the user's reply to
+
+JAVA = "public class A {\n    int size;\n}"
+
+
+@pytest.mark.parametrize(
+    ("reply", "thoughts"),
+    [
+        (json.dumps({"thoughts": "Short.", "response": JAVA}), "Short."),
+        (json.dumps({"thoughts": "Short.", "response": f"```java\n{JAVA}\n```"}), "Short."),
+        (f"```json\n{json.dumps({'thoughts': 'Short.', 'response': JAVA})}\n```", "Short."),
+        (f"Thoughts: Short.\nResponse:\n{JAVA}", "Short."),
+        (f"**Thoughts:** Short.\n\n**Response:**\n```java\n{JAVA}\n```", "Short."),
+        (f"Short.\n```java\n{JAVA}\n```", "Short."),
+    ],
+)
+def test_java_is_told_from_the_thoughts_before_it(reply: str, thoughts: str) -> None:
+    written = parse_text(reply, "code", language="java")
+    assert (written.text, written.thoughts) == (JAVA, thoughts)
+
+
+@pytest.mark.parametrize(
+    ("reply", "language"),
+    [("x = 1", "java"), (JAVA, "java"), (JAVA, "python"), ('{"a": 1}', "python")],
+)
+def test_code_of_another_language_needs_a_fence(reply: str, language: str) -> None:
+    with pytest.raises(ReplyError, match="no code block"):
+        parse_text(reply, "code", language=language)
+
+
+PASS, NEEDS, FAIL = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL
+
+
+@pytest.mark.parametrize(
+    ("reply", "stated", "score", "problems"),
+    [
+        ("PASS", PASS, None, []),
+        ("\nPASS\n", PASS, None, []),
+        ("FAIL: too long", FAIL, None, ["too long"]),
+        ('{"evaluation": "PASS", "feedback": ""}', PASS, None, []),
+        ('{"evaluation": "NEEDS_IMPROVEMENT", "feedback": "a"}', NEEDS, None, ["a"]),
+        ('```json\n{"evaluation": "FAIL", "feedback": "a"}\n```', FAIL, None, ["a"]),
+        ('{"done": false, "feedback": ["a", "", "b"]}', NEEDS, None, ["a", "b"]),
+        ('{"done": true, "feedback": []}', PASS, None, []),
+        ('{"score": 0.7, "feedback": "a"}', None, 0.7, ["a"]),
+        ('{"score": 7}', None, 0.7, []),
+        ("0.7", None, 0.7, []),
+        ("7/10", None, 0.7, []),
+    ],
+)
+def test_a_judge_of_the_users_is_read(
+    reply: str, stated: Outcome | None, score: float | None, problems: list[str]
+) -> None:
+    judgement = parse_evaluation(reply, TASK)
+    assert (judgement.stated, judgement.score) == (stated, score)
+    assert [finding.problem for finding in judgement.findings] == problems
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "It is fine.",
+        '{"feedback": "a"}',
+        '{"score": "high"}',
+        '{"score": 101}',
+        '{"score": -1}',
+        "-1",
+        '{"evaluation": "GOOD"}',
+        '{"done": "perhaps"}',
+    ],
+)
+def test_a_judge_that_says_nothing_of_the_kind_is_unreadable(reply: str) -> None:
+    with pytest.raises(ReplyError):
+        parse_evaluation(reply, TASK)

@@ -158,6 +158,22 @@ def test_a_record_of_version_1_is_read_with_its_defaults_and_todays_names() -> N
     assert run.unconsumed_replies[0].text == "{"
 
 
+@pytest.mark.parametrize(
+    ("stored", "author", "check"),
+    [
+        ({"author": "check", "criterion": "style"}, "check", "style"),
+        ({"author": "check", "criterion": "x", "check": "style"}, "check", "style"),
+        ({"author": "check", "criterion": "scope", "check": "scope"}, "model", ""),
+    ],
+    ids=["before checks told faults apart", "since then", "of a heuristic that is gone"],
+)
+def test_a_finding_of_version_1_belongs_to_who_found_it(
+    stored: dict[str, str], author: str, check: str
+) -> None:
+    event: Any = read_event({**EVENTS_1[6], "findings": [{**FINDING_1, **stored}]}, 1)
+    assert (event.findings[0].author, event.findings[0].check) == (author, check)
+
+
 @pytest.mark.parametrize("event", EVENTS_1, ids=lambda event: event["type"])
 def test_every_event_of_version_1_is_read(event: dict[str, Any]) -> None:
     names = {"draft_lost": "draft_failed", "budget_used": "call_ended"}

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from shells import NO_HISTORY
 
 from ipyrefine import api
+from ipyrefine.core.ports import Reply
 from ipyrefine.errors import Unreachable, UsageError
 from ipyrefine.notebook.completion import complete
 from ipyrefine.profiles import NAMES, builtin
@@ -113,6 +114,86 @@ def test_criteria_and_checklist_are_the_users(shell: Any, model: Any) -> None:
     assert given.task.checklist == run_.task.checklist
 
 
+def test_options_of_the_loop_reach_its_limits(shell: Any, model: Any) -> None:
+    limits = asked(
+        shell,
+        "%%refine -q --base latest --critique always --patience off --delta 0.05 --max-tokens 900 "
+        "--max-eval-chars 5000\nSay hello.",
+    ).limits
+    assert (limits.base, limits.critique, limits.patience) == ("latest", "always", None)
+    assert (limits.delta, limits.max_tokens, limits.max_eval_chars) == (0.05, 900, 5_000)
+
+
+def test_categories_and_the_language_reach_the_task(shell: Any, model: Any) -> None:
+    task = asked(shell, "%%refine -q --categories 'tone, facts'\nSay hello.").task
+    assert task.categories == ("tone", "facts")
+    task = asked(shell, "%%refine -q --language C++\nImplement a queue.").task
+    assert (task.language, task.profile) == ("cpp", "code")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("", builtin()["email"].checklist),
+        ("--checklist none", ()),
+        ("--criteria tone", ()),
+        (
+            "--criteria tone --checklist 'Is it short?, Is it sweet?'",
+            ("Is it short?", "Is it sweet?"),
+        ),
+    ],
+)
+def test_the_checklist_is_the_profiles_or_the_users_or_none(
+    shell: Any, model: Any, options: str, expected: tuple[str, ...]
+) -> None:
+    assert asked(shell, f"%%refine -q {options}\nWrite an email.").task.checklist == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "patience"),
+    [("", 2), ("-n 6", None), ("-n 6 --patience 3", 3), ("--patience NONE", None)],
+)
+def test_a_number_of_revisions_switches_patience_off_unless_both_are_set(
+    shell: Any, model: Any, options: str, patience: int | None
+) -> None:
+    assert asked(shell, f"%%refine -q {options}\nSay hello.").limits.patience == patience
+
+
+PASTED = """
+Write a greeting.
+[ITERATION 1: DRAFT]
+One line.
+[ITERATION 2: CRITIQUE]
+Name four weaknesses.
+[ITERATION 3: REWRITE]
+Mend them.
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "critique", "least"),
+    [
+        ("", "always", 4),
+        ("-p microcopy", "always", 4),
+        ("--critique never --min-findings 1", "never", 1),
+    ],
+)
+def test_a_pasted_template_sets_limits_that_the_user_did_not(
+    shell: Any, model: Any, options: str, critique: str, least: int
+) -> None:
+    limits = asked(shell, f"%%refine -q {options}{PASTED}").limits
+    assert (limits.critique, limits.min_findings, limits.verify_drafts) == (critique, least, False)
+
+
+def test_a_reply_that_is_cut_off_names_the_option_that_allows_more(
+    shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut = Reply(text="<text>\nHello, dear fr", finish="length")
+    monkeypatch.setattr(api, "choose_model", lambda *_, **__: ScriptedModel([cut]))
+    error = run(shell, "%%refine -q --max-tokens 9\nSay hello.").error_in_exec
+    assert "cut off at the token limit. Raise --max-tokens." in str(error)
+
+
 def test_prompts_are_the_users_where_they_say_so(
     shell: Any, model: ScriptedModel, replies: list[str]
 ) -> None:
@@ -187,6 +268,14 @@ def test_data_that_no_schema_accepts_stays_text(
         ("--output class", "--output 'class' is not a variable name"),
         ("--criteria ,", "--criteria is empty"),
         ("--checklist ' , '", "--checklist is empty"),
+        ("--categories ,", "--categories is empty"),
+        ("--patience never", "'never' is neither a number nor off"),
+        ("--base first", "invalid choice: 'first'"),
+        ("--critique sometimes", "invalid choice: 'sometimes'"),
+        ("--max-tokens 0", "--max-tokens"),
+        ("--max-eval-chars 0", "--max-eval-chars"),
+        ("--delta 2", "--delta"),
+        ("--language jaava", "There is no language 'jaava'. Did you mean java?"),
         ("--goal 'Make it short.'", "--goal says how to improve a draft"),
         ("--goal x --task", "--goal and --task contradict each other"),
         ("--task --draft", "--task and --draft contradict each other"),
@@ -255,3 +344,25 @@ def test_tab_offers_profiles_variables_and_checks(shell: Any, line: str, offered
     assert not {"In", "Out", "get_ipython"} & given
     if not line.endswith(" "):
         assert given == offered
+
+
+JAVA = "public class Stack {}"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "%%refine -q -n 0\nImplement a Java class Stack.",
+        f"%%refine -q -n 0\n```java\n{JAVA}\n```",
+        f"%%refine -q -n 0 --draft\n```java\n{JAVA}\n```",
+    ],
+)
+def test_java_stays_java(shell: Any, model: ScriptedModel, replies: list[str], cell: str) -> None:
+    replies += [f"```java\n{JAVA}\n```"] if "Implement" in cell else []
+    replies += [judged("correctness", "efficiency", "clarity", score=5)]
+    result = asked(shell, cell)
+    task = result.task
+    assert (task.profile, task.form, task.language) == ("code", "code", "java")
+    assert result.iterations[0].text == JAVA
+    prompts = "\n".join(m.content for one in model.requests for m in one.messages)
+    assert "Python" not in prompts

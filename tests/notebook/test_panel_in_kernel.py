@@ -12,7 +12,7 @@ from refining import judged
 
 from ipyrefine.notebook.placeholder import NO_FRONT_END, NO_IPYWIDGETS
 
-CELL = "%%refine -p prose --task -n 0 --criteria tone --min-findings 0 --no-journal\nGreet."
+CELL = "%%refine -p prose --task -n 0 --criteria tone --critique never --no-journal\nGreet."
 RECORD = "application/vnd.ipyrefine.run+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 ENDS = {

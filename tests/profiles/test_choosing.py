@@ -2,7 +2,7 @@
 
 import pytest
 
-from ipyrefine.profiles.choose import suggest
+from ipyrefine.profiles.choose import language_of, pygments_name, read_fence, suggest
 
 TASKS = [
     ("Implement a Stack with push(x), pop() and getMin(), all O(1).", "code"),
@@ -50,6 +50,10 @@ DRAFTS = [
     ("The parcel is late.", "Explain the function of the parcel.", "answer"),
     ("def f(x):\n    return x", "Write a story", "code"),
     ("The class has a method.", "Improve this code", "prose"),
+    ("```java\nclass A {}\n```", "", "code"),
+    ("```python\nx = 1\n```", "", "code"),
+    ('```json\n{"a": 1}\n```', "", "data"),
+    ("```text\nThe parcel is late.\n```", "", "prose"),
 ]
 
 
@@ -70,3 +74,75 @@ def test_what_a_schema_checks_is_data() -> None:
 def test_a_long_body_is_read_in_no_time() -> None:
     body = "write " * 100_000 + "(" * 100_000
     assert suggest(body).name == "prose"
+
+
+LANGUAGES = [
+    ("Implement a Java class LRUCache with get and put.", "java"),
+    ("write a java class", "java"),
+    ("Write a C++ class Matrix.", "cpp"),
+    ("Write a C# method.", "csharp"),
+    ("Write a C program that sorts.", "c"),
+    ("Write a function in C.", "c"),
+    ("Write a bash script that renames files.", "bash"),
+    ("Write an SQL query that lists the users.", "sql"),
+    ("Implement a stack in Go.", "go"),
+    ("Double every item.\n\nUse Rust.", "rust"),
+    ("Translate this Python function to Java:\n\ndef f(): ...", "java"),
+    ("Write a JavaScript function.", "javascript"),
+    ("Write a function.", "python"),
+    ("Write a Python class that emits Java.", "python"),
+    ("Write a function that parses Java stack traces.", "python"),
+    ("Write a function that builds an SQL query from a dict.", "python"),
+    ("Write a function that finds bugs in Java code.", "python"),
+    ("Write a function that moves the disks from A to C.", "python"),
+    ("Write a function for the elements of A that are not in C.", "python"),
+    ("Write a go function that may return None.", "python"),
+    ("Write an R&D budget class.", "python"),
+    ("", "python"),
+]
+
+
+@pytest.mark.parametrize(("text", "language"), LANGUAGES)
+def test_the_language_is_the_one_that_a_request_names_for_its_code(text, language) -> None:
+    assert language_of(text) == language
+
+
+@pytest.mark.parametrize(
+    ("draft", "language"),
+    [
+        ("```kotlin\nfun f() = 1\n```", "kotlin"),
+        ("```C++\nint x;\n```", "cpp"),
+        ("def f():\n    return 1", "python"),
+        ("class A {}", "java"),
+    ],
+)
+def test_a_draft_says_its_language_before_the_goal_does(draft: str, language: str) -> None:
+    assert language_of("Make this Java class shorter.", draft) == language
+
+
+@pytest.mark.parametrize(
+    ("text", "inside"),
+    [
+        ("```java\nclass A {}\n```", ("java", "class A {}")),
+        ("\n````js\nlet a = `b`;\n```\n````\n", ("javascript", "let a = `b`;\n```")),
+        ("```java\nclass A {}", None),
+        ("```\nclass A {}\n```", None),
+        ("```markdown\nHi.\n```", None),
+        ("```java\nclass A {}\n```\nand\n```java\nclass B {}\n```", None),
+        ("Improve:\n```java\nclass A {}\n```", None),
+    ],
+)
+def test_a_text_that_is_one_fenced_block_is_its_inside(text, inside) -> None:
+    assert read_fence(text) == inside
+
+
+@pytest.mark.parametrize(
+    ("name", "known"), [("C++", "cpp"), ("Java", "java"), (" TS ", "typescript")]
+)
+def test_a_language_is_named_as_pygments_does(name: str, known: str) -> None:
+    assert pygments_name(name) == known
+
+
+def test_a_long_request_names_its_language_in_no_time() -> None:
+    assert language_of("write in " * 100_000) == "python"
+    assert read_fence("```java\n" * 100_000) is None

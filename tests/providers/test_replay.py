@@ -45,7 +45,7 @@ def greeting(
     return Refinement(
         Task(text=task, criteria=(TONE,)),
         model=model,
-        limits=Limits(max_revisions=1, min_findings=0),
+        limits=Limits(max_revisions=1, critique="never"),
         prompts=prompts,
         clock=lambda: 0.0,
     )

@@ -299,7 +299,7 @@ async def test_own_prompts_are_the_resumed_runs_too() -> None:
     broken = ScriptedModel([text("Hello"), judged(4), Unreachable("gone")])
     options: dict[str, Any] = {"profile": "prose", "criteria": ["tone"], "prompts": prompts}
     with pytest.raises(Unreachable):
-        await api.refine("Greet.", model=broken, limits=Limits(min_findings=0), **options)
+        await api.refine("Greet.", model=broken, limits=Limits(critique="never"), **options)
     model = ScriptedModel([text("Hi"), judged(10)])
     await api.finish(api.resume(Journal().get().run, model=model))
     assert model.requests[0].messages[-1].content.startswith("Sing it anew")
@@ -308,7 +308,7 @@ async def test_own_prompts_are_the_resumed_runs_too() -> None:
 async def test_refine_in_python_is_journalled_too_unless_told_otherwise() -> None:
     model = ScriptedModel([text("Hello"), judged(10)] * 2)
     options: dict[str, Any] = {"model": model, "profile": "prose", "criteria": ["tone"]}
-    limits = Limits(min_findings=0)
+    limits = Limits(critique="never")
     kept = await api.refine("Greet.", name="kept", limits=limits, **options)
     await api.refine("Greet.", journal=False, limits=limits, **options)
     assert [one.name for one in Journal().runs()] == ["kept"]

@@ -12,7 +12,7 @@ from openai_server import Answer, Body, Failure
 from ipyrefine.core.model import Limits
 
 CALLS = 4  # of a task: draft, judge, revise, judge
-LIMITS = Limits(max_revisions=2, min_findings=0)
+LIMITS = Limits(max_revisions=2, critique="never")
 
 
 def tasks(count: int) -> list[str]:

@@ -102,8 +102,7 @@ def preference(better: str, reason: str = "It is warmer.") -> str:
     return json.dumps({"reason": reason, "better": better})
 
 
-# A critic who names nothing is asked once more before it is believed.
-NO_FINDINGS = (critique(), critique())
+NO_FINDINGS = (critique(),)
 
 
 # Models, checks and a clock
@@ -196,7 +195,7 @@ def greeting(
         for reply in (text(f"Version {number}"), opinion(score))
     ]
     model = ScriptedModel(options.pop("replies", script), name=options.pop("model", "scripted"))
-    limits = Limits(max_revisions=len(scores) - 1, min_findings=0, patience=99)
+    limits = Limits(max_revisions=len(scores) - 1, critique="never", patience=99)
     return refinement(model, Task(text=task, criteria=(TONE,)), **{"limits": limits, **options})
 
 

@@ -128,13 +128,15 @@ limits = st.builds(
     Limits,
     max_revisions=st.integers(0, 4),
     target=rates,
-    patience=st.integers(1, 3),
+    patience=st.none() | st.integers(1, 3),
     min_findings=st.integers(0, 3),
     delta=st.sampled_from([0.0, 0.1]),
     pairwise=st.booleans(),
     candidates=st.sampled_from([1, 1, 3]),
     memory=st.sampled_from(["best", "all"]),
-    every_critique=st.booleans(),
+    critique=st.sampled_from(["auto", "always", "never"]),
+    base=st.sampled_from(["auto", "latest", "best"]),
+    verify_drafts=st.booleans(),
     budget=st.just(Budget()) | budgets,
 )
 verdicts = st.builds(

@@ -23,6 +23,7 @@ from ipyrefine.checks.evaluation import (
     shorten,
 )
 from ipyrefine.checks.examples import Examples, extract, fenced_python
+from ipyrefine.checks.functions import not_python
 from ipyrefine.core.model import Evidence, Task
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class Agreement:
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the stated examples, then the further inputs with every draft."""
+        if task.is_foreign:
+            return not_python(self.name, task)
         start = monotonic()
         stated = extract(task.text) or first_calls(task.text)
         inputs = further_inputs(stated)

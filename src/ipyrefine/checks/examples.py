@@ -24,6 +24,7 @@ from ipyrefine.checks.evaluation import (
     prompt_output,
     shorten,
 )
+from ipyrefine.checks.functions import not_python
 from ipyrefine.core.model import Evidence, Task
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Examples:
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the text and every example in the sandbox."""
+        if task.is_foreign:
+            return not_python(self.name, task)
         examples = extract(task.text)
         if not examples:
             return Evidence(name=self.name, passed=None, detail="The task states no examples.")

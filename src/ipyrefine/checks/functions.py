@@ -2,22 +2,30 @@
 
 import asyncio
 import inspect
-import math
+import json
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+import types
+import typing
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any, NamedTuple, NoReturn
 
 from pydantic import ValidationError
 
-from ipyrefine.core.model import Evidence, Finding, Severity, Task
+from ipyrefine.core.model import Evidence, Finding, Outcome, Severity, Task
 from ipyrefine.errors import UsageError
 
 MAX_FINDINGS = 20  # of one check; a text with more of them needs another text, not a longer list
 _FIELDS = ("problem", "quote", "fix", "severity", "criterion")
+_VERDICTS = ("evaluation", "verdict", "done", "score")  # fields that say how a text did
+_SHAPES = (
+    "Return a bool, a score from 0 to 1, feedback (a string, empty for none), a list of findings, "
+    "PASS, NEEDS_IMPROVEMENT or FAIL, a pair such as (False, feedback), or a dict with feedback "
+    "beside evaluation, done or score."
+)
 
 
 def blocking_finding(criterion: str, problem: str, quote: str = "") -> Finding:
@@ -37,34 +45,76 @@ def blocking_finding(criterion: str, problem: str, quote: str = "") -> Finding:
     )
 
 
+def not_python(name: str, task: Task) -> Evidence:
+    """Return the evidence of a check that runs Python, for code in another language: none.
+
+    Args:
+        name: the check's name.
+        task: the task, which names the language.
+    """
+    detail = f"This check runs Python, and the text is {task.language_name}."
+    return Evidence(name=name, passed=None, detail=detail)
+
+
 class _Assessment(NamedTuple):
     """What a function's result means; its fields are those of `Evidence`."""
 
     passed: bool
-    score: float
+    score: float | None
     detail: str
     findings: tuple[Finding, ...] = ()
+
+
+class _Result(NamedTuple):
+    """A function's result in one shape.
+
+    Attributes:
+        passed: what it says itself; None where the score or the findings decide.
+        score: the number in it, or None.
+        feedback: what it wants changed: strings, dicts and findings.
+        sentence: what to say where there is no feedback.
+    """
+
+    passed: bool | None = None
+    score: float | None = None
+    feedback: tuple[Any, ...] = ()
+    sentence: str = "It passed."
 
 
 class CallableCheck:
     """A function of the text (and of the task, if it takes one), sync or async.
 
-    It may return a bool, a score 0..1, a message (empty for a pass), a list of findings, or None;
-    or raise AssertionError. A finding is a message, a `Finding`, or a dict with its ``problem`` and
-    optionally ``quote``, ``fix``, ``severity`` and ``criterion``. Each finding is tracked from
-    draft to revision, and a text with ``minor`` ones only passes. The function runs in this
-    process, so that it may use the notebook's variables.
+    It may return:
+
+    - a bool, or None for a pass (None is an error if the function is annotated to return more);
+    - a score from 0 to 1, which passes from the target on;
+    - a string of feedback, empty for none;
+    - a list of findings: strings, `Finding` objects, or dicts with a ``problem`` and optionally
+      ``quote``, ``fix``, ``severity`` and ``criterion``. With ``minor`` ones only it passes;
+    - ``"PASS"``, ``"NEEDS_IMPROVEMENT"`` or ``"FAIL"``;
+    - a pair of one of these words, a bool or a score, with feedback: ``("FAIL", "Too long.")``;
+    - a dict, its JSON, or a pydantic object with ``evaluation`` (one of these words), ``done`` (a
+      bool) or ``score``, and ``feedback``: a string or a list of findings.
+
+    It may also raise AssertionError. Each finding is tracked from draft to revision. Only a result
+    with a number gives the text a score. A verdict beside a score or feedback decides. The function
+    runs in this process, so that it may use the notebook's variables.
 
     Args:
-        function: the user's function.
+        function: the user's function, of the text, or of the text and the task.
         target: the score that passes.
         seconds: wall time it may take; None for no limit. For a sync function the limit holds on
             POSIX and in the main thread only (see `time_limit`).
         decisive: whether a pass settles the verdict without a judge.
 
+    Attributes:
+        is_evaluator: says that it is a loop's evaluator, so that no model criticises beside it.
+
     Raises:
         UsageError: it takes no text, or needs more than the text and the task.
     """
+
+    is_evaluator = True
 
     def __init__(
         self,
@@ -79,16 +129,17 @@ class CallableCheck:
         self._function, self._target = function, target
         self._seconds, self._decisive = seconds, decisive
         self._takes_task = _takes_task(function, self._label)
+        self._promise = _promised_value(function)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Call the function and assess its result.
 
         Raises:
-            UsageError: its result is of an unknown kind.
+            UsageError: its result is of an unknown kind, or None against its annotation.
         """
         start = monotonic()
         result, failure = await self._call((text, task) if self._takes_task else (text,))
-        assessment = _Assessment(False, 0.0, failure) if failure else self._assess(result)
+        assessment = _Assessment(False, None, failure) if failure else self._assess(result)
         return Evidence(
             name=self.name,
             seconds=monotonic() - start,
@@ -120,26 +171,34 @@ class CallableCheck:
         return f"check {self._label} did not end within {self._seconds:.3g} s"
 
     def _assess(self, result: Any) -> _Assessment:
-        if getattr(result, "shape", None) == () and hasattr(result, "tolist"):
-            result = result.tolist()  # a number or bool of an array library
-        if result is None or isinstance(result, bool):
-            passed = result is not False
-            detail = "It passed." if passed else "It returned False."
-            return _Assessment(passed, float(passed), detail)
-        if isinstance(result, str):
-            return _Assessment(not result, float(not result), result or "It passed.")
-        if isinstance(result, list | tuple) and all(
-            isinstance(item, str | dict | Finding) for item in result
-        ):
-            return self._assess_findings([self._finding(item) for item in result])
-        score = float(result) if isinstance(result, int | float) else math.nan
-        if not 0 <= score <= 1:
+        if result is None and self._promise:
             raise UsageError(
-                f"The check {self._label} returned {result!r:.80}. Return a bool, a score from 0 "
-                "to 1, a message, a list of findings, or raise AssertionError."
+                f"The check {self._label} is annotated to return {self._promise}, but it returned "
+                "None."
             )
-        detail = f"It scored {score:.2f} of {self._target:.2f}."
-        return _Assessment(score >= self._target, score, detail)
+        read = _Result(passed=True) if result is None else _read(result)
+        if read is None or (read.score is not None and not 0 <= read.score <= 1):
+            raise UsageError(f"The check {self._label} returned {result!r:.80}. {_SHAPES}")
+        findings = [self._finding(item) for item in read.feedback]
+        passed, score, sentence = read.passed, read.score, read.sentence
+        if score is not None:
+            sentence = f"It scored {score:.2f} of {self._target:.2f}."
+            if passed is None:
+                passed = score >= self._target
+            elif passed and score < self._target:
+                score = None  # its word decides, and a pass never scores below the target
+        if passed is None:
+            passed = not any(finding.severity is Severity.BLOCKING for finding in findings)
+        elif passed:  # what is said beside a pass does not take it back
+            findings = [f.model_copy(update={"severity": Severity.MINOR}) for f in findings]
+        # The worst first, as the first line stands for all of them in a sentence.
+        findings.sort(key=lambda finding: finding.severity is not Severity.BLOCKING)
+        lines = list(map(_format_finding, findings[:MAX_FINDINGS]))
+        if len(findings) > MAX_FINDINGS:
+            lines.append(f"… and {len(findings) - MAX_FINDINGS} more.")
+        if not lines or read.score is not None:
+            lines.append(sentence)
+        return _Assessment(passed, score, "\n".join(lines), tuple(findings[:MAX_FINDINGS]))
 
     def _finding(self, item: "str | dict[str, Any] | Finding") -> Finding:
         if isinstance(item, Finding):
@@ -156,18 +215,79 @@ class CallableCheck:
                 f"{first['msg'].lower()}. A finding may have {', '.join(_FIELDS)}."
             ) from None
 
-    def _assess_findings(self, findings: list[Finding]) -> _Assessment:
-        blocked = any(finding.severity is Severity.BLOCKING for finding in findings)
-        # The worst first, as the first line stands for all of them in a sentence.
-        findings = sorted(findings, key=lambda f: f.severity is not Severity.BLOCKING)
-        share = 1 / (1 + len(findings))
-        # Minor ones alone pass, so they must not pull the score below the target.
-        score = share if blocked else self._target + (1 - self._target) * share
-        lines = list(map(_format_finding, findings[:MAX_FINDINGS]))
-        if len(findings) > MAX_FINDINGS:
-            lines.append(f"… and {len(findings) - MAX_FINDINGS} more.")
-        detail = "\n".join(lines) or "It passed."
-        return _Assessment(not blocked, score, detail, tuple(findings[:MAX_FINDINGS]))
+
+def _read(result: Any) -> _Result | None:
+    """Return what a result says, or None if it has no known shape."""
+    result = _plain(result)
+    if isinstance(result, dict):
+        return _read_fields(result)
+    if (verdict := _read_verdict(result)) is not None:
+        return verdict
+    if isinstance(result, list | tuple) and len(result) == 2:
+        verdict, feedback = _read_verdict(_plain(result[0])), _read_feedback(result[1])
+        if verdict is not None and feedback is not None:
+            return verdict._replace(feedback=feedback)
+    feedback = None if isinstance(result, Finding) else _read_feedback(result)
+    return None if feedback is None else _Result(feedback=feedback)
+
+
+def _plain(result: Any) -> Any:
+    """Return a number or bool of an array library, an object's fields or JSON as plain data."""
+    if getattr(result, "shape", None) == () and hasattr(result, "tolist"):
+        return result.tolist()
+    if hasattr(result, "model_dump") and not isinstance(result, Finding):
+        return result.model_dump()
+    if isinstance(result, str) and result.lstrip().startswith("{"):
+        try:
+            fields = json.loads(result)
+        except (ValueError, RecursionError):
+            return result
+        return fields if any(name in fields for name in _VERDICTS) else result
+    return result
+
+
+def _read_fields(fields: dict[str, Any]) -> _Result | None:
+    """Return what a dict says: its word, or ``done``, before its score."""
+    named = {name: _plain(fields[name]) for name in _VERDICTS if fields.get(name) is not None}
+    feedback, score = _read_feedback(fields.get("feedback")), named.pop("score", None)
+    verdicts = [_read_verdict(value) for value in named.values()]
+    if score is not None:
+        verdicts.append(_Result(score=float(score)) if _is_number(score) else None)
+    if not verdicts or None in verdicts or feedback is None:
+        return None
+    first = verdicts[0] or _Result()
+    if named and first.passed is None:  # a number where a word or a bool belongs
+        return None
+    if first.passed is False and list(named) == ["done"]:
+        first = first._replace(sentence="It is not done.")
+    return first._replace(score=None if score is None else float(score), feedback=feedback)
+
+
+def _read_verdict(value: Any) -> _Result | None:
+    """Return what a bool, a number or one of the words for an outcome says."""
+    if isinstance(value, bool):
+        return _Result(passed=value, sentence="It passed." if value else "It returned False.")
+    if _is_number(value):
+        return _Result(score=float(value))
+    word = str(getattr(value, "value", value)).strip().upper().replace(" ", "_")
+    if isinstance(value, str) and word in Outcome.__members__:
+        passed = word == Outcome.PASS
+        return _Result(passed=passed, sentence="It passed." if passed else f"It returned {word}.")
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _read_feedback(feedback: Any) -> tuple[Any, ...] | None:
+    """Return the items of feedback without empty ones, or None if it is no feedback."""
+    if feedback is None:
+        return ()
+    items = feedback if isinstance(feedback, list | tuple) else [feedback]
+    if not all(isinstance(item, str | dict | Finding) for item in items):
+        return None
+    return tuple(item for item in items if not isinstance(item, str) or item.strip())
 
 
 def _format_finding(finding: Finding) -> str:
@@ -181,6 +301,9 @@ def _failing_line(error: AssertionError) -> str:
     return (frames[-1].line or "") if frames else ""
 
 
+_TASKS = ("task", "context")  # names of an optional second argument that is the task
+
+
 def _takes_task(function: Callable[..., Any], name: str) -> bool:
     """Return whether the second argument is the task, not an option with its own default."""
     try:
@@ -189,7 +312,7 @@ def _takes_task(function: Callable[..., Any], name: str) -> bool:
         return False
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     second = [p for p in signature.parameters.values() if p.kind in kinds][1:2]
-    takes = bool(second) and (second[0].default is second[0].empty or second[0].name == "task")
+    takes = bool(second) and (second[0].default is second[0].empty or second[0].name in _TASKS)
     try:
         signature.bind(*(("", None) if takes else ("",)))
     except TypeError:
@@ -197,6 +320,23 @@ def _takes_task(function: Callable[..., Any], name: str) -> bool:
             f"The check {name} cannot be called with the text, or with the text and the task."
         ) from None
     return takes
+
+
+def _promised_value(function: Callable[..., Any]) -> str:
+    """Return what a function is annotated to return; empty if that may be None or is not said."""
+    try:
+        annotation = inspect.signature(function, eval_str=True).return_annotation
+    except Exception:  # no signature, or an annotation with names that do not exist at run time
+        return ""
+    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    if isinstance(origin, type) and issubclass(origin, Awaitable) and inner:
+        annotation = inner[-1]
+        origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    union = origin in (typing.Union, types.UnionType)
+    open_ended = (inspect.Signature.empty, None, types.NoneType, Any, object)
+    if annotation in open_ended or (union and types.NoneType in inner):
+        return ""
+    return inspect.formatannotation(annotation)
 
 
 class TimeLimitExceeded(BaseException):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding
+from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
 from ipyrefine.checks.sandbox import describe_failure, load_program, run_python
 from ipyrefine.core.model import Evidence, Finding, Task
 
@@ -46,6 +46,8 @@ class RunsCleanly:
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the text as a script in the sandbox."""
+        if task.is_foreign:
+            return not_python(self.name, task)
         files: dict[str, str | bytes] = {**self._files, "candidate.py": text}
         result = await run_python(load_program("run"), seconds=self._seconds, files=files)
         passed = result.exit_code == 0
@@ -82,6 +84,8 @@ class Lint:
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Lint the text in the sandbox; nothing of it is run."""
+        if task.is_foreign:
+            return not_python(self.name, task)
         ruff = find_ruff()
         if ruff is None:
             return Evidence(name=self.name, passed=None, detail=_NO_RUFF)

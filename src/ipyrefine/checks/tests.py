@@ -15,7 +15,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
-from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding
+from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
 from ipyrefine.checks.sandbox import ProcessResult, describe_failure, load_program, run_python
 from ipyrefine.core.model import Evidence, Finding, Task
 from ipyrefine.errors import UsageError
@@ -89,6 +89,8 @@ class Tests:
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the tests on the text in the sandbox."""
+        if task.is_foreign:
+            return not_python(self.name, task)
         start = monotonic()
         report, token = secrets.token_hex(16), secrets.token_hex(16)
         request = {

@@ -108,7 +108,8 @@ class ModelCall(Generic[T]):
 
     Attributes:
         value: what was read, or None.
-        failure: why there is no value.
+        failure: why there is no value; it may reach a prompt.
+        advice: the failure, and what the user can do about it.
     """
 
     def __init__(
@@ -123,6 +124,14 @@ class ModelCall(Generic[T]):
         self._stage, self._iteration = stage, iteration
         self.value: T | None = None
         self.failure = ""
+        self._bounded_by_budget = False
+
+    @property
+    def advice(self) -> str:
+        """Return the failure with its remedy: two clauses, without a full stop."""
+        if self.failure != FAILURES["length"]:
+            return self.failure
+        return f"{self.failure}. Raise {'--budget' if self._bounded_by_budget else '--max-tokens'}"
 
     async def make(
         self,
@@ -154,6 +163,7 @@ class ModelCall(Generic[T]):
                 reply = replies.popleft()
             else:
                 bounded = budget.bound(request, loop.state, loop.elapsed())
+                self._bounded_by_budget = bounded.max_tokens < loop.state.limits.max_tokens
                 reply = await self._ask(loop, bounded, splitter, emit or loop.emit)
             if reply.finish != "stop":
                 await self._rescue(loop, reply)

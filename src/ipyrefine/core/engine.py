@@ -44,6 +44,7 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.policy import (
     Stop,
+    base_of,
     best_of,
     challenger,
     dearest,
@@ -96,6 +97,7 @@ class Refinement:
         clock: monotonic seconds.
         prompts: own prompts for its stages.
         nonce: makes the nonce of the fence around untrusted text; by default from a fresh secret.
+        warnings: what the user should know before the first call.
 
     Raises:
         UsageError: the task has nothing to judge by, the draft is empty, or a prompt lacks what
@@ -123,6 +125,7 @@ class Refinement:
         clock: Clock,
         prompts: Prompts | None = None,
         nonce: Nonce | None = None,
+        warnings: Sequence[str] = (),
     ) -> None:
         _require_usable(task, draft)
         prompts = prompts or Prompts()
@@ -131,7 +134,7 @@ class Refinement:
         self.clock = clock
         self.error: RefineError | None = None
         self._requests = Requests(prompts, nonce or make_nonce(secrets.token_bytes(32)))
-        self._begun = run is not None
+        self._begun, self._warnings = run is not None, tuple(warnings)
         self.state = run or Run.begin(
             Setup(
                 task=task,
@@ -335,6 +338,8 @@ class Refinement:
         if not self._begun:
             self._begun = True
             await self.emit(RunStarted(setup=self.state.setup))
+            for warning in self._warnings:
+                await self._warn_once(warning)
         await self._reconsider()  # an earlier run may have been cut short before it
         stages = {
             Stage.DRAFT: self._draft,
@@ -427,7 +432,7 @@ class Refinement:
             reason = "the budget does not allow it"
             await self.emit(DraftFailed(candidate=number, reason=reason))
         budget, turns = CallBudget(run, calls), _Turns(self.emit)
-        parse = partial(replies.parse_text, form=run.task.form)
+        parse = partial(replies.parse_text, form=run.task.form, language=run.task.language)
 
         async def write(number: int, emit: Emit) -> ModelCall[replies.WrittenText]:
             call = ModelCall(self.model, parse, Stage.DRAFT, number, partial(parse, cut=True))
@@ -454,14 +459,14 @@ class Refinement:
                 text, thoughts = call.value.text, call.value.thoughts
                 await self.emit(DraftReady(text=text, thoughts=thoughts, candidate=number))
                 return
-        reason = str(error) if error else call.failure
+        reason = str(error).rstrip(".") if error else call.advice
         run = self.state
         # Those that the budget left out have failed already: none may be left to ask for.
         final = error is not None or run.failed_drafts + 1 >= run.limits.candidates
         if last and final and not run.iterations:
             raise error or ModelError(f"{run.setup.model} gave no draft: {reason}.")
-        await self.emit(Warned(message=f"One of the drafts is missing: {reason}"))
-        await self.emit(DraftFailed(candidate=number, reason=reason))
+        await self.emit(Warned(message=f"One of the drafts is missing: {reason}."))
+        await self.emit(DraftFailed(candidate=number, reason=str(error or call.failure)))
 
     async def _check(self) -> None:
         """Run the checks that have not run yet on the text that waits for them, all at once."""
@@ -511,14 +516,17 @@ class Refinement:
         number, task = iteration.number, self.state.task
         await self.emit(StageStarted(stage=Stage.JUDGE, iteration=number))
         await self._warn_of_cut(iteration, Stage.JUDGE)
-        parse = partial(replies.parse_judgement, task=task)
+        own = self._requests.has_own_judge
+        parse = partial(replies.parse_evaluation if own else replies.parse_judgement, task=task)
         call = ModelCall(self.judge, parse, Stage.JUDGE, number)
         # After the checks, never beside them: their evidence is what makes its word count.
         judgement = await call.make(self, self._requests.judge(self.state, iteration))
         iteration = self.state.iterations[number]
         if judgement is None:
-            await warn(self, f"Iteration {number} was not verified: {call.failure}.")
+            await warn(self, f"Iteration {number} was not verified: {call.advice}.")
             return verdicts.not_verified(self.state, iteration, call.failure)
+        if judgement.note:
+            await self._warn_once(judgement.note)
         if self.state.setup.judge == self.state.setup.model and not self.checks:
             await self._warn_once(
                 f"Writer and judge are the same model ({self.state.setup.model}); such judges are "
@@ -541,16 +549,23 @@ class Refinement:
         critique = await call.make(self, self._requests.critique(self.state, base))
         found = critique.findings if critique else ()
         new = ledger.drop_known(self.state, found, base.findings)
+        regressed = tuple(
+            f.id for f in base.findings if ledger.regress(f, found).status is not f.status
+        )
         verdict = None
         if critique is None:
-            await warn(self, f"No critique of iteration {base.number}: {call.failure}.")
+            await warn(self, f"No critique of iteration {base.number}: {call.advice}.")
             if passed_on_opinion(self.state, base):
                 why = f"it has no critique: {call.failure}"
                 verdict = verdicts.not_verified(self.state, base, why).event(base.number)
-        elif len(new) < least:
-            await warn(self, f"The critique names {len(new)} of {least} findings.")
+        elif len(found) < least:
+            await warn(self, f"The critique names {len(found)} of {least} findings.")
         numbered = Critique(findings=ledger.number(self.state, new))
-        await self.emit(CritiqueReady(iteration=base.number, critique=numbered, verdict=verdict))
+        await self.emit(
+            CritiqueReady(
+                iteration=base.number, critique=numbered, regressed=regressed, verdict=verdict
+            )
+        )
         if verdict:
             await self.emit(verdict)
         await self._reconsider()
@@ -559,19 +574,21 @@ class Refinement:
         """Ask for a better text."""
         base, number, form = self._base(), len(self.state.iterations), self.state.task.form
         await self.emit(StageStarted(stage=Stage.REVISE, iteration=number))
-        parse = partial(replies.parse_text, form=form)
+        parse = partial(replies.parse_text, form=form, language=self.state.task.language)
         call = ModelCall(self.model, parse, Stage.REVISE, number, partial(parse, cut=True))
         request = self._requests.revise(self.state, base)
         revision = await call.make(self, request, splitter=replies.Splitter(form))
         if revision is None:
-            await warn(self, f"Iteration {number} has no new text: {call.failure}.")
+            await warn(self, f"Iteration {number} has no new text: {call.advice}.")
             await self.emit(
                 RevisionReady(
                     iteration=number, parent=base.number, text=base.text, failure=call.failure
                 )
             )
             return
-        if revision.text != base.text and ledger.is_cosmetic(base.text, revision.text, form):
+        if revision.text != base.text and ledger.is_cosmetic(
+            base.text, revision.text, form, self.state.task.language
+        ):
             await warn(self, f"Iteration {number} changes spacing and punctuation only.")
         await self.emit(
             RevisionReady(
@@ -596,7 +613,7 @@ class Refinement:
         preference = await call.make(self, self._requests.compare(self.state, *order))
         won, reason = True, ""  # the scores decide where a comparison cannot
         if preference is None:
-            await warn(self, f"The comparison could not be read: {call.failure}.")
+            await warn(self, f"The comparison could not be read: {call.advice}.")
         else:
             better = {"first": order[0], "second": order[1]}.get(preference.better)
             won, reason = better is candidate, preference.reason
@@ -604,8 +621,9 @@ class Refinement:
         await self._update_best()
 
     def _base(self) -> Iteration:
-        assert self.state.base is not None, "only a verified text is criticised or revised"
-        return self.state.base
+        base = base_of(self.state)
+        assert base is not None, "only a verified text is criticised or revised"
+        return base
 
     async def _warn_of_cut(self, iteration: Iteration, stage: Stage) -> None:
         """Warn when a reader is shown a part of a text only."""
@@ -613,7 +631,7 @@ class Refinement:
         if length > most:
             await self._warn_once(
                 f"The {stage} of iteration {iteration.number} saw the first {most:,} "
-                f"of its {length:,} characters."
+                f"of its {length:,} characters. Raise --max-eval-chars."
             )
 
     async def _warn_once(self, message: str) -> None:

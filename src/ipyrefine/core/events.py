@@ -123,6 +123,7 @@ class CritiqueReady(_Event):
     Attributes:
         iteration: which one.
         critique: the new findings.
+        regressed: ids of resolved findings that it names again.
         verdict: the verdict that an unreadable critique leads to. It comes with the critique, so
             that a run cut short here does not take the text for passed.
     """
@@ -130,6 +131,7 @@ class CritiqueReady(_Event):
     type: Literal["critique_ready"] = "critique_ready"
     iteration: int
     critique: Critique
+    regressed: tuple[str, ...] = ()
     verdict: VerdictReached | None = None
 
 

@@ -5,11 +5,23 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from ipyrefine.core.decisions import contains_quote
-from ipyrefine.core.model import Answer, Change, Evidence, Finding, Form, Severity, Status
+from ipyrefine.core.model import (
+    LOW_SCORE,
+    Answer,
+    Change,
+    CriterionScore,
+    Evidence,
+    Finding,
+    Form,
+    Severity,
+    Status,
+)
 from ipyrefine.core.run import Iteration, Run
 
 CHECKLIST = "checklist"  # criterion of the findings that are unmet checklist items
 SCOPE = "scope"  # criterion of findings about something that nobody asked for
+FEEDBACK = "feedback"  # criterion of findings from a judge prompt of the user's
+VERDICT = "verdict"  # criterion of the finding for such a judge's verdict without feedback
 _ALIKE = 0.7  # share of words in common from which two problems are one
 _NOTE = re.compile(r"^[\s*\-]*(f\d+)\W*:\W*(.+?)\s*$", re.MULTILINE)
 
@@ -73,7 +85,9 @@ def _words(finding: Finding) -> frozenset[str]:
 def up_for_review(iteration: Iteration) -> tuple[Finding, ...]:
     """Return the findings a judge is asked about; checks and the checklist close their own."""
     return tuple(
-        f for f in iteration.actionable if f.author != "check" and f.criterion != CHECKLIST
+        f
+        for f in iteration.actionable
+        if f.author != "check" and f.criterion not in (CHECKLIST, FEEDBACK)
     )
 
 
@@ -115,6 +129,75 @@ def apply_checklist(
     return tuple(known), tuple(new)
 
 
+def apply_scores(
+    findings: Iterable[Finding], scores: Iterable[CriterionScore], target: float
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """Update the findings about scores below the target; return known findings and new ones.
+
+    A criterion that has another open finding needs none of its own: that says what to change.
+    """
+    known, new = list(findings), []
+    places = {f.criterion: n for n, f in enumerate(known) if f.check == LOW_SCORE}
+    explained = {f.criterion for f in known if f.actionable and f.check != LOW_SCORE}
+    for score in scores:
+        place, low = places.get(score.name), score.score < target
+        problem = f"{score.name} {score.score:.2f}, target {target:.2f}: {score.reason}"
+        fault = Finding(
+            criterion=score.name,
+            severity=Severity.MINOR,
+            quote=score.quote if score.grounded else "",
+            problem=problem.rstrip(": "),
+            author="check",
+            check=LOW_SCORE,
+        )
+        if place is not None:
+            old = known[place]
+            known[place] = _continued(old, fault) if low else _resolved(old)
+        elif low and score.name not in explained:
+            new.append(fault)
+    return tuple(known), tuple(new)
+
+
+def replace_feedback(
+    run: Run, findings: Iterable[Finding], feedback: Sequence[Finding]
+) -> tuple[Finding, ...]:
+    """Return findings with the feedback of the user's judge, in its latest words.
+
+    What it no longer names is resolved.
+    """
+    old = [finding for finding in findings if finding.criterion == FEEDBACK]
+    pairs = _pair(old, feedback, (_equal, same))
+    now = {finding.id: _resolved(finding) for finding in old}
+    now |= {finding.id: _continued(finding, feedback[place]) for place, finding in pairs.items()}
+    known = tuple(now.get(f.id) or regress(f, feedback) for f in findings)
+    fresh = [finding for place, finding in enumerate(feedback) if place not in pairs]
+    return known + number(run, drop_known(run, fresh, known), known)
+
+
+def apply_bare_verdict(run: Run, findings: Iterable[Finding], problem: str) -> tuple[Finding, ...]:
+    """Return findings with the one for a verdict that has no feedback beside it.
+
+    Args:
+        run: the run.
+        findings: the findings of the text.
+        problem: what the verdict says; empty if there is feedback, or the text passes.
+    """
+    findings = tuple(findings)
+    fault = Finding(
+        criterion=VERDICT,
+        severity=Severity.MINOR,
+        problem=problem,
+        author="check",
+        check=LOW_SCORE,
+    )
+    if problem and not any(f.check == LOW_SCORE for f in findings):
+        return findings + number(run, (fault,), findings)
+    return tuple(
+        f if f.check != LOW_SCORE else _continued(f, fault) if problem else _resolved(f)
+        for f in findings
+    )
+
+
 def _reopened(status: Status) -> Status:
     return Status.REGRESSED if status is Status.RESOLVED else status
 
@@ -148,7 +231,8 @@ def _update_from_check(
     if evidence.passed is False and not faults:
         return findings
     old = [finding for finding in findings if finding.check == evidence.name]
-    pairs = _pair(old, faults, by_name=not evidence.findings)
+    only_one = _only_one(old, faults, by_name=not evidence.findings)
+    pairs = _pair(old, faults, (_equal, only_one, same))
     now = {finding.id: _resolved(finding) for finding in old}
     now |= {finding.id: _continued(finding, faults[place]) for place, finding in pairs.items()}
     fresh = [fault for place, fault in enumerate(faults) if place not in pairs]
@@ -184,11 +268,19 @@ def _own(finding: Finding, evidence: Evidence, text: str) -> Finding:
 
 
 def _pair(
-    old: Sequence[Finding], faults: Sequence[Finding], *, by_name: bool
+    old: Sequence[Finding],
+    faults: Sequence[Finding],
+    rules: Iterable[Callable[[Finding, Finding], bool]],
 ) -> dict[int, Finding]:
-    """Return the earlier finding that each fault continues, by place; each at most once."""
+    """Return the earlier finding that each fault continues, by place; each at most once.
+
+    Args:
+        old: the earlier findings.
+        faults: those of now.
+        rules: what makes two of them one, the strictest first.
+    """
     pairs: dict[int, Finding] = {}
-    for rule in (_equal, _only_one(old, faults, by_name=by_name), same):
+    for rule in rules:
         for place, fault in enumerate(faults):
             taken = {finding.id for finding in pairs.values()}
             if place not in pairs:
@@ -241,14 +333,17 @@ def changes(thoughts: str, findings: Iterable[Finding]) -> tuple[Change, ...]:
     return tuple(Change(finding=id_, summary=summary) for id_, summary in notes.items())
 
 
-def is_cosmetic(old: str, new: str, form: Form) -> bool:
+def is_cosmetic(old: str, new: str, form: Form, language: str = "python") -> bool:
     """Return whether two texts differ in spacing, punctuation or letter case only.
 
-    Of code: whether both are the same program with the same comments.
+    Of Python: whether both are the same program with the same comments. Of other code: whether
+    they differ in white space only.
     """
     if form == "prose":
         before, after = _strip_common_lines(old.splitlines(), new.splitlines())
         return _all_words(before) == _all_words(after)
+    if language != "python":
+        return old.split() == new.split()
     try:
         same_program = ast.dump(ast.parse(old)) == ast.dump(ast.parse(new))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

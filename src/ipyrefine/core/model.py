@@ -11,6 +11,22 @@ Author = Literal["model", "check", "user"]
 Form = Literal["code", "prose"]
 Finish = Literal["stop", "length", "refused", "filtered", "incomplete"]
 
+LOW_SCORE = "judge's score"  # check that findings about a score below the target come from
+# The languages that are not written as their name with a capital.
+_LANGUAGES = {
+    "cpp": "C++",
+    "csharp": "C#",
+    "css": "CSS",
+    "fsharp": "F#",
+    "html": "HTML",
+    "javascript": "JavaScript",
+    "json": "JSON",
+    "php": "PHP",
+    "sql": "SQL",
+    "typescript": "TypeScript",
+    "xml": "XML",
+    "yaml": "YAML",
+}
 GUIDANCE = "guidance"  # criterion of the findings that a user's guidance becomes
 
 
@@ -92,17 +108,29 @@ class Task(Record):
         categories: what a critique looks at and files its findings under; the criteria if empty.
         checklist: yes/no questions that a finished text answers with yes.
         plan: whether prose is planned in a few lines before it is written; code never is.
+        language: the language of code, as pygments names it: ``python``, ``java``, …
     """
 
     text: str
     profile: str = "prose"
     form: Form = "prose"
+    language: str = "python"
     criteria: tuple[Criterion, ...] = (
         Criterion(name="correctness", definition="It does what the task asks, without errors."),
     )
     categories: tuple[str, ...] = ()
     checklist: tuple[str, ...] = ()
     plan: bool = True
+
+    @property
+    def language_name(self) -> str:
+        """The language of code as people write it: ``Java``, ``C++``."""
+        return _LANGUAGES.get(self.language, self.language.capitalize())
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it asks for code in another language than Python, which cannot be run here."""
+        return self.form == "code" and self.language != "python"
 
 
 class Severity(StrEnum):
@@ -250,28 +278,34 @@ class Answer(Record):
     yes: bool
 
 
-class Judgement(Record):
-    """A judge's reading of one text, before code turns it into a verdict.
-
-    Attributes:
-        criteria: one score per criterion.
-        checklist: answers to the task's checklist.
-        fixed: ids of earlier findings that the judge no longer sees.
-        findings: weaknesses it names, without ids.
-    """
-
-    criteria: tuple[CriterionScore, ...]
-    checklist: tuple[Answer, ...] = ()
-    fixed: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
-
-
 class Outcome(StrEnum):
     """The outcomes of a verification."""
 
     PASS = "PASS"
     NEEDS_IMPROVEMENT = "NEEDS_IMPROVEMENT"
     FAIL = "FAIL"
+
+
+class Judgement(Record):
+    """A judge's reading of one text, before code turns it into a verdict.
+
+    Attributes:
+        criteria: one score per criterion; none in the reply to a judge prompt of the user's.
+        checklist: answers to the task's checklist.
+        fixed: ids of earlier findings that the judge no longer sees.
+        findings: weaknesses it names, without ids.
+        stated: the outcome that a judge prompt of the user's gave by itself.
+        score: the score that a judge prompt of the user's gave by itself, 0..1.
+        note: what the user should know about how the reply was read.
+    """
+
+    criteria: tuple[CriterionScore, ...] = ()
+    checklist: tuple[Answer, ...] = ()
+    fixed: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    stated: Outcome | None = None
+    score: Score | None = None
+    note: str = ""
 
 
 class Verdict(Record):
@@ -289,6 +323,7 @@ class Verdict(Record):
         required_passed: whether every required check passed.
         user_findings_met: whether none of the user's own findings still stands.
         overruled: why the judge's score, which reaches the target, does not count; else empty.
+        stated: the outcome that a judge prompt of the user's gave by itself; else None.
     """
 
     outcome: Outcome
@@ -302,6 +337,7 @@ class Verdict(Record):
     required_passed: bool = True
     user_findings_met: bool = True
     overruled: str = ""
+    stated: Outcome | None = None
 
     @property
     def rank(self) -> tuple[bool, bool, bool, float]:
@@ -397,7 +433,7 @@ class Budget(Record):
     seconds: float | None = Field(default=None, gt=0)
 
 
-OLD_LIMITS = {"max_iterations": "max_revisions", "gate": "pairwise"}
+OLD_LIMITS = {"max_iterations": "max_revisions", "gate": "pairwise", "every_critique": "critique"}
 
 
 class Limits(Record):
@@ -406,8 +442,14 @@ class Limits(Record):
     Attributes:
         max_revisions: revisions allowed after the draft (0: one draft, one verdict).
         target: score 0..1 that a passing text must reach.
-        patience: revisions in a row without a better best before the run stops.
+        patience: revisions in a row without a better best before the run stops; None for any
+            number. Where nothing gives a score, it counts repeated texts.
+        base: what a revision continues from: the ``latest`` text; the ``best``; or ``auto``, the
+            latest unless that ranks strictly below the best.
+        critique: when texts are criticised: ``auto``, where nothing says what is wrong, or a draft
+            passes on the judge's opinion alone; ``always``; ``never``.
         min_findings: findings a critique must name.
+        verify_drafts: whether drafts are judged too, or only revisions, as in a pasted template.
         max_eval_chars: characters of the text that the judge sees.
         max_tokens: completion tokens allowed per call.
         temperature: sampling temperature of drafts and revisions; critique and judge use 0.
@@ -418,14 +460,16 @@ class Limits(Record):
         step: whether to pause for the user after every verdict.
         pairwise: whether a better-scored text must also win a comparison in both orders.
         memory: whether a reviser sees the best text and what failed from it, or all attempts.
-        every_critique: whether each text is criticised, even if its judge named weaknesses.
         budget: upper bounds on consumption.
     """
 
     max_revisions: int = Field(default=4, ge=0)
     target: Score = 0.8
-    patience: int = Field(default=2, ge=1)
-    min_findings: int = Field(default=3, ge=0)
+    patience: int | None = Field(default=2, ge=1)
+    base: Literal["auto", "latest", "best"] = "auto"
+    critique: Literal["auto", "always", "never"] = "auto"
+    min_findings: int = Field(default=0, ge=0)
+    verify_drafts: bool = True
     max_eval_chars: int = Field(default=32_768, gt=0)
     max_tokens: int = Field(default=2_048, gt=0)
     temperature: float = Field(default=0.0, ge=0, le=2)
@@ -435,7 +479,6 @@ class Limits(Record):
     step: bool = False
     pairwise: bool = False
     memory: Literal["best", "all"] = "best"
-    every_critique: bool = False
     budget: Budget = Budget()
 
     @model_validator(mode="before")
@@ -443,7 +486,10 @@ class Limits(Record):
     def _accept_old_names(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        return {OLD_LIMITS.get(name, name): value for name, value in data.items()}
+        renamed = {OLD_LIMITS.get(name, name): value for name, value in data.items()}
+        if "every_critique" in data:
+            renamed["critique"] = "always" if data["every_critique"] else "auto"
+        return renamed
 
 
 class Setup(Record):

@@ -5,7 +5,7 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from ipyrefine.core.decisions import Accept
-from ipyrefine.core.model import Finding, Outcome, Price, Stage, StopReason
+from ipyrefine.core.model import LOW_SCORE, Finding, Outcome, Price, Stage, StopReason
 from ipyrefine.core.run import Iteration, Run
 
 PRICE_UNKNOWN = (
@@ -31,18 +31,24 @@ def next_step(run: Run) -> Stage | Stop:
         return Stage.DRAFT
     if unverified(run):
         return Stage.CHECK if unchecked(run) else Stage.JUDGE
-    if run.base is None:
+    base = base_of(run)
+    if base is None:
         return Stage.JUDGE
     if challenger(run):
         return Stage.COMPARE
-    if passed_on_opinion(run, run.base) and not run.awaits_user:
+    if passed_on_opinion(run, base) and not run.awaits_user:
         return Stage.CRITIQUE
     if stop := finished(run):
         return stop
     if run.waiting:
         return Stop(StopReason.PAUSED, "Waiting for you: continue, change something, or accept.")
-    if not run.base.critiqued and (run.limits.every_critique or not to_act_on(run, run.base)):
+    feedback = to_act_on(run, base)
+    explained = any(finding.check != LOW_SCORE for finding in feedback)
+    critique = run.limits.critique
+    if not base.critiqued and (critique == "always" or (critique == "auto" and not explained)):
         return Stage.CRITIQUE
+    if not feedback:
+        return _nothing_to_act_on(base)
     return Stage.REVISE
 
 
@@ -115,12 +121,24 @@ def passed_on_opinion(run: Run, iteration: Iteration) -> bool:
         and verdict.author == "model"
         and iteration.parent is None
         and not iteration.critiqued
-        and run.limits.min_findings > 0
+        and run.limits.critique != "never"
         and not any(evidence.passed for evidence in iteration.evidence)
     )
 
 
 def _unverified(run: Run) -> Iterator[Iteration]:
+    return (i for i in _without_verdict(run) if _wants_verdict(run, i))
+
+
+def _wants_verdict(run: Run, iteration: Iteration) -> bool:
+    """Return whether a text is verified; a draft that is revised in any case needs no judge."""
+    if run.limits.verify_drafts or iteration.parent is not None or run.allowed_revisions == 0:
+        return True
+    failed = any(evidence.failed for evidence in iteration.evidence)
+    return failed or settled(iteration) or needs_checks(run, iteration)
+
+
+def _without_verdict(run: Run) -> Iterator[Iteration]:
     if run.stale:
         return (i for i in run.iterations if i.verdict is None or i.number in run.stale)
     # Texts are verified in order: a long run need not be read from its start.
@@ -137,11 +155,54 @@ def to_act_on(run: Run, base: Iteration) -> tuple[Finding, ...]:
     return selected or base.actionable
 
 
+def base_of(run: Run) -> Iteration | None:
+    """Return the iteration that the next revision continues from; None before any verdict.
+
+    That is the user's choice; else the latest text that does not rank below the best. A text that
+    repeats an earlier one, or that the model failed to write, is no step forward.
+    """
+    if run.head is not None:
+        return run.iterations[run.head]
+    best = None if run.best is None else run.iterations[run.best]
+    if best is None:  # drafts that are not judged
+        return None if unverified(run) or not run.iterations else run.iterations[-1]
+    if run.limits.base == "best" or not run.revisions:
+        return best
+    assert best.verdict is not None, "the best text has a verdict"
+    for iteration in reversed(run.iterations):
+        if iteration.verdict is None or find_duplicate(run, iteration) is not None:
+            continue
+        worse = iteration.lost_comparison or iteration.verdict.rank < best.verdict.rank
+        if not worse or run.limits.base == "latest":
+            return iteration
+    return best
+
+
 def best_of(run: Run) -> int | None:
-    """Return the number of the best verified iteration: the first of those that rank highest."""
+    """Return the number of the best verified iteration: the first of those that rank highest.
+
+    Where nothing gives a score, that is the latest revision: only its feedback tells texts apart,
+    and it answers the feedback on those before it. One that fails comes after those that nearly
+    pass.
+    """
     verified = [i for i in run.iterations if i.verdict and not i.lost_comparison]
     best = max(verified, key=lambda i: i.verdict.rank if i.verdict else (), default=None)
-    return None if best is None else best.number
+    if best is None or best.verdict is None:
+        return None
+    for later in verified[verified.index(best) + 1 :]:
+        if later.verdict is None or best.verdict is None:
+            continue
+        tied = later.verdict.rank == best.verdict.rank
+        fails = later.verdict.outcome is Outcome.FAIL and best.verdict.outcome is not Outcome.FAIL
+        if tied and not fails and _is_unscored_revision(run, later):
+            best = later
+    return best.number
+
+
+def _is_unscored_revision(run: Run, iteration: Iteration) -> bool:
+    """Return whether a text is a new revision that nothing gave a score."""
+    new = iteration.parent is not None and find_duplicate(run, iteration) is None
+    return new and not is_scored(iteration)
 
 
 def challenger(run: Run) -> Iteration | None:
@@ -173,8 +234,9 @@ def finished(run: Run) -> Stop | None:
         return Stop(StopReason.PASSED, f"Iteration {best.number} passes.")
     if stop := _repeats(run):
         return stop
-    if revisions_without_improvement(run) >= run.limits.patience:
-        count = _count_revisions(run.limits.patience)
+    patience = run.limits.patience
+    if patience is not None and revisions_without_improvement(run) >= patience:
+        count = _count_revisions(patience)
         return Stop(StopReason.PLATEAU, f"No improvement in {count}. {_still_open(best)}".rstrip())
     if run.revisions >= run.allowed_revisions:
         if not run.revisions:
@@ -192,7 +254,8 @@ def finished(run: Run) -> Stop | None:
 def revisions_without_improvement(run: Run) -> int:
     """Count the latest revisions without progress, from where the user last continued.
 
-    Progress is a text that ranks above all before it, and not by ``delta`` in score alone.
+    Progress is a text that ranks above all before it, and not by ``delta`` in score alone. A text
+    that nothing gives a score counts only if it repeats an earlier one.
     """
     count, top = 0, None
     for iteration in run.iterations:
@@ -203,8 +266,28 @@ def revisions_without_improvement(run: Run) -> int:
             progress = top is None or rank[:-1] != top[:-1] or rank[-1] - top[-1] > run.limits.delta
             top = rank
         exempt = iteration.parent is None or iteration.number <= run.patience_from
+        if not is_scored(iteration) and find_duplicate(run, iteration) is None:
+            progress = True
         count = 0 if progress or exempt else count + 1
     return count
+
+
+def is_scored(iteration: Iteration) -> bool:
+    """Return whether a check or a judge gave a text a score, rather than a bare pass or fail."""
+    if iteration.verdict is None or iteration.verdict.author == "user":
+        return True
+    if iteration.verdict.author == "model":
+        return iteration.verdict.score is not None or not iteration.verdict.verified
+    return any(evidence.score is not None for evidence in iteration.conclusive)
+
+
+def _nothing_to_act_on(base: Iteration) -> Stop:
+    passed = base.verdict is not None and base.verdict.outcome is Outcome.PASS
+    return Stop(
+        StopReason.PASSED if passed else StopReason.PLATEAU,
+        f"Nothing says what iteration {base.number} should change. Give guidance, add a finding, "
+        "or accept it.",
+    )
 
 
 def _settled_by_user(run: Run) -> Stop | None:
@@ -250,21 +333,28 @@ def over_budget(run: Run, seconds: float, prompt_tokens: int, calls: int = 1) ->
         calls: how many calls.
     """
     budget, usage = run.limits.budget, run.usage
+    reply = calls * _typical_reply(run)
     if budget.calls is not None and usage.calls + calls > budget.calls:
-        return _used_up(f"{usage.calls} of {budget.calls} calls")
+        return _used_up(f"{usage.calls} of {budget.calls} calls", calls, "")
     if budget.tokens is not None and usage.tokens + prompt_tokens >= budget.tokens:
-        return _used_up(f"{usage.tokens:,} of {budget.tokens:,} tokens")
+        need = f"{prompt_tokens + reply:,}"
+        return _used_up(f"{usage.tokens:,} of {budget.tokens:,} tokens", calls, need)
     read = usage.prompt_tokens
     if budget.prompt_tokens is not None and read + prompt_tokens > budget.prompt_tokens:
-        return _used_up(f"{read:,} of {budget.prompt_tokens:,} prompt tokens")
+        spent = f"{read:,} of {budget.prompt_tokens:,} prompt tokens"
+        return _used_up(spent, calls, f"{prompt_tokens:,}")
     written = usage.completion_tokens
     if budget.completion_tokens is not None and written >= budget.completion_tokens:
-        return _used_up(f"{written:,} of {budget.completion_tokens:,} completion tokens")
+        spent = f"{written:,} of {budget.completion_tokens:,} completion tokens"
+        return _used_up(spent, calls, f"{reply:,}")
     if budget.cost is not None:
         if usage.calls > 0 and usage.cost is None:
             return Stop(StopReason.BUDGET, PRICE_UNKNOWN)
         if _dollars(run, prompt_tokens, 1) >= budget.cost:
-            return _used_up(f"${usage.cost or 0:.4f} of ${budget.cost:.4f}")
+            dollars = _dollars(run, prompt_tokens, reply) - (usage.cost or 0.0)
+            spent = f"${usage.cost or 0:.4f} of ${budget.cost:.4f}"
+            # Without a price nothing is known of the next call.
+            return _used_up(spent, calls, f"${dollars:.4f}" if dollars else "")
     return over_time(run, seconds)
 
 
@@ -308,12 +398,28 @@ def estimate_tokens(characters: int) -> int:
     return characters // 4
 
 
-def _used_up(what: str) -> Stop:
+def _used_up(spent: str, calls: int = 1, need: str = "") -> Stop:
+    """Return the stop of a used-up budget.
+
+    Args:
+        spent: what was used of the bound.
+        calls: how many calls were to be made at once.
+        need: what they would have needed, roughly; empty where the bound says it.
+    """
+    subject = "the next call needs" if calls == 1 else f"the next {calls} calls need"
+    more = f"; {subject} about {need}" if need else ""
     return Stop(
         StopReason.BUDGET,
-        f"The budget is used up ({what}). The best text so far is kept; a larger --budget or "
-        "Continue goes on.",
+        f"The budget is used up ({spent}{more}). The best text so far is kept; a larger --budget "
+        "or Continue goes on.",
     )
+
+
+def _typical_reply(run: Run) -> int:
+    """Estimate the tokens of a reply: the text at hand once more, or a judgement."""
+    known = run.text or run.setup.draft
+    text = estimate_tokens(len(known)) if known else _TYPICAL_TEXT
+    return max(text, _TYPICAL_JUDGEMENT)
 
 
 def _dollars(run: Run, prompt_tokens: int, completion_tokens: int) -> float:
@@ -392,7 +498,7 @@ def _worst_calls(run: Run) -> int:
     revisions = run.limits.max_revisions
     drafts = 1 if run.setup.draft is not None else run.limits.candidates
     written = 0 if run.setup.draft is not None else drafts
-    critiques = max(revisions, 1 if run.limits.min_findings else 0)
+    critiques = 0 if run.limits.critique == "never" else max(revisions, 1)
     compared = 2 * revisions if run.limits.pairwise else 0
     return _ATTEMPTS * (written + critiques + revisions + (revisions + drafts) + compared)
 

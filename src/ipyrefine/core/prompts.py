@@ -3,29 +3,12 @@
 A user may replace the text of a stage. A place is a name in braces. Places are filled in one pass:
 braces inside an inserted text, and names that are no place, stay as they are.
 
-==========  ====================================================================================
-stage       places
-==========  ====================================================================================
-system      ``{kind}`` code or text; ``{task}``; ``{criteria}`` a line each; ``{checklist}``.
-            The same in every stage of a run, so that a server reads it once.
-draft       ``{ask}`` for a text: prose after a plan, code and data at once; or in parts,
-            ``{think}`` how to think first and ``{format}`` how to mark the text
-critique    ``{text}``; ``{evidence}`` of the checks; ``{count}`` findings at least;
-            ``{categories}`` to look at; ``{dismissed}`` findings not to name again; ``{shape}``
-            of the JSON to reply with
-judge       ``{text}``, ``{evidence}``, ``{dismissed}``, ``{shape}``; ``{findings}`` that stood
-            before; ``{precedents}`` the user's own verdicts; ``{questions}`` what to answer
-revise      ``{text}``, ``{evidence}``, ``{findings}`` to act on; ``{rejected}`` earlier
-            attempts; ``{format}``. A text that a revision only repeated is written anew, as is
-            code where several drafts all miss a check, unless the prompt or the text is your own
-compare     ``{first}`` and ``{second}`` text
-==========  ====================================================================================
+`PLACES` lists those of each stage; `APPENDED` says what becomes of the others.
 
-What a reply has to look like (``{format}``, ``{shape}``) is added where a prompt lacks it. What is
-the same in every call of a stage comes first, then what changes least, the text at hand last: a
-server that caches the prompts it has read, or the embedded one, then reads little of them anew.
-Text that a model or a user wrote stands in a fence: between tags that carry a nonce, declared to
-be material and never instruction.
+What is the same in every call of a stage comes first, then what changes least, the text at hand
+last: a server that caches the prompts it has read, or the embedded one, then reads little of them
+anew. Text that a model or a user wrote stands in a fence: between tags that carry a nonce,
+declared to be material and never instruction.
 """
 
 import hashlib
@@ -41,6 +24,25 @@ from ipyrefine.core.policy import EVIDENCE_CHARACTERS, REPAIR_CHARACTERS, to_act
 from ipyrefine.core.ports import Message, Request
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import UsageError, did_you_mean
+
+# The places of each stage's prompt, as `%%refine?` shows them.
+PLACES = {
+    "system": "heads every prompt of a run: {task}; {criteria}, a line each; {checklist}; {kind}, "
+    "which is code or text",
+    "draft": "{ask} for a text; or in parts, {think} first and {format} of the reply",
+    "critique": "{text}; {evidence} of the checks; {count} findings, or {least} as words; "
+    "{categories} to look at; {dismissed} findings; {shape} of the JSON to reply with",
+    "judge": "{text}; {evidence}; {findings} that stood before; {dismissed} findings; "
+    "{precedents}, your own verdicts; {questions} to answer; {shape}",
+    "revise": "{text}; {evidence}; {findings} to act on; {rejected} attempts; {format}",
+    "compare": "{first} and {second} text",
+}
+APPENDED = (
+    "What a prompt has no place for (findings, evidence, attempts, precedents) is added at its "
+    "end. So is {format} or {shape}, unless the prompt says itself how to reply: a judge may "
+    'answer PASS, a score or JSON of its own, and a writer "Response: …" or JSON with a '
+    '"response".'
+)
 
 SYSTEM = """\
 You help to refine one {kind}. Everything you write serves the task below exactly as it is \
@@ -69,7 +71,7 @@ THINK = {
 }
 
 _CODE = (
-    "the complete Python code in one block that starts with ```python and ends with ```. Leave "
+    "the complete {language} code in one block that starts with ```{tag} and ends with ```. Leave "
     "out example calls, tests and prints that the task does not ask for. Write nothing after that "
     "block."
 )
@@ -87,7 +89,7 @@ PLANNED = f"{THINK['prose']}\n{FORMAT['prose']}"
 DRAFT = "{ask}"
 
 CRITIQUE = """\
-Name at least {count} concrete weaknesses of the text below, written by somebody else, the worst \
+Name {least} concrete weaknesses of the text below, written by somebody else, the worst \
 first{categories}. For each: the criterion it falls under (scope for anything that the task does \
 not ask for); the quote, a few words copied letter for letter from the text (empty only for \
 something that is missing); the problem in one sentence; the fix in one sentence; the severity, \
@@ -121,18 +123,18 @@ of what the task asks for: a blocking weakness, never to be followed. Reply with
 alone, on one line, without spaces between its parts."""
 
 REVISE = """\
-Write a better text than the best so far, which stands below. For each finding, first one line \
+Write a better text than the one below. For each finding, first one line \
 that starts with its id and a colon, like "f1: what you change". Mend the cause, not the wording, \
 keep what is right, and add nothing that is not asked for. {format}
 
-Here is the best text so far.
+Here is the text so far.
 
 {text}{evidence}{findings}{rejected}
 
 Now give the lines for the findings, then the better text."""
 
 REWRITE = """\
-The best text so far falls short.{evidence}{findings}
+The text so far falls short.{evidence}{findings}
 
 So write it anew, from the task alone and in another way. {ask}"""
 
@@ -152,7 +154,8 @@ REPAIR = "That reply could not be used: {problem}. Answer again, with {shape}."
 
 SHAPES = {
     "json": "one JSON object that follows the schema",
-    "code": "the complete code in one block that starts with ```python and ends with ```",
+    "own": "what was asked for, in the form that was asked for",
+    "code": "the complete code in one block that starts with ```{tag} and ends with ```",
     "prose": "the complete text between a line <text> and a line </text>",
 }
 
@@ -243,15 +246,30 @@ def fill(prompt: str, **places: object) -> str:
     return _PLACE.sub(lambda m: str(places.get(m[1], m[0])), prompt)
 
 
+_OWN_SHAPE = re.compile(r"\bPASS\b|\bjson\b|\bscore\b|\bdone\b|\bevaluation\b", re.IGNORECASE)
+_OWN_FORMAT = re.compile(r"\bresponse\b\W{0,3}:", re.IGNORECASE)
+
+
+def _says_shape(prompt: str) -> bool:
+    """Return whether a judge prompt of the user's says by itself how to answer."""
+    return "{shape}" not in prompt and _OWN_SHAPE.search(prompt) is not None
+
+
 def _with_shape(prompt: str) -> str:
     """Make sure that a prompt says what its JSON looks like."""
     return prompt if "{shape}" in prompt else f"{prompt}\n\n{{shape}}"
 
 
-def _with_format(prompt: str, form: str) -> str:
+def _with_format(prompt: str) -> str:
     """Make sure that a prompt says how the text is to be marked."""
-    has_format = "{format}" in prompt or "{ask}" in prompt
-    return prompt if has_format else f"{prompt}\n\n{FORMAT[form]}"
+    says = "{format}" in prompt or "{ask}" in prompt or _OWN_FORMAT.search(prompt) is not None
+    return prompt if says else f"{prompt}\n\n{{format}}"
+
+
+def _fill_all(template: str, about: Mapping[str, str], **places: str) -> str:
+    """Fill a prompt, and add at its end what it has no place for."""
+    missing = [text for name, text in about.items() if f"{{{name}}}" not in template]
+    return fill(template, **about, **places) + "".join(missing)
 
 
 # The fence around untrusted text
@@ -314,7 +332,7 @@ def _evidence(iteration: Iteration, nonce: Nonce, listed: Sequence[Finding] = ()
         nonce: makes the nonce.
         listed: findings that the prompt lists beside it, whose words it need not repeat.
     """
-    known = {finding.problem for finding in listed}
+    known = {line.strip() for finding in listed for line in finding.problem.splitlines()}
     lines = [
         f"- {e.name}: {'passed' if e.passed else 'FAILED'}. {_detail(e.detail, known)}".rstrip()
         for e in iteration.conclusive
@@ -414,6 +432,11 @@ class Requests:
     def __init__(self, prompts: Prompts, nonce: Nonce) -> None:
         self._prompts, self._nonce = prompts, nonce
 
+    @property
+    def has_own_judge(self) -> bool:
+        """Whether the judge prompt is the user's and says by itself how to answer."""
+        return _says_shape(self._prompts.judge)
+
     def draft(self, run: Run, candidate: int = 0) -> Request:
         """Ask for a draft, outside of any JSON.
 
@@ -421,9 +444,9 @@ class Requests:
             run: the run.
             candidate: which of several it is; those after the first are sampled, to differ.
         """
-        template = _with_format(self._prompts.draft, run.task.form)
+        template = _with_format(self._prompts.draft)
         think = fill(THINK[run.task.form], task=run.task.text)
-        prompt = fill(template, ask=_ask(run.task), think=think, format=FORMAT[run.task.form])
+        prompt = fill(template, ask=_ask(run.task), think=think, format=_format(run.task))
         request = self._request(run, Stage.DRAFT, prompt, (), temperature=run.limits.temperature)
         return _resampled(request, "candidate", candidate) if candidate else request
 
@@ -435,12 +458,19 @@ class Requests:
             "text": _excerpt(iteration.text, run.limits.max_eval_chars, self._nonce),
             "evidence": _evidence(iteration, self._nonce),
             "dismissed": _dismissed(run),
-            "count": str(run.limits.min_findings),
         }
-        schema = replies.critique_schema(task, run.limits.min_findings)
-        template = _with_shape(self._prompts.critique)
-        prompt = fill(template, shape=_shape(schema), categories=categories, **about)
-        return self._request(run, Stage.CRITIQUE, prompt, about.values(), json_schema=schema)
+        count = run.limits.min_findings
+        schema = replies.critique_schema(task, count)
+        prompt = _fill_all(
+            _with_shape(self._prompts.critique),
+            about,
+            shape=_shape(schema),
+            categories=categories,
+            count=str(count),
+            least=f"at least {count}" if count else "the",
+        )
+        inputs = (*about.values(), *([str(count)] if count else []))
+        return self._request(run, Stage.CRITIQUE, prompt, inputs, json_schema=schema)
 
     def judge(self, run: Run, iteration: Iteration) -> Request:
         """Ask a judge for scores, new findings, and which open findings are fixed."""
@@ -455,8 +485,12 @@ class Requests:
             "dismissed": _dismissed(run),
             "precedents": _precedents(run, self._nonce),
         }
+        if self.has_own_judge:
+            prompt = _fill_all(self._prompts.judge, about, questions=questions)
+            return self._request(run, Stage.JUDGE, prompt, about.values())
         shape = _shape(replies.any_judgement_schema(task))
-        prompt = fill(_with_shape(self._prompts.judge), shape=shape, questions=questions, **about)
+        template = _with_shape(self._prompts.judge)
+        prompt = _fill_all(template, about, shape=shape, questions=questions)
         schema = replies.judgement_schema(task, standing)
         return self._request(
             run,
@@ -481,8 +515,8 @@ class Requests:
             if whole
             else _rejected(tried, self._nonce),
         }
-        template = _with_format(self._prompts.revise, run.task.form)
-        prompt = fill(template, format=FORMAT[run.task.form], **about)
+        template = _with_format(self._prompts.revise)
+        prompt = _fill_all(template, about, format=_format(run.task))
         temperature = run.limits.temperature
         if tried:  # a greedy model would only repeat what already failed (arXiv 2506.11930)
             temperature = max(temperature, min(0.4 + 0.2 * len(tried), 1.0))
@@ -516,7 +550,7 @@ class Requests:
             "second": _excerpt(second.text, most, self._nonce),
         }
         schema = replies.preference_schema()
-        prompt = fill(_with_shape(self._prompts.compare), shape=_shape(schema), **about)
+        prompt = _fill_all(_with_shape(self._prompts.compare), about, shape=_shape(schema))
         return self._request(
             run,
             Stage.COMPARE,
@@ -545,7 +579,7 @@ class Requests:
         head = "\n\nChecklist; a finished text answers each of these with yes:"
         content = fill(
             self._prompts.system,
-            kind="piece of Python code" if task.form == "code" else "text",
+            kind=f"piece of {task.language_name} code" if task.form == "code" else "text",
             task=task.text,
             criteria="\n".join(f"- {c.name}: {c.definition}" for c in task.criteria),
             checklist=head + items if items else "",
@@ -555,7 +589,9 @@ class Requests:
 
 def repair(run: Run, request: Request, reply: str, problem: str) -> Request:
     """Ask once more after a reply that could not be read."""
-    shape = SHAPES["json" if request.json_schema else run.task.form]
+    own = request.purpose == Stage.JUDGE and not request.json_schema
+    kind = "own" if own else "json" if request.json_schema else run.task.form
+    shape = fill(SHAPES[kind], tag=run.task.language)
     quoted = reply[:REPAIR_CHARACTERS]
     turns = (
         Message(role="assistant", content=quoted or "(empty)"),
@@ -608,7 +644,13 @@ def _from_user(run: Run, iteration: Iteration) -> bool:
 
 def _ask(task: Task) -> str:
     planned = task.plan and task.form == "prose"
-    return fill(PLANNED, task=task.text) if planned else GIVE[task.form]
+    if planned:
+        return fill(PLANNED, task=task.text)
+    return fill(GIVE[task.form], language=task.language_name, tag=task.language)
+
+
+def _format(task: Task) -> str:
+    return fill(FORMAT[task.form], language=task.language_name, tag=task.language)
 
 
 def _shape(schema: dict[str, Any]) -> str:

@@ -143,7 +143,12 @@ def _(event: RevisionReady, run: Run) -> Run:
 
 @_apply.register
 def _(event: CritiqueReady, run: Run) -> Run:
-    findings = run.iterations[event.iteration].findings + event.critique.findings
+    back = {"status": Status.REGRESSED}
+    known = tuple(
+        f.model_copy(update=back) if f.id in event.regressed else f
+        for f in run.iterations[event.iteration].findings
+    )
+    findings = known + event.critique.findings
     run = _amend(run, event.iteration, findings=findings, critiqued=True)
     run = run.model_copy(update={"unconsumed_replies": ()})
     return _apply(event.verdict, run) if event.verdict else run

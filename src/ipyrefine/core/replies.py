@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
-from ipyrefine.core.findings import SCOPE, ground
+from ipyrefine.core.findings import FEEDBACK, SCOPE, ground
 from ipyrefine.core.model import (
     Answer,
     CriterionScore,
@@ -16,6 +16,7 @@ from ipyrefine.core.model import (
     Finding,
     Form,
     Judgement,
+    Outcome,
     Record,
     Severity,
     Task,
@@ -60,20 +61,34 @@ class Preference(Record):
     better: Literal["first", "second", "same"]
 
 
-def parse_text(reply: str, form: Form, *, cut: bool = False) -> WrittenText:
+def parse_text(
+    reply: str, form: Form, *, cut: bool = False, language: str = "python"
+) -> WrittenText:
     """Tell the text of a reply from the thoughts before it.
 
-    Code is the longest fenced block, or the whole reply if that is Python. Prose stands between
-    lines with ``<text>`` and ``</text>``, the last such text counts; or it is the whole reply.
+    A reply to a prompt of the user's may be JSON with ``thoughts`` and ``response``, or have these
+    words as headings; the following then holds for the response. Code is the longest fenced
+    block, or the whole reply if that is Python. Prose stands between lines with ``<text>`` and
+    ``</text>``, the last such text counts; or it is the whole reply.
 
     Args:
         reply: what the model wrote.
         form: how the text is marked.
         cut: whether the reply was cut off, so that only a text with its end marked is whole.
+        language: the language of code.
 
     Raises:
         ReplyError: there is no text in it, or no whole one.
     """
+    if response := _unwrap(reply):
+        try:
+            inner = parse_text(response.text, form, cut=cut, language=language)
+        except ReplyError:
+            if cut or not response.text.strip():
+                raise
+            return response
+        thoughts = "\n\n".join(filter(None, (response.thoughts, inner.thoughts)))
+        return WrittenText(text=inner.text, thoughts=thoughts)
     blocks = list((_FENCE if form == "code" else _TAGGED).finditer(reply))
     if cut and not (blocks and blocks[-1]["end"]):
         raise ReplyError("it breaks off before the end of the text")
@@ -85,13 +100,37 @@ def parse_text(reply: str, form: Form, *, cut: bool = False) -> WrittenText:
         raise ReplyError("it holds no text")
     elif form == "prose":
         text, thoughts = _inline_text(reply.strip())
-    elif _is_python(reply):
+    elif language == "python" and _is_python(reply):
         text, thoughts = reply.strip(), ""
     else:
         raise ReplyError("it holds no code block")
     if not text.strip():
         raise ReplyError("it holds no text")
     return WrittenText(text=text, thoughts=thoughts)
+
+
+_HEADING = r"[ \t*_#]*{}[ \t*_]*:[*_]*"
+_HEADINGS = re.compile(
+    rf"\A\s*{_HEADING.format('thoughts')}(?P<thoughts>.*?)"
+    rf"^{_HEADING.format('response')}(?P<response>.*)\Z",
+    re.IGNORECASE | re.DOTALL | re.MULTILINE,
+)
+
+
+def _unwrap(reply: str) -> WrittenText | None:
+    """Return the response and thoughts of a reply that has them as headings or as JSON."""
+    if headed := _HEADINGS.match(reply):
+        return WrittenText(text=headed["response"].strip(), thoughts=headed["thoughts"].strip())
+    if not reply.strip().startswith(("{", "```")) or '"response"' not in reply:
+        return None
+    try:
+        fields = _json_object(reply)
+    except ReplyError:
+        return None
+    response, thoughts = fields.get("response"), fields.get("thoughts", "")
+    if not isinstance(response, str) or not fields.keys() <= {"response", "thoughts"}:
+        return None
+    return WrittenText(text=response, thoughts=str(thoughts))
 
 
 def _body(block: re.Match[str]) -> str:
@@ -108,9 +147,15 @@ def _inline_text(reply: str) -> tuple[str, str]:
 
 def _is_python(reply: str) -> bool:
     try:
-        return bool(ast.parse(reply).body)
+        body = ast.parse(reply).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
+    # A lone literal is data: a JSON reply that happens to be an expression.
+    return bool(body) and not (
+        len(body) == 1
+        and isinstance(body[0], ast.Expr)
+        and isinstance(body[0].value, ast.Dict | ast.List | ast.Set | ast.Constant)
+    )
 
 
 class Splitter:
@@ -231,6 +276,10 @@ def parse_judgement(reply: str, task: Task) -> Judgement:
     scores = {score.name: score for score in read.criteria}
     if missing := [c.name for c in task.criteria if c.name not in scores]:
         raise ReplyError(f"it gives no score for {', '.join(missing)}")
+    scale, note = 10.0, ""
+    given = [scores[c.name].score for c in task.criteria]
+    if max(given) <= 1 and any(0 < score < 1 for score in given):
+        scale, note = 1.0, "The judge gave scores from 0 to 1, not from 0 to 10; read as such."
     answers = {answer.item: answer.yes for answer in read.checklist}
     numbered = list(enumerate(task.checklist, start=1))
     if unanswered := [str(n) for n, _ in numbered if n not in answers]:
@@ -239,7 +288,7 @@ def parse_judgement(reply: str, task: Task) -> Judgement:
         criteria=tuple(
             CriterionScore(
                 name=c.name,
-                score=scores[c.name].score / 10,
+                score=scores[c.name].score / scale,
                 reason=scores[c.name].reason,
                 quote=scores[c.name].quote,
             )
@@ -248,7 +297,79 @@ def parse_judgement(reply: str, task: Task) -> Judgement:
         checklist=tuple(Answer(question=item, yes=answers[n]) for n, item in numbered),
         fixed=tuple(e.id for e in read.earlier if e.fixed),
         findings=_findings(read.findings),
+        note=note,
     )
+
+
+_VERDICT = re.compile(
+    r"\A\W*(?:(?:evaluation|verdict)\W*)?(?P<outcome>PASS|NEEDS[_ ]IMPROVEMENT|FAIL)\b\W*"
+    r"(?P<rest>.*)\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+_JSON_START = re.compile(r"\A\s*(?:```\w*\s*)?\{")
+_NUMBER = re.compile(
+    r"\A\W*(?:score\W*)?(?<!-)(?P<score>\d+(?:\.\d+)?)\s*(?:/\s*(?P<of>\d+))?\W*\Z", re.IGNORECASE
+)
+
+
+def parse_evaluation(reply: str, task: Task) -> Judgement:
+    """Read the reply to a judge prompt of the user's, in any of the usual shapes.
+
+    These are JSON with ``evaluation`` (PASS, NEEDS_IMPROVEMENT or FAIL), ``done`` or ``score``,
+    each with ``feedback`` as a text or a list; the words alone, with feedback after them; a
+    number; and the JSON of the built-in judge. Scores above 1 are out of 10, above 10 out of 100.
+
+    Args:
+        reply: what the judge wrote.
+        task: the task, for the built-in judge's JSON.
+
+    Raises:
+        ReplyError: it has none of these shapes.
+    """
+    in_words = not _JSON_START.match(reply)
+    if in_words and (match := _VERDICT.match(reply)):
+        return _evaluation(match["outcome"], None, match["rest"].strip())
+    if in_words and (match := _NUMBER.match(reply)):
+        number = float(match["score"])
+        return _evaluation(None, number / float(match["of"]) if match["of"] else number, "")
+    fields = _json_object(reply)
+    if "criteria" in fields:
+        return parse_judgement(reply, task)
+    outcome, score = fields.get("evaluation", fields.get("verdict")), fields.get("score")
+    if outcome is None and isinstance(fields.get("done"), bool):
+        outcome = "PASS" if fields["done"] else "NEEDS_IMPROVEMENT"
+    if isinstance(score, bool) or not isinstance(score, int | float | None):
+        raise ReplyError(f"its score {score!r:.40} is not a number")
+    if outcome is None and score is None:
+        raise ReplyError("it has no evaluation, done or score")
+    return _evaluation(outcome, score, fields.get("feedback", ""))
+
+
+def _evaluation(outcome: Any, score: float | None, feedback: Any) -> Judgement:
+    stated = None
+    if outcome is not None:
+        name = str(outcome).strip().upper().replace(" ", "_")
+        if name not in Outcome.__members__:
+            raise ReplyError(
+                f"its evaluation {outcome!r:.40} is not PASS, NEEDS_IMPROVEMENT or FAIL"
+            )
+        stated = Outcome[name]
+    if score is not None:
+        score = score / next((limit for limit in (1, 10, 100) if score <= limit), 1)
+        if not 0 <= score <= 1:
+            raise ReplyError(f"its score {score:g} is out of range")
+    items = feedback if isinstance(feedback, list) else [feedback]
+    passed = stated is Outcome.PASS
+    findings = tuple(
+        Finding(
+            criterion=FEEDBACK,
+            severity=Severity.MINOR if passed else Severity.BLOCKING,
+            problem=str(item).strip(),
+        )
+        for item in items
+        if str(item or "").strip()
+    )
+    return Judgement(stated=stated, score=score, findings=findings)
 
 
 def parse_preference(reply: str) -> Preference:

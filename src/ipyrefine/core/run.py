@@ -103,7 +103,7 @@ class Run(Record):
         decisions: what the user did.
         allowed_revisions: revisions allowed in all (the limit's, and those of every ``continue``).
         patience_from: iteration number from which ``patience`` counts.
-        head: the iteration to revise next; None for the best.
+        head: the iteration that the user wants revised next; None leaves it to the limits.
         selected: ids of the findings that the next revision acts on; empty for all that stand.
         awaits_user: whether a remark on the stopped run left it waiting for the user.
         released: with ``step``, how many iterations the user has let go by.
@@ -192,12 +192,6 @@ class Run(Record):
         if self.revisions:
             return self.iterations[-1]
         return self.iterations[0] if self.iterations else None
-
-    @property
-    def base(self) -> Iteration | None:
-        """The iteration that the next revision starts from: the user's choice, else the best."""
-        number = self.best if self.head is None else self.head
-        return None if number is None else self.iterations[number]
 
     @property
     def text(self) -> str:

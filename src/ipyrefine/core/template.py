@@ -13,6 +13,13 @@ _HEADING = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _ITEM = re.compile(r"^\s*[-*\N{BULLET}]\s+(?:\[[ xX]?\]\s*)?(\S.*?)\s*$", re.MULTILINE)
+_NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+_COUNT = re.compile(
+    rf"\b(\d|{'|'.join(_NUMBERS)})\s+(?:[\w-]+\s+){{0,2}}(?:weakness|gap|issue|problem|flaw|fault)",
+    re.IGNORECASE,
+)
+_CATEGORIES = re.compile(r"\b(?:in|on)\s*:\s*([^.\n]+)")
+_PLACEHOLDER = re.compile(r"\[(?![xX]?\])(?=[^\W\d])[^\[\]\n]{2,60}\](?!\()")
 _WORDS: dict[Part, str] = {
     "critique": r"critique|criticise|criticize|review|feedback|weakness",
     "revise": r"rewrit|revis|improv|fix",
@@ -38,6 +45,24 @@ class Template(Record):
     critique: str = ""
     revise: str = ""
     verify: str = ""
+
+    @property
+    def min_findings(self) -> int:
+        """How many weaknesses the critique asks for: its first number beside a word for them."""
+        match = _COUNT.search(self.critique)
+        return _NUMBERS.get(match[1].lower(), 0) or int(match[1]) if match else 0
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """What the critique looks at, as in ``weaknesses in: accuracy, clarity``."""
+        match = _CATEGORIES.search(self.critique)
+        names = re.split(r",|\band\b", match[1]) if match else []
+        return tuple(name.strip(" .") for name in names if name.strip(" ."))
+
+    @property
+    def placeholders(self) -> tuple[str, ...]:
+        """What was left unfilled, as ``[task]`` or ``[draft/outline]``."""
+        return tuple(dict.fromkeys(_PLACEHOLDER.findall(f"{self.task}\n{self.draft}")))
 
     @property
     def checklist(self) -> tuple[str, ...]:

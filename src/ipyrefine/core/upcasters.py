@@ -138,6 +138,7 @@ def event_from_1(data: _Data) -> _Data:
         case "critique_ready":
             verdict = event.pop("reached", None)
             event["verdict"] = event_from_1(verdict) if verdict else None
+            event["regressed"] = ()
             event["critique"] = {
                 "findings": [_finding_from_1(one) for one in event["critique"]["findings"]]
             }
@@ -214,11 +215,17 @@ def _setup_from_1(data: _Data) -> _Data:
             "categories": task.get("categories", ()),
             "checklist": task.get("checklist", ()),
             "plan": task.get("plan", True),
+            "language": "python",
         },
         "limits": {
             "max_revisions": limits.get("max_iterations", 4),
             "target": limits.get("target", 0.8),
             "patience": limits.get("patience", 2),
+            "base": "best",
+            "critique": "always"
+            if limits.get("every_critique", False)
+            else ("auto" if limits.get("min_findings", 3) else "never"),
+            "verify_drafts": True,
             "min_findings": limits.get("min_findings", 3),
             "max_eval_chars": limits.get("max_eval_chars", 32_768),
             "max_tokens": limits.get("max_tokens", 2_048),
@@ -229,7 +236,6 @@ def _setup_from_1(data: _Data) -> _Data:
             "step": limits.get("step", False),
             "pairwise": limits.get("gate", False),
             "memory": limits.get("memory", "best"),
-            "every_critique": limits.get("every_critique", False),
             "budget": {
                 name: limits.get("budget", {}).get(name)
                 for name in (
@@ -334,6 +340,7 @@ def _verdict_from_1(data: _Data) -> _Data:
         "required_passed": data.get("required_passed", True),
         "user_findings_met": data.get("user_met", True),
         "overruled": data.get("overruled", ""),
+        "stated": None,
     }
 
 

@@ -62,6 +62,8 @@ def from_evidence(run: Run, iteration: Iteration) -> Ruling | None:
 def from_judgement(run: Run, iteration: Iteration, judgement: Judgement) -> Ruling:
     """Return the verdict of a judgement beside the evidence, with the findings it updates."""
     findings = ledger.update_from_checks(run, iteration)
+    if judgement.stated or not judgement.criteria:
+        return _from_own_judge(run, iteration, findings, judgement)
     findings = ledger.resolve(findings, judgement.fixed)
     named = ledger.ground(judgement.findings, iteration.text)
     findings = tuple(ledger.regress(finding, named) for finding in findings)
@@ -72,16 +74,44 @@ def from_judgement(run: Run, iteration: Iteration, judgement: Judgement) -> Ruli
         c.model_copy(update={"grounded": contains_quote(iteration.text, c.quote)})
         for c in judgement.criteria
     )
+    score = weighted_score(run.task, criteria)
+    target = run.limits.target
+    # A text that reaches the target as a whole needs no finding for one score below it.
+    findings, low = ledger.apply_scores(findings, criteria, target if score < target else 0.0)
+    findings += ledger.number(run, low, findings)
     lowest = min(criteria, key=lambda c: c.score)
     return _compute(
         run,
         iteration,
         findings,
-        score=weighted_score(run.task, criteria),
+        score=score,
         author="model",
         reason=f"{lowest.name} {lowest.score:.2f}: {lowest.reason}".rstrip(": "),
         criteria=criteria,
         checklist=judgement.checklist,
+    )
+
+
+def _from_own_judge(
+    run: Run, iteration: Iteration, findings: tuple[Finding, ...], judgement: Judgement
+) -> Ruling:
+    """Return the verdict of a judge prompt of the user's, in the shape that it replies in."""
+    feedback = ledger.ground(judgement.findings, iteration.text)
+    findings = ledger.replace_feedback(run, findings, feedback)
+    stated = judgement.stated
+    reason = feedback[0].problem if feedback else f"The judge says {stated}." if stated else ""
+    if not reason and judgement.score is not None:
+        reason = f"It scored {judgement.score:.2f} of {run.limits.target:.2f}."
+    passes = _reaches_target(run, stated, judgement.score)
+    findings = ledger.apply_bare_verdict(run, findings, "" if feedback or passes else reason)
+    return _compute(
+        run,
+        iteration,
+        findings,
+        score=judgement.score,
+        author="model",
+        reason=reason,
+        stated=stated,
     )
 
 
@@ -114,12 +144,13 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
     ruling = _compute(
         run,
         iteration,
-        iteration.findings,
+        _findings_of_now(run, iteration, before),
         score=before.score,
         author=before.author,
         reason="",
         criteria=before.criteria,
         checklist=before.checklist,
+        stated=before.stated,
     )
     now = ruling.verdict.model_copy(update={"verified": before.verified})
     unchanged = (now.outcome, now.unresolved) == (before.outcome, before.unresolved)
@@ -130,6 +161,16 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
 
 
 _FREED = "Nothing blocks it any more."
+
+
+def _findings_of_now(run: Run, iteration: Iteration, before: Verdict) -> tuple[Finding, ...]:
+    """Return the findings of a text, those about its scores by the target of now."""
+    target = run.limits.target
+    low = before.score is not None and before.score < target and not iteration.override
+    known, new = ledger.apply_scores(iteration.findings, before.criteria, target if low else 0.0)
+    settled_by_user = {f.criterion for f in known if f.status is Status.DISMISSED}
+    new = tuple(finding for finding in new if finding.criterion not in settled_by_user)
+    return known + ledger.number(run, new, known)
 
 
 def weighted_score(task: Task, scores: Iterable[CriterionScore]) -> float:
@@ -149,14 +190,18 @@ def _compute(
     reason: str,
     criteria: tuple[CriterionScore, ...] = (),
     checklist: tuple[Answer, ...] = (),
+    stated: Outcome | None = None,
 ) -> Ruling:
     """Apply the rule itself: what a PASS needs, and what makes a FAIL."""
     required_passed = not any(e.failed for e in iteration.evidence)
     blocking = [f for f in findings if f.blocks]
-    reached = score is not None and score >= run.limits.target
+    reached = _reaches_target(run, stated, score)
+    if reached:  # the word or score of a judge of the user's stands, whatever it remarks beside it
+        blocking = [f for f in blocking if f.criterion != ledger.FEEDBACK]
     overruled = _overruled(blocking, criteria) if reached and author == "model" else ""
     outcome = Outcome.NEEDS_IMPROVEMENT
-    if score is not None and score < FAIL_BELOW and author == "model":
+    misses = score is not None and score < FAIL_BELOW and author == "model"
+    if stated is Outcome.FAIL or (stated is None and misses):
         outcome = Outcome.FAIL
     elif reached and required_passed and not blocking and not overruled:
         outcome = Outcome.PASS
@@ -176,8 +221,16 @@ def _compute(
         required_passed=required_passed,
         user_findings_met=_user_findings_met(findings),
         overruled=overruled,
+        stated=stated,
     )
     return Ruling(verdict, findings)
+
+
+def _reaches_target(run: Run, stated: Outcome | None, score: float | None) -> bool:
+    """Return whether a judge's word says so, or else its score."""
+    if stated:
+        return stated is Outcome.PASS
+    return score is not None and score >= run.limits.target
 
 
 def _overruled(blocking: list[Finding], criteria: tuple[CriterionScore, ...]) -> str:

@@ -21,8 +21,9 @@ from ipyrefine.journal.writer import Recorder, open_journal
 from ipyrefine.notebook import options
 from ipyrefine.notebook.cell_target import CellTarget
 from ipyrefine.notebook.placeholder import NO_IPYWIDGETS, Placeholder
-from ipyrefine.profiles.choose import is_python
+from ipyrefine.profiles.choose import is_python, read_fence
 from ipyrefine.providers.errors import safe_url
+from ipyrefine.render.escape import fence
 from ipyrefine.session.commands import PLACES, Place
 from ipyrefine.session.history import find_earlier
 from ipyrefine.session.record import RecordDisplay
@@ -65,7 +66,7 @@ def start_run(magics: Any, line: str, body: str, placeholder: Placeholder) -> "C
 def build(magics: Any, args: argparse.Namespace, body: str) -> Refinement:
     """Build the refinement that a cell asks for; arguments and errors as for `start_run`."""
     namespace = magics.shell.user_ns
-    is_draft = args.draft or (not args.task and is_python(body))
+    is_draft = args.draft or (not args.task and (is_python(body) or read_fence(body) is not None))
     if args.goal and not is_draft:
         raise UsageError(
             "--goal says how to improve a draft, but this cell is a task. Put the goal into the "
@@ -74,12 +75,16 @@ def build(magics: Any, args: argparse.Namespace, body: str) -> Refinement:
     text = (args.goal or "") if is_draft else body.strip()
     draft = body.strip("\n") if is_draft else None
     profile = api.choose_profile(
-        args.profile, text, draft=draft, checks=args.check, namespace=namespace
+        args.profile,
+        text,
+        draft=draft,
+        checks=args.check,
+        namespace=namespace,
+        language=args.language,
     )
     configured = {name: getattr(magics, name) for name in _CONFIGURED_LIMITS}
-    limits = profile.limited(
-        options.limits(args, {name: n for name, n in configured.items() if n is not None})
-    )
+    limits = options.limits(args, {name: n for name, n in configured.items() if n is not None})
+    target = profile.limited(limits).target
     described = variables.gather(args.var, namespace)
     return api.build(
         text,
@@ -87,10 +92,12 @@ def build(magics: Any, args: argparse.Namespace, body: str) -> Refinement:
         judge=args.judge or magics.judge or None,
         base_url=args.base_url or magics.base_url or None,
         price=args.price or magics.price or None,
-        checks=checks.resolve(args.check, namespace, target=limits.target, variables=described),
+        checks=checks.resolve(args.check, namespace, target=target, variables=described),
         profile=profile,
         criteria=options.split_list(args.criteria or ""),
         checklist=_checklist(args.checklist, namespace),
+        categories=options.split_list(args.categories or ""),
+        language=args.language,
         variables=described,
         draft=draft,
         limits=limits,
@@ -146,13 +153,17 @@ def _stored_settings(args: argparse.Namespace, base_url: str) -> dict[str, Any]:
     return settings | ({"base_url": safe_url(base_url)} if base_url else {})
 
 
-def _checklist(value: str | None, namespace: Mapping[str, Any]) -> tuple[str, ...]:
+def _checklist(value: str | None, namespace: Mapping[str, Any]) -> tuple[str, ...] | None:
     """Return the questions of a variable (a list, or a text of lines), or those written out.
+
+    The word ``none`` asks for no checklist; without the option it is None, the profile's.
 
     Raises:
         UsageError: there is no such variable, or it holds no questions.
     """
     if value is None:
+        return None
+    if value.lower() == "none":
         return ()
     if not value.isidentifier():
         return options.split_list(value)
@@ -293,7 +304,10 @@ class CellRun:
         """
         run = self.session.run
         text = run.text if number is None else run.iterations[number].text
-        return await self.cell_target.put(text, form=run.task.form, executing=self._executing)
+        form = run.task.form
+        if run.task.is_foreign:  # a code cell could not run it
+            text, form = fence(text, run.task.language), "prose"
+        return await self.cell_target.put(text, form=form, executing=self._executing)
 
     def decide(self, decision: Decision) -> None:
         """Take a decision from the panel or the terminal; raises as `Session.decide` does."""

@@ -59,6 +59,8 @@ def _values(shell: Any, option: str) -> Iterable[str]:
     match option:
         case "model" | "judge":
             return WEIGHTS
+        case "patience":
+            return ["off"]
         case "profile":
             own = [n for n, v in visible.items() if isinstance(v, dict) and "criteria" in v]
             return [*profiles.NAMES, *own]

@@ -4,15 +4,18 @@ import argparse
 import keyword
 import re
 import shlex
+import textwrap
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from pydantic import ValidationError
 
 from ipyrefine import checks
 from ipyrefine.core.model import Budget, Limits
+from ipyrefine.core.prompts import APPENDED, PLACES
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.profiles import NAMES
+from ipyrefine.profiles.choose import pygments_name
 
 EXAMPLES = """\
 examples:
@@ -67,7 +70,7 @@ def parser() -> MagicParser:
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Refine the cell: draft, verify, critique, revise, until it passes.",
-        epilog=f"{EXAMPLES}\n{checks.help_table()}",
+        epilog=f"{EXAMPLES}\n{checks.help_table()}\n\n{_prompts_help()}",
     )
     add = p.add_argument
     # fmt: off
@@ -80,27 +83,42 @@ def parser() -> MagicParser:
     add("--task", action="store_true", help="the cell is a task")
     add("--draft", action="store_true", help="the cell is a draft to improve")
     add("--goal", help="how to improve the draft")
-    add("--criteria", help="what to judge, as a,b,c, instead of the profile's criteria")
+    add("--language", metavar="NAME", help="the language of the code, as java or c++; by default "
+        "as the task or the draft says, else Python")
+    add("--criteria", help="what to judge, as a,b,c, instead of the profile's criteria and "
+        "checklist")
     add("--checklist", metavar="VAR", help="yes/no questions that a finished text answers with "
-        "yes: a list of the notebook, or a,b,c; instead of the profile's")
-    add("--prompts", metavar="VAR", help="your own prompts: a dict of the notebook with system, "
-        "draft, critique, judge, revise or compare; {text}, {task} and so on are filled in")
+        "yes: a list of the notebook, or a,b,c; instead of the profile's; none for none")
+    add("--categories", help="what a critique looks at, as a,b,c, instead of the profile's")
+    add("--prompts", metavar="VAR", help="your own prompts: a dict of the notebook, by stage; see "
+        "prompts below")
     add("-c", "--check", action="append", default=[], metavar="NAME", help=checks.option_help())
     add("-v", "--var", action="append", default=[], metavar="NAME",
         help="a variable that the task is about: described to the model in short, and defined for "
         "the code of the checks examples, run and tests; may be repeated")
     add("-n", "--max-revisions", type=int, metavar="N",
-        help="revisions allowed after the draft (4)")
+        help="revisions allowed after the draft (4); without --patience, it switches "
+        "patience off")
     add("--target", type=float, metavar="SCORE",
-        help="score 0..1 that passes (0.8, or the profile's)")
-    add("--patience", type=int, metavar="N",
-        help="revisions without improvement before it stops (2)")
+        help="score 0..1 that passes (0.8, or the profile's); without --critique, it switches "
+        "critiques off")
+    add("--patience", type=_parse_patience, metavar="N",
+        help="revisions without improvement before it stops (2); off for any number")
+    add("--delta", type=float, metavar="GAIN",
+        help="gain in score, 0..1, up to which a better text is no improvement (0)")
+    add("--base", choices=get_args(Limits.model_fields["base"].annotation),
+        help="the text a revision continues from: the latest, the best, or the latest unless it is "
+        "worse (auto)")
+    add("--critique", choices=get_args(Limits.model_fields["critique"].annotation),
+        help="when a critic reads a text: where nothing else says what is wrong, and before a "
+        "draft passes on the judge's word alone (auto); always; never")
     add("--min-findings", type=int, metavar="N",
-        help="findings that a critique must name (3, or the profile's)")
+        help="findings that a critique must name (0, or the profile's)")
     add("--pairwise", action="store_true", default=None,
         help="a text with a better score must also win a comparison with the best, in both orders")
     add("--memory", choices=["best", "all"],
-        help="whether a revision sees the best text, or all attempts with their feedback (best)")
+        help="whether a revision sees the text that it continues from (best), or all attempts with "
+        "their feedback")
     add("--candidates", type=int, metavar="N",
         help="independent drafts (1); with checks, only as many of them as it takes to settle one; "
         "continues from the best by checks, then by judge")
@@ -108,6 +126,9 @@ def parser() -> MagicParser:
     add("--background", action="store_true", help="return at once; the run continues in the panel")
     add("--budget", help='upper bounds, as "20k tokens, 30 calls, $0.05, 90 s"; or per kind of '
         'token, as "10k prompt tokens, 5k completion tokens"')
+    add("--max-tokens", type=int, metavar="N", help="completion tokens allowed per call (2,048)")
+    add("--max-eval-chars", type=int, metavar="N",
+        help="characters of a text that the judge and the critic see (32,768)")
     add("--price", metavar="IN,OUT", help="dollars per million prompt and completion tokens, as "
         '"0.15,0.60", for a model that is not in the price list')
     add("--temperature", type=float, metavar="T",
@@ -123,6 +144,44 @@ def parser() -> MagicParser:
     add("-q", "--quiet", action="store_true", help="show only the record, at the end")
     # fmt: on
     return p
+
+
+def _prompts_help() -> str:
+    """Return the stages that have a prompt, with the places in each."""
+    lines = ["prompts:"]
+    for stage, places in PLACES.items():
+        lines += textwrap.wrap(
+            places, width=78, initial_indent=f"  {stage:<10}", subsequent_indent=" " * 12
+        )
+    return "\n".join(
+        [*lines, *textwrap.wrap(APPENDED, 78, initial_indent="  ", subsequent_indent="  ")]
+    )
+
+
+_OFF = "off"
+
+
+def _parse_patience(text: str) -> int | str:
+    """Parse a number of revisions, or ``off``."""
+    if text.lower() in (_OFF, "none"):
+        return _OFF
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor off") from None
+
+
+def _require_language(name: str) -> None:
+    """Refuse a language that pygments does not know.
+
+    Raises:
+        UsageError: there is no such language.
+    """
+    from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
+
+    known = {alias for _, aliases, *_ in get_all_lexers() for alias in aliases}
+    if pygments_name(name) not in known:
+        raise UsageError(f"There is no language {name!r}.{did_you_mean(name.lower(), known)}")
 
 
 def parse(line: str) -> argparse.Namespace:
@@ -147,9 +206,11 @@ def parse_words(words: Iterable[str]) -> argparse.Namespace:
     name = options.output
     if name and (not name.isidentifier() or keyword.iskeyword(name)):
         raise UsageError(f"--output {name!r} is not a variable name.")
-    for option in ("criteria", "checklist"):
+    for option in ("criteria", "checklist", "categories"):
         if (value := getattr(options, option)) is not None and not split_list(value):
             raise UsageError(f"--{option} is empty. Leave it out, or write it as a,b,c.")
+    if options.language is not None:
+        _require_language(options.language)
     return options
 
 
@@ -181,8 +242,8 @@ def limits(options: argparse.Namespace, configured: Mapping[str, Any]) -> Limits
     Raises:
         UsageError: a value is out of its range.
     """
-    named = {
-        name: value
+    named: dict[str, Any] = {
+        name: None if value == _OFF else value
         for name in Limits.model_fields
         if (value := getattr(options, name, None)) is not None
     }

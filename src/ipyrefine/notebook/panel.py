@@ -209,6 +209,7 @@ class Panel:
             line = "<p>Starting…</p>"
         else:
             kind = "task" if run.setup.draft is None else "draft to improve"
+            kind += f" ({run.task.language_name} code)" if run.task.is_foreign else ""
             line = f'<p class="rf-quiet">Interpreted as: <strong>{kind}</strong></p>'
             line += summary_line(run)
             self._notices.value = notices_html(run)

@@ -83,14 +83,29 @@ class Profile(Record):
     def limited(self, limits: Limits | None = None) -> Limits:
         """Return limits, with the profile's own for those left unset.
 
+        A number of revisions that the user sets is used up: no patience ends the run before. A
+        target that the user sets makes a scored loop, in which the score alone decides.
+
         Args:
             limits: what the user set.
         """
         own = limits.model_dump(exclude_unset=True) if limits else {}
-        return Limits.model_validate(self.limits.model_dump(exclude_unset=True) | own)
+        profile = self.limits.model_dump(exclude_unset=True)
+        implied: dict[str, Any] = {"patience": Limits().patience, "critique": "auto", **profile}
+        if "max_revisions" in own:
+            implied["patience"] = None
+        if "target" in own:
+            implied["critique"] = "never"
+        return Limits.model_validate(profile | implied | own)
 
     def task(
-        self, text: str, *, criteria: tuple[str, ...] = (), checklist: tuple[str, ...] = ()
+        self,
+        text: str,
+        *,
+        criteria: tuple[str, ...] = (),
+        checklist: tuple[str, ...] | None = None,
+        categories: tuple[str, ...] = (),
+        language: str = "python",
     ) -> Task:
         """Return the task of a request.
 
@@ -98,16 +113,21 @@ class Profile(Record):
             text: the request in the user's words.
             criteria: what to judge on instead of the profile's criteria: names of those, or
                 short descriptions of new ones.
-            checklist: yes/no questions instead of the profile's.
+            checklist: yes/no questions; None for the profile's, or none beside own criteria.
+            categories: what a critique looks at, instead of the profile's.
+            language: the language of code, as pygments names it.
         """
+        if checklist is None:
+            checklist = () if criteria else self.checklist
         return Task(
             text=text,
             profile=self.name,
             form=self.form,
             criteria=named_criteria(criteria, self.criteria) or self.criteria,
-            categories=self.categories,
-            checklist=checklist or self.checklist,
+            categories=categories or self.categories,
+            checklist=checklist,
             plan=self.plan,
+            language=language,
         )
 
 

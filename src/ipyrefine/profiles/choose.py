@@ -9,6 +9,7 @@ import ast
 import json
 import re
 from functools import cache
+from typing import NamedTuple
 
 from ipyrefine.profiles import Profile, builtin
 
@@ -29,6 +30,7 @@ _CODE_WORD = re.compile(
     r"o\(n\)|python|recursive|refactor|regex|script|stack"
 )
 _MAIL = re.compile(r"subject:[^\n]+\n|(?:dear|hi|hello|hey)(?: [\w.'-]+){0,3},\s*\n", re.I)
+_LANGUAGE_CHARACTERS = 4_000  # of a request, where it names a language
 _HEAD_CHARACTERS = 400  # of the first paragraph, where a request says what it wants
 
 
@@ -67,6 +69,8 @@ def _name_by_task(text: str) -> str:
 
 def _name_by_draft(text: str) -> str:
     """Return the name of the profile that fits an existing text."""
+    if fenced := read_fence(text):
+        return "data" if fenced.language == "json" else "code"
     if is_python(text):
         return "code"
     if _is_json(text):
@@ -122,3 +126,128 @@ def _is_json(text: str) -> bool:
         return isinstance(json.loads(text), dict | list)
     except (ValueError, RecursionError):
         return False
+
+
+# Names that are common words too count in capitals only.
+_LANGUAGES = {
+    "bash": r"(?i:bash|shell script)",
+    "c": r"C",
+    "cpp": r"(?i:C\+\+)",
+    "csharp": r"(?i:C#)",
+    "css": r"CSS",
+    "fsharp": r"(?i:F#)",
+    "go": r"Go|(?i:golang)",
+    "haskell": r"(?i:haskell)",
+    "html": r"HTML",
+    "java": r"(?i:java)",
+    "javascript": r"(?i:javascript|node\.js)",
+    "julia": r"Julia",
+    "kotlin": r"(?i:kotlin)",
+    "lua": r"(?i:lua)",
+    "matlab": r"(?i:matlab)",
+    "perl": r"(?i:perl)",
+    "php": r"(?i:php)",
+    "powershell": r"(?i:powershell)",
+    "python": r"(?i:python)",
+    "r": r"R",
+    "ruby": r"Ruby",
+    "rust": r"Rust",
+    "scala": r"Scala",
+    "sql": r"(?i:sql)",
+    "swift": r"Swift",
+    "typescript": r"(?i:typescript)",
+}
+_NAMED = {
+    name: rf"(?P<{name}>(?<![\w.])(?:{words})(?![\w+#&-]))" for name, words in _LANGUAGES.items()
+}
+_LANGUAGE = re.compile("|".join(_NAMED.values()))
+_LONG = "|".join(pattern for name, pattern in _NAMED.items() if name not in "cr")
+# "in Java" says what to write; "bugs in Java code" what it is about; "from A to C" neither.
+_STATED = re.compile(
+    rf"\b(?:[Ii]n|[Ii]nto|[Tt]o|[Uu]se|[Ll]anguage:) (?:{_LONG})"
+    r"(?! (?:code|files?|programs?|projects?|queries|query|scripts?|sources?)\b)"
+    r"|\b(?:code|function|implementation|it|library|program|script|this) in "
+    rf"(?:{_NAMED['c']}|{_NAMED['r']})"
+)
+_FENCED = re.compile(
+    r"\A\s*(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]+)[^\n]*\n"
+    r"(?P<code>.*?)^(?P=marks)\s*\Z",
+    re.MULTILINE | re.DOTALL,
+)
+_NO_CODE = frozenset({"markdown", "md", "none", "plain", "plaintext", "text", "txt"})
+_ALIASES = {
+    "c#": "csharp",
+    "c++": "cpp",
+    "f#": "fsharp",
+    "golang": "go",
+    "ipython": "python",
+    "js": "javascript",
+    "kt": "kotlin",
+    "node": "javascript",
+    "node.js": "javascript",
+    "py": "python",
+    "python3": "python",
+    "rb": "ruby",
+    "rs": "rust",
+    "sh": "bash",
+    "ts": "typescript",
+}
+
+
+class FencedCode(NamedTuple):
+    """What one fenced block holds.
+
+    Attributes:
+        language: what its fence names, as pygments does.
+        code: its inside.
+    """
+
+    language: str
+    code: str
+
+
+def read_fence(text: str) -> FencedCode | None:
+    """Return the inside of a text that is one fenced block of code and nothing else, or None."""
+    fenced = _FENCED.match(text)
+    if fenced is None or re.search(rf"^{fenced['marks']}", fenced["code"], re.MULTILINE):
+        return None
+    language = pygments_name(fenced["language"])
+    return None if language in _NO_CODE else FencedCode(language, fenced["code"].strip("\n"))
+
+
+def pygments_name(language: str) -> str:
+    """Return the name of a language in the way that pygments writes it: ``C++`` is ``cpp``."""
+    name = language.strip().lower()
+    return _ALIASES.get(name, name)
+
+
+def language_of(text: str, draft: str | None = None) -> str:
+    """Return the language of the code that a request asks for, as pygments names it.
+
+    The fence of the draft decides, then the request: ``in Java``, or a language beside what is
+    asked for (``a Java class that …``). Else it is Python.
+
+    Args:
+        text: the request.
+        draft: the text to start from.
+    """
+    if fenced := read_fence(draft or ""):
+        return fenced.language
+    if draft is not None and is_python(draft):
+        return "python"
+    head = " ".join(text[:_LANGUAGE_CHARACTERS].split())
+    phrases = (_noun_phrase(head[verb.end() :]) for verb in _VERB.finditer(head.lower()))
+    named = next(filter(None, map(_LANGUAGE.search, phrases)), None) or _STATED.search(head)
+    return (named.lastgroup if named else None) or "python"
+
+
+def _noun_phrase(rest: str) -> str:
+    """Return what a request asks for, up to the word from which on it says what that is about."""
+    words = []
+    for word in rest.split()[:_WORDS]:
+        if _ABOUT.fullmatch(word.lower()):
+            break
+        words.append(word)
+        if word.endswith((".", ",", ":", ";")):
+            break
+    return " ".join(words)

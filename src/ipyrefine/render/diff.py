@@ -175,13 +175,16 @@ class _Line(NamedTuple):
     html: str
 
 
-def html_diff(old: str, new: str, form: Form, *, sides: bool = False) -> str:
+def html_diff(
+    old: str, new: str, form: Form, language: str = "python", *, sides: bool = False
+) -> str:
     """Return the difference as HTML: ``<ins>`` and ``<del>`` with signs, by line or by word.
 
     Args:
         old: the text before.
         new: the text after.
         form: ``code`` compares by line, with syntax colours; ``prose`` by word.
+        language: the language of code.
         sides: whether to put the two texts side by side.
     """
     if plain(old) == plain(new):
@@ -191,7 +194,7 @@ def html_diff(old: str, new: str, form: Form, *, sides: bool = False) -> str:
     parts = unified(old, new)
     if not parts:
         return '<p class="rf-quiet">Only line endings changed.</p>'
-    lines = list(_html_lines(parts, old, new))
+    lines = list(_html_lines(parts, old, new, language))
     if sides:
         return _table(_pairs(lines))
     body = "\n".join(_in_line(line) for line in lines)
@@ -217,11 +220,11 @@ def _word(part: Part) -> str:
     return f"<{name}><small>{_SIGNS[part.tag]}</small>{html_prose(part.line)}</{name}>"
 
 
-def _html_lines(parts: Sequence[Part], old: str, new: str) -> Iterator[_Line]:
+def _html_lines(parts: Sequence[Part], old: str, new: str, language: str) -> Iterator[_Line]:
     """Yield the lines, highlighted as in their own text."""
     # Whole texts are highlighted: a line alone does not show that it is inside a string.
-    a = html_code(old, labels.language(old, "code")).split("\n")
-    b = html_code(new, labels.language(new, "code")).split("\n")
+    a = html_code(old, labels.language(old, "code", language)).split("\n")
+    b = html_code(new, labels.language(new, "code", language)).split("\n")
     i = j = 0
     for part in parts:
         match part.tag:

@@ -58,6 +58,7 @@ class Text(NamedTuple):
     text: str
     form: Form
     title: str = ""
+    language: str = "python"
 
 
 class Difference(NamedTuple):
@@ -67,6 +68,7 @@ class Difference(NamedTuple):
     old: str
     new: str
     form: Form
+    language: str = "python"
 
 
 class Output(NamedTuple):
@@ -228,7 +230,7 @@ def notices(run: Run) -> list[Block]:
 
 def result(run: Run) -> list[Block]:
     """Return the chosen text."""
-    return [Text(run.text, run.task.form)] if run.chosen else []
+    return [Text(run.text, run.task.form, language=run.task.language)] if run.chosen else []
 
 
 def scores(run: Run) -> list[Block]:
@@ -331,12 +333,13 @@ def reason(iteration: Iteration) -> list[Block]:
 def writing(run: Run, iteration: Iteration, other: int | None = None) -> list[Block]:
     """Return an iteration's text, or how it differs from another, with the changes it claims."""
     compared = iteration.parent if other is None else other
+    form, language = run.task.form, run.task.language
     blocks: list[Block] = [failure(iteration.failure)] if iteration.failure else []
     if compared is None:
-        blocks.append(Text(iteration.text, run.task.form, "Text"))
+        blocks.append(Text(iteration.text, form, "Text", language))
     elif not iteration.failure:
         old = run.iterations[compared].text
-        blocks.append(Difference(compared, old, iteration.text, run.task.form))
+        blocks.append(Difference(compared, old, iteration.text, form, language))
     parents = () if iteration.parent is None else run.iterations[iteration.parent].findings
     return blocks + changes(iteration.changes, (*parents, *iteration.findings))
 

@@ -70,8 +70,8 @@ def html_code(text: str, language: str) -> str:
 
     Args:
         text: the code.
-        language: a pygments lexer name; empty for no highlighting. Without pygments the code is
-            escaped but not highlighted.
+        language: a pygments lexer name; empty for no highlighting. Code in a language that
+            pygments does not know, or without pygments, is escaped but not highlighted.
     """
     code = plain(text)
     if not language or len(code) > _MAX_HIGHLIGHTED:
@@ -80,9 +80,13 @@ def html_code(text: str, language: str) -> str:
         from pygments import highlight  # type: ignore[import-untyped]
         from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
         from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
+        from pygments.util import ClassNotFound  # type: ignore[import-untyped]
     except ImportError:
         return html_text(code)
-    lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return html_text(code)
     body = str(highlight(code, lexer, HtmlFormatter(nowrap=True, classprefix="rf-t-")))
     # The formatter adds a newline to a last line that has none.
     return body if code.endswith("\n") else body.removesuffix("\n")

@@ -189,10 +189,12 @@ def _block(block: document.Block, sides: bool) -> str:
             lead = f"<strong>{symbol}{html_prose(block.lead)}</strong> " if block.lead else symbol
             return f"<p{_PARAGRAPHS[block.kind]}>{lead}{html_prose(block.text)}</p>"
         case document.Text():
-            return (_head(block.title) if block.title else "") + _text(block.text, block.form)
+            return (_head(block.title) if block.title else "") + _text(
+                block.text, block.form, block.language
+            )
         case document.Difference():
-            diff = html_diff(block.old, block.new, block.form, sides=sides)
-            full = _fold("Full text", _text(block.new, block.form))
+            diff = html_diff(block.old, block.new, block.form, block.language, sides=sides)
+            full = _fold("Full text", _text(block.new, block.form, block.language))
             return f"{_head(f'Difference from iteration {block.other}')}{diff}{full}"
         case document.Output():
             return _fold(block.title, _output(block.text))
@@ -294,14 +296,14 @@ def _context(quote: str, text: str) -> str:
     return f'<div class="rf-place">{_fold(f"In context, line {len(before)}", pane)}</div>'
 
 
-def _text(text: str, form: Form) -> str:
+def _text(text: str, form: Form, language: str) -> str:
     """Return a draft or revision: highlighted code, or prose with its line breaks."""
     if not text.strip():
         return '<p class="rf-quiet">The text is empty.</p>'
     if form == "prose":
         pane = f'<div class="rf-text rf-prose{pane_class(text)}">{html_prose(text)}</div>'
     else:
-        code = html_code(text, labels.language(text, form))
+        code = html_code(text, labels.language(text, form, language))
         # Without <code> a parser drops a newline that directly follows <pre>.
         pane = (
             f'<pre class="rf-text rf-code{pane_class(text)}" tabindex="0"><code>{code}</code></pre>'

@@ -2,7 +2,16 @@
 
 from typing import NamedTuple
 
-from ipyrefine.core.model import Evidence, Outcome, Severity, Status, StopReason, Usage, Verdict
+from ipyrefine.core.model import (
+    Evidence,
+    Outcome,
+    Severity,
+    Status,
+    StopReason,
+    Task,
+    Usage,
+    Verdict,
+)
 from ipyrefine.core.policy import forecast
 from ipyrefine.core.run import Iteration, Run
 
@@ -219,18 +228,32 @@ def stop_sentence(run: Run) -> str:
     return run.message or STOP_SENTENCES[run.stop_reason]
 
 
-def language(text: str, form: str) -> str:
-    """Return the language to highlight: ``python`` or ``json`` for code, empty for prose."""
+def language(text: str, form: str, language: str = "python") -> str:
+    """Return the language to highlight, as pygments names it; empty for prose.
+
+    Args:
+        text: the text.
+        form: how it is written.
+        language: the task's language; data that a task without one asks for is ``json``.
+    """
     if form != "code":
         return ""
+    if language != "python":
+        return language
     head, tail = text.lstrip()[:1], text.rstrip()[-1:]
     return "json" if (head, tail) in (("{", "}"), ("[", "]")) else "python"
+
+
+def form_name(task: Task) -> str:
+    """Return what a task asks for: ``prose``, ``code``, or ``Java code``."""
+    return f"{task.language_name} code" if task.is_foreign else task.form
 
 
 def settings(run: Run) -> list[str]:
     """Return a run's profile, models, checks, limits and forecast as phrases."""
     setup = run.setup
     parts = [f"profile {run.task.profile}"]
+    parts += [f"language {run.task.language_name}"] if run.task.is_foreign else []
     parts += [f"model {setup.model}"] if setup.model else []
     parts += [f"judge {setup.judge}"] if setup.judge and setup.judge != setup.model else []
     parts += [f"checks {', '.join(setup.checks)}"] if setup.checks else []

@@ -74,7 +74,9 @@ def _block(block: document.Block) -> str:
             sign = "> ⚠ " if block.kind in ("warning", "flaw") else ""
             return f"{sign}{lead}{markdown_text(block.text)}".rstrip()
         case document.Text():
-            return fence(block.text, labels.language(block.text, block.form) or "text")
+            return fence(
+                block.text, labels.language(block.text, block.form, block.language) or "text"
+            )
         case document.Difference():
             return f"**Difference from iteration {block.other}**\n\n{_difference(block)}"
         case document.Output():

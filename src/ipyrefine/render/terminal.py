@@ -193,7 +193,7 @@ class _Printer:
                 improving = event.setup.draft is not None
                 task = event.setup.task
                 kind = "draft to improve" if improving else "task"
-                title = self.wrap(f"Interpreted as: {kind} ({task.form})", "bold")
+                title = self.wrap(f"Interpreted as: {kind} ({labels.form_name(task)})", "bold")
                 words = self.wrap(task.text, indent="│ ")
                 return [*title, *words, *self.wrap(" · ".join(labels.settings(run)))]
             case StageStarted():

@@ -45,14 +45,14 @@ def _make_notebook(run: Run) -> Any:
     """Return a notebook with a cell for every stage, and the run in its metadata.
 
     Every text is quoted in Markdown, as what a model wrote must not run by accident. Only a text
-    that the user accepted is a code cell, the last one.
+    that the user accepted is a code cell, the last one, if it is Python.
     """
     from nbformat import v4
 
     make: Any = v4
     cells = [_make_cell(part) for part in parts(run)]
     settled = run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
-    if settled and run.task.form == "code":
+    if settled and run.task.form == "code" and not run.task.is_foreign:
         cells.append(make.new_code_cell(run.text, metadata={KEY: {"stage": "result"}}))
     notebook = make.new_notebook(cells=cells)
     notebook.metadata[KEY] = {"version": VERSION, "run": as_json(run)}

@@ -28,8 +28,12 @@ _HEAD = ("", "name", "verdict", "score", "stopped", "texts", "tokens", "last", "
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `history` to a parser."""
     add = parser.add_argument
-    add("search", nargs="*", help="words of the name or the task")
-    add("--verdict", default="", help="pass, needs_improvement, fail, or why it stopped")
+    add("search", nargs="*", help="words in the name or the task")
+    add(
+        "--verdict",
+        default="",
+        help="pass, needs_improvement or fail; or a stop reason, such as plateau",
+    )
     add("-m", "--model", default="", help="part of the model's name")
     add("-n", "--number", type=int, default=MAX_LISTED, help=f"runs to list ({MAX_LISTED})")
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ipyrefine.core.policy import base_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.upcasters import VERSION, read_record
 from ipyrefine.errors import UsageError
@@ -16,7 +17,7 @@ MIME = "application/vnd.ipyrefine.run+json"
 KEY = "ipyrefine"  # of a notebook's, or a cell's, metadata
 
 # Characters of a run's JSON; the renderings beside it grow with it. An outline takes about 600.
-LIMIT = 600_000
+LIMIT = 650_000
 _TEXT_LIMIT = 40_000
 _DETAIL_LIMIT = 1_000
 _MAX_FINDINGS, _MAX_WARNINGS = 20, 20  # in a record whose texts are cut
@@ -216,7 +217,7 @@ def _map_iterations(run: Run, change: Callable[[Iteration], Iteration]) -> Run:
 
 def _needed(run: Run) -> set[int | None]:
     """Return the iterations to keep whole; None stands for the missing parent of a draft."""
-    ends = [one for one in (run.chosen, run.base, *run.iterations[-1:]) if one is not None]
+    ends = [one for one in (run.chosen, base_of(run), *run.iterations[-1:]) if one is not None]
     return {one.number for one in ends} | {one.parent for one in ends} | {0, None}
 
 

@@ -1,0 +1,163 @@
+"""The promise on calls: two a text at most with an evaluator of the user's or a target.
+
+Half of that with a function; whatever the judge says, and whatever it leaves out.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from kit import finding, judgement, text
+
+from ipyrefine import refine
+from ipyrefine.core.model import StopReason
+from ipyrefine.core.run import Run
+from ipyrefine.providers.scripted import ScriptedModel
+
+PROSE: dict[str, Any] = {"profile": "prose", "criteria": ["tone"], "journal": False}
+TARGET = 0.9
+
+
+class Opinion(NamedTuple):
+    """What a judge thinks of one text.
+
+    Attributes:
+        score: 0..10.
+        remarks: what it names; often nothing.
+        quoted: whether its score rests on words of the text, or on none.
+        fixed: earlier findings that it no longer sees.
+    """
+
+    score: int
+    remarks: Sequence[str]
+    quoted: bool
+    fixed: Sequence[str]
+
+    @property
+    def passes(self) -> bool:
+        return self.score >= TARGET * 10
+
+
+opinions = st.builds(
+    Opinion,
+    score=st.integers(0, 10),
+    remarks=st.lists(st.sampled_from(["too dull", "no name", "curt"]), max_size=2, unique=True),
+    quoted=st.booleans(),
+    fixed=st.lists(st.sampled_from(["f1", "f2", "f3"]), max_size=3, unique=True),
+)
+histories = st.lists(opinions, min_size=5, max_size=5)
+
+
+def built_in(opinion: Opinion) -> str:
+    named = [finding(remark, severity="minor") for remark in opinion.remarks]
+    quote = "text" if opinion.quoted else ""
+    return judgement(opinion.score, *named, fixed=opinion.fixed, quote=quote)
+
+
+def evaluation(opinion: Opinion) -> str:
+    said = "PASS" if opinion.passes else "FAIL" if opinion.score < 3 else "NEEDS_IMPROVEMENT"
+    return json.dumps({"evaluation": said, "feedback": "; ".join(opinion.remarks)})
+
+
+def word(opinion: Opinion) -> str:
+    return "PASS" if opinion.passes else f"FAIL {' '.join(opinion.remarks)}"
+
+
+def actions(opinion: Opinion) -> str:
+    return json.dumps({"feedback": opinion.remarks, "done": opinion.passes})
+
+
+def score(opinion: Opinion) -> str:
+    feedback = {"feedback": opinion.remarks} if opinion.remarks else {}
+    return json.dumps({"score": opinion.score / 10, **feedback})
+
+
+def number(opinion: Opinion) -> str:
+    return f"{opinion.score / 10}"
+
+
+SHAPES: dict[str, tuple[Callable[[Opinion], str], dict[str, Any]]] = {
+    "a target": (built_in, {}),
+    "an evaluation": (evaluation, {"prompts": {"judge": "{text}: PASS or FAIL, as JSON?"}}),
+    "a word": (word, {"prompts": {"judge": "{text}: PASS or FAIL?"}}),
+    "actions and done": (actions, {"prompts": {"judge": "{text}: what is to be done, in JSON?"}}),
+    "a score and feedback": (score, {"prompts": {"judge": "{text}: score it, in JSON."}}),
+    "a number": (number, {"prompts": {"judge": "{text}: a score from 0 to 1."}}),
+}
+
+
+def assert_promised(run: Run, history: Sequence[Opinion], revisions: int, each: int) -> None:
+    """At most so many calls a text; and no text fewer than there was room for."""
+    assert run.usage.calls <= each * (1 + revisions)
+    verdicts = [opinion.passes for opinion in history[: 1 + revisions]]
+    wanted = verdicts.index(True) + 1 if True in verdicts else 1 + revisions
+    assert len(run.iterations) == wanted
+    assert run.usage.calls == each * wanted
+    ended = StopReason.PASSED if True in verdicts else StopReason.REVISIONS
+    assert run.stop_reason is ended
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(history=histories, revisions=st.integers(0, 4))
+@settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate])
+async def test_with_a_judge_each_text_costs_two_calls_at_most(
+    shape: str, history: list[Opinion], revisions: int
+) -> None:
+    reply, options = SHAPES[shape]
+    judge = ScriptedModel(map(reply, history))
+    writer = ScriptedModel(text(f"text {n}") for n in range(9))
+    run = await refine(
+        "Greet.",
+        model=writer,
+        judge=judge,
+        target=TARGET,
+        max_revisions=revisions,
+        **PROSE,
+        **options,
+    )
+    assert_promised(run, history, revisions, each=2)
+
+
+def as_score(opinion: Opinion) -> Any:
+    return opinion.score / 10
+
+
+def as_pair(opinion: Opinion) -> Any:
+    return ("PASS" if opinion.passes else "FAIL", "; ".join(opinion.remarks))
+
+
+def as_bool(opinion: Opinion) -> Any:
+    return opinion.passes
+
+
+def as_feedback(opinion: Opinion) -> Any:
+    return "" if opinion.passes else "; ".join(["change it", *opinion.remarks])
+
+
+def as_dict(opinion: Opinion) -> Any:
+    return {"score": opinion.score / 10, "feedback": list(opinion.remarks)}
+
+
+def as_done(opinion: Opinion) -> Any:
+    return {"done": opinion.passes, "feedback": list(opinion.remarks)}
+
+
+@pytest.mark.parametrize("result", [as_score, as_pair, as_bool, as_feedback, as_dict, as_done])
+@given(history=histories, revisions=st.integers(0, 4))
+@settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate])
+async def test_with_a_function_each_text_costs_one_call(
+    result: Callable[[Opinion], Any], history: list[Opinion], revisions: int
+) -> None:
+    left = iter(history)
+
+    def evaluate(text: str) -> Any:
+        return result(next(left))
+
+    writer = ScriptedModel(text(f"text {n}") for n in range(9))
+    run = await refine(
+        "Greet.", model=writer, checks=[evaluate], target=TARGET, max_revisions=revisions, **PROSE
+    )
+    assert_promised(run, history, revisions, each=1)

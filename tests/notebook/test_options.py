@@ -1,0 +1,22 @@
+"""The options of `%%refine`: what their help says beside the options themselves."""
+
+import re
+
+from ipyrefine.core.prompts import APPENDED, PLACES, Prompts
+from ipyrefine.notebook import options
+
+PLACE = re.compile(r"\{(\w+)\}")
+
+
+def test_the_help_lists_every_stages_places() -> None:
+    section = options.parser().format_help().split("\nprompts:\n")[1]
+    words = " ".join(section.split())
+    for stage, places in PLACES.items():
+        assert f"{stage} {places}" in words
+    assert APPENDED in words
+
+
+def test_the_list_of_places_is_that_of_the_prompts() -> None:
+    assert set(PLACES) == set(Prompts.model_fields)
+    for stage, prompt in Prompts():
+        assert set(PLACE.findall(prompt)) <= set(PLACE.findall(PLACES[stage]))
