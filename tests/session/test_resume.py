@@ -200,7 +200,7 @@ def test_history_lists_finds_and_forgets(
     listed = capsys.readouterr().out
     assert listed.index("second") < listed.index("first")
     assert "PASS" in listed
-    assert "the model failed" in listed
+    assert "an error" in listed
     run(shell, "%refine history -n 1")
     assert "There are more" in capsys.readouterr().out
     run(shell, "%refine history --verdict pass")

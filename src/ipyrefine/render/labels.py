@@ -30,7 +30,7 @@ STOPS = {
     StopReason.REVISIONS: "all revisions used",
     StopReason.BUDGET: "budget used up",
     StopReason.CANCELLED: "interrupted",
-    StopReason.FAILED: "the model failed",
+    StopReason.FAILED: "an error",
     StopReason.ACCEPTED: "accepted by you",
     StopReason.OVERRIDDEN: "marked PASS by you",
     StopReason.PAUSED: "waiting for you",
