@@ -269,10 +269,10 @@ def _read_verdict(value: Any) -> _Result | None:
         return _Result(passed=value, sentence="It passed." if value else "It returned False.")
     if _is_number(value):
         return _Result(score=float(value))
-    word = str(getattr(value, "value", value)).strip().upper().replace(" ", "_")
-    if isinstance(value, str) and word in Outcome.__members__:
-        passed = word == Outcome.PASS
-        return _Result(passed=passed, sentence="It passed." if passed else f"It returned {word}.")
+    if isinstance(value, str) and (outcome := Outcome.read(getattr(value, "value", value))):
+        passed = outcome is Outcome.PASS
+        sentence = "It passed." if passed else f"It returned {outcome}."
+        return _Result(passed=passed, sentence=sentence)
     return None
 
 

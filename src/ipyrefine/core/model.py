@@ -285,6 +285,11 @@ class Outcome(StrEnum):
     NEEDS_IMPROVEMENT = "NEEDS_IMPROVEMENT"
     FAIL = "FAIL"
 
+    @classmethod
+    def read(cls, word: str) -> "Outcome | None":
+        """Return the outcome that a word names, in any case and with ``_`` or a space, or None."""
+        return cls.__members__.get(word.strip().upper().replace(" ", "_"))
+
 
 class Judgement(Record):
     """A judge's reading of one text, before code turns it into a verdict.

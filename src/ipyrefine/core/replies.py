@@ -348,12 +348,11 @@ def parse_evaluation(reply: str, task: Task) -> Judgement:
 def _evaluation(outcome: Any, score: float | None, feedback: Any) -> Judgement:
     stated = None
     if outcome is not None:
-        name = str(outcome).strip().upper().replace(" ", "_")
-        if name not in Outcome.__members__:
+        stated = Outcome.read(str(outcome))
+        if stated is None:
             raise ReplyError(
                 f"its evaluation {outcome!r:.40} is not PASS, NEEDS_IMPROVEMENT or FAIL"
             )
-        stated = Outcome[name]
     if score is not None:
         score = score / next((limit for limit in (1, 10, 100) if score <= limit), 1)
         if not 0 <= score <= 1:

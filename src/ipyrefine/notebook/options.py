@@ -198,7 +198,7 @@ def parse(line: str) -> argparse.Namespace:
 
 
 def parse_words(words: Iterable[str]) -> argparse.Namespace:
-    """Parse the words of the magic's line; raises as `parse` does."""
+    """Parse the magic's line, split into words; errors as for `parse`."""
     options = parser().parse_args([_current_name(word) for word in words])
     for one, other, reason in _CONTRADICTIONS:
         if _is_set(options, one) and _is_set(options, other):

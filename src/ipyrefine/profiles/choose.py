@@ -1,8 +1,8 @@
 """Choose a profile from a cell's body, by a few conservative rules.
 
 A request names what it wants written soon after its verb ("write a short sales email …"): the
-first such artifact decides. A question wants an answer. Only then do the words of programming
-count, as they also turn up in prose. What no rule knows is prose.
+first such artifact decides. A question gets an answer. Words of programming count last, because
+prose uses them too. Where no rule applies, the text is prose.
 """
 
 import ast
