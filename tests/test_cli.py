@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from judging import judged
 from openai_server import Failure, ScriptedServer
 
 STACK = """The list keeps the least item beside each item.
@@ -25,7 +24,6 @@ class Stack:
     def getMin(self):
         return self.items[-1][1]
 ```"""
-JUDGED = judged(9, 9, 9)
 
 
 def ipyrefine(*words: str, env: Mapping[str, str] | None = None) -> tuple[int, str, str]:
@@ -39,14 +37,15 @@ def ipyrefine(*words: str, env: Mapping[str, str] | None = None) -> tuple[int, s
 
 def test_the_demo_uses_the_server_that_is_configured_and_shows_every_stage() -> None:
     with ScriptedServer() as server:
-        server.then(STACK.replace("min(", "max("), STACK, JUDGED)
+        server.then(STACK.replace("min(", "max("), STACK)
         env = {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "scripted"}
         code, out, err = ipyrefine("demo", env=env)
     assert (code, err) == (0, "")
-    for stage in ("Writing", "Checking", "Revising", "Judging", "Done"):
+    for stage in ("Writing", "Checking", "Revising", "Done"):
         assert f"── {stage}" in out
     assert "expected 1, got 3" in out
-    assert "PASS" in out
+    assert "✓ PASS · 4 examples" in out
+    assert "✓ PASS · 4 examples after 1 revision: 2 calls, " in out
     assert "%%refine" in out
 
 

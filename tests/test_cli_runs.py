@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import nbformat
 import pytest
-from openai_server import ScriptedServer
-from refining import finished, judged, refinement, text
+from openai_server import ScriptedServer, answer_line
+from refining import finished, refinement, text
 
 import ipyrefine as package
 from ipyrefine import cli
+from ipyrefine.core.model import Choice, Outcome, Question, StopReason, Verdict
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.schema import default_path
 from ipyrefine.journal.writer import Recorder
@@ -68,18 +69,19 @@ def test_history_and_export_work_without_a_notebook(
     assert "exists" in err
 
 
-@pytest.mark.parametrize(("score", "status"), [(10, 0), (4, 1)])
+@pytest.mark.parametrize(("score", "status"), [(0.99, 0), (0.4, 1)])
 def test_run_executes_a_notebook_and_ends_with_its_verdicts(
     ipyrefine: Callable[..., Ended],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    score: int,
+    score: float,
     status: int,
 ) -> None:
     cells = ["%load_ext ipyrefine", f"{REFINE}\nWrite a greeting.", "print(refined, name)"]
     path = notebook(tmp_path / "x.ipynb", *cells)
     with ScriptedServer() as server:
-        server.then(text("Hello"), judged(score), text("Hello you"), judged(score))
+        first, second = answer_line(score), answer_line(score)
+        server.then(text("Hello"), first, text("Hello you"), second)
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         ended, out, err = ipyrefine("run", str(path), "-p", "name=Ada")
     assert ended == status, err
@@ -158,5 +160,36 @@ def test_parameters_follow_the_tagged_cell_and_replace_earlier_ones(tmp_path: Pa
     nbformat.validate(read)
 
 
-async def test_a_run_is_summarized_by_its_verdict() -> None:
-    assert cli.summarize(3, await finished(scores=(10,))) == "3: ✓ PASS 1.00, passed"
+async def test_a_run_is_summarized_by_its_verdict_and_what_that_rests_on() -> None:
+    run = await finished(scores=(10,))
+    assert cli.summarize(3, run) == "3: ○ PASS · judge's opinion, 1.00, passed"
+
+
+async def test_a_question_is_listed_as_what_to_clarify() -> None:
+    run = await finished(scores=(10,))
+    choices = (Choice(result="None", votes=2), Choice(result="ValueError", raises=True))
+    question = Question(call="median([\n])", choices=choices)
+    asked = run.model_copy(update={"question": question, "stop_reason": StopReason.QUESTION})
+    first, second = cli.summarize(0, asked).split("\n")
+    assert first.endswith("a question for you")
+    assert second == (
+        "   To clarify: median([ ]) returns None (2 drafts) or raises ValueError (1 draft)"
+    )
+
+
+async def test_not_judged_has_an_exit_status_of_its_own() -> None:
+    passed = await finished(scores=(10,))
+    unmet = await finished(scores=(4,))
+    nothing = unmet.model_copy(
+        update={
+            "iterations": tuple(
+                i.model_copy(update={"verdict": Verdict(outcome=Outcome.NOT_JUDGED, score=None)})
+                for i in unmet.iterations
+            ),
+            "stop_reason": StopReason.UNJUDGED,
+        }
+    )
+    accepted = nothing.model_copy(update={"stop_reason": StopReason.ACCEPTED})
+    assert cli.exit_status([passed, accepted]) == 0
+    assert cli.exit_status([passed, nothing]) == 3
+    assert cli.exit_status([nothing, unmet]) == 1

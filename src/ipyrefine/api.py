@@ -9,10 +9,19 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from ipyrefine import profiles
+from ipyrefine.checks.automatic import NOTHING, check_names, find_demands
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import OLD_LIMITS, Form, Limits, Price
+from ipyrefine.core.model import OLD_LIMITS, Form, Limits, Price, Task
 from ipyrefine.core.policy import PRICE_UNKNOWN
-from ipyrefine.core.ports import Check, ComparingCheck, Consumer, Journal, Model, price_of
+from ipyrefine.core.ports import (
+    Check,
+    ComparingCheck,
+    Consumer,
+    Journal,
+    Model,
+    Trial,
+    price_of,
+)
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
 from ipyrefine.core.template import Template, read_template
@@ -21,6 +30,7 @@ from ipyrefine.journal.writer import open_journal
 from ipyrefine.profiles import Profile
 from ipyrefine.profiles.choose import is_python, language_of, pygments_name, read_fence, suggest
 from ipyrefine.providers.choose import choose_model as choose_model
+from ipyrefine.providers.reliability import measured
 
 ProfileLike = str | Path | Mapping[str, Any] | Profile
 ApiKey = str | Callable[[], str]
@@ -51,6 +61,7 @@ def build(
     api_key: ApiKey | None = None,
     price: Price | str | None = None,
     checks: Sequence[Check] = (),
+    no_checks: Sequence[str] = (),
     profile: ProfileLike | None = None,
     criteria: Sequence[str] = (),
     checklist: Sequence[str] | None = None,
@@ -65,6 +76,10 @@ def build(
 
     A text with ``[ITERATION n]`` headings is read as a task and its own words for the stages.
 
+    What the task itself demands is checked too: the examples that a task for Python code states
+    (several drafts of it are also compared with each other), and the constraints that one for
+    prose states. A judge prompt of the user's decides by itself, and nothing is added to it.
+
     Args:
         text: the task; with a draft it may be empty, which asks to improve the draft.
         model: writes; a model, its name, or None for the configured one.
@@ -74,6 +89,7 @@ def build(
         price: what it charges (``"0.15,0.60"``: dollars per million prompt and completion
             tokens); by default from the price list.
         checks: run on every text.
+        no_checks: names of checks that the task's own demands must not add; ``all`` for none.
         profile: a profile, its name, a dict of its fields, or a TOML file's path; by default
             decided from the text.
         criteria: names of the criteria to judge on, instead of the profile's.
@@ -122,6 +138,14 @@ def build(
     if limits.critique == "auto" and (own_judge or any(map(_is_evaluator, checks))):
         # An evaluator of the user's says what is wrong; a further call would break its loop.
         limits = limits.model_copy(update={"critique": "never"})
+    check_names(no_checks)
+    files = _sandbox_files(task, variables or {})
+    demands = NOTHING
+    if not own_judge:
+        demands = find_demands(
+            task, checks, several=limits.candidates > 1, without=no_checks, files=files
+        )
+    checks = (*checks, *demands.checks)
     _require_candidates(limits, draft, checks)
     if limits.budget.cost is not None:
         for one in (models.model, models.judge or models.model):
@@ -137,7 +161,38 @@ def build(
         prompts=prompts,
         clock=monotonic,
         warnings=warnings,
+        demands=demands.phrases,
+        trial=_trial(task, files),
+        reliability=measured(
+            _source(models.model),
+            _source(models.judge or models.model),
+            task,
+            own_judge="judge" in prompts.own(),
+        ),
     )
+
+
+def _source(model: Model) -> str:
+    """Return the name of the model that replies, also where its replies are recorded ones."""
+    return str(getattr(model, "source", model.name))
+
+
+def _sandbox_files(task: Task, variables: Mapping[str, Any]) -> Mapping[str, bytes]:
+    """Return the files that bring variables into a sandbox; none where nothing is run."""
+    if not task.is_python:
+        return {}
+    from ipyrefine.checks.variables import sandbox_files
+
+    return sandbox_files(variables)
+
+
+def _trial(task: Task, files: Mapping[str, bytes]) -> Trial | None:
+    """Return what tries a critic's findings on a task's texts; None where nothing can be run."""
+    if not task.is_python:
+        return None
+    from ipyrefine.checks import trial
+
+    return trial.Trial(files)
 
 
 async def refine(
@@ -161,6 +216,10 @@ async def refine(
     - ``delta``: gain in score, 0..1, that is still no improvement (0).
     - ``base``: a revision continues from the ``latest`` text, the ``best``, or ``auto``.
     - ``critique``: ``auto``, ``always`` or ``never``; ``min_findings``: how many it must name (0).
+    - ``revise``: whether code that misses a check is shown to be edited (``edit``), written
+      ``anew``, or the one and then the other (``auto``).
+    - ``opinion``: whether the judge is asked where evidence leaves a text open (``auto``),
+      ``always`` or ``never``.
     - ``verify_drafts``: whether drafts are judged, too (True).
     - ``candidates``: independent drafts (1); ``pairwise``: whether a better score must also win a
       comparison (False); ``memory``: whether a revision sees the ``best`` text or ``all``.
@@ -178,8 +237,8 @@ async def refine(
         name: its name there; made from the task by default.
         limits: when to stop, as one value; a limit given as a keyword wins over it.
         **options: the limits above, and what `ipyrefine.api.build` takes: ``model``, ``judge``,
-            ``base_url``, ``api_key``, ``price``, ``profile``, ``criteria``, ``checklist``,
-            ``categories``, ``language``, ``variables``, ``draft``, ``prompts``.
+            ``base_url``, ``api_key``, ``price``, ``no_checks``, ``profile``, ``criteria``,
+            ``checklist``, ``categories``, ``language``, ``variables``, ``draft``, ``prompts``.
 
     Raises:
         UsageError: an option cannot be used.
@@ -245,6 +304,7 @@ def resume(
         prompts=Prompts.build(setup.prompts),
         run=run,
         clock=monotonic,
+        trial=_trial(setup.task, {}),
     )
 
 

@@ -14,23 +14,25 @@ from pathlib import Path
 from typing import Any
 
 from ipyrefine import api
-from ipyrefine.core.model import Limits
+from ipyrefine.core.model import Limits, Outcome
 from ipyrefine.core.run import Run
 from ipyrefine.errors import Interrupted, NoModel, RefineError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import open_journal
 from ipyrefine.providers import weights
 from ipyrefine.render import labels
+from ipyrefine.render.escape import plain
 from ipyrefine.session.export import export
 from ipyrefine.session.history import add_arguments, history
 from ipyrefine.session.record import read_json
 from ipyrefine.session.session import Session
 from ipyrefine.session.terminal import Transcript
 
-PASSED, UNMET, FAILED = 0, 1, 2  # exit statuses of `run`
+PASSED, UNMET, FAILED, NOT_JUDGED = 0, 1, 2, 3  # exit statuses of `run`
 _STATUS = (
     "Exit status: 0 when every %%refine cell passed or its text was accepted, 1 when one did not, "
-    "2 when a cell failed or there was nothing to refine."
+    "2 when a cell failed or there was nothing to refine, 3 when none failed to pass but at least "
+    "one was not judged."
 )
 _DEMO_TASK = """\
 Implement a class Stack with push(x), pop() and getMin(), all O(1).
@@ -48,7 +50,9 @@ Implement a class Stack with push(x), pop() and getMin(), all O(1).
 _FETCH = """\
 The notebooks replay recordings of real runs. To run your own cells on this machine, fetch a
 model: `ipyrefine pull {name}` ({size:.1f} GB)."""
+_DEMO_TOKENS = 400  # of a reply; the task's code takes some 120
 _NEXT = """
+`ipyrefine history` lists this run; `ipyrefine export` writes it as a notebook.
 In JupyterLab:  %load_ext ipyrefine, then a cell that starts with %%refine.
 `ipyrefine demo --lab` opens a notebook that shows it.
 """
@@ -84,8 +88,8 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--lab", action="store_true", help="open the first notebook in JupyterLab")
     demo.add_argument("-m", "--model", help="the model; by default the configured one")
     demo.add_argument(
-        "-n", "--max-revisions", type=int, default=2, metavar="N",
-        help="revisions allowed after the draft (2)",
+        "-n", "--max-revisions", type=int, default=4, metavar="N",
+        help="revisions allowed after the draft (4)",
     )  # fmt: skip
     demo.add_argument(  # its old name
         "--max-iterations", type=int, dest="max_revisions", help=argparse.SUPPRESS
@@ -172,7 +176,9 @@ def _demo(options: argparse.Namespace) -> int:
         _fetch(name)
     if options.max_revisions < 0:
         raise UsageError("--max-revisions must be 0 or more.")
-    return asyncio.run(_refine(name, Limits(max_revisions=options.max_revisions)))
+    # Small models mend code by trying again: only the number of revisions stops them.
+    limits = Limits(max_revisions=options.max_revisions, patience=None, max_tokens=_DEMO_TOKENS)
+    return asyncio.run(_refine(name, limits))
 
 
 def _fetch(name: str | None) -> None:
@@ -187,18 +193,24 @@ def _fetch(name: str | None) -> None:
 
 
 async def _refine(name: str | None, limits: Limits) -> int:
-    from ipyrefine.checks import resolve
-
-    checks = resolve(["examples"], {}, target=limits.target)
-    refinement = api.build(_DEMO_TASK, model=name, checks=checks, limits=limits)
-    journal = open_journal(name="demo", settings={"check": ["examples"]})
+    refinement = api.build(_DEMO_TASK, model=name, limits=limits)
+    journal = open_journal(name="demo")
     session = Session(refinement, [Transcript()], journal)
     run = await session.go()
     if session.interrupted:
         raise Interrupted("Interrupted; the best text so far is above.")
     api.raise_failure(refinement)
-    print(f"\n{run.text}\n{_NEXT}")
+    print(f"\n{run.text}\n\n{_outcome(run)}\n{_NEXT}")
     return 0
+
+
+def _outcome(run: Run) -> str:
+    """Return what the demonstration came to, and its cost, in one line."""
+    label = labels.iteration_label(run.chosen)
+    revisions = labels.count(run.revisions, "revision")
+    tokens = labels.count(run.usage.completion_tokens, "token")
+    calls = labels.count(run.usage.calls, "call")
+    return f"{label} after {revisions}: {calls}, {tokens} written, {labels.seconds(run.seconds)}."
 
 
 def _open_lab(model: str | None) -> int:
@@ -235,7 +247,16 @@ def _run(options: argparse.Namespace) -> int:
     if not runs:
         raise UsageError(f"{options.notebook} has no %%refine cell that left a record.")
     print("\n".join([*map(summarize, range(len(runs)), runs), f"Written to {output}."]))
-    return PASSED if all(one.converged for one in runs) else UNMET
+    return exit_status(runs)
+
+
+def exit_status(runs: Iterable[Run]) -> int:
+    """Return the exit status for these runs: passed, unmet, or not judged."""
+    open_verdicts = [run.verdict for run in runs if not run.converged]
+    if not open_verdicts:
+        return PASSED
+    judged = [v for v in open_verdicts if v is None or v.outcome is not Outcome.NOT_JUDGED]
+    return UNMET if judged else NOT_JUDGED
 
 
 def _read(path: Path) -> Any:
@@ -342,6 +363,16 @@ def execute(notebook: Any, folder: Path) -> None:
 
 
 def summarize(number: int, run: Run) -> str:
-    """Return a run's verdict, score and stop in one line."""
+    """Return a run's verdict, score and stop in one line, and below it what to clarify."""
     stop = labels.STOPS[run.stop_reason] if run.stop_reason else "unfinished"
-    return f"{number}: {labels.verdict_label(run.verdict)} {labels.score(run.score)}, {stop}"
+    score = labels.score_beside(run.verdict)
+    verdict = f"{labels.iteration_label(run.chosen)} {score}".rstrip()
+    line = f"{number}: {verdict}, {stop}"
+    if run.question is None:
+        return line
+    choices = " or ".join(
+        f"{labels.choice_text(choice)} ({labels.count(choice.votes, 'draft')})"
+        for choice in run.question.choices
+    )
+    call = " ".join(run.question.call.split())
+    return plain(f"{line}\n   To clarify: {call} {choices}")

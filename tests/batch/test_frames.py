@@ -6,7 +6,7 @@ import pandas
 import pytest
 from greetings import Greeter, options, tasks
 from openai_server import ScriptedServer
-from refining import judged
+from refining import judged, text
 
 import ipyrefine
 from ipyrefine import errors
@@ -21,10 +21,11 @@ async def test_a_column_in_a_table_out_with_the_same_index() -> None:
     with ScriptedServer(greeter) as server:
         args = {**options(server.base_url), "price": "1,2", "progress": False}
         out = await ipyrefine.refine_frame(frame, "text", **args)
-    assert list(out.columns) == ["text", "verdict", "score", "cost", "error"]
+    assert list(out.columns) == ["text", "verdict", "basis", "score", "cost", "error"]
     assert list(out.index) == ["a", "b", "c", "d"]
     assert list(out["text"][:2]) == ["Version 1", "Version 1"]
     assert list(out["verdict"][:2]) == ["PASS", "PASS"]
+    assert list(out["basis"][:2]) == ["judge", "judge"]
     assert (out["score"][:2] >= 0.8).all()
     assert (out["cost"][:2] > 0).all()
     assert out["error"].isna().tolist() == [True, True, False, False]
@@ -39,6 +40,14 @@ async def test_a_column_of_drafts_is_improved() -> None:
         frame, "task", drafts="old", model=model, **args, progress=False
     )
     assert list(out["text"]) == ["Hello there", "Dear all"]
+
+
+async def test_a_text_that_nothing_decides_on_is_not_judged() -> None:
+    frame = pandas.DataFrame({"task": ["Greet."]})
+    args = {"profile": "prose", "critique": "never", "opinion": "never", "max_revisions": 0}
+    model = ScriptedModel([text("Hello")])
+    out = await ipyrefine.refine_frame(frame, "task", model=model, **args, progress=False)
+    assert (out["verdict"][0], out["basis"][0]) == ("NOT_JUDGED", "none")
 
 
 async def test_a_column_that_is_not_there_is_named() -> None:

@@ -193,6 +193,15 @@ async def test_the_progress_bar_counts_what_passed_and_what_failed(
     assert "errors=1" in last
 
 
+async def test_the_progress_bar_counts_what_was_not_judged(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = {"profile": "prose", "critique": "never", "opinion": "never", "max_revisions": 0}
+    (item,) = await ipyrefine.refine_many(["Greet."], model=ScriptedModel([text("a")]), **options)
+    assert (item.passed, item.not_judged) == (False, True)
+    assert "passed=0, not judged=1, errors=0" in capsys.readouterr().err.split("\r")[-1]
+
+
 async def test_without_a_journal_nothing_is_kept(
     server: ScriptedServer, own_world: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from judging import judged
+from judging import all_yes, is_judge
 from openai_server import ScriptedServer
 
 STACK = (
@@ -50,8 +50,8 @@ class Stack:
 def reply(body: dict[str, Any]) -> str:
     """Answer as a model would that mends its mistake once it is shown the failing example."""
     asked = body["messages"][-1]["content"]
-    if "whole score" in asked:
-        return judged(10, 9, 9)
+    if is_judge(body):
+        return all_yes(body)
     return CONSTANT if "text so far" in asked else LINEAR
 
 

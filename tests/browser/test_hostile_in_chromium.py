@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hostile import CASES
+from judging import all_yes, is_judge
 from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
 
@@ -92,16 +93,13 @@ async def test_no_record_runs_fetches_or_breaks_out_of_its_place(browser: Any, k
 def reply(body: dict[str, Any]) -> str:
     """A draft, findings and scores whose every word is hostile."""
     everything = "\n".join(case for case in ACTING if "text>" not in case)
+    if is_judge(body):
+        return all_yes(body)
     if body.get("response_format") is None:
         return f"{everything}\n<text>\n{everything}\nThe end.\n</text>"
     finding = {"criterion": "correctness", "quote": "The end.", "problem": everything[:3_000],
                "fix": everything[:3_000], "severity": "minor"}  # fmt: skip
-    score = {"name": "correctness", "reason": everything[:3_000], "score": 9}
-    wanted = body["response_format"]["json_schema"]["schema"]["properties"]
-    earlier = wanted.get("earlier", {}).get("items", {}).get("properties", {})
-    return json.dumps({"findings": [finding], "criteria": [score], "earlier": [
-        {"id": id_, "fixed": True} for id_ in earlier.get("id", {}).get("enum", [])
-    ]} if "criteria" in wanted else {"findings": [finding]})  # fmt: skip
+    return json.dumps({"findings": [finding]})
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from judging import judged
+from judging import all_yes, is_judge
 from lab_driver import Lab
 from openai_server import ScriptedServer
 from stack_task import kernel
@@ -16,7 +16,7 @@ CELL = "%%refine -n 1 --min-findings 2\nWrite inc(n), which adds one."
 WEAK = [
     {"criterion": "clarity", "quote": "n + 1", "problem": "The name says little.",
      "fix": "Call it number.", "severity": "minor"},
-    {"criterion": "correctness", "quote": "", "problem": "It has no docstring.",
+    {"criterion": "unclear code", "quote": "", "problem": "It has no docstring.",
      "fix": "Add one.", "severity": "blocking"},
 ]  # fmt: skip
 FIRST = "```python\ndef inc(n):\n    return n + 1\n```"
@@ -26,8 +26,9 @@ SECOND = 'f2: a docstring\n```python\ndef inc(n):\n    """Add one."""\n    retur
 def reply(body: dict[str, Any]) -> str:
     """Name two weaknesses once; mend the second."""
     asked = body["messages"][-1]["content"]
-    if "whole score" in asked:
-        return judged(9, 9, 6)
+    if is_judge(body):  # the last two, of the revision: f1 still stands, f2 is mended
+        words = all_yes(body).split()
+        return " ".join(words if len(words) == 6 else [*words[:6], "no", *words[7:]])
     if "concrete weaknesses" in asked:
         return json.dumps({"findings": WEAK})
     return SECOND if "text so far" in asked else FIRST
@@ -68,7 +69,7 @@ async def test_a_revision_acts_on_ticked_findings_and_on_the_users_own(
     asked = len(model.requests)
     await lab.click_button("Revise with these")
     await lab.wait_output(1, "You chose f2, f3 to act on")
-    await lab.wait_idle()
+    await lab.wait_output(1, "Iteration 2")
     prompts = [body["messages"][-1]["content"] for body in model.bodies[asked:]]
     [revision] = [prompt for prompt in prompts if "text so far" in prompt]
     assert "It must reject text." in revision
@@ -195,7 +196,8 @@ async def test_accept_replaces_the_cell_and_undo_brings_it_back(
 async def test_a_copy_button_copies_the_text_beside_it(lab: Lab, model: ScriptedServer) -> None:
     page = await start(lab, model)
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    shown = page.locator(".rf-panel details[open] .rf-held").first
+    await page.locator(".rf-panel details[open] summary", has_text="Full text").first.click()
+    shown = page.locator(".rf-panel details[open] details[open] .rf-held").first
     await shown.locator(".rf-copy").click()
     await page.locator(".rf-copy", has_text="Copied").wait_for()
     assert (

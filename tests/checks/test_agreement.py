@@ -4,15 +4,15 @@ import pytest
 
 from ipyrefine.api import build
 from ipyrefine.checks import resolve
-from ipyrefine.checks.agreement import (
+from ipyrefine.checks.agreement import Agreement
+from ipyrefine.checks.evaluation import Example
+from ipyrefine.checks.examples import extract
+from ipyrefine.checks.inputs import (
     MAX_INPUTS,
-    Agreement,
     first_calls,
     further_inputs,
     is_edge_case,
 )
-from ipyrefine.checks.evaluation import Example
-from ipyrefine.checks.examples import extract
 from ipyrefine.core.model import Limits, Task
 from ipyrefine.core.ports import ComparingCheck
 from ipyrefine.errors import UsageError
@@ -45,11 +45,11 @@ async def test_a_text_that_meets_the_examples_but_differs_elsewhere_fails_with_t
 
 async def test_where_no_result_has_most_of_the_drafts_behind_it_nothing_is_told():
     knows = "def total(xs):\n    return {(1, 2): 3, (4,): 4}.get(tuple(xs), -1)"
-    evidence = await Agreement().beside([knows])(RIGHT, TASK)
-    assert evidence.passed
-    assert not evidence.decisive
-    contested = await Agreement().beside([WRONG])(RIGHT, TASK)
-    assert not contested.decisive
+    for other in (knows, WRONG):
+        evidence = await Agreement().beside([other])(RIGHT, TASK)
+        assert (evidence.passed, evidence.decisive, evidence.contested) == (None, False, True)
+        assert evidence.basis == "agreement"
+        assert "2 of 2 stated examples hold" in evidence.detail
 
 
 async def test_where_nothing_is_settled_the_score_is_the_share_of_drafts_behind_its_results():
@@ -73,9 +73,10 @@ async def test_a_text_that_misses_a_stated_example_fails_whatever_the_others_do(
 async def test_a_draft_that_misses_a_stated_example_has_no_say():
     misses = "def total(xs):\n    return {1: 5, 2: 3}.get(len(xs), 0)"
     also = "def total(xs):\n    return {1: xs[0], 2: 3}.get(len(xs), 0) if xs else 0"
-    alone = await Agreement().beside([misses])(also, TASK)
+    alone = await Agreement().beside([misses], left=1)(also, TASK)
     assert alone.passed
     assert not alone.decisive
+    assert alone.basis == "examples"
     assert alone.detail == (await Agreement()(also, TASK)).detail
     outvoted = await Agreement().beside([RIGHT, misses, misses])(also, TASK)
     assert not outvoted.decisive
@@ -83,9 +84,10 @@ async def test_a_draft_that_misses_a_stated_example_has_no_say():
 
 
 async def test_without_other_drafts_or_examples_it_says_what_the_examples_say():
-    alone = await Agreement()(RIGHT, TASK)
+    alone = await Agreement().beside([], left=1)(RIGHT, TASK)
     assert alone.passed
     assert not alone.decisive
+    assert not alone.contested
     nothing = await Agreement().beside([RIGHT])(RIGHT, Task(text="Write total(xs)."))
     assert nothing.passed is None
 
@@ -116,7 +118,7 @@ def middle(xs):
 
 async def test_drafts_that_fail_alike_on_inputs_like_the_stated_ones_settle_nothing():
     evidence = await Agreement().beside([POPS_ENDS])(TAKES_ENDS, MIDDLE)
-    assert evidence.passed
+    assert evidence.contested
     assert not evidence.decisive
 
 
@@ -135,7 +137,7 @@ async def test_one_open_input_for_every_eight_that_tell_is_not_enough_to_settle_
     right = "def evens(xs):\n    return [x for x in xs if x % 2 == 0]"
     none_of_odd = f"{right} or None"
     evidence = await Agreement().beside([none_of_odd])(right, task)
-    assert evidence.passed
+    assert evidence.contested
     assert not evidence.decisive
     settled = await Agreement().beside([none_of_odd, right, right])(right, task)
     assert settled.decisive

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from ipyrefine.checks.evaluation import equal_values
-from ipyrefine.checks.examples import Examples, extract
-from ipyrefine.core.model import Task
+from ipyrefine.checks.evaluation import equal_values, group_outcomes, raised_type, result_source
+from ipyrefine.checks.examples import Examples, extract, stated_examples
+from ipyrefine.core.model import Clarification, Evidence, Task
 
 DOUBLE = "def f(x): return x * 2"
 
@@ -119,7 +119,7 @@ async def test_a_failing_example_comes_first_with_input_expected_and_got():
         "f(1): 2, as expected",
         "1 of 2 stated examples hold.",
     ]
-    assert (evidence.passed, evidence.score, evidence.decisive) == (False, 0.5, False)
+    assert (evidence.passed, evidence.score, evidence.decisive) == (False, 0.5, True)
 
 
 @pytest.mark.parametrize(
@@ -238,3 +238,85 @@ async def test_a_text_that_does_not_load_says_where():
 )
 def test_values_are_the_same_as_python_has_it_with_floats_near(a, b, equal):
     assert equal_values(a, b) is equal
+
+
+RECIPROCAL = """
+class NoReciprocal(ValueError):
+    pass
+
+
+def reciprocal(n):
+    if n == 0:
+        raise NoReciprocal("of zero")
+    if n < 0:
+        raise TypeError("negative")
+    return 1 / n
+"""
+
+
+async def examine(text: str, *clarifications: Clarification, task: str = "Write it.") -> Evidence:
+    return await Examples()(text, Task(text=task, form="code", clarifications=clarifications))
+
+
+@pytest.mark.parametrize(
+    ("clarification", "passed"),
+    [
+        (Clarification(call="reciprocal(4)", result="0.25"), True),
+        (Clarification(call="reciprocal(4)", result="4"), False),
+        (Clarification(call="reciprocal(0)", result="NoReciprocal", raises=True), True),
+        (Clarification(call="reciprocal(0)", result="ValueError", raises=True), True),
+        (Clarification(call="reciprocal(0)", result="builtins.ValueError", raises=True), True),
+        (Clarification(call="reciprocal(0)", result="TypeError", raises=True), False),
+        (Clarification(call="reciprocal(4)", result="ValueError", raises=True), False),
+        (Clarification(call="reciprocal(0)", result="None"), False),
+        (Clarification(call="reciprocal(n)", result="0.5", setup="n = 2"), True),
+        (Clarification(call="reciprocal(4)", result="not Python"), False),
+    ],
+)
+async def test_what_the_user_answered_is_one_more_example(clarification, passed):
+    evidence = await examine(RECIPROCAL, clarification)
+    assert (evidence.passed, evidence.basis) == (passed, "examples")
+    assert clarification.call in evidence.detail
+
+
+async def test_answers_come_after_the_examples_of_the_text():
+    answer = Clarification(call="double(0)", result="0")
+    task = Task(text="Write double(x).\ndouble(1) == 2", clarifications=(answer,))
+    assert [e.source for e in stated_examples(task)] == ["double(1)", "double(0)"]
+
+
+async def test_a_text_that_runs_on_or_does_not_load_raises_nothing():
+    answer = Clarification(call="f()", result="TimeoutError", raises=True)
+    task = Task(text="Write f().", form="code", clarifications=(answer,))
+    assert (await Examples(seconds=2)("def f():\n    while True: pass", task)).passed is False
+    assert (await Examples()("def f(:", task)).passed is False
+
+
+HOSTILE_ERRORS = """
+class Kind(type):
+    def __getattribute__(cls, name):
+        raise RuntimeError("no")
+
+
+class Odd(Exception, metaclass=Kind):
+    pass
+
+
+def f():
+    raise Odd()
+"""
+
+
+async def test_an_exception_that_answers_for_itself_is_not_taken_for_another():
+    answer = Clarification(call="f()", result="ValueError", raises=True)
+    assert (await examine(HOSTILE_ERRORS, answer)).passed is False
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [{"raised": 5, "error": "x"}, {"raised": [5], "error": "x"}, {"data": 5}, {"data": ["int"]},
+     {"data": ["dict", [5]]}, {"data": [[], 1]}, {"data": ["float", "nan"]}, {"repr": "x"}],
+)  # fmt: skip
+def test_a_forged_outcome_is_no_result(outcome):
+    assert (raised_type(outcome), result_source(outcome)) == ("", "")
+    assert group_outcomes([outcome, {"data": ["int", "1"]}]) == (0, 1)

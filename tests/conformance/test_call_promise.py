@@ -1,19 +1,23 @@
 """The promise on calls: two a text at most with an evaluator of the user's or a target.
 
-Half of that with a function; whatever the judge says, and whatever it leaves out.
+Half of that with a function, and one more where critiques are asked for; whatever the judge says,
+and whatever it leaves out.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from kit import finding, judgement, text
+from kit import Judgement, critique, finding, judgement, text
 
 from ipyrefine import refine
-from ipyrefine.core.model import StopReason
+from ipyrefine.core.model import Stage, StopReason
+from ipyrefine.core.ports import Request
 from ipyrefine.core.run import Run
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -27,13 +31,11 @@ class Opinion(NamedTuple):
     Attributes:
         score: 0..10.
         remarks: what it names; often nothing.
-        quoted: whether its score rests on words of the text, or on none.
         fixed: earlier findings that it no longer sees.
     """
 
     score: int
     remarks: Sequence[str]
-    quoted: bool
     fixed: Sequence[str]
 
     @property
@@ -45,16 +47,13 @@ opinions = st.builds(
     Opinion,
     score=st.integers(0, 10),
     remarks=st.lists(st.sampled_from(["too dull", "no name", "curt"]), max_size=2, unique=True),
-    quoted=st.booleans(),
     fixed=st.lists(st.sampled_from(["f1", "f2", "f3"]), max_size=3, unique=True),
 )
 histories = st.lists(opinions, min_size=5, max_size=5)
 
 
-def built_in(opinion: Opinion) -> str:
-    named = [finding(remark, severity="minor") for remark in opinion.remarks]
-    quote = "text" if opinion.quoted else ""
-    return judgement(opinion.score, *named, fixed=opinion.fixed, quote=quote)
+def built_in(opinion: Opinion) -> Judgement:
+    return judgement(opinion.score, fixed=opinion.fixed)
 
 
 def evaluation(opinion: Opinion) -> str:
@@ -79,8 +78,9 @@ def number(opinion: Opinion) -> str:
     return f"{opinion.score / 10}"
 
 
-SHAPES: dict[str, tuple[Callable[[Opinion], str], dict[str, Any]]] = {
+SHAPES: dict[str, tuple[Callable[[Opinion], str | Judgement], dict[str, Any]]] = {
     "a target": (built_in, {}),
+    "no critique": (built_in, {"critique": "never"}),
     "an evaluation": (evaluation, {"prompts": {"judge": "{text}: PASS or FAIL, as JSON?"}}),
     "a word": (word, {"prompts": {"judge": "{text}: PASS or FAIL?"}}),
     "actions and done": (actions, {"prompts": {"judge": "{text}: what is to be done, in JSON?"}}),
@@ -119,6 +119,27 @@ async def test_with_a_judge_each_text_costs_two_calls_at_most(
         **options,
     )
     assert_promised(run, history, revisions, each=2)
+
+
+@given(history=histories, revisions=st.integers(0, 4))
+@settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate])
+async def test_critiques_add_one_call_a_text_at_most(
+    history: list[Opinion], revisions: int
+) -> None:
+    remarks = iter(history)
+
+    def write(request: Request) -> str:
+        if request.purpose != Stage.CRITIQUE:
+            return text(f"text {len(writer.requests)}")
+        named = next(remarks).remarks
+        return critique(*(finding(remark, severity="minor") for remark in named))
+
+    writer = ScriptedModel(repeat(write))
+    judge = ScriptedModel(map(built_in, history))
+    run = await refine("Greet.", model=writer, judge=judge, max_revisions=revisions, **PROSE)
+    asked = Counter(request.purpose for request in (*writer.requests, *judge.requests))
+    assert max(asked.values()) <= 1 + revisions
+    assert run.usage.calls <= 3 * (1 + revisions)
 
 
 def as_score(opinion: Opinion) -> Any:

@@ -57,18 +57,19 @@ async def test_a_persons_and_a_models_feedback_are_both_acted_on_by_one_revision
             text("Hi"),
             judgement(5, finding("dull")),
             text("Hallo Ann"),
-            judgement(9, fixed=("f1", "f2")),
+            judgement(9, fixed=("f2", "f3")),
         ],
-        limits=Limits(step=True),
+        limits=Limits(critique="always", step=True),
     )
     await finish(loop)
     wish = Finding(criterion="tone", severity=Severity.BLOCKING, problem="Name her.")
     loop.decide(Add(finding=wish))
     await decide(loop, Continue())
-    asked = prompts(loop)[2]
+    asked = prompts(loop)[3]
     assert "dull" in asked
     assert "Name her." in asked
-    assert [f.author for f in loop.state.iterations[1].findings] == ["model", "user"]
+    named = {f.problem: f.author for f in loop.state.iterations[1].findings}
+    assert (named["dull"], named["Name her."]) == ("model", "user")
     assert loop.state.stop_reason is StopReason.PASSED
 
 

@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from kit import NO_FINDINGS, code, finding, finish, judgement, refinement, requests, text
+from kit import NO_FINDINGS, TASK, code, finding, finish, judgement, refinement, requests, text
 
 from ipyrefine import refine
-from ipyrefine.core.model import Limits, StopReason
+from ipyrefine.core.model import Limits, Outcome, StopReason
 from ipyrefine.core.ports import Reply
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -20,7 +20,8 @@ async def test_feedback_is_a_list_of_actions_and_nothing_left_means_done() -> No
         limits=THREE,
     )
     await finish(loop)
-    assert [(f.problem, f.fix) for f in loop.state.iterations[0].findings] == [
+    named = [f for f in loop.state.iterations[0].findings if f.author == "model"]
+    assert [(f.problem, f.fix) for f in named] == [
         ("dull", "mend it"),
         ("no name", "mend it"),
     ]
@@ -33,23 +34,22 @@ async def test_the_history_holds_response_feedback_and_refined_response() -> Non
         [
             text("Hi"),
             judgement(5, finding("dull")),
-            text("Hi Ann", "f1: her name"),
+            text("Hi Ann", "f2: her name"),
             judgement(9, fixed=("f1",)),
         ],
         limits=THREE,
     )
     await finish(loop)
     first, refined = loop.state.iterations
-    assert (first.text, first.findings[0].problem) == ("Hi", "dull")
+    [dull] = [f for f in first.findings if f.author == "model"]
+    assert (first.text, dull.problem) == ("Hi", "dull")
     assert (refined.parent, refined.text) == (0, "Hi Ann")
-    assert [(c.finding, c.summary) for c in refined.changes] == [("f1", "her name")]
+    assert [(c.finding, c.summary) for c in refined.changes] == [(dull.id, "her name")]
 
 
 async def test_three_refinements_by_one_model_cost_at_most_eight_calls() -> None:
-    replies = [text("v0"), judgement(2, finding("problem one"))]
-    for number in (1, 2, 3):
-        replies += [text(f"v{number}"), judgement(2 + number, finding(f"trouble{number} again"))]
-    loop = refinement(replies, limits=THREE)
+    replies = [part for n in range(4) for part in (text(f"v{n}"), judgement(2 + n))]
+    loop = refinement(replies, limits=THREE.model_copy(update={"critique": "never"}))
     await finish(loop)
     assert len(loop.state.iterations) == 4
     assert loop.state.usage.calls == 8
@@ -65,23 +65,24 @@ async def test_eight_calls_are_enough_even_if_the_first_text_has_to_be_criticise
 
 
 async def test_an_invalid_reply_is_sent_back_once_with_the_error_and_counted() -> None:
-    loop = refinement(
-        [text("Hi"), '{"criteria": []}', judgement(9)], limits=Limits(critique="never")
-    )
+    loop = refinement([text("Hi"), "It is fine.", judgement(9)], limits=Limits(critique="never"))
     await finish(loop)
     again = requests(loop)[2].messages
-    assert again[-2].content == '{"criteria": []}'
-    assert "no score for tone" in again[-1].content
+    assert again[-2].content == "It is fine."
+    assert "it says 'it' where yes or no was asked for" in again[-1].content
     assert loop.state.usage.calls == 3
+    assert loop.state.stop_reason is StopReason.PASSED
     assert any(w.startswith("Asked scripted again") for w in loop.state.warnings)
 
 
 async def test_a_truncated_reply_is_never_asked_for_again_blindly() -> None:
-    cut = Reply(text=judgement(9)[:-9], finish="length")
-    loop = refinement([text("Hi"), cut], limits=Limits(max_revisions=0))
+    cut = Reply(text="yes", probabilities=(0.9,), finish="length")
+    task = TASK.model_copy(update={"checklist": ("Is there a name?",)})
+    loop = refinement([text("Hi"), cut], task, limits=Limits(max_revisions=0, critique="never"))
     await finish(loop)
     assert len(requests(loop)) == 2
     assert loop.state.verdict is not None
+    assert loop.state.verdict.outcome is Outcome.NOT_JUDGED
     assert "cut off" in loop.state.verdict.reason
 
 

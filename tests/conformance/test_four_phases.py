@@ -1,12 +1,12 @@
 """E. Draft, critique, rewrite, verify: four labelled phases, and the pasted template."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from kit import (
     TASK,
+    Judgement,
     critique,
     finding,
     finish,
@@ -19,8 +19,8 @@ from kit import (
 )
 
 from ipyrefine import api, refine
-from ipyrefine.core.model import Limits, StopReason
-from ipyrefine.core.ports import Request
+from ipyrefine.core.model import Limits, Outcome, StopReason
+from ipyrefine.core.ports import Reply
 from ipyrefine.providers.scripted import ScriptedModel
 
 WEAK = [finding("too dull"), finding("too curt"), finding("no name given")]
@@ -38,17 +38,6 @@ Say what you changed for every weakness.
 - [ ] Under 120 words?
 - [ ] One call to action?
 """
-
-
-def content(fixed: tuple[str, ...] = ()) -> Callable[[Request], str]:
-    """A judge that is content with every criterion and item it is asked about."""
-
-    def reply(request: Request) -> str:
-        asked: Any = request.json_schema
-        names = asked["properties"]["criteria"]["items"]["properties"]["name"]["enum"]
-        return judgement(dict.fromkeys(names, 9), fixed=fixed, answers=[True, True])
-
-    return reply
 
 
 async def test_the_four_phases_run_in_order_and_by_name() -> None:
@@ -121,11 +110,11 @@ async def test_every_fix_has_a_note_of_what_changed() -> None:
 
 async def test_the_verification_names_the_unchecked_items() -> None:
     task = TASK.model_copy(update={"checklist": ("Is it short?", "Is there a name?")})
-    loop = refinement(
-        [text("a"), judgement(9, answers=[True, False])], task, limits=Limits(max_revisions=0)
-    )
+    answers = Reply(text="yes yes no", probabilities=(0.9, 0.8, 0.1))
+    loop = refinement([text("a"), answers], task, limits=Limits(max_revisions=0))
     await finish(loop)
     assert loop.state.verdict is not None
+    assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
     assert "Is there a name?" in loop.state.verdict.reason
     assert "Is there a name?" in loop.state.message
     assert [a.yes for a in loop.state.verdict.checklist] == [True, False]
@@ -146,7 +135,7 @@ async def test_what_it_cost_is_known_for_each_iteration_and_in_all() -> None:
         [text("a"), judgement(5, finding("dull")), text("b"), judgement(9, fixed=("f1",))]
     )
     await finish(loop)
-    assert [i.usage.calls for i in loop.state.iterations] == [2, 2]
+    assert [i.usage.calls for i in loop.state.iterations] == [3, 2]
     assert loop.state.usage.tokens == sum(i.usage.tokens for i in loop.state.iterations) > 0
 
 
@@ -163,7 +152,7 @@ async def test_a_pasted_template_runs_as_its_four_stages(where: str) -> None:
             text("Dear you"),
             critique(*WEAK),
             text("Dear Ann", "f3: named"),
-            content(FIXED),
+            judgement(9, fixed=FIXED),
         ]
     )
     cell = CELL.replace("[ITER", "> [ITER") if where == "quoted" else CELL
@@ -200,8 +189,8 @@ async def test_an_addition_nobody_asked_for_can_be_filed_under_scope() -> None:
     )
     await finish(loop)
     assert [f.criterion for f in loop.state.iterations[0].actionable] == ["scope"]
-    for request in requests(loop)[1::2]:
-        assert '"scope"' in json.dumps(request.json_schema)
+    [criticised] = [request for request in requests(loop) if request.purpose == "critique"]
+    assert '"scope"' in json.dumps(criticised.json_schema)
     assert (loop.state.text, loop.state.stop_reason) == ("Hi", StopReason.PASSED)
 
 
@@ -215,8 +204,11 @@ async def test_a_finding_without_its_words_in_the_text_is_not_acted_on() -> None
         ],
     )
     await finish(loop)
-    assert not loop.state.iterations[0].findings[0].grounded
-    assert "Dear Sir" not in prompts(loop)[2]
+    [stiff] = [f for f in loop.state.iterations[0].findings if f.quote == "Dear Sir"]
+    assert stiff.doubtful
+    revision = prompts(loop)[3]
+    assert "too dull" in revision
+    assert "Dear Sir" not in revision
 
 
 async def test_the_requirements_head_every_pass() -> None:
@@ -254,19 +246,9 @@ NAMED = [
 ]
 
 
-def verified(score: int) -> Callable[[Request], str]:
+def verified(score: int) -> Judgement:
     """A judge that scores every criterion alike and finds everything fixed it is asked about."""
-
-    def reply(request: Request) -> str:
-        asked: Any = request.json_schema
-        properties = asked["properties"]
-        names = properties["criteria"]["items"]["properties"]["name"]["enum"]
-        earlier = properties.get("earlier", {}).get("items", {}).get("properties", {})
-        ids = earlier.get("id", {}).get("enum", [])
-        answers = [True] * properties.get("checklist", {}).get("maxItems", 0)
-        return judgement(dict.fromkeys(names, score), fixed=ids, answers=answers)
-
-    return reply
+    return judgement(score, fixed=[f"f{number}" for number in range(99)])
 
 
 def pasted(scores: list[int]) -> ScriptedModel:

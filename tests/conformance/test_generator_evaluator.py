@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from kit import TASK, finding, finish, judgement, prompts, refinement, requests, text
+from kit import TASK, critique, finding, finish, judgement, prompts, refinement, requests, text
 
 from ipyrefine import refine
 from ipyrefine.core.model import Criterion, Limits, Outcome, StopReason
@@ -27,7 +27,7 @@ async def test_thoughts_are_told_apart_from_the_response_shown_and_never_judged(
     ("score", "outcome"),
     [(9, Outcome.PASS), (5, Outcome.NEEDS_IMPROVEMENT), (1, Outcome.FAIL)],
 )
-async def test_an_evaluation_is_pass_needs_improvement_or_fail_by_a_schema(
+async def test_an_evaluation_is_pass_needs_improvement_or_fail_by_its_score(
     score: int, outcome: Outcome
 ) -> None:
     loop = refinement(
@@ -36,9 +36,10 @@ async def test_an_evaluation_is_pass_needs_improvement_or_fail_by_a_schema(
     await finish(loop)
     assert loop.state.verdict is not None
     assert loop.state.verdict.outcome is outcome
-    schema = requests(loop)[1].json_schema
-    assert schema["additionalProperties"] is False
-    assert schema["required"] == list(schema["properties"])
+    assert loop.state.verdict.score == score / 10
+    assert loop.state.verdict.basis == "judge"
+    asked = requests(loop)[1]
+    assert (asked.answers, asked.json_schema) == (1, None), "one answer a criterion, and no JSON"
 
 
 async def test_only_a_pass_stops_and_then_at_once() -> None:
@@ -73,12 +74,12 @@ async def test_the_generator_may_be_given_every_attempt_with_its_feedback() -> N
             text("two"),
             judgement(5, finding("too curt")),
             text("three"),
-            judgement(9, fixed=("f1", "f2")),
+            judgement(9, fixed=("f1", "f2", "f3")),
         ],
-        limits=Limits(critique="never", memory="all"),
+        limits=Limits(critique="always", memory="all"),
     )
     await finish(loop)
-    last = prompts(loop)[4]
+    last = prompts(loop)[6]
     assert last.index("one") < last.index("too dull")
     assert "two" in last
     assert "too curt" in last
@@ -88,18 +89,32 @@ async def test_generator_and_evaluator_prompts_may_be_ones_own() -> None:
     own = Prompts(draft="GENERATE", judge="EVALUATE {text}")
     loop = refinement([text("Hi"), judgement(9)], prompts=own, limits=BARE)
     await finish(loop)
-    assert [r.messages[1].content.split()[0] for r in requests(loop)] == ["GENERATE", "EVALUATE"]
+    asked = [request.messages[1].content for request in requests(loop)]
+    assert [prompt.split()[0] for prompt in asked] == ["GENERATE", "EVALUATE"]
+    assert "1. tone: Friendly." in asked[1], "it says no shape of its own, so ours is asked for"
+    assert "yes or no" in asked[1]
+    assert loop.state.stop_reason is StopReason.PASSED
 
 
-@pytest.mark.parametrize("said", ["PASS", "\nPASS\n", '{"evaluation": "PASS"}', ""])
+@pytest.mark.parametrize("said", ["PASS", "\nPASS\n", '{"evaluation": "PASS"}', "yes, PASS", ""])
 async def test_a_reply_that_is_no_evaluation_neither_passes_nor_loops(said: str) -> None:
     loop = refinement([text("Hi"), said, said], limits=Limits(max_revisions=0))
     await finish(loop)
     verdict = loop.state.verdict
     assert verdict is not None
-    assert not verdict.verified
-    assert loop.state.stop_reason is StopReason.REVISIONS
+    assert (verdict.outcome, verdict.basis) == (Outcome.NOT_JUDGED, "none")
+    assert loop.state.stop_reason is StopReason.UNJUDGED
+    assert loop.state.text == "Hi"
     assert loop.state.usage.calls == 3
+
+
+async def test_an_unreadable_evaluation_gets_one_critique_and_one_revision_and_no_more() -> None:
+    loop = refinement(
+        [text("Hi"), "PASS", "PASS", critique(finding("too curt")), text("Hi Ann"), "PASS", "PASS"]
+    )
+    await finish(loop)
+    assert [i.verdict.outcome for i in loop.state.iterations if i.verdict] == ["NOT_JUDGED"] * 2
+    assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.UNJUDGED)
 
 
 async def test_an_evaluator_that_never_passes_cannot_keep_it_going_for_ever() -> None:
@@ -118,11 +133,13 @@ async def test_requirements_like_a_complexity_are_criteria_by_name() -> None:
     task = TASK.model_copy(
         update={"criteria": (Criterion(name="complexity", definition="All in O(1)."),)}
     )
-    reply = judgement({"complexity": 2}, reason="O(n)")
-    loop = refinement([text("x"), reply], task, limits=Limits(max_revisions=0))
+    loop = refinement(
+        [text("x"), judgement({"complexity": 2})], task, limits=Limits(max_revisions=0)
+    )
     await finish(loop)
     assert loop.state.verdict is not None
     assert "complexity" in loop.state.verdict.reason
+    assert "1. complexity: All in O(1)." in prompts(loop)[1]
     assert "All in O(1)." in requests(loop)[0].messages[0].content
 
 

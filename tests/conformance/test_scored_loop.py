@@ -4,10 +4,22 @@ import json
 from typing import Any
 
 import pytest
-from kit import TASK, decide, finding, finish, judgement, refinement, requests, scored, stages, text
+from kit import (
+    TASK,
+    decide,
+    finding,
+    finish,
+    in_order,
+    judgement,
+    refinement,
+    requests,
+    scored,
+    stages,
+    text,
+)
 from openai_server import Failure, ScriptedServer
 
-from ipyrefine import refine
+from ipyrefine import api, refine
 from ipyrefine.checks.functions import CallableCheck
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.events import Event, VerdictReached
@@ -78,9 +90,11 @@ async def test_with_a_judge_the_loop_costs_two_calls_a_text_at_most() -> None:
     replies = []
     for number in range(4):
         replies += [text(f"v{number}"), judgement(number, finding(f"problem{number} there"))]
-    loop = refinement(replies, limits=Limits(max_revisions=3, patience=9))
+    limits = Limits(target=0.9, max_revisions=3, patience=9)
+    loop = api.build(TASK.text, model=in_order(replies), profile="prose", limits=limits)
     await finish(loop)
-    assert loop.state.usage.calls <= 2 * (1 + 3)
+    assert len(loop.state.iterations) == 4
+    assert loop.state.usage.calls == 2 * (1 + 3)
 
 
 @pytest.mark.parametrize(
@@ -123,11 +137,12 @@ async def test_every_text_can_be_checkpointed_by_reading_the_events() -> None:
 
 async def test_every_call_is_traced_with_its_stage_and_its_cost() -> None:
     loop = refinement(
-        [text("Hi"), judgement(5, finding("dull")), text("Ho"), judgement(9, fixed=("f1",))]
+        [text("Hi"), judgement(5, finding("dull")), text("Ho"), judgement(9, fixed=("f2",))]
     )
     events = await finish(loop)
     traced = [(e.stage, e.iteration, e.usage.calls) for e in events if e.type == "call_ended"]
-    assert traced == [("draft", 0, 1), ("judge", 0, 1), ("revise", 1, 1), ("judge", 1, 1)]
+    stages_of_two_texts = ("draft", "judge", "critique", "revise", "judge")
+    assert traced == list(zip(stages_of_two_texts, (0, 0, 0, 1, 1), (1,) * 5, strict=True))
 
 
 @pytest.mark.parametrize("score", [1.5, -0.1, float("nan")])
@@ -217,12 +232,12 @@ async def test_a_bound_in_dollars_holds_before_every_call() -> None:
 
     loop = refinement(
         Billed(endless()),
-        limits=Limits(budget=Budget(cost=0.002), max_revisions=9, patience=9),
+        limits=Limits(budget=Budget(cost=0.0008), max_revisions=9, patience=9, critique="never"),
     )
     await finish(loop)
     assert loop.state.stop_reason is StopReason.BUDGET
     assert loop.state.text == "version 1"  # judged better than the first; the next was not paid for
-    assert 0 < (loop.state.cost or 0) <= 0.002
+    assert 0 < (loop.state.cost or 0) <= 0.0008
 
 
 async def test_a_busy_server_is_asked_again_after_its_wait_and_a_refused_key_is_final() -> None:
@@ -327,3 +342,27 @@ async def test_an_evaluator_that_returns_nothing_is_an_error_and_no_pass() -> No
         await refine(TASK.text, model=ScriptedModel([text("Hi")]), checks=[evaluate], target=0.9)
     run: Any = caught.value.run
     assert (run.text, run.verdict, run.stop_reason) == ("Hi", None, StopReason.FAILED)
+
+
+BRIEF = "Write a greeting in at most three words."
+
+
+@pytest.mark.parametrize("result", [1.0, True, ("PASS", "")], ids=["score", "bool", "pair"])
+async def test_an_evaluator_decides_where_the_task_states_constraints_that_hold(
+    result: Any,
+) -> None:
+    writer = ScriptedModel([text("Hi Ann.")])
+    run = await refine(BRIEF, model=writer, checks=[lambda text: result], target=0.9)
+    assert run.setup.demands == ("at most 3 words",)
+    assert run.verdict is not None
+    assert (run.verdict.outcome, run.verdict.basis) == ("PASS", "function")
+    assert run.usage.calls == 1, "no model is asked to judge beside an evaluator"
+
+
+async def test_an_evaluator_does_not_pass_a_text_that_misses_a_stated_constraint() -> None:
+    writer = ScriptedModel([text("Hi Ann, how are you?"), text("Hi Ann.")])
+    run = await refine(BRIEF, model=writer, checks=[lambda text: 1.0], target=0.9)
+    assert [i.text for i in run.iterations] == ["Hi Ann, how are you?", "Hi Ann."]
+    assert "5 words, 2 too many" in writer.requests[1].messages[-1].content
+    assert (run.text, run.stop_reason) == ("Hi Ann.", StopReason.PASSED)
+    assert run.usage.calls == 2

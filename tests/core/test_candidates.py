@@ -28,6 +28,7 @@ from ipyrefine.core.events import (
     TextDelta,
 )
 from ipyrefine.core.model import Budget, Evidence, Limits, Outcome, StopReason, Task, Usage
+from ipyrefine.core.policy import settled
 from ipyrefine.core.ports import Check, Reply
 from ipyrefine.core.reducer import replay
 from ipyrefine.errors import ModelError, Unreachable
@@ -62,7 +63,10 @@ class Wants:
 
 
 class Neighbours:
-    """A check that notes the texts it was given to compare with, and is content with so many."""
+    """A check that notes the texts it was given to compare with, and is content with so many.
+
+    With ``final`` of them it says that further ones change nothing.
+    """
 
     name = "neighbours"
 
@@ -71,17 +75,20 @@ class Neighbours:
         content: int = 1,
         others: Sequence[str] = (),
         seen: dict[str, list[str]] | None = None,
+        final: int | None = None,
     ) -> None:
         self.seen: dict[str, list[str]] = {} if seen is None else seen
-        self._content, self._others = content, list(others)
+        self._content, self._others, self._final = content, list(others), final
 
-    def beside(self, others: Sequence[str]) -> Check:
-        return Neighbours(self._content, others, self.seen)
+    def beside(self, others: Sequence[str], left: int = 0) -> Check:
+        return Neighbours(self._content, others, self.seen, self._final)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         self.seen[text] = self._others
-        settled = len(self._others) >= self._content
-        return Evidence(name=self.name, passed=True, score=1.0, decisive=settled)
+        settled, final = len(self._others) >= self._content, len(self._others) == self._final
+        return Evidence(
+            name=self.name, passed=True, score=1.0, decisive=settled, contested=final, final=final
+        )
 
 
 def at_once(model: AllAtOnce, limits: Limits = THREE) -> Refinement:
@@ -145,15 +152,9 @@ async def test_no_further_candidate_is_written_once_the_checks_settle_that_one_p
     assert loop.state.stop_reason is StopReason.PASSED
 
 
-async def test_where_a_check_compares_two_are_written_first() -> None:
-    loop = refinement([text("a"), text("b")], checks=[Neighbours()], limits=THREE)
-    events = await finish(loop)
-    assert drafts_at_once(events) == [2]
-    assert loop.state.stop_reason is StopReason.PASSED
-
-
 @pytest.mark.parametrize(
-    ("content", "brought"), [(1, [2]), (2, [2, 1]), (3, [2, 1, 2]), (5, [2, 1, 2, 1])]
+    ("content", "brought"),
+    [(0, [1]), (1, [1, 1]), (2, [1, 1, 1]), (3, [1, 1, 1, 2]), (5, [1, 1, 1, 2, 1])],
 )
 async def test_as_long_as_the_checks_leave_it_open_there_are_more_up_to_an_odd_number(
     content: int, brought: list[int]
@@ -166,6 +167,22 @@ async def test_as_long_as_the_checks_leave_it_open_there_are_more_up_to_an_odd_n
     assert loop.state.stop_reason is StopReason.PASSED
 
 
+async def test_no_further_candidate_is_written_once_it_could_not_change_the_outcome() -> None:
+    limits = THREE.model_copy(update={"candidates": 6})
+    replies = [*(text(f"version {n}") for n in range(3)), *[judgement(9)] * 3]
+    loop = refinement(replies, checks=[Neighbours(9, final=2)], limits=limits)
+    events = await finish(loop)
+    assert drafts_at_once(events) == [1, 1, 1]
+
+
+async def test_contested_drafts_are_not_settled_by_another_check() -> None:
+    limits = THREE.model_copy(update={"candidates": 2, "max_revisions": 0})
+    checks = [Neighbours(9, final=1), Wants("a")]
+    loop = refinement([text("a"), text("b"), *[judgement(3)] * 2], checks=checks, limits=limits)
+    await finish(loop)
+    assert not settled(loop.state.iterations[0])
+
+
 async def test_the_checks_that_do_not_compare_run_once_on_each_candidate() -> None:
     limits = THREE.model_copy(update={"candidates": 5})
     replies = [*(text("x" * n) for n in (3, 9, 5, 4, 8)), judgement(9)]
@@ -173,7 +190,7 @@ async def test_the_checks_that_do_not_compare_run_once_on_each_candidate() -> No
     events = await finish(loop)
     found = [(e.iteration, e.evidence.name) for e in events if isinstance(e, EvidenceReady)]
     assert sorted(n for n, name in found if name == "longest") == [0, 1, 2, 3, 4]
-    assert [n for n, name in found if name == "neighbours"].count(0) == 3
+    assert [n for n, name in found if name == "neighbours"].count(0) == 4
     assert all(len(i.evidence) == 2 for i in loop.state.iterations)
     assert loop.state.text == "x" * 9
 
@@ -194,7 +211,8 @@ async def test_only_the_candidate_that_its_checks_say_most_for_is_judged() -> No
     assert loop.state.text == "a longer one"
     assert stages(events) == ["draft", "check", "draft", "check", "check", "judge"]
     others = [i.verdict for i in loop.state.iterations if i.number != 1]
-    assert all(v and not v.verified and "iteration 1" in v.reason for v in others)
+    assert all(v and v.outcome is Outcome.NOT_JUDGED for v in others)
+    assert all(v and "Iteration 1 does better on the checks." in v.reason for v in others)
 
 
 async def test_without_checks_every_candidate_is_judged_and_the_best_is_continued_from() -> None:

@@ -58,10 +58,10 @@ WARMTH = Criterion(name="warmth", definition="It is warm.")
 
 
 async def stopped(*more: Any, **limits: Any) -> Refinement:
-    """A run that stopped at its first text, judged 5 with two findings f1 and f2."""
+    """A run that stopped at its first text, judged 9; its critique has two findings f1 and f2."""
     weak = [finding("stiff", quote="Dear Sir"), finding("no name given", severity="minor")]
     loop = refinement(
-        [text("Dear Sir"), judgement(5, *weak), *more], limits=Limits(max_revisions=0, **limits)
+        [text("Dear Sir"), judgement(9, *weak), *more], limits=Limits(max_revisions=0, **limits)
     )
     await finish(loop)
     return loop
@@ -104,16 +104,25 @@ async def test_a_hand_edit_during_the_run_costs_none_of_the_revisions() -> None:
 
 async def test_a_dismissed_finding_is_not_acted_on_and_never_raised_again() -> None:
     again = finding("It is too STIFF.", quote="Dear Sir")
-    loop = await stopped(text("Dear Sir!"), judgement(6, again, fixed=("f2",)))
-    await decide(loop, Dismiss(findings=("f1",), reason="it is a bank"))
-    assert loop.state.stop_reason in (StopReason.REVISIONS, StopReason.PAUSED)
-    await decide(loop, Continue())
+    weak = [finding("stiff", quote="Dear Sir"), finding("no name given", severity="minor")]
+    loop = refinement(
+        [
+            text("Dear Sir"),
+            judgement(5, *weak),
+            text("Dear Sir!"),
+            judgement(6, again, fixed=("f3",)),
+            text("Dear Sir,"),
+            judgement(7),
+        ],
+        limits=Limits(max_revisions=2),
+    )
+    dismiss = Dismiss(findings=("f2",), reason="it is a bank")
+    await finish(loop, at("critique_ready", partial(loop.decide, dismiss)))
     named = [f for f in loop.state.iterations[1].findings if f.check != LOW_SCORE]
     statuses = {f.id: f.status for f in named}
-    assert statuses == {"f1": Status.DISMISSED, "f2": Status.RESOLVED}
-    revision, judging = prompts(loop)[-2:]
-    assert "f1 (" not in revision
-    assert "- stiff (because: it is a bank)" in judging
+    assert statuses == {"f2": Status.DISMISSED, "f3": Status.RESOLVED}
+    assert all("f2 (" not in prompt for prompt in prompts(loop, Stage.REVISE))
+    assert "- stiff (because: it is a bank)" in prompts(loop, Stage.CRITIQUE)[-1]
 
 
 async def test_dismissing_what_blocked_a_text_lets_it_pass_without_a_call() -> None:
@@ -131,7 +140,6 @@ async def test_a_users_finding_keeps_the_text_from_passing_until_it_is_met() -> 
         [
             text("Hi"),
             judgement(9, finding("x", severity="minor")),
-            *NO_FINDINGS,
             text("Hi Ann"),
             judgement(9, fixed=("f1", "f2")),
         ],
@@ -159,7 +167,7 @@ async def test_adding_a_finding_with_a_known_id_rewrites_that_one() -> None:
 async def test_the_next_revision_acts_on_the_findings_that_were_chosen() -> None:
     loop = await stopped(text("Dear Ann"), judgement(6, fixed=("f2",)))
     await decide(loop, Select(findings=("f2",)))
-    asked = prompts(loop)[2]
+    asked = prompts(loop, Stage.REVISE)[0]
     assert "f2 (minor" in asked
     assert "f1 (" not in asked
     assert loop.state.selected == ()
@@ -200,8 +208,9 @@ async def test_findings_of_a_dropped_criterion_no_longer_count() -> None:
 
 
 async def test_a_new_target_is_applied_to_the_history_without_a_call() -> None:
-    loop = await stopped()
-    await decide(loop, Dismiss(findings=("f1",)))
+    loop = refinement([text("Dear Sir"), judgement(5)], limits=Limits(max_revisions=0))
+    await finish(loop)
+    assert loop.state.stop_reason is StopReason.REVISIONS
     assert stages(await decide(loop, Rubric(target=0.5))) == []
     assert loop.state.stop_reason is StopReason.PASSED
 
@@ -211,7 +220,6 @@ async def test_overriding_a_pass_makes_the_reason_a_finding_and_the_loop_goes_on
         [
             text("Hi"),
             judgement(9, finding("x", severity="minor")),
-            *NO_FINDINGS,
             text("Hallo"),
             judgement(9, fixed=("f1", "f2")),
         ],
@@ -239,7 +247,7 @@ async def test_an_overridden_verdict_outlives_a_new_rubric() -> None:
     await decide(loop, Rubric(criteria=(WARMTH,)))
     verdict = loop.state.iterations[0].verdict
     assert verdict is not None
-    assert (verdict.outcome, verdict.score, verdict.author) == (Outcome.PASS, 0.1, "user")
+    assert (verdict.outcome, verdict.score, verdict.basis) == (Outcome.PASS, 0.1, "user")
 
 
 async def test_step_mode_pauses_after_every_verdict_and_continue_leaves_the_pause() -> None:
@@ -282,7 +290,7 @@ async def test_guidance_given_while_a_revision_is_written_is_not_lost() -> None:
     )
     guide = partial(loop.decide, Guide(guidance="in German"))
     await finish(loop, at("stage_started", guide, stage=Stage.REVISE))
-    assert "in German" in prompts(loop)[4]
+    assert "in German" in prompts(loop, Stage.REVISE)[1]
     assert loop.state.text == "Hallo"
 
 
@@ -392,9 +400,7 @@ async def test_a_raised_target_says_what_to_change_and_a_lowered_one_takes_it_ba
     )
     await finish(loop)
     await decide(loop, Rubric(target=0.95))
-    assert [f.problem for f in loop.state.iterations[0].actionable] == [
-        "tone 0.90, target 0.95: so it reads"
-    ]
+    assert [f.problem for f in loop.state.iterations[0].actionable] == ["tone 0.90, target 0.95."]
     await decide(loop, Continue())
     assert "- f1 (minor, tone): tone 0.90" in prompts(loop)[2]
     assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PASSED)

@@ -26,11 +26,14 @@ from kit import (
 from ipyrefine.core.decisions import Continue, Edit
 from ipyrefine.core.findings import changes, is_cosmetic
 from ipyrefine.core.model import (
+    LOW_SCORE,
     Change,
     Finding,
     Limits,
     Outcome,
+    Reliability,
     Severity,
+    Stage,
     Status,
     StopReason,
     Task,
@@ -85,15 +88,14 @@ async def test_what_a_critique_names_is_kept_even_if_it_stays_too_little() -> No
 @pytest.mark.parametrize(
     "replies", [("{", "["), (Reply(text="{", finish="incomplete"),)], ids=["unreadable", "broken"]
 )
-async def test_a_pass_on_opinion_does_not_stand_if_its_critique_cannot_be_read(
+async def test_a_critique_that_cannot_be_read_is_said_and_blocks_nothing(
     replies: tuple[Any, ...],
 ) -> None:
     loop = refinement([text("Hi"), judgement(9), *replies], limits=Limits(max_revisions=0))
     await finish(loop)
     verdict = loop.state.verdict
     assert verdict is not None
-    assert (verdict.outcome, verdict.verified) == (Outcome.NEEDS_IMPROVEMENT, False)
-    assert "no critique" in verdict.reason
+    assert (verdict.outcome, verdict.basis) == (Outcome.PASS, "judge")
     assert any(w.startswith("No critique of iteration 0") for w in loop.state.warnings)
 
 
@@ -200,7 +202,7 @@ async def test_on_a_stall_the_temperature_rises_and_what_failed_is_named() -> No
         ]
     )
     await finish(loop)
-    first, second = requests(loop)[2], requests(loop)[4]
+    first, second = requests(loop, Stage.REVISE)[:2]
     assert first.temperature == 0 < second.temperature
     assert "Ho ho" in second.messages[-1].content
     assert "Ho ho" not in first.messages[-1].content
@@ -210,11 +212,11 @@ async def test_a_text_that_its_revision_only_repeats_is_written_anew() -> None:
     """From what is wrong with it and without its words, which would only be repeated again."""
     loop = refinement(REPEATED)
     await finish(loop)
-    mend, anew = prompts(loop)[2:4]
+    mend, anew = prompts(loop, Stage.REVISE)
     assert "Good day" in mend
     assert "Good day" not in anew
     assert "dull" in anew
-    assert requests(loop)[3].temperature > 0.5
+    assert requests(loop, Stage.REVISE)[1].temperature > 0.5
     assert [i.text for i in loop.state.iterations] == ["Good day", "Good day", "Hey you"]
 
 
@@ -229,7 +231,7 @@ async def test_code_whose_drafts_all_miss_a_check_is_written_anew(
     """A weak model mends nothing that it is shown, and several chances have shown it weak."""
     write = code if task.form == "code" else text
     replies = [*(write(f"x = {n}") for n in range(len(scores))), write("y = 9")]
-    check = Scores(*scores, 1.0, target=1.0)
+    check = Scores(*scores, 1.0, target=1.0, basis="examples")
     limits = Limits(candidates=len(scores), max_revisions=1)
     loop = refinement(replies, task, checks=[check], limits=limits)
     await finish(loop)
@@ -239,12 +241,35 @@ async def test_code_whose_drafts_all_miss_a_check_is_written_anew(
     assert loop.state.text.strip() == "y = 9"
 
 
+@pytest.mark.parametrize(
+    ("how", "anew"),
+    [
+        ({}, [False, True]),
+        ({"limits": Limits(revise="edit")}, [False, False]),
+        ({"limits": Limits(revise="anew")}, [True, True]),
+        ({"reliability": Reliability(revise="anew")}, [True, True]),
+        ({"basis": "function"}, [False, False]),
+        ({"draft": "x = 0"}, [False, False]),
+    ],
+    ids=["auto", "edit", "anew", "measured as better anew", "a function's", "a user's text"],
+)
+async def test_code_that_misses_an_example_is_edited_first_then_written_anew(
+    how: dict[str, Any], anew: list[bool]
+) -> None:
+    basis = how.pop("basis", "examples")
+    check = Scores(0.2, 0.1, 1.0, target=1.0, basis=basis)
+    drafted = [] if "draft" in how else [code("x = 0")]
+    loop = refinement([*drafted, code("x = 1"), code("y = 9")], CODE, checks=[check], **how)
+    await finish(loop)
+    assert ["x = 0" not in prompt for prompt in prompts(loop, Stage.REVISE)] == anew
+
+
 async def test_what_the_user_says_of_such_code_is_acted_on_in_its_own_words() -> None:
     replies = [code("x = 0"), code("x = 1"), code("y = 9")]
     loop = refinement(
         replies,
         CODE,
-        checks=[Scores(0.2, 0.1, 0.3, target=1.0)],
+        checks=[Scores(0.2, 0.1, 0.3, target=1.0, basis="examples")],
         limits=Limits(candidates=2, max_revisions=0),
     )
     await finish(loop)
@@ -258,13 +283,13 @@ async def test_what_the_user_says_of_such_code_is_acted_on_in_its_own_words() ->
 async def test_but_not_where_the_user_said_how_to_revise_or_what_to_remember(own: Any) -> None:
     loop = refinement(REPEATED, **own)
     await finish(loop)
-    assert "Good day" in prompts(loop)[3]
+    assert "Good day" in prompts(loop, Stage.REVISE)[1]
 
 
 async def test_a_text_of_the_user_s_is_never_written_anew() -> None:
     loop = refinement(REPEATED[1:], draft="Good day")
     await finish(loop)
-    assert "Good day" in prompts(loop)[2]
+    assert "Good day" in prompts(loop, Stage.REVISE)[1]
 
 
 async def test_nor_is_a_revision_of_a_text_of_the_user_s() -> None:
@@ -297,13 +322,18 @@ async def test_a_weakness_that_comes_back_is_shown_as_regressed() -> None:
             text("Ho"),
             judgement(6, finding("too curt"), fixed=("f1",)),
             text("He"),
-            judgement(7, finding("Too DULL"), fixed=("f2",)),
+            judgement(7, finding("Too DULL"), fixed=("f3",)),
+            text("Hey"),
+            judgement(7),
         ],
-        limits=Limits(max_revisions=2),
+        limits=Limits(max_revisions=3),
     )
     await finish(loop)
-    statuses = {f.id: f.status for f in loop.state.iterations[2].findings}
-    assert statuses == {"f1": Status.REGRESSED, "f2": Status.RESOLVED}
+    named = [f for f in loop.state.iterations[2].findings if f.check != LOW_SCORE]
+    assert {f.problem: f.status for f in named} == {
+        "too dull": Status.REGRESSED,
+        "too curt": Status.RESOLVED,
+    }
 
 
 async def test_something_nobody_asked_for_can_be_named_as_a_finding() -> None:
@@ -314,8 +344,8 @@ async def test_something_nobody_asked_for_can_be_named_as_a_finding() -> None:
     )
     await finish(loop)
     assert loop.state.iterations[0].findings[0].criterion == "scope"
-    assert "scope" in json.dumps(requests(loop)[1].json_schema)
-    assert "the task does not ask for" in prompts(loop)[1]
+    assert "scope" in json.dumps(requests(loop, Stage.CRITIQUE)[0].json_schema)
+    assert "the task does not ask for" in prompts(loop, Stage.CRITIQUE)[0]
 
 
 async def test_the_task_stands_unchanged_at_the_head_of_every_call() -> None:

@@ -1,6 +1,5 @@
-"""A verdict comes from the judge's schema and from code, whatever any text claims."""
+"""A verdict comes from the judge's answers and from code, whatever any text claims."""
 
-import json
 import re
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import given
 from ipyrefine.core import replies, verdicts
 from ipyrefine.core.events import CritiqueReady, DraftReady, EvidenceReady, RunStarted
 from ipyrefine.core.model import Critique, Evidence, Finding, Outcome, Setup, Severity, Task
+from ipyrefine.core.ports import Reply
 from ipyrefine.core.prompts import Prompts, Requests, fence
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
@@ -17,9 +17,7 @@ from ipyrefine.errors import ReplyError
 
 TASK = Task(text="Write a greeting.")
 NONCE = "7f3a9c21"
-HONEST = {"name": "correctness", "reason": "half done", "score": 5}
-# Two of the fake verdicts are what a judge may say: from a judge they count, from a text not.
-SPOKEN = [case for case in SNIPPETS if '"criteria"' not in case]
+HONEST = Reply(text="yes", probabilities=(0.5,))
 
 
 def run_of(text: str = "Hello", *, detail: str = "ok", problem: str = "weak") -> Run:
@@ -41,40 +39,34 @@ def run_of(text: str = "Hello", *, detail: str = "ok", problem: str = "weak") ->
     )
 
 
-def judgement(run: Run, **reply: object) -> verdicts.Ruling:
-    text = json.dumps({"findings": [], "earlier": [], "criteria": [HONEST]} | reply)
-    return verdicts.from_judgement(run, run.iterations[0], replies.parse_judgement(text, TASK))
+def judgement(run: Run, reply: Reply = HONEST) -> verdicts.Ruling:
+    return verdicts.from_judgement(run, run.iterations[0], replies.parse_answers(reply, TASK))
 
 
-@pytest.mark.parametrize("case", SPOKEN)
-def test_no_reply_but_the_schema_s_gives_a_verdict(case: str) -> None:
-    with pytest.raises(ReplyError):
-        replies.parse_judgement(case, TASK)
+@pytest.mark.parametrize("case", SNIPPETS)
+def test_no_reply_but_yes_or_no_gives_a_verdict(case: str) -> None:
+    for certain in ((), (1.0,)):
+        with pytest.raises(ReplyError):
+            replies.parse_answers(Reply(text=case, probabilities=certain), TASK)
     run = run_of()
-    verdict = verdicts.not_verified(run, run.iterations[0], "it could not be read").verdict
-    assert (verdict.outcome, verdict.score) == (Outcome.NEEDS_IMPROVEMENT, None)
+    verdict = verdicts.not_judged(run, run.iterations[0], "It could not be read.").verdict
+    assert (verdict.outcome, verdict.score) == (Outcome.NOT_JUDGED, None)
 
 
 @given(texts)
 def test_no_mixture_of_them_does_either(text: str) -> None:
-    try:
-        reply = replies.parse_judgement(text, TASK)
-    except ReplyError:
-        return
-    assert '"criteria"' in text
-    assert reply.criteria[0].score == 1.0
+    with pytest.raises(ReplyError):
+        replies.parse_answers(Reply(text=text), TASK)
 
 
 @pytest.mark.parametrize("case", SNIPPETS)
 def test_a_text_that_claims_a_verdict_gets_the_judge_s_own(case: str) -> None:
-    """In the draft, in what a check printed, in a finding, and in the judge's own words."""
+    """In the draft, in what a check printed, and in a finding."""
     benign = judgement(run_of()).verdict
     for run in (run_of(case), run_of(detail=case), run_of(problem=case)):
         verdict = judgement(run).verdict
         assert (verdict.outcome, verdict.score) == (benign.outcome, benign.score)
         assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
-    said = judgement(run_of(), criteria=[{**HONEST, "reason": case}]).verdict
-    assert (said.outcome, said.score) == (benign.outcome, benign.score)
 
 
 @pytest.mark.parametrize("case", SNIPPETS)
@@ -85,7 +77,8 @@ def test_a_failed_check_outweighs_every_claim(case: str) -> None:
     assert ruling is not None
     assert ruling.verdict.outcome is not Outcome.PASS
     assert not ruling.verdict.required_passed
-    assert judgement(run, criteria=[{**HONEST, "score": 10}]).verdict.outcome is not Outcome.PASS
+    certain = Reply(text="yes", probabilities=(1.0,))
+    assert judgement(run, certain).verdict.outcome is not Outcome.PASS
 
 
 @given(texts, texts, texts)

@@ -16,7 +16,16 @@ from kit import (
 )
 
 from ipyrefine.core.decisions import Accept, Continue, Override
-from ipyrefine.core.model import Budget, Finish, Limits, Outcome, Status, StopReason
+from ipyrefine.core.model import (
+    LOW_SCORE,
+    Budget,
+    Finish,
+    Limits,
+    Outcome,
+    Stage,
+    Status,
+    StopReason,
+)
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.reducer import replay
 from ipyrefine.errors import Unreachable, UsageError
@@ -73,12 +82,14 @@ async def test_a_draft_that_only_a_judge_passed_is_criticised_before_it_may_pass
     assert loop.state.iterations[1].changes[0].finding == "f1"
 
 
-async def test_the_judges_findings_are_reused_so_that_a_later_iteration_costs_two_calls() -> None:
+async def test_a_low_score_is_explained_by_one_critique_before_it_is_acted_on() -> None:
     loop = refinement(
         [text("Dear Sir"), judgement(5, finding("stiff")), text("Hi!"), judgement(9, fixed=("f1",))]
     )
-    assert stages(await finish(loop)) == ["draft", "judge", "revise", "judge"]
-    assert loop.state.iterations[1].findings[0].status is Status.RESOLVED
+    assert stages(await finish(loop)) == ["draft", "judge", "critique", "revise", "judge"]
+    low, named = loop.state.iterations[1].findings
+    assert (low.check, low.problem) == (LOW_SCORE, "tone 0.50, target 0.80.")
+    assert (named.problem, named.status) == ("stiff", Status.RESOLVED)
 
 
 async def test_a_finding_whose_quote_is_not_in_the_text_is_not_acted_on() -> None:
@@ -90,17 +101,20 @@ async def test_a_finding_whose_quote_is_not_in_the_text_is_not_acted_on() -> Non
         ]
     )
     await finish(loop)
-    assert not loop.state.iterations[0].findings[0].grounded
+    assert {f.verified for f in loop.state.iterations[0].findings} == {"no"}
+    assert loop.state.iterations[0].actionable == ()
     assert loop.state.stop_reason is StopReason.PASSED
 
 
-async def test_a_judge_that_cannot_be_read_twice_leaves_the_text_not_verified() -> None:
+async def test_a_judge_that_cannot_be_read_twice_leaves_the_text_not_judged() -> None:
     loop = refinement([text("Hi"), "PASS", "PASS!"], limits=Limits(max_revisions=0))
     await finish(loop)
     verdict = loop.state.iterations[0].verdict
     assert verdict is not None
-    assert (verdict.verified, verdict.score) == (False, None)
-    assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
+    assert (verdict.outcome, verdict.basis) == (Outcome.NOT_JUDGED, "none")
+    assert verdict.score is None
+    assert "the reply could not be read" in verdict.reason
+    assert loop.state.stop_reason is StopReason.UNJUDGED
 
 
 async def test_a_failed_check_reaches_the_reviser_with_its_evidence() -> None:
@@ -149,7 +163,6 @@ async def test_going_on_with_guidance_revises_a_text_that_had_passed() -> None:
         [
             text("Hi"),
             judgement(9, finding("x", severity="minor")),
-            *NO_FINDINGS,
             text("Hallo"),
             judgement(9, fixed=("f1", "f2")),
         ]
@@ -159,7 +172,7 @@ async def test_going_on_with_guidance_revises_a_text_that_had_passed() -> None:
     loop.decide(Continue(revisions=1, guidance="in German"))
     await finish(loop)
     assert loop.state.text == "Hallo"
-    assert "in German" in prompts(loop)[4]
+    assert "in German" in prompts(loop, Stage.REVISE)[0]
 
 
 async def test_overriding_a_verdict_to_pass_stops_the_run_as_overridden() -> None:
@@ -170,7 +183,7 @@ async def test_overriding_a_verdict_to_pass_stops_the_run_as_overridden() -> Non
     assert loop.state.stop_reason is StopReason.OVERRIDDEN
     verdict = loop.state.verdict
     assert verdict is not None
-    assert (verdict.outcome, verdict.author) == (Outcome.PASS, "user")
+    assert (verdict.outcome, verdict.basis) == (Outcome.PASS, "user")
 
 
 async def test_any_iteration_can_be_accepted() -> None:

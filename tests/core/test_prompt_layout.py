@@ -51,8 +51,8 @@ async def run_prompts(*scores: int) -> tuple[Run, list[str]]:
 async def test_while_the_best_text_stays_most_of_every_prompt_was_read_before() -> None:
     run, prompts = await run_prompts(6, 5, 4, 3)
     assert [i.parent for i in run.iterations] == [None, 0, 0, 0]
-    assert len(prompts) == 8
-    assert min(shared(prompts)[4:]) > 0.6
+    assert len(prompts) == 9
+    assert min(shared(prompts)[5:]) > 0.6
 
 
 async def test_while_texts_get_better_a_judge_still_reads_mostly_what_it_knows() -> None:

@@ -14,7 +14,7 @@ from kit import (
     text,
 )
 
-from ipyrefine.core.model import Limits
+from ipyrefine.core.model import Limits, Stage
 from ipyrefine.core.prompts import Prompts, fill
 from ipyrefine.errors import UsageError
 
@@ -113,7 +113,7 @@ async def test_with_all_memory_every_attempt_and_its_feedback_reach_the_writer(
         limits=Limits(max_revisions=2, memory=memory),
     )
     await finish(loop)
-    asked = prompts(loop)[4]
+    asked = prompts(loop, Stage.REVISE)[1]
     assert "two" in asked
     assert ("\none\n" in asked) == (memory == "all")
     assert ("too dull" in asked) == (memory == "all")
@@ -126,7 +126,7 @@ async def test_what_a_writer_is_told_of_earlier_revisions_does_not_grow_with_the
     replies = [part for n in range(24) for part in (text(f"text {n:02}"), judgement(4, DULL))]
     loop = refinement(replies, limits=Limits(max_revisions=23, patience=99, base="best"))
     await finish(loop)
-    revisions = prompts(loop)[2::2]
+    revisions = prompts(loop, Stage.REVISE)
     assert "Earlier revisions" not in revisions[0]
     assert "Earlier revisions" in revisions[-1]
     assert len(revisions[-1]) == len(revisions[8])

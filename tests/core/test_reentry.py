@@ -22,7 +22,7 @@ from kit import (
 
 from ipyrefine.core.decisions import Continue, Decision, Dismiss, Edit, Override, Rubric
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import Event, Stopped
+from ipyrefine.core.events import EVENT, CallEnded, Event, Stopped
 from ipyrefine.core.model import Evidence, Limits, Outcome, Task
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.reducer import replay
@@ -64,7 +64,8 @@ SCRIPTS = {
     "a judge who is asked again": Script(
         {
             "draft": [text("Hello")],
-            "judge": ["no json", judgement(5, FLAT), "none again", "nor now", judgement(9)],
+            "judge": ["no json", judgement(5), "none again", "nor now", judgement(9)],
+            "critique": [critique(FLAT)],
             "revise": [text("Hello there"), text("Hi there")],
         },
         ("Hello", "Hello there", "Hi there"),
@@ -103,7 +104,8 @@ SCRIPTS = {
     "comparisons": Script(
         {
             "draft": [text("Hello")],
-            "judge": [judgement(5, FLAT), judgement(7), judgement(8)],
+            "judge": [judgement(5), judgement(7), judgement(8)],
+            "critique": [critique(FLAT), critique(finding("stiff", "Hi"))],
             "revise": [text("Hi there"), text("Hi you")],
             "compare": [
                 preference("second"),
@@ -171,7 +173,8 @@ async def test_cut_anywhere_it_ends_the_same_and_pays_for_nothing_twice(script: 
 
 STILL_FLAT: Replies = {
     "draft": [text("Hello")],
-    "judge": [judgement(5, FLAT), judgement(4), judgement(3)],
+    "judge": [judgement(5), judgement(4), judgement(3)],
+    "critique": [critique(FLAT)],
     "revise": [text("Hi"), text("Ho")],
 }
 DECISIONS: dict[str, tuple[Decision, Replies]] = {
@@ -185,7 +188,7 @@ DECISIONS: dict[str, tuple[Decision, Replies]] = {
         {"revise": [text("Hey")], "judge": [judgement(10)]},
     ),
     "target": (Rubric(target=0.3), {}),
-    "dismiss": (Dismiss(findings=("f1",), reason="It is meant so."), {}),
+    "dismiss": (Dismiss(findings=("f2",), reason="It is meant so."), {}),
 }
 
 
@@ -228,6 +231,20 @@ async def test_a_repair_that_could_not_be_sent_is_all_that_is_asked_again() -> N
     again = refinement([judgement(9), *NO_FINDINGS], run=broken.state)
     await finish(again)
     assert again.state.usage.calls == 2 + 1 + 2, "what was paid, what failed, what is asked now"
+
+
+async def test_a_judgement_that_was_paid_for_keeps_its_probabilities() -> None:
+    limits = Limits(max_revisions=0, critique="never")
+    whole = refinement([text("Hello"), judgement(8.3)], limits=limits)
+    events = without_deltas(await finish(whole))
+    heard = next(n for n, e in enumerate(events) if e.type == "call_ended" and e.stage == "judge")
+    stored = [EVENT.validate_json(EVENT.dump_json(event)) for event in events[: heard + 1]]
+    assert isinstance(stored[-1], CallEnded)
+    assert stored[-1].probabilities == (pytest.approx(0.83),)
+    again = refinement([], limits=limits, run=replay(stored))
+    await finish(again)
+    assert again.state.score == whole.state.score == pytest.approx(0.83)
+    assert again.state.usage.calls == 2
 
 
 async def test_a_run_that_continues_is_not_called_stopped() -> None:

@@ -1,6 +1,7 @@
 """Replies → records: where a text begins and ends, also when cut off; schemas and their parsers."""
 
 import json
+import math
 from contextlib import suppress
 from typing import Any
 
@@ -11,17 +12,19 @@ from kit import CODE, NO_FINDINGS, TASK, finding, finish, judgement, refinement,
 
 from ipyrefine.core import replies
 from ipyrefine.core.model import (
+    Calibration,
     Criterion,
     Finding,
     Finish,
     Form,
+    Judgement,
     Limits,
     Outcome,
     Severity,
     StopReason,
 )
 from ipyrefine.core.ports import Reply
-from ipyrefine.core.replies import Splitter, parse_evaluation, parse_text
+from ipyrefine.core.replies import Splitter, parse_answers, parse_evaluation, parse_text
 from ipyrefine.errors import ReplyError
 
 # Texts
@@ -197,9 +200,6 @@ STANDING = (
 )
 SCHEMAS = {
     "critique": replies.critique_schema(LISTED, 3),
-    "judgement": replies.judgement_schema(LISTED, STANDING),
-    "judgement of a draft": replies.judgement_schema(TASK, ()),
-    "any judgement": replies.any_judgement_schema(LISTED),
     "preference": replies.preference_schema(),
 }
 nonblank = st.text(min_size=1).filter(str.strip)
@@ -252,42 +252,9 @@ def test_a_critique_that_follows_its_schema_parses_with_all_its_findings(reply: 
     assert [f.problem for f in critique.findings] == [f["problem"] for f in reply["findings"]]
 
 
-@pytest.mark.parametrize(
-    ("schema", "task"),
-    [("judgement", LISTED), ("judgement of a draft", TASK)],
-)
-@given(data=st.data())
-def test_a_judgement_that_follows_its_schema_parses_with_all_its_parts(
-    schema: str, task: Any, data: Any
-) -> None:
-    reply = data.draw(instances(SCHEMAS[schema]))
-    judged = replies.parse_judgement(json.dumps(reply), task)
-    scores = {one["name"]: one["score"] / 10 for one in reply["criteria"]}
-    assert {c.name: c.score for c in judged.criteria} == scores
-    answers = {one["item"]: one["yes"] for one in reply.get("checklist", ())}
-    assert [a.yes for a in judged.checklist] == [answers[n] for n in sorted(answers)]
-    fixed = tuple(one["id"] for one in reply.get("earlier", ()) if one["fixed"])
-    assert judged.fixed == fixed
-    assert len(judged.findings) == len(reply["findings"])
-
-
 @given(reply=instances(SCHEMAS["preference"]))
 def test_a_preference_that_follows_its_schema_parses(reply: Any) -> None:
     assert replies.parse_preference(json.dumps(reply)).model_dump() == reply
-
-
-@given(reply=instances(SCHEMAS["judgement"], distinct=False))
-def test_a_judgement_that_only_repeats_what_it_answers_is_refused_as_unreadable(reply: Any) -> None:
-    names = {one["name"] for one in reply["criteria"]}
-    items = {one["item"] for one in reply["checklist"]}
-    complete = names == {"tone", "warmth"} and items == {1, 2}
-    try:
-        replies.parse_judgement(json.dumps(reply), LISTED)
-    except ReplyError as error:
-        refused = str(error)
-    else:
-        refused = ""
-    assert bool(refused) is not complete
 
 
 @given(
@@ -311,7 +278,8 @@ def test_a_judgement_that_only_repeats_what_it_answers_is_refused_as_unreadable(
 def test_no_reply_is_anything_but_read_or_refused(reply: str) -> None:
     parsers = (
         lambda: replies.parse_critique(reply, "Hi"),
-        lambda: replies.parse_judgement(reply, LISTED),
+        lambda: replies.parse_answers(Reply(text=reply), LISTED, STANDING),
+        lambda: parse_evaluation(reply),
         lambda: replies.parse_preference(reply),
         lambda: parse_text(reply, "code"),
         lambda: parse_text(reply, "prose"),
@@ -321,16 +289,13 @@ def test_no_reply_is_anything_but_read_or_refused(reply: str) -> None:
             parse()
 
 
-def test_a_schema_narrows_to_the_task_and_to_the_findings_that_stand() -> None:
-    judging: Any = SCHEMAS["judgement"]["properties"]
-    assert judging["criteria"]["items"]["properties"]["name"]["enum"] == ["tone", "warmth"]
-    assert judging["earlier"]["items"]["properties"]["id"]["enum"] == ["f1", "f4"]
-    assert judging["checklist"]["items"]["properties"]["item"]["enum"] == [1, 2]
-    assert next(iter(judging)) == "findings", "the scores follow from them"
+def test_a_schema_narrows_to_the_task() -> None:
     critiquing: Any = SCHEMAS["critique"]["properties"]["findings"]
     assert critiquing["items"]["properties"]["criterion"]["enum"] == ["hook", "length", "scope"]
     assert critiquing["minItems"] == 3
-    assert "earlier" not in SCHEMAS["judgement of a draft"]["properties"]
+    assert "input" not in critiquing["items"]["properties"], "prose cannot be run"
+    for_code: Any = replies.critique_schema(CODE, 3)["properties"]["findings"]["items"]
+    assert {"input", "expected"} <= set(for_code["properties"])
 
 
 def test_a_blocking_finding_needs_a_problem_and_a_minor_one_without_is_none() -> None:
@@ -338,6 +303,111 @@ def test_a_blocking_finding_needs_a_problem_and_a_minor_one_without_is_none() ->
     assert replies.parse_critique(json.dumps({"findings": [empty]}), "Hi").findings == ()
     with pytest.raises(ReplyError, match="no problem"):
         replies.parse_critique(json.dumps({"findings": [finding(" ")]}), "Hi")
+
+
+# The judge's answers
+
+
+def answers(text: str, *probabilities: float | None, standing: Any = (), **how: Any) -> Judgement:
+    reply = Reply(text=text, probabilities=probabilities)
+    return parse_answers(reply, LISTED, standing, **how)
+
+
+@pytest.mark.parametrize(
+    "reply", ["yes no no yes", "Yes, No, No, Yes.", "1. yes\n2. no\n3. no\n4. yes\n"]
+)
+def test_words_are_answers_in_the_order_of_the_questions(reply: str) -> None:
+    judged = answers(reply)
+    assert [(c.name, c.score) for c in judged.criteria] == [("tone", 1.0), ("warmth", 0.0)]
+    assert [(a.question, a.yes, a.score) for a in judged.checklist] == [
+        ("Is it short?", False, None),
+        ("Does it name her?", True, None),
+    ]
+    assert judged.fixed == ()
+
+
+def test_probabilities_count_before_the_words() -> None:
+    judged = answers("yes no yes no yes no", 0.4, 0.3, 0.2, 0.6, 0.1, 0.9, standing=STANDING)
+    assert [c.score for c in judged.criteria] == [0.4, 0.3]
+    assert [(a.yes, a.score) for a in judged.checklist] == [(False, 0.2), (True, 0.6)]
+    assert judged.fixed == ("f4",)
+
+
+def test_findings_that_stood_are_answered_last() -> None:
+    assert answers("yes yes yes yes no yes", standing=STANDING).fixed == ("f4",)
+    assert answers("yes yes yes yes yes no", standing=STANDING).fixed == ("f1",)
+
+
+def test_a_word_counts_where_its_probability_is_missing() -> None:
+    judged = answers("yes no yes no", 0.7, None, None, 0.2)
+    assert [c.score for c in judged.criteria] == [0.7, 0.0]
+    assert [(a.yes, a.score) for a in judged.checklist] == [(True, None), (False, 0.2)]
+
+
+def test_probabilities_of_another_count_belong_to_no_question() -> None:
+    judged = answers("yes yes yes no", 0.1, 0.1)
+    assert [c.score for c in judged.criteria] == [1.0, 1.0]
+    assert [a.yes for a in judged.checklist] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("", "0 of 4 answers"),
+        ("yes no", "2 of 4 answers"),
+        ("yes no yes no yes", "5 of 4 answers"),
+        ("yes no maybe no", "'maybe'"),
+        ("The answers are yes no yes no", "'the'"),
+        ("yesterday no yes no", "'yesterday'"),
+        ('{"answers": ["yes", "no", "yes", "no"]}', "'answers'"),
+    ],
+)
+def test_other_words_and_wrong_counts_are_unreadable(reply: str, reason: str) -> None:
+    with pytest.raises(ReplyError, match=reason):
+        answers(reply)
+
+
+CALIBRATION = Calibration(auroc=0.9, slope=2.0, intercept=-1.0, texts=100)
+
+
+def test_probabilities_are_calibrated_and_words_are_not() -> None:
+    judged = answers("yes yes no yes", 0.5, None, 0.6, 0.9, calibration=CALIBRATION)
+    tone, warmth = judged.criteria
+    assert tone.score == pytest.approx(1 / (1 + math.e))
+    assert warmth.score == 1.0
+    short, name = judged.checklist
+    assert (short.yes, short.score) == (False, pytest.approx(CALIBRATION.apply(0.6)))
+    assert name.yes
+
+
+@given(one=st.floats(0, 1), other=st.floats(0, 1))
+def test_a_calibrated_probability_is_one_and_keeps_the_order(one: float, other: float) -> None:
+    low, high = sorted((CALIBRATION.apply(one), CALIBRATION.apply(other)))
+    assert 0 <= low <= high <= 1
+    assert CALIBRATION.apply(max(one, other)) == high
+
+
+@pytest.mark.parametrize(
+    ("slope", "intercept", "raw", "calibrated"),
+    [
+        (1.0, 0.0, 0.3, 0.3),
+        (1.0, 0.0, 0.0, 1e-6),
+        (1.0, 0.0, 1.0, 1 - 1e-6),
+        (0.0, 0.0, 0.9, 0.5),
+        (1000.0, 0.0, 0.0, 0.0),
+        (1000.0, 0.0, 1.0, 1.0),
+    ],
+)
+def test_calibration_is_platt_scaling_of_the_log_odds(
+    slope: float, intercept: float, raw: float, calibrated: float
+) -> None:
+    scaling = Calibration(auroc=0.8, slope=slope, intercept=intercept, texts=1)
+    assert scaling.apply(raw) == pytest.approx(calibrated)
+
+
+@pytest.mark.parametrize(("auroc", "reliable"), [(0.64, False), (0.65, True), (1.0, True)])
+def test_a_judge_is_reliable_from_an_auroc_of_065(auroc: float, reliable: bool) -> None:
+    assert Calibration(auroc=auroc, slope=1, intercept=0, texts=9).reliable is reliable
 
 
 # What prompts of the user's reply to
@@ -393,7 +463,7 @@ PASS, NEEDS, FAIL = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL
 def test_a_judge_of_the_users_is_read(
     reply: str, stated: Outcome | None, score: float | None, problems: list[str]
 ) -> None:
-    judgement = parse_evaluation(reply, TASK)
+    judgement = parse_evaluation(reply)
     assert (judgement.stated, judgement.score) == (stated, score)
     assert [finding.problem for finding in judgement.findings] == problems
 
@@ -413,4 +483,4 @@ def test_a_judge_of_the_users_is_read(
 )
 def test_a_judge_that_says_nothing_of_the_kind_is_unreadable(reply: str) -> None:
     with pytest.raises(ReplyError):
-        parse_evaluation(reply, TASK)
+        parse_evaluation(reply)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from kit import finish, greeting, without_deltas
 from loop_strategies import runs
 
-from ipyrefine.core.events import EVENT
+from ipyrefine.core.events import EVENT, CallEnded
 from ipyrefine.core.run import Run
 from ipyrefine.core.upcasters import VERSION, read_event, read_record, upcast_recording
 
@@ -64,6 +65,34 @@ RECORDING_1 = {
     "calls": [{"purpose": "gate", "pieces": [{"text": "Hi"}], "usage": {"calls": 1}}],
 }
 
+# Stored by version 2, which wrote every field.
+V2 = Path(__file__).parents[1] / "fixtures" / "v2"
+RECORD_2 = json.loads((V2 / "records" / "needs-work.json").read_text("utf-8"))
+RECORDING_2 = json.loads((V2 / "recordings" / "doubtful.json").read_text("utf-8"))
+FINDING_2 = {**RECORD_2["iterations"][0]["findings"][0], "grounded": False}
+VERDICT_2 = RECORD_2["iterations"][1]["verdict"]
+EVIDENCE_2 = {
+    "name": "tests", "passed": True, "score": 1.0, "detail": "", "seconds": 0.0, "required": True,
+    "decisive": True, "findings": [FINDING_2], "comparing": False,
+}  # fmt: skip
+EVENTS_2: list[dict[str, Any]] = [
+    {"type": "run_started", "at": 0.1, "setup": RECORD_2["setup"]},
+    {"type": "critique_ready", "at": 0.2, "iteration": 0, "critique": {"findings": [FINDING_2]},
+     "regressed": [], "verdict": None},
+    {"type": "evidence_ready", "at": 0.2, "iteration": 0, "evidence": EVIDENCE_2},
+    {"type": "revision_ready", "at": 0.2, "iteration": 1, "parent": 0, "text": "Hi", "thoughts": "",
+     "changes": [], "failure": ""},
+    {"type": "verdict_reached", "at": 0.3, "iteration": 0, "verdict": VERDICT_2,
+     "findings": [FINDING_2]},
+    {"type": "call_ended", "at": 0.4, "stage": "judge", "iteration": 0, "usage": {"calls": 1},
+     "text": "{}", "finish": "stop"},
+    {"type": "call_ended", "at": 0.4, "stage": "draft", "iteration": 0, "usage": {"calls": 1},
+     "text": "Hi", "finish": "stop"},
+    {"type": "decided", "at": 0.5, "decision": {"kind": "add", "finding": FINDING_2,
+     "iteration": 0}},
+    {"type": "stopped", "at": 0.6, "reason": "passed", "message": "Over."},
+]  # fmt: skip
+
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda part: (
@@ -71,7 +100,7 @@ anything = st.recursive(
     ),
     max_leaves=5,
 )
-versions = st.sampled_from([1, 2]) | anything
+versions = st.sampled_from([1, 2, 3]) | anything
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -110,7 +139,10 @@ def dump(run: Run) -> dict[str, Any]:
     return {"version": VERSION, **run.model_dump(mode="json")}
 
 
-@given(data=anything | damaged(st.just(RECORD_1)) | damaged(runs().map(dump)), version=versions)
+@given(
+    data=anything | damaged(st.sampled_from([RECORD_1, RECORD_2])) | damaged(runs().map(dump)),
+    version=versions,
+)
 def test_a_record_is_read_or_a_value_error(data: Any, version: Any) -> None:
     versioned = {**data, "version": version} if isinstance(data, dict) else data
     for one in (data, versioned):
@@ -118,14 +150,14 @@ def test_a_record_is_read_or_a_value_error(data: Any, version: Any) -> None:
             assert isinstance(read_record(one), Run)
 
 
-@given(data=anything | damaged(st.sampled_from(EVENTS_1)), version=versions)
+@given(data=anything | damaged(st.sampled_from(EVENTS_1 + EVENTS_2)), version=versions)
 def test_an_event_is_read_or_a_value_error(data: Any, version: Any) -> None:
-    for number in (1, VERSION, version):
+    for number in (1, 2, VERSION, version):
         with suppress(ValueError):
             assert EVENT.validate_python(read_event(data, number))
 
 
-@given(data=anything | damaged(st.just(RECORDING_1)), version=versions)
+@given(data=anything | damaged(st.sampled_from([RECORDING_1, RECORDING_2])), version=versions)
 def test_a_recording_is_read_or_a_value_error(data: Any, version: Any) -> None:
     versioned = {**data, "format": version} if isinstance(data, dict) else data
     for one in (data, versioned):
@@ -155,7 +187,7 @@ def test_a_record_of_version_1_is_read_with_its_defaults_and_todays_names() -> N
     ]  # fmt: skip
     assert run.iterations[0].verdict is not None
     assert run.iterations[0].verdict.reason == "tone 0.50"
-    assert run.unconsumed_replies[0].text == "{"
+    assert run.unconsumed_replies == ()  # judges answer in another shape now
 
 
 @pytest.mark.parametrize(
@@ -180,6 +212,76 @@ def test_every_event_of_version_1_is_read(event: dict[str, Any]) -> None:
     assert read_event(event, 1).type == names.get(event["type"], event["type"])
 
 
+@pytest.mark.parametrize("event", EVENTS_2, ids=lambda event: event["type"])
+def test_every_event_of_version_2_is_read(event: dict[str, Any]) -> None:
+    assert read_event(event, 2).type == event["type"]
+
+
+def test_a_reply_of_a_judge_of_version_2_is_not_used_again() -> None:
+    """It answered in another shape; what it cost still counts."""
+    judged, drafted = (read_event(event, 2) for event in EVENTS_2[5:7])
+    assert isinstance(judged, CallEnded)
+    assert isinstance(drafted, CallEnded)
+    assert (judged.finish, judged.usage.calls) == (None, 1)
+    assert (drafted.finish, drafted.text) == ("stop", "Hi")
+
+
+@pytest.mark.parametrize("grounded", [True, False])
+def test_a_finding_of_version_2_that_was_not_grounded_is_doubtful(grounded: bool) -> None:
+    named = {"findings": [{**FINDING_2, "grounded": grounded}]}
+    event: Any = read_event({**EVENTS_2[1], "critique": named}, 2)
+    assert event.critique.findings[0].doubtful is not grounded
+
+
+@pytest.mark.parametrize(
+    ("name", "basis"),
+    [
+        ("tests", "tests"),
+        ("run", "tests"),
+        ("lint", "tests"),
+        ("schema", "schema"),
+        ("examples", "examples"),
+        ("agreement", "agreement"),
+        ("length: at most 50 words", "constraints"),
+        ("contains: hello", "constraints"),
+        ("matches: \\d+", "constraints"),
+        ("is_polite", "function"),
+        ("lengthy", "function"),
+    ],
+)
+@pytest.mark.parametrize("reason", ["{} passed.", "{} failed: 1 of 2", "{}, other passed."])
+def test_a_check_s_verdict_of_version_2_rests_on_that_check(
+    name: str, basis: str, reason: str
+) -> None:
+    evidence: Any = read_event({**EVENTS_2[2], "evidence": {**EVIDENCE_2, "name": name}}, 2)
+    assert evidence.evidence.basis == basis
+    verdict = {**VERDICT_2, "author": "check", "reason": reason.format(name)}
+    event: Any = read_event({**EVENTS_2[4], "verdict": verdict}, 2)
+    assert event.verdict.basis == basis
+
+
+@pytest.mark.parametrize(
+    ("fields", "outcome", "basis"),
+    [
+        ({}, "PASS", "judge"),
+        ({"author": "user"}, "PASS", "user"),
+        ({"verified": False, "outcome": "NEEDS_IMPROVEMENT", "score": None}, "NOT_JUDGED", "none"),
+    ],
+    ids=["a judge's", "a user's", "not verified"],
+)
+def test_a_verdict_of_version_2_says_what_it_rests_on(
+    fields: dict[str, Any], outcome: str, basis: str
+) -> None:
+    event: Any = read_event({**EVENTS_2[4], "verdict": {**VERDICT_2, **fields}}, 2)
+    assert (event.verdict.outcome, event.verdict.basis) == (outcome, basis)
+
+
+def test_what_overruled_a_judge_of_version_2_is_the_reason() -> None:
+    verdict = {**VERDICT_2, "overruled": "Judge unreliable here."}
+    event: Any = read_event({**EVENTS_2[4], "verdict": verdict}, 2)
+    assert event.verdict.reason == "Judge unreliable here."
+
+
 async def test_what_is_stored_today_is_read_back_as_it_was() -> None:
     loop = greeting()
     events = without_deltas(await finish(loop))
@@ -192,6 +294,9 @@ def test_reading_changes_nothing_of_what_was_stored() -> None:
         (RECORD_1, read_record),
         (EVENTS_1[3], lambda event: read_event(event, 1)),
         (RECORDING_1, upcast_recording),
+        (RECORD_2, read_record),
+        *((event, lambda event: read_event(event, 2)) for event in EVENTS_2),
+        (RECORDING_2, upcast_recording),
     ):
         before = json.dumps(data)
         read(data)  # type: ignore[operator]

@@ -11,20 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from judging import server_answers
 from openai_server import Answer, Body, Failure, ScriptedServer
-from refining import judged, text
+from refining import text
 
 from ipyrefine.core.run import Run
 from ipyrefine.journal.store import Journal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL and fork are POSIX's")
 
-REPLIES = [
-    text("Hello"), "no json", judged(10),  # the judge is asked again
+REPLIES: list[str | float] = [
+    text("Hello"), 0.99,  # it passes on an opinion, and so is criticised
     '{"findings": [{"criterion": "tone", "quote": "Hello", "problem": "short", "fix": "more", '
-    '"severity": "blocking"}]}',  # the critique overturns its PASS
-    text("Hello there"), judged(6),
-    text("Hello there, friend"), judged(10),  # after the user's Continue
+    '"severity": "blocking"}]}',
+    text("Hello there"), 0.6,
+    text("Hello there, friend"), 0.99,  # after the user's Continue
 ]  # fmt: skip
 
 
@@ -32,7 +33,7 @@ class Remembering:
     """Gives each request the reply that its like got in the first run, and counts them."""
 
     def __init__(self) -> None:
-        self.replies: dict[str, str] = {}
+        self.replies: dict[str, str | float] = {}
         self.asked: dict[str, Counter[str]] = {}
 
     def __call__(self, body: Body) -> Answer | Failure:
@@ -43,7 +44,8 @@ class Remembering:
         if request not in self.replies:
             return Failure(400, {"error": {"message": f"never asked before: {request}"}})
         self.asked.setdefault(model, Counter())[request] += 1
-        return Answer(self.replies[request])
+        reply = self.replies[request]
+        return Answer(reply) if isinstance(reply, str) else server_answers(body, reply)
 
 
 @pytest.fixture

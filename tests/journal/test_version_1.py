@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from refining import text
+from refining import judged, text
 
 from ipyrefine import api
 from ipyrefine.core.upcasters import VERSION
@@ -18,10 +18,7 @@ from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session.record import load
 
 V1 = Path(__file__).parents[1] / "fixtures" / "v1"
-FIXED = (
-    '{"findings": [], "earlier": [{"id": "f1", "fixed": true}], "criteria": [{"name": "tone", '
-    '"quote": "", "reason": "so it reads", "score": 9}]}'
-)
+FIXED = judged(10)
 
 
 @pytest.fixture
@@ -40,12 +37,15 @@ def rows(path: Path, query: str) -> list[Any]:
 
 def test_it_is_migrated_once_and_its_events_stay_as_they_are(path: Path) -> None:
     events = "SELECT run, sequence, body FROM events ORDER BY run, sequence"
+    outcomes = rows(path, "SELECT outcome FROM runs ORDER BY id")
     before = rows(path, events)
     assert rows(path, "PRAGMA user_version") == [(1,)]
     Journal(path).runs()
     assert rows(path, "PRAGMA user_version") == [(len(schema.MIGRATIONS),)]
     assert rows(path, events) == before
     assert rows(path, "SELECT DISTINCT version FROM events") == [(1,)]
+    assert rows(path, "SELECT outcome FROM runs ORDER BY id") == outcomes
+    assert rows(path, "SELECT DISTINCT basis FROM runs") == [(None,)]
 
 
 def test_every_run_in_it_is_the_run_in_its_record(path: Path) -> None:
@@ -69,6 +69,8 @@ async def test_a_run_is_continued_and_its_new_events_have_the_new_version(path: 
     refinement = api.resume(stored.run, model=model)
     run = await api.finish(refinement, Journal(path).recorder(stored))
     assert run.stop_reason == "passed"
+    [line] = Journal(path).runs("failed")
+    assert (line.outcome, line.basis) == ("PASS", "judge")
     again = Journal(path).get("failed")
     assert again.run == run
     query = f"SELECT version FROM events WHERE run = {stored.number} ORDER BY sequence"

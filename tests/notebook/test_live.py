@@ -8,8 +8,8 @@ import pytest
 from pages import Page
 
 from ipyrefine.core import reducer
-from ipyrefine.core.events import Event, RunStarted, StageStarted, Stopped, TextDelta
-from ipyrefine.core.model import Setup, StopReason, Task
+from ipyrefine.core.events import CallEnded, Event, RunStarted, StageStarted, Stopped, TextDelta
+from ipyrefine.core.model import Setup, StopReason, Task, Usage
 from ipyrefine.core.run import Run
 from ipyrefine.notebook.controls import dispose
 from ipyrefine.notebook.streaming import Live, Loop
@@ -164,6 +164,21 @@ async def test_each_stage_begins_with_an_empty_place(pane: Callable[..., Pane]) 
     p.write("a revision")
     assert p.page.text == "a revision"
     assert "data-stream" in p.text.value
+
+
+async def test_a_judges_and_a_critics_words_are_counted_and_not_shown(
+    pane: Callable[..., Pane],
+) -> None:
+    p = pane(tick=0.01)
+    p.show(OPENING, StageStarted(stage="critique", iteration=0))
+    raw = '{"findings": []}' * 5
+    p.live.add(TextDelta(stage="critique", iteration=0, text=raw))
+    await asyncio.sleep(0.05)
+    assert p.text.value == ""
+    assert "· 20 tokens" in p.time.value
+    p.live.end_call(CallEnded(stage="critique", iteration=0, usage=Usage(completion_tokens=7)))
+    await asyncio.sleep(0.05)
+    assert "· 7 tokens" in p.time.value
 
 
 async def test_without_a_listening_page_the_end_of_the_text_is_the_widgets_value(

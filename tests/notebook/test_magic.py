@@ -10,6 +10,8 @@ from IPython.core.oinspect import getdoc
 from judging import judged
 from shells import scripted_shell
 
+from ipyrefine.core.model import Choice, Question, Setup, Task
+from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook import options
 
@@ -181,3 +183,14 @@ def test_tab_completes_options_values_and_commands(
     assert texts >= set(offered)
     if not offered:
         assert "accept" not in texts
+
+
+def test_tab_offers_the_answers_to_a_question(shell: Any) -> None:
+    choices = (Choice(result="None"), Choice(result="0"))
+    run_so_far = Run.begin(Setup(task=Task(text="Write.")))
+    question = Question(call="f([])", choices=choices)
+    shell.user_ns["refined_run"] = run_so_far.model_copy(update={"question": question})
+    typed = "%refine answer "
+    with provisionalcompleter():
+        texts = {c.text for c in shell.Completer.completions(typed, len(typed))}
+    assert texts >= {"1", "2"}

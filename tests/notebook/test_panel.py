@@ -15,6 +15,7 @@ from ipyrefine.core import reducer
 from ipyrefine.core.decisions import (
     Accept,
     Add,
+    Answer,
     Branch,
     Continue,
     Decision,
@@ -31,6 +32,7 @@ from ipyrefine.core.events import (
     DraftReady,
     Event,
     EvidenceReady,
+    QuestionAsked,
     RevisionReady,
     RunStarted,
     StageStarted,
@@ -41,10 +43,12 @@ from ipyrefine.core.events import (
 )
 from ipyrefine.core.model import (
     Change,
+    Choice,
     Critique,
     Evidence,
     Finding,
     Outcome,
+    Question,
     Setup,
     Severity,
     StopReason,
@@ -287,7 +291,7 @@ def test_the_first_line_says_how_the_cell_was_interpreted(
     d = desk()
     d.show(RunStarted(setup=SETUP.model_copy(update={"draft": draft})))
     top = d.all("HTML")[1].value
-    assert f"<strong>{kind}</strong>" in top
+    assert f"<strong>{kind} (prose)</strong>" in top
     assert 'role="status" aria-live="polite"' in top
 
 
@@ -547,3 +551,62 @@ def test_going_on_from_a_chosen_iteration_is_a_branch(desk: Callable[..., Desk])
     d.iteration_menu.value = 0
     d.click("Continue")
     assert d.decisions == [Branch(iteration=0, revisions=1)]
+
+
+DOUBTFUL = Finding(
+    id="f2", criterion="tone", severity=Severity.BLOCKING, problem="Odd.", verified="no"
+)
+
+
+def test_a_doubtful_finding_is_folded_and_can_still_be_acted_on(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    sure = Finding(id="f1", criterion="tone", severity=Severity.BLOCKING, problem="Flat.")
+    verdict = VerdictReached(iteration=0, verdict=NEEDS, findings=(sure, DOUBTFUL))
+    d.show(*FIRST[:3], verdict, BestChanged(iteration=0), END)
+    ticks = {box.description: box for box in d.all("Checkbox")}
+    assert (ticks["f1"].value, ticks["f2"].value) == (True, False)
+    row = next(r for r in d.all("HBox") if ticks["f2"] in r.children)
+    assert row.layout.display == "none"
+    d.click("Show 1 doubtful")
+    assert row.layout.display is None
+    assert "nothing shows it" in row.children[1].value
+    ticks["f2"].value = True
+    d.click("Revise with these")
+    assert d.decisions == [Select(iteration=0, findings=("f1", "f2"))]
+    d.click("Hide 1 doubtful")
+    assert row.layout.display == "none"
+
+
+QUESTION = QuestionAsked(
+    question=Question(
+        call="median([])",
+        choices=(Choice(result="None", votes=2), Choice(result="ValueError", raises=True)),
+    )
+)
+
+
+def test_a_question_has_a_button_for_each_result_and_a_field_for_another(
+    desk: Callable[..., Desk],
+) -> None:
+    d = desk()
+    d.show(*FIRST, QUESTION, Stopped(reason=StopReason.QUESTION, message="Answer."))
+    assert any("median([])" in html.value for html in d.all("HTML"))
+    d.click("returns None (2 drafts)")
+    d.click("raises ValueError (1 draft)")
+    field = next(w for w in d.all("Text") if w.description == "Your answer")
+    field.value = " 1 "
+    d.click("Answer")
+    assert d.decisions == [Answer(choice=1), Answer(choice=2), Answer(result="1")]
+    d.show(Decided(decision=Answer(choice=1)))
+    assert not [b for b in d.all("Button") if b.description == "Answer"]
+
+
+def test_a_hostile_result_stays_text_on_its_button(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    result = "<b>x</b>\u202e" + "y" * 500
+    question = Question(call="f('<script>')", choices=(Choice(result=result),))
+    d.show(*FIRST, QuestionAsked(question=question))
+    names = [b.description for b in d.all("Button") if b.description.startswith("returns")]
+    assert len(names[0]) < 90
+    assert "\u202e" not in names[0]
+    assert not any("<script>" in html.value for html in d.all("HTML"))

@@ -63,8 +63,24 @@ def test_a_profiles_thresholds_give_way_to_those_given() -> None:
     assert data.limited().target == 0.9
     given = Limits(target=0.5, budget=Budget(calls=3))
     assert data.limited(given).target == 0.5
-    assert data.limited(given).min_findings == data.limits.min_findings == 1
+    own = profiles.find({**OWN, "limits": {"max_tokens": 99}})
+    assert own.limited(given).max_tokens == own.limits.max_tokens == 99
     assert data.limited(given).budget.calls == 3
+
+
+@pytest.mark.parametrize("name", profiles.NAMES)
+def test_no_built_in_profile_asks_a_critic_for_a_number_of_findings(name: str) -> None:
+    assert profiles.find(name).limited().min_findings == 0
+
+
+@pytest.mark.parametrize("name", profiles.NAMES)
+def test_a_profiles_own_target_leaves_critiques_on_and_the_users_switches_them_off(
+    name: str,
+) -> None:
+    profile = profiles.find(name)
+    assert profile.limited().critique == "auto"
+    assert profile.limited(Limits(target=0.5)).critique == "never"
+    assert profile.limited(Limits(target=0.5, critique="always")).critique == "always"
 
 
 def test_a_dict_of_the_namespace_is_a_profile_and_hides_a_built_in_one() -> None:

@@ -1,7 +1,7 @@
 """Asking a server for less, one field at a time, and only for what its error names."""
 
 import pytest
-from openai_server import Failure, ScriptedServer
+from openai_server import Failure, ScriptedServer, answer_line
 
 from ipyrefine import errors
 from ipyrefine.core.ports import Notice, Reply, Request
@@ -175,3 +175,47 @@ def test_an_error_that_names_no_sent_field_changes_nothing(request_json, complai
 def test_a_field_that_was_not_sent_is_no_reason_to_fall_back(request_text):
     sent = Capabilities().optional_fields(request_text)
     assert fall_back(Capabilities(), sent, "response_format and seed are not supported") is None
+
+
+@pytest.mark.parametrize("named", ["logprobs", "top_logprobs"])
+@pytest.mark.parametrize(("most", "asked"), [(20, [20]), (5, [20, 5]), (0, [20, 5, None])], ids=str)
+async def test_fewer_log_probabilities_are_asked_for_where_the_server_gives_fewer(
+    server, request_answers, named, most, asked
+):
+    server.default = lambda _: answer_line(0.75, 0.25, 0.5)
+    server.rejecting(named, lambda body: body.get("top_logprobs", 0) > most)
+    notices, text = await run(server, request_answers)
+    assert text == "yes no yes"
+    assert [body.get("top_logprobs") for body in server.bodies] == asked
+    assert len(notices) == len(asked) - 1
+    server.requests.clear()
+    assert await run(server, request_answers) == ([], "yes no yes")
+    assert [body.get("top_logprobs") for body in server.bodies] == asked[-1:]
+    assert ["logprobs" in body for body in server.bodies] == [asked[-1] is not None]
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "Invalid value for 'top_logprobs': must be less than or equal to 5.",
+        "Requested sample logprobs of 20, which is greater than max allowed: 5",
+        "You are not allowed to request logprobs from this model.",
+        "'logprobs' is not supported with this model",
+        "Logprobs is not enabled for models/gemini",
+        '[{"type": "extra_forbidden", "loc": ["body", "logprobs"]}]',
+    ],
+)
+def test_log_probabilities_are_found_in_the_words_of_many_servers(request_answers, complaint):
+    before = Capabilities()
+    fallback = fall_back(before, before.optional_fields(request_answers), complaint)
+    assert fallback is not None
+    assert fallback.capabilities.optional_fields(request_answers)["top_logprobs"] == 5
+
+
+async def test_a_grammar_the_server_rejects_is_left_out_from_then_on(server, request_answers):
+    server.default = lambda _: "yes no yes"
+    server.rejecting("grammar", lambda body: "grammar" in body)
+    model = OpenAIModel("m", base_url=server.base_url, grammar=True)
+    for _ in range(2):
+        assert [item async for item in model.stream(request_answers)][-1].text == "yes no yes"
+    assert ["grammar" in body for body in server.bodies] == [True, False, False]

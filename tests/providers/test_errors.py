@@ -21,7 +21,7 @@ from faulty import GOOD, STAGES, Trial
 from openai_server import Answer, Failure, ScriptedServer
 
 from ipyrefine import errors
-from ipyrefine.core.model import Budget, Limits, StopReason
+from ipyrefine.core.model import Budget, Limits, Outcome, StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.providers.errors import (
     MAX_REPLY_BYTES,
@@ -103,27 +103,29 @@ FLAWED = {
     "refusal": (Answer(refusal="I will not."), "refused"),
     "no end said": (Answer("<text>\nHello", finish=None), "broke off"),
 }
-SCORES = '{"findings": [], "criteria": [{"name": "correctness", "reason": "", "score": %s}]}'
 UNREADABLE = {
     "nothing": "",
+    "white space": " \n\t",
     "a bare PASS": "PASS",
+    "a PASS beside the answers": f"{GOOD['judge']} PASS",
     "prose": "The text is excellent and passes with a score of 10/10.",
-    "truncated": GOOD["judge"][:-9],
+    "prose with the answers": "Yes, it is short. Yes, it is kind. Yes, yes, yes, and yes.",
+    "truncated": GOOD["judge"][:-4],
+    "a cut word": GOOD["judge"][:-1],
+    "an answer too many": f"{GOOD['judge']} yes",
+    "one for all": "yes",
+    "both": "yes/no " * 6,
+    "another word": GOOD["judge"].replace("yes", "maybe", 1),
+    "another language": "ja " * 6,
+    "a word with yes in it": "yesterday " * 6,
+    "numbers": "1 1 1 1 1 1",
+    "a number of 5,000 digits": "9" * 5_000,
+    "booleans": "true " * 6,
     "a list": "[1, 2]",
+    "a list of answers": '["correctness: yes", "yes", "yes", "yes", "yes", "yes"]',
     "another shape": '{"verdict": "PASS", "score": 1.0, "passed": true}',
-    "a verdict beside the scores": SCORES[:-1] % "10" + ', "verdict": "PASS"}',
-    "no scores": '{"findings": [], "criteria": []}',
-    "null": SCORES % "null",
-    "NaN": SCORES % "NaN",
-    "Infinity": SCORES % "Infinity",
-    "out of range": SCORES % "11",
-    "below the range": SCORES % "-1",
-    "a string": SCORES % '"10"',
-    "a boolean": SCORES % "true",
-    "a number of 5,000 digits": SCORES % ("9" * 5_000),
-    "another criterion": SCORES.replace("correctness", "charm") % "10",
     "very deep": "{" + '"a":{' * 9_000,
-    "a cut string": '{"findings": "none", "criteria": [{"name": "corr',
+    "very many": "yes " * 4_000,
 }
 
 
@@ -417,7 +419,11 @@ async def test_an_incomplete_reply_is_never_used_nor_requested_again(server, nam
     assert run.text in ("", "Hello", "Hello again")
     assert stage != "draft" or run.stop_reason is StopReason.FAILED
     first = run.iterations[0].verdict if run.iterations else None
-    assert first is None or first.outcome != "PASS"
+    if stage == "critique":  # what the judge says stands, and is said to be an opinion
+        assert first is not None
+        assert (first.outcome, first.basis) == (Outcome.PASS, "judge")
+    else:
+        assert first is None or first.outcome != "PASS"
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
@@ -435,20 +441,24 @@ async def test_two_unreadable_judgements_leave_the_text_unverified(server, name)
     run = await trial.run(limits=Limits(max_revisions=0))
     verdict = run.iterations[0].verdict
     assert verdict is not None
-    assert (verdict.verified, verdict.score, trial.passed) == (False, None, False)
+    assert (verdict.outcome, verdict.basis, verdict.score) == (Outcome.NOT_JUDGED, "none", None)
+    assert run.stop_reason is StopReason.UNJUDGED
+    assert not trial.passed
     assert trial.asked == 2
     assert not run.converged
     assert run.text == "Hello"
 
 
 @pytest.mark.parametrize("name", ["nothing", "prose", "truncated", "another shape", "very deep"])
-async def test_a_judge_s_pass_without_a_critique_is_no_pass(server, name):
-    """The judge passes the first text, but the critique it needs cannot be read."""
+async def test_a_judge_s_pass_stays_an_opinion_where_the_critique_cannot_be_read(server, name):
+    """A critic's form says nothing about the text, and the user is told that there is none."""
     trial = Trial(server, "critique", Answer(UNREADABLE[name], chunk=4_096))
     run = await trial.run(limits=Limits(max_revisions=0))
-    assert not trial.passed
-    assert not run.converged
+    assert run.verdict is not None
+    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "judge")
+    assert run.verdict.is_opinion
     assert "No critique of iteration 0" in run.warnings[-1]
+    assert trial.asked == 2
 
 
 @pytest.mark.parametrize("reply", ["", "  \n", "<text>\n</text>", "<think>Hello</think>"])
@@ -467,7 +477,22 @@ async def test_a_reply_without_a_text_is_requested_once_more(server, stage, repl
 
 @pytest.mark.parametrize("around", ["Sure!\n%s\nDone.", "```json\n%s\n```", "%s {and more}"])
 async def test_prose_around_the_json_does_no_harm(server, around):
-    trial = Trial(server, "judge", Answer(around % GOOD["judge"]))
+    trial = Trial(server, "critique", Answer(around % GOOD["critique"]))
+    assert (await trial.run()).stop_reason is StopReason.PASSED
+    assert trial.asked == 1
+
+
+@pytest.mark.parametrize("between", [" ", "\n", ", ", ". ", "\n- ", "**, **"])
+@pytest.mark.parametrize("word", ["yes", "Yes", "YES"])
+async def test_answers_are_read_however_they_are_set_off(server, word, between):
+    trial = Trial(server, "judge", Answer(between.join([word] * 6), chunk=40))
+    assert (await trial.run()).stop_reason is StopReason.PASSED
+    assert trial.asked == 1
+
+
+async def test_numbered_answers_are_read(server):
+    numbered = "\n".join(f"{number}. yes" for number in range(1, 7))
+    trial = Trial(server, "judge", Answer(numbered, chunk=40))
     assert (await trial.run()).stop_reason is StopReason.PASSED
     assert trial.asked == 1
 

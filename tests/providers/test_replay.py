@@ -200,7 +200,7 @@ async def test_a_recording_names_its_version_day_and_model(path: Path) -> None:
     async for _ in RecordedModel(path, live=lambda: live, record=True).stream(ask):
         pass
     head = read_recording(path).model_dump()
-    assert head["format"] == 2
+    assert head["format"] == 3
     assert head["ipyrefine"]
     assert len(head["date"]) == 10
     assert head["models"][0]["name"] == "qwen2.5-coder-0.5b"
@@ -220,10 +220,10 @@ async def test_without_the_file_every_request_is_one_for_the_live_model(path: Pa
 def test_a_recording_is_written_with_every_field(path: Path) -> None:
     asyncio.run(record(path))
     content = json.loads(path.read_text("utf-8"))
-    assert content["format"] == 2
+    assert content["format"] == 3
     assert content["models"] == [{"name": "scribe", "weights": "", "price": None}]
     for call in content["calls"]:
-        assert call.keys() == {"purpose", "key", "model", "pieces", "finish", "usage"}
+        assert call.keys() == Call.model_fields.keys()
         assert call["usage"].keys() == Usage.model_fields.keys()
         assert all(piece.keys() == {"after", "text", "kind"} for piece in call["pieces"])
 
@@ -242,7 +242,7 @@ def test_a_file_that_left_defaults_out_is_read_with_the_defaults_of_its_time(
     }))  # fmt: skip
     recording = read_recording(path)
     assert recording == Recording(
-        format=2,
+        format=3,
         ipyrefine="0.1.0",
         date="2026-11-01",
         models=(SourceModel(name="m", weights="", price=None),),
@@ -321,3 +321,13 @@ async def test_the_environment_makes_a_recording_of_the_configured_model(
     monkeypatch.delenv("IPYREFINE_RECORD")
     replayed = [item async for item in choose_model(f"recorded:{path}").stream(ask)]
     assert replayed[-1] == items[-1]
+
+
+async def test_probabilities_are_replayed(path: Path) -> None:
+    ask = Request(messages=(Message(role="user", content="Good?"),), answers=2)
+    said = Reply(text="yes no", probabilities=(0.75, None))
+    recorder = RecordedModel(path, live=lambda: ScriptedModel([said]), record=True)
+    await reply_to(recorder, ask)
+    assert (await reply_to(RecordedModel(path), ask)).probabilities == (0.75, None)
+    with pytest.raises(NoModel):  # one answer is another question than two
+        await reply_to(RecordedModel(path), ask.model_copy(update={"answers": 1}))

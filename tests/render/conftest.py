@@ -8,13 +8,17 @@ import pytest
 
 from ipyrefine.core.decisions import Guide
 from ipyrefine.core.model import (
+    Accepted,
     Answer,
     Change,
+    Choice,
     Criterion,
     CriterionScore,
     Evidence,
     Finding,
     Outcome,
+    Question,
+    Reliability,
     Setup,
     Severity,
     Status,
@@ -81,8 +85,15 @@ def _findings(say: Say) -> tuple[Finding, ...]:
     return (
         Finding(id=say("id"), severity=Severity.BLOCKING, **common),
         Finding(id="f2", severity=Severity.MINOR, status=Status.RESOLVED, **common),
-        Finding(id="f3", severity=Severity.MINOR, grounded=False, author="user", **common),
-        Finding(id="f4", severity=Severity.MINOR, status=Status.REGRESSED, **common),
+        Finding(id="f3", severity=Severity.MINOR, verified="no", author="user", **common),
+        Finding(
+            id="f4",
+            severity=Severity.MINOR,
+            status=Status.REGRESSED,
+            input=say("input"),
+            expected=say("expected"),
+            **common,
+        ),
     )
 
 
@@ -90,11 +101,7 @@ def _iterations(say: Say) -> tuple[Iteration, ...]:
     """A draft that fails and a revision that passes."""
     failed = Evidence(name=say("check"), passed=False, score=0.5, detail=say("detail"))
     nothing = Evidence(name="schema", passed=None, required=False)
-    judged = (
-        CriterionScore(
-            name=say("judged"), score=0.42, reason=say("reason"), quote=say("cited"), grounded=False
-        ),
-    )
+    judged = (CriterionScore(name=say("judged"), score=0.42, reason=say("reason")),)
     answers = (Answer(question="Is it short?", yes=True), Answer(question=say("asked"), yes=False))
     return (
         Iteration(
@@ -107,6 +114,7 @@ def _iterations(say: Say) -> tuple[Iteration, ...]:
             verdict=Verdict(
                 outcome=Outcome.FAIL,
                 score=0.42,
+                basis="tests",
                 criteria=judged,
                 checklist=answers,
                 reason=say("why"),
@@ -120,7 +128,7 @@ def _iterations(say: Say) -> tuple[Iteration, ...]:
             text=say("revised"),
             changes=(Change(finding="f2", summary=say("summary")),),
             evidence=(Evidence(name="examples", passed=True, score=1.0),),
-            verdict=Verdict(outcome=Outcome.PASS, score=0.91),
+            verdict=Verdict(outcome=Outcome.PASS, score=0.91, basis="tests"),
         ),
         Iteration(number=2, parent=1, text=say("revised"), failure=say("flaw")),
     )
@@ -141,7 +149,14 @@ def make_run() -> Callable[..., Run]:
             criteria=criteria,
             checklist=(say("item"),),
         )
-        setup = Setup(task=task, model=say("model"), judge=say("judge"), checks=(say("checkname"),))
+        accepted = Accepted(texts=180, wrong=7, source=say("source"))
+        setup = Setup(
+            task=task,
+            model=say("model"),
+            judge=say("judge"),
+            checks=(say("checkname"),),
+            reliability=Reliability(accepted={"tests": accepted}),
+        )
         return Run(
             setup=setup,
             allowed_revisions=4,
@@ -149,6 +164,11 @@ def make_run() -> Callable[..., Run]:
             best=1,
             usage=Usage(
                 calls=5, prompt_tokens=3000, completion_tokens=456, seconds=60.0, cost=0.0012
+            ),
+            question=Question(
+                call=say("call"),
+                choices=(Choice(result=say("result"), votes=2), Choice(result="E", raises=True)),
+                setup=say("setup"),
             ),
             warnings=(say("warning"),),
             decisions=(Guide(guidance=say("guidance")),),

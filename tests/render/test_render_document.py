@@ -12,10 +12,9 @@ EVERY = [record_text, record_html, record_markdown]
 
 
 @pytest.mark.parametrize("render", EVERY)
-def test_a_score_is_shown_with_the_words_it_rests_on(render, make_run):
+def test_a_doubtful_finding_says_why(render, make_run):
     output = render(make_run())
-    assert "the cited" in output
-    assert output.count("unverified quote") == 2  # of a finding, and of this score
+    assert output.count("doubtful: quote not in the text") == 1
 
 
 @pytest.mark.parametrize("render", EVERY)
@@ -32,7 +31,15 @@ def test_every_question_of_the_checklist_is_shown_with_its_answer_and_no_comes_f
 @pytest.mark.parametrize(
     "words",
     [
-        *("Settings", "Criteria", "Checklist", "Checks", "Findings", "Changes by finding"),
+        *(
+            "Settings",
+            "Criteria",
+            "Checklist",
+            "Checks",
+            "Findings",
+            "Doubtful",
+            "Changes by finding",
+        ),
         *("Usage by stage", "Model notes", "the definition", "the item", "the warning"),
         *("You gave guidance: the guidance", "No usable text from the model:", "★ best"),
         *("regressed", "added by you", "nothing to check", "advisory"),

@@ -112,7 +112,7 @@ def test_the_record_shows_the_chosen_text_before_the_iterations(make_run, read_h
 def test_the_summary_is_one_line_with_everything_that_counts(make_run, read_html):
     page = read_html(summary_line(make_run()))
     assert page.text == (
-        "✓ PASS · score 0.91 · best: iteration 1 · 2 of 4 revisions · 3,456 tokens · 12 s"
+        "✓ PASS · tests · score 0.91 · best: iteration 1 · 2 of 4 revisions · 3,456 tokens · 12 s"
         " · $0.0012 · stopped: passed"
     )
 
@@ -131,7 +131,7 @@ def test_an_unknown_cost_is_left_out(make_run):
 def test_an_iteration_shows_what_must_not_be_overlooked(make_run, read_html):
     run = make_run()
     first = read_html(iteration_html(run, 0)).text
-    assert "unverified quote" in first
+    assert "⚠ doubtful: quote not in the text" in first
     assert "✗ failed" in first
     assert "? nothing to check" in first
     assert "■ blocking" in first
@@ -143,7 +143,7 @@ def test_an_iteration_shows_what_must_not_be_overlooked(make_run, read_html):
 
 def test_open_findings_come_before_settled_ones_and_blocking_before_minor(make_run):
     html = iteration_html(make_run(), 0)
-    marks = ["the id", ">f4<", ">f3<", ">f2<"]
+    marks = ["the id", ">f4<", ">f2<", ">Doubtful<", ">f3<"]
     assert sorted(marks, key=html.index) == marks
 
 
@@ -158,11 +158,18 @@ def test_an_iteration_that_does_not_exist_is_an_error(make_run):
         iteration_html(make_run(), 9)
 
 
-def test_an_unverified_verdict_is_never_shown_as_an_outcome():
-    unread = Verdict(outcome=Outcome.NEEDS_IMPROVEMENT, score=None, verified=False)
-    run = Run(setup=BARE, iterations=(Iteration(number=0, text="x", verdict=unread),))
+def test_a_text_without_a_verdict_is_never_shown_as_an_outcome():
+    run = Run(setup=BARE, iterations=(Iteration(number=0, text="x"),))
     assert "NOT VERIFIED" in summary_line(run)
-    assert "NEEDS IMPROVEMENT" not in iteration_html(run, 0)
+    assert "rf-badge" not in iteration_html(run, 0)
+
+
+def test_what_nothing_decides_on_is_not_judged_and_grey():
+    verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, reason="Nothing can be run.")
+    run = Run(setup=BARE, iterations=(Iteration(number=0, text="x", verdict=verdict),))
+    html = iteration_html(run, 0)
+    assert '<strong class="rf-badge rf-quiet">? NOT JUDGED</strong>' in html
+    assert "Nothing can be run." in html
 
 
 def test_a_run_that_only_began_renders(read_html):

@@ -27,14 +27,14 @@ def test_every_field_appears(make_run):
     output = record_markdown(make_run())
     for field in ("message", "revised", "problem", "fix", "summary", "flaw", "detail", "reason"):
         assert f"the {field}" in output
-    assert output.startswith("**✓ PASS** · score 0.91")
-    assert "| 1 ★ | ✓ PASS | 0.91 |" in output
+    assert output.startswith("**✓ PASS · tests** · score 0.91")
+    assert "| 1 ★ | ✓ PASS · tests | 0.91 |" in output
 
 
 def test_folds_are_closed_and_separated_so_that_markdown_works_inside(make_run):
     output = record_markdown(make_run())
-    assert output.count("<details>") == output.count("\n\n</details>") == 4
-    assert output.count("</summary>\n\n") == 4
+    assert output.count("<details>") == output.count("\n\n</details>") == 5
+    assert output.count("</summary>\n\n") == 5
 
 
 def test_code_differences_are_a_diff_block(make_run):

@@ -14,6 +14,7 @@ from ipyrefine.core.events import (
     Decided,
     DraftReady,
     EvidenceReady,
+    QuestionAsked,
     RevisionReady,
     RunStarted,
     StageStarted,
@@ -28,7 +29,7 @@ from ipyrefine.render.escape import plain
 from ipyrefine.render.terminal import cells, event_text, record_text, wrap
 
 BARE = Run.begin(Setup(task=Task(text="Write.")))
-OUR_COLOURS = re.compile(r"\x1b\[(0|1|2|31|32|33|1;36)m")
+OUR_COLOURS = re.compile(r"\x1b\[(0|1|2|31|32|33|36|1;36)m")
 
 
 def _events(run):
@@ -45,6 +46,7 @@ def _events(run):
         CritiqueReady(iteration=0, critique=Critique(findings=draft.findings)),
         RevisionReady(iteration=1, parent=0, text=revised.text, changes=revised.changes),
         RevisionReady(iteration=2, parent=1, text=flawed.text, failure=flawed.failure),
+        QuestionAsked(question=run.question),
         BestChanged(iteration=1),
         CallEnded(stage="judge", iteration=1, usage=run.usage),
         Warned(message=run.warnings[0]),
@@ -109,7 +111,8 @@ def test_a_verdict_shows_score_trend_and_why(make_run):
     verdict = run.iterations[0].verdict
     output = event_text(VerdictReached(iteration=0, verdict=verdict), run)
     assert output.startswith(
-        "✗ FAIL · score 0.42 ▄█ (target 0.80)\nthe why\nCriteria\n████░░░░░░ 0.42 the judged"
+        "✗ FAIL · tests failed · score 0.42 ▄█ (target 0.80)\nthe why\n"
+        "Criteria\n████░░░░░░ 0.42 the judged"
     )
 
 
@@ -148,7 +151,7 @@ def test_the_record_keeps_the_lines_of_the_chosen_text_whole(make_run):
 
 def test_the_record_tells_scores_and_every_iteration(make_run):
     output = record_text(make_run())
-    assert output.startswith("✓ PASS · score 0.91 · best: iteration 1")
+    assert output.startswith("✓ PASS · tests · score 0.91 · best: iteration 1")
     assert "Scores ▄█· 0.42 → 0.91 → \N{EN DASH} (target 0.80)" in output
     assert [f"── Iteration {k}" in output for k in range(3)] == [True] * 3
 

@@ -12,6 +12,7 @@ from ipyrefine.core import decisions
 from ipyrefine.core.decisions import (
     Accept,
     Add,
+    Answer,
     Branch,
     Continue,
     Decision,
@@ -21,8 +22,24 @@ from ipyrefine.core.decisions import (
     Rubric,
     Select,
 )
-from ipyrefine.core.events import BestChanged, DraftReady, RunStarted, VerdictReached
-from ipyrefine.core.model import Criterion, Finding, Outcome, Setup, Severity, Task, Verdict
+from ipyrefine.core.events import (
+    BestChanged,
+    DraftReady,
+    QuestionAsked,
+    RunStarted,
+    VerdictReached,
+)
+from ipyrefine.core.model import (
+    Choice,
+    Criterion,
+    Finding,
+    Outcome,
+    Question,
+    Setup,
+    Severity,
+    Task,
+    Verdict,
+)
 from ipyrefine.core.reducer import replay
 from ipyrefine.errors import UsageError
 from ipyrefine.session.commands import COMMANDS, usage
@@ -49,6 +66,9 @@ RUN = replay([
         iteration=0, verdict=Verdict(outcome=NEEDS_WORK, score=0.4), findings=(FLAT,)
     ),
     BestChanged(iteration=0),
+    QuestionAsked(question=Question(
+        call="median([])", choices=(Choice(result="None"), Choice(result="0"))
+    )),
 ])  # fmt: skip
 
 # What is typed, and the decision that the panel's own control sends.
@@ -65,6 +85,9 @@ TYPED: list[tuple[list[str], Decision]] = [
     (["dismiss", "f1", "as", "meant"], Dismiss(findings=("f1",), reason="as meant")),
     (["add", "No name.", "Hello", "Add one."], Add(finding=NAMELESS)),
     (["add", "f1", "Cold."], Add(finding=COLD)),
+    (["answer", "2"], Answer(choice=2)),
+    (["answer", "ValueError"], Answer(result="ValueError")),
+    (["answer", "[1,", "2]"], Answer(result="[1, 2]")),
     (["guide", "be", "brief"], Guide(guidance="be brief")),
     (["rubric", "tone", "0.6"], Rubric(criteria=(TONE,), target=0.6)),
 ]  # fmt: skip

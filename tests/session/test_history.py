@@ -6,22 +6,31 @@ from ipyrefine.core.events import (
     Decided,
     DraftReady,
     Event,
+    EvidenceReady,
     RunStarted,
     VerdictReached,
 )
-from ipyrefine.core.model import CriterionScore, Limits, Outcome, Setup, Task, Verdict
+from ipyrefine.core.model import CriterionScore, Evidence, Limits, Outcome, Setup, Task, Verdict
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
+from ipyrefine.render.labels import NONE
 from ipyrefine.session.history import Ruling, agreement, rulings
 
 
 def run_with(outcome: Outcome, clarity: float, *decisions: Decision) -> Run:
     criteria = (CriterionScore(name="clarity", score=clarity),)
-    verdict = Verdict(outcome=outcome, score=clarity, criteria=criteria)
+    verdict = Verdict(
+        outcome=outcome, score=clarity, basis="judge", criteria=criteria, opinion=clarity
+    )
+    return with_verdict(verdict, *decisions)
+
+
+def with_verdict(verdict: Verdict, *decisions: Decision, evidence: Evidence | None = None) -> Run:
     setup = Setup(task=Task(text="Hi"), limits=Limits(target=0.8), model="m", judge="j")
     events: list[Event] = [
         RunStarted(setup=setup),
         DraftReady(text="Hello"),
+        *([EvidenceReady(iteration=0, evidence=evidence)] if evidence else []),
         VerdictReached(iteration=0, verdict=verdict),
         BestChanged(iteration=0),
     ]
@@ -36,8 +45,8 @@ NEEDS_WORK = Override(iteration=0, outcome=Outcome.NEEDS_IMPROVEMENT)
 def test_an_accepted_pass_is_agreement() -> None:
     run = run_with(Outcome.PASS, 0.9, ACCEPT)
     assert list(rulings(run)) == [
-        Ruling("j", "the verdict", True),
-        Ruling("j", "clarity", True),
+        Ruling("j", "judge", "the verdict", True),
+        Ruling("j", "judge", "clarity", True),
     ]
 
 
@@ -64,6 +73,23 @@ def test_a_run_without_a_decision_says_nothing() -> None:
 def test_the_table_counts_per_judge_and_criterion() -> None:
     runs = [run_with(Outcome.PASS, 0.9, ACCEPT), run_with(Outcome.PASS, 0.9, NEEDS_WORK)]
     lines = agreement(runs).splitlines()
-    assert lines[0].split() == ["judge", "about", "agreed", "with", "you"]
+    assert lines[0].split() == ["judge", "basis", "about", "agreed", "with", "you", "not", "judged"]
     assert "1 of 2 (50%)" in lines[1]
     assert "1 of 2 (50%)" in lines[2]
+
+
+def test_what_was_not_judged_is_counted_beside_what_was() -> None:
+    verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None)
+    run = with_verdict(verdict, ACCEPT)
+    assert list(rulings(run)) == [Ruling("", "none", "the verdict", None)]
+    row = agreement([run]).splitlines()[1]
+    assert row.split() == [NONE, "none", "the", "verdict", NONE, "1"]
+
+
+def test_an_overridden_verdict_of_the_checks_still_counts_for_them() -> None:
+    evidence = Evidence(name="examples", passed=True, decisive=True, basis="examples")
+    verdict = Verdict(outcome=Outcome.PASS, score=1.0, basis="examples")
+    run = with_verdict(verdict, NEEDS_WORK, evidence=evidence)
+    assert run.verdict
+    assert run.verdict.basis == "user"
+    assert list(rulings(run)) == [Ruling("checks", "examples", "the verdict", False)]

@@ -79,7 +79,7 @@ def refined(shell: Any, replies: Replies, *items: Any, options: str = "") -> Any
 def test_a_new_kernel_continues_where_the_old_one_stopped(shell: Any, replies: Replies) -> None:
     refined(shell, replies, text("Hello"), Unreachable("gone"), options="--name hi -o greeting")
     later = new_shell()
-    replies.next = [judged(4), text("Hello there"), judged(10)]
+    replies.next = [judged(4), '{"findings": []}', text("Hello there"), judged(10)]
     assert run(later, "%refine resume hi").error_in_exec is None
     assert later.user_ns["greeting"] == "Hello there"
     assert later.user_ns["refined_run"].stop_reason == "passed"

@@ -1,11 +1,12 @@
 """A whole run against a server that fails at one stage of it."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from kit import critique, finding, judgement, text
+from kit import critique, finding, text
 from openai_server import Answer, Behaviour, Body, ScriptedServer
 
 from ipyrefine.core.engine import Refinement
@@ -14,7 +15,8 @@ from ipyrefine.core.model import Limits, Outcome, Task
 from ipyrefine.core.run import Run
 from ipyrefine.providers.openai import OpenAIModel
 
-TASK = Task(text="Write a greeting.")
+CHECKLIST = ("Is it short?", "Is it kind?", "Is it clear?", "Is it apt?", "Is it warm?")
+TASK = Task(text="Write a greeting.", checklist=CHECKLIST)
 STAGES = ("draft", "judge", "critique", "revise", "rejudge")
 MOST_SECONDS = 20.0  # a run that takes longer hangs
 
@@ -24,27 +26,33 @@ Fault = Behaviour | Callable[[Body], Behaviour]
 def stage_of(body: Body) -> str:
     """Return the stage of a request; ``rejudge`` is the judgement of the revision.
 
-    A stage is told by the reply's schema, which every structured prompt holds, and by our own
-    texts: a server does not see what a request is for.
+    A stage is told by the reply that is asked for, and by our own texts: a server does not see
+    what a request is for.
     """
     asked = "".join(message["content"] for message in body["messages"][1:2])
-    if '"criteria":' in asked:
+    if _ANSWERS.search(asked):
         return "rejudge" if "Hello again" in asked else "judge"
     if '"findings":' in asked:
         return "critique"
     return "revise" if "Hello" in asked else "draft"
 
 
-def _judgement(*fixed: str) -> str:
-    return judgement({"correctness": 9}, fixed=fixed, answers=[True] * 8, reason="it greets")
+_ANSWERS = re.compile(r"Reply with (\d+) words on one line, each yes or no")
+
+
+def _content(body: Body) -> str:
+    """Return yes to each question of a judge's request."""
+    asked = _ANSWERS.search(body["messages"][1]["content"])
+    assert asked is not None, "a judge is asked for a line of answers"
+    return " ".join(["yes"] * int(asked[1]))
 
 
 GOOD = {
     "draft": text("Hello").strip(),
-    "judge": _judgement(),
+    "judge": " ".join(["yes"] * 6),
     "critique": critique(*(finding(f"too {w}", criterion="correctness") for w in "abc")),
     "revise": text("Hello again", "f1: longer").strip(),
-    "rejudge": _judgement("f1", "f2", "f3"),
+    "rejudge": " ".join(["yes"] * 9),
 }
 
 
@@ -102,4 +110,5 @@ class Trial:
         if stage == self.stage and self.times > 0:
             self.times -= 1
             return self.fault(body) if callable(self.fault) else self.fault
-        return Answer(GOOD[stage], chunk=40)
+        good = _content(body) if stage in ("judge", "rejudge") else GOOD[stage]
+        return Answer(good, chunk=40)

@@ -42,7 +42,7 @@ class ScriptedCheck:
 class ScriptedComparison(ScriptedCheck):
     """The same, of a check that compares drafts."""
 
-    def beside(self, others: Sequence[str]) -> Check:
+    def beside(self, others: Sequence[str], left: int = 0) -> Check:
         return self
 
 

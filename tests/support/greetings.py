@@ -6,7 +6,8 @@ import threading
 from collections import Counter
 from typing import Any
 
-from kit import opinion, text
+from judging import is_judge, server_answers
+from kit import text
 from openai_server import Answer, Body, Failure
 
 from ipyrefine.core.model import Limits
@@ -55,8 +56,8 @@ class Greeter:
         if any(task in said for task in self.broken):
             return Failure(401, {"error": {"message": "no such key"}})
         revised = "Version 1" in said
-        if body.get("response_format"):
-            return Answer(opinion(10 if revised else 4))
+        if is_judge(body):
+            return server_answers(body, 0.99 if revised else 0.4)
         return Answer(text("Version 1" if "Version 0" in said else "Version 0"))
 
     def wait_for_held(self, count: int, seconds: float) -> bool:

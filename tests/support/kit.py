@@ -12,7 +12,7 @@ from typing import Any
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import CallEnded, Event, StageStarted, TextDelta
-from ipyrefine.core.model import Criterion, Evidence, Limits, Stage, Task
+from ipyrefine.core.model import Basis, Criterion, Evidence, Limits, Stage, Task, Usage
 from ipyrefine.core.ports import Clock, Consumer, Journal, Reply, Request
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
@@ -49,47 +49,53 @@ def finding(
     }
 
 
-def judgement(
-    scores: float | Mapping[str, Any] = 9,
-    *findings: dict[str, str],
-    fixed: Iterable[str] = (),
-    answers: Iterable[bool] = (),
-    quote: str = "",
-    reason: str | Mapping[str, str] = "so it reads",
-) -> str:
-    """A judge's reply.
+class Judgement:
+    """A judge's reply to any request: a probability for each of its questions.
 
     Args:
-        scores: 0..10 for tone, or for each criterion by name.
-        *findings: the weaknesses it names.
-        fixed: ids of earlier findings that it no longer sees.
+        scores: 0..10 for every criterion, or for each by name.
+        *findings: what a critic names next, where the loop asks for a critique of the text.
+        fixed: ids of earlier findings that no longer stand; the first ones that are asked about.
         answers: to the checklist, in order.
-        quote: the words that its scores rest on.
-        reason: the sentence beside every score, or beside each by name.
     """
-    by_name = scores if isinstance(scores, Mapping) else {TONE.name: scores}
-    criteria = [
-        {
-            "name": name,
-            "quote": quote,
-            "reason": reason if isinstance(reason, str) else reason[name],
-            "score": score,
-        }
-        for name, score in by_name.items()
-    ]
-    checklist = [{"item": number, "yes": yes} for number, yes in enumerate(answers, start=1)]
-    earlier = [{"id": id_, "fixed": True} for id_ in fixed]
-    return json.dumps(
-        {"findings": findings, "earlier": earlier, "checklist": checklist, "criteria": criteria}
-    )
+
+    def __init__(
+        self,
+        scores: float | Mapping[str, Any] = 9,
+        *findings: dict[str, str],
+        fixed: Iterable[str] = (),
+        answers: Iterable[bool] = (),
+    ) -> None:
+        self.scores, self.findings = scores, findings
+        self.fixed, self.answers = tuple(fixed), tuple(answers)
+
+    def __call__(self, request: Request) -> Reply:
+        """Answer a request's questions, which are the last of its inputs."""
+        questions = request.inputs[-request.answers :] if request.answers else ()
+        checklist, fixed = iter(self.answers), len(self.fixed)
+        probabilities = []
+        for question in questions:
+            name, defined, _ = question.partition(": ")
+            if question.startswith("Is this m"):
+                probabilities.append(float(fixed > 0))
+                fixed -= 1
+            elif defined and name in request.inputs:
+                by_name = isinstance(self.scores, Mapping)
+                score = self.scores[name] if by_name else self.scores
+                probabilities.append(score / 10)
+            else:
+                probabilities.append(float(next(checklist, True)))
+        words = " ".join("yes" if p >= 0.5 else "no" for p in probabilities)
+        usage = Usage(calls=1, prompt_tokens=100, completion_tokens=len(probabilities))
+        return Reply(text=words, probabilities=tuple(probabilities), usage=usage)
 
 
-def opinion(score: int) -> str:
-    """A judgement for any run on tone: one finding below 10, and at 10 all earlier ones fixed."""
-    if score == 10:
-        fixed = [f"f{number}" for number in range(1, 9)]
-        return judgement(score, fixed=fixed, answers=[True] * 8)
-    return judgement(score, finding(f"flat at {score}"), answers=[True] * 8)
+judgement = Judgement
+
+
+def opinion(score: int) -> Judgement:
+    """A judgement for any run: this score throughout, and at 10 all earlier findings fixed."""
+    return judgement(score, fixed=[f"f{number}" for number in range(9)] if score == 10 else ())
 
 
 def critique(*findings: dict[str, str]) -> str:
@@ -120,11 +126,53 @@ def staged(
     used = used or {}
     left = {stage: deque(items[used.get(stage, 0) :]) for stage, items in replies.items()}
 
+    named = _Named()
+
     def answer(request: Request) -> str | Reply:
         queue = left.get(request.purpose)
+        if not queue and (named_findings := named.critique(request)):
+            return named_findings
         if not queue:
             raise UsageError(f"There is no further reply for the stage {request.purpose}.")
         item = queue.popleft()
+        named.take(item)
+        if isinstance(item, Exception):
+            raise item
+        return item(request) if callable(item) else item
+
+    return ScriptedModel(repeat(answer), chunk=200)
+
+
+class _Named:
+    """The findings of the latest judgement, which a critic names where one is asked next."""
+
+    def __init__(self) -> None:
+        self._findings: Sequence[dict[str, str]] = ()
+
+    def take(self, item: object) -> None:
+        """Keep what a judgement names."""
+        if isinstance(item, Judgement):
+            self._findings = item.findings
+
+    def critique(self, request: Request) -> str:
+        """A critic's reply with them, once; empty when the request is for something else."""
+        findings = self._findings if request.purpose == Stage.CRITIQUE else ()
+        if findings:
+            self._findings = ()
+        return critique(*findings) if findings else ""
+
+
+def in_order(replies: Iterable[Scripted]) -> ScriptedModel:
+    """A model that gives replies in order; what a judgement names, a critic names for free."""
+    left, named = iter(replies), _Named()
+
+    def answer(request: Request) -> str | Reply:
+        if reply := named.critique(request):
+            return reply
+        item = next(left, None)
+        if item is None:
+            raise UsageError("The script is too short: add another reply.")
+        named.take(item)
         if isinstance(item, Exception):
             raise item
         return item(request) if callable(item) else item
@@ -137,13 +185,20 @@ class Scores:
 
     name = "scores"
 
-    def __init__(self, *scores: float, target: float) -> None:
-        self._scores, self._target = iter(scores), target
+    def __init__(self, *scores: float, target: float, basis: Basis = "tests") -> None:
+        self._scores, self._target, self._basis = iter(scores), target, basis
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         score = next(self._scores)
         passed = score >= self._target
-        return Evidence(name=self.name, passed=passed, score=score, detail="scored", decisive=True)
+        return Evidence(
+            name=self.name,
+            passed=passed,
+            score=score,
+            detail="scored",
+            decisive=True,
+            basis=self._basis,
+        )
 
 
 def clock() -> Clock:
@@ -172,7 +227,7 @@ def refinement(
     elif hasattr(replies, "stream"):
         model = replies
     else:
-        model = ScriptedModel(replies, chunk=200)
+        model = in_order(replies)
     return Refinement(task, model=model, **{"clock": clock(), **options})
 
 
@@ -266,12 +321,12 @@ def replies_read(events: Iterable[Event]) -> Counter[str]:
     return Counter(e.stage for e in events if isinstance(e, CallEnded) and e.finish is not None)
 
 
-def requests(refinement: Refinement) -> list[Request]:
-    """What the writer was asked so far."""
+def requests(refinement: Refinement, stage: Stage | None = None) -> list[Request]:
+    """What the writer was asked so far, at one stage or at all of them."""
     model: Any = refinement.model
-    return list(model.requests)
+    return [one for one in model.requests if stage in (None, one.purpose)]
 
 
-def prompts(refinement: Refinement) -> list[str]:
-    """The last message of each request to the writer."""
-    return [request.messages[-1].content for request in requests(refinement)]
+def prompts(refinement: Refinement, stage: Stage | None = None) -> list[str]:
+    """The last message of each request to the writer, at one stage or at all of them."""
+    return [request.messages[-1].content for request in requests(refinement, stage)]

@@ -10,6 +10,7 @@ from kit import TASK, critique, judgement, preference, text
 from ipyrefine.core.decisions import (
     Accept,
     Add,
+    Answer,
     Branch,
     Continue,
     Decision,
@@ -22,11 +23,13 @@ from ipyrefine.core.decisions import (
 )
 from ipyrefine.core.model import (
     Budget,
+    Choice,
     Criterion,
     Evidence,
     Finding,
     Limits,
     Outcome,
+    Question,
     Setup,
     Severity,
     Stage,
@@ -65,10 +68,11 @@ broken_finishes = st.sampled_from(["length", "refused", "filtered", "incomplete"
 def turns(draw: Callable[..., Any]) -> Callable[[Request], str | Reply]:
     """One turn of a model: what was asked for, something else, a cut-off reply, or a fault."""
     kind = draw(st.sampled_from(["good", "good", "good", "good", "noise", "cut", "fault"]))
-    score = draw(st.integers(0, 10) | st.sampled_from([-1, 11, 7.5]))
+    score = draw(st.integers(0, 10) | st.just(7.5))
     weak = draw(st.lists(findings, max_size=3))
     fixed = tuple(draw(st.sets(st.sampled_from(["f1", "f2", "f9"]))))
     noise, usage, finish = draw(words), draw(spent), draw(broken_finishes)
+    with_probabilities = draw(st.booleans())
 
     def turn(request: Request) -> str | Reply:
         if kind == "fault":
@@ -81,7 +85,12 @@ def turns(draw: Callable[..., Any]) -> Callable[[Request], str | Reply]:
             case Stage.COMPARE:
                 body = preference(("first", "second", "same")[int(score) % 3], noise)
             case Stage.JUDGE:
-                body = judgement({"tone": score, "warmth": score}, *weak, fixed=fixed)
+                scores = {"tone": score, "warmth": score}
+                reply = judgement(scores, fixed=fixed)(request)
+                if kind == "good":
+                    shown = reply.probabilities if with_probabilities else ()
+                    return reply.model_copy(update={"usage": usage, "probabilities": shown})
+                body = reply.text
             case _:
                 body = text(noise, "f1: changed it")
         if kind == "cut":
@@ -93,6 +102,11 @@ def turns(draw: Callable[..., Any]) -> Callable[[Request], str | Reply]:
 
 # A short script over and over: no loop outlives its own rules, so its length never matters.
 scripts = st.lists(turns(), min_size=1, max_size=7).map(cycle)
+
+
+QUESTION = Question(
+    call="f([])", choices=(Choice(result="None"), Choice(result="ValueError", raises=True))
+)
 
 
 class Anything:
@@ -115,6 +129,10 @@ evidence = st.builds(
     detail=st.text(max_size=8),
     required=st.booleans(),
     decisive=st.booleans(),
+    basis=st.sampled_from(["tests", "function", "examples", "agreement", "constraints"]),
+    contested=st.booleans(),
+    final=st.booleans(),
+    question=st.none() | st.just(QUESTION),
 )
 checks = st.lists(evidence, min_size=1, max_size=4).map(lambda e: [Anything(e)]) | st.just([])
 budgets = st.builds(
@@ -135,6 +153,7 @@ limits = st.builds(
     candidates=st.sampled_from([1, 1, 3]),
     memory=st.sampled_from(["best", "all"]),
     critique=st.sampled_from(["auto", "always", "never"]),
+    opinion=st.sampled_from(["auto", "auto", "always", "never"]),
     base=st.sampled_from(["auto", "latest", "best"]),
     verify_drafts=st.booleans(),
     budget=st.just(Budget()) | budgets,
@@ -143,7 +162,7 @@ verdicts = st.builds(
     Verdict,
     outcome=st.sampled_from(Outcome),
     score=st.none() | rates,
-    author=st.sampled_from(["check", "model"]),
+    basis=st.sampled_from(["function", "examples", "judge", "constraints", "none"]),
     required_passed=st.booleans(),
     user_findings_met=st.booleans(),
 )
@@ -202,5 +221,6 @@ decisions: st.SearchStrategy[Decision] = st.one_of(
     st.builds(Edit, iteration=numbers, text=guidance),
     st.builds(Dismiss, findings=ids, reason=guidance),
     st.builds(Add, finding=st.just(WISH), iteration=numbers),
+    st.builds(Answer, choice=st.none() | st.integers(1, 3), result=st.sampled_from(["", "0"])),
     st.builds(Rubric, criteria=st.sampled_from([(), RUBRIC]), target=st.none() | rates),
 )

@@ -106,12 +106,15 @@ def outcomes(notebook: Any) -> list[dict[str, Any]]:
 
 
 def outcome(run: Run) -> dict[str, Any]:
-    """What became of a run: why it stopped, each score, and which text is the best."""
+    """Return a run's verdict with its basis, why it stopped, its scores and its best text."""
     return {
         "task": (run.task.text if run.task else "").splitlines()[0],
+        "verdict": run.verdict.outcome if run.verdict else None,
+        "basis": run.verdict.basis if run.verdict else None,
         "stop": run.stop_reason,
         "scores": list(run.score_history),
         "best": run.best,
+        "calls": run.usage.calls,
         "tokens": run.usage.tokens,
     }
 

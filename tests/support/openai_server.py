@@ -6,6 +6,7 @@ texts, the last one for ever; without a file, replies that fit the request's JSO
 
 import argparse
 import json
+import math
 import select
 import socket
 import ssl
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 Body = dict[str, Any]
+Token = tuple[str, Mapping[str, float]]  # its text, and the logarithms of the likeliest there
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Answer:
     """A streamed reply; each fault a server may have on the way is one field."""
 
     text: str = ""
+    tokens: tuple[Token, ...] = ()  # the text's tokens, each in a chunk with its log-probabilities
     chunk: int = 8  # characters per piece
     delay: float = 0.0  # seconds before each piece
     finish: str | None = "stop"
@@ -248,6 +251,9 @@ def _pieces(answer: Answer, body: Body) -> list[Any]:
         ("content", answer.text),
         ("refusal", answer.refusal),
     ):
+        if key == "content" and answer.tokens:
+            pieces += [_token_chunk(chunk, token, body) for token in answer.tokens]
+            continue
         cuts = range(0, len(text), answer.chunk)
         pieces += [chunk({key: text[cut : cut + answer.chunk]}) for cut in cuts]
     if answer.finish is not None:
@@ -257,6 +263,27 @@ def _pieces(answer: Answer, body: Body) -> list[Any]:
         usage = _counted(answer, body) if answer.usage == "counted" else answer.usage
         pieces.append({**_head(body), "choices": [], "usage": usage})
     return pieces
+
+
+def _token_chunk(chunk: Callable[[Body], Body], token: Token, body: Body) -> Body:
+    text, table = token
+    piece = chunk({"content": text})
+    if body.get("logprobs"):
+        rows = [{"token": other, "logprob": value} for other, value in table.items()]
+        rows = rows[: body.get("top_logprobs", 0)]
+        entry = {"token": text, "logprob": table.get(text, 0.0), "top_logprobs": rows}
+        piece["choices"][0]["logprobs"] = {"content": [entry]}
+    return piece
+
+
+def answer_line(*probabilities: float | None) -> Answer:
+    """Return a line of answers by P(yes) of each; None is a token without its table."""
+    tokens = list[Token]()
+    for number, p in enumerate(probabilities):
+        yes, no = (" yes", " no") if number else ("yes", "no")
+        table = {} if p is None else {yes: math.log(p), no: math.log(1 - p), "Well": -9.0}
+        tokens.append((no if p is not None and p < 0.5 else yes, table))
+    return Answer(text="".join(text for text, _ in tokens), tokens=tuple(tokens))
 
 
 def _head(body: Body) -> Body:

@@ -6,6 +6,7 @@ seconds since 1970.
 
 import sys
 import time
+from dataclasses import replace
 
 from greetings import Greeter
 from openai_server import Answer, Body, Failure, ScriptedServer
@@ -18,7 +19,7 @@ def main(seconds: float) -> None:
         latest[0] = time.time()
         made = greeter(body)
         time.sleep(seconds)
-        return Answer(made.text, chunk=10_000) if isinstance(made, Answer) else made
+        return replace(made, chunk=10_000) if isinstance(made, Answer) else made
 
     with ScriptedServer(slowly) as server:
         print(server.base_url, flush=True)

@@ -41,6 +41,8 @@ def facts(run: Run) -> dict[str, Any]:
         "verdicts": [
             i.verdict and [i.verdict.outcome.value, i.verdict.score] for i in run.iterations
         ],
+        "bases": [i.verdict and i.verdict.basis for i in run.iterations],
+        "doubtful": sorted({f.id for i in run.iterations for f in i.findings if f.doubtful}),
         "findings": [{f.id: f.status.value for f in i.findings} for i in run.iterations],
         "problems": {f.id: f.problem for i in run.iterations for f in i.findings},
         "changes": [[c.finding for c in i.changes] for i in run.iterations],
@@ -83,7 +85,10 @@ async def resumed(run: Run, how: dict[str, Any], journal: Recorder | None = None
 
 
 async def replayed(run: Run, path: Path) -> dict[str, Any]:
-    """Play a run's task again, by a recording alone; its checks give the evidence they gave."""
+    """Play a run's task again, by a recording alone; its checks give the evidence they gave.
+
+    The built-in judge is asked in another shape since version 3, so that its replies are not found.
+    """
     given = [e.model_dump() for iteration in run.iterations for e in iteration.evidence]
     scripts = [
         {"name": name, "evidence": [e for e in given if e["name"] == name]}
@@ -97,7 +102,11 @@ async def replayed(run: Run, path: Path) -> dict[str, Any]:
         prompts=Prompts.build(run.setup.prompts),
         clock=monotonic,
     )
-    return outcome(await finish(loop))
+    await loop.run()
+    led_to = outcome(loop.state)
+    return {name: led_to[name] for name in ("texts", "verdicts", "best", "stop_reason")} | {
+        "error": loop.error and str(loop.error).partition(" the recording ")[0]
+    }
 
 
 async def _through(loop: Refinement, how: dict[str, Any], journal: Recorder | None) -> None:

@@ -8,7 +8,7 @@ from ipyrefine.errors import UsageError, did_you_mean
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-COLUMNS = ("text", "verdict", "score", "cost", "error")
+COLUMNS = ("text", "verdict", "basis", "score", "cost", "error")
 
 
 async def refine_frame(
@@ -23,7 +23,8 @@ async def refine_frame(
         **options: as for `refine_many`.
 
     Returns:
-        A table with the same index: ``text``; ``verdict`` (an outcome, or None); ``score`` 0..1;
+        A table with the same index: ``text``; ``verdict`` (an outcome such as ``PASS`` or
+        ``NOT_JUDGED``, or None); ``basis``, what that rests on, or None; ``score`` 0..1;
         ``cost`` in US dollars, NaN when the price is not known; ``error``, a sentence, or None.
 
     Raises:
@@ -58,6 +59,7 @@ def _row(item: Item) -> dict[str, Any]:
     return {
         "text": run.text if run else "",
         "verdict": run.verdict.outcome.value if run and run.verdict else None,
+        "basis": run.verdict.basis if run and run.verdict else None,
         "score": run.score if run else None,
         "cost": run.cost if run else None,
         "error": str(item.error) if item.error else None,

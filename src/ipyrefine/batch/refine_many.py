@@ -41,8 +41,17 @@ class Item(NamedTuple):
     @property
     def passed(self) -> bool:
         """Whether its text passed."""
+        return self._outcome is Outcome.PASS
+
+    @property
+    def not_judged(self) -> bool:
+        """Whether nothing decides on its text."""
+        return self._outcome is Outcome.NOT_JUDGED
+
+    @property
+    def _outcome(self) -> Outcome | None:
         verdict = self.run.verdict if self.run else None
-        return verdict is not None and verdict.outcome is Outcome.PASS
+        return verdict.outcome if verdict else None
 
 
 class BatchTask(NamedTuple):
@@ -194,13 +203,13 @@ def _choose_models(options: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Bar:
-    """A progress bar that also counts what passed, what failed and what it cost."""
+    """A progress bar that also counts what passed, what was not judged, errors, and the cost."""
 
     def __init__(self, total: int, *, enabled: bool) -> None:
         from tqdm.auto import tqdm
 
         self._bar = tqdm(total=total, unit="task", desc="Refining", disable=not enabled)
-        self._passed = self._errors = 0
+        self._passed = self._not_judged = self._errors = 0
         self._cost: float | None = 0.0
 
     def __enter__(self) -> "_Bar":
@@ -212,12 +221,14 @@ class _Bar:
     def count(self, item: Item) -> None:
         """Move on by one item."""
         self._passed += item.passed
+        self._not_judged += item.not_judged
         self._errors += item.error is not None
         if item.run is not None and item.run.usage.calls:
             known = item.run.cost is not None and self._cost is not None
             self._cost = (self._cost or 0.0) + (item.run.cost or 0.0) if known else None
         cost = {} if self._cost is None else {"cost": f"${self._cost:.4f}"}
+        not_judged = {"not judged": self._not_judged} if self._not_judged else {}
         self._bar.set_postfix(
-            {"passed": self._passed, "errors": self._errors} | cost, refresh=False
+            {"passed": self._passed} | not_judged | {"errors": self._errors} | cost, refresh=False
         )
         self._bar.update()

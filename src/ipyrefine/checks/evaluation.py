@@ -5,7 +5,7 @@ import doctest
 import json
 import math
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any, Literal
 
@@ -28,15 +28,16 @@ class Example(Record):
 
     Attributes:
         source: what to evaluate.
-        expected: for ``doctest`` the output at a prompt, else the expression of the value.
-        kind: ``doctest`` (the output is compared), ``equals`` (the value is), or ``holds`` (the
-            source is true).
+        expected: for ``doctest`` the output at a prompt, for ``raises`` the exception's name, else
+            the expression of the value.
+        kind: ``doctest`` (the output is compared), ``equals`` (the value is), ``holds`` (the
+            source is true), or ``raises`` (it raises that exception, or one derived from it).
         setup: statements to run before it, empty for none.
     """
 
     source: str
     expected: str
-    kind: Literal["doctest", "equals", "holds"]
+    kind: Literal["doctest", "equals", "holds", "raises"]
     setup: str = ""
 
 
@@ -105,7 +106,7 @@ class Evaluation:
 
 def _request(index: int, example: Example) -> dict[str, Any]:
     # A process that does not know the expected value cannot fake it.
-    secret = example.kind == "doctest" or is_literal(example.expected)
+    secret = example.kind in ("doctest", "raises") or is_literal(example.expected)
     return {
         "index": index,
         "kind": example.kind,
@@ -160,6 +161,8 @@ def holds(example: Example, outcome: Outcome) -> bool:
     """Return whether an outcome is what the example expects."""
     if example.kind == "doctest":
         return _output_matches(example.expected.strip(), outcome)
+    if example.kind == "raises":
+        return example.expected.strip().rpartition(".")[2] in _raised(outcome)
     if "error" in outcome:
         return False
     value = _decode(outcome)
@@ -170,13 +173,51 @@ def holds(example: Example, outcome: Outcome) -> bool:
     return outcome.get("equal") is True if expected is _NO_VALUE else equal_values(value, expected)
 
 
-def same_outcome(one: Outcome, other: Outcome) -> bool:
-    """Return whether two outcomes are both errors, or the same value."""
+def raised_type(outcome: Outcome) -> str:
+    """Return the name of the exception that the code raised; empty where it raised none."""
+    return next(iter(_raised(outcome)), "")
+
+
+def _raised(outcome: Outcome) -> list[str]:
+    """Return the names of the raised exception's type and its bases; none where nothing raised."""
+    names = outcome.get("raised")
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+
+def result_source(outcome: Outcome) -> str:
+    """Return the Python of a result that is a literal; empty for any other outcome.
+
+    It is written from the data the program described, so that no `repr` of the code's has a say.
+    """
+    if "error" in outcome or "data" not in outcome:
+        return ""
+    try:
+        source = _source(outcome["data"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return ""
+    return source if is_literal(source) else ""
+
+
+def group_outcomes(outcomes: Sequence[Outcome]) -> tuple[int, ...]:
+    """Return for each outcome the place of the first like it: both are errors, or one value."""
+    values = [_decode(outcome) for outcome in outcomes]
+    places: list[int] = []
+    for place, outcome in enumerate(outcomes):
+        for first in dict.fromkeys(places):
+            if _is_same(outcomes[first], outcome, values[first], values[place]):
+                places.append(first)
+                break
+        else:
+            places.append(place)
+    return tuple(places)
+
+
+def _is_same(one: Outcome, other: Outcome, value: Any, other_value: Any) -> bool:
     if "error" in one or "error" in other:
         return "error" in one and "error" in other
     if "data" in one and "data" in other:
         # Only the loop's own programs write these, so both are plain data.
-        return equal_values(_decode(one), _decode(other))
+        return equal_values(value, other_value)
     return (one.get("repr"), one.get("type")) == (other.get("repr"), other.get("type"))
 
 
@@ -256,6 +297,23 @@ def _decode_data(data: Any) -> Any:
     if kind == "dict":
         return {_decode_data(k): _decode_data(v) for k, v in value}
     return _SCALARS[kind](value)
+
+
+def _source(data: Any) -> str:
+    """Return described data as Python; what has no literal, such as nan, comes out as none."""
+    kind, value = data
+    if kind == "dict":
+        return f"{{{', '.join(f'{_source(k)}: {_source(v)}' for k, v in value)}}}"
+    if kind not in _COLLECTIONS:
+        return repr(_SCALARS[kind](value))
+    items = [_source(item) for item in value]
+    if kind == "tuple":
+        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+    if kind == "list":
+        return f"[{', '.join(items)}]"
+    if kind == "frozenset":
+        return "frozenset(...)"  # which no literal stands for
+    return f"{{{', '.join(sorted(items))}}}" if items else "set()"
 
 
 _COLLECTIONS: dict[str, Callable[..., Any]] = {

@@ -25,7 +25,7 @@ from ipyrefine.checks.evaluation import (
     shorten,
 )
 from ipyrefine.checks.functions import not_python
-from ipyrefine.core.model import Evidence, Task
+from ipyrefine.core.model import Clarification, Evidence, Task
 
 if TYPE_CHECKING:
     from ipyrefine.checks.registry import Context
@@ -49,7 +49,7 @@ class Examples:
         self,
         *,
         seconds: float = 10.0,
-        decisive: bool = False,
+        decisive: bool = True,
         files: Mapping[str, bytes] | None = None,
     ) -> None:
         self.name = "examples"
@@ -64,9 +64,10 @@ class Examples:
         """Run the text and every example in the sandbox."""
         if task.is_foreign:
             return not_python(self.name, task)
-        examples = extract(task.text)
+        examples = stated_examples(task)
         if not examples:
-            return Evidence(name=self.name, passed=None, detail="The task states no examples.")
+            detail = "The task states no examples."
+            return Evidence(name=self.name, passed=None, detail=detail, basis="examples")
         start = monotonic()
         evaluation = Evaluation(text, seconds=self._seconds, files=self._files)
         outcomes = await evaluation.outcomes(examples)
@@ -82,12 +83,15 @@ class Examples:
             detail="\n".join([*lines, summary, evaluation.network_note]).rstrip(),
             seconds=monotonic() - start,
             decisive=self._decisive,
+            basis="examples",
         )
 
 
 def _format(example: Example, outcome: Outcome) -> str:
     source = shorten(example.source)
     claim = f"{source}: expected {shorten(example.expected)}"
+    if example.kind == "raises" and holds(example, outcome):
+        return f"{source}: raised {shorten(format_error(outcome))}, as expected"
     if "error" in outcome:
         # The program reports an exception; the other errors already are the end of a sentence.
         raised = "raised " if "event" in outcome else ""
@@ -103,6 +107,20 @@ def _format(example: Example, outcome: Outcome) -> str:
 
 
 # Finding the examples in a task.
+
+
+def stated_examples(task: Task) -> tuple[Example, ...]:
+    """Return the examples of a task: those its text states, then the user's clarifications."""
+    return (*extract(task.text), *map(_clarified, task.clarifications))
+
+
+def _clarified(clarification: Clarification) -> Example:
+    return Example(
+        source=clarification.call,
+        expected=clarification.result,
+        kind="raises" if clarification.raises else "equals",
+        setup=clarification.setup,
+    )
 
 
 def extract(task_text: str) -> tuple[Example, ...]:

@@ -59,6 +59,7 @@ class RunsCleanly:
             detail=f"{message}\n{result.network_note}".rstrip(),
             seconds=result.seconds,
             decisive=self._decisive,
+            basis="tests",
         )
 
 
@@ -110,6 +111,7 @@ class Lint:
             detail="\n".join(map(_format_fault, faults[:MAX_FINDINGS])) or "ruff finds no fault.",
             seconds=result.seconds,
             decisive=self._decisive,
+            basis="tests",
             findings=tuple(_lint_finding(fault, lines) for fault in faults[:MAX_FINDINGS]),
         )
 

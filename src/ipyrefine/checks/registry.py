@@ -60,6 +60,7 @@ _TABLE = (
     BuiltIn("lint", "", "ruff finds no fault in the code", "python:Lint", form="code"),
     BuiltIn("tests", "NAME", "pytest tests pass: a text, a function or a list of them, or a file", "tests:Tests", form="code"),  # noqa: E501
     BuiltIn("schema", "NAME", "the text is JSON that a pydantic model or a JSON schema accepts", "schema:Schema", form="data"),  # noqa: E501
+    BuiltIn("constraints", "", "the literal demands that a prose task states are kept", "constraints:Constraints", ("decisive",)),  # noqa: E501
     BuiltIn("length", "<=120 words", "its length is within bounds, such as 200-400 chars", "text:Length", ("decisive",)),  # noqa: E501
     BuiltIn("contains", "TEXT", "it contains a string, letter for letter", "text:Contains", ()),
     BuiltIn("matches", "REGEX", "a regular expression is found in it", "text:Matches", ()),

@@ -39,7 +39,7 @@ class Schema:
     """
 
     def __init__(
-        self, schema: Any, *, label: str = "", seconds: float = 10.0, decisive: bool = False
+        self, schema: Any, *, label: str = "", seconds: float = 10.0, decisive: bool = True
     ) -> None:
         self.name = f"schema:{label or getattr(schema, '__name__', 'schema')}"
         self._seconds, self._decisive = seconds, decisive
@@ -72,7 +72,7 @@ class Schema:
         """Validate the text."""
         start = monotonic()
         try:
-            json.loads(_strip_fence(text))
+            json.loads(strip_fence(text))
         except (ValueError, RecursionError) as error:
             faults, score = [f"It is not JSON: {error}"], 0.0
         else:
@@ -89,6 +89,7 @@ class Schema:
             detail="\n".join(faults[:MAX_FINDINGS]) or "It follows the schema.",
             seconds=monotonic() - start,
             decisive=self._decisive,
+            basis="schema",
             findings=tuple(self._finding(fault) for fault in faults[:MAX_FINDINGS]),
         )
 
@@ -98,7 +99,7 @@ class Schema:
         Raises:
             ValueError: the text does not follow the schema.
         """
-        bare = _strip_fence(text)
+        bare = strip_fence(text)
         return self._adapter.validate_json(bare) if self._adapter else json.loads(bare)
 
     def _validate_with_pydantic(self, text: str) -> list[str]:
@@ -114,7 +115,7 @@ class Schema:
         result = await run_python(
             load_program("schema"),
             seconds=self._seconds,
-            files={"schema.json": json.dumps(self._schema), "value.json": _strip_fence(text)},
+            files={"schema.json": json.dumps(self._schema), "value.json": strip_fence(text)},
             report=_REPORT,
         )
         if result.exit_code != 0:
@@ -161,7 +162,7 @@ def _require_valid(schema: Any, name: str) -> None:
         raise UsageError(f"The check {name!r} is no JSON schema: {error}.") from None
 
 
-def _strip_fence(text: str) -> str:
+def strip_fence(text: str) -> str:
     """Return a text without a code fence around the whole of it."""
     match = _FENCE.fullmatch(text.strip())
     return match["content"] if match else text.strip()

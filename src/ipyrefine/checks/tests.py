@@ -55,7 +55,7 @@ class Tests:
         *,
         label: str = "tests",
         seconds: float = 20.0,
-        decisive: bool = False,
+        decisive: bool = True,
         files: Mapping[str, bytes] | None = None,
     ) -> None:
         self.name = f"tests:{label}"
@@ -116,6 +116,7 @@ class Tests:
             detail="\n".join([*lines, result.network_note]).rstrip(),
             seconds=monotonic() - start,
             decisive=self._decisive,
+            basis="tests",
             findings=tuple(findings[:MAX_FINDINGS]),
         )
 

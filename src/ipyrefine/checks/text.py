@@ -12,7 +12,7 @@ from ipyrefine.errors import UsageError
 if TYPE_CHECKING:
     from ipyrefine.checks.registry import Context
 
-_UNITS: dict[str, Callable[[str], int]] = {
+UNITS: dict[str, Callable[[str], int]] = {
     "word": lambda text: len(text.split()),
     "char": len,
     "character": len,
@@ -22,7 +22,7 @@ _UNITS: dict[str, Callable[[str], int]] = {
 _NUMBER = r"(\d[\d_,]*)"
 _LENGTH = re.compile(
     rf"(?:(?P<sign><=?|>=?|≤|≥|=|==)?\s*{_NUMBER}|{_NUMBER}\s*(?:-|–|\.\.|to)\s*{_NUMBER})"  # noqa: RUF001
-    rf"\s*(?P<unit>{'|'.join(_UNITS)})s?"
+    rf"\s*(?P<unit>{'|'.join(UNITS)})s?"
 )
 
 
@@ -52,7 +52,8 @@ class Length:
             raise UsageError(f"The check {self.name!r} allows no length at all.")
         self._low, self._high = low, high
         self._unit = {"char": "character"}.get(match["unit"], match["unit"])
-        self.requirement = f"Its length must be {self._bounds_text()}."
+        self._asked = bounds_text(self._low, self._high, self._unit)
+        self.requirement = f"Its length must be {self._asked}."
 
     @classmethod
     def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
@@ -61,7 +62,7 @@ class Length:
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Count the units of the text."""
-        count = _UNITS[self._unit](text.strip())
+        count = UNITS[self._unit](text.strip())
         missing = self._low - count
         extra = 0 if self._high is None else count - self._high
         off = max(missing, extra, 0)
@@ -70,19 +71,11 @@ class Length:
             name=self.name,
             passed=not off,
             score=max(0.0, 1 - off / max(count, self._low, 1)),
-            detail=f"It has {_plural(count, self._unit)}"
-            + (f": {error}, as {self._bounds_text()} are asked for." if off else "."),
+            detail=f"It has {plural(count, self._unit)}"
+            + (f": {error}, as {self._asked} are asked for." if off else "."),
             decisive=self._decisive,
+            basis="constraints",
         )
-
-    def _bounds_text(self) -> str:
-        if self._high is None:
-            return f"at least {_plural(self._low, self._unit)}"
-        if self._low == self._high:
-            return f"exactly {_plural(self._high, self._unit)}"
-        if not self._low:
-            return f"at most {_plural(self._high, self._unit)}"
-        return f"{self._low} to {_plural(self._high, self._unit)}"
 
 
 class Contains:
@@ -116,6 +109,7 @@ class Contains:
             score=float(found),
             detail=f"{message} {self._substring!r}.",
             decisive=self._decisive,
+            basis="constraints",
         )
 
 
@@ -165,6 +159,7 @@ class Matches:
             detail=detail,
             seconds=result.seconds,
             decisive=self._decisive,
+            basis="constraints",
         )
 
 
@@ -181,5 +176,17 @@ def _bounds(sign: str | None, number: int) -> tuple[int, int | None]:
     return number, number
 
 
-def _plural(count: int, unit: str) -> str:
+def bounds_text(low: int, high: int | None, unit: str) -> str:
+    """Return bounds in words: ``at most 120 words``, ``exactly 1 line``, ``2 to 4 sentences``."""
+    if high is None:
+        return f"at least {plural(low, unit)}"
+    if low == high:
+        return f"exactly {plural(high, unit)}"
+    if not low:
+        return f"at most {plural(high, unit)}"
+    return f"{low:,} to {plural(high, unit)}"
+
+
+def plural(count: int, unit: str) -> str:
+    """Return a count with its unit: ``1 word``, ``1,200 words``."""
     return f"{count:,} {unit}{'' if count == 1 else 's'}"

@@ -101,7 +101,7 @@ class ModelCall(Generic[T]):
 
     Args:
         model: who is asked.
-        parse: reads the reply's text, or raises `ReplyError`.
+        parse: reads the reply, or raises `ReplyError`.
         stage: the stage that asks.
         iteration: the iteration it is about.
         parse_cut: reads a reply that was cut off, if what was asked for is whole in it.
@@ -115,10 +115,10 @@ class ModelCall(Generic[T]):
     def __init__(
         self,
         model: Model,
-        parse: Callable[[str], T],
+        parse: Callable[[Reply], T],
         stage: Stage,
         iteration: int,
-        parse_cut: Callable[[str], T] | None = None,
+        parse_cut: Callable[[Reply], T] | None = None,
     ) -> None:
         self._model, self._parse, self._parse_cut = model, parse, parse_cut
         self._stage, self._iteration = stage, iteration
@@ -169,7 +169,7 @@ class ModelCall(Generic[T]):
                 await self._rescue(loop, reply)
                 return self.value
             try:
-                self.value = self._parse(reply.text)
+                self.value = self._parse(reply)
                 return self.value
             except ReplyError as error:
                 self.failure = f"the reply could not be read: {error}"
@@ -184,7 +184,7 @@ class ModelCall(Generic[T]):
         if self._parse_cut is None or reply.finish != "length":
             return
         try:
-            self.value = self._parse_cut(reply.text)
+            self.value = self._parse_cut(reply)
         except ReplyError:
             return
         await warn(loop, f"Iteration {self._iteration}: {self.failure}, after the text had ended.")
@@ -192,7 +192,7 @@ class ModelCall(Generic[T]):
     def _unconsumed(self, run: Run) -> list[Reply]:
         """Return the replies that this stage got before it was cut short."""
         return [
-            Reply(text=reply.text, finish=reply.finish)
+            Reply(text=reply.text, finish=reply.finish, probabilities=reply.probabilities)
             for reply in run.unconsumed_replies
             if (reply.stage, reply.iteration) == (self._stage, self._iteration)
         ]
@@ -218,6 +218,7 @@ class ModelCall(Generic[T]):
                     usage=usage.model_copy(update={"seconds": loop.clock() - began}),
                     text=reply.text if reply else "",
                     finish=reply.finish if reply else None,
+                    probabilities=reply.probabilities if reply else (),
                 )
             )
 

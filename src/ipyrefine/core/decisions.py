@@ -3,15 +3,19 @@
 A new decision is one class here, its effect in `reducer`, one button and one command.
 """
 
+import ast
+import builtins
 import re
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, TypeAdapter
 
 from ipyrefine.core.model import (
+    Clarification,
     Criterion,
     Finding,
     Outcome,
+    Question,
     Record,
     Score,
     Severity,
@@ -420,8 +424,79 @@ class Rubric(_Decision):
         return cls(criteria=named_criteria(listed, run.task.criteria), target=target)
 
 
+class Answer(_Decision):
+    """Answer the question that the drafts disagree about; it becomes an example of the task.
+
+    Attributes:
+        choice: which of the results, from 1; None for one of the user's own.
+        result: the user's own: a value as Python, or the name of an exception.
+    """
+
+    kind: Literal["answer"] = "answer"
+    choice: int | None = Field(default=None, ge=1)
+    result: str = ""
+
+    def check(self, run: "Run") -> None:
+        """Refuse an answer without a question, and one that is neither a value nor an error."""
+        super().check(run)
+        if run.question is None:
+            raise UsageError("There is no question to answer in this run.")
+        choices = run.question.choices
+        if self.choice is not None and self.choice > len(choices):
+            raise UsageError(f"The question has answers 1 to {len(choices)}, not {self.choice}.")
+        if self.choice is None and not (_exception_name(self.result) or _is_value(self.result)):
+            raise UsageError(
+                "Answer with the number of a result, a value as Python, or the name of an "
+                'exception: %refine answer 1, or %refine answer "ValueError".'
+            )
+
+    def clarification(self, question: Question) -> Clarification:
+        """Return the example that the answer adds to the task."""
+        if self.choice is not None:
+            choice = question.choices[self.choice - 1]
+            result, raises = choice.result, choice.raises
+        else:
+            name = _exception_name(self.result)
+            result, raises = name or self.result.strip(), bool(name)
+        return Clarification(call=question.call, result=result, raises=raises, setup=question.setup)
+
+    def sentence(self) -> str:
+        """Return the decision in one sentence."""
+        return f"You answered {self.result or f'with result {self.choice}'}."
+
+    @classmethod
+    def parse(cls, run: "Run", words: list[str]) -> Self:
+        """Read ``k``, or a value or exception in quotes."""
+        answer = " ".join(words).strip()
+        choices = len(run.question.choices) if run.question else 0
+        # A number names a choice, unless there is none of that number.
+        if answer.isdecimal() and 1 <= int(answer) <= choices:
+            return cls(choice=int(answer))
+        return cls(result=answer)
+
+
+_EXCEPTION = re.compile(r"(?:raises?\s+)?([A-Za-z_][\w.]*)", re.IGNORECASE)
+
+
+def _exception_name(words: str) -> str:
+    """Return the exception that an answer names, like ``raises ValueError``; else empty."""
+    match = _EXCEPTION.fullmatch(words.strip())
+    name = match[1].rpartition(".")[2] if match else ""
+    kind = getattr(builtins, name, None)
+    builtin = isinstance(kind, type) and issubclass(kind, Exception)
+    return name if builtin or name.endswith(("Error", "Exception")) else ""
+
+
+def _is_value(words: str) -> bool:
+    try:
+        ast.literal_eval(words.strip())
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        return False
+    return True
+
+
 Decision = Annotated[
-    Accept | Override | Continue | Branch | Select | Guide | Edit | Dismiss | Add | Rubric,
+    Accept | Answer | Override | Continue | Branch | Select | Guide | Edit | Dismiss | Add | Rubric,
     Field(discriminator="kind"),
 ]
 DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
@@ -430,6 +505,7 @@ DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
 COMMANDS: dict[str, type[_Decision]] = {
     "accept": Accept,
     "add": Add,
+    "answer": Answer,
     "branch": Branch,
     "continue": Continue,
     "dismiss": Dismiss,

@@ -26,6 +26,7 @@ from ipyrefine.core.events import (
     DraftReady,
     Event,
     EvidenceReady,
+    QuestionAsked,
     RevisionReady,
     RunStarted,
     StageStarted,
@@ -36,7 +37,10 @@ from ipyrefine.core.events import (
 from ipyrefine.core.model import (
     Critique,
     Evidence,
+    Finding,
+    Judgement,
     Limits,
+    Reliability,
     Setup,
     Stage,
     StopReason,
@@ -48,9 +52,12 @@ from ipyrefine.core.policy import (
     best_of,
     challenger,
     dearest,
+    drafts_left,
+    find_duplicate,
+    judge_available,
     missing_drafts,
     next_step,
-    passed_on_opinion,
+    question_of,
     to_act_on,
     unchecked,
     unverified,
@@ -62,11 +69,14 @@ from ipyrefine.core.ports import (
     Consumer,
     Journal,
     Model,
+    Reply,
+    Trial,
     price_of,
 )
 from ipyrefine.core.prompts import Nonce, Prompts, Requests, make_nonce
 from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.verdicts import UNRELIABLE
 from ipyrefine.errors import (
     CheckError,
     InternalError,
@@ -98,6 +108,9 @@ class Refinement:
         prompts: own prompts for its stages.
         nonce: makes the nonce of the fence around untrusted text; by default from a fresh secret.
         warnings: what the user should know before the first call.
+        trial: tries the findings of a critique on code; None where none can be tried.
+        reliability: what was measured of the models' verdicts on such texts.
+        demands: what the task itself demands, as phrases, where checks were made of it.
 
     Raises:
         UsageError: the task has nothing to judge by, the draft is empty, or a prompt lacks what
@@ -126,12 +139,15 @@ class Refinement:
         prompts: Prompts | None = None,
         nonce: Nonce | None = None,
         warnings: Sequence[str] = (),
+        trial: Trial | None = None,
+        reliability: Reliability | None = None,
+        demands: Sequence[str] = (),
     ) -> None:
         _require_usable(task, draft)
         prompts = prompts or Prompts()
         prompts.require_places()
         self.model, self.judge, self.checks = model, judge or model, tuple(checks)
-        self.clock = clock
+        self.clock, self._trial = clock, trial
         self.error: RefineError | None = None
         self._requests = Requests(prompts, nonce or make_nonce(secrets.token_bytes(32)))
         self._begun, self._warnings = run is not None, tuple(warnings)
@@ -146,6 +162,8 @@ class Refinement:
                 draft=draft,
                 prompts=prompts.own(),
                 price=dearest(price_of(self.model), price_of(self.judge)),
+                demands=tuple(demands),
+                reliability=reliability or Reliability(),
             )
         )
         self._began = clock() - self.state.seconds
@@ -358,6 +376,10 @@ class Refinement:
                 await stages[step]()
         except OutOfBudget as error:
             step = error.stop
+        if step.reason is StopReason.QUESTION and self.state.question is None:
+            question = question_of(self.state.iterations[self.state.best or 0])
+            assert question is not None, "the run stops for a question that there is"
+            await self.emit(QuestionAsked(question=question))
         await self.emit(Stopped(reason=step.reason, message=step.message))
 
     async def _stop_cancelled(self) -> None:
@@ -432,7 +454,7 @@ class Refinement:
             reason = "the budget does not allow it"
             await self.emit(DraftFailed(candidate=number, reason=reason))
         budget, turns = CallBudget(run, calls), _Turns(self.emit)
-        parse = partial(replies.parse_text, form=run.task.form, language=run.task.language)
+        parse = _parse_text(run.task)
 
         async def write(number: int, emit: Emit) -> ModelCall[replies.WrittenText]:
             call = ModelCall(self.model, parse, Stage.DRAFT, number, partial(parse, cut=True))
@@ -490,7 +512,7 @@ class Refinement:
         comparing = isinstance(check, ComparingCheck)
         if isinstance(check, ComparingCheck):
             others = [i.text for i in self.state.drafts if i.number != iteration.number]
-            check = check.beside(others)
+            check = check.beside(others, drafts_left(self.state, iteration))
         try:
             evidence = await check(iteration.text, self.state.task)
         except RefineError:
@@ -503,30 +525,48 @@ class Refinement:
         return evidence.model_copy(update={"comparing": comparing})
 
     async def _judge(self) -> None:
-        """Reach a verdict on the text that waits for one; ask the judge if the checks leave it."""
-        iteration = unverified(self.state)
+        """Reach a verdict on the text that waits for one; ask the judge if the checks leave it.
+
+        With ``opinion="always"`` the judge is asked beside evidence that settles a text too.
+        """
+        run = self.state
+        iteration = unverified(run)
         assert iteration is not None, "only a text that waits for its verdict is verified"
-        ruling = verdicts.from_evidence(self.state, iteration)
-        if ruling is None:
-            ruling = await self._ask_judge(iteration)
+        ruling = verdicts.from_evidence(run, iteration)
+        always = run.limits.opinion == "always" and find_duplicate(run, iteration) is None
+        if ruling is None and not always and not judge_available(run):
+            reason = "No judge was asked." if run.limits.opinion == "never" else UNRELIABLE
+            ruling = verdicts.not_judged(run, iteration, reason)
+        elif ruling is None or (always and ruling.verdict.passed):
+            ruling = await self._ask_judge(iteration, ruling)
         await self.emit(ruling.event(iteration.number))
         await self._update_best()
 
-    async def _ask_judge(self, iteration: Iteration) -> verdicts.Ruling:
+    async def _ask_judge(
+        self, iteration: Iteration, settled: verdicts.Ruling | None
+    ) -> verdicts.Ruling:
+        """Return the verdict of the judge; the settled one, if any, when it cannot be read."""
         number, task = iteration.number, self.state.task
         await self.emit(StageStarted(stage=Stage.JUDGE, iteration=number))
         await self._warn_of_cut(iteration, Stage.JUDGE)
-        own = self._requests.has_own_judge
-        parse = partial(replies.parse_evaluation if own else replies.parse_judgement, task=task)
+        standing = ledger.up_for_review(iteration)
+        calibration = self.state.setup.reliability.calibration
+        if calibration and not calibration.reliable:
+            calibration = None  # it was fitted to texts that the judge could not tell apart
+
+        def parse(reply: Reply) -> Judgement:
+            if self._requests.has_own_judge:
+                return replies.parse_evaluation(reply.text)
+            return replies.parse_answers(reply, task, standing, calibration)
+
         call = ModelCall(self.judge, parse, Stage.JUDGE, number)
         # After the checks, never beside them: their evidence is what makes its word count.
         judgement = await call.make(self, self._requests.judge(self.state, iteration))
         iteration = self.state.iterations[number]
         if judgement is None:
-            await warn(self, f"Iteration {number} was not verified: {call.advice}.")
-            return verdicts.not_verified(self.state, iteration, call.failure)
-        if judgement.note:
-            await self._warn_once(judgement.note)
+            await warn(self, f"Iteration {number} was not judged: {call.advice}.")
+            reason = f"Couldn't judge: {call.failure}."
+            return settled or verdicts.not_judged(self.state, iteration, reason)
         if self.state.setup.judge == self.state.setup.model and not self.checks:
             await self._warn_once(
                 f"Writer and judge are the same model ({self.state.setup.model}); such judges are "
@@ -542,41 +582,48 @@ class Refinement:
         least = self.state.limits.min_findings
         wanted = [least]  # too few are asked for once more, then taken for what they are
 
-        def parse(reply: str) -> Critique:
-            return replies.parse_critique(reply, base.text, wanted.pop() if wanted else 0)
+        def parse(reply: Reply) -> Critique:
+            return replies.parse_critique(reply.text, base.text, wanted.pop() if wanted else 0)
 
         call = ModelCall(self.model, parse, Stage.CRITIQUE, base.number)
         critique = await call.make(self, self._requests.critique(self.state, base))
         found = critique.findings if critique else ()
         new = ledger.drop_known(self.state, found, base.findings)
+        new = ledger.weigh([await self._try(finding, base) for finding in new], base)
         regressed = tuple(
             f.id for f in base.findings if ledger.regress(f, found).status is not f.status
         )
-        verdict = None
         if critique is None:
             await warn(self, f"No critique of iteration {base.number}: {call.advice}.")
-            if passed_on_opinion(self.state, base):
-                why = f"it has no critique: {call.failure}"
-                verdict = verdicts.not_verified(self.state, base, why).event(base.number)
         elif len(found) < least:
             await warn(self, f"The critique names {len(found)} of {least} findings.")
         numbered = Critique(findings=ledger.number(self.state, new))
         await self.emit(
-            CritiqueReady(
-                iteration=base.number, critique=numbered, regressed=regressed, verdict=verdict
-            )
+            CritiqueReady(iteration=base.number, critique=numbered, regressed=regressed)
         )
-        if verdict:
-            await self.emit(verdict)
         await self._reconsider()
+
+    async def _try(self, finding: Finding, base: Iteration) -> Finding:
+        """Return a finding on code with what running its input showed."""
+        task = self.state.task
+        if self._trial is None or finding.doubtful or not task.is_python:
+            return finding
+        shown = await self._trial(finding, base.text, task) if finding.input.strip() else None
+        if shown is None:
+            # A wrong result that nothing shows is a claim.
+            verified = "no" if ledger.claims_wrong_result(finding) else finding.verified
+        else:
+            verified = "yes" if shown else "no"
+        return finding.model_copy(update={"verified": verified})
 
     async def _revise(self) -> None:
         """Ask for a better text."""
         base, number, form = self._base(), len(self.state.iterations), self.state.task.form
         await self.emit(StageStarted(stage=Stage.REVISE, iteration=number))
-        parse = partial(replies.parse_text, form=form, language=self.state.task.language)
+        parse = _parse_text(self.state.task)
         call = ModelCall(self.model, parse, Stage.REVISE, number, partial(parse, cut=True))
         request = self._requests.revise(self.state, base)
+        acting_on = to_act_on(self.state, base)
         revision = await call.make(self, request, splitter=replies.Splitter(form))
         if revision is None:
             await warn(self, f"Iteration {number} has no new text: {call.advice}.")
@@ -596,7 +643,8 @@ class Refinement:
                 parent=base.number,
                 text=revision.text,
                 thoughts=revision.thoughts,
-                changes=ledger.changes(revision.thoughts, to_act_on(self.state, base)),
+                changes=ledger.changes(revision.thoughts, acting_on),
+                acted_on=tuple(finding.id for finding in acting_on),
             )
         )
 
@@ -609,7 +657,11 @@ class Refinement:
         order = [self.state.iterations[best], candidate]
         if candidate.comparisons:
             order.reverse()
-        call = ModelCall(self.judge, replies.parse_preference, Stage.COMPARE, candidate.number)
+
+        def parse(reply: Reply) -> replies.Preference:
+            return replies.parse_preference(reply.text)
+
+        call = ModelCall(self.judge, parse, Stage.COMPARE, candidate.number)
         preference = await call.make(self, self._requests.compare(self.state, *order))
         won, reason = True, ""  # the scores decide where a comparison cannot
         if preference is None:
@@ -678,6 +730,15 @@ class _Turns:
         self._turn = number
         for event in self._waiting.pop(number, []):
             await self._emit(event)
+
+
+def _parse_text(task: Task) -> Callable[..., replies.WrittenText]:
+    """Return the parser of a writer's reply; ``cut`` says that the reply was cut off."""
+
+    def parse(reply: Reply, *, cut: bool = False) -> replies.WrittenText:
+        return replies.parse_text(reply.text, task.form, cut=cut, language=task.language)
+
+    return parse
 
 
 async def _cancel(task: asyncio.Task[Run]) -> None:

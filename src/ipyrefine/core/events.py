@@ -12,7 +12,9 @@ from ipyrefine.core.model import (
     Evidence,
     Finding,
     Finish,
+    Question,
     Record,
+    Score,
     Setup,
     Stage,
     StopReason,
@@ -124,15 +126,12 @@ class CritiqueReady(_Event):
         iteration: which one.
         critique: the new findings.
         regressed: ids of resolved findings that it names again.
-        verdict: the verdict that an unreadable critique leads to. It comes with the critique, so
-            that a run cut short here does not take the text for passed.
     """
 
     type: Literal["critique_ready"] = "critique_ready"
     iteration: int
     critique: Critique
     regressed: tuple[str, ...] = ()
-    verdict: VerdictReached | None = None
 
 
 class RevisionReady(_Event):
@@ -144,6 +143,7 @@ class RevisionReady(_Event):
         text: the revision; the parent's text when the model gave none.
         thoughts: what the model wrote before it.
         changes: what it says it changed, per finding.
+        acted_on: ids of the findings that it was written for.
         failure: why the model gave no text; else empty.
     """
 
@@ -153,6 +153,7 @@ class RevisionReady(_Event):
     text: str
     thoughts: str = ""
     changes: tuple[Change, ...] = ()
+    acted_on: tuple[str, ...] = ()
     failure: str = ""
 
 
@@ -186,6 +187,17 @@ class Compared(_Event):
     reason: str = ""
 
 
+class QuestionAsked(_Event):
+    """Drafts disagree on an input that the task leaves open; the user may answer.
+
+    Attributes:
+        question: the input, and what the drafts give.
+    """
+
+    type: Literal["question_asked"] = "question_asked"
+    question: Question
+
+
 class BestChanged(_Event):
     """Another iteration is now the best.
 
@@ -209,6 +221,7 @@ class CallEnded(_Event):
         usage: what it consumed.
         text: the reply.
         finish: how the reply ended; None without a reply.
+        probabilities: of its yes/no answers, None where not known; empty for any other reply.
     """
 
     type: Literal["call_ended"] = "call_ended"
@@ -217,6 +230,7 @@ class CallEnded(_Event):
     usage: Usage
     text: str = ""
     finish: Finish | None = None
+    probabilities: tuple[Score | None, ...] = ()
 
 
 class Warned(_Event):
@@ -264,6 +278,7 @@ Event = Annotated[
     | RevisionReady
     | EvidenceReady
     | VerdictReached
+    | QuestionAsked
     | BestChanged
     | Compared
     | CallEnded

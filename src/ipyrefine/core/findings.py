@@ -29,9 +29,28 @@ _NOTE = re.compile(r"^[\s*\-]*(f\d+)\W*:\W*(.+?)\s*$", re.MULTILINE)
 def ground(findings: Iterable[Finding], text: str) -> tuple[Finding, ...]:
     """Mark each finding whose quote is not in the text; white space is compared loosely."""
     return tuple(
-        finding.model_copy(update={"grounded": contains_quote(text, finding.quote)})
+        finding
+        if contains_quote(text, finding.quote)
+        else finding.model_copy(update={"verified": "no"})
         for finding in findings
     )
+
+
+# Criteria and categories of the code profile under which a finding says that a result is wrong.
+_WRONG_RESULT = frozenset({"correctness", "wrong result", "missed edge case"})
+
+
+def claims_wrong_result(finding: Finding) -> bool:
+    """Return whether a finding on code says that a result is wrong."""
+    return finding.criterion in _WRONG_RESULT or bool(finding.expected)
+
+
+def weigh(findings: Iterable[Finding], iteration: Iteration) -> tuple[Finding, ...]:
+    """Return a critic's findings; on a text that passes on evidence they are suggestions."""
+    verdict = iteration.verdict
+    if verdict is None or not verdict.passed or verdict.is_opinion:
+        return tuple(findings)
+    return tuple(f.model_copy(update={"severity": Severity.MINOR}) for f in findings)
 
 
 def number(
@@ -83,12 +102,22 @@ def _words(finding: Finding) -> frozenset[str]:
 
 
 def up_for_review(iteration: Iteration) -> tuple[Finding, ...]:
-    """Return the findings a judge is asked about; checks and the checklist close their own."""
+    """Return the findings a judge is asked about.
+
+    Checks, the checklist and a judge of the user's close their own; one of the model's whose words
+    are gone from the text is closed by that.
+    """
     return tuple(
         f
         for f in iteration.actionable
-        if f.author != "check" and f.criterion not in (CHECKLIST, FEEDBACK)
+        if f.author != "check"
+        and f.criterion not in (CHECKLIST, FEEDBACK)
+        and not _is_gone(f, iteration.text)
     )
+
+
+def _is_gone(finding: Finding, text: str) -> bool:
+    return finding.author == "model" and not contains_quote(text, finding.quote)
 
 
 def resolve(findings: Iterable[Finding], fixed: Iterable[str]) -> tuple[Finding, ...]:
@@ -106,7 +135,7 @@ def regress(finding: Finding, named: Iterable[Finding]) -> Finding:
     """Mark a resolved weakness as regressed when it is named again."""
     if finding.status is not Status.RESOLVED or finding.author == "check":
         return finding
-    if not any(other.grounded and same(finding, other) for other in named):
+    if not any(not other.doubtful and same(finding, other) for other in named):
         return finding
     return finding.model_copy(update={"status": Status.REGRESSED})
 
@@ -141,12 +170,11 @@ def apply_scores(
     explained = {f.criterion for f in known if f.actionable and f.check != LOW_SCORE}
     for score in scores:
         place, low = places.get(score.name), score.score < target
-        problem = f"{score.name} {score.score:.2f}, target {target:.2f}: {score.reason}"
+        problem = f"{score.name} {score.score:.2f}, target {target:.2f}. {score.reason}"
         fault = Finding(
             criterion=score.name,
             severity=Severity.MINOR,
-            quote=score.quote if score.grounded else "",
-            problem=problem.rstrip(": "),
+            problem=problem.strip(),
             author="check",
             check=LOW_SCORE,
         )
@@ -212,7 +240,10 @@ def update_from_checks(run: Run, iteration: Iteration) -> tuple[Finding, ...]:
     text to text a fault keeps its finding's id: the one in the same words first, then the only
     one under its criterion (a test's name), then one in similar words.
     """
-    findings = iteration.findings
+    findings = tuple(
+        _resolved(f) if f.actionable and _is_gone(f, iteration.text) else f
+        for f in iteration.findings
+    )
     for evidence in iteration.evidence:
         if evidence.passed is not None:
             findings = _update_from_check(run, findings, evidence, iteration.text)
@@ -259,7 +290,12 @@ def _faults(evidence: Evidence, text: str) -> list[Finding]:
 
 def _own(finding: Finding, evidence: Evidence, text: str) -> Finding:
     """Return a check's fault as its finding; words that are not in the text are no quote of it."""
-    own = {"author": "check", "check": evidence.name, "status": Status.OPEN, "grounded": True}
+    own: dict[str, object] = {
+        "author": "check",
+        "check": evidence.name,
+        "status": Status.OPEN,
+        "verified": "untried",
+    }
     if not evidence.required:
         own["severity"] = Severity.MINOR
     if not contains_quote(text, finding.quote):

@@ -1,5 +1,6 @@
 """The records of a refinement: frozen values with one word for one thing."""
 
+import math
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -10,7 +11,20 @@ Score = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Author = Literal["model", "check", "user"]
 Form = Literal["code", "prose"]
 Finish = Literal["stop", "length", "refused", "filtered", "incomplete"]
+# What a verdict rests on.
+Basis = Literal[
+    "tests",
+    "function",
+    "schema",
+    "examples",
+    "agreement",
+    "constraints",
+    "judge",
+    "user",
+    "none",
+]
 
+RELIABLE_AUROC = 0.65  # below it a judge abstains
 LOW_SCORE = "judge's score"  # check that findings about a score below the target come from
 # The languages that are not written as their name with a capital.
 _LANGUAGES = {
@@ -62,6 +76,8 @@ class StopReason(StrEnum):
     PLATEAU = "plateau"
     REVISIONS = "revisions"
     BUDGET = "budget"
+    QUESTION = "question"
+    UNJUDGED = "unjudged"
     CANCELLED = "cancelled"
     FAILED = "failed"
     ACCEPTED = "accepted"
@@ -97,6 +113,55 @@ def named_criteria(names: Iterable[str], known: Iterable[Criterion]) -> tuple[Cr
     )
 
 
+class Clarification(Record):
+    """What the user answered to a question: one more example that the task states.
+
+    Attributes:
+        call: the input, as Python.
+        result: what it gives, as Python; the name of the exception where it raises one.
+        raises: whether it raises.
+        setup: statements to run before it.
+    """
+
+    call: str
+    result: str
+    raises: bool = False
+    setup: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The example in words: ``median([]) raises ValueError``."""
+        return f"{self.call} {'raises' if self.raises else 'returns'} {self.result}"
+
+
+class Choice(Record):
+    """One of the results that drafts give on an input.
+
+    Attributes:
+        result: the value as Python, or the name of the exception.
+        raises: whether it is an exception.
+        votes: how many drafts give it.
+    """
+
+    result: str
+    raises: bool = False
+    votes: int = 1
+
+
+class Question(Record):
+    """An input on which drafts disagree and the task is silent.
+
+    Attributes:
+        call: the input, as Python.
+        choices: what the drafts give, the most frequent first.
+        setup: statements to run before it.
+    """
+
+    call: str
+    choices: tuple[Choice, ...]
+    setup: str = ""
+
+
 class Task(Record):
     """What is asked; it stands unchanged at the head of every prompt.
 
@@ -109,6 +174,7 @@ class Task(Record):
         checklist: yes/no questions that a finished text answers with yes.
         plan: whether prose is planned in a few lines before it is written; code never is.
         language: the language of code, as pygments names it: ``python``, ``java``, …
+        clarifications: examples that the user added by answering a question.
     """
 
     text: str
@@ -121,6 +187,15 @@ class Task(Record):
     categories: tuple[str, ...] = ()
     checklist: tuple[str, ...] = ()
     plan: bool = True
+    clarifications: tuple[Clarification, ...] = ()
+
+    @property
+    def request(self) -> str:
+        """The request with the user's answers to questions."""
+        if not self.clarifications:
+            return self.text
+        answers = "\n".join(f"- {one.sentence}" for one in self.clarifications)
+        return f"{self.text}\n\nIn particular:\n{answers}"
 
     @property
     def language_name(self) -> str:
@@ -131,6 +206,11 @@ class Task(Record):
     def is_foreign(self) -> bool:
         """Whether it asks for code in another language than Python, which cannot be run here."""
         return self.form == "code" and self.language != "python"
+
+    @property
+    def is_python(self) -> bool:
+        """Whether it asks for Python code, which can be run here."""
+        return self.form == "code" and self.language == "python"
 
 
 class Severity(StrEnum):
@@ -162,7 +242,10 @@ class Finding(Record):
         status: open, resolved, dismissed, or regressed (resolved once and back again).
         author: who found it.
         check: name of the check that found it; empty when somebody else did.
-        grounded: False when the quote is not in the text; such a finding is not acted on.
+        verified: whether it was found to hold: ``no`` where its quote is not in the text, or its
+            input gives what it says is expected; such a finding counts only if the user selects it.
+        input: for code, a call that shows the problem.
+        expected: what that call should give, as Python.
         reason: why it was dismissed, in the user's words.
     """
 
@@ -175,8 +258,15 @@ class Finding(Record):
     status: Status = Status.OPEN
     author: Author = "model"
     check: str = ""
-    grounded: bool = True
+    verified: Literal["yes", "no", "untried"] = "untried"
+    input: str = ""
+    expected: str = ""
     reason: str = ""
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it was tried and found not to hold."""
+        return self.verified == "no"
 
     @property
     def binding(self) -> bool:
@@ -185,8 +275,8 @@ class Finding(Record):
 
     @property
     def actionable(self) -> bool:
-        """Whether a revision should act on it: unresolved, not dismissed, and grounded."""
-        return self.grounded and self.status in (Status.OPEN, Status.REGRESSED)
+        """Whether a revision should act on it: unresolved, not dismissed, and not doubtful."""
+        return not self.doubtful and self.status in (Status.OPEN, Status.REGRESSED)
 
     @property
     def blocks(self) -> bool:
@@ -230,6 +320,10 @@ class Evidence(Record):
         findings: each fault by itself, where the check tells them apart.
         comparing: whether it compares the text with the other drafts, and so is out of date as
             soon as there is one more.
+        basis: what a verdict that rests on it is said to rest on.
+        contested: whether the drafts were compared and too few of them agree.
+        final: whether further drafts could not change this.
+        question: the input that separates contested drafts best.
     """
 
     name: str
@@ -241,6 +335,10 @@ class Evidence(Record):
     decisive: bool = False
     findings: tuple[Finding, ...] = ()
     comparing: bool = False
+    basis: Basis = "function"
+    contested: bool = False
+    final: bool = False
+    question: Question | None = None
 
     @property
     def failed(self) -> bool:
@@ -253,17 +351,13 @@ class CriterionScore(Record):
 
     Attributes:
         name: the criterion.
-        score: 0..1.
-        reason: one sentence.
-        quote: the words of the text it rests on, verbatim; empty for something missing.
-        grounded: False when the quote is not in the text; a PASS never rests on such a score.
+        score: 0..1; from the built-in judge the probability that the criterion is met.
+        reason: one sentence, from a judge that gives reasons.
     """
 
     name: str
     score: Score
     reason: str = ""
-    quote: str = ""
-    grounded: bool = True
 
 
 class Answer(Record):
@@ -272,10 +366,12 @@ class Answer(Record):
     Attributes:
         question: the question.
         yes: whether the text meets it.
+        score: the probability of that, 0..1; None where the judge gave only the word.
     """
 
     question: str
     yes: bool
+    score: Score | None = None
 
 
 class Outcome(StrEnum):
@@ -284,11 +380,16 @@ class Outcome(StrEnum):
     PASS = "PASS"
     NEEDS_IMPROVEMENT = "NEEDS_IMPROVEMENT"
     FAIL = "FAIL"
+    NOT_JUDGED = "NOT_JUDGED"
 
     @classmethod
     def read(cls, word: str) -> "Outcome | None":
-        """Return the outcome that a word names, in any case and with ``_`` or a space, or None."""
-        return cls.__members__.get(word.strip().upper().replace(" ", "_"))
+        """Return the verdict that a word names, in any case and with ``_`` or a space, or None.
+
+        Nobody can give NOT_JUDGED: it says that there is no verdict.
+        """
+        outcome = cls.__members__.get(word.strip().upper().replace(" ", "_"))
+        return None if outcome is cls.NOT_JUDGED else outcome
 
 
 class Judgement(Record):
@@ -300,7 +401,8 @@ class Judgement(Record):
         fixed: ids of earlier findings that the judge no longer sees.
         findings: weaknesses it names, without ids.
         stated: the outcome that a judge prompt of the user's gave by itself.
-        score: the score that a judge prompt of the user's gave by itself, 0..1.
+        score: 0..1: the average of the built-in judge's answers, or what a judge prompt of the
+            user's gave by itself.
         note: what the user should know about how the reply was read.
     """
 
@@ -317,32 +419,46 @@ class Verdict(Record):
     """What verification concluded; computed by code, never taken on a model's word.
 
     Attributes:
-        outcome: PASS, NEEDS_IMPROVEMENT or FAIL.
+        outcome: PASS, NEEDS_IMPROVEMENT, FAIL or NOT_JUDGED.
         score: 0..1; None when the text could not be scored.
+        basis: what it rests on.
         criteria: the judge's scores, empty when no judge was asked.
         checklist: its answers to the task's checklist.
+        opinion: the judge's number, 0..1; it decides only where the basis is ``judge`` or
+            ``constraints``.
         unresolved: ids of the findings that still stand.
         reason: one sentence for people.
-        author: who it rests on: the checks, the model as judge, or the user who overrode it.
-        verified: False when there is no evidence (an unreadable judge); never with PASS.
         required_passed: whether every required check passed.
         user_findings_met: whether none of the user's own findings still stands.
-        overruled: why the judge's score, which reaches the target, does not count; else empty.
         stated: the outcome that a judge prompt of the user's gave by itself; else None.
     """
 
     outcome: Outcome
     score: Score | None
+    basis: Basis = "none"
     criteria: tuple[CriterionScore, ...] = ()
     checklist: tuple[Answer, ...] = ()
+    opinion: Score | None = None
     unresolved: tuple[str, ...] = ()
     reason: str = ""
-    author: Author = "model"
-    verified: bool = True
     required_passed: bool = True
     user_findings_met: bool = True
-    overruled: str = ""
     stated: Outcome | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the outcome is PASS, whoever gave it."""
+        return self.outcome is Outcome.PASS
+
+    @property
+    def is_opinion(self) -> bool:
+        """Whether a judge decided it, alone or beside constraints that hold."""
+        return self.basis == "judge" or (self.basis == "constraints" and self.opinion is not None)
+
+    @property
+    def over_failed_check(self) -> bool:
+        """Whether the user passed the text though a required check failed."""
+        return self.passed and self.basis == "user" and not self.required_passed
 
     @property
     def rank(self) -> tuple[bool, bool, bool, float]:
@@ -353,9 +469,13 @@ class Verdict(Record):
         has all but the score.
         """
         score = -1.0 if self.score is None else self.score
-        passed = self.outcome is Outcome.PASS
-        by_user = passed and self.author == "user"
-        return (self.required_passed or by_user, self.user_findings_met or by_user, passed, score)
+        by_user = self.passed and self.basis == "user"
+        return (
+            self.required_passed or by_user,
+            self.user_findings_met or by_user,
+            self.passed,
+            score,
+        )
 
 
 class Usage(Record):
@@ -453,6 +573,12 @@ class Limits(Record):
             latest unless that ranks strictly below the best.
         critique: when texts are criticised: ``auto``, where nothing says what is wrong, or a draft
             passes on the judge's opinion alone; ``always``; ``never``.
+        opinion: when the judge is asked: ``auto``, where the evidence leaves a text open;
+            ``always``, also where it does not, which can lower no verdict; ``never``.
+        revise: how code that misses a check is revised: ``edit`` shows the code with what is wrong,
+            ``anew`` the task with what was wrong; ``auto`` edits first and writes anew when that
+            did not help, or at once where that was measured to be better. A text, a function or a
+            prompt of the user's is always edited.
         min_findings: findings a critique must name.
         verify_drafts: whether drafts are judged too, or only revisions, as in a pasted template.
         max_eval_chars: characters of the text that the judge sees.
@@ -473,6 +599,8 @@ class Limits(Record):
     patience: int | None = Field(default=2, ge=1)
     base: Literal["auto", "latest", "best"] = "auto"
     critique: Literal["auto", "always", "never"] = "auto"
+    opinion: Literal["auto", "always", "never"] = "auto"
+    revise: Literal["auto", "edit", "anew"] = "auto"
     min_findings: int = Field(default=0, ge=0)
     verify_drafts: bool = True
     max_eval_chars: int = Field(default=32_768, gt=0)
@@ -497,6 +625,61 @@ class Limits(Record):
         return renamed
 
 
+class Calibration(Record):
+    """How far a judge's yes/no probabilities can be trusted, as measured.
+
+    Attributes:
+        auroc: how often a good text gets more than a bad one, 0..1; 0.5 is chance.
+        slope: factor of the log-odds, by which the probability becomes a calibrated one.
+        intercept: what is added to them.
+        texts: how many texts it was measured on.
+    """
+
+    auroc: Score
+    slope: float
+    intercept: float
+    texts: int
+
+    @property
+    def reliable(self) -> bool:
+        """Whether the judge can tell good texts from bad ones well enough to decide."""
+        return self.auroc >= RELIABLE_AUROC
+
+    def apply(self, probability: float) -> float:
+        """Return the calibrated probability (Platt scaling)."""
+        clipped = min(max(probability, 1e-6), 1 - 1e-6)
+        odds = self.slope * math.log(clipped / (1 - clipped)) + self.intercept
+        return 1 / (1 + math.exp(-odds)) if odds > -700 else 0.0
+
+
+class Accepted(Record):
+    """Texts that passed on one basis in our measurements.
+
+    Attributes:
+        texts: how many passed.
+        wrong: how many of them were wrong.
+        source: what they were measured on.
+    """
+
+    texts: int
+    wrong: int
+    source: str = ""
+
+
+class Reliability(Record):
+    """What was measured of a model's verdicts on one form of text.
+
+    Attributes:
+        calibration: of its answers as a judge; None where that was not measured.
+        accepted: texts that passed, by the basis of their verdict.
+        revise: how the writer's code is better revised at first.
+    """
+
+    calibration: Calibration | None = None
+    revise: Literal["edit", "anew"] = "edit"
+    accepted: dict[Basis, Accepted] = Field(default_factory=dict)
+
+
 class Setup(Record):
     """What a run starts from, as one value.
 
@@ -506,10 +689,12 @@ class Setup(Record):
         model: the writer's name.
         judge: the judge's name.
         checks: names of the checks, in their order.
+        demands: what the task itself was found to demand, as phrases: ``3 examples``.
         compares_drafts: whether one of them compares drafts with each other.
         draft: the user's own text that it starts from, or None.
         prompts: the user's own prompts by stage.
         price: what the dearest of its models charges; None when that is not known.
+        reliability: what was measured of its models' verdicts on such texts.
     """
 
     task: Task
@@ -517,7 +702,9 @@ class Setup(Record):
     model: str = ""
     judge: str = ""
     checks: tuple[str, ...] = ()
+    demands: tuple[str, ...] = ()
     compares_drafts: bool = False
     draft: str | None = None
     prompts: dict[str, str] = Field(default_factory=dict)
     price: Price | None = None
+    reliability: Reliability = Reliability()

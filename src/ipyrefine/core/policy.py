@@ -5,7 +5,15 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from ipyrefine.core.decisions import Accept
-from ipyrefine.core.model import LOW_SCORE, Finding, Outcome, Price, Stage, StopReason
+from ipyrefine.core.model import (
+    LOW_SCORE,
+    Finding,
+    Outcome,
+    Price,
+    Question,
+    Stage,
+    StopReason,
+)
 from ipyrefine.core.run import Iteration, Run
 
 PRICE_UNKNOWN = (
@@ -58,21 +66,40 @@ def next_step(run: Run) -> Stage | Stop:
 def missing_drafts(run: Run) -> tuple[int, ...]:
     """Return the numbers of the drafts to write at once now; none once the checks settle it.
 
-    With checks, only as many are written as it takes: one (two where a check compares them), then
-    up to three, five, and so on, so that of an odd number most can agree (Adaptive-Consistency,
+    With checks, only as many are written as it takes: one, then (two where a check compares them)
+    up to three, five, and so on, so that of an odd number most can agree. They end once a draft is
+    settled, or a comparison says that further drafts could not change it (Adaptive-Consistency,
     arXiv 2305.11860). Without checks nothing can settle it, and all are written at once.
     """
     wanted = 1 if run.setup.draft is not None else run.limits.candidates
     asked = len(run.iterations) + run.failed_drafts
     if run.revisions or asked >= wanted:
         return ()
-    first = (2 if run.setup.compares_drafts else 1) if run.setup.checks else wanted
-    if asked < first:
-        return tuple(range(asked, min(first, wanted)))
-    complete = asked == first or asked % 2 == 1  # a run may have been cut short in between
-    if complete and (unchecked(run) or any(i.verdict or settled(i) for i in run.iterations)):
+    if not run.setup.checks:
+        return tuple(range(asked, wanted))
+    pair = run.setup.compares_drafts and asked < 3
+    complete = pair or asked % 2 == 1  # a run may have been cut short in between
+    if complete and (
+        unchecked(run) or any(i.verdict or settled(i) or _is_final(i) for i in run.iterations)
+    ):
         return ()
-    return tuple(range(asked, min(asked + 1 + asked % 2, wanted)))
+    step = 1 if pair or asked % 2 == 0 else 2
+    return tuple(range(asked, min(asked + step, wanted)))
+
+
+def _is_final(iteration: Iteration) -> bool:
+    """Return whether further drafts could not change a comparison that a text did not fail."""
+    return any(evidence.final and not evidence.failed for evidence in iteration.evidence)
+
+
+def drafts_left(run: Run, iteration: Iteration) -> int:
+    """Return how many drafts may still come to be compared with a text.
+
+    None do beside a revision, or once the user has answered what the drafts disagreed about.
+    """
+    if iteration.parent is not None or run.revisions or run.task.clarifications:
+        return 0
+    return max(0, run.limits.candidates - len(run.drafts) - run.failed_drafts)
 
 
 def unverified(run: Run) -> Iteration | None:
@@ -103,9 +130,24 @@ def find_duplicate(run: Run, iteration: Iteration) -> Iteration | None:
 
 
 def settled(iteration: Iteration) -> bool:
-    """Return whether the checks settle that a text passes, so that no judge is asked."""
+    """Return whether the checks settle that a text passes, so that no judge is asked.
+
+    Drafts that disagree leave it open, and so does what no constraint says, unless the user's own
+    tests, functions or schema passed.
+    """
     conclusive = iteration.conclusive
-    return bool(conclusive) and all(e.decisive and not e.failed for e in conclusive)
+    own = any(e.decisive and e.basis in ("tests", "function", "schema") for e in conclusive)
+    contested = any(e.contested for e in iteration.evidence)
+    passed = bool(conclusive) and all(
+        not e.failed and (e.decisive or (own and e.basis == "constraints")) for e in conclusive
+    )
+    return passed and (own or not contested)
+
+
+def judge_available(run: Run) -> bool:
+    """Return whether a judge's word may decide: one is asked for, and not known as unreliable."""
+    calibration = run.setup.reliability.calibration
+    return run.limits.opinion != "never" and (calibration is None or calibration.reliable)
 
 
 def passed_on_opinion(run: Run, iteration: Iteration) -> bool:
@@ -117,8 +159,8 @@ def passed_on_opinion(run: Run, iteration: Iteration) -> bool:
     verdict = iteration.verdict
     return (
         verdict is not None
-        and verdict.outcome is Outcome.PASS
-        and verdict.author == "model"
+        and verdict.passed
+        and verdict.basis == "judge"
         and iteration.parent is None
         and not iteration.critiqued
         and run.limits.critique != "never"
@@ -150,9 +192,13 @@ def _without_verdict(run: Run) -> Iterator[Iteration]:
 
 
 def to_act_on(run: Run, base: Iteration) -> tuple[Finding, ...]:
-    """Return the findings a revision acts on: those the user selected, else all that stand."""
+    """Return the findings a revision acts on: those the user selected, else all that stand.
+
+    A bare score below the target says nothing beside a finding that says what is wrong.
+    """
     selected = tuple(f for f in base.findings if f.id in run.selected)
-    return selected or base.actionable
+    explained = tuple(f for f in base.actionable if f.check != LOW_SCORE)
+    return selected or explained or base.actionable
 
 
 def base_of(run: Run) -> Iteration | None:
@@ -219,7 +265,7 @@ def challenger(run: Run) -> Iteration | None:
     candidate, best = run.iterations[number or 0], run.iterations[run.best]
     if candidate.comparisons > 1 or not candidate.verdict or not best.verdict:
         return None
-    judged = (candidate.verdict.author, best.verdict.author) == ("model", "model")
+    judged = candidate.verdict.is_opinion and best.verdict.is_opinion
     decided = candidate.verdict.rank[:2] != best.verdict.rank[:2]
     return candidate if judged and not decided else None
 
@@ -230,9 +276,15 @@ def challenger(run: Run) -> Iteration | None:
 def finished(run: Run) -> Stop | None:
     """Return one of a run's own stops, once its latest text is verified."""
     best = run.iterations[run.best or 0]
-    if best.verdict and best.verdict.outcome is Outcome.PASS and not run.revision_requested:
+    if best.verdict and best.verdict.passed and not run.revision_requested:
         return Stop(StopReason.PASSED, f"Iteration {best.number} passes.")
-    if stop := _repeats(run):
+    if not run.revision_requested and (question := question_of(best)):
+        return Stop(
+            StopReason.QUESTION,
+            f"The drafts disagree about {question.call}, and the task doesn't say which is right. "
+            "Answer the question, and every draft is checked again.",
+        )
+    if stop := _repeats(run) or _unjudged(run, best):
         return stop
     patience = run.limits.patience
     if patience is not None and revisions_without_improvement(run) >= patience:
@@ -274,15 +326,39 @@ def revisions_without_improvement(run: Run) -> int:
 
 def is_scored(iteration: Iteration) -> bool:
     """Return whether a check or a judge gave a text a score, rather than a bare pass or fail."""
-    if iteration.verdict is None or iteration.verdict.author == "user":
+    verdict = iteration.verdict
+    if verdict is None or verdict.basis == "user":
         return True
-    if iteration.verdict.author == "model":
-        return iteration.verdict.score is not None or not iteration.verdict.verified
+    if verdict.is_opinion or verdict.outcome is Outcome.NOT_JUDGED:
+        return verdict.score is not None
     return any(evidence.score is not None for evidence in iteration.conclusive)
 
 
+def question_of(iteration: Iteration) -> Question | None:
+    """Return the question that an iteration's verdict leaves to the user, if any."""
+    verdict = iteration.verdict
+    if verdict is None or verdict.passed or not verdict.required_passed:
+        return None
+    return next((e.question for e in iteration.evidence if e.question), None)
+
+
+def _unjudged(run: Run, best: Iteration) -> Stop | None:
+    """Stop when nothing decides on a text after one critique and one revision."""
+    if best.verdict is None or best.verdict.outcome is not Outcome.NOT_JUDGED:
+        return None
+    tried = len(run.iterations) - 1 > run.patience_from and run.revisions > 0
+    if run.revision_requested or not (tried or run.revisions >= run.allowed_revisions):
+        return None
+    return Stop(StopReason.UNJUDGED, f"Not judged: {best.verdict.reason} {_YOURS}")
+
+
+_YOURS = "Accept the text, or say what you need and continue."
+
+
 def _nothing_to_act_on(base: Iteration) -> Stop:
-    passed = base.verdict is not None and base.verdict.outcome is Outcome.PASS
+    if base.verdict and base.verdict.outcome is Outcome.NOT_JUDGED:
+        return Stop(StopReason.UNJUDGED, f"Not judged: {base.verdict.reason} {_YOURS}")
+    passed = base.verdict is not None and base.verdict.passed
     return Stop(
         StopReason.PASSED if passed else StopReason.PLATEAU,
         f"Nothing says what iteration {base.number} should change. Give guidance, add a finding, "

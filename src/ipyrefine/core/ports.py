@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from ipyrefine.core.events import Event
-from ipyrefine.core.model import Evidence, Finish, Price, Record, Task, Usage
+from ipyrefine.core.model import Evidence, Finding, Finish, Price, Record, Score, Task, Usage
 from ipyrefine.core.run import Run
 
 
@@ -31,6 +31,8 @@ class Request(Record):
         temperature: sampling temperature.
         seed: sampling seed, or None.
         purpose: the stage that asks.
+        answers: how many questions are to be answered with yes or no, all in one line; 0 for any
+            other reply.
         inputs: what it is about, apart from our wording: the task, the texts, the findings, and
             the user's own prompts.
     """
@@ -42,6 +44,7 @@ class Request(Record):
     temperature: float = 0.0
     seed: int | None = None
     purpose: str = ""
+    answers: int = 0
     inputs: tuple[str, ...] = ()
 
 
@@ -78,12 +81,15 @@ class Reply(Record):
         finish: how it ended: ``stop``; ``length`` (token limit); ``refused``; ``filtered``
             (content filter); ``incomplete`` (the stream ended without saying how).
         usage: what the call consumed, ``calls`` included.
+        probabilities: of each yes/no answer, P(yes) / (P(yes) + P(no)), 0..1, from the server's
+            log-probabilities; None where it gave none for the token, empty for any other reply.
     """
 
     text: str
     thinking: str = ""
     finish: Finish = "stop"
     usage: Usage = Usage(calls=1)
+    probabilities: tuple[Score | None, ...] = ()
 
 
 class Model(Protocol):
@@ -125,8 +131,20 @@ class Check(Protocol):
 class ComparingCheck(Check, Protocol):
     """A check that compares a text with the other drafts of its run."""
 
-    def beside(self, others: Sequence[str]) -> Check:
-        """Return the check of one text beside others that were written from the same task."""
+    def beside(self, others: Sequence[str], left: int = 0) -> Check:
+        """Return the check of one text beside others that were written from the same task.
+
+        Args:
+            others: the other texts.
+            left: how many more may still be written.
+        """
+
+
+class Trial(Protocol):
+    """Runs the input by which a critic's finding says that code is wrong."""
+
+    async def __call__(self, finding: Finding, text: str, task: Task) -> bool | None:
+        """Return whether the input shows the problem; None where it cannot be tried."""
 
 
 class Consumer(Protocol):

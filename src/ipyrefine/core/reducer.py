@@ -6,6 +6,7 @@ from typing import Any
 
 from ipyrefine.core.decisions import (
     Add,
+    Answer,
     Branch,
     Continue,
     Decision,
@@ -27,6 +28,7 @@ from ipyrefine.core.events import (
     DraftReady,
     Event,
     EvidenceReady,
+    QuestionAsked,
     RevisionReady,
     RunStarted,
     StageStarted,
@@ -135,6 +137,7 @@ def _(event: RevisionReady, run: Run) -> Run:
         changes=event.changes,
         failure=event.failure,
         findings=run.iterations[event.parent].findings,
+        acted_on=event.acted_on,
     )
     return _append(run, revision).model_copy(
         update={"head": None, "selected": (), "revision_requested": False}
@@ -150,8 +153,7 @@ def _(event: CritiqueReady, run: Run) -> Run:
     )
     findings = known + event.critique.findings
     run = _amend(run, event.iteration, findings=findings, critiqued=True)
-    run = run.model_copy(update={"unconsumed_replies": ()})
-    return _apply(event.verdict, run) if event.verdict else run
+    return run.model_copy(update={"unconsumed_replies": ()})
 
 
 @_apply.register
@@ -175,6 +177,11 @@ def _(event: Compared, run: Run) -> Run:
 
 
 @_apply.register
+def _(event: QuestionAsked, run: Run) -> Run:
+    return run.model_copy(update={"question": event.question})
+
+
+@_apply.register
 def _(event: BestChanged, run: Run) -> Run:
     return run.model_copy(update={"best": event.iteration})
 
@@ -189,6 +196,7 @@ def _(event: CallEnded, run: Run) -> Run:
             text=event.text,
             finish=event.finish,
             warnings=len(run.warnings),
+            probabilities=event.probabilities,
         )
         replies = (*replies, reply)
     run = run.model_copy(
@@ -250,7 +258,7 @@ def _decide(run: Run, decision: Decision) -> Run:
     )
     if run.iterations or isinstance(decision, Rubric):
         run = _effect(decision, run, number)
-    if not run.iterations or decision.settles:
+    if not run.iterations or decision.settles or isinstance(decision, Answer):
         return run
     if decision.revision_requested:
         return _allow_revision(run, decision, number, stopped)
@@ -269,7 +277,7 @@ def _(decision: Override, run: Run, number: int) -> Run:
     verdict = (before or Verdict(outcome=decision.outcome, score=None)).model_copy(
         update={
             "outcome": decision.outcome,
-            "author": "user",
+            "basis": "user",
             "reason": decision.verdict_reason,
         }
     )
@@ -330,7 +338,7 @@ def _(decision: Add, run: Run, number: int) -> Run:
             "id": id_,
             "author": "user",
             "status": Status.OPEN,
-            "grounded": True,
+            "verified": "untried",
             "reason": "",
         }
     )
@@ -361,15 +369,34 @@ def _(decision: Rubric, run: Run, number: int) -> Run:
             ),
         )
         task = task.model_copy(update={"criteria": decision.criteria})
-        compared_anew = {"comparisons": 0, "lost_comparison": False}
+        anew = {"comparisons": 0, "lost_comparison": False, "critiqued": False}
         run = run.model_copy(
             update={
-                "iterations": tuple(i.model_copy(update=compared_anew) for i in run.iterations),
+                "iterations": tuple(i.model_copy(update=anew) for i in run.iterations),
                 "stale": tuple(i.number for i in run.iterations if i.verdict),
             }
         )
     setup = run.setup.model_copy(update={"task": task, "limits": limits})
     return run.model_copy(update={"setup": setup})
+
+
+@_effect.register
+def _(decision: Answer, run: Run, number: int) -> Run:
+    """Add the answer to the task's examples, and have every text checked anew."""
+    assert run.question is not None, "only a question that was asked is answered"
+    task = run.task.model_copy(
+        update={"clarifications": (*run.task.clarifications, decision.clarification(run.question))}
+    )
+    unchecked = {"evidence": (), "comparisons": 0, "lost_comparison": False}
+    return run.model_copy(
+        update={
+            "setup": run.setup.model_copy(update={"task": task}),
+            "iterations": tuple(i.model_copy(update=unchecked) for i in run.iterations),
+            "stale": tuple(i.number for i in run.iterations if i.verdict),
+            "patience_from": len(run.iterations) - 1,
+            "question": None,
+        }
+    )
 
 
 def next_finding_id(run: Run, taken: int = 0) -> str:

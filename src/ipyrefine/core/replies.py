@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeVar
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
 from ipyrefine.core.findings import FEEDBACK, SCOPE, ground
 from ipyrefine.core.model import (
     Answer,
+    Calibration,
     CriterionScore,
     Critique,
     Finding,
@@ -21,6 +22,7 @@ from ipyrefine.core.model import (
     Severity,
     Task,
 )
+from ipyrefine.core.ports import Reply
 from ipyrefine.errors import ReplyError
 
 _Shape = TypeVar("_Shape", bound=Record)
@@ -209,6 +211,8 @@ class _FindingReply(Record):
     quote: str = ""
     problem: str = ""
     fix: str = ""
+    input: str = ""
+    expected: str = ""
     severity: Severity
 
     @model_validator(mode="after")
@@ -222,35 +226,11 @@ class _CritiqueReply(Record):
     findings: tuple[_FindingReply, ...]
 
 
-class _EarlierReply(Record):
-    id: str
-    fixed: bool = Field(strict=True)
-
-
-class _AnswerReply(Record):
-    item: int = Field(strict=True)
-    yes: bool = Field(strict=True)
-
-
-class _ScoreReply(Record):
-    name: str
-    quote: str = ""
-    reason: str = ""
-    score: float = Field(ge=0, le=10, allow_inf_nan=False, strict=True)
-
-
-class _JudgementReply(Record):
-    findings: tuple[_FindingReply, ...] = ()
-    earlier: tuple[_EarlierReply, ...] = ()
-    checklist: tuple[_AnswerReply, ...] = ()
-    criteria: tuple[_ScoreReply, ...]
-
-
 # Structured replies: their parsers
 
 
 def parse_critique(reply: str, text: str, least: int = 0) -> Critique:
-    """Read a critique; findings whose quote is not in the text are marked ungrounded.
+    """Read a critique; findings whose quote is not in the text are marked as not verified.
 
     Args:
         reply: what the model wrote.
@@ -266,39 +246,75 @@ def parse_critique(reply: str, text: str, least: int = 0) -> Critique:
     return Critique(findings=ground(findings, text))
 
 
-def parse_judgement(reply: str, task: Task) -> Judgement:
-    """Read a judgement; every criterion is scored in range, every checklist item answered.
+_ANSWER = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
+_NEITHER = re.compile(r"[^\W\d_]+")
+MET = 0.5  # probability from which a question of the checklist counts as answered with yes
+
+
+def parse_answers(
+    reply: Reply,
+    task: Task,
+    standing: Sequence[Finding] = (),
+    calibration: Calibration | None = None,
+) -> Judgement:
+    """Read the built-in judge's answers to `ipyrefine.core.prompts.judge_questions`.
+
+    Args:
+        reply: one line of yes and no, with the probability of each yes where the server gave it.
+        task: the task, whose criteria and checklist were asked about.
+        standing: the findings that were asked about after them.
+        calibration: what turns the judge's probabilities into calibrated ones; letters stay.
+
+    Returns:
+        The answers, and as score their average: criteria by their weights, checklist items by 1.
 
     Raises:
-        ReplyError: it is not the JSON that was asked for, or a score or an answer is missing.
+        ReplyError: it has other words, or not an answer for every question.
     """
-    read = _read(_JudgementReply, reply)
-    scores = {score.name: score for score in read.criteria}
-    if missing := [c.name for c in task.criteria if c.name not in scores]:
-        raise ReplyError(f"it gives no score for {', '.join(missing)}")
-    scale, note = 10.0, ""
-    given = [scores[c.name].score for c in task.criteria]
-    if max(given) <= 1 and any(0 < score < 1 for score in given):
-        scale, note = 1.0, "The judge gave scores from 0 to 1, not from 0 to 10; read as such."
-    answers = {answer.item: answer.yes for answer in read.checklist}
-    numbered = list(enumerate(task.checklist, start=1))
-    if unanswered := [str(n) for n, _ in numbered if n not in answers]:
-        raise ReplyError(f"it does not answer checklist item {', '.join(unanswered)}")
-    return Judgement(
-        criteria=tuple(
-            CriterionScore(
-                name=c.name,
-                score=scores[c.name].score / scale,
-                reason=scores[c.name].reason,
-                quote=scores[c.name].quote,
-            )
-            for c in task.criteria
-        ),
-        checklist=tuple(Answer(question=item, yes=answers[n]) for n, item in numbered),
-        fixed=tuple(e.id for e in read.earlier if e.fixed),
-        findings=_findings(read.findings),
-        note=note,
+    words = [word.lower() for word in _NEITHER.findall(reply.text)]
+    wanted = len(task.criteria) + len(task.checklist) + len(standing)
+    if other := [word for word in words if not _ANSWER.fullmatch(word)]:
+        raise ReplyError(f"it says {other[0]!r:.40} where yes or no was asked for")
+    if len(words) != wanted:
+        raise ReplyError(f"it gives {len(words)} of {wanted} answers")
+    probabilities: Sequence[float | None] = reply.probabilities
+    if len(probabilities) != wanted:
+        probabilities = [None] * wanted
+    answers = [word == "yes" for word in words]
+    calibrate = calibration.apply if calibration else float
+    scores = [
+        (yes, None if probability is None else calibrate(probability))
+        for yes, probability in zip(answers, probabilities, strict=True)
+    ]
+    criteria = tuple(
+        CriterionScore(name=c.name, score=float(yes) if score is None else score)
+        for c, (yes, score) in zip(task.criteria, scores, strict=False)
     )
+    weights = [criterion.weight for criterion in task.criteria] + [1.0] * len(task.checklist)
+    if None in probabilities:  # a word has no probability to calibrate
+        number = _average(weights, (float(yes) if p is None else p for yes, p in scores))
+    else:
+        number = calibrate(_average(weights, (p or 0.0 for p in probabilities)))
+    return Judgement(
+        criteria=criteria,
+        score=number,
+        checklist=tuple(
+            Answer(question=item, yes=yes if score is None else score >= MET, score=score)
+            for item, (yes, score) in zip(task.checklist, scores[len(criteria) :], strict=False)
+        ),
+        fixed=tuple(
+            finding.id
+            for finding, (yes, score) in zip(
+                standing, scores[wanted - len(standing) :], strict=True
+            )
+            if (yes if score is None else score >= MET)
+        ),
+    )
+
+
+def _average(weights: Sequence[float], values: Iterable[float]) -> float:
+    pairs = list(zip(weights, values, strict=False))
+    return sum(weight * value for weight, value in pairs) / sum(weight for weight, _ in pairs)
 
 
 _VERDICT = re.compile(
@@ -312,16 +328,15 @@ _NUMBER = re.compile(
 )
 
 
-def parse_evaluation(reply: str, task: Task) -> Judgement:
+def parse_evaluation(reply: str) -> Judgement:
     """Read the reply to a judge prompt of the user's, in any of the usual shapes.
 
     These are JSON with ``evaluation`` (PASS, NEEDS_IMPROVEMENT or FAIL), ``done`` or ``score``,
-    each with ``feedback`` as a text or a list; the words alone, with feedback after them; a
-    number; and the JSON of the built-in judge. Scores above 1 are out of 10, above 10 out of 100.
+    each with ``feedback`` as a text or a list; the words alone, with feedback after them; and a
+    number. Scores above 1 are out of 10, above 10 out of 100.
 
     Args:
         reply: what the judge wrote.
-        task: the task, for the built-in judge's JSON.
 
     Raises:
         ReplyError: it has none of these shapes.
@@ -333,8 +348,6 @@ def parse_evaluation(reply: str, task: Task) -> Judgement:
         number = float(match["score"])
         return _evaluation(None, number / float(match["of"]) if match["of"] else number, "")
     fields = _json_object(reply)
-    if "criteria" in fields:
-        return parse_judgement(reply, task)
     outcome, score = fields.get("evaluation", fields.get("verdict")), fields.get("score")
     if outcome is None and isinstance(fields.get("done"), bool):
         outcome = "PASS" if fields["done"] else "NEEDS_IMPROVEMENT"
@@ -414,55 +427,15 @@ def _json_object(reply: str) -> dict[str, Any]:
 def critique_schema(task: Task, count: int) -> dict[str, Any]:
     """Return the schema of a critique with ``count`` findings at least."""
     names = task.categories or _criterion_names(task)
-    return _schema(
-        _CritiqueReply,
-        {**_bounds("findings", count, max(count, 6)), **_filed_under(names)},
-    )
-
-
-def judgement_schema(task: Task, standing: Sequence[Finding]) -> dict[str, Any]:
-    """Return the schema of a judgement: findings first, so that the scores follow from them.
-
-    Args:
-        task: the task, whose criteria are scored and whose checklist is answered.
-        standing: the earlier findings that are asked about.
-    """
-    ids = [finding.id for finding in standing]
-    earlier: _Narrowing = {
-        **_bounds("earlier", len(ids), len(ids)),
-        "earlier.id": {"enum": ids},
-    }
-    return _judgement_schema(task, earlier if ids else {"earlier": None})
-
-
-def any_judgement_schema(task: Task) -> dict[str, Any]:
-    """Return a schema that every judgement of a task follows, whichever findings stand."""
-    return _judgement_schema(task, {})
+    narrowing = {**_bounds("findings", count, max(count, 4)), **_filed_under(names)}
+    if not task.is_python:  # nothing can be run
+        narrowing |= {"findings.input": None, "findings.expected": None}
+    return _schema(_CritiqueReply, narrowing)
 
 
 def preference_schema() -> dict[str, Any]:
     """Return the schema of a comparison, the reason first."""
     return _schema(Preference, {})
-
-
-def _judgement_schema(task: Task, earlier: _Narrowing) -> dict[str, Any]:
-    names, count = _criterion_names(task), len(task.checklist)
-    checklist: _Narrowing = {
-        **_bounds("checklist", count, count),
-        "checklist.item": {"enum": list(range(1, count + 1))},
-    }
-    return _schema(
-        _JudgementReply,
-        {
-            **_bounds("findings", 0, 4),
-            **_filed_under(names),
-            **earlier,
-            **(checklist if count else {"checklist": None}),
-            **_bounds("criteria", len(names), len(names)),
-            "criteria.name": {"enum": list(names)},
-            "criteria.score": {"type": "integer", "enum": list(range(11))},
-        },
-    )
 
 
 def _criterion_names(task: Task) -> tuple[str, ...]:

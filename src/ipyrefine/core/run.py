@@ -12,7 +12,9 @@ from ipyrefine.core.model import (
     Finding,
     Finish,
     Limits,
+    Question,
     Record,
+    Score,
     Setup,
     Stage,
     StopReason,
@@ -34,6 +36,7 @@ class Iteration(Record):
         failure: why the model gave no usable text (cut off, refused, unreadable), else empty;
             ``text`` is then the parent's.
         findings: every finding that bears on this text, with its status here.
+        acted_on: ids of the findings that this revision was written for.
         critiqued: whether this text was criticised.
         changes: what the revision says it changed, per finding.
         evidence: the checks' results.
@@ -51,6 +54,7 @@ class Iteration(Record):
     thoughts: str = ""
     failure: str = ""
     findings: tuple[Finding, ...] = ()
+    acted_on: tuple[str, ...] = ()
     critiqued: bool = False
     changes: tuple[Change, ...] = ()
     evidence: tuple[Evidence, ...] = ()
@@ -80,6 +84,7 @@ class UnconsumedReply(Record):
         text: the reply.
         finish: how it ended.
         warnings: how many warnings the run had when it came.
+        probabilities: of its yes/no answers, None where not known; empty for any other reply.
     """
 
     stage: Stage
@@ -87,6 +92,7 @@ class UnconsumedReply(Record):
     text: str
     finish: Finish
     warnings: int
+    probabilities: tuple[Score | None, ...] = ()
 
 
 class Run(Record):
@@ -109,6 +115,7 @@ class Run(Record):
         released: with ``step``, how many iterations the user has let go by.
         stale: iterations whose verdict is from before the rubric changed.
         revision_requested: whether the user asked for a revision that is not written yet.
+        question: what the drafts disagree about and the user has not answered yet.
         failed_drafts: how many of the drafts asked for could not be written.
         pending_usage: what calls consumed whose text is not there yet, by its number to be.
         unconsumed_replies: replies of the stage under way that nothing was made of yet.
@@ -133,6 +140,7 @@ class Run(Record):
     released: int = 0
     stale: tuple[int, ...] = ()
     revision_requested: bool = False
+    question: Question | None = None
     failed_drafts: int = 0
     pending_usage: dict[int, Usage] = Field(default_factory=dict)
     unconsumed_replies: tuple[UnconsumedReply, ...] = ()

@@ -5,6 +5,7 @@ of records and recordings left defaults out: its functions hold them as literals
 never rewritten. A new field needs one function here, and its version in `VERSION`.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 from ipyrefine.core.events import EVENT, Event
 from ipyrefine.core.run import Run
 
-VERSION = 2  # of records, of the journal's events, and of recordings
+VERSION = 3  # of records, of the journal's events, and of recordings
 _Data = dict[str, Any]
 _Steps = dict[int, Callable[[_Data], _Data]]
 
@@ -188,9 +189,151 @@ def recording_from_1(data: _Data) -> _Data:
     }
 
 
-_RECORDS: _Steps = {1: record_from_1}
-_EVENTS: _Steps = {1: event_from_1}
-_RECORDINGS: _Steps = {1: recording_from_1}
+def record_from_2(data: _Data) -> _Data:
+    """Bring a run of version 2 to version 3.
+
+    Version 2 knew who a verdict came from, not what it rests on, and no questions; a judge's word
+    was taken back where its quotes were not in the text.
+    """
+    return {
+        **data,
+        "setup": _setup_from_2(data["setup"]),
+        "iterations": [_iteration_from_2(one) for one in data["iterations"]],
+        "decisions": [_decision_from_2(one) for one in data["decisions"]],
+        "question": None,
+        "unconsumed_replies": [
+            {**one, "probabilities": ()}
+            for one in data["unconsumed_replies"]
+            if one["stage"] != "judge"  # it answered in another shape
+        ],
+    }
+
+
+def event_from_2(data: _Data) -> _Data:
+    """Bring an event of version 2 to version 3."""
+    event = dict(data)
+    match event["type"]:
+        case "run_started":
+            event["setup"] = _setup_from_2(event["setup"])
+        case "critique_ready":
+            event.pop("verdict", None)  # a verdict_reached of its own followed
+            findings = [_finding_from_2(one) for one in event["critique"]["findings"]]
+            event["critique"] = {"findings": findings}
+        case "revision_ready":
+            event["acted_on"] = ()
+        case "evidence_ready":
+            event["evidence"] = _evidence_from_2(event["evidence"])
+        case "verdict_reached":
+            event["verdict"] = _verdict_from_2(event["verdict"])
+            event["findings"] = [_finding_from_2(one) for one in event["findings"]]
+        case "call_ended":
+            event["probabilities"] = ()
+            if event["stage"] == "judge":
+                event |= {"text": "", "finish": None}  # it answered in another shape
+        case "decided":
+            event["decision"] = _decision_from_2(event["decision"])
+    return event
+
+
+def recording_from_2(data: _Data) -> _Data:
+    """Bring a recording of version 2 to version 3, which keeps probabilities."""
+    calls = [{**one, "probabilities": ()} for one in data["calls"]]
+    return {**data, "calls": calls}
+
+
+_RECORDS: _Steps = {1: record_from_1, 2: record_from_2}
+_EVENTS: _Steps = {1: event_from_1, 2: event_from_2}
+_RECORDINGS: _Steps = {1: recording_from_1, 2: recording_from_2}
+
+
+# The parts of version 2, with what version 3 added
+
+
+def _setup_from_2(data: _Data) -> _Data:
+    return {
+        **data,
+        "task": {**data["task"], "clarifications": ()},
+        "limits": {**data["limits"], "opinion": "auto", "revise": "auto"},
+        "demands": (),
+        "reliability": {"calibration": None, "accepted": {}, "revise": "edit"},
+    }
+
+
+def _iteration_from_2(data: _Data) -> _Data:
+    verdict = data["verdict"]
+    return {
+        **data,
+        "acted_on": (),
+        "findings": [_finding_from_2(one) for one in data["findings"]],
+        "evidence": [_evidence_from_2(one) for one in data["evidence"]],
+        "verdict": _verdict_from_2(verdict) if verdict else None,
+    }
+
+
+def _finding_from_2(data: _Data) -> _Data:
+    finding = {**data, "input": "", "expected": ""}
+    finding["verified"] = "untried" if finding.pop("grounded") else "no"
+    return finding
+
+
+def _evidence_from_2(data: _Data) -> _Data:
+    return {
+        **data,
+        "findings": [_finding_from_2(one) for one in data["findings"]],
+        "basis": _basis_of_check(data["name"]),
+        "contested": False,
+        "final": False,
+        "question": None,
+    }
+
+
+def _verdict_from_2(data: _Data) -> _Data:
+    reason = data["overruled"] or data["reason"]
+    outcome, basis = data["outcome"], "judge"
+    if data["author"] == "user":
+        basis = "user"
+    elif not data["verified"]:
+        outcome, basis = "NOT_JUDGED", "none"
+    elif data["author"] == "check":
+        basis = _basis_of_check(re.split(r" passed\.| failed:|, ", reason)[0])
+    return {
+        "outcome": outcome,
+        "score": data["score"],
+        "basis": basis,
+        "criteria": [
+            {"name": one["name"], "score": one["score"], "reason": one["reason"]}
+            for one in data["criteria"]
+        ],
+        "checklist": [{**one, "score": None} for one in data["checklist"]],
+        "opinion": data["score"] if data["criteria"] else None,
+        "unresolved": data["unresolved"],
+        "reason": reason,
+        "required_passed": data["required_passed"],
+        "user_findings_met": data["user_findings_met"],
+        "stated": data["stated"],
+    }
+
+
+def _basis_of_check(name: str) -> str:
+    """Return the basis of a check by its name; one that is not built in is a function."""
+    bases = {
+        "tests": "tests",
+        "run": "tests",
+        "lint": "tests",
+        "schema": "schema",
+        "examples": "examples",
+        "agreement": "agreement",
+        "length": "constraints",
+        "contains": "constraints",
+        "matches": "constraints",
+    }
+    return bases.get(re.split(r"[: ]", name)[0], "function")
+
+
+def _decision_from_2(data: _Data) -> _Data:
+    if data["kind"] != "add":
+        return data
+    return {**data, "finding": _finding_from_2(data["finding"])}
 
 
 # The parts of version 1, with its defaults

@@ -1,27 +1,35 @@
-"""Evidence, criterion scores and findings → Verdict: computed here, never a model's word."""
+"""Evidence, judgement and findings → verdict with its basis: computed, never a model's word."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from ipyrefine.core import findings as ledger
-from ipyrefine.core.decisions import contains_quote
 from ipyrefine.core.events import VerdictReached
 from ipyrefine.core.model import (
     Answer,
-    Author,
+    Basis,
     CriterionScore,
     Evidence,
     Finding,
     Judgement,
     Outcome,
+    Severity,
     Status,
-    Task,
     Verdict,
 )
-from ipyrefine.core.policy import find_duplicate, settled
+from ipyrefine.core.policy import find_duplicate, judge_available, settled
 from ipyrefine.core.run import Iteration, Run
 
-FAIL_BELOW = 0.2  # under this score a text misses the task rather than needing improvement
+FAIL_BELOW = 0.2  # under this number of the judge's a text misses the task
+# From the strongest; a verdict names the first that its evidence has.
+_STRENGTH: tuple[Basis, ...] = (
+    "tests",
+    "function",
+    "schema",
+    "agreement",
+    "examples",
+    "constraints",
+)
 
 
 class Ruling(NamedTuple):
@@ -44,52 +52,97 @@ def from_evidence(run: Run, iteration: Iteration) -> Ruling | None:
     if failed:
         reason = f"{failed[0].name} failed: {ledger.first_line(failed[0].detail)}"
         score = _mean(iteration.evidence)
-        return _compute(run, iteration, findings, score=score, author="check", reason=reason)
-    user_asks = any(f.author == "user" and f.actionable for f in findings)
-    if settled(iteration) and not user_asks:
-        findings = tuple(
-            f.model_copy(update={"status": Status.RESOLVED}) if f.actionable and not f.check else f
-            for f in findings
+        return _compute(run, iteration, findings, score=score, basis=failed[0].basis, reason=reason)
+    if settled(iteration):
+        if not judge_available(run):
+            findings = _trust_revision(findings, iteration)
+        if _user_findings_met(findings):
+            return _settle(run, iteration, findings)
+    elif contested := [e for e in iteration.evidence if e.contested]:
+        reason = ledger.first_line(contested[0].detail)
+        return _compute(
+            run,
+            iteration,
+            findings,
+            score=contested[0].score,
+            basis="agreement",
+            reason=reason,
         )
-        reason = f"{', '.join(e.name for e in iteration.conclusive)} passed."
-        score = _mean(iteration.conclusive)
-        return _compute(run, iteration, findings, score=score, author="check", reason=reason)
     if ahead := _better_draft(run, iteration):
-        return not_verified(run, iteration, f"iteration {ahead.number} does better on the checks")
+        return not_judged(run, iteration, f"Iteration {ahead.number} does better on the checks.")
     return None
 
 
+def _settle(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) -> Ruling:
+    """Return the verdict of evidence that settles a text; other findings are suggestions."""
+    findings = tuple(
+        f.model_copy(update={"severity": Severity.MINOR}) if f.blocks and f.author == "model" else f
+        for f in findings
+    )
+    reason = f"{', '.join(e.name for e in iteration.conclusive)} passed."
+    score = _mean(iteration.conclusive)
+    return _compute(run, iteration, findings, score=score, basis=basis_of(iteration), reason=reason)
+
+
+def _trust_revision(findings: tuple[Finding, ...], iteration: Iteration) -> tuple[Finding, ...]:
+    """Return the findings, those of the user's that the text was written for as resolved.
+
+    Nobody but the user could say more, and the text is shown to them.
+    """
+    return tuple(
+        f.model_copy(update={"status": Status.RESOLVED})
+        if f.author == "user" and f.actionable and f.id in iteration.acted_on
+        else f
+        for f in findings
+    )
+
+
+def basis_of(iteration: Iteration) -> Basis:
+    """Return the strongest basis among the checks that a text passed; ``none`` without any."""
+    passed = {evidence.basis for evidence in iteration.evidence if evidence.passed}
+    return next((basis for basis in _STRENGTH if basis in passed), "none")
+
+
 def from_judgement(run: Run, iteration: Iteration, judgement: Judgement) -> Ruling:
-    """Return the verdict of a judgement beside the evidence, with the findings it updates."""
+    """Return the verdict of a judgement beside the evidence, with the findings it updates.
+
+    Where the evidence settles the text, the judge's number lowers nothing.
+    """
     findings = ledger.update_from_checks(run, iteration)
     if judgement.stated or not judgement.criteria:
         return _from_own_judge(run, iteration, findings, judgement)
     findings = ledger.resolve(findings, judgement.fixed)
-    named = ledger.ground(judgement.findings, iteration.text)
-    findings = tuple(ledger.regress(finding, named) for finding in findings)
-    findings, unmet = ledger.apply_checklist(findings, judgement.checklist)
-    new = (*ledger.drop_known(run, named, findings), *unmet)
-    findings += ledger.number(run, new, findings)
-    criteria = tuple(
-        c.model_copy(update={"grounded": contains_quote(iteration.text, c.quote)})
-        for c in judgement.criteria
-    )
-    score = weighted_score(run.task, criteria)
+    criteria, checklist = judgement.criteria, judgement.checklist
+    number = judgement.score
+    assert number is not None, "the built-in judge's answers come with their average"
+    if settled(iteration) or not judge_available(run):
+        if settled(iteration):
+            ruling = _settle(run, iteration, findings)
+        else:
+            ruling = not_judged(run, iteration, UNRELIABLE, findings)
+        answers = {"criteria": criteria, "checklist": checklist, "opinion": number}
+        return Ruling(ruling.verdict.model_copy(update=answers), ruling.findings)
+    findings, unmet = ledger.apply_checklist(findings, checklist)
+    findings += ledger.number(run, ledger.drop_known(run, unmet, findings), findings)
     target = run.limits.target
     # A text that reaches the target as a whole needs no finding for one score below it.
-    findings, low = ledger.apply_scores(findings, criteria, target if score < target else 0.0)
+    findings, low = ledger.apply_scores(findings, criteria, target if number < target else 0.0)
     findings += ledger.number(run, low, findings)
     lowest = min(criteria, key=lambda c: c.score)
     return _compute(
         run,
         iteration,
         findings,
-        score=score,
-        author="model",
-        reason=f"{lowest.name} {lowest.score:.2f}: {lowest.reason}".rstrip(": "),
+        score=number,
+        basis="judge",
+        reason=f"{lowest.name} {lowest.score:.2f}, target {target:.2f}.",
         criteria=criteria,
-        checklist=judgement.checklist,
+        checklist=checklist,
+        opinion=number,
     )
+
+
+UNRELIABLE = "The judge is too unreliable on such texts to decide."
 
 
 def _from_own_judge(
@@ -103,33 +156,39 @@ def _from_own_judge(
     if not reason and judgement.score is not None:
         reason = f"It scored {judgement.score:.2f} of {run.limits.target:.2f}."
     passes = _reaches_target(run, stated, judgement.score)
+    if passes:  # it has no way to say that the user's wish is met
+        findings = _trust_revision(findings, iteration)
     findings = ledger.apply_bare_verdict(run, findings, "" if feedback or passes else reason)
     return _compute(
         run,
         iteration,
         findings,
         score=judgement.score,
-        author="model",
+        basis="judge",
         reason=reason,
         stated=stated,
     )
 
 
-def not_verified(run: Run, iteration: Iteration, why: str) -> Ruling:
-    """Return the verdict of a text that could not be judged: not verified, never PASS.
+def not_judged(
+    run: Run, iteration: Iteration, reason: str, findings: tuple[Finding, ...] | None = None
+) -> Ruling:
+    """Return the verdict of a text that nothing decides on.
 
     Args:
         run: the run.
         iteration: the text.
-        why: a clause that says why, without a full stop.
+        reason: why, as a sentence.
+        findings: its findings; by default those of the checks beside the ones it has.
     """
-    findings = ledger.update_from_checks(run, iteration)
+    findings = ledger.update_from_checks(run, iteration) if findings is None else findings
+    passed = [e for e in iteration.conclusive if e.passed]
+    beside = f" Passed: {', '.join(e.name for e in passed)}." if passed else ""
     verdict = Verdict(
-        outcome=Outcome.NEEDS_IMPROVEMENT,
+        outcome=Outcome.NOT_JUDGED,
         score=None,
         unresolved=tuple(f.id for f in findings if f.actionable),
-        reason=f"Couldn't verify: {why}.",
-        verified=False,
+        reason=reason + beside,
         user_findings_met=_user_findings_met(findings),
     )
     return Ruling(verdict, findings)
@@ -141,21 +200,27 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
     assert before is not None, "only an existing verdict can be computed again"
     if find_duplicate(run, iteration) is not None:
         return _inherit(run, iteration)
+    if before.outcome is Outcome.NOT_JUDGED:
+        unresolved = tuple(f.id for f in iteration.findings if f.actionable)
+        met = _user_findings_met(iteration.findings)
+        now = before.model_copy(update={"unresolved": unresolved, "user_findings_met": met})
+        return Ruling(now, iteration.findings)
     ruling = _compute(
         run,
         iteration,
         _findings_of_now(run, iteration, before),
         score=before.score,
-        author=before.author,
+        basis=before.basis,
         reason="",
         criteria=before.criteria,
         checklist=before.checklist,
+        opinion=before.opinion,
         stated=before.stated,
     )
-    now = ruling.verdict.model_copy(update={"verified": before.verified})
+    now = ruling.verdict
     unchanged = (now.outcome, now.unresolved) == (before.outcome, before.unresolved)
     if unchanged or not now.reason:
-        freed = now.outcome is Outcome.PASS and before.outcome is not Outcome.PASS
+        freed = now.passed and not before.passed
         now = now.model_copy(update={"reason": _FREED if freed else before.reason})
     return Ruling(now, ruling.findings)
 
@@ -173,23 +238,17 @@ def _findings_of_now(run: Run, iteration: Iteration, before: Verdict) -> tuple[F
     return known + ledger.number(run, new, known)
 
 
-def weighted_score(task: Task, scores: Iterable[CriterionScore]) -> float:
-    """Return the average of criterion scores by the task's weights, 0..1."""
-    weights = {criterion.name: criterion.weight for criterion in task.criteria}
-    pairs = [(weights.get(s.name, 1.0), s.score) for s in scores]
-    return sum(w * s for w, s in pairs) / sum(w for w, _ in pairs)
-
-
 def _compute(
     run: Run,
     iteration: Iteration,
     findings: tuple[Finding, ...],
     *,
     score: float | None,
-    author: Author,
+    basis: Basis,
     reason: str,
     criteria: tuple[CriterionScore, ...] = (),
     checklist: tuple[Answer, ...] = (),
+    opinion: float | None = None,
     stated: Outcome | None = None,
 ) -> Ruling:
     """Apply the rule itself: what a PASS needs, and what makes a FAIL."""
@@ -198,29 +257,33 @@ def _compute(
     reached = _reaches_target(run, stated, score)
     if reached:  # the word or score of a judge of the user's stands, whatever it remarks beside it
         blocking = [f for f in blocking if f.criterion != ledger.FEEDBACK]
-    overruled = _overruled(blocking, criteria) if reached and author == "model" else ""
+    contested = basis == "agreement" and any(e.contested for e in iteration.evidence)
     outcome = Outcome.NEEDS_IMPROVEMENT
-    misses = score is not None and score < FAIL_BELOW and author == "model"
+    misses = score is not None and score < FAIL_BELOW and basis == "judge"
     if stated is Outcome.FAIL or (stated is None and misses):
         outcome = Outcome.FAIL
-    elif reached and required_passed and not blocking and not overruled:
+    elif reached and required_passed and not blocking and not contested:
         outcome = Outcome.PASS
-    if blocking and required_passed and author != "user":
+        if basis == "judge" and basis_of(iteration) == "constraints":
+            basis = "constraints"
+    if blocking and required_passed:
         reason = f"{blocking[0].criterion}: {blocking[0].problem}"
+        if reached and basis == "judge":
+            reason = f"The judge's score passes, but {blocking[0].id} still blocks. {reason}"
     if override := iteration.override:
-        outcome, author, overruled = override.outcome, "user", ""
+        outcome, basis = override.outcome, "user"
         reason = override.verdict_reason
     verdict = Verdict(
         outcome=outcome,
         score=score,
+        basis=basis,
         criteria=criteria,
         checklist=checklist,
+        opinion=opinion,
         unresolved=tuple(f.id for f in findings if f.actionable),
-        reason=overruled or reason,
-        author=author,
+        reason=reason,
         required_passed=required_passed,
         user_findings_met=_user_findings_met(findings),
-        overruled=overruled,
         stated=stated,
     )
     return Ruling(verdict, findings)
@@ -233,23 +296,11 @@ def _reaches_target(run: Run, stated: Outcome | None, score: float | None) -> bo
     return score is not None and score >= run.limits.target
 
 
-def _overruled(blocking: list[Finding], criteria: tuple[CriterionScore, ...]) -> str:
-    """Return why a judge's passing score does not count; empty if it does."""
-    if blocking:
-        return f"The judge's score passes, but {blocking[0].id} still blocks: {blocking[0].problem}"
-    if false := [c for c in criteria if not c.grounded]:
-        quote = false[0].quote.rstrip(" .")  # the sentence has a full stop of its own
-        return (
-            f'Judge unreliable here: its quote for {false[0].name} isn\'t in the text, "{quote}".'
-        )
-    return ""
-
-
 def _inherit(run: Run, iteration: Iteration) -> Ruling:
     """Return the verdict of the earlier iteration with the same text."""
     earlier = find_duplicate(run, iteration)
     assert earlier is not None, "only a repeated text inherits its verdict"
-    before = earlier.verdict or Verdict(outcome=Outcome.NEEDS_IMPROVEMENT, score=None)
+    before = earlier.verdict or Verdict(outcome=Outcome.NOT_JUDGED, score=None)
     from_parent = earlier.number == iteration.parent
     reason = (
         "The revision changed nothing."

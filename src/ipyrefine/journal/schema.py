@@ -57,6 +57,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE events ADD COLUMN version INTEGER NOT NULL DEFAULT 1",
         "UPDATE runs SET stop_reason = 'revisions' WHERE stop_reason = 'rounds'",
     ),
+    # What a verdict rests on; not known of runs that were kept before.
+    ("ALTER TABLE runs ADD COLUMN basis TEXT",),
 )
 
 

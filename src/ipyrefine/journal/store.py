@@ -15,8 +15,8 @@ from ipyrefine.journal.schema import connect, default_path, sentences, transacti
 from ipyrefine.journal.writer import Recorder
 
 _SUMMARY = (
-    "id, name, started, updated, title, model, outcome, score, stop_reason, iterations, tokens, "
-    "cost"
+    "id, name, started, updated, title, model, outcome, basis, score, stop_reason, iterations, "
+    "tokens, cost"
 )
 
 
@@ -30,6 +30,7 @@ class Summary(NamedTuple):
     title: str
     model: str
     outcome: str | None
+    basis: str | None
     score: float | None
     stop_reason: str | None
     iterations: int
@@ -64,7 +65,7 @@ class Journal:
 
         Args:
             search: words that the name or the task must all contain.
-            verdict: an outcome (``pass``) or a stop reason (``plateau``); any by default.
+            verdict: an outcome (``not_judged``) or a stop reason (``plateau``); any by default.
             model: part of the model's name.
             limit: how many at most.
 

@@ -178,11 +178,12 @@ class Recorder:
     def _update_run(self, connection: sqlite3.Connection, number: int, run: Run) -> None:
         verdict = run.verdict
         connection.execute(
-            "UPDATE runs SET updated = ?, outcome = ?, score = ?, stop_reason = ?, "
+            "UPDATE runs SET updated = ?, outcome = ?, basis = ?, score = ?, stop_reason = ?, "
             "iterations = ?, tokens = ?, cost = ? WHERE id = ?",
             (
                 self._now(),
-                verdict.outcome.value if verdict and verdict.verified else None,
+                verdict.outcome.value if verdict else None,
+                verdict.basis if verdict else None,
                 run.score,
                 run.stop_reason.value if run.stop_reason else None,
                 len(run.iterations),

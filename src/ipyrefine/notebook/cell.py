@@ -93,6 +93,7 @@ def build(magics: Any, args: argparse.Namespace, body: str) -> Refinement:
         base_url=args.base_url or magics.base_url or None,
         price=args.price or magics.price or None,
         checks=checks.resolve(args.check, namespace, target=target, variables=described),
+        no_checks=args.no_check,
         profile=profile,
         criteria=options.split_list(args.criteria or ""),
         checklist=_checklist(args.checklist, namespace),

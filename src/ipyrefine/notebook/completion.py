@@ -28,12 +28,23 @@ def _offers(shell: Any, command: str, before: list[str]) -> Iterable[str]:
     from ipyrefine.session.commands import COMMANDS
 
     if command == "%refine" or (command == "refine" and not before):
+        if before == ["answer"]:
+            return _answers(shell)
         return _run_names(before) if before else COMMANDS
     options = parser().options
     option = options.get(before[-1]) if before else None
     if option is not None and option.nargs != 0:
         return map(str, option.choices) if option.choices else _values(shell, option.dest)
     return sorted(options)
+
+
+def _answers(shell: Any) -> Iterable[str]:
+    """Return the numbers of the results that the latest run asks to choose from."""
+    from ipyrefine.core.run import Run
+
+    run = shell.user_ns.get("refined_run")
+    question = run.question if isinstance(run, Run) else None
+    return [str(n) for n, _ in enumerate(question.choices, start=1)] if question else ()
 
 
 def _run_names(before: list[str]) -> Iterable[str]:

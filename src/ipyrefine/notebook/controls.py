@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ipyrefine.core.decisions import OWN, Add, Decision, Dismiss, Edit, Rubric, Select
-from ipyrefine.core.model import Finding, Form, Severity, StopReason
+from ipyrefine.core.decisions import OWN, Add, Answer, Decision, Dismiss, Edit, Rubric, Select
+from ipyrefine.core.model import Choice, Finding, Form, Question, Severity, Status, StopReason
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.notebook.cell_target import CellTarget
-from ipyrefine.render.html import View, finding_html
+from ipyrefine.render import labels
+from ipyrefine.render.escape import plain
+from ipyrefine.render.html import View, finding_html, question_html
 
 if TYPE_CHECKING:
     import ipywidgets
@@ -21,6 +23,7 @@ _CONTINUE = "Allow more revisions, guided by the words above."
 _CONTINUE_RUNNING = "While it runs: add revisions, and guidance for the next one."
 _WHERE = [("a new cell", "insert"), ("this cell", "replace"), ("the variable only", "none")]
 _FIT = {"description_width": "initial"}
+_CHOICE_CHARACTERS = 60  # of a result that a button shows; its tooltip has all of it
 KEYS = """\
 <p class="rf-head"><strong>Keys</strong>, while the focus is on the panel and not in a field</p>
 <table class="rf-table"><tr><th scope="row">a</th><td>Accept</td></tr>
@@ -205,6 +208,7 @@ class FindingList:
         self._click, self._send, self._send_with_words = click, send, send_with_words
         self._number: int | None = None
         self._findings: tuple[Finding, ...] = ()
+        self._passed = self._unfolded = False
         self._ticks: dict[str, Any] = {}
         self._edited_id = ""
         self._rows = VBox()
@@ -213,12 +217,15 @@ class FindingList:
         self._form: _FindingForm | None = None
         self._criteria: tuple[str, ...] = ()
         title = HTML('<p class="rf-head"><strong>Act on</strong></p>')
-        buttons = HBox([revise, add])
+        self._fold = button("Doubtful", "Show the findings that did not hold when they were tried.")
+        self._fold.layout.display = "none"
+        buttons = HBox([revise, add, self._fold])
         buttons.add_class("rf-actions")
         self.widget: Any = VBox([title, self._rows, buttons])
         self.widget.add_class("rf-ledger")
         click(revise, self._select)
         click(add, lambda: self._open(None))
+        click(self._fold, self._toggle_doubtful)
 
     @property
     def ticked(self) -> tuple[str, ...]:
@@ -235,26 +242,42 @@ class FindingList:
         iteration = run.iterations[number] if run and number is not None else None
         self.widget.layout.display = None if iteration and iteration.verdict else "none"
         findings = _standing(iteration)
+        passed = bool(iteration and iteration.verdict and iteration.verdict.passed)
         self._criteria = tuple(c.name for c in run.task.criteria) if run else ()
-        if (findings, number) == (self._findings, self._number):
+        if (findings, number, passed) == (self._findings, self._number, self._passed):
             return
         # Rows that still hold stay the very same widgets: the user may be at one of them.
         rows = dict(zip(self._findings, self._rows.children, strict=True))
-        kept = rows if number == self._number else {}
-        self._findings, self._number = findings, number
+        kept = rows if (number, passed) == (self._number, self._passed) else {}
+        self._findings, self._number, self._passed = findings, number, passed
         form = run.task.form if run else "prose"
         text = iteration.text if iteration else ""
         self._rows.children = [kept.get(f) or self._row(f, form, text) for f in findings]
         for row in set(rows.values()) - set(self._rows.children):
             dispose(row)
         self._ticks = {f.id: self._ticks[f.id] for f in findings}
+        self._fold_doubtful()
+
+    def _toggle_doubtful(self) -> None:
+        self._unfolded = not self._unfolded
+        self._fold_doubtful()
+
+    def _fold_doubtful(self) -> None:
+        """Show or hide the rows of doubtful findings, and offer the other."""
+        doubtful = 0
+        for finding, row in zip(self._findings, self._rows.children, strict=True):
+            if finding.doubtful:
+                doubtful += 1
+                row.layout.display = None if self._unfolded else "none"
+        self._fold.description = f"{'Hide' if self._unfolded else 'Show'} {doubtful} doubtful"
+        self._fold.layout.display = None if doubtful else "none"
 
     def _row(self, finding: Finding, form: Form, text: str) -> Any:
         from ipywidgets import HTML, Checkbox, HBox
 
         earlier = self._ticks.get(finding.id)
         tick = Checkbox(
-            value=earlier is None or earlier.value,
+            value=not finding.doubtful if earlier is None else earlier.value,
             indent=False,
             description=finding.id,
             tooltip=f"Whether the next revision acts on {finding.id}.",
@@ -265,7 +288,7 @@ class FindingList:
         self._ticks[finding.id] = tick
         self._click(edit, lambda: self._open(finding))
         self._click(dismiss, lambda: self._dismiss(finding))
-        html = HTML(finding_html(finding, form, text))
+        html = HTML(finding_html(finding, form, text, passed=self._passed))
         html.add_class("rf-grow")
         row = HBox([tick, html, edit, dismiss])
         row.add_class("rf-actions")
@@ -295,7 +318,65 @@ class FindingList:
 
 
 def _standing(iteration: Iteration | None) -> tuple[Finding, ...]:
-    return iteration.actionable if iteration and iteration.verdict else ()
+    """Return the findings that a revision can act on, the doubtful ones last."""
+    if iteration is None or iteration.verdict is None:
+        return ()
+    unsettled = (Status.OPEN, Status.REGRESSED)
+    doubtful = (f for f in iteration.findings if f.doubtful and f.status in unsettled)
+    return (*iteration.actionable, *doubtful)
+
+
+class QuestionForm:
+    """The question that the drafts disagree about: a button per result, and one's own answer.
+
+    Args:
+        click: connects a button with what it does.
+        send: hands a decision over.
+    """
+
+    def __init__(self, click: Click, send: Send) -> None:
+        from ipywidgets import VBox
+
+        self._click, self._send = click, send
+        self._question: Question | None = None
+        self.widget: Any = VBox()
+        self.widget.layout.display = "none"
+
+    def update(self, run: Run | None) -> None:
+        """Show the run's question, or nothing while there is none."""
+        question = run.question if run else None
+        if question == self._question:
+            return
+        self._question = question
+        old, self.widget.children = self.widget.children, self._build(question) if question else ()
+        self.widget.layout.display = None if question else "none"
+        for part in old:
+            dispose(part)
+
+    def _build(self, question: Question) -> tuple[Any, ...]:
+        from ipywidgets import HTML, HBox, Text
+
+        buttons = [self._choice(n, one) for n, one in enumerate(question.choices, start=1)]
+        own = Text(
+            description="Your answer",
+            placeholder="a value as Python, or an exception",
+            tooltip="What it should give instead.",
+            style=_FIT,
+        )
+        answer = button("Answer", "Make your answer an example of the task.")
+        self._click(answer, lambda: self._send(Answer(result=own.value.strip())))
+        choices, last = HBox(buttons), HBox([own, answer])
+        for row in (choices, last):
+            row.add_class("rf-actions")
+        return HTML(question_html(question)), choices, last
+
+    def _choice(self, number: int, choice: Choice) -> Any:
+        result = " ".join(plain(labels.choice_text(choice)).split())
+        drafts = labels.count(choice.votes, "draft")
+        short = result if len(result) <= _CHOICE_CHARACTERS else f"{result[:_CHOICE_CHARACTERS]}…"
+        one = button(f"{short} ({drafts})", f"Make it an example of the task: {result}")
+        self._click(one, lambda: self._send(Answer(choice=number)))
+        return one
 
 
 class _FindingForm:

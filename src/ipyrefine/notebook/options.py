@@ -93,6 +93,9 @@ def parser() -> MagicParser:
     add("--prompts", metavar="VAR", help="your own prompts: a dict of the notebook, by stage; see "
         "prompts below")
     add("-c", "--check", action="append", default=[], metavar="NAME", help=checks.option_help())
+    add("--no-check", action="append", default=[], metavar="NAME",
+        help="leave out a check that the task's own demands add: examples, constraints, agreement, "
+        "or all; may be repeated")
     add("-v", "--var", action="append", default=[], metavar="NAME",
         help="a variable that the task is about: described to the model in short, and defined for "
         "the code of the checks examples, run and tests; may be repeated")
@@ -112,6 +115,12 @@ def parser() -> MagicParser:
     add("--critique", choices=get_args(Limits.model_fields["critique"].annotation),
         help="when a critic reads a text: where nothing else says what is wrong, and before a "
         "draft passes on the judge's word alone (auto); always; never")
+    add("--opinion", choices=get_args(Limits.model_fields["opinion"].annotation),
+        help="when the judge is asked: where the evidence leaves a text open (auto); always, which "
+        "lowers no verdict that rests on evidence; never")
+    add("--revise", choices=get_args(Limits.model_fields["revise"].annotation),
+        help="how code that misses a check is revised: the code with what is wrong (edit), the "
+        "task with what was wrong (anew), or the one and then the other (auto)")
     add("--min-findings", type=int, metavar="N",
         help="findings that a critique must name (0, or the profile's)")
     add("--pairwise", action="store_true", default=None,

@@ -25,9 +25,17 @@ from ipyrefine.core.model import Outcome, Task
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.notebook.cell_target import CellTarget
-from ipyrefine.notebook.controls import Actions, DiffOptions, EditForms, FindingList, dispose
+from ipyrefine.notebook.controls import (
+    Actions,
+    DiffOptions,
+    EditForms,
+    FindingList,
+    QuestionForm,
+    dispose,
+)
 from ipyrefine.notebook.streaming import Live, Loop
-from ipyrefine.render.escape import html_prose
+from ipyrefine.render import labels
+from ipyrefine.render.escape import html_prose, html_text
 from ipyrefine.render.html import (
     INLINE,
     View,
@@ -96,8 +104,14 @@ class Panel:
         parts += [self._diff_options.widget, self._iterations.widget]
         self._findings = FindingList(self._on_click, self._decide, self._send_with_words)
         self._edit_forms = EditForms(self._on_click, self._decide, self._number)
+        self._question = QuestionForm(self._on_click, self._decide)
         self._actions.iteration.observe(self._draw_findings, "value")
-        controls = [self._findings.widget, self._actions.widget, self._edit_forms.widget]
+        controls = [
+            self._question.widget,
+            self._findings.widget,
+            self._actions.widget,
+            self._edit_forms.widget,
+        ]
         self.widget: Any = VBox([*parts, self._live.widget, *controls, self._note])
         for name in ("ipyrefine", "rf-panel", "mathjax_ignore", "tex2jax_ignore"):
             self.widget.add_class(name)
@@ -120,6 +134,8 @@ class Panel:
         self._run = run
         if isinstance(event, StageStarted):
             self._live.begin(event)
+        if isinstance(event, CallEnded):
+            self._live.end_call(event)
         if isinstance(event, Stopped):
             self.note("")
         if isinstance(event, _FOLLOWED):
@@ -208,9 +224,8 @@ class Panel:
         if run is None:
             line = "<p>Starting…</p>"
         else:
-            kind = "task" if run.setup.draft is None else "draft to improve"
-            kind += f" ({run.task.language_name} code)" if run.task.is_foreign else ""
-            line = f'<p class="rf-quiet">Interpreted as: <strong>{kind}</strong></p>'
+            words = html_text(labels.interpretation(run.setup))
+            line = f'<p class="rf-quiet">Interpreted as: <strong>{words}</strong></p>'
             line += summary_line(run)
             self._notices.value = notices_html(run)
             self._scores.value = score_html(run) + spent_html(run)
@@ -219,6 +234,7 @@ class Panel:
         self._draw_iterations()
         self._actions.update(run)
         self._edit_forms.update(run)
+        self._question.update(run)
         self._draw_findings()
         self._live.update(run)
 

@@ -13,13 +13,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ipyrefine.core.events import StageStarted, TextDelta
+from ipyrefine.core.events import CallEnded, StageStarted, TextDelta
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Run
 from ipyrefine.notebook.cell_target import Channel, open_channel
 from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
 from ipyrefine.render.html import TAIL_CHARACTERS, stage_html, stream_html, tail_html, time_html
+from ipyrefine.render.progress import WRITING, Progress
 
 COMM_TARGET = "ipyrefine.live"
 # A message costs about as much as so many characters, so fewer wait for more; but no longer than
@@ -158,7 +159,7 @@ class Live:
         from ipywidgets import HTML, Box
 
         self._loop, self._interval, self._tick, self._clock = loop, interval, tick, clock
-        self._updated, self._iteration = clock(), 0
+        self._updated, self._iteration, self._progress = clock(), 0, Progress(clock)
         self._pending: asyncio.Handle | None = None
         self._ticking: asyncio.Handle | None = None
         self._stream = Stream(loop, self._draw_text, comm_factory)
@@ -174,11 +175,22 @@ class Live:
     def begin(self, event: StageStarted) -> None:
         """Forget the text of the stage before."""
         self._iteration = event.iteration
+        self._progress.take(event)
         self._start("")
 
+    def end_call(self, event: CallEnded) -> None:
+        """Count what a call wrote."""
+        self._progress.take(event)
+
     def add(self, event: TextDelta) -> None:
-        """Take a piece; it is shown now, or together with those that follow."""
+        """Take a piece; it is shown now, or together with those that follow.
+
+        A judge's answers and a critic's JSON are counted only.
+        """
         self._iteration = event.iteration
+        self._progress.take(event)
+        if event.kind == "text" and event.stage not in WRITING:
+            return
         if event.kind != self._kind:
             if self._kind == "text":
                 return  # thinking is shown only while there is no text
@@ -250,7 +262,8 @@ class Live:
         if self._ticking:
             self._ticking.cancel()
         seconds = run.seconds + self._clock() - self._updated
-        self._time.value = time_html(run.model_copy(update={"seconds": seconds}))
+        now = run.model_copy(update={"seconds": seconds})
+        self._time.value = time_html(now, self._progress.tokens)
         self._ticking = self._loop.later(self._tick, lambda: self._draw_time(run))
 
     def _cancel(self) -> None:

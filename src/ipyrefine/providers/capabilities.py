@@ -1,8 +1,8 @@
 """Remember which request fields a server takes, and ask for less when it rejects one.
 
-There are four levels of asking for a JSON reply, from a strict schema to the prompt alone. The
-next one is tried only when the server's error names the field. What the server then takes is
-remembered per address and model for the life of the process.
+There are four levels of asking for a JSON reply, from a strict schema to the prompt alone, and
+three of asking for log-probabilities. The next one is tried only when the server's error names the
+field. What the server then takes is remembered per address and model for the life of the process.
 """
 
 import re
@@ -10,9 +10,17 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ipyrefine.core.ports import Request
+from ipyrefine.providers.answers import answer_grammar
 
 _LEVELS = ("a strict JSON schema", "a JSON schema", "JSON mode", "the prompt alone")
 _STRICT, _SCHEMA, _OBJECT, _PROMPT = range(len(_LEVELS))
+
+# OpenAI, vLLM, Ollama and llama.cpp give 20; older vLLM and Azure, Fireworks and xAI 5 or 8.
+_TABLE_SIZES = (20, 5, 0)
+
+# Room for "1. yes" on a line of its own each, and for a few words before. A model that explains
+# its answers would only cost time.
+_TOKENS_PER_ANSWER, _TOKENS_BESIDE = 4, 16
 
 # How servers name a field in an error; the plain name where they all do.
 _FIELD_NAMES = {
@@ -22,6 +30,7 @@ _FIELD_NAMES = {
         re.IGNORECASE,
     ),
     "stream_options": re.compile(r"stream_options|include_usage", re.IGNORECASE),
+    "logprobs": re.compile(r"log.?prob", re.IGNORECASE),
 }
 
 
@@ -33,16 +42,25 @@ class Capabilities(NamedTuple):
             alone).
         token_limit_fields: names of the completion limit; the first is used.
         rejected_fields: fields that are left out.
+        table_size: how many log-probabilities are asked for at each token of an answer.
+        thinks: whether the model thinks before it answers, so that answers need more tokens.
     """
 
     response_format_level: int = _STRICT
     token_limit_fields: tuple[str, ...] = ("max_tokens", "max_completion_tokens")
     rejected_fields: frozenset[str] = frozenset()
+    table_size: int = _TABLE_SIZES[0]
+    thinks: bool = False
 
-    def optional_fields(self, request: Request) -> dict[str, Any]:
-        """Return the optional fields of a chat completion request."""
+    def optional_fields(self, request: Request, *, grammar: bool = False) -> dict[str, Any]:
+        """Return the optional fields of a chat completion request.
+
+        Args:
+            request: what is asked.
+            grammar: whether the server knows llama.cpp's ``grammar``; others may reject it.
+        """
         fields: dict[str, Any] = {
-            self.token_limit_fields[0]: request.max_tokens,
+            self.token_limit_fields[0]: self.token_limit(request),
             "temperature": request.temperature,
             "stream_options": {"include_usage": True},
         }
@@ -50,7 +68,18 @@ class Capabilities(NamedTuple):
             fields["seed"] = request.seed
         if request.json_schema is not None and self.response_format_level < _PROMPT:
             fields["response_format"] = _response_format(self.response_format_level, request)
+        if request.answers and self.table_size:
+            fields |= {"logprobs": True, "top_logprobs": self.table_size}
+        if request.answers and grammar:
+            # A space of its own would take a token, and its table the place of the answer's.
+            fields |= {"grammar": answer_grammar(request), "logit_bias": [[" ", False]]}
         return {name: value for name, value in fields.items() if name not in self.rejected_fields}
+
+    def token_limit(self, request: Request) -> int:
+        """Return the completion tokens to allow: few where answers alone are asked for."""
+        if not request.answers or self.thinks:
+            return request.max_tokens
+        return min(request.max_tokens, _TOKENS_PER_ANSWER * request.answers + _TOKENS_BESIDE)
 
 
 class Fallback(NamedTuple):
@@ -105,6 +134,14 @@ def fall_back(
         level = capabilities.response_format_level
         notice = f"The server does not take {_LEVELS[level]}; using {_LEVELS[level + 1]} instead."
         return Fallback(capabilities._replace(response_format_level=level + 1), notice)
+    if field in ("logprobs", "top_logprobs"):
+        fewer = _TABLE_SIZES[_TABLE_SIZES.index(capabilities.table_size) + 1]
+        instead = f"asking for {fewer}" if fewer else "asking without them"
+        notice = (
+            f"The server does not give {capabilities.table_size} log-probabilities a token; "
+            f"{instead}."
+        )
+        return Fallback(capabilities._replace(table_size=fewer), notice)
     if field in capabilities.token_limit_fields:
         others = capabilities.token_limit_fields[1:]
         if not others:

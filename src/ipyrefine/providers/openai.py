@@ -6,6 +6,7 @@ fields a server takes, `stream` assembles the reply, `errors` maps what goes wro
 
 import asyncio
 import base64
+import json
 import math
 import os
 import random
@@ -14,6 +15,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 from weakref import WeakKeyDictionary
@@ -21,7 +23,7 @@ from weakref import WeakKeyDictionary
 import httpx2
 import openai
 
-from ipyrefine.core.model import Price
+from ipyrefine.core.model import Price, Usage
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
 from ipyrefine.errors import AccessDenied, ModelError, UsageError
 from ipyrefine.providers import prices
@@ -57,7 +59,16 @@ _FIRST_DELAY = 0.5  # seconds
 _MAX_DELAY = 8.0
 _MAX_RETRY_AFTER = 60.0
 
-_Stream = openai.AsyncStream[Any]
+_MAX_DIGITS = 20  # of a whole number; Python reads at most some thousand
+
+
+class _Stream(openai.AsyncStream[Any]):
+    """A stream whose chunks may hold numbers of any length."""
+
+    async def _iter_events(self) -> AsyncIterator[Any]:
+        async for event in super()._iter_events():
+            event.json = partial(_decode, event.data)  # type: ignore[method-assign]
+            yield event
 
 
 class OpenAIModel:
@@ -75,6 +86,7 @@ class OpenAIModel:
         timeout: seconds without a chunk of the reply after which the server counts as gone.
         max_retries: how often a request is repeated when the server is busy or unreachable.
         sleep: waits a number of seconds between retries.
+        grammar: whether the server is llama.cpp's own, so that a grammar can hold it to answers.
 
     Raises:
         UsageError: `base_url` is not an http or https address.
@@ -90,6 +102,7 @@ class OpenAIModel:
         timeout: float = 120.0,
         max_retries: int = 2,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        grammar: bool = False,
     ) -> None:
         self._model = model
         self._endpoint = parse_base_url(
@@ -100,6 +113,7 @@ class OpenAIModel:
         self._timeout = timeout
         self._max_retries = max_retries
         self._sleep = sleep
+        self._grammar = grammar
         # A client is bound to the event loop it was first used on.
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, openai.AsyncOpenAI]
         self._clients = WeakKeyDictionary()
@@ -125,9 +139,36 @@ class OpenAIModel:
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
         """Answer a request; closing the generator closes the connection at once.
 
+        Answers get few tokens. A model that has used them up in thought is asked once more,
+        with all that the request allows.
+
         Raises:
             ModelError: the model or its server failed; one subclass for each kind of failure.
         """
+        spent = Usage()
+        async with aclosing(self._ask(request)) as items:
+            async for item in items:
+                if isinstance(item, Reply) and self._was_cut_in_thought(request, item):
+                    spent = item.usage
+                else:
+                    yield item
+        if not spent.calls:
+            return
+        known = recall(self.base_url, self._model)
+        remember(self.base_url, self._model, known._replace(thinks=True))
+        yield Notice(text="The model thinks before it answers; asking again with more tokens.")
+        async with aclosing(self._ask(request)) as items:
+            async for item in items:
+                if isinstance(item, Reply):
+                    item = item.model_copy(update={"usage": spent + item.usage})
+                yield item
+
+    def _was_cut_in_thought(self, request: Request, reply: Reply) -> bool:
+        """Return whether a reply ended, before its first word, at a limit of our own."""
+        limit = recall(self.base_url, self._model).token_limit(request)
+        return reply.finish == "length" and not reply.text.strip() and limit < request.max_tokens
+
+    async def _ask(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
         start = time.monotonic()
         key = self._current_key()
         assembly = Assembly(request)
@@ -155,7 +196,7 @@ class OpenAIModel:
         capabilities = recall(self.base_url, self._model)
         retries = 0
         while True:
-            fields = capabilities.optional_fields(request)
+            fields = capabilities.optional_fields(request, grammar=self._grammar)
             try:
                 stream = await self._send(request, fields, key)
                 break
@@ -186,7 +227,7 @@ class OpenAIModel:
             body={"model": self._model, "messages": messages, "stream": True, **fields},
             options={"headers": {"Authorization": self._endpoint.login or f"Bearer {key}"}},
             stream=True,
-            stream_cls=openai.AsyncStream[Any],
+            stream_cls=_Stream,
         )
         return stream
 
@@ -380,6 +421,18 @@ def _fallback(
     if refusal is None or refusal.status not in (400, 422):
         return None
     return fall_back(capabilities, fields, refusal.complaint)
+
+
+def _decode(data: str) -> Any:
+    """Return the JSON value of a chunk; a longer whole number than any count becomes a float."""
+
+    def whole(digits: str) -> float:
+        return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
+
+    try:
+        return json.loads(data, parse_int=whole)
+    except RecursionError:
+        raise NotCompletions from None
 
 
 async def _limit_body(response: httpx2.Response) -> None:

@@ -18,12 +18,12 @@ import re
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
-from ipyrefine.core.model import Finish, Price, Record, Stage, Usage
+from ipyrefine.core.model import Finish, Price, Record, Score, Stage, Usage
 from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request, price_of
 from ipyrefine.core.upcasters import VERSION, upcast_recording
 from ipyrefine.errors import NoModel, UsageError
@@ -101,6 +101,15 @@ class RecordedModel:
         return f"{PREFIX}{self._path.as_posix()}"
 
     @property
+    def source(self) -> str:
+        """Name of the model whose replies these are, or of the one to be recorded."""
+        if self._recording.models:
+            return self._recording.models[0].name
+        with suppress(NoModel):
+            self._live = self._live or (self._make_live() if self._make_live else None)
+        return self._live.name if self._live else self.name
+
+    @property
     def price(self) -> Price | None:
         """What the recorded model charged; a replay costs nothing."""
         prices = [source.price for source in self._recording.models]
@@ -140,7 +149,13 @@ class RecordedModel:
             await self._sleep(piece.after / self._speed)
             yield Delta(kind=piece.kind, text=piece.text)
         text, thinking = call.joined("text"), call.joined("thinking")
-        yield Reply(text=text, thinking=thinking, finish=call.finish, usage=call.usage)
+        yield Reply(
+            text=text,
+            thinking=thinking,
+            finish=call.finish,
+            usage=call.usage,
+            probabilities=call.probabilities,
+        )
 
     async def _ask(
         self, live: Model, request: Request, key: str
@@ -180,6 +195,7 @@ class RecordedModel:
             pieces=tuple(pieces),
             finish=reply.finish,
             usage=reply.usage,
+            probabilities=reply.probabilities,
         )
         weights = WEIGHTS[live.name].sha256 if live.name in WEIGHTS else ""
         source = SourceModel(name=live.name, weights=weights, price=price_of(live))
@@ -229,6 +245,7 @@ class Call(Record):
         pieces: the reply as it streamed.
         finish: how it ended.
         usage: what it consumed.
+        probabilities: of its answers, as in `Reply`.
     """
 
     purpose: str
@@ -237,6 +254,7 @@ class Call(Record):
     pieces: tuple[Piece, ...]
     finish: Finish
     usage: Usage
+    probabilities: tuple[Score | None, ...] = ()
 
     def joined(self, kind: Literal["text", "thinking"]) -> str:
         """Return its whole text, or its whole thinking."""
@@ -268,7 +286,7 @@ class Recording(Record):
         calls: the calls, in the order they ended.
     """
 
-    format: Literal[2]
+    format: Literal[3]
     ipyrefine: str
     date: str
     models: tuple[SourceModel, ...]
@@ -296,6 +314,8 @@ def request_key(request: Request) -> str:
     # Its first name, so that recordings of format 1 keep their keys.
     stage = "gate" if request.purpose == Stage.COMPARE else request.purpose
     identity = [stage, request.temperature, request.seed, settled]
+    if request.answers:
+        identity.append(request.answers)
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
 
 

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from ipyrefine.core.model import Finish, Usage
 from ipyrefine.core.ports import Delta, Reply, Request
+from ipyrefine.providers.answers import AnswerTables
 
 _OPEN = "<think>"
 _CLOSE = "</think>"
@@ -31,6 +32,7 @@ class Assembly:
         self._request = request
         self._splitter = ThinkingSplitter()
         self._parts: dict[str, list[str]] = {"text": [], "thinking": []}
+        self._tables = AnswerTables()
         self._refused = False
         self._reason: str | None = None
         self._usage: dict[str, Any] = {}
@@ -46,6 +48,9 @@ class Assembly:
         refusal = _string(delta.get("refusal"))
         self._refused |= bool(refusal)
         self._reason = _string(choice.get("finish_reason")) or self._reason
+        if self._request.answers:
+            content = thinking + _string(delta.get("content"))
+            self._tables.feed(choice.get("logprobs"), content)
         deltas = [Delta(kind="thinking", text=thinking)] if thinking else []
         return self._keep(deltas + self._splitter.feed(_string(delta.get("content")) + refusal))
 
@@ -59,11 +64,13 @@ class Assembly:
         Args:
             seconds: wall time of the call.
         """
+        text, answers = "".join(self._parts["text"]), self._request.answers
         return Reply(
-            text="".join(self._parts["text"]),
+            text=text,
             thinking="".join(self._parts["thinking"]).strip(),
             finish=self._finish(),
             usage=self._count(seconds),
+            probabilities=self._tables.probabilities(text, answers) if answers else (),
         )
 
     def _keep(self, deltas: list[Delta]) -> list[Delta]:

@@ -178,6 +178,6 @@ def _entry(run: Run, iteration: Iteration) -> str:
     """Return an iteration's line, without its parent, which its place shows."""
     name = labels.iteration_name(iteration).partition(" (from")[0]
     score = iteration.verdict.score if iteration.verdict else None
-    symbol = labels.verdict_label(iteration.verdict).symbol
+    symbol = labels.iteration_label(iteration).symbol
     best = f" {labels.BEST}" if iteration.number == run.best else ""
     return f"{name} · {symbol} {labels.score(score)}{best}"

@@ -10,10 +10,10 @@ from ipyrefine.core.model import (
     Evidence,
     Finding,
     Form,
+    Question,
     Severity,
     Status,
     Usage,
-    Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import labels
@@ -22,8 +22,8 @@ from ipyrefine.render.escape import strip_colours
 from ipyrefine.render.labels import Label
 
 MAX_CHARTED = 50  # a panel sends the whole chart again with each iteration
+DOUBTFUL = "Doubtful"  # title of the findings that did not hold when they were tried
 SETTLED = (Status.RESOLVED, Status.DISMISSED)
-EXCERPT = 160  # characters of a quote that fit beside a criterion's score
 
 
 class Summary(NamedTuple):
@@ -90,7 +90,8 @@ class Item(NamedTuple):
         quote: the words of the text it rests on.
         form: how the quote is set.
         source: the text to show the quote in; empty for none.
-        unverified: whether the quote is not in the text.
+        doubt: why it is doubtful; empty where it is not.
+        example: an input that shows it, with what that should give.
         fix: how to fix it.
         detail: program output.
         settled: whether it needs no action any more.
@@ -104,18 +105,11 @@ class Item(NamedTuple):
     quote: str = ""
     form: Form = "prose"
     source: str = ""
-    unverified: bool = False
+    doubt: str = ""
+    example: tuple[str, str] = ("", "")
     fix: str = ""
     detail: str = ""
     settled: bool = False
-
-    @property
-    def excerpt(self) -> str:
-        """Return the quote, on one line and shortened where it only supports a score."""
-        if self.score is None:
-            return self.quote
-        flat = " ".join(self.quote.split())
-        return flat if len(flat) <= EXCERPT else f"{flat[: EXCERPT - 1]}…"
 
 
 class Items(NamedTuple):
@@ -181,7 +175,8 @@ class Version(NamedTuple):
     def __str__(self) -> str:
         """Return the heading as plain text."""
         parts = [self.name]
-        parts += [str(self.label), self.score] if self.label else []
+        parts += [str(self.label)] if self.label else []
+        parts += [self.score] if self.score else []
         parts += [labels.BEST] if self.best else []
         return " · ".join([*parts, *([str(labels.NO_NEW_TEXT)] if self.flawed else [])])
 
@@ -214,17 +209,35 @@ def record(run: Run, note: str = "") -> list[Block]:
 def summary(run: Run) -> Summary:
     """Return the summary line."""
     stage = labels.STAGES[run.stage] if run.stage and labels.running(run) else ""
-    return Summary(stage, labels.verdict_label(run.verdict), tuple(labels.summary_parts(run)))
+    return Summary(stage, labels.iteration_label(run.chosen), tuple(labels.summary_parts(run)))
 
 
 def notices(run: Run) -> list[Block]:
-    """Return why the run stopped, the user's decisions and the warnings."""
+    """Return why the run stopped, what to clarify, the user's decisions and the warnings."""
     sentence = labels.stop_sentence(run)
     decisions = [one.sentence() for one in run.decisions]
     return [
         *([Paragraph(sentence, "message")] if sentence else []),
+        *(question(run.question) if run.question else []),
         *(Paragraph(one) for one in decisions if one != sentence),
         *(Paragraph(warning, "warning") for warning in run.warnings),
+    ]
+
+
+def question(asked: Question) -> list[Block]:
+    """Return a question with the results that the drafts give, numbered, and how to answer it."""
+    choices = tuple(
+        Item(
+            name=str(number),
+            note=f"{labels.choice_text(choice)} ({labels.count(choice.votes, 'draft')})",
+        )
+        for number, choice in enumerate(asked.choices, start=1)
+    )
+    return [
+        Paragraph(labels.question_title(asked), lead="To clarify:"),
+        *([Output("Before it runs", asked.setup)] if asked.setup.strip() else []),
+        *_items("Answers", choices),
+        Paragraph('%refine answer 1, or your own: %refine answer "ValueError"', "quiet"),
     ]
 
 
@@ -281,11 +294,13 @@ def settings(run: Run) -> list[Block]:
     """Return the task with its criteria, checklist and limits."""
     criteria = tuple(Item(name=one.name, text=one.definition) for one in run.task.criteria)
     questions = tuple(Item(text=one) for one in run.task.checklist)
+    answers = tuple(Item(text=one.sentence) for one in run.task.clarifications)
     return [
         Section(
             "Settings",
             (
                 Paragraph(run.task.text, "words"),
+                *_items("Your answers", answers),
                 *_items("Criteria", criteria),
                 *_items("Checklist", questions),
                 Paragraph(" · ".join(labels.settings(run)), "quiet"),
@@ -304,16 +319,16 @@ def version(run: Run, iteration: Iteration, other: int | None = None) -> Version
     """
     return Version(
         labels.iteration_name(iteration),
-        labels.verdict_label(iteration.verdict) if iteration.verdict else None,
-        labels.score(_score(iteration)),
+        labels.iteration_label(iteration) if iteration.verdict else None,
+        labels.score_beside(iteration.verdict),
         iteration.number == run.best,
         bool(iteration.failure),
         (
             *reason(iteration),
             *writing(run, iteration, other),
             *checks(iteration),
-            *judgement(iteration.verdict, run.task.form),
-            *findings(iteration.findings, run.task.form, iteration.text),
+            *judgement(run, iteration),
+            *findings(iteration, run.task.form),
             *notes(iteration),
         ),
     )
@@ -385,45 +400,75 @@ def evidence_item(evidence: Evidence) -> Item:
     )
 
 
-def judgement(verdict: Verdict | None, form: Form) -> list[Block]:
-    """Return the judge's criterion scores and its answers to the checklist, "no" first."""
+def judgement(run: Run, iteration: Iteration) -> list[Block]:
+    """Return what the verdict's basis is worth, and the judge's answers, "no" first."""
+    verdict = iteration.verdict
     if verdict is None:
         return []
-    criteria = tuple(_criterion_item(one, form) for one in verdict.criteria)
+    criteria = tuple(map(_criterion_item, verdict.criteria))
     answers = sorted(verdict.checklist, key=lambda one: one.yes)
     met = sum(one.yes for one in answers)
     title = f"Checklist: {met} of {len(answers)} met"
     items = tuple(map(_answer_item, answers))
-    return _items("Criteria", criteria) + _items(title, items, folded=met == len(answers))
+    return [
+        *(Paragraph(sentence, "quiet") for sentence in reliability(run, iteration)),
+        *_items("Criteria", criteria),
+        *_items(title, items, folded=met == len(answers)),
+    ]
 
 
-def _criterion_item(one: CriterionScore, form: Form) -> Item:
-    """Return a criterion's score with its reason and quote."""
-    return Item(
-        name=one.name,
-        score=one.score,
-        text=one.reason,
-        quote=one.quote,
-        form=form,
-        unverified=not one.grounded,
-    )
+def reliability(run: Run, iteration: Iteration) -> list[str]:
+    """Return what was measured of verdicts like this one, as sentences."""
+    verdict, measured = iteration.verdict, run.setup.reliability
+    if verdict is None:
+        return []
+    sentences = []
+    if verdict.passed and verdict.basis in measured.accepted:
+        sentences.append(labels.accepted_sentence(measured.accepted[verdict.basis]))
+    # Only the built-in judge gives an opinion as a number of its own.
+    if verdict.opinion is not None:
+        if verdict.basis not in ("judge", "constraints", "none", "user"):
+            sentences.append(
+                f"Judge's opinion, {labels.score(verdict.opinion)}. It doesn't change the verdict."
+            )
+        calibration = measured.calibration
+        if calibration is None:
+            sentences.append("Judge's reliability not measured.")
+        else:
+            sentences.append(
+                f"This judge rates a good text above a bad one {calibration.auroc:.0%} of the time "
+                f"({labels.count(calibration.texts, 'text')} measured)."
+            )
+    return [sentence for sentence in sentences if sentence]
+
+
+def _criterion_item(one: CriterionScore) -> Item:
+    """Return a criterion's score, with the reason if the judge gave one."""
+    return Item(name=one.name, score=one.score, text=one.reason)
 
 
 def _answer_item(one: Answer) -> Item:
     """Return an answer to a checklist question."""
-    return Item(labels=(labels.answer_label(one.yes),), text=one.question)
+    return Item(labels=(labels.answer_label(one.yes),), text=one.question, score=one.score)
 
 
-def findings(found: Iterable[Finding], form: Form, source: str = "") -> list[Block]:
-    """Return findings in reading order.
+def findings(
+    iteration: Iteration, form: Form, found: Iterable[Finding] | None = None
+) -> list[Block]:
+    """Return findings in reading order; the doubtful ones folded, below the others.
 
     Args:
-        found: the findings.
-        form: how their text is written.
-        source: the text they are about, to show quotes in context.
+        iteration: the text they are about.
+        form: how it is written.
+        found: the findings; all of the iteration's by default.
     """
-    items = tuple(finding_item(one, form, source) for one in ranked(found))
-    return _items("Findings", items)
+    passed = iteration.verdict is not None and iteration.verdict.passed
+    every = ranked(iteration.findings if found is None else found)
+    rows = [(one.doubtful, finding_item(one, form, iteration.text, passed=passed)) for one in every]
+    return [
+        *_items("Findings", tuple(item for doubtful, item in rows if not doubtful)),
+        *_items(DOUBTFUL, tuple(item for doubtful, item in rows if doubtful), folded=True),
+    ]
 
 
 def ranked(found: Iterable[Finding]) -> list[Finding]:
@@ -434,21 +479,30 @@ def ranked(found: Iterable[Finding]) -> list[Finding]:
 def _urgency(finding: Finding) -> tuple[bool, bool, bool]:
     """Return the sort key of a finding."""
     minor = finding.severity is not Severity.BLOCKING
-    return finding.status in SETTLED, not finding.grounded, minor
+    return finding.status in SETTLED, finding.doubtful, minor
 
 
-def finding_item(finding: Finding, form: Form, source: str = "") -> Item:
-    """Return one finding; arguments as for `findings`."""
+def finding_item(finding: Finding, form: Form, source: str = "", *, passed: bool = False) -> Item:
+    """Return one finding.
+
+    Args:
+        finding: the finding.
+        form: how its text is written.
+        source: the text it is about, to show its quote in context.
+        passed: whether that text passes, so that a minor finding is a suggestion.
+    """
     by = [] if finding.author == "model" else [labels.FINDERS[finding.author]]
+    severity = labels.severity_label(finding.severity, passed=passed)
     return Item(
         name=finding.id,
         note=" · ".join([finding.criterion, *by]),
-        labels=(labels.severity_label(finding.severity), labels.status_label(finding.status)),
+        labels=(severity, labels.status_label(finding.status)),
         text=finding.problem,
         quote=finding.quote,
         form=form,
         source=source,
-        unverified=not finding.grounded,
+        doubt=labels.doubt(finding, source),
+        example=(finding.input, finding.expected),
         fix=finding.fix,
         settled=finding.status in SETTLED,
     )

@@ -6,7 +6,7 @@ Lists and paragraphs come first, so a record reads well in viewers that drop all
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ipyrefine.core.model import Finding, Form
+from ipyrefine.core.model import Finding, Form, Question
 from ipyrefine.core.run import Run
 from ipyrefine.render import document, labels
 from ipyrefine.render.chart import svg
@@ -114,15 +114,26 @@ def iteration_html(
     return _version(document.version(run, iteration, other), open, view.sides)
 
 
-def finding_html(finding: Finding, form: Form, text: str = "") -> str:
+def finding_html(finding: Finding, form: Form, text: str = "", *, passed: bool = False) -> str:
     """Return one finding.
 
     Args:
         finding: the finding.
         form: how its text is written.
         text: the text it is about, to show its quote in context.
+        passed: whether that text passes, so that a minor finding is a suggestion.
     """
-    return _item(document.finding_item(finding, form, text))
+    return _item(document.finding_item(finding, form, text, passed=passed))
+
+
+def question_html(question: Question) -> str:
+    """Return a question as a sentence, with what runs before its input."""
+    call = f"<code>{html_text(question.call)}</code>"
+    setup = _fold("Before it runs", _output(question.setup)) if question.setup.strip() else ""
+    return (
+        f'<p class="rf-head"><strong>Question</strong></p><p>What should {call} give? '
+        f"The drafts disagree, and the task doesn't say.</p>{setup}"
+    )
 
 
 def stage_html(stage: str, iteration: int, allowed: int) -> str:
@@ -137,9 +148,15 @@ def stage_html(stage: str, iteration: int, allowed: int) -> str:
     return f'<strong role="status" aria-live="polite">{name}</strong>'
 
 
-def time_html(run: Run) -> str:
-    """Return a run's time so far and the rest of its budget."""
-    parts = (labels.seconds(run.seconds), labels.budget_left(run))
+def time_html(run: Run, tokens: int = 0) -> str:
+    """Return a run's time so far and the rest of its budget.
+
+    Args:
+        run: the run.
+        tokens: what the model has written in the stage under way.
+    """
+    written = labels.count(tokens, "token") if tokens else ""
+    parts = (labels.seconds(run.seconds), written, labels.budget_left(run))
     return html_text("".join(f"· {part} " for part in parts if part))
 
 
@@ -230,8 +247,8 @@ def _version(
 ) -> str:
     """Return an iteration, folded under its heading."""
     heading = [f"<strong>{block.name}</strong>"]
-    if block.label:
-        heading += [_badge(block.label), f'<span class="rf-number">{block.score}</span>']
+    heading += [_badge(block.label)] if block.label else []
+    heading += [f'<span class="rf-number">{block.score}</span>'] if block.score else []
     if block.best:
         heading.append(f'<span class="rf-star">{labels.BEST}</span>')
     if block.flawed:
@@ -259,18 +276,27 @@ def _item(item: document.Item) -> str:
     line += [f"<strong>{html_prose(item.name)}</strong>"] if item.name else []
     line += [f'<span class="rf-quiet">{html_prose(item.note)}</span>'] if item.note else []
     line += [_meter(item.score)] if item.score is not None else []
-    line += [_chip(labels.UNVERIFIED_QUOTE)] if item.unverified else []
+    line += [_chip(labels.doubtful(item.doubt))] if item.doubt else []
     if not item.name:  # a question is one line
         line.append(f"<span>{html_prose(item.text)}</span>")
         return f'<div class="rf-line rf-flat">{" ".join(line)}</div>'
     body = f'<div class="rf-line">{" ".join(line)}</div>'
     body += f"<p>{html_prose(item.text)}</p>" if item.text else ""
     body += _quote(item) if item.quote else ""
+    body += _example(*item.example)
     body += f"<p><strong>Fix:</strong> {html_prose(item.fix)}</p>" if item.fix else ""
     if item.detail.strip():
         failed = any(label.kind == "bad" for label in item.labels)
         body += _fold("Details", _output(item.detail), open=failed)
     return body
+
+
+def _example(call: str, expected: str) -> str:
+    """Return the input that shows a finding, with what it should give."""
+    if not call.strip():
+        return ""
+    result = f", expected <code>{html_text(expected)}</code>" if expected else ""
+    return f"<p><strong>Shown by:</strong> <code>{html_text(call)}</code>{result}</p>"
 
 
 def _quote(item: document.Item) -> str:
@@ -279,7 +305,7 @@ def _quote(item: document.Item) -> str:
         quote = f'<pre class="rf-quote"><code>{html_text(item.quote)}</code></pre>'
     else:
         quote = f'<blockquote class="rf-quote">{html_prose(item.quote)}</blockquote>'
-    if item.settled or (item.score is not None and item.excerpt != item.quote):
+    if item.settled:
         return _fold("Quote", quote)
     return f'<div class="rf-quoted">{quote}{_context(item.quote, item.source)}</div>'
 
@@ -334,12 +360,13 @@ def _table(block: document.Table) -> str:
 
 def _badge(label: labels.Label) -> str:
     """Return a verdict."""
-    return f'<strong class="rf-badge rf-{label.kind}">{label}</strong>'
+    hollow = " rf-hollow" if label.hollow else ""
+    return f'<strong class="rf-badge rf-{label.kind}{hollow}">{html_text(str(label))}</strong>'
 
 
 def _chip(label: labels.Label) -> str:
     """Return a small label."""
-    return f'<span class="rf-chip rf-{label.kind}">{label}</span>'
+    return f'<span class="rf-chip rf-{label.kind}">{html_text(str(label))}</span>'
 
 
 def _meter(score: float) -> str:

@@ -1,10 +1,20 @@
 """Words and number formats that every surface shares."""
 
+import math
+import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from ipyrefine.core.decisions import contains_quote
 from ipyrefine.core.model import (
+    Accepted,
+    Basis,
+    Choice,
     Evidence,
+    Finding,
     Outcome,
+    Question,
+    Setup,
     Severity,
     Status,
     StopReason,
@@ -29,6 +39,8 @@ STOPS = {
     StopReason.PLATEAU: "no improvement",
     StopReason.REVISIONS: "all revisions used",
     StopReason.BUDGET: "budget used up",
+    StopReason.QUESTION: "a question for you",
+    StopReason.UNJUDGED: "not judged",
     StopReason.CANCELLED: "interrupted",
     StopReason.FAILED: "an error",
     StopReason.ACCEPTED: "accepted by you",
@@ -41,6 +53,9 @@ STOP_SENTENCES = {
     StopReason.REVISIONS: "All revisions are used and the text doesn't pass yet. "
     "Continue, or relax the requirements.",
     StopReason.BUDGET: "The budget doesn't cover another call. Kept the best text so far.",
+    StopReason.QUESTION: "The drafts disagree, and the task doesn't say which is right. "
+    "Answer the question.",
+    StopReason.UNJUDGED: "Nothing decides on the text. Accept it, or say what you need.",
     StopReason.CANCELLED: "You interrupted the run. Kept the best text so far.",
     StopReason.FAILED: "The model or its server failed. Kept the best text so far.",
     StopReason.ACCEPTED: "You accepted the text.",
@@ -55,19 +70,21 @@ class Label(NamedTuple):
     Attributes:
         symbol: one character.
         word: one or a few words.
-        kind: the style: ``good``, ``warn``, ``bad``, ``quiet`` or ``open``.
+        kind: the style: ``good``, ``warn``, ``bad``, ``quiet``, ``open``, ``opinion`` (a PASS
+            that a judge gave) or ``yours`` (one that the user gave).
+        hollow: whether it is drawn as an outline, as it rests on an opinion.
     """
 
     symbol: str
     word: str
     kind: str
+    hollow: bool = False
 
     def __str__(self) -> str:
         """Return symbol and word."""
         return f"{self.symbol} {self.word}"
 
 
-UNVERIFIED_QUOTE = Label("⚠", "unverified quote", "warn")
 NO_NEW_TEXT = Label("⚠", "no new text", "bad")
 BEST = "★ best"
 FINDERS = {"model": "found by the model", "check": "found by a check", "user": "added by you"}
@@ -75,7 +92,21 @@ _OUTCOMES = {
     Outcome.PASS: Label("✓", "PASS", "good"),
     Outcome.NEEDS_IMPROVEMENT: Label("✎", "NEEDS IMPROVEMENT", "warn"),
     Outcome.FAIL: Label("✗", "FAIL", "bad"),
+    Outcome.NOT_JUDGED: Label("?", "NOT JUDGED", "quiet"),
 }
+# What a PASS rests on; of a text that does not pass, what it failed.
+_BASES: dict[Basis, tuple[str, str]] = {
+    "tests": ("tests", "tests failed"),
+    "function": ("checks", "a check failed"),
+    "schema": ("schema", "schema failed"),
+    "examples": ("examples", "examples failed"),
+    "agreement": ("drafts agree", "most drafts disagree"),
+    "constraints": ("constraints", "constraints failed"),
+    "judge": ("judge's opinion", "judge's opinion"),
+    "user": ("yours", "yours"),
+    "none": ("", ""),
+}
+_HELD = re.compile(r"^(\d{1,4}) of (\d{1,4}) stated examples hold\.$", re.MULTILINE)
 _STATUSES = {
     Status.OPEN: Label("○", "open", "open"),
     Status.RESOLVED: Label("✓", "resolved", "good"),
@@ -89,18 +120,174 @@ def outcome_label(outcome: Outcome) -> Label:
     return _OUTCOMES[outcome]
 
 
-def verdict_label(verdict: Verdict | None) -> Label:
-    """Return the label of a verdict; one without evidence never reads as an outcome."""
-    if verdict is None or not verdict.verified:
+def basis_label(verdict: Verdict, evidence: Iterable[Evidence] = ()) -> str:
+    """Return what a verdict rests on: ``3 examples``, ``judge's opinion, 0.81``; empty for nothing.
+
+    Args:
+        verdict: the verdict.
+        evidence: the checks' results on its text, which say how many examples hold.
+    """
+    if verdict.outcome is Outcome.NOT_JUDGED:
+        return ""
+    if verdict.is_opinion:
+        number = verdict.score if verdict.opinion is None else verdict.opinion
+        parts = ["constraints"] if verdict.basis == "constraints" else []
+        parts.append("judge's opinion")
+        return ", ".join([*parts, *([] if number is None else [score(number)])])
+    passed, failed = _BASES[verdict.basis]
+    if not verdict.passed and not verdict.required_passed:
+        return failed
+    if verdict.basis == "agreement" and not verdict.passed:
+        return "drafts disagree"
+    if verdict.basis == "examples" and verdict.passed:
+        return _count_examples(evidence) or passed
+    return passed
+
+
+def _count_examples(evidence: Iterable[Evidence]) -> str:
+    """Return how many stated examples hold, like ``3 examples``; empty where that is not known."""
+    details = [e.detail for e in evidence if e.basis == "examples" and e.passed]
+    found = _HELD.findall(details[0]) if details else []
+    return count(int(found[-1][0]), "example") if found else ""
+
+
+def verdict_label(verdict: Verdict | None, evidence: Iterable[Evidence] = ()) -> Label:
+    """Return the label of a verdict with what it rests on, like ``✓ PASS · 3 examples``.
+
+    Only evidence is drawn in full green. A judge's or the user's verdict has a symbol of its own,
+    so that nobody needs colour to see the difference.
+
+    Args:
+        verdict: the verdict; None before there is one.
+        evidence: the checks' results on its text.
+    """
+    if verdict is None:
         return Label("?", "NOT VERIFIED", "quiet")
-    return _OUTCOMES[verdict.outcome]
+    label = _OUTCOMES[verdict.outcome]
+    if verdict.basis == "user":
+        over = ", over a failed check" if verdict.over_failed_check else ""
+        label = label._replace(word=f"{label.word} (yours){over}")
+        return label._replace(symbol="☑", kind="yours") if verdict.passed else label
+    basis = basis_label(verdict, evidence)
+    label = label._replace(word=" · ".join(part for part in (label.word, basis) if part))
+    if not verdict.is_opinion:
+        return label
+    label = label._replace(hollow=True)
+    return label._replace(symbol="○", kind="opinion") if verdict.passed else label
 
 
-def severity_label(severity: Severity) -> Label:
-    """Return the label of a severity."""
+def iteration_label(iteration: Iteration | None) -> Label:
+    """Return the label of an iteration's verdict with what it rests on."""
+    if iteration is None:
+        return verdict_label(None)
+    return verdict_label(iteration.verdict, iteration.evidence)
+
+
+def score_beside(verdict: Verdict | None) -> str:
+    """Return the score to show beside a verdict's label; empty where the label has it, or none."""
+    if verdict is None or verdict.is_opinion or verdict.score is None:
+        return ""
+    return score(verdict.score)
+
+
+def accepted_sentence(accepted: Accepted) -> str:
+    """Return how often a text that passed was wrong in our measurements; empty without any."""
+    if accepted.texts < 1:
+        return ""
+    wrong = min(accepted.wrong, accepted.texts)
+    bound = math.ceil(100 * error_bound(wrong, accepted.texts) - 1e-9)
+    where = f" ({accepted.source})" if accepted.source else ""
+    return (
+        f"{wrong:,} of {count(accepted.texts, 'text')} accepted on this basis "
+        f"{'was' if wrong == 1 else 'were'} wrong in our measurements{where} "
+        f"(at most {bound} %, 90 % sure)."
+    )
+
+
+def error_bound(wrong: int, texts: int, confidence: float = 0.9) -> float:
+    """Return the upper bound of an error rate, 0..1, that so many errors leave possible.
+
+    The one-sided limit of Clopper and Pearson (Biometrika 26, 1934): the rate at which so few
+    errors would be seen in ``1 - confidence`` of all samples.
+
+    >>> f"{error_bound(7, 180):.3f}"
+    '0.065'
+    >>> f"{error_bound(0, 22):.3f}"
+    '0.099'
+
+    Args:
+        wrong: how many texts were wrong, at least 0.
+        texts: how many there were, at least 1.
+        confidence: how sure the bound is, 0..1.
+    """
+    if wrong >= texts:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        rate = (low + high) / 2
+        if _binomial_tail(wrong, texts, rate) > 1 - confidence:
+            low = rate
+        else:
+            high = rate
+    return high
+
+
+def _binomial_tail(most: int, trials: int, rate: float) -> float:
+    """Return the probability of at most so many hits in independent trials."""
+    log_hit, log_miss = math.log(rate), math.log1p(-rate)
+    return sum(
+        math.exp(
+            math.lgamma(trials + 1)
+            - math.lgamma(hits + 1)
+            - math.lgamma(trials - hits + 1)
+            + hits * log_hit
+            + (trials - hits) * log_miss
+        )
+        for hits in range(most + 1)
+    )
+
+
+def doubt(finding: Finding, text: str) -> str:
+    """Return why a finding is doubtful; empty where it is not.
+
+    Args:
+        finding: the finding.
+        text: the text it is about.
+    """
+    if not finding.doubtful:
+        return ""
+    if finding.quote and not (text and contains_quote(text, finding.quote)):
+        return "quote not in the text"
+    if finding.input:
+        return "its input gave what was expected"
+    return "nothing shows it"
+
+
+def doubtful(reason: str) -> Label:
+    """Return the label of a doubtful finding with why it is one."""
+    return Label("⚠", f"doubtful: {reason}", "warn")
+
+
+def choice_text(choice: Choice) -> str:
+    """Return what drafts give on an input: ``returns None`` or ``raises ValueError``."""
+    return f"{'raises' if choice.raises else 'returns'} {choice.result}"
+
+
+def question_title(question: Question) -> str:
+    """Return a question in one sentence."""
+    return f"What should {question.call} give? The drafts disagree, and the task doesn't say."
+
+
+def severity_label(severity: Severity, *, passed: bool = False) -> Label:
+    """Return the label of a severity.
+
+    Args:
+        severity: the severity.
+        passed: whether the text passes all the same, so that a minor finding is a suggestion.
+    """
     if severity is Severity.BLOCKING:
         return Label("■", "blocking", "bad")
-    return Label("□", "minor", "quiet")
+    return Label("□", "suggestion" if passed else "minor", "quiet")
 
 
 def status_label(status: Status) -> Label:
@@ -110,6 +297,8 @@ def status_label(status: Status) -> Label:
 
 def evidence_label(evidence: Evidence) -> Label:
     """Return the label of a check's result."""
+    if evidence.contested:
+        return Label("≠", "drafts disagree", "warn")
     if evidence.passed is None:
         return Label("?", "nothing to check", "quiet")
     return Label("✓", "passed", "good") if evidence.passed else Label("✗", "failed", "bad")
@@ -205,7 +394,8 @@ def iteration_name(iteration: Iteration) -> str:
 
 def summary_parts(run: Run) -> list[str]:
     """Return a run's score, best iteration, revisions, usage and stop reason as phrases."""
-    parts = [] if run.score is None else [f"score {score(run.score)}"]
+    number = score_beside(run.verdict)
+    parts = [f"score {number}"] if number else []
     if run.chosen is not None:
         accepted = run.best is not None and run.chosen.number != run.best
         parts.append(f"{'accepted' if accepted else 'best'}: iteration {run.chosen.number}")
@@ -247,6 +437,13 @@ def language(text: str, form: str, language: str = "python") -> str:
 def form_name(task: Task) -> str:
     """Return what a task asks for: ``prose``, ``code``, or ``Java code``."""
     return f"{task.language_name} code" if task.is_foreign else task.form
+
+
+def interpretation(setup: Setup) -> str:
+    """Return what a cell was taken for, and what it demands: ``task (code): 3 examples``."""
+    kind = "draft to improve" if setup.draft is not None else "task"
+    demands = f": {', '.join(setup.demands)}" if setup.demands else ""
+    return f"{kind} ({form_name(setup.task)}){demands}"
 
 
 def settings(run: Run) -> list[str]:

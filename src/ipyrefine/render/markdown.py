@@ -44,10 +44,11 @@ def _stages(run: Run, iteration: Iteration) -> Iterator[Part]:
     if checks := document.checks(iteration):
         yield Part("check", number, _markdown(checks))
     if verdict is not None:
-        label = f"**{labels.verdict_label(verdict)}** {labels.score(verdict.score)}"
-        blocks = [*document.reason(iteration), *document.judgement(verdict, form)]
+        beside = labels.score_beside(verdict)
+        label = f"**{markdown_text(str(labels.iteration_label(iteration)))}** {beside}".rstrip()
+        blocks = [*document.reason(iteration), *document.judgement(run, iteration)]
         yield Part("judge", number, _titled(label, blocks))
-    if findings := document.findings(iteration.findings, form):
+    if findings := document.findings(iteration, form):
         yield Part("critique", number, _markdown(findings))
 
 
@@ -82,7 +83,10 @@ def _block(block: document.Block) -> str:
         case document.Output():
             return f"**{block.title}**\n\n{fence(strip_colours(block.text), 'text')}"
         case document.Items():
-            return "\n".join([f"**{block.title}**\n", *map(_item, block.items)])
+            rows = "\n".join(map(_item, block.items))
+            if block.title == document.DOUBTFUL:
+                return _fold(block.title, rows)
+            return f"**{block.title}**\n\n{rows}"
         case document.Table():
             return _fold(block.title, _table(block.head, block.rows))
         case document.Scores():
@@ -118,10 +122,14 @@ def _item(item: document.Item) -> str:
     text = markdown_text(item.text)
     separator = " " if text.startswith("→") else ": "
     lines = [separator.join(part for part in (title, text) if part)]
-    if item.quote or item.unverified:
-        quote = f"“{markdown_text(item.excerpt)}”" if item.quote else ""
-        mark = f"({labels.UNVERIFIED_QUOTE})" if item.unverified else ""
+    if item.quote or item.doubt:
+        quote = f"“{markdown_text(item.quote)}”" if item.quote else ""
+        mark = f"({labels.doubtful(item.doubt)})" if item.doubt else ""
         lines.append(f"{quote} {mark}".strip())
+    call, expected = item.example
+    if call.strip():
+        result = f", expected {markdown_text(expected)}" if expected else ""
+        lines.append(f"Shown by: {markdown_text(call)}{result}")
     lines += [f"Fix: {markdown_text(item.fix)}"] if item.fix else []
     row = f"- {'<br>'.join(lines)}"
     return f"{row}\n\n{fence(item.detail, 'text')}\n" if item.detail.strip() else row
@@ -140,7 +148,7 @@ def _scores(block: document.Scores) -> str:
     rows = (
         (
             f"{one.number}{' ★' if one.number == block.best else ''}",
-            str(labels.verdict_label(one.verdict)),
+            str(labels.iteration_label(one)),
             labels.score(value),
             str(len(one.actionable)),
             f"{one.usage.tokens:,}",

@@ -51,6 +51,9 @@ border-radius:1em;padding:0 .6em;border:1px solid currentColor;font-weight:600}
 .ipyrefine .rf-bad{color:var(--rf-bad);background:rgba(217,58,58,.1)}
 .ipyrefine .rf-chip.rf-quiet,.ipyrefine .rf-badge.rf-quiet{color:var(--rf-quiet)}
 .ipyrefine .rf-chip.rf-open{border-style:dashed}
+.ipyrefine .rf-opinion,.ipyrefine .rf-yours{color:var(--rf-accent);background:none}
+.ipyrefine .rf-yours{border-style:double;border-width:3px}
+.ipyrefine .rf-badge.rf-hollow{background:none;border-style:dashed;font-weight:500}
 .ipyrefine .rf-star{color:var(--rf-accent);font-weight:600;white-space:nowrap}
 """
 

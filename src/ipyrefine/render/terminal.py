@@ -15,6 +15,7 @@ from ipyrefine.core.events import (
     DraftReady,
     Event,
     EvidenceReady,
+    QuestionAsked,
     RevisionReady,
     RunStarted,
     StageStarted,
@@ -24,14 +25,23 @@ from ipyrefine.core.events import (
     Warned,
 )
 from ipyrefine.core.model import Finding, Form
-from ipyrefine.core.run import Run
+from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import document, labels
 from ipyrefine.render.chart import sparkline
 from ipyrefine.render.diff import text_diff, text_sign, unified
 from ipyrefine.render.escape import plain, strip_colours
 
 MIN_COLUMNS = 20
-COLOURS = {"good": "32", "warn": "33", "bad": "31", "quiet": "2", "head": "1;36", "bold": "1"}
+COLOURS = {
+    "good": "32",
+    "warn": "33",
+    "bad": "31",
+    "opinion": "36",
+    "yours": "36",
+    "quiet": "2",
+    "head": "1;36",
+    "bold": "1",
+}
 _DIFF_LINES = 60
 _DIFF_KINDS = {"+": "good", "-": "bad", "@": "quiet"}
 _PARAGRAPH_KINDS = {"warning": "warn", "flaw": "bad", "quiet": "quiet"}
@@ -147,8 +157,12 @@ class _Printer:
         parts = (marks, title, "" if item.name else item.text)
         lines = self.wrap(": ".join(part for part in parts if part), kind, hang="  ")
         lines += self.wrap(item.text, indent="  ") if item.name and item.text else []
-        lines += self.wrap(item.excerpt, "quiet", "  │ ") if item.quote else []
-        lines += self.wrap(str(labels.UNVERIFIED_QUOTE), "warn", "  ") if item.unverified else []
+        lines += self.wrap(item.quote, "quiet", "  │ ") if item.quote else []
+        lines += self.wrap(str(labels.doubtful(item.doubt)), "warn", "  ") if item.doubt else []
+        call, expected = item.example
+        if call.strip():
+            result = f", expected {expected}" if expected else ""
+            lines += self.wrap(f"Shown by: {call}{result}", indent="  ")
         lines += self.wrap(f"Fix: {item.fix}", indent="  ") if item.fix else []
         detail = item.detail if kind != "good" else ""
         return lines + (self.wrap(detail, indent="  │ ") if detail.strip() else [])
@@ -190,11 +204,8 @@ class _Printer:
             case TextDelta() | DraftFailed():  # a warning follows the loss
                 return []
             case RunStarted():
-                improving = event.setup.draft is not None
-                task = event.setup.task
-                kind = "draft to improve" if improving else "task"
-                title = self.wrap(f"Interpreted as: {kind} ({labels.form_name(task)})", "bold")
-                words = self.wrap(task.text, indent="│ ")
+                title = self.wrap(f"Interpreted as: {labels.interpretation(event.setup)}", "bold")
+                words = self.wrap(event.setup.task.text, indent="│ ")
                 return [*title, *words, *self.wrap(" · ".join(labels.settings(run)))]
             case StageStarted():
                 return [
@@ -211,7 +222,7 @@ class _Printer:
                 return self.wrap(f"Draft {event.candidate}: {size}") if several else []
             case CritiqueReady():
                 found = event.critique.findings
-                blocks = document.findings(found, form)
+                blocks = document.findings(run.iterations[event.iteration], form, found)
                 return self.blocks(blocks) or self.wrap("No findings.")
             case RevisionReady():
                 return self.revision(event, run)
@@ -219,6 +230,8 @@ class _Printer:
                 return self.item(document.evidence_item(event.evidence))
             case VerdictReached():
                 return self.verdict(event, run)
+            case QuestionAsked():
+                return [self.heading("Question"), *self.blocks(document.question(event.question))]
             case BestChanged():
                 # The only draft is the best without saying.
                 line = f"★ Best so far: iteration {event.iteration}"
@@ -239,7 +252,7 @@ class _Printer:
             case Stopped():
                 summary = str(document.summary(run))
                 lines = [self.heading("Done")]
-                lines += self.wrap(summary, labels.verdict_label(run.verdict).kind)
+                lines += self.wrap(summary, labels.iteration_label(run.chosen).kind)
                 return lines + self.wrap(event.message or labels.STOP_SENTENCES[event.reason])
 
     def revision(self, event: RevisionReady, run: Run) -> list[str]:
@@ -256,24 +269,30 @@ class _Printer:
     def verdict(self, event: VerdictReached, run: Run) -> list[str]:
         """Return the verdict, the scores so far, new findings in full and known ones in a line."""
         verdict = event.verdict
-        label = labels.verdict_label(verdict)
-        target = f"(target {labels.score(run.limits.target)})"
-        score = f"score {labels.score(verdict.score)} {sparkline(run.score_history)} {target}"
+        iteration = run.iterations[event.iteration]
+        label = labels.verdict_label(verdict, iteration.evidence)
+        line = str(label)
+        if verdict.score is not None:
+            number = labels.score_beside(verdict)
+            target = f"(target {labels.score(run.limits.target)})"
+            score = f"score {number}" if number else "scores"
+            line = f"{line} · {score} {sparkline(run.score_history)} {target}"
         form = run.task.form
-        lines = self.wrap(f"{label} · {score}", label.kind)
+        lines = self.wrap(line, label.kind)
         lines += self.wrap(verdict.reason) if verdict.reason else []
-        lines += self.blocks(document.judgement(verdict, form))
+        lines += self.blocks(document.judgement(run, iteration))
         earlier = {f.id for i in run.iterations[: event.iteration] for f in i.findings}
         return lines + [
             line
             for finding in document.ranked(event.findings)
-            for line in self.finding(finding, form, finding.id in earlier)
+            for line in self.finding(finding, iteration, form, finding.id in earlier)
         ]
 
-    def finding(self, finding: Finding, form: Form, known: bool) -> list[str]:
+    def finding(self, finding: Finding, text: Iteration, form: Form, known: bool) -> list[str]:
         """Return a finding in full, or one line for one that was printed before."""
         if not known:
-            return self.item(document.finding_item(finding, form))
+            passed = text.verdict is not None and text.verdict.passed
+            return self.item(document.finding_item(finding, form, text.text, passed=passed))
         status = labels.status_label(finding.status)
         return self.wrap(f"{status}: {finding.id} · {finding.problem}", status.kind, hang="  ")
 

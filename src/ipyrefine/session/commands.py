@@ -27,6 +27,7 @@ PLACES: tuple[Place, ...] = get_args(Place)
 # What may follow each command.
 USAGE = {
     "accept": "[k] [insert|replace|none]",
+    "answer": 'k | "VALUE"',
     "override": "pass|fail [k] [reason]",
     "continue": "[n] [guidance]",
     "branch": "k [n] [guidance]",

@@ -52,7 +52,7 @@ def _make_notebook(run: Run) -> Any:
     make: Any = v4
     cells = [_make_cell(part) for part in parts(run)]
     settled = run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
-    if settled and run.task.form == "code" and not run.task.is_foreign:
+    if settled and run.task.is_python:
         cells.append(make.new_code_cell(run.text, metadata={KEY: {"stage": "result"}}))
     notebook = make.new_notebook(cells=cells)
     notebook.metadata[KEY] = {"version": VERSION, "run": as_json(run)}

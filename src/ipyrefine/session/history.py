@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ipyrefine.core.decisions import Accept, Override
-from ipyrefine.core.model import Outcome, StopReason
+from ipyrefine.core.model import Basis, Outcome, StopReason
+from ipyrefine.core.policy import settled
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.verdicts import basis_of
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.store import Journal, Summary
 from ipyrefine.journal.writer import Recorder, open_journal
@@ -22,7 +24,19 @@ MAX_LISTED = 20
 MAX_COUNTED = 500  # runs that agreement is counted over
 VERDICT = "the verdict"
 
-_HEAD = ("", "name", "verdict", "score", "stopped", "texts", "tokens", "last", "model", "task")
+_HEAD = (
+    "",
+    "name",
+    "verdict",
+    "basis",
+    "score",
+    "stopped",
+    "texts",
+    "tokens",
+    "last",
+    "model",
+    "task",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--verdict",
         default="",
-        help="pass, needs_improvement or fail; or a stop reason, such as plateau",
+        help="pass, needs_improvement, fail or not_judged; or a stop reason, such as plateau",
     )
     add("-m", "--model", default="", help="part of the model's name")
     add("-n", "--number", type=int, default=MAX_LISTED, help=f"runs to list ({MAX_LISTED})")
@@ -67,6 +81,7 @@ def _row(one: Summary, now: float) -> tuple[str, ...]:
         str(one.number),
         plain(one.name),
         (one.outcome or labels.NONE).replace("_", " "),
+        labels.NONE if one.basis in (None, "none") else str(one.basis),
         labels.score(one.score),
         stop,
         str(one.iterations),
@@ -141,14 +156,16 @@ class Ruling(NamedTuple):
     """One verdict that the user confirmed or overruled.
 
     Attributes:
-        judge: who gave it.
+        judge: who gave it; empty where nobody did.
+        basis: what it rested on.
         subject: the verdict as a whole, or one criterion.
-        agreed: whether the user agreed.
+        agreed: whether the user agreed; None where nothing was judged.
     """
 
     judge: str
+    basis: Basis
     subject: str
-    agreed: bool
+    agreed: bool | None
 
 
 def rulings(run: Run) -> Iterator[Ruling]:
@@ -157,15 +174,38 @@ def rulings(run: Run) -> Iterator[Ruling]:
     Accepting a text, or marking it as passed, says that it is good; sending it back says that it
     is not. A criterion agrees with that when its score is on the same side of the target.
     """
+    judge = run.setup.judge or run.setup.model
     for number, good in _opinions(run).items():
         iteration = run.iterations[number]
         verdict = iteration.verdict
         if verdict is None:
             continue
-        judge = "checks" if verdict.author == "check" else run.setup.judge or run.setup.model
-        yield Ruling(judge, VERDICT, _was_pass(iteration, good) is good)
+        basis = _basis_before(iteration)
+        if basis == "none" and verdict.score is None:
+            yield Ruling("", basis, VERDICT, None)
+        else:
+            opinion = basis == "judge" or (basis == "constraints" and verdict.opinion is not None)
+            agreed = _was_pass(iteration, good) is good
+            yield Ruling(judge if opinion else "checks", basis, VERDICT, agreed)
         for one in verdict.criteria:
-            yield Ruling(judge, one.name, (one.score >= run.limits.target) is good)
+            yield Ruling(judge, "judge", one.name, (one.score >= run.limits.target) is good)
+
+
+def _basis_before(iteration: Iteration) -> Basis:
+    """Return what a verdict rested on before the user overrode it."""
+    verdict = iteration.verdict
+    assert verdict is not None, "only a text with a verdict rests on something"
+    if verdict.basis != "user":
+        return verdict.basis
+    failed = next((e.basis for e in iteration.evidence if e.failed), None)
+    if failed is not None:
+        return failed
+    if any(e.contested for e in iteration.evidence):
+        return "agreement"
+    if not settled(iteration) and (verdict.criteria or verdict.stated or verdict.opinion):
+        return "judge"
+    basis = basis_of(iteration)
+    return "judge" if basis == "none" and verdict.score is not None else basis
 
 
 def stats() -> str:
@@ -175,23 +215,20 @@ def stats() -> str:
 
 
 def agreement(runs: Iterable[Run]) -> str:
-    """Return a table of how often each judge and the user agreed, by criterion."""
-    agreed, total = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    """Return a table of how often each judge and the user agreed, by basis and criterion."""
+    counts: dict[tuple[str, str, str], Counter[bool | None]] = {}
     for run in runs:
         for ruling in rulings(run):
-            total[ruling.judge, ruling.subject] += 1
-            agreed[ruling.judge, ruling.subject] += ruling.agreed
-    if not total:
+            key = (ruling.judge or labels.NONE, ruling.basis, ruling.subject)
+            counts.setdefault(key, Counter())[ruling.agreed] += 1
+    if not counts:
         return "No verdict in the journal has been accepted or overridden yet."
-    rows = [
-        (
-            judge,
-            subject,
-            f"{agreed[judge, subject]} of {count} ({agreed[judge, subject] / count:.0%})",
-        )
-        for (judge, subject), count in sorted(total.items())
-    ]
-    return _align([("judge", "about", "agreed with you"), *rows])
+    rows = []
+    for (judge, basis, subject), answers in sorted(counts.items()):
+        total = answers[True] + answers[False]
+        cell = f"{answers[True]} of {total} ({answers[True] / total:.0%})" if total else labels.NONE
+        rows.append((judge, basis, subject, cell, str(answers[None]) if answers[None] else ""))
+    return _align([("judge", "basis", "about", "agreed with you", "not judged"), *rows])
 
 
 def _opinions(run: Run) -> dict[int, bool]:

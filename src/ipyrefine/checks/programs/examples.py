@@ -23,6 +23,7 @@ _TEXT = "candidate.py"
 _VARIABLES = "variables_program.py"
 _MAX_OUTPUT = 20_000  # characters of standard output
 _MAX_REPR = 2_000
+_MAX_NAME = 100
 _MAX_DATA = 20_000  # characters of a value as JSON
 
 
@@ -63,8 +64,16 @@ def _catch(action: Callable[[], None]) -> dict[str, Any]:
     try:
         action()
     except BaseException as error:  # SystemExit is an outcome too
-        return {"error": _error_text(error), "line": _line(error)}
+        return {"error": _error_text(error), "line": _line(error), "raised": _raised(error)}
     return {}
+
+
+def _raised(error: BaseException) -> list[str]:
+    """Return the names of an exception's type and of those that it is derived from."""
+    with contextlib.suppress(BaseException):  # a metaclass of the text's may answer for it
+        kinds = [kind for kind in type(error).__mro__ if kind is not object]
+        return [str(kind.__name__)[:_MAX_NAME] for kind in kinds]
+    return []
 
 
 def _error_text(error: BaseException) -> str:

@@ -1,0 +1,73 @@
+"""Try a critic's finding on code: run the call by which it says that a result is wrong."""
+
+import ast
+from collections.abc import Mapping
+
+from ipyrefine.checks.evaluation import Evaluation, Example, holds, is_literal
+from ipyrefine.checks.examples import stated_examples
+from ipyrefine.core.model import Finding, Task
+
+_SECONDS = 5.0
+_LONGEST = 10_000  # characters of a call, or of what it should give
+
+
+class Trial:
+    """Runs a finding's input in the sandbox and compares what comes out with what it expects.
+
+    What the task states about the same call counts, not what the finding says of it.
+
+    Args:
+        files: files to put beside the text, such as `ipyrefine.checks.variables.sandbox_files`.
+    """
+
+    def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
+        self._files = dict(files or {})
+
+    async def __call__(self, finding: Finding, text: str, task: Task) -> bool | None:
+        """Return whether the input shows the problem; None where it cannot be tried."""
+        call = _normalise(finding.input)
+        stated = [e for e in stated_examples(task) if not e.setup and _normalise(e.source) == call]
+        example = stated[0] if stated else _example(call, finding.expected)
+        if example is None or not _uses_only(call, text):
+            return None
+        evaluation = Evaluation(text, seconds=_SECONDS, files=self._files)
+        (outcome,) = await evaluation.outcomes((example,))
+        return not holds(example, outcome)
+
+
+def _example(call: str, expected: str) -> Example | None:
+    """Return the example that a finding claims; None where its parts are no Python."""
+    if not call or len(expected) > _LONGEST:
+        return None
+    words = expected.strip().removeprefix("raises ").strip()
+    if words.isidentifier() and words.endswith(("Error", "Exception", "StopIteration")):
+        return Example(source=call, expected=words, kind="raises")
+    if not is_literal(words):
+        return None
+    return Example(source=call, expected=words, kind="equals")
+
+
+def _normalise(source: str) -> str:
+    """Return a call as Python writes it; empty for anything else, and for a very long one."""
+    if len(source) > _LONGEST:
+        return ""
+    try:
+        node = ast.parse(source.strip().removeprefix(">>> "), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return ""
+    return ast.unparse(node) if isinstance(node, ast.Call) else ""
+
+
+def _uses_only(call: str, text: str) -> bool:
+    """Return whether a call uses no name but those that a text defines at its top level.
+
+    What a critic writes must not open a file or start a program by itself.
+    """
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    defined = {node.name for node in body if isinstance(node, kinds)}
+    names = {node.id for node in ast.walk(ast.parse(call)) if isinstance(node, ast.Name)}
+    return bool(names) and names <= defined

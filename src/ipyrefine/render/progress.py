@@ -1,0 +1,56 @@
+"""What the stage under way has taken so far, for the line that moves while a user waits."""
+
+from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta
+from ipyrefine.core.model import Stage
+from ipyrefine.core.policy import estimate_tokens
+from ipyrefine.core.ports import Clock
+from ipyrefine.core.run import Run
+from ipyrefine.render import labels
+
+WRITING = (Stage.DRAFT, Stage.REVISE)  # the stages whose replies are texts for people
+
+
+class Progress:
+    """Counts the seconds and the tokens of the stage under way.
+
+    Args:
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._stage: StageStarted | None = None
+        self._began = clock()
+        self._tokens = self._characters = 0
+
+    def take(self, event: Event) -> None:
+        """Count an event."""
+        match event:
+            case StageStarted():
+                self._stage, self._began = event, self._clock()
+                self._tokens = self._characters = 0
+            case TextDelta():
+                self._characters += len(event.text)
+            case CallEnded():
+                # The reply's own count replaces the estimate.
+                self._tokens += event.usage.completion_tokens
+                self._characters = 0
+            case Stopped():
+                self._stage = None
+
+    @property
+    def tokens(self) -> int:
+        """Tokens the model wrote in this stage; of a reply that streams, an estimate."""
+        return self._tokens + estimate_tokens(self._characters)
+
+    def line(self, run: Run) -> str:
+        """Return stage, seconds and tokens, like ``Judging · draft · 3 s · 6 tokens``.
+
+        It is empty when no stage is under way.
+        """
+        if self._stage is None:
+            return ""
+        name = labels.stage_name(self._stage.stage, self._stage.iteration, run.allowed_revisions)
+        parts = [name, f"{self._clock() - self._began:.0f} s"]
+        parts += [labels.count(self.tokens, "token")] if self.tokens else []
+        return " · ".join(parts)

@@ -1,0 +1,252 @@
+"""What the benches of the model share: kept replies, options, intervals and tables."""
+
+import argparse
+import hashlib
+import json
+import random
+import re
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import aclosing
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import platformdirs
+
+from ipyrefine.api import choose_model
+from ipyrefine.core.model import Usage
+from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request
+from ipyrefine.errors import ModelError, RequestRejected
+
+MODEL = "qwen2.5-coder-1.5b"
+DATA = Path(__file__).parents[3] / "shared" / "data"
+_DRAWS = 5_000
+
+# Fences have a new nonce in each run, and addresses in memory differ.
+_VOLATILE = re.compile(r"(?<=material-)[0-9a-f]+|0x[0-9a-f]{6,}")
+
+T = TypeVar("T")
+
+
+class MissingReply(ModelError):
+    """A replay needs a reply that was not kept."""
+
+
+class Replies:
+    """A model whose replies are kept in a file, each as soon as it is there.
+
+    Args:
+        name: the model's name.
+        path: a line of JSON for each reply: the request's hash, the reply, the seconds it took.
+        ask: whether the model is asked for a reply that was not kept.
+        choose: returns the model by its name; called only when it is asked.
+
+    Attributes:
+        missing: what the first reply that was not kept would have been, or empty.
+        asked: how often the model was asked.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        *,
+        ask: bool = False,
+        choose: Callable[[str], Model] = choose_model,
+    ) -> None:
+        self.name, self.path, self.missing, self.asked = name, path, "", 0
+        self._ask, self._choose = ask, cache(choose)
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        kept = [line for text in lines if (line := _read(text))]
+        self._kept = {one["key"]: one for one in kept if one.get("model", name) == name}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
+        """Yield the reply in one piece; its usage holds the seconds it took at first.
+
+        Raises:
+            MissingReply: it was not kept, and the model may not be asked.
+            RequestRejected: the model rejected the request; that is kept too.
+        """
+        key = hash_request(request)
+        if key not in self._kept:
+            await self._fetch(key, request)
+        kept = self._kept[key]
+        if "rejected" in kept:
+            raise RequestRejected(kept["rejected"])
+        reply = Reply.model_validate(kept["reply"])
+        usage = reply.usage.model_copy(update={"seconds": kept["seconds"]})
+        yield Delta(text=reply.text)
+        yield reply.model_copy(update={"usage": usage})
+
+    async def _fetch(self, key: str, request: Request) -> None:
+        if not self._ask:
+            # The engine turns an error into a stop, so the bench looks here.
+            self.missing = self.missing or f"a {request.purpose or 'bare'} reply ({key[:12]})"
+            raise MissingReply(f"{self.path} lacks {self.missing}. Add --ask to ask {self.name}.")
+        start, line = time.perf_counter(), dict[str, Any]()
+        try:
+            line["reply"] = (await complete(self._choose(self.name), request)).model_dump(
+                mode="json"
+            )
+        except RequestRejected as error:
+            line["rejected"] = str(error)
+        line = {"key": key, "model": self.name, "seconds": time.perf_counter() - start, **line}
+        self.asked += 1
+        self._kept[key] = line
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a+", encoding="utf-8") as file:
+            file.write(_line_end(self.path) + json.dumps(line) + "\n")
+
+
+class Meter:
+    """A model that adds up what one arm consumes.
+
+    Args:
+        model: answers.
+
+    Attributes:
+        usage: the sum so far.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.name, self.usage, self._model = model.name, Usage(), model
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
+        """Pass the model's reply on."""
+        async with aclosing(self._model.stream(request)) as parts:  # type: ignore[type-var]
+            async for part in parts:
+                if isinstance(part, Reply):
+                    self.usage += part.usage
+                yield part
+
+
+async def complete(model: Model, request: Request) -> Reply:
+    """Return the whole reply."""
+    reply = Reply(text="", finish="incomplete")
+    async with aclosing(model.stream(request)) as parts:  # type: ignore[type-var]
+        async for part in parts:
+            if isinstance(part, Reply):
+                reply = part
+    return reply
+
+
+def hash_request(request: Request) -> str:
+    """Return what a request is known by: what the model is sent, the same in every run."""
+    names = ["messages", "json_schema", "max_tokens", "temperature", "seed"]
+    if request.answers:
+        names.append("answers")
+    sent = request.model_dump(mode="json", include=set(names))
+    text = json.dumps(sent, sort_keys=True)
+    return hashlib.sha256(_VOLATILE.sub("", text).encode()).hexdigest()
+
+
+def _read(line: str) -> dict[str, Any] | None:
+    try:
+        return dict(json.loads(line))
+    except ValueError:
+        return None  # a stop cut it in the middle
+
+
+def _line_end(path: Path) -> str:
+    """Return what has to come before a new line: a stop may have cut the last one."""
+    data = path.read_bytes() if path.exists() else b""
+    return "\n" if data and not data.endswith(b"\n") else ""
+
+
+# Options.
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser with the options that all benches of the model have."""
+    formatter = argparse.RawDescriptionHelpFormatter
+    options = argparse.ArgumentParser(description=description, formatter_class=formatter)
+    options.add_argument("--data", type=Path, default=DATA, help=f"the cases ({DATA})")
+    options.add_argument("--tasks", metavar="A-B", help="which cases, by their place in the file")
+    options.add_argument("--model", default=MODEL, help=f"who is asked ({MODEL})")
+    options.add_argument("--replies", type=Path, metavar="FILE", help="where replies are kept")
+    options.add_argument("--ask", action="store_true", help="ask the model for missing replies")
+    return options
+
+
+def replies_path(name: str, model: str, path: Path | None) -> Path:
+    """Return where the replies on a set of cases are kept: outside of the project by default."""
+    folder = Path(platformdirs.user_cache_dir("ipyrefine")) / "bench"
+    return path or folder / f"{name}-{model.replace('/', '_')}.jsonl"
+
+
+def task_range(wanted: str | None, default: str, last: int) -> range:
+    """Return the places that ``--tasks`` names.
+
+    Raises:
+        SystemExit: it is no range, or reaches beyond the last case that may be run.
+    """
+    first, _, end = (wanted or default).partition("-")
+    if not first.isdecimal() or not (end or first).isdecimal():
+        raise SystemExit(f"--tasks takes a range such as {default}, not {wanted!r}.")
+    low, high = int(first), int(end or first)
+    if not low <= high <= last:
+        raise SystemExit(f"--tasks takes a range within 0-{last}, not {wanted}.")
+    return range(low, high + 1)
+
+
+def load_cases(folder: Path, name: str) -> list[dict[str, Any]]:
+    """Return the cases of a file, such as ``mbpp_plus``.
+
+    Raises:
+        SystemExit: the file is not there.
+    """
+    path = folder / f"{name}.jsonl"
+    if not path.exists():
+        raise SystemExit(f"There is no {path}. Say with --data where the cases are.")
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+# Intervals and tables.
+
+
+def interval(rows: Sequence[T], measure: Callable[[Sequence[T]], float], digits: int = 1) -> str:
+    """Return a measure with its 95 % bootstrap interval over rows: ``76.8 (67.1 to 85.4)``."""
+    if not rows:
+        return "-"
+    low, high = bounds(rows, measure)
+    return f"{measure(rows):.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def bounds(rows: Sequence[T], measure: Callable[[Sequence[T]], float]) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of a measure over rows."""
+    dice = random.Random(0)
+    drawn = sorted(measure(dice.choices(rows, k=len(rows))) for _ in range(_DRAWS))
+    return drawn[int(0.025 * _DRAWS)], drawn[int(0.975 * _DRAWS)]
+
+
+def share(rows: Sequence[T], holds: Callable[[T], bool]) -> str:
+    """Return how many rows meet a condition, with the percentage and its interval."""
+    if not rows:
+        return "0 of 0"
+    percent = interval(rows, lambda some: 100 * sum(map(holds, some)) / len(some))
+    value, _, rest = percent.partition(" ")
+    return f"{sum(map(holds, rows))} of {len(rows)}: {value} % {rest}"
+
+
+def table(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+    """Return a Markdown table."""
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
+
+
+def stop(replies: Replies, done: int, wanted: int) -> None:
+    """End with what is missing where a replay lacked a reply.
+
+    Raises:
+        SystemExit: it did.
+    """
+    if replies.missing:
+        sys.exit(
+            f"\nStopped after {done} of {wanted} cases: {replies.path} lacks {replies.missing}. "
+            f"Add --ask to ask {replies.name} for what is missing."
+        )

@@ -1,0 +1,124 @@
+"""Write IFEval's prose by draft, by plain resampling and by the loop, and print the tables.
+
+``python tests/bench/prose_tasks.py [--tasks A-B] [--ask]`` (needs the extras ``local`` and
+``bench``, and for IFEval's own checkers ``langdetect nltk immutabledict``, with nltk's data
+``punkt_tab``). A text is solved when it keeps all constraints of its case, by IFEval's strict
+checker. Resampling stops at the first text that our check ``constraints`` passes, within the
+loop's tokens; `arms` says more. Every reply is kept at once, outside of the project.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import arms
+import measure
+
+from ipyrefine.core.model import Question
+
+_PUNKT = ("length_constraints:number_sentences", "change_case:capital_word_frequency")
+
+Follows = Callable[[Mapping[str, Any], str], list[bool]]
+
+
+class IfEval:
+    """An IFEval request with its checkable constraints."""
+
+    profile = None  # as the loop chooses it
+
+    def __init__(self, fields: Mapping[str, Any], follows: Follows) -> None:
+        self._fields, self._follows = fields, follows
+        self.name, self.text = f"IFEval {fields['key']}", str(fields["prompt"])
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of its constraints."""
+        return list(self._fields["instruction_id_list"])
+
+    async def solves(self, text: str) -> bool:
+        return all(self.kept(text))
+
+    def kept(self, text: str) -> list[bool]:
+        """Return for each constraint whether a text keeps it."""
+        return self._follows(self._fields, text)
+
+    async def answer(self, question: Question) -> str | None:
+        return None
+
+
+def load(folder: Path, tasks: str | None) -> Sequence[IfEval]:
+    """Return the cases that can be checked here, and say how many cannot.
+
+    Raises:
+        SystemExit: the checkers are not installed.
+    """
+    rows = measure.load_cases(folder, "ifeval")
+    sys.path.insert(0, str(folder.resolve()))
+    try:
+        import langdetect
+        import nltk
+        from load import follows
+
+        langdetect.DetectorFactory.seed = 0
+        follows({"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}, "a")
+    except ImportError as error:
+        raise SystemExit(f"IFEval's checkers need {error.name}: pip install {error.name}") from None
+    finally:
+        sys.path.pop(0)
+    cases = [IfEval(rows[n], follows) for n in measure.task_range(tasks, "0-49", len(rows) - 1)]
+    try:
+        nltk.data.find("tokenizers/punkt_tab/english")
+    except LookupError:
+        ready = [case for case in cases if not any(kind in _PUNKT for kind in case.kinds)]
+        if len(ready) < len(cases):
+            print(
+                f"{len(cases) - len(ready)} of {len(cases)} cases are left out, as they need "
+                "nltk's data: python -m nltk.downloader punkt_tab"
+            )
+        return ready
+    return cases
+
+
+def by_kind(cases: Sequence[IfEval], texts: Mapping[str, Mapping[str, str]]) -> str:
+    """Return a table of the constraints kept, by kind.
+
+    Args:
+        cases: the cases.
+        texts: of each arm, the texts by the case's name.
+    """
+    kept = {arm: Counter[str]() for arm in texts}
+    total = Counter[str]()
+    for case in cases:
+        total.update(case.kinds)
+        for arm, by_case in texts.items():
+            held = zip(case.kinds, case.kept(by_case[case.name]), strict=True)
+            kept[arm].update(kind for kind, holds in held if holds)
+    lines = [[kind, n, *(kept[arm][kind] for arm in texts)] for kind, n in total.most_common()]
+    lines.append(["all", total.total(), *(kept[arm].total() for arm in texts)])
+    return measure.table(["constraints kept", "of", *texts], lines)
+
+
+def main() -> None:
+    """Run the cases and print the tables."""
+    parser = measure.parser(__doc__)
+    arms.add_options(parser, checks="", candidates=1, revisions=2)
+    options = parser.parse_args()
+    cases = load(options.data, options.tasks)
+    path = measure.replies_path("ifeval", options.model, options.replies)
+    replies = measure.Replies(options.model, path, ask=options.ask)
+    rows = arms.run("IFEval", cases, replies, arms.plan(options))
+    if rows:
+        names = ("draft", "resampling", "loop")[: 2 if options.no_loop else 3]
+        done = cases[: len(rows)]
+        texts = {
+            arm: {case.name: getattr(row, arm).text for case, row in zip(done, rows, strict=True)}
+            for arm in names
+        }
+        print(f"{by_kind(done, texts)}\n")
+    measure.stop(replies, len(rows), len(cases))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,234 @@
+"""What `agreement` asks where drafts disagree, and when further drafts are of no use."""
+
+import pytest
+
+from ipyrefine.checks.agreement import ENOUGH_EXAMPLES, Agreement
+from ipyrefine.core.model import Choice, Clarification, Evidence, Question, Task
+
+TEXT = "Write middle(xs), the median.\n>>> middle([3, 1, 2])\n2\n>>> middle([5, 4, 9])\n5\n"
+TASK = Task(text=TEXT, form="code")
+LOWER = "def middle(xs):\n    return sorted(xs)[(len(xs) - 1) // 2] if xs else None"
+UPPER = "def middle(xs):\n    return sorted(xs)[len(xs) // 2] if xs else None"
+MEAN = (
+    "def middle(xs):\n    xs, n = sorted(xs), len(xs)\n"
+    "    return xs[n // 2] if n % 2 else (xs[n // 2 - 1] + xs[n // 2]) / 2"
+)
+WRONG = "def middle(xs):\n    return xs[0]"
+
+
+async def compare(*drafts: str, task: Task = TASK, left: int = 0) -> list[Evidence]:
+    check = Agreement()
+    return [
+        await check.beside([*drafts[:n], *drafts[n + 1 :]], left)(draft, task)
+        for n, draft in enumerate(drafts)
+    ]
+
+
+async def ask(*drafts: str, task: Task = TASK) -> Question | None:
+    return (await compare(*drafts, task=task))[0].question
+
+
+async def test_drafts_without_a_quorum_are_contested_and_ask_about_one_input():
+    evidence = await compare(LOWER, UPPER, MEAN)
+    for one in evidence:
+        assert (one.passed, one.decisive, one.contested) == (None, False, True)
+        assert one.basis == "agreement"
+        assert "2 of 2 stated examples hold" in one.detail
+    assert evidence[0].question == evidence[1].question == evidence[2].question
+    question = evidence[0].question
+    assert question is not None
+    assert question.call in evidence[0].detail.splitlines()[0]
+    results = {choice.result for choice in question.choices}
+    assert len(results) == 3
+    assert {choice.votes for choice in question.choices} == {1}
+
+
+async def test_the_question_names_the_shortest_of_the_inputs_that_separate_best():
+    question = await ask(LOWER, UPPER)
+    assert question is not None
+    assert question.call == "middle([1, 2])"
+    assert question.choices == (Choice(result="1"), Choice(result="2"))
+
+
+async def test_the_most_frequent_result_comes_first_and_there_are_at_most_four():
+    texts = [f"def f(x):\n    return 0 if x == 7 else {n}" for n in (1, 2, 3, 4, 5, 5)]
+    question = await ask(*texts, task=Task(text="Write f(x).\n>>> f(7)\n0\n"))
+    assert question is not None
+    assert question.choices[0] == Choice(result="5", votes=2)
+    assert [c.votes for c in question.choices] == [2, 1, 1, 1]
+
+
+async def test_an_exception_is_asked_about_by_its_name():
+    raises = (
+        "def middle(xs):\n    if len(xs) != 3: raise ValueError('odd')\n    return sorted(xs)[1]"
+    )
+    question = await ask(LOWER, raises)
+    assert question is not None
+    assert Choice(result="ValueError", raises=True) in question.choices
+
+
+async def test_where_all_drafts_raise_the_same_it_asks_whether_they_should():
+    raises = "def middle(xs):\n    a, b, c = sorted(xs)\n    return b"
+    question = await ask(raises, raises)
+    assert question is not None
+    assert question.choices == (Choice(result="ValueError", raises=True, votes=2),)
+
+
+async def test_an_edge_case_is_asked_about_only_if_nothing_else_separates_the_drafts():
+    refuses = UPPER.replace("None", "0")
+    both = await ask(LOWER, refuses)
+    assert both is not None
+    assert both.call == "middle([1, 2])"
+    text = "Write total(xs).\n>>> total([1, 2])\n3\n"
+    at_edges = "def total(xs):\n    return sum(xs) if len(xs) > 1 else None"
+    only = await ask("def total(xs):\n    return sum(xs)", at_edges, task=Task(text=text))
+    assert only is None or len(only.choices) == 2
+
+
+@pytest.mark.parametrize("clarified", ["1", "2", "1.5"])
+async def test_an_answer_is_a_stated_example_that_the_drafts_are_compared_by(clarified):
+    answer = Clarification(call="middle([1, 2])", result=clarified)
+    task = TASK.model_copy(update={"clarifications": (answer,)})
+    evidence = await compare(LOWER, UPPER, MEAN, task=task)
+    meets = [
+        draft == {"1": LOWER, "2": UPPER, "1.5": MEAN}[clarified] for draft in (LOWER, UPPER, MEAN)
+    ]
+    assert [e.passed for e in evidence] == meets
+    assert [e.decisive for e in evidence if e.passed] == [True]
+    assert all(e.question is None for e in evidence)
+
+
+async def test_an_answer_is_not_asked_again_and_the_cache_knows_the_task_changed():
+    check = Agreement().beside([UPPER])
+    question = (await check(LOWER, TASK)).question
+    assert question is not None
+    answer = Clarification(call=question.call, result="1")
+    task = TASK.model_copy(update={"clarifications": (answer,)})
+    evidence = await check(LOWER, task)
+    assert evidence.passed
+    assert evidence.question is None
+
+
+async def test_where_the_user_says_that_it_raises_drafts_that_raise_alike_are_no_doubt():
+    task = Task(text="Write f(x), 100 over x minus 10.\n>>> f(30)\n5.0\n>>> f(15)\n20.0\n")
+    refuses = "def f(x):\n    if x < 16 and x != 15: raise ValueError\n    return 100 / (x - 10)"
+    assert (await compare(refuses, refuses, task=task))[0].contested
+    answer = Clarification(call="f(14)", result="ValueError", raises=True)
+    told = task.model_copy(update={"clarifications": (answer,)})
+    assert (await compare(refuses, refuses, task=told))[0].decisive
+
+
+async def test_it_is_final_once_no_group_of_drafts_can_reach_a_quorum():
+    drafts = (LOWER, UPPER, MEAN)
+    for left, final in ((0, True), (1, True), (2, False), (4, False)):
+        evidence = await compare(*drafts, left=left)
+        assert all(e.contested for e in evidence)
+        assert [e.final for e in evidence] == [final] * 3, left
+
+
+async def test_it_is_final_once_the_leader_cannot_be_overtaken():
+    for left, final in ((0, True), (1, True), (3, False)):
+        *leaders, _, minority = await compare(LOWER, LOWER, LOWER, LOWER, UPPER, left=left)
+        assert all(e.passed for e in leaders)
+        assert minority.passed is False
+        assert [e.final for e in leaders] == [final] * 3, left
+        assert minority.final is (left < 3)
+
+
+async def test_a_text_that_misses_a_stated_example_asks_nothing_and_more_drafts_may_help():
+    wrong, *_ = await compare(WRONG, LOWER, UPPER, left=2)
+    assert wrong.passed is False
+    assert not wrong.contested
+    assert not wrong.final
+    assert wrong.question is None
+
+
+@pytest.mark.parametrize(
+    ("stated", "left", "decisive"),
+    [
+        (ENOUGH_EXAMPLES, 6, True),
+        (ENOUGH_EXAMPLES - 1, 6, False),
+        (1, 6, False),
+        (1, 0, True),
+    ],
+    ids=["enough hold", "one less", "one", "no other will come"],
+)
+async def test_a_first_draft_needs_no_second_where_enough_examples_hold(stated, left, decisive):
+    lines = "\n".join(f">>> double({n})\n{2 * n}" for n in range(3, 3 + stated))
+    task = Task(text=f"Write double(x).\n{lines}\n")
+    evidence = await Agreement().beside([], left)("def double(x):\n    return 2 * x", task)
+    assert (evidence.passed, evidence.decisive) == (True, decisive)
+    assert (evidence.basis, evidence.name) == ("examples", "agreement")
+
+
+async def test_of_several_drafts_examples_alone_vouch_for_none_as_long_as_another_may_come():
+    lines = "\n".join(f">>> double({n})\n{2 * n}" for n in range(3, 3 + ENOUGH_EXAMPLES))
+    task = Task(text=f"Write double(x).\n{lines}\n")
+    for left, decisive in ((1, False), (0, True)):
+        check = Agreement().beside(["def double(x):\n    return 6"], left)
+        evidence = await check("def double(x):\n    return 2 * x", task)
+        assert (evidence.passed, evidence.decisive) == (True, decisive)
+
+
+async def test_where_no_further_input_can_be_made_the_examples_decide():
+    task = Task(text=">>> s = Stack()\n>>> s.push(1)\n>>> s.pop()\n1\n")
+    stack = (
+        "class Stack:\n    def __init__(self): self.xs = []\n"
+        "    def push(self, x): self.xs.append(x)\n    def pop(self): return self.xs.pop()"
+    )
+    evidence = await Agreement().beside([stack], left=5)(stack, task)
+    assert (evidence.passed, evidence.decisive, evidence.basis) == (True, True, "examples")
+
+
+async def test_a_function_of_few_values_has_few_inputs_which_are_enough():
+    task = Task(text=">>> flip(True)\nFalse\n")
+    flip = "def flip(x):\n    return not x"
+    assert (await compare(flip, flip, task=task))[0].decisive
+    keeps = "def flip(x):\n    return x and not x or None if not x else False"
+    assert (await compare(flip, keeps, task=task))[0].contested
+
+
+F = Task(text="Write f(x).\n>>> f(7)\n0\n", form="code")
+OBJECT = "class Thing: pass\ndef f(x):\n    return Thing() if x != 7 else 0"
+LIAR = """
+class Liar(int):
+    def __repr__(self): return "__import__('os').abort()"
+def f(x):
+    return Liar(x - 7)"""
+LONG = "def f(x):\n    return [0] * 500 if x != 7 else 0"
+HANGS = "def f(x):\n    while x != 7: pass\n    return 0"
+LAMBDA = "def f(x):\n    return (lambda: 1) if x != 7 else 0"
+NAN = "def f(x):\n    return float('nan') if x != 7 else 0"
+ODD_NAME = (
+    "E = type('<b>x</b> ' * 99, (Exception,), {})\ndef f(x):\n    if x != 7: raise E\n    return 0"
+)
+
+
+@pytest.mark.parametrize(
+    "hostile", [OBJECT, LONG, HANGS, LAMBDA, NAN, ODD_NAME],
+    ids=["object", "long", "hangs", "lambda", "nan", "name"],
+)  # fmt: skip
+async def test_what_cannot_be_written_down_as_a_result_is_not_asked_about(hostile):
+    plain = "def f(x):\n    return x - 7"
+    check = Agreement(seconds=2).beside([hostile])
+    assert (await check(plain, F)).question is None
+    zero = "def f(x):\n    return 0"
+    question = (await Agreement(seconds=2).beside([hostile, zero])(plain, F)).question
+    assert question is not None
+    assert sorted(len(choice.result) < 4 for choice in question.choices) == [True, True]
+
+
+async def test_a_result_is_asked_about_as_the_data_it_is_whatever_its_repr_says():
+    question = await ask(LIAR, "def f(x):\n    return 0", task=F)
+    assert question is not None
+    assert all(choice.result.lstrip("-").isdigit() for choice in question.choices)
+
+
+async def test_results_of_every_plain_kind_can_be_asked_about():
+    values = ["{1, 2}", "{'a': [1.5, None]}", "(1,)", "b'x'", "set()", "True", "''"]
+    for value in values:
+        question = await ask(
+            f"def f(x):\n    return {value} if x != 7 else 0", "def f(x):\n    return 0", task=F
+        )
+        assert question is not None
+        assert value in [choice.result for choice in question.choices]

@@ -1,0 +1,220 @@
+"""Checks that nobody named: those that the task's own words ask for."""
+
+from typing import Any
+
+import pytest
+
+from ipyrefine import api, refine
+from ipyrefine.checks import resolve
+from ipyrefine.checks.automatic import NOTHING, find_demands
+from ipyrefine.checks.variables import sandbox_files
+from ipyrefine.core.model import Form, Limits, Task
+from ipyrefine.errors import UsageError
+from ipyrefine.providers.scripted import ScriptedModel
+
+EXAMPLES = "Write inc(n).\n\n>>> inc(1)\n2\n\ninc(4) == 5"
+PROSE = 'Describe the sea in at most 50 words, with the word "salt" in it.'
+
+
+def task(text: str, form: Form = "code", **fields: Any) -> Task:
+    return Task(text=text, form=form, **fields)
+
+
+def names(checks: Any) -> list[str]:
+    return [check.name for check in checks]
+
+
+def build(text: str, **options: Any) -> Any:
+    return api.build(text, model=ScriptedModel([]), **options)
+
+
+def test_examples_that_a_task_for_code_states_are_checked():
+    found = find_demands(task(EXAMPLES), ())
+    assert names(found.checks) == ["examples"]
+    assert found.phrases == ("2 examples",)
+
+
+def test_one_example_is_said_in_the_singular():
+    assert find_demands(task("Write inc(n).\n\n>>> inc(1)\n2\n"), ()).phrases == ("1 example",)
+
+
+def test_several_drafts_of_code_are_compared_and_that_runs_the_examples_too():
+    found = find_demands(task(EXAMPLES), (), several=True)
+    assert names(found.checks) == ["agreement"]
+    assert found.phrases == ("2 examples",)
+
+
+def test_several_drafts_are_compared_though_the_task_states_no_example():
+    found = find_demands(task("Write inc(n)."), (), several=True)
+    assert (names(found.checks), found.phrases) == (["agreement"], ())
+
+
+def test_constraints_that_a_task_for_prose_states_are_checked():
+    found = find_demands(task(PROSE, "prose"), ())
+    assert names(found.checks) == ["constraints"]
+    assert len(found.phrases) == 2
+    assert "at most 50 words" in found.phrases
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        task("Write inc(n)."),
+        task("Describe the sea, briefly.", "prose"),
+        task("", "prose"),
+        task(EXAMPLES, "prose"),
+        task(PROSE),
+    ],
+    ids=["code", "prose", "nothing", "examples in a task for prose", "words in a task for code"],
+)
+def test_a_task_that_states_nothing_to_check_gets_no_check(stated):
+    assert find_demands(stated, ()) == NOTHING
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_code_in_another_language_cannot_be_run_and_gets_no_check(several):
+    java = task(EXAMPLES, language="java")
+    assert find_demands(java, (), several=several) == NOTHING
+
+
+def test_variables_of_the_notebook_are_there_for_the_examples():
+    found = find_demands(task("Write f().\n\n>>> f()\n3\n"), (), files=sandbox_files({"limit": 3}))
+    (check,) = found.checks
+    assert check.name == "examples"
+
+
+async def test_examples_may_use_the_variables():
+    stated = task("Write f().\n\n>>> f()\n3\n")
+    (check,) = find_demands(stated, (), files=sandbox_files({"limit": 3})).checks
+    assert (await check("def f():\n    return limit", stated)).passed
+
+
+# What the user says about them
+
+
+@pytest.mark.parametrize("name", ["examples", "examples seconds=3", "examples decisive=no"])
+def test_a_check_that_the_user_named_is_not_added_once_more(name):
+    assert find_demands(task(EXAMPLES), resolve([name], {})).checks == ()
+
+
+def test_constraints_that_the_user_named_are_not_added_once_more():
+    assert find_demands(task(PROSE, "prose"), resolve(["constraints"], {})).checks == ()
+
+
+def test_agreement_that_the_user_named_is_not_added_once_more():
+    named = resolve(["agreement"], {})
+    found = find_demands(task(EXAMPLES), named, several=True)
+    assert (found.checks, found.phrases) == ((), ("2 examples",))
+
+
+def test_a_check_of_another_kind_leaves_those_of_the_task_in_place():
+    named = resolve([lambda text: True, "length:<=9 chars"], {})
+    assert names(find_demands(task(EXAMPLES), named).checks) == ["examples"]
+    assert names(find_demands(task(PROSE, "prose"), named).checks) == ["constraints"]
+
+
+@pytest.mark.parametrize("without", [("examples",), ("all",), ("constraints", "examples")])
+def test_examples_may_be_switched_off(without):
+    assert find_demands(task(EXAMPLES), (), without=without) == NOTHING
+
+
+@pytest.mark.parametrize("without", [("constraints",), ("all",)])
+def test_constraints_may_be_switched_off(without):
+    assert find_demands(task(PROSE, "prose"), (), without=without) == NOTHING
+
+
+def test_without_the_comparison_of_several_drafts_their_examples_are_still_checked():
+    found = find_demands(task(EXAMPLES), (), several=True, without=("agreement",))
+    assert names(found.checks) == ["examples"]
+
+
+def test_all_switches_off_the_comparison_too():
+    assert find_demands(task(EXAMPLES), (), several=True, without=("all",)) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("example", "Did you mean examples?"), ("agrement", "Did you mean agreement?"), ("x", "")],
+)
+@pytest.mark.parametrize("form", ["code", "prose"])
+def test_a_wrong_name_gets_a_sentence_with_the_right_ones(name: str, hint: str, form: Form):
+    with pytest.raises(UsageError) as raised:
+        find_demands(task(EXAMPLES, form), (), without=(name,))
+    message = str(raised.value)
+    assert f"examples, agreement, constraints or all, not {name!r}." in message
+    assert message.endswith(hint)
+
+
+# In a whole refinement
+
+
+def test_a_refinement_has_the_checks_of_its_task_and_says_what_was_found():
+    code, prose = build(EXAMPLES), build(PROSE)
+    assert code.state.setup.checks == ("examples",)
+    assert code.state.setup.demands == ("2 examples",)
+    assert prose.state.setup.checks == ("constraints",)
+    assert "at most 50 words" in prose.state.setup.demands
+
+
+def test_a_refinement_of_several_drafts_compares_them():
+    loop = build(EXAMPLES, limits=Limits(candidates=3))
+    assert loop.state.setup.checks == ("agreement",)
+    assert loop.state.setup.compares_drafts
+
+
+@pytest.mark.parametrize("prompt", ["PASS or FAIL?\n\n{text}", "Is it good?\n\n{text}"])
+@pytest.mark.parametrize("text", [EXAMPLES, PROSE])
+def test_a_judge_prompt_of_the_users_decides_by_itself(text, prompt):
+    setup = build(text, prompts={"judge": prompt}).state.setup
+    assert (setup.checks, setup.demands) == ((), ())
+
+
+def test_other_prompts_of_the_users_leave_the_checks_in_place():
+    prompts = {"draft": "Solve it.", "revise": "Mend it.\n\n{text}"}
+    assert build(EXAMPLES, prompts=prompts).state.setup.checks == ("examples",)
+
+
+def test_a_pasted_template_keeps_the_checks_of_its_task():
+    pasted = (
+        "Describe the sea in at most 50 words.\n\n[ITERATION 1]\nWrite.\n[ITERATION 2]\nName 3 "
+        "weaknesses.\n[ITERATION 3]\nMend them.\n[ITERATION 4]\nIs it ready?\n"
+    )
+    assert build(pasted).state.setup.demands == ("at most 50 words",)
+
+
+def test_the_users_checks_come_before_those_of_the_task():
+    named = resolve([lambda text: True], {})
+    assert build(EXAMPLES, checks=named).state.setup.checks[1:] == ("examples",)
+
+
+def test_what_a_refinement_must_not_add_is_said_by_name():
+    assert build(EXAMPLES, no_checks=["examples"]).state.setup.checks == ()
+    assert build(PROSE, no_checks=["all"]).state.setup.demands == ()
+    with pytest.raises(UsageError, match=r"Did you mean examples\?"):
+        build(EXAMPLES, no_checks=["exampels"])
+
+
+async def test_a_wrong_name_is_refused_before_any_call():
+    with pytest.raises(UsageError, match=r"Did you mean constraints\?"):
+        await refine(PROSE, model=ScriptedModel([]), no_checks=["constraint"], journal=False)
+
+
+def documented(n: int) -> int:
+    """Double a number, in at most 3 words.
+
+    >>> documented(2)
+    4
+    """
+    return 2 * n
+
+
+@pytest.mark.parametrize("profile", ["code", "prose"])
+def test_what_a_variable_says_of_itself_is_no_demand_of_the_task(profile):
+    setup = build("Use it well.", variables={"documented": documented}, profile=profile).state.setup
+    assert (setup.checks, setup.demands) == ((), ())
+
+
+def test_what_a_check_of_the_users_requires_is_not_checked_twice():
+    named = resolve(["length:<=60 chars"], {})
+    setup = build("Write an error message.", checks=named, profile="microcopy").state.setup
+    assert setup.checks == ("length:<=60 chars",)

@@ -1,0 +1,207 @@
+"""Evidence first: what a task states is run without an option, and no opinion passes a failure."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+from kit import code, critique, finding, finish, in_order, judgement, text
+
+from ipyrefine import api, refine
+from ipyrefine.core.decisions import Accept, Continue, Override
+from ipyrefine.core.model import Evidence, Limits, Outcome, StopReason, Task
+from ipyrefine.core.run import Run
+from ipyrefine.providers.scripted import ScriptedModel
+
+INC = "Write inc(n), which adds one.\n\n>>> inc(1)\n2\n>>> inc(4)\n5\n"
+RIGHT = "def inc(n):\n    return n + 1"
+WRONG = ["def inc(n):\n    return n", "def inc(n):\n    return 2", "def inc(n):\n    return 5"]
+SEA = "Describe the sea in at most five words."
+
+
+def purposes(model: ScriptedModel) -> Counter[str]:
+    return Counter(request.purpose for request in model.requests)
+
+
+async def test_a_task_that_states_examples_passes_on_them_in_one_call_without_any_option() -> None:
+    model = ScriptedModel([code(RIGHT)])
+    run = await refine(INC, model=model)
+    assert run.verdict is not None
+    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "examples")
+    assert not run.verdict.is_opinion
+    assert run.stop_reason is StopReason.PASSED
+    assert run.usage.calls == len(model.requests) == 1
+    assert (run.setup.checks, run.setup.demands) == (("examples",), ("2 examples",))
+
+
+async def test_a_draft_that_misses_an_example_is_revised_without_a_judge_or_a_critic() -> None:
+    model = ScriptedModel([code(WRONG[0]), code(RIGHT)])
+    run = await refine(INC, model=model)
+    assert (run.text, run.stop_reason) == (RIGHT, StopReason.PASSED)
+    assert purposes(model) == {"draft": 1, "revise": 1}
+    assert "inc(1): expected 2, got 1" in model.requests[1].messages[-1].content
+    first = run.iterations[0].verdict
+    assert first is not None
+    assert (first.outcome, first.basis) == (Outcome.NEEDS_IMPROVEMENT, "examples")
+
+
+@pytest.mark.parametrize("opinion", ["auto", "always", "never"])
+@pytest.mark.parametrize("critic", ["auto", "always", "never"])
+async def test_no_opinion_passes_a_text_that_fails_an_example(opinion: Any, critic: Any) -> None:
+    replies = {
+        "draft": [code(WRONG[0])],
+        "revise": [code(text) for text in WRONG[1:]],
+        "judge": [judgement(10)] * 9,
+        "critique": [critique()] * 9,
+    }
+
+    def answer(request: Any) -> Any:
+        item = replies[request.purpose].pop(0)
+        return item if isinstance(item, str) else item(request)
+
+    model = ScriptedModel([answer] * 20)
+    limits = Limits(max_revisions=2, opinion=opinion, critique=critic)
+    run = await refine(INC, model=model, limits=limits)
+    assert [i.text for i in run.iterations] == WRONG
+    assert not any(i.verdict and i.verdict.passed for i in run.iterations)
+    assert not run.converged
+    assert purposes(model)["judge"] == 0, "there is nothing left for it to say"
+
+
+async def failed() -> Any:
+    loop = api.build(INC, model=in_order([code(WRONG[0])]), limits=Limits(max_revisions=0))
+    await finish(loop)
+    assert loop.state.stop_reason is StopReason.REVISIONS
+    return loop
+
+
+async def test_the_user_may_pass_a_failed_example_and_then_it_says_so() -> None:
+    loop = await failed()
+    loop.decide(Override(iteration=0, outcome=Outcome.PASS, reason="Good enough."))
+    await finish(loop)
+    verdict = loop.state.verdict
+    assert (verdict.outcome, verdict.basis) == (Outcome.PASS, "user")
+    assert verdict.over_failed_check
+    assert loop.state.stop_reason is StopReason.OVERRIDDEN
+
+
+async def test_accepting_a_failed_text_is_the_users_choice_and_no_pass() -> None:
+    loop = await failed()
+    loop.decide(Accept(iteration=0))
+    await finish(loop)
+    assert loop.state.stop_reason is StopReason.ACCEPTED
+    assert loop.state.text == WRONG[0]
+    assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
+
+
+async def test_a_function_of_the_users_does_not_pass_a_failed_example() -> None:
+    model = ScriptedModel([code(WRONG[0])])
+    run = await refine(INC, model=model, checks=[lambda text: 1.0], target=0.9, max_revisions=0)
+    assert run.verdict is not None
+    assert (run.verdict.outcome, run.verdict.required_passed) == ("NEEDS_IMPROVEMENT", False)
+
+
+async def test_without_the_check_the_text_is_judged_and_the_basis_says_so() -> None:
+    model = in_order([code(RIGHT), judgement(9), critique()])
+    run = await refine(INC, model=model, no_checks=["examples"])
+    assert run.verdict is not None
+    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "judge")
+    assert run.verdict.is_opinion
+    assert run.setup.checks == ()
+
+
+async def test_an_opinion_asked_for_beside_evidence_lowers_nothing() -> None:
+    model = in_order([code(RIGHT), judgement(1)])
+    run = await refine(INC, model=model, opinion="always")
+    assert run.verdict is not None
+    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "examples")
+    assert run.verdict.opinion is not None
+    assert run.verdict.opinion < 0.8
+    assert run.usage.calls == 2
+
+
+async def test_an_unreadable_opinion_beside_evidence_lowers_nothing() -> None:
+    model = ScriptedModel([code(RIGHT), "PASS", "PASS"])
+    run = await refine(INC, model=model, opinion="always")
+    assert run.verdict is not None
+    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "examples")
+    assert "not judged" in " ".join(run.warnings)
+
+
+async def test_constraints_settle_themselves_and_the_rest_is_an_opinion() -> None:
+    model = in_order([text("Salt, wind and long light."), judgement(9)])
+    run = await refine(SEA, model=model)
+    assert run.verdict is not None
+    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "constraints")
+    assert run.verdict.is_opinion, "a judge said the rest"
+    assert run.setup.demands == ("at most 5 words",)
+    assert run.usage.calls == 2
+
+
+async def test_a_constraint_that_is_missed_is_revised_without_a_judge() -> None:
+    long = "The sea is salty and wide and deep."
+    model = in_order([text(long), text("Salt, wind and long light."), judgement(9)])
+    run = await refine(SEA, model=model)
+    first = run.iterations[0].verdict
+    assert first is not None
+    assert (first.outcome, first.basis) == (Outcome.NEEDS_IMPROVEMENT, "constraints")
+    assert run.stop_reason is StopReason.PASSED
+    assert run.usage.calls == 3
+
+
+async def test_prose_that_nothing_decides_on_is_not_judged_after_one_critique_and_revision() -> (
+    None
+):
+    replies = [text("The sea."), critique(finding("too curt")), text("The wide sea.")]
+    run = await refine("Describe the sea.", model=in_order(replies), opinion="never")
+    verdict = run.verdict
+    assert verdict is not None
+    assert (verdict.outcome, verdict.basis) == (Outcome.NOT_JUDGED, "none")
+    assert (run.text, run.stop_reason) == ("The wide sea.", StopReason.UNJUDGED)
+    assert not run.converged
+    assert run.usage.calls == 3
+
+
+class Suite:
+    """A unit test of the user's, with what it was told to find."""
+
+    name = "tests:suite"
+
+    def __init__(self, *passed: bool) -> None:
+        self._passed = list(passed)
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        passed = self._passed.pop(0)
+        return Evidence(name=self.name, passed=passed, decisive=True, basis="tests", detail="test")
+
+
+async def test_the_strongest_evidence_names_the_verdict_and_all_of_it_must_pass() -> None:
+    run = await refine(INC, model=ScriptedModel([code(RIGHT)]), checks=[Suite(True)])
+    assert run.verdict is not None
+    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "tests")
+    run = await refine(
+        INC, model=ScriptedModel([code(RIGHT)]), checks=[Suite(False)], max_revisions=0
+    )
+    assert run.verdict is not None
+    assert not run.verdict.passed
+
+
+async def test_a_critique_after_a_pass_on_evidence_only_suggests() -> None:
+    named = finding("It has no docstring.", criterion="clarity")
+    replies = [code(RIGHT), critique(named), code(f'"""Add."""\n{RIGHT}')]
+    loop = api.build(INC, model=in_order(replies))
+    await finish(loop)
+    loop.decide(Continue())
+    await finish(loop)
+    run: Run = loop.state
+    [found] = [f for f in run.iterations[0].findings if f.author == "model"]
+    assert found.severity == "minor"
+    assert run.iterations[0].verdict is not None
+    assert run.iterations[0].verdict.passed
+    assert run.stop_reason is StopReason.PASSED
+
+
+async def test_the_record_of_a_run_says_the_basis_of_each_verdict() -> None:
+    run = await refine(INC, model=ScriptedModel([code(WRONG[0]), code(RIGHT)]))
+    stored = json.loads(run.model_dump_json())
+    assert [i["verdict"]["basis"] for i in stored["iterations"]] == ["examples", "examples"]

@@ -1,0 +1,234 @@
+"""Drafts that disagree ask one question; its answer verifies every draft anew, without a model."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from functools import cache
+
+import pytest
+from kit import CODE, code, decide, finish, prompts, refinement, requests, stages, without_deltas
+
+from ipyrefine.core.decisions import DECISION, Answer, Continue
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import QuestionAsked
+from ipyrefine.core.model import (
+    Choice,
+    Clarification,
+    Evidence,
+    Limits,
+    Outcome,
+    Question,
+    Stage,
+    StopReason,
+    Task,
+)
+from ipyrefine.core.ports import Check
+from ipyrefine.core.reducer import replay
+from ipyrefine.core.run import Run
+from ipyrefine.core.upcasters import VERSION, read_record
+from ipyrefine.errors import UsageError
+
+CALL = "f([])"
+TWO = Limits(candidates=2, max_revisions=2)
+
+
+class Agreement:
+    """A comparing check on texts like ``f = 1``, which say what they give on the one further input.
+
+    Two drafts of a result are a quorum. An answer of the user's decides over any number of them.
+    """
+
+    name = "agreement"
+
+    def __init__(self, others: Sequence[str] = (), left: int = 0) -> None:
+        self._others, self._left = others, left
+
+    def beside(self, others: Sequence[str], left: int = 0) -> Check:
+        return Agreement(others, left)
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        gives = [one.removeprefix("f = ") for one in (text, *self._others)]
+        detail = f"{gives.count(gives[0])} of {len(gives)} agree"
+        if task.clarifications:
+            right = gives[0] == task.clarifications[-1].result
+            detail = f"{CALL} gives {gives[0]}, not {task.clarifications[-1].result}"
+            return self._found(right, detail, decisive=right, final=True)
+        if gives.count(gives[0]) > 1:
+            return self._found(True, detail, decisive=True, final=True)
+        if len(gives) == 1:
+            return self._found(None, "there is no other draft yet")
+        results = sorted(set(gives))
+        choices = tuple(Choice(result=r, raises=r.endswith("Error")) for r in results)
+        question = Question(call=CALL, choices=choices)
+        done = self._left == 0
+        return self._found(None, detail, contested=True, final=done, question=question)
+
+    def _found(self, passed: bool | None, detail: str, **fields: object) -> Evidence:
+        found = {"name": self.name, "passed": passed, "detail": detail, "basis": "agreement"}
+        return Evidence.model_validate({**found, **fields})
+
+
+def drafts(*results: str) -> list[str]:
+    return [code(f"f = {result}") for result in results]
+
+
+async def asked(*results: str) -> Refinement:
+    """A run that stopped with the question which of two drafts is right."""
+    replies = drafts(*(results or ("None", "ValueError")))
+    loop = refinement(replies, CODE, checks=[Agreement()], limits=TWO)
+    await finish(loop)
+    return loop
+
+
+async def test_drafts_that_agree_pass_on_it_without_a_question() -> None:
+    loop = await asked("None", "None")
+    verdict = loop.state.verdict
+    assert verdict is not None
+    assert (verdict.outcome, verdict.basis) == (Outcome.PASS, "agreement")
+    assert (loop.state.stop_reason, loop.state.question) == (StopReason.PASSED, None)
+
+
+async def test_drafts_that_disagree_stop_with_the_question_and_ask_no_model() -> None:
+    loop = refinement(drafts("None", "ValueError"), CODE, checks=[Agreement()], limits=TWO)
+    events = await finish(loop)
+    assert {request.purpose for request in requests(loop)} == {"draft"}
+    (question,) = [event.question for event in events if isinstance(event, QuestionAsked)]
+    assert question == loop.state.question
+    assert [choice.result for choice in question.choices] == ["None", "ValueError"]
+    assert loop.state.stop_reason is StopReason.QUESTION
+    assert loop.state.message.startswith("The drafts disagree about f([])")
+    verdict = loop.state.verdict
+    assert verdict is not None
+    assert (verdict.outcome, verdict.basis) == (Outcome.NEEDS_IMPROVEMENT, "agreement")
+
+
+@pytest.mark.parametrize(("choice", "text"), [(1, "f = None"), (2, "f = ValueError")])
+async def test_an_answer_verifies_all_drafts_anew_without_a_call(choice: int, text: str) -> None:
+    loop = await asked()
+    calls = loop.state.usage.calls
+    assert stages(await decide(loop, Answer(choice=choice))) == ["check", "check"]
+    assert loop.state.usage.calls == calls
+    assert (loop.state.text, loop.state.stop_reason) == (text, StopReason.PASSED)
+    outcomes = [i.verdict and i.verdict.outcome for i in loop.state.iterations]
+    assert sorted(map(str, outcomes)) == ["NEEDS_IMPROVEMENT", "PASS"]
+    assert loop.state.question is None
+
+
+async def test_an_answer_that_no_draft_gives_is_an_example_for_the_next_text() -> None:
+    loop = refinement(
+        [*drafts("None", "ValueError"), code("f = 0")], CODE, checks=[Agreement()], limits=TWO
+    )
+    await finish(loop)
+    assert stages(await decide(loop, Answer(result="0"))) == ["check", "check", "revise", "check"]
+    assert (loop.state.text, loop.state.stop_reason) == ("f = 0", StopReason.PASSED)
+    (asked_for,) = requests(loop, Stage.REVISE)
+    told = "\n".join(message.content for message in asked_for.messages)
+    assert "In particular:\n- f([]) returns 0" in told
+    assert loop.state.task.text == CODE.text, "the task itself stays as it was asked"
+
+
+async def test_a_user_who_continues_instead_leaves_the_question_open() -> None:
+    loop = refinement(
+        [*drafts("None", "ValueError"), code("f = 0")], CODE, checks=[Agreement()], limits=TWO
+    )
+    await finish(loop)
+    ran = stages(await decide(loop, Continue(guidance="Return 0.")))
+    assert "revise" in ran
+    assert "Return 0." in prompts(loop, Stage.REVISE)[0]
+
+
+async def test_a_run_with_a_question_is_stored_and_answered_later() -> None:
+    loop = await asked()
+    stored = json.loads(json.dumps({"version": VERSION, **loop.state.model_dump(mode="json")}))
+    assert read_record(stored) == loop.state
+    again = refinement([], CODE, checks=[Agreement()], run=read_record(stored))
+    await decide(again, Answer(choice=2))
+    assert (again.state.text, again.state.stop_reason) == ("f = ValueError", StopReason.PASSED)
+
+
+async def test_cut_after_any_event_it_comes_to_the_same_answer() -> None:
+    loop = refinement(drafts("None", "ValueError"), CODE, checks=[Agreement()], limits=TWO)
+    events = without_deltas(await finish(loop))
+    events += without_deltas(await decide(loop, Answer(choice=1)))
+    answered = next(n for n, event in enumerate(events) if event.type == "decided") + 1
+    for cut in range(answered, len(events)):
+        again = refinement([], CODE, checks=[Agreement()], run=replay(events[:cut]))
+        await finish(again)
+        assert (again.state.text, again.state.verdict) == (loop.state.text, loop.state.verdict), cut
+
+
+# Answers
+
+
+@cache
+def question_run() -> Run:
+    return asyncio.run(asked()).state
+
+
+QUESTION = Question(
+    call="f([])",
+    choices=(Choice(result="None"), Choice(result="ValueError", raises=True)),
+    setup="import m",
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "result", "raises"),
+    [
+        (["1"], "None", False),
+        (["2"], "ValueError", True),
+        (["3"], "3", False),
+        (["0"], "0", False),
+        (["None"], "None", False),
+        (["[1,", "2]"], "[1, 2]", False),
+        (["'a", "b'"], "'a b'", False),
+        (["KeyError"], "KeyError", True),
+        (["raises", "KeyError"], "KeyError", True),
+        (["Raises", "errors.OwnError"], "OwnError", True),
+        (["StopIteration"], "StopIteration", True),
+    ],
+)
+def test_a_number_a_value_or_an_exception_is_an_answer(
+    words: list[str], result: str, raises: bool
+) -> None:
+    answer = Answer.parse(question_run(), words)
+    answer.check(question_run())
+    assert answer.clarification(QUESTION) == Clarification(
+        call="f([])", result=result, raises=raises, setup="import m"
+    )
+    assert answer.sentence().startswith("You answered ")
+    assert DECISION.validate_json(DECISION.dump_json(answer)) == answer
+
+
+@pytest.mark.parametrize("words", [[], ["banana"], ["f(x)"], ["1 +"], ["raises"], ["(" * 9_999]])
+def test_anything_else_is_refused_in_a_sentence(words: list[str]) -> None:
+    answer = Answer.parse(question_run(), words)
+    with pytest.raises(UsageError, match="Answer with the number of a result"):
+        answer.check(question_run())
+
+
+def test_a_choice_that_there_is_not_is_refused() -> None:
+    with pytest.raises(UsageError, match="answers 1 to 2, not 3"):
+        Answer(choice=3).check(question_run())
+    with pytest.raises(ValueError, match="greater than or equal to 1"):
+        Answer(choice=0)
+
+
+async def test_without_a_question_there_is_nothing_to_answer() -> None:
+    loop = await asked("None", "None")
+    with pytest.raises(UsageError, match="There is no question to answer"):
+        loop.decide(Answer(choice=1))
+
+
+@pytest.mark.parametrize(
+    ("one", "sentence"),
+    [
+        (Clarification(call="f([])", result="None"), "f([]) returns None"),
+        (Clarification(call="f([])", result="KeyError", raises=True), "f([]) raises KeyError"),
+    ],
+)
+def test_a_clarification_is_a_sentence_of_the_request(one: Clarification, sentence: str) -> None:
+    assert one.sentence == sentence
+    task = CODE.model_copy(update={"clarifications": (one,)})
+    assert task.request == f"{CODE.text}\n\nIn particular:\n- {sentence}"
+    assert CODE.request == CODE.text

@@ -1,0 +1,150 @@
+"""A terminal shows that work goes on, and nothing of that reaches a pipe."""
+
+import asyncio
+import io
+import sys
+
+import pytest
+
+from ipyrefine.core.decisions import Answer, Continue
+from ipyrefine.core.events import (
+    CallEnded,
+    DraftReady,
+    Event,
+    RunStarted,
+    StageStarted,
+    Stopped,
+    TextDelta,
+)
+from ipyrefine.core.model import Choice, Question, Setup, StopReason, Task, Usage
+from ipyrefine.core.reducer import apply
+from ipyrefine.core.run import Run
+from ipyrefine.session.terminal import Transcript, read_answer
+
+SETUP = Setup(task=Task(text="Write."), model="m", judge="m")
+
+
+class Terminal(io.StringIO):
+    """Standard output that claims to be a terminal, or not."""
+
+    def __init__(self, *, tty: bool) -> None:
+        super().__init__()
+        self._tty = tty
+
+    def isatty(self) -> bool:
+        return self._tty
+
+
+class Clock:
+    """Seconds that a test sets."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def show(transcript: Transcript, run: Run, *events: Event) -> Run:
+    for event in events:
+        run = apply(run, event)
+        transcript(event, run)
+    return run
+
+
+def terminal(monkeypatch: pytest.MonkeyPatch, *, tty: bool) -> Terminal:
+    out = Terminal(tty=tty)
+    monkeypatch.setattr(sys, "stdout", out)
+    return out
+
+
+def screen(output: str) -> list[str]:
+    """The lines that are left on a screen that only knows carriage returns."""
+    lines = []
+    for line in output.split("\n"):
+        left = ""
+        for part in line.split("\r"):
+            left = part + left[len(part) :]
+        lines.append(left.rstrip())
+    return lines
+
+
+WAITING = [
+    RunStarted(setup=SETUP),
+    StageStarted(stage="draft", iteration=0),
+    DraftReady(text="Hello"),
+    StageStarted(stage="critique", iteration=0),
+]
+END = Stopped(reason=StopReason.REVISIONS, message="All used.")
+
+
+async def test_a_line_moves_while_the_model_is_silent_and_is_gone_before_the_next_output(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out, clock = terminal(monkeypatch, tty=True), Clock()
+    transcript = Transcript(clock=clock, tick=0.01)
+    run = Run.begin(SETUP)
+    for event in WAITING:
+        clock.now += 1
+        run = show(transcript, run, event)
+    for _ in range(2):
+        clock.now += 1
+        await asyncio.sleep(0.03)
+    assert screen(out.getvalue())[-1] == "Critiquing · draft · 2 s"
+    assert "Critiquing · draft · 1 s" in out.getvalue()
+    raw = TextDelta(stage="critique", iteration=0, text='{"findings": [' * 10)
+    run = show(transcript, run, raw)
+    await asyncio.sleep(0.03)
+    assert screen(out.getvalue())[-1] == "Critiquing · draft · 2 s · 35 tokens"
+    assert "findings" not in out.getvalue()
+    show(transcript, run, END)
+    shown = screen(out.getvalue())
+    assert not [line for line in shown if line.startswith("Critiquing ·")]
+    length = len(out.getvalue())
+    await asyncio.sleep(0.03)
+    assert len(out.getvalue()) == length
+
+
+async def test_a_pipe_gets_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    out, clock = terminal(monkeypatch, tty=False), Clock()
+    transcript = Transcript(clock=clock, tick=0.01)
+    run = Run.begin(SETUP)
+    for event in WAITING:
+        clock.now += 1
+        run = show(transcript, run, event)
+    await asyncio.sleep(0.03)
+    show(transcript, run, END)
+    assert "\r" not in out.getvalue()
+    assert "0 s" not in out.getvalue()
+
+
+async def test_it_never_cuts_into_a_text_that_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    out, clock = terminal(monkeypatch, tty=True), Clock()
+    transcript = Transcript(clock=clock, tick=0.01)
+    run = show(transcript, Run.begin(SETUP), *WAITING[:2])
+    run = show(transcript, run, TextDelta(stage="draft", iteration=0, text="def f():\n    ret"))
+    clock.now += 9
+    await asyncio.sleep(0.03)
+    run = show(transcript, run, TextDelta(stage="draft", iteration=0, text="urn 1\n"))
+    assert "def f():\n    return 1\n" in out.getvalue()
+    clock.now += 9
+    await asyncio.sleep(0.03)
+    assert screen(out.getvalue())[-1].startswith("Writing · draft · 18 s")
+    show(transcript, run, CallEnded(stage="draft", iteration=0, usage=Usage()), END)
+
+
+async def test_a_judges_answers_are_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = terminal(monkeypatch, tty=False)
+    transcript = Transcript()
+    judging = StageStarted(stage="judge", iteration=0)
+    raw = TextDelta(stage="judge", iteration=0, text="yes no yes")
+    show(transcript, Run.begin(SETUP), *WAITING[:3], judging, raw, END)
+    assert "yes no yes" not in out.getvalue()
+
+
+def test_a_number_or_a_value_at_the_prompt_answers_the_question() -> None:
+    question = Question(call="f([])", choices=(Choice(result="None"), Choice(result="0")))
+    run = Run.begin(SETUP).model_copy(update={"question": question})
+    assert read_answer("2", run) == Answer(choice=2)
+    assert read_answer("=ValueError", run) == Answer(result="ValueError")
+    assert read_answer("c shorter", run) == Continue(guidance="shorter")
+    assert read_answer("2", Run.begin(SETUP)) is None

@@ -1,0 +1,158 @@
+"""The benches' own parts: what they keep, replay, grade and compute."""
+
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parent / "bench"))
+
+pytest.importorskip("tqdm")
+
+import arms
+import code_tasks
+import judge
+import measure
+
+from ipyrefine.core.model import Choice, Limits, Question, Usage
+from ipyrefine.core.ports import Message, Reply, Request
+from ipyrefine.providers.scripted import ScriptedModel
+
+
+def request(content, **fields):
+    return Request(messages=(Message(role="user", content=content),), **fields)
+
+
+def replies(path, *answers):
+    return measure.Replies("m", path, ask=bool(answers), choose=lambda _: ScriptedModel(answers))
+
+
+async def test_a_reply_is_kept_at_once_with_its_probabilities_and_usage(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    usage = Usage(calls=1, prompt_tokens=7, cached_tokens=5, completion_tokens=2)
+    said = Reply(text="yes no", probabilities=(0.75, None), usage=usage)
+    await measure.complete(replies(path, said), request("a", answers=2))
+    again = await measure.complete(replies(path), request("a", answers=2))
+    assert again.model_copy(update={"usage": usage}) == said
+    assert again.usage.model_copy(update={"seconds": 0.0}) == usage
+    assert again.usage.seconds > 0
+
+
+async def test_a_replay_names_what_it_lacks_and_asks_nobody(tmp_path):
+    model = replies(tmp_path / "kept.jsonl")
+    with pytest.raises(measure.MissingReply, match="lacks a judge reply"):
+        await measure.complete(model, request("a", purpose="judge"))
+    with pytest.raises(SystemExit, match=r"after 3 of 9 cases.*--ask"):
+        raise_stop(model)
+    assert not (tmp_path / "kept.jsonl").exists()
+
+
+def raise_stop(model):
+    try:
+        measure.stop(model, 3, 9)
+    except SystemExit as error:
+        raise SystemExit(" ".join(str(error).split())) from None
+
+
+async def test_a_line_cut_by_a_stop_is_asked_for_again(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    await measure.complete(replies(path, "one"), request("a"))
+    path.write_text(path.read_text("utf-8")[:-20], "utf-8")
+    await measure.complete(replies(path, "two"), request("a"))
+    assert (await measure.complete(replies(path), request("a"))).text == "two"
+
+
+def test_a_request_is_known_by_what_the_model_is_sent():
+    one = request("<material-1a2b>x</material-1a2b> <f at 0x7f12ab34cd56>", purpose="judge")
+    other = request("<material-99ff>x</material-99ff> <f at 0x7f0000000000>", inputs=("x",))
+    assert measure.hash_request(one) == measure.hash_request(other)
+    assert measure.hash_request(one) != measure.hash_request(one.model_copy(update={"answers": 1}))
+    assert measure.hash_request(one) != measure.hash_request(one.model_copy(update={"seed": 1}))
+
+
+MBPP = {
+    "task_id": "own",
+    "prompt": '"""\nReturn the pairs.\nassert pairs([1]) == [(1, 1)]\n"""\n',
+    "entry_point": "pairs",
+    "atol": 0,
+    "cases": [[[[1]], [[1, 1]]], [[[0.1, 0.2]], [0.1, 0.3]]],
+}
+PAIRS = "def pairs(x):\n    return [(1, 1)] if x == [1] else [{}]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "solves"),
+    [
+        (PAIRS.format("0.1, 0.1 + 0.2"), True),
+        (PAIRS.format("0.1, 0.3001"), False),
+        (PAIRS.format("0.1"), False),
+        ("raise SystemExit(0)", False),
+        ("", False),
+    ],
+)
+async def test_hidden_cases_are_compared_with_a_tolerance_for_floats(text, solves):
+    assert await code_tasks.Mbpp(MBPP).solves(text) is solves
+
+
+async def test_a_unit_test_file_decides_on_a_module():
+    tests = (
+        "import unittest\nfrom own import f\n\nclass T(unittest.TestCase):\n"
+        "    def test_f(self):\n        self.assertEqual(f(2), 4)\n"
+    )
+    fields = {"slug": "own", "module": "own", "tests": tests, "instructions": "Square.", "stub": ""}
+    case = code_tasks.Exercism({**fields, "solution": ""})
+    assert await case.solves("def f(x):\n    return x * x\n")
+    assert not await case.solves("def f(x):\n    return x\n")
+    assert not await case.solves("raise SystemExit(0)")
+
+
+async def test_a_question_is_answered_where_the_reference_knows():
+    question = Question(call="pairs([1])", choices=(Choice(result="[(1, 1)]"),))
+    assert await code_tasks.Mbpp(MBPP).answer(question) == "[(1, 1)]"
+    unknown = question.model_copy(update={"call": "pairs([5])"})
+    assert await code_tasks.Mbpp(MBPP).answer(unknown) is None
+    assert await code_tasks.evaluate("def f(x):\n    return x[0]\n", QUESTION) == "IndexError"
+
+
+QUESTION = Question(call="f(empty)", setup="empty = []", choices=(Choice(result="None"),))
+
+
+async def test_arms_share_the_draft_and_each_pays_for_it(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    right = "```python\n" + PAIRS.format("0.1, 0.3") + "```"
+    wrong = "```python\ndef pairs(x):\n    return []\n```"
+    model = replies(path, wrong, right, right)
+    plan = arms.Plan(("examples decisive",), Limits(max_revisions=1, candidates=2))
+    row = await arms.run_case(code_tasks.Mbpp(MBPP), model, plan)
+    assert (row.draft.solved, row.resampling.solved, row.loop.solved) == (False, True, True)
+    assert row.resampling.accepted
+    assert row.loop.accepted
+    assert row.visible
+    assert row.loop.usage.calls == row.resampling.usage.calls == 2
+    assert model.asked == 2
+    assert "| solved | 0 of 1: 0.0 % (0.0 to 0.0) | 1 of 1" in arms.report([row], "own")
+
+
+def test_the_area_under_the_curve_counts_ties_half():
+    assert judge.auroc([(0.9, True), (0.1, False)]) == 1
+    assert judge.auroc([(0.5, True), (0.5, False)]) == 0.5
+    assert judge.auroc([(0.5, True), (0.5, False), (0.2, True)]) == 0.25
+    assert judge.auroc([(0.5, True)]) == 0.5
+
+
+def test_calibration_recovers_a_logistic_curve():
+    rows = [
+        (n / 100, k < round(100 / (1 + math.exp(1 - 2 * math.log(n / (100 - n))))))
+        for n in range(5, 100, 5)
+        for k in range(100)
+    ]
+    fitted = judge.fit(rows)
+    assert fitted.slope == pytest.approx(2, abs=0.1)
+    assert fitted.intercept == pytest.approx(-1, abs=0.1)
+
+
+def test_calibration_is_finite_where_the_scores_separate_the_labels():
+    fitted = judge.fit([(0.9, True)] * 20 + [(0.1, False)] * 20)
+    assert 0.9 < fitted(0.9) < 1
+    assert 0 < fitted(0.1) < 0.1
