@@ -130,8 +130,8 @@ def extract(task_text: str) -> tuple[Example, ...]:
 
     - doctests (``>>>``), also inside docstrings, comments and fences;
     - asserts and comparisons in fenced Python, with the statements before them;
-    - lines such as ``f(1) == 2``, ``assert f(1) == 2``, ``f(1) -> 2``, ``f(1) => 2``,
-      ``f(1) = 2``, ``f(1) returns 2``;
+    - lines such as ``f(1) == 2``, ``f(1) is None``, ``assert f(1) == 2``, ``f(1) -> 2``,
+      ``f(1) => 2``, ``f(1) = 2``, ``f(1) returns 2``;
     - in docstrings and comments of fenced Python, such lines if they call what it defines, and
       in the docstring of a function ``Input: 1`` with ``Output: 2``.
 
@@ -292,14 +292,31 @@ def _read_test(test: ast.expr, session: _Session, *, asserted: bool) -> Iterator
     if not _calls_text(test, session.names):
         return
     setup = session.setup(test)
-    if isinstance(test, ast.Compare) and [type(op) for op in test.ops] == [ast.Eq]:
+    if _states_equality(test):
         left, right = test.left, test.comparators[0]
         if not _calls_text(left, session.names):
             left, right = right, left
         source, expected = ast.unparse(left), ast.unparse(right)
         yield Example(source=source, expected=expected, kind="equals", setup=setup)
-    elif asserted:
+    elif asserted or _states_identity(test):
         yield Example(source=ast.unparse(test), expected="True", kind="holds", setup=setup)
+
+
+def _states_equality(test: ast.expr) -> TypeGuard[ast.Compare]:
+    """Return whether it is ``a == b`` or ``a is None``."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    is_none = _states_identity(test) and ast.unparse(test.comparators[0]) == "None"
+    return isinstance(test.ops[0], ast.Eq) or is_none
+
+
+def _states_identity(test: ast.expr) -> TypeGuard[ast.Compare]:
+    """Return whether it is ``a is None``, ``a is True`` or ``a is False``."""
+    return (
+        isinstance(test, ast.Compare)
+        and [type(op) for op in test.ops] == [ast.Is]
+        and ast.unparse(test.comparators[0]) in ("None", "True", "False")
+    )
 
 
 def _read_docstrings(tree: ast.Module, source: str) -> Iterator[Example]:
