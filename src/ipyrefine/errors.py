@@ -108,6 +108,15 @@ class ServerFailed(ModelError):
     """The server broke (HTTP 5xx), or what it sends is not the protocol."""
 
 
+def describe(error: BaseException) -> str:
+    """Return an exception's kind and message on one line, at most 300 characters."""
+    try:
+        message = " ".join(str(error).split()).rstrip(".")
+    except Exception:  # it is a stranger's, and may fail at that too
+        message = ""
+    return f"{type(error).__name__}: {message}"[:300] if message else type(error).__name__
+
+
 def did_you_mean(word: str, known: Iterable[str], n: int = 1) -> str:
     """Return ``" Did you mean x?"`` for the nearest known words, or an empty string.
 

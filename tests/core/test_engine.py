@@ -270,9 +270,19 @@ async def test_consumers_hear_the_same_events_in_the_same_order_one_after_anothe
 
 # Faults of the ports
 
+
+class Unprintable(Exception):
+    """An error that fails even at saying what it is."""
+
+    def __str__(self) -> str:
+        return str(10**5_000)  # more digits than Python writes
+
+
 ERRORS = {
     "ValueError": (ValueError("odd"), ModelError, "faulty failed: ValueError: odd."),
     "RuntimeError": (RuntimeError("odd"), ModelError, "faulty failed: RuntimeError: odd."),
+    "Unprintable": (Unprintable(), ModelError, "faulty failed: Unprintable."),
+    "a page": (OSError("a\n" * 999), ModelError, "faulty failed: OSError: " + "a " * 145 + "a."),
     "ModelError": (Unreachable("No server."), Unreachable, "No server."),
     "UsageError": (UsageError("No reply."), UsageError, "No reply."),
 }
@@ -294,6 +304,23 @@ async def test_a_model_that_fails_at_any_stage_ends_the_run_and_running_again_go
     assert (loop.state.text, loop.state.stop_reason) == ("Hello there", StopReason.PASSED)
     every = ended.shown + again.shown
     assert sum(calls(every).values()) == sum(map(len, REPLIES.values())) + 1
+
+
+@pytest.mark.parametrize("stage", ENDED_AS)
+async def test_a_stream_of_anything_else_is_a_failure_of_the_model(stage: str) -> None:
+    class Odd(Faulty):
+        async def stream(self, request: Request) -> AsyncIterator[Delta | Notice | Reply]:
+            try:
+                async for part in super().stream(request):
+                    yield part
+            except ZeroDivisionError:
+                yield "Hello"  # type: ignore[misc]
+
+    loop = begin(Odd(stage, ZeroDivisionError(), 1))
+    ended = await end(loop, MemoryJournal())
+    sentence = "faulty failed: TypeError: it streams str, not Delta, Notice or Reply."
+    assert_failed(ended, ModelError, sentence)
+    assert loop.state.text == ENDED_AS[stage]
 
 
 @pytest.mark.parametrize("stage", ENDED_AS)

@@ -20,7 +20,7 @@ from ipyrefine.core.ports import Clock, Delta, Model, Notice, Reply, Request
 from ipyrefine.core.prompts import repair
 from ipyrefine.core.replies import Splitter
 from ipyrefine.core.run import Run
-from ipyrefine.errors import ModelError, RefineError, ReplyError, ServerFailed
+from ipyrefine.errors import ModelError, RefineError, ReplyError, ServerFailed, describe
 
 T = TypeVar("T")
 Kind = Literal["text", "thinking"]
@@ -231,9 +231,12 @@ class ModelCall(Generic[T]):
                         events += batcher.add(part)
                     elif isinstance(part, Notice):
                         events += [*batcher.flush(), Warned(message=part.text)]
-                    else:
+                    elif isinstance(part, Reply):
                         reply = part
                         continue
+                    else:
+                        kind = type(part).__name__
+                        raise TypeError(f"it streams {kind}, not Delta, Notice or Reply")
                     if events:
                         _check_time(loop, part)
                     for event in events:
@@ -242,9 +245,7 @@ class ModelCall(Generic[T]):
             await end(_estimate_usage(request, written, loop.state))
             if isinstance(error, RefineError | OutOfBudget):
                 raise
-            raise ModelError(
-                f"{self._model.name} failed: {type(error).__name__}: {error}."
-            ) from error
+            raise ModelError(f"{self._model.name} failed: {describe(error)}.") from error
         await end(reply.usage if reply else _estimate_usage(request, written, loop.state))
         if reply is None:
             raise ServerFailed(f"{self._model.name} ended its stream without a reply.")

@@ -84,6 +84,7 @@ from ipyrefine.errors import (
     ModelError,
     RefineError,
     UsageError,
+    describe,
 )
 
 T = TypeVar("T")
@@ -292,7 +293,7 @@ class Refinement:
             raise
         except Exception as error:
             raise JournalError(
-                f"The journal broke: {type(error).__name__}: {error}. The best text so far is kept."
+                f"The journal broke: {describe(error)}. The best text so far is kept."
             ) from error
         finally:
             self._writing = None
@@ -318,8 +319,7 @@ class Refinement:
         if isinstance(broken, RefineError):
             raise broken
         raise InternalError(
-            f"A display of the run broke: {type(broken).__name__}: {broken}. "
-            "The best text so far is kept."
+            f"A display of the run broke: {describe(broken)}. The best text so far is kept."
         ) from broken
 
     # The loop
@@ -396,7 +396,7 @@ class Refinement:
         """Stop with the sentence of an error; one that is not ours is wrapped in one that is."""
         if not isinstance(error, RefineError):
             ours = InternalError(
-                f"ipyrefine broke: {type(error).__name__}: {error}. The best text so far is kept."
+                f"ipyrefine broke: {describe(error)}. The best text so far is kept."
             )
             ours.__cause__ = error
             error = ours
@@ -409,7 +409,7 @@ class Refinement:
             except JournalError:
                 await self._show(stopped)
         except Exception as again:  # a display broke once more; the first error is the one to tell
-            error.add_note(f"A display broke at the stop: {again!r}")
+            error.add_note(f"A display broke at the stop: {describe(again)}")
 
     async def _take_decisions(self) -> None:
         """Apply the decisions that came in, each with what it means for the verdicts there are."""
@@ -519,8 +519,7 @@ class Refinement:
             raise
         except Exception as error:
             raise CheckError(
-                f"The check {check.name} broke: {type(error).__name__}: {error}. "
-                "Mend it, or leave it out."
+                f"The check {check.name} broke: {describe(error)}. Mend it, or leave it out."
             ) from error
         return evidence.model_copy(update={"comparing": comparing})
 
