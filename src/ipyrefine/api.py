@@ -30,6 +30,7 @@ from ipyrefine.journal.writer import open_journal
 from ipyrefine.profiles import Profile
 from ipyrefine.profiles.choose import is_python, language_of, pygments_name, read_fence, suggest
 from ipyrefine.providers.choose import choose_model as choose_model
+from ipyrefine.providers.key import Key
 from ipyrefine.providers.reliability import measured
 
 ProfileLike = str | Path | Mapping[str, Any] | Profile
@@ -109,6 +110,7 @@ def build(
             read, or is not known though the budget limits it.
         NoModel: no model is configured.
     """
+    api_key = Key(api_key)
     if not text.strip() and not (draft or "").strip():
         raise UsageError("There is nothing to refine. Write a task or a draft.")
     if not isinstance(prompts, Prompts):
@@ -286,6 +288,7 @@ def resume(
         UsageError: the run's checks are not these.
         NoModel: the model is not available here.
     """
+    api_key = Key(api_key)
     setup, names = run.setup, tuple(check.name for check in checks)
     if names != setup.checks:
         raise UsageError(
@@ -343,6 +346,7 @@ def choose_models(
     price: Price | str | None = None,
 ) -> Models:
     """Choose the models that are given by name; arguments and errors as for `build`."""
+    api_key = Key(api_key)
     if isinstance(price, str):
         from ipyrefine.providers.prices import read_price
 
@@ -397,12 +401,16 @@ def choose_profile(
     return suggest(text, draft=draft, schema=any(form_of(n) == "data" for n in names))
 
 
-def check_options(options: Mapping[str, Any]) -> None:
+def check_options(options: dict[str, Any]) -> None:
     """Refuse a name that is no option of `refine`, and a limit that is out of its range.
+
+    A key among the options becomes a `Key`, which no traceback shows.
 
     Raises:
         UsageError: there is no such option, or a limit cannot be used.
     """
+    if "api_key" in options:
+        options["api_key"] = Key(options["api_key"])
     known = {*signature(refine).parameters, *signature(build).parameters, *Limits.model_fields}
     known -= {"text", "name", "options"}
     for name in options:

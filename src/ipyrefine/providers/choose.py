@@ -9,6 +9,7 @@ from typing import Any
 from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Model
 from ipyrefine.errors import NoModel, did_you_mean
+from ipyrefine.providers.key import Key
 
 RECORD = "IPYREFINE_RECORD"
 NO_MODEL = (
@@ -48,7 +49,8 @@ def choose_model(
 
     name = name or os.environ.get("IPYREFINE_MODEL")
     server = base_url or os.environ.get("OPENAI_BASE_URL")
-    key = api_key or os.environ.get("OPENAI_API_KEY")
+    api_key = Key(api_key)
+    has_key = bool(api_key or os.environ.get("OPENAI_API_KEY"))
     if name and name.startswith(PREFIX):
         live = partial(_live, base_url=base_url, api_key=api_key, price=price)
         return RecordedModel.from_name(name, live=live, record=bool(os.environ.get(RECORD)))
@@ -57,7 +59,7 @@ def choose_model(
         if path is None:
             raise NoModel(f"The model {name} is not downloaded yet: run `ipyrefine pull {name}`.")
         return _embedded(path, name)
-    if name and (server or key):
+    if name and (server or has_key):
         from ipyrefine.providers.openai import OpenAIModel
 
         return OpenAIModel(name, base_url=server, api_key=api_key, price=price)
@@ -67,7 +69,7 @@ def choose_model(
             f"The model {name!r} needs a server: set OPENAI_API_KEY, or OPENAI_BASE_URL "
             f"(--base-url in a cell).{did_you_mean(name, weights.WEIGHTS) or catalogue}"
         )
-    if server or key:
+    if server or has_key:
         raise NoModel(
             "A server is configured but no model is named: "
             "name one with --model NAME or IPYREFINE_MODEL."

@@ -15,6 +15,7 @@ from pathlib import Path
 from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Delta, Message, Notice, Reply, Request
 from ipyrefine.errors import ModelError, NoModel, WeightsError
+from ipyrefine.providers.key import Key
 from ipyrefine.providers.openai import OpenAIModel
 
 PROGRAM = Path(__file__).with_name("llama_server.py")
@@ -112,7 +113,7 @@ class LlamaServer:
             if self._model is None or not self._is_alive():
                 self.stop()
                 _check_file(self._path)
-                key = secrets.token_urlsafe(32)
+                key = Key(secrets.token_urlsafe(32))
                 self.process = _spawn()
                 self._model = OpenAIModel(
                     self._path.stem,
@@ -216,20 +217,19 @@ def _environment(user: Mapping[str, str]) -> dict[str, str]:
     return dict(user) if configured else {**user, "GOMP_SPINCOUNT": _SPIN_COUNT}
 
 
-def _load(process: subprocess.Popen[bytes], path: Path, key: str, speculation: bool) -> str:
+def _load(process: subprocess.Popen[bytes], path: Path, key: Key, speculation: bool) -> str:
     """Load the weights and return the server's address; takes seconds."""
     assert process.stdin is not None
     assert process.stdout is not None
     settings = {
         "path": str(path),
-        "key": key,
         "context_tokens": CONTEXT_TOKENS,
         "batch_tokens": BATCH_TOKENS,
         "cache_mib": CACHE_MIB,
         "threads": allowed_processors(),
         "speculation": speculation,
     }
-    process.stdin.write(json.dumps(settings).encode() + b"\n")
+    process.stdin.write(json.dumps({**settings, "key": key()}).encode() + b"\n")
     process.stdin.flush()
     answer = json.loads(process.stdout.readline() or b"{}")  # a crash writes nothing
     if answer.get("error") == "package":
