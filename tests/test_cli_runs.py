@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import nbformat
 import pytest
-from openai_server import ScriptedServer, answer_line
+from openai_server import Answer, ScriptedServer, answer_line
 from refining import finished, refinement, text
 
 import ipyrefine as package
@@ -110,6 +110,22 @@ def test_a_notebook_that_fails_ends_with_2_and_is_written_as_far_as_it_got(
     assert "Traceback" not in err
     executed: Any = nbformat.read(tmp_path / "out.ipynb", as_version=4)
     assert executed.cells[0].outputs[0].text == "begun\n"
+
+
+def test_a_hostile_server_ends_a_notebook_with_2_and_the_draft_in_its_record(
+    ipyrefine: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = notebook(tmp_path / "x.ipynb", "%load_ext ipyrefine", f"{REFINE}\nWrite a greeting.")
+    body = '{"error": {"code": "' + "9" * 5_000 + '"}}'
+    with ScriptedServer() as server:
+        server.then(text("Hello"), Answer(raw=f"data: {body}\n\n".encode()))
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        code, _, err = ipyrefine("run", str(path))
+    assert code == 2
+    assert "Cell 2 failed: " in err
+    assert "reported an error" in err
+    assert "Traceback" not in err
+    assert package.load(tmp_path / "x.refined.ipynb")[0].text == "Hello"
 
 
 @pytest.mark.parametrize(

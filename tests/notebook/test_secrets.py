@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import pickle
+import re
 import traceback
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -175,6 +176,52 @@ async def test_traits_namespace_and_output_of_a_cell_hold_no_key(shell, server, 
     ours = {name: value for name, value in shell.user_ns.items() if name.startswith("refined")}
     clean(ours, out.getvalue(), logged.getvalue(), vars(magics.latest))
     assert not [name for name in magics.trait_names() if "key" in name]
+
+
+WRAPPED = """
+import ipyrefine
+try:
+    await ipyrefine.{call}
+except ipyrefine.RefineError as error:
+    raise RuntimeError("mine") from error
+"""
+
+
+@pytest.mark.parametrize("fault", ["status", "client", "key"])
+@pytest.mark.parametrize(
+    "cell",
+    [
+        CELL,
+        WRAPPED.format(call="refine('Write.')"),
+        WRAPPED.format(call="refine('Write.', api_key=keyring())"),
+        WRAPPED.format(call="refine('Write.', api_key=keyring)"),
+        WRAPPED.format(call="refine_many(['Write.'], api_key=keyring(), patience=-1)"),
+        WRAPPED.format(call="refine('Write.', api_key=keyring(), frobnicate=1)"),
+        WRAPPED.format(call="refine('', api_key=keyring())"),
+    ],
+    ids=["magic", "environment", "argument", "callable", "batch", "option", "empty"],
+)
+async def test_a_verbose_traceback_shows_no_key(shell, server, monkeypatch, fault, cell):
+    shell.user_ns["keyring"] = lambda: KEY
+    if fault == "status":
+        server.default = lambda _: Failure(400, {"error": {"message": f"bad key {KEY}"}})
+    elif fault == "client":
+        monkeypatch.setattr("httpx2.AsyncHTTPTransport.handle_async_request", _break)
+    else:
+        monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}-ü")
+        shell.user_ns["keyring"] = lambda: f"{KEY}-ü"
+    shell.run_line_magic("xmode", "Verbose")
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(out):
+        result = await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
+    assert result.error_in_exec is not None
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
+    assert cell == CELL or "RuntimeError: mine" in shown
+    clean(shown)
+
+
+async def _break(*_: Any) -> None:
+    raise RecursionError
 
 
 def test_the_home_of_the_tests_holds_no_key(own_world):

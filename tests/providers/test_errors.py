@@ -28,7 +28,6 @@ from ipyrefine.providers.errors import (
     Refusal,
     model_error,
     refusal_error,
-    vendor_errors,
 )
 from ipyrefine.providers.openai import OpenAIModel
 
@@ -200,8 +199,7 @@ def make(kind: type[Exception]) -> Exception:
 
 
 @pytest.mark.parametrize("kind", VENDOR, ids=lambda kind: kind.__name__)
-def test_every_vendor_error_is_caught_and_becomes_one_of_ours(kind):
-    assert issubclass(kind, vendor_errors())
+def test_every_vendor_error_becomes_one_of_ours(kind):
     error = model_error(make(kind), server="http://h/v1", model="m", secret=KEY)
     assert isinstance(error, errors.ModelError)
     assert type(error) is not errors.ModelError
@@ -242,8 +240,7 @@ def test_the_errors_servers_cause_keep_their_meaning(kind, expected):
     ],
     ids=lambda value: getattr(value, "__name__", type(value).__name__),
 )
-def test_what_is_raised_below_the_client_is_caught_and_keeps_its_meaning(error, expected):
-    assert isinstance(error, vendor_errors())
+def test_what_is_raised_below_the_client_keeps_its_meaning(error, expected):
     assert type(model_error(error, server="http://h/v1", model="m")) is expected
 
 

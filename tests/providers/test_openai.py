@@ -217,7 +217,7 @@ async def test_a_connection_lost_in_a_reply_is_not_retried(server, model, reques
 async def test_a_server_that_falls_silent_times_out(server, request_text):
     server.then(Answer("one two three four", stall_after=1))
     model = OpenAIModel("m", base_url=server.base_url, timeout=0.1)
-    with pytest.raises(errors.Unreachable, match="sent nothing for too long"):
+    with pytest.raises(errors.Unreachable, match="sent nothing new for too long"):
         await reply_of(model, request_text)
     assert server.left.wait(2)
     assert len(server.requests) == 1

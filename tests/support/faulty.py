@@ -68,11 +68,18 @@ class Trial:
         server.default = self._answer
 
     def refinement(
-        self, *, base_url: str = "", idle: float = 5.0, limits: Limits | None = None, **options: Any
+        self,
+        *,
+        base_url: str = "",
+        idle: float = 5.0,
+        limits: Limits | None = None,
+        model: OpenAIModel | None = None,
+        **options: Any,
     ) -> Refinement:
         self.loop = Refinement(
             TASK,
-            model=OpenAIModel(
+            model=model
+            or OpenAIModel(
                 "m", base_url=base_url or self.server.base_url, timeout=idle, sleep=self._sleep
             ),
             limits=limits or Limits(max_revisions=2),

@@ -44,12 +44,16 @@ class Answer:
     pings: float = 0.0  # seconds between signs of life while it is silent
     hold: bool = False  # not even a status line before the reader leaves
     raw: bytes | None = None  # the whole body, instead of all that
+    wire: bytes | None = None  # all it sends, from the status line on, instead of all that
+    beat: bytes = b""  # sent over and over after the pieces, until the reader leaves
+    beat_seconds: float = 0.05  # seconds between two beats
+    headers: Mapping[str, str] = field(default_factory=dict)
     content_type: str = "text/event-stream"
 
 
 @dataclass(frozen=True)
 class Failure:
-    """An error status with its JSON, or other, body."""
+    """An error status with its JSON, or other, body; bytes are sent as they are."""
 
     status: int
     body: Any = None
@@ -186,8 +190,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.owner.left.set()
 
     def _fail(self, failure: Failure) -> None:
-        text = isinstance(failure.body, str)
-        data = (failure.body if text else json.dumps(failure.body)).encode()
+        data, text = failure.body, isinstance(failure.body, str)
+        if not isinstance(data, bytes):
+            data = (data if text else json.dumps(data)).encode()
         self.send_response(failure.status)
         self.send_header("Content-Type", "text/html" if text else "application/json")
         self.send_header("Content-Length", str(len(data)))
@@ -200,13 +205,19 @@ class _Handler(BaseHTTPRequestHandler):
     def _stream(self, answer: Answer, body: Body) -> None:
         if answer.hold:
             return self._wait_for_reader_to_leave()
+        if answer.wire is not None:
+            self.wfile.write(answer.wire)
+            return self._beat(answer, self.wfile.write)
         self.send_response(200)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Transfer-Encoding", "chunked")
         self.send_header("Connection", "close")
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
         self.end_headers()
         if answer.raw is not None:
             self._write(answer.raw)
+            self._beat(answer, self._write)
         else:
             for number, piece in enumerate(_pieces(answer, body)):
                 if number == answer.drop_after:
@@ -217,9 +228,15 @@ class _Handler(BaseHTTPRequestHandler):
                     break
                 time.sleep(answer.delay)
                 self._write(b"data: " + json.dumps(piece).encode() + b"\n\n")
+            self._beat(answer, self._write)
             if answer.close_after is None:
                 self._write(b"data: [DONE]\n\n")
         self.wfile.write(b"0\r\n\r\n")
+
+    def _beat(self, answer: Answer, write: Callable[[bytes], Any]) -> None:
+        while answer.beat and not self.server.owner.closing.is_set():
+            write(answer.beat)
+            time.sleep(answer.beat_seconds)
 
     def _write(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))

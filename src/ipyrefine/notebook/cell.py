@@ -375,8 +375,9 @@ class CellRun:
             self._inserting = asyncio.ensure_future(self._insert_accepted())
 
     def _set_variables(self, run: Run) -> None:
-        self.shell.user_ns[self._variable] = result(run, self.session.refinement.checks)
         self.shell.user_ns["refined_run"] = run
+        self.shell.user_ns[self._variable] = run.text
+        self.shell.user_ns[self._variable] = result(run, self.session.refinement.checks)
 
     async def _insert_accepted(self) -> None:
         """Put the accepted text into a cell, unless that was declined, and close the panel."""
@@ -412,12 +413,16 @@ class CellRun:
 
     @contextlib.contextmanager
     def _cell_executes(self) -> Iterator[None]:
-        """Mark that a cell runs, whose reply can carry a text into the next cell."""
+        """Mark that a cell runs, whose reply can carry a text into the next cell.
+
+        However it ends, the text so far is in its variable.
+        """
         self._executing = True
         try:
             yield
         finally:
             self._executing = False
+            self._set_variables(self.session.run)
 
     def _raise_failure(self) -> None:
         """Raise what ended the run early, if anything did."""

@@ -7,7 +7,8 @@ import functools
 import json
 import re
 import ssl
-from collections.abc import Container, Mapping
+from collections import deque
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -16,6 +17,8 @@ from ipyrefine import errors
 Secret = str | tuple[str, ...]
 
 MAX_REPLY_BYTES = 16 * 2**20  # a reply of a hundred thousand tokens, each in a chunk of its own
+MAX_ERROR_BYTES = 64 * 2**10  # read of an error answer; the rest is left unread
+_MAX_DIGITS = 20  # of a whole number; Python reads at most some thousand
 _MAX_QUOTE_CHARS = 300
 _TOO_LONG = re.compile(r"context.{0,3}(length|size|window)|too many tokens", re.IGNORECASE)
 _NO_CREDIT = re.compile(r"insufficient_quota|billing|no credit|insufficient credit", re.IGNORECASE)
@@ -27,6 +30,22 @@ class NotCompletions(Exception):
 
 class ReplyTooLong(Exception):
     """A server sent more than `MAX_REPLY_BYTES`."""
+
+
+class Compressed(Exception):
+    """A server compressed a reply, although it was asked not to."""
+
+
+class Refused(Exception):
+    """A server answered with an error status.
+
+    Attributes:
+        refusal: the answer.
+    """
+
+    def __init__(self, refusal: "Refusal") -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
 
 
 class Refusal(NamedTuple):
@@ -159,8 +178,14 @@ def _faults() -> tuple[Fault, ...]:
             exceptions=(ReplyTooLong,),
         ),
         Fault(
+            failed,
+            "{server} compresses its replies, although it was asked not to: switch that off, or "
+            "choose another server.",
+            exceptions=(Compressed,),
+        ),
+        Fault(
             errors.Unreachable,
-            "{server} sent nothing for too long: check that it is running and not overloaded.",
+            "{server} sent nothing new for too long: check that it is running and not overloaded.",
             exceptions=(openai.APITimeoutError, httpx2.TimeoutException, TimeoutError),
         ),
         Fault(
@@ -176,24 +201,20 @@ def _faults() -> tuple[Fault, ...]:
         Fault(
             failed,
             "{server} reported an error{quote}: run the cell again, or choose another model.",
-            exceptions=(
-                *(openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError),
-                httpx2.CookieConflict,
-            ),
+            exceptions=(openai.OpenAIError,),
+        ),
+        Fault(  # whatever else a reply may break
+            failed,
+            "{server} sent what cannot be read: run the cell again, or choose another model.",
+            exceptions=(Exception,),
         ),
     )
-
-
-@functools.cache
-def vendor_errors() -> tuple[type[Exception], ...]:
-    """Return the exception classes that the table maps, for an ``except`` clause."""
-    return tuple(kind for fault in _faults() for kind in fault.exceptions)
 
 
 def model_error(
     error: Exception, *, server: str, model: str, secret: Secret = ""
 ) -> errors.ModelError:
-    """Return our error for one of `vendor_errors`.
+    """Return our error for any exception of a request or its reply.
 
     Args:
         error: the exception.
@@ -206,16 +227,20 @@ def model_error(
         return refusal_error(refusal, server=server, model=model, secret=secret)
     cause = root(error)
     # The client may wrap what was raised while it read the answer.
-    wrapped = (NotCompletions, ReplyTooLong, json.JSONDecodeError, UnicodeDecodeError)
+    wrapped = (NotCompletions, ReplyTooLong, Compressed, json.JSONDecodeError, UnicodeDecodeError)
     error = cause if isinstance(cause, wrapped) else error
-    fault = next((row for row in _faults() if isinstance(error, row.exceptions)), _faults()[-1])
-    message = fault.message.format(
-        server=server,
-        model=model,
-        quote=quote(str(error), secret),
-        cause=quote(_system_message(cause)),
+    fault = next(row for row in _faults() if isinstance(error, row.exceptions))
+    ours = fault.error(
+        fault.message.format(
+            server=server,
+            model=model,
+            quote=quote(str(error), secret),
+            cause=quote(_system_message(cause), secret),
+        )
     )
-    return fault.error(message)
+    if fault is _faults()[-1]:
+        ours.add_note(f"The cause was a {type(error).__name__}.")  # for a report, not the sentence
+    return ours
 
 
 def refusal_error(
@@ -233,7 +258,7 @@ def refusal_error(
         model=model,
         status=refusal.status,
         quote=quote(refusal.message, secret),
-        target=_redirect_target(refusal.headers.get("location", "")),
+        target=_redirect_target(refusal.headers.get("location", ""), secret),
     )
     return fault.error(message)
 
@@ -242,6 +267,8 @@ def find_refusal(error: Exception) -> Refusal | None:
     """Return the error answer behind an exception, also one sent in place of a chunk."""
     import openai
 
+    if isinstance(error, Refused):
+        return error.refusal
     if isinstance(error, openai.APIStatusError):
         return read_refusal(error.body, error.status_code, error.response.headers)
     if isinstance(error, openai.APIError):
@@ -267,18 +294,43 @@ def read_refusal(body: object, status: int | None, headers: Mapping[str, str]) -
     message = fields.get("message") or fields.get("detail") or fields.get("error") or ""
     return Refusal(
         status=status,
-        param=str(fields.get("param") or ""),
-        code=f"{fields.get('code') or ''} {fields.get('type') or ''}".strip(),
-        message=message if isinstance(message, str) else json.dumps(message),
+        param=_word(fields.get("param")),
+        code=f"{_word(fields.get('code'))} {_word(fields.get('type'))}".strip(),
+        message=message if isinstance(message, str) else _compact(message),
         headers=headers,
     )
 
 
+def decode(data: str | bytes) -> Any:
+    """Return the JSON value that a server sent.
+
+    A whole number longer than any count becomes a float, so that reading it takes no time.
+
+    Raises:
+        NotCompletions: it is not JSON, or nested too deep.
+    """
+
+    def whole(digits: str) -> float:
+        return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
+
+    try:
+        return json.loads(data, parse_int=whole)
+    except (ValueError, RecursionError):
+        raise NotCompletions from None
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and its causes, each once, the first cause last."""
+    seen, link = set[int](), error
+    while id(link) not in seen:
+        seen.add(id(link))
+        yield link
+        link = link.__cause__ or link.__context__ or link
+
+
 def root(error: BaseException) -> BaseException:
     """Return the first cause of an exception."""
-    while (cause := error.__cause__ or error.__context__) is not None:
-        error = cause
-    return error
+    return deque(chain(error), maxlen=1)[0]
 
 
 def safe_url(url: str) -> str:
@@ -300,17 +352,17 @@ def quote(message: str, secret: Secret = "") -> str:
     if "<html" in message.lower() or "<!doctype" in message.lower():
         return ""
     for word in (secret,) if isinstance(secret, str) else secret:
-        message = message.replace(word, "…") if word else message
+        message = re.sub(re.escape(word), "…", message, flags=re.IGNORECASE) if word else message
     line = " ".join(message.split()).rstrip(".")
     if len(line) > _MAX_QUOTE_CHARS:
         line = line[: _MAX_QUOTE_CHARS - 1] + "…"
     return f" ({line})" if line else ""
 
 
-def _redirect_target(location: str) -> str:
+def _redirect_target(location: str, secret: Secret) -> str:
     """Return where a redirect leads, in brackets; empty for a relative or malformed address."""
     try:
-        return quote(f"to {safe_url(location)}") if location.startswith("http") else ""
+        return quote(f"to {safe_url(location)}", secret) if location.startswith("http") else ""
     except ValueError:
         return ""
 
@@ -334,5 +386,18 @@ def _error_fields(body: object) -> dict[str, Any]:
 
 
 def _status_in(code: object) -> int | None:
-    text = str(code)
-    return int(text) if text.isdecimal() and 400 <= int(text) < 600 else None
+    text = str(code) if isinstance(code, str | int) else ""
+    return int(text) if re.fullmatch(r"[45][0-9]{2}", text) else None
+
+
+def _word(value: object) -> str:
+    """Return a field that should be a word; a server may send anything else instead."""
+    return str(value) if value and isinstance(value, str | int | float) else ""
+
+
+def _compact(value: object) -> str:
+    """Return a value as JSON, or an empty string where it is nested too deep."""
+    try:
+        return json.dumps(value)
+    except RecursionError:
+        return ""

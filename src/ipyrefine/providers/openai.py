@@ -2,18 +2,20 @@
 
 This file makes the request, retries it and reads the connection. `capabilities` knows which
 fields a server takes, `stream` assembles the reply, `errors` maps what goes wrong.
+
+A server may be hostile. Whatever it sends, `OpenAIModel.stream` is the one place where an exception
+becomes an error of ours; none leaves it with a frame that holds the key.
 """
 
 import asyncio
 import base64
-import json
 import math
 import os
 import random
 import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any, NamedTuple
@@ -25,7 +27,7 @@ import openai
 
 from ipyrefine.core.model import Price, Usage
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
-from ipyrefine.errors import AccessDenied, ModelError, UsageError
+from ipyrefine.errors import AccessDenied, ModelError, RefineError, UsageError
 from ipyrefine.providers import prices
 from ipyrefine.providers.capabilities import (
     Capabilities,
@@ -36,39 +38,50 @@ from ipyrefine.providers.capabilities import (
     remember,
 )
 from ipyrefine.providers.errors import (
+    MAX_ERROR_BYTES,
     MAX_REPLY_BYTES,
+    Compressed,
     NotCompletions,
     Refusal,
+    Refused,
     ReplyTooLong,
+    chain,
+    decode,
     find_refusal,
     model_error,
+    read_refusal,
     root,
     safe_url,
-    vendor_errors,
 )
+from ipyrefine.providers.key import Key
 from ipyrefine.providers.stream import Assembly
 
 _OPENAI_URL = "https://api.openai.com/v1"
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _NO_KEY = "none"  # local servers want no key, but the client insists on one
 _CONNECT_SECONDS = 10.0
+_ERROR_SECONDS = 10.0  # for the body of an error answer
 
 _TRANSIENT = frozenset({408, 409, 429})  # and every 5xx
 _BUSY = frozenset({503, 529})
 _FIRST_DELAY = 0.5  # seconds
 _MAX_DELAY = 8.0
 _MAX_RETRY_AFTER = 60.0
-
-_MAX_DIGITS = 20  # of a whole number; Python reads at most some thousand
+_END = object()  # of a stream; None may be a chunk
 
 
 class _Stream(openai.AsyncStream[Any]):
-    """A stream whose chunks may hold numbers of any length."""
+    """A stream that ends at its end mark, whatever follows, and decodes its chunks as we do."""
 
     async def _iter_events(self) -> AsyncIterator[Any]:
-        async for event in super()._iter_events():
-            event.json = partial(_decode, event.data)  # type: ignore[method-assign]
-            yield event
+        async with aclosing(super()._iter_events()) as events:  # type: ignore[type-var]
+            async for event in events:
+                if event.data.startswith("[DONE]"):
+                    break
+                if not event.data.strip():
+                    continue  # a sign of life
+                event.json = partial(decode, event.data)  # type: ignore[method-assign]
+                yield event
 
 
 class OpenAIModel:
@@ -83,7 +96,8 @@ class OpenAIModel:
         api_key: the key, or a callable that returns it, called before every request; None for
             ``OPENAI_API_KEY``. Servers other than OpenAI may need none.
         price: what it charges; by default as the price list knows it for this server.
-        timeout: seconds without a chunk of the reply after which the server counts as gone.
+        timeout: seconds without anything new of the reply after which the server counts as gone;
+            signs of life that add nothing to it do not count.
         max_retries: how often a request is repeated when the server is busy or unreachable.
         sleep: waits a number of seconds between retries.
         grammar: whether the server is llama.cpp's own, so that a grammar can hold it to answers.
@@ -104,6 +118,7 @@ class OpenAIModel:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         grammar: bool = False,
     ) -> None:
+        api_key = Key(api_key)
         self._model = model
         self._endpoint = parse_base_url(
             base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
@@ -145,8 +160,29 @@ class OpenAIModel:
         Raises:
             ModelError: the model or its server failed; one subclass for each kind of failure.
         """
+        key = self._current_key()
+        async with aclosing(self._answer(request, key)) as items:
+            while True:
+                try:
+                    item = await anext(items, None)
+                except RefineError:
+                    raise
+                except Exception as error:
+                    failure = self._model_error(error, key)
+                    _drop_frames(error)
+                    raise failure from None
+                except BaseException as error:  # a cancel or an interrupt passes on
+                    _drop_frames(error)
+                    raise
+                if item is None:
+                    return
+                yield item
+
+    async def _answer(
+        self, request: Request, key: Key
+    ) -> AsyncGenerator[Delta | Notice | Reply, None]:
         spent = Usage()
-        async with aclosing(self._ask(request)) as items:
+        async with aclosing(self._ask(request, key)) as items:
             async for item in items:
                 if isinstance(item, Reply) and self._was_cut_in_thought(request, item):
                     spent = item.usage
@@ -157,7 +193,7 @@ class OpenAIModel:
         known = recall(self.base_url, self._model)
         remember(self.base_url, self._model, known._replace(thinks=True))
         yield Notice(text="The model thinks before it answers; asking again with more tokens.")
-        async with aclosing(self._ask(request)) as items:
+        async with aclosing(self._ask(request, key)) as items:
             async for item in items:
                 if isinstance(item, Reply):
                     item = item.model_copy(update={"usage": spent + item.usage})
@@ -168,21 +204,19 @@ class OpenAIModel:
         limit = recall(self.base_url, self._model).token_limit(request)
         return reply.finish == "length" and not reply.text.strip() and limit < request.max_tokens
 
-    async def _ask(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
+    async def _ask(
+        self, request: Request, key: Key
+    ) -> AsyncGenerator[Delta | Notice | Reply, None]:
         start = time.monotonic()
-        key = self._current_key()
         assembly = Assembly(request)
         async with aclosing(self._open(request, key)) as items:
             async for item in items:
                 if isinstance(item, Notice):
                     yield item
                     continue
-                async with aclosing(self._chunks(item, key)) as chunks:
-                    async for chunk in chunks:
-                        for delta in assembly.feed(chunk):
-                            yield delta
-        for delta in assembly.close():
-            yield delta
+                async with aclosing(self._read(item, assembly)) as deltas:
+                    async for delta in deltas:
+                        yield delta
         yield self._add_cost(assembly.reply(time.monotonic() - start))
 
     async def aclose(self) -> None:
@@ -191,7 +225,7 @@ class OpenAIModel:
         if client is not None:
             await client.close()
 
-    async def _open(self, request: Request, key: str) -> AsyncGenerator[Notice | _Stream, None]:
+    async def _open(self, request: Request, key: Key) -> AsyncGenerator[Notice | _Stream, None]:
         """Send the request until a reply begins: yield notices on the way, then the stream."""
         capabilities = recall(self.base_url, self._model)
         retries = 0
@@ -200,11 +234,11 @@ class OpenAIModel:
             try:
                 stream = await self._send(request, fields, key)
                 break
-            except vendor_errors() as error:
+            except Exception as error:
                 fallback = _fallback(capabilities, fields, error)
                 delay = _retry_delay(error, retries) if retries < self._max_retries else None
                 if fallback is None and delay is None:
-                    raise self._model_error(error, key) from None
+                    raise
                 reason = retry_reason(find_refusal(error))
             if fallback is not None:
                 capabilities = fallback.capabilities
@@ -218,38 +252,52 @@ class OpenAIModel:
         remember(self.base_url, self._model, capabilities)
         yield stream
 
-    async def _send(self, request: Request, fields: dict[str, Any], key: str) -> _Stream:
+    async def _send(self, request: Request, fields: dict[str, Any], key: Key) -> _Stream:
         messages = [message.model_dump() for message in request.messages]
-        # Plain JSON both ways: the client's `create` makes a type of every field and chunk.
-        stream: _Stream = await self._client().post(
-            "/chat/completions",
-            cast_to=object,
-            body={"model": self._model, "messages": messages, "stream": True, **fields},
-            options={"headers": {"Authorization": self._endpoint.login or f"Bearer {key}"}},
-            stream=True,
-            stream_cls=_Stream,
-        )
+        # A server that sends its headers byte by byte is silent too.
+        async with asyncio.timeout(self._timeout + _CONNECT_SECONDS):
+            # Plain JSON both ways: the client's `create` makes a type of every field and chunk.
+            stream: _Stream = await self._client().post(
+                "/chat/completions",
+                cast_to=object,
+                body={"model": self._model, "messages": messages, "stream": True, **fields},
+                options={"headers": {"Authorization": self._endpoint.login or f"Bearer {key()}"}},
+                stream=True,
+                stream_cls=_Stream,
+            )
         return stream
 
-    async def _chunks(self, stream: _Stream, key: str) -> AsyncGenerator[dict[str, Any], None]:
-        """Yield a stream's chunks as JSON objects, and close it whatever happens."""
-        count = 0
+    async def _read(self, stream: _Stream, assembly: Assembly) -> AsyncGenerator[Delta, None]:
+        """Read a stream to its end and yield what it adds to the reply; close it in any case.
+
+        Raises:
+            TimeoutError: nothing new came in `timeout` seconds.
+            NotCompletions: it holds no chunk, or anything else than JSON objects.
+        """
+        clock = asyncio.get_running_loop().time
+        count, deadline = 0, clock() + self._timeout
         try:
             while True:
-                async with asyncio.timeout(self._timeout):  # pings are no chunks
-                    chunk = await anext(stream, None)
-                if chunk is None:
+                async with asyncio.timeout_at(deadline):
+                    chunk = await anext(stream, _END)
+                if chunk is _END:
                     break
                 if not isinstance(chunk, dict):  # servers may send any JSON here
                     raise NotCompletions
                 count += 1
-                yield chunk
+                before = assembly.progress
+                for delta in assembly.feed(chunk):
+                    yield delta
+                if assembly.progress > before:
+                    deadline = clock() + self._timeout
+                elif clock() > deadline:  # a flood of empty chunks leaves the timer no chance
+                    raise TimeoutError
             if count == 0:
                 raise NotCompletions
-        except vendor_errors() as error:
-            raise self._model_error(error, key) from None
         finally:
             await stream.close()
+        for delta in assembly.close():
+            yield delta
 
     def _client(self) -> openai.AsyncOpenAI:
         """Return the running loop's client, made on first use."""
@@ -267,30 +315,34 @@ class OpenAIModel:
                     limits=httpx2.Limits(max_keepalive_connections=0),
                     # A proxy cannot reach this machine's own loopback.
                     trust_env=not self._endpoint.is_loopback,
-                    # The task goes to the configured server and to no other.
+                    # A small reply could grow to any size: nothing is ever decompressed.
+                    headers={"Accept-Encoding": "identity"},
+                    # The task and the key go to the configured server and to no other.
                     follow_redirects=False,
-                    event_hooks={"response": [_limit_body]},
+                    event_hooks={"response": [_receive]},
                 ),
             )
         return client
 
-    def _current_key(self) -> str:
-        key = self._api_key
-        if callable(key):
-            try:
-                key = key()
-            except Exception as error:
-                raise AccessDenied(
-                    f"The key could not be read ({type(error).__name__}): check `api_key`."
-                ) from None
-        key = (key or os.environ.get("OPENAI_API_KEY") or "").strip()
-        if not key and is_openai(self.base_url):
+    def _current_key(self) -> Key:
+        """Return the key for one request; `api_key` is asked only here.
+
+        Raises:
+            AccessDenied: it cannot be read, is missing, or cannot stand in a header.
+        """
+        try:
+            key = Key(self._api_key() or os.environ.get("OPENAI_API_KEY"))
+        except Exception as error:
+            kind = type(error).__name__
+            _drop_frames(error)
+            raise AccessDenied(f"The key could not be read ({kind}): check `api_key`.") from None
+        if not key() and is_openai(self.base_url):
             raise AccessDenied(
                 f"{self.base_url} needs a key: set OPENAI_API_KEY, or choose another server."
             )
-        if not (key.isascii() and key.isprintable()):
+        if not (key().isascii() and key().isprintable()):
             raise AccessDenied("The key has characters that no key has: set OPENAI_API_KEY.")
-        return key or _NO_KEY
+        return key if key() else Key(_NO_KEY)
 
     def _add_cost(self, reply: Reply) -> Reply:
         """Return the reply with its cost, unless the server sent one."""
@@ -299,8 +351,8 @@ class OpenAIModel:
         cost = prices.cost_of(reply.usage, self._model, self.base_url, self._price)
         return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost": cost})})
 
-    def _model_error(self, error: Exception, key: str) -> ModelError:
-        secrets = (key.removeprefix(_NO_KEY), *self._endpoint.secrets)
+    def _model_error(self, error: Exception, key: Key) -> ModelError:
+        secrets = (key().removeprefix(_NO_KEY), *self._endpoint.secrets)
         return model_error(error, server=self.base_url, model=self._model, secret=secrets)
 
 
@@ -316,6 +368,9 @@ class Endpoint(NamedTuple):
     url: str
     login: str = ""
     password: str = ""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url!r})"
 
     @property
     def secrets(self) -> tuple[str, str]:
@@ -392,7 +447,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         pass
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 
@@ -423,35 +478,61 @@ def _fallback(
     return fall_back(capabilities, fields, refusal.complaint)
 
 
-def _decode(data: str) -> Any:
-    """Return the JSON value of a chunk; a longer whole number than any count becomes a float."""
+async def _receive(response: httpx2.Response) -> None:
+    """Bound what is read of a response; an event hook of the client, before anything is read.
 
-    def whole(digits: str) -> float:
-        return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
-
+    Raises:
+        Refused: the server answered with an error, or leads elsewhere.
+        Compressed: the reply is compressed.
+    """
+    stream = response.stream
+    assert isinstance(stream, httpx2.AsyncByteStream), "an asynchronous client's"
+    compressed = response.headers.get("content-encoding", "identity").strip().lower() != "identity"
+    if response.is_success:
+        if compressed:
+            raise Compressed
+        response.stream = _BoundedStream(stream)
+        return
+    body = bytearray()
+    with suppress(Exception):  # whatever happens to its body, an error has a status
+        async with asyncio.timeout(_ERROR_SECONDS):
+            async for data in stream:
+                body += data
+                if compressed or len(body) >= MAX_ERROR_BYTES:
+                    break
+    text = "" if compressed else body[:MAX_ERROR_BYTES].decode("utf-8", "replace").strip()
     try:
-        return json.loads(data, parse_int=whole)
-    except RecursionError:
-        raise NotCompletions from None
+        content = decode(text)
+    except NotCompletions:
+        content = text
+    refusal = read_refusal(content, response.status_code, response.headers)
+    assert refusal is not None, "there is a status"
+    raise Refused(refusal)
 
 
-async def _limit_body(response: httpx2.Response) -> None:
-    """Limit a response's body to `MAX_REPLY_BYTES`; an event hook of the client."""
-    if isinstance(response.stream, httpx2.AsyncByteStream):
-        response.stream = _LimitedStream(response.stream)
+class _BoundedStream(httpx2.AsyncByteStream):
+    """The bytes of a reply, `MAX_REPLY_BYTES` at most; other coroutines run between its pieces."""
 
-
-class _LimitedStream(httpx2.AsyncByteStream):
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
+        left = MAX_REPLY_BYTES
         async for data in self._stream:
-            size += len(data)
-            if size > MAX_REPLY_BYTES:
+            left -= len(data)
+            if left < 0:
                 raise ReplyTooLong
             yield data
+            await asyncio.sleep(0)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
+
+
+def _drop_frames(error: BaseException) -> None:
+    """Take the frames that an exception and its causes passed through out of them.
+
+    The client's frames hold the request with its key, and a traceback may show their variables.
+    """
+    for link in chain(error):
+        link.__traceback__ = None

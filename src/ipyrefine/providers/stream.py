@@ -1,6 +1,5 @@
 """Assemble a reply from the chunks of a chat completion stream."""
 
-import math
 from typing import Any, Literal
 
 from ipyrefine.core.model import Finish, Usage
@@ -10,6 +9,7 @@ from ipyrefine.providers.answers import AnswerTables
 _OPEN = "<think>"
 _CLOSE = "</think>"
 _MAX_COUNT = 10**12
+_MAX_DOLLARS = 10_000  # for one call; more is a mistake
 _CHARS_PER_TOKEN = 4
 
 # Every other reason a server gives (``eos``, ``tool_calls``, …) is a reply that ended by itself.
@@ -26,7 +26,11 @@ _FINISHES: dict[str, Finish] = {
 
 
 class Assembly:
-    """A reply under construction; it accepts whatever JSON objects a server sends as chunks."""
+    """A reply under construction; it accepts whatever JSON objects a server sends as chunks.
+
+    Attributes:
+        progress: grows with every chunk that adds to the reply or ends it, and with no other.
+    """
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -36,6 +40,7 @@ class Assembly:
         self._refused = False
         self._reason: str | None = None
         self._usage: dict[str, Any] = {}
+        self.progress = 0
 
     def feed(self, chunk: dict[str, Any]) -> list[Delta]:
         """Take one chunk and return what it adds to the reply."""
@@ -47,7 +52,9 @@ class Assembly:
         thinking = _string(delta.get("reasoning_content")) or _string(delta.get("reasoning"))
         refusal = _string(delta.get("refusal"))
         self._refused |= bool(refusal)
-        self._reason = _string(choice.get("finish_reason")) or self._reason
+        reason = _string(choice.get("finish_reason"))
+        self.progress += _adds(delta) or bool(reason and self._reason is None)
+        self._reason = reason or self._reason
         if self._request.answers:
             content = thinking + _string(delta.get("content"))
             self._tables.feed(choice.get("logprobs"), content)
@@ -168,6 +175,15 @@ def _overlap(text: str, tag: str) -> int:
     return next((n for n in range(len(tag) - 1, 0, -1) if text.endswith(tag[:n])), 0)
 
 
+def _adds(delta: dict[str, Any]) -> bool:
+    """Return whether a delta holds anything beside its role; a model may think in any field."""
+    return any(
+        value.strip() if isinstance(value, str) else value
+        for name, value in delta.items()
+        if name != "role" and isinstance(value, str | list | dict)
+    )
+
+
 def _object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
@@ -185,4 +201,4 @@ def _dollars(value: object) -> float | None:
     """Return the price of the call if the server bills it itself (OpenRouter's ``usage.cost``)."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value < math.inf else None
+    return float(value) if 0 <= value <= _MAX_DOLLARS else None  # nor is NaN

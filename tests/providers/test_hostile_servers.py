@@ -1,0 +1,370 @@
+"""No server, hostile or broken, ends a run in any other way than with `Stopped` and a sentence."""
+
+import asyncio
+import logging
+import pickle
+import re
+import time
+import traceback
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import hostile_wire
+import httpx2
+import pytest
+from bombs import bombs
+from faulty import Trial
+from hostile_wire import DONE, GOOD_BODY, KEY, chunk
+from openai_server import Answer, Behaviour, Failure, ScriptedServer
+
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event, Stopped
+from ipyrefine.core.model import Limits, StopReason
+from ipyrefine.errors import AccessDenied, ModelError, RequestRejected, ServerFailed, Unreachable
+from ipyrefine.providers import capabilities
+from ipyrefine.providers.errors import MAX_ERROR_BYTES
+from ipyrefine.providers.key import Key
+from ipyrefine.providers.openai import OpenAIModel, backoff
+
+_LEAKS = re.compile(r"Traceback|\b\w+(?:Error|Exception)\b|\bNone\b|ipyrefine broke|object at 0x")
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as running:
+        yield running
+
+
+async def no_wait(seconds: float) -> None:
+    assert 0 <= seconds <= 60
+
+
+async def attack(
+    server: ScriptedServer, cases: Iterable[tuple[str, Behaviour]], stage: str = "judge"
+) -> int:
+    """Run every case and return how many there were; fail with the names of those that got in."""
+    model = OpenAIModel("m", base_url=server.base_url, api_key=KEY, timeout=5, sleep=no_wait)
+    broken, count = [], 0
+    for name, behaviour in cases:
+        count += 1
+        capabilities.BY_SERVER.clear()
+        trial = Trial(server, stage, behaviour)
+        limits = Limits(max_revisions=0)
+        problem = await outcome(trial, trial.refinement(model=model, limits=limits), stage)
+        if problem:
+            broken.append(f"{name}: {problem}")
+    await model.aclose()
+    assert not broken, f"{len(broken)} of {count} cases\n" + "\n".join(broken[:40])
+    return count
+
+
+async def outcome(trial: Trial, loop: Refinement, stage: str) -> str:
+    """Return what is wrong with how a run under attack ended; empty if nothing is."""
+    events: list[Event] = []
+
+    def consume(event: Event, _: object) -> None:
+        event.model_dump_json().encode()  # what every display and the journal do with it
+        events.append(event)
+
+    try:
+        run = await loop.run(consume)
+    except BaseException as error:
+        return f"raised {type(error).__name__}: {error}"[:300]
+    error, last = loop.error, events[-1]
+    if not isinstance(last, Stopped):
+        return "no Stopped"
+    if error is not None and not isinstance(error, ModelError):
+        return f"{type(error).__name__}: {error}"[:300]
+    if stage == "judge" and run.text != "Hello":
+        return f"the draft was lost: {run.text[:50]!r}"
+    message = last.message
+    if not message.strip() or len(message) > 700 or message.count("\n"):
+        return f"no sentence: {message[:300]!r}"
+    if leak := _LEAKS.search(message):
+        return f"a word for programmers ({leak[0]}): {message[:300]}"
+    if error is not None:
+        if KEY in _with_variables(error):
+            return "the key is in a frame"
+        if KEY in str(error):
+            return "the key is in the message"
+    if any(KEY in event.model_dump_json() for event in events if event.type != "text_delta"):
+        return "the key is in an event"
+    if not 0 <= run.usage.tokens < 10**15 or not (run.usage.cost or 0) < 10**9:
+        return f"the usage is {run.usage}"
+    return ""
+
+
+CORPORA = {
+    "chunks": lambda: hostile_wire.chunks(every=4),
+    "streams": hostile_wire.streams,
+    "errors": lambda: hostile_wire.error_answers(every=3),
+    "headers": hostile_wire.headers,
+    "wire": hostile_wire.wire,
+    "damage": lambda: hostile_wire.random_bodies(200),
+}
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+async def test_whatever_a_server_sends_the_run_stops_with_a_sentence(server, corpus, caplog):
+    caplog.set_level(logging.DEBUG)
+    assert await attack(server, CORPORA[corpus]()) > 25
+    assert f"Bearer {KEY}" not in caplog.text  # a server may repeat the key in its headers
+
+
+@pytest.mark.parametrize("stage", ["draft", "critique", "revise"])
+async def test_every_stage_ends_well_under_attack(server, stage):
+    picked = [*hostile_wire.chunks(every=29), *hostile_wire.random_bodies(20, seed=3)]
+    assert await attack(server, picked, stage) > 50
+
+
+# --- numbers
+
+
+@pytest.mark.parametrize("value", hostile_wire.NUMBERS)
+def test_no_retry_after_makes_an_error_or_an_endless_wait(value):
+    wait = backoff(0, {"retry-after": value})
+    assert wait is None or 0 <= wait <= 60
+
+
+@pytest.mark.parametrize("cost", ["NaN", "Infinity", "-1", "1e308", "1e999", "true", '"1"', "[]"])
+async def test_a_cost_that_cannot_be_is_unknown(server, request_text, cost):
+    body = chunk("Hello", "stop") + b'data: {"choices": [], "usage": {"cost": %s}}' % cost.encode()
+    server.then(Answer(raw=body + b"\n\n" + DONE))
+    model = OpenAIModel("m", base_url=server.base_url)
+    *_, reply = [item async for item in model.stream(request_text)]
+    assert reply.usage.cost is None
+
+
+@pytest.mark.parametrize("count", ["NaN", "-5", "9" * 5_000, "1e9", "true", '"7"', "{}"])
+async def test_a_count_that_cannot_be_is_estimated(server, request_text, count):
+    names = ("prompt_tokens", "completion_tokens", "prompt_tokens_details")
+    counts = ", ".join(f'"{name}": {count}' for name in names)
+    data = f'{{"choices": [], "usage": {{{counts}}}}}'
+    server.then(Answer(raw=chunk("Hello you", "stop") + hostile_wire.event(data) + DONE))
+    model = OpenAIModel("m", base_url=server.base_url)
+    *_, reply = [item async for item in model.stream(request_text)]
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (6, 2)
+
+
+# --- silence
+
+_BEATS = {
+    "data: {}": b"data: {}\n\n",
+    "comments": b": still here\n\n",
+    "no choices": b'data: {"choices": []}\n\n',
+    "empty deltas": chunk(""),
+    "white space": chunk(" \n\t"),
+    "roles": b'data: {"choices": [{"delta": {"role": "assistant", "content": null}}]}\n\n',
+    "usage": b'data: {"choices": [], "usage": {"completion_tokens": 1}}\n\n',
+    "line ends": b"\n",
+    "events without data": b"event: ping\n\n",
+}
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.0], ids=["slow", "flood"])
+@pytest.mark.parametrize("beat", _BEATS)
+async def test_signs_of_life_do_not_count_as_a_reply(server, request_text, beat, seconds):
+    beats = _BEATS[beat] * (1 if seconds else 20)
+    server.then(Answer("Hi", finish=None, usage=None, beat=beats, beat_seconds=seconds))
+    model = OpenAIModel("m", base_url=server.base_url, timeout=0.5)
+    async with asyncio.timeout(30):
+        with pytest.raises(Unreachable, match="sent nothing new for too long"):
+            _ = [item async for item in model.stream(request_text)]
+
+
+async def test_repeated_ends_do_not_count_as_a_reply(server, request_text):
+    server.then(Answer("Hi", usage=None, beat=chunk("", "stop")))
+    model = OpenAIModel("m", base_url=server.base_url, timeout=0.5)
+    async with asyncio.timeout(30):
+        with pytest.raises(Unreachable, match="sent nothing new for too long"):
+            _ = [item async for item in model.stream(request_text)]
+
+
+@pytest.mark.parametrize("field", ["content", "a_field_of_its_own"])
+async def test_a_slow_reply_in_any_field_counts(server, request_text, field):
+    pieces = tuple({"choices": [{"delta": {field: "word "}}]} for _ in range(12))
+    server.then(Answer("Hi", first=pieces, delay=0.3))
+    model = OpenAIModel("m", base_url=server.base_url, timeout=3)
+    *_, reply = [item async for item in model.stream(request_text)]
+    assert reply.text.endswith("Hi")
+
+
+async def test_headers_that_drip_are_silence_too(server, request_text, monkeypatch):
+    monkeypatch.setattr("ipyrefine.providers.openai._CONNECT_SECONDS", 0.5)
+    server.then(Answer(wire=b"HTTP/1.1 100 Continue\r\n\r\n", beat=b"HTTP/1.1 100 x\r\n\r\n"))
+    model = OpenAIModel("m", base_url=server.base_url, timeout=0.5, max_retries=0)
+    async with asyncio.timeout(30):
+        with pytest.raises(Unreachable, match="sent nothing new for too long"):
+            _ = [item async for item in model.stream(request_text)]
+
+
+async def test_what_follows_the_end_mark_is_not_waited_for(server, request_text):
+    body = chunk("Hello", "stop") + DONE
+    server.then(Answer(raw=body, beat=b": more\n\n"))
+    model = OpenAIModel("m", base_url=server.base_url, timeout=60)
+    async with asyncio.timeout(30):
+        *_, reply = [item async for item in model.stream(request_text)]
+    assert (reply.text, reply.finish) == ("Hello", "stop")
+
+
+# --- size
+
+
+async def _longest_pause(work: Any) -> tuple[Any, float]:
+    """Return what a coroutine came to, and how long it kept another from running, in seconds."""
+    longest, before = 0.0, time.monotonic()
+
+    async def tick() -> None:
+        nonlocal longest, before
+        while True:
+            await asyncio.sleep(0.01)
+            now = time.monotonic()
+            longest, before = max(longest, now - before), now
+
+    ticking = asyncio.create_task(tick())
+    try:
+        async with asyncio.timeout(60):
+            return await work, longest
+    finally:
+        ticking.cancel()
+
+
+@pytest.mark.parametrize("coding", bombs(1))
+async def test_a_compressed_stream_is_never_unpacked(server, coding):
+    bomb = Answer(raw=bombs(600)[coding], headers={"Content-Encoding": coding})
+    trial = Trial(server, "judge", bomb)
+    run, pause = await _longest_pause(trial.run(limits=Limits(max_revisions=0)))
+    assert (run.stop_reason, run.text) == (StopReason.FAILED, "Hello")
+    assert isinstance(trial.loop.error, ServerFailed)
+    assert "compresses its replies" in run.message
+    assert pause < 10
+    assert {seen.headers["accept-encoding"] for seen in server.requests} == {"identity"}
+
+
+@pytest.mark.parametrize("status", [301, 400, 500])
+@pytest.mark.parametrize("coding", ["gzip", "gzip, gzip", "deflate", "br"])
+async def test_a_compressed_error_keeps_its_status_and_is_never_unpacked(server, coding, status):
+    bomb = Failure(status, bombs(600)[coding], {"Content-Encoding": coding})
+    trial = Trial(server, "judge", bomb)
+    run, pause = await _longest_pause(trial.run(limits=Limits(max_revisions=0)))
+    assert (run.stop_reason, run.text) == (StopReason.FAILED, "Hello")
+    assert {301: "redirects", 400: "(HTTP 400)", 500: "(HTTP 500)"}[status] in run.message
+    assert pause < 10
+
+
+@pytest.mark.parametrize("charset", ["zlib", "bz2", "hex", "utf-16", "idna", "undefined"])
+async def test_a_charset_is_never_taken_for_a_coding(server, charset):
+    kind = f"application/json; charset={charset}"
+    body = {"error": {"message": "the GPU fell over"}}
+    trial = Trial(server, "judge", Failure(400, body, {"Content-Type": kind}))
+    run = await trial.run(limits=Limits(max_revisions=0))
+    assert "(the GPU fell over)" in run.message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"\n" * 17 * 2**20, b"data: " + b"x" * 17 * 2**20, b"data: {}\n\n" * 2**20, b":\n\n" * 2**22],
+    ids=["line ends", "one line", "heartbeats", "comments"],
+)
+async def test_a_long_body_ends_and_leaves_the_event_loop_to_others(server, body):
+    server.default = lambda _: Answer(raw=body)
+    trial = Trial(server, "judge", Answer(raw=body))
+    run, pause = await _longest_pause(trial.run(limits=Limits(max_revisions=0)))
+    assert (run.stop_reason, run.text) == (StopReason.FAILED, "Hello")
+    assert pause < 10
+
+
+async def test_an_error_answer_is_read_in_part(server, request_text):
+    server.then(Failure(400, b"over " * 20 * 2**20))
+    model = OpenAIModel("m", base_url=server.base_url)
+    with pytest.raises(RequestRejected, match=r"rejected the request \(HTTP 400\) \(over over"):
+        await anext(model.stream(request_text))
+    assert MAX_ERROR_BYTES < 2**20
+
+
+async def test_an_error_whose_body_never_comes_keeps_its_status(server, request_text, monkeypatch):
+    monkeypatch.setattr("ipyrefine.providers.openai._ERROR_SECONDS", 0.5)
+    head = b"HTTP/1.1 404 No\r\nContent-Length: 1000\r\n\r\nnothing "
+    server.then(Answer(wire=head, beat=b" "))
+    model = OpenAIModel("m", base_url=server.base_url, timeout=60)
+    async with asyncio.timeout(30):
+        with pytest.raises(ModelError, match="does not know the model 'm'"):
+            await anext(model.stream(request_text))
+
+
+# --- the key
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_takes_neither_the_key_nor_the_task_along(server, request_text, status):
+    with ScriptedServer(lambda _: "caught") as other:
+        target = other.base_url.replace("127.0.0.1", "localhost")
+        fields = {"Location": f"{target}/chat/completions", "Refresh": f"0; url={target}"}
+        server.then(Failure(status, "", fields))
+        model = OpenAIModel("m", base_url=server.base_url, api_key=KEY)
+        with pytest.raises(RequestRejected, match="redirects to another address"):
+            await anext(model.stream(request_text))
+        assert other.requests == []
+    assert len(server.requests) == 1
+
+
+def _with_variables(error: BaseException) -> str:
+    """Return a traceback with the variables of every frame but the test's own, causes included."""
+    own = error.__traceback__.tb_next if error.__traceback__ else None
+    shown = traceback.TracebackException(type(error), error, own, capture_locals=True)
+    return "".join(shown.format())
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [RecursionError(), ValueError(KEY), httpx2.ReadError("lost"), KeyboardInterrupt()],
+    ids=lambda raised: type(raised).__name__,
+)
+async def test_no_frame_of_any_exception_shows_the_key(server, request_text, raised, monkeypatch):
+    async def send(*_: object, **__: object) -> None:
+        raise raised
+
+    monkeypatch.setattr("httpcore2.AsyncConnectionPool.handle_async_request", send)
+    model = OpenAIModel("m", base_url=server.base_url, api_key=KEY, max_retries=0)
+    with pytest.raises((ModelError, KeyboardInterrupt)) as caught:
+        await anext(model.stream(request_text))
+    assert KEY not in _with_variables(caught.value)
+    link: BaseException | None = caught.value.__context__
+    while link is not None:  # nor would a debugger find one
+        assert link.__traceback__ is None
+        link = link.__context__
+
+
+async def test_a_cancelled_request_shows_no_key(server, request_text):
+    server.then(Answer(hold=True))
+    model = OpenAIModel("m", base_url=server.base_url, api_key=KEY)
+    asking = asyncio.ensure_future(anext(model.stream(request_text)))
+    assert await asyncio.to_thread(server.asked.wait, 20)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await asking
+    assert KEY not in _with_variables(caught.value)
+
+
+@pytest.mark.parametrize("key", ["sk-ü-secret-0123", "sk-\n-secret-0123"])
+async def test_a_key_that_is_refused_is_in_no_frame(server, request_text, key):
+    model = OpenAIModel("m", base_url=server.base_url, api_key=lambda: key)
+    with pytest.raises(AccessDenied) as caught:
+        await anext(model.stream(request_text))
+    assert "secret-0123" not in _with_variables(caught.value)
+
+
+def test_a_key_is_hidden_wherever_it_is_printed_but_travels_to_a_worker():
+    key = Key(f" {KEY}\n")
+    assert KEY not in f"{key} {key!r} {[key]} {vars(OpenAIModel('m', api_key=key))}"
+    assert key() == Key(key)() == pickle.loads(pickle.dumps(key))() == KEY
+    assert not Key()
+    assert Key()() == ""
+
+
+async def test_a_whole_answer_is_still_a_reply(server, request_text):
+    """So that the cases above fail for what they say and not for their frame."""
+    server.then(Answer(raw=GOOD_BODY, headers={"Content-Encoding": "identity"}))
+    model = OpenAIModel("m", base_url=server.base_url, api_key=KEY)
+    *_, reply = [item async for item in model.stream(request_text)]
+    assert (reply.text, reply.finish) == ("no no no no no no", "stop")
