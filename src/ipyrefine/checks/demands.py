@@ -8,7 +8,7 @@ time linear in its length.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import NamedTuple
@@ -26,14 +26,27 @@ Q = "[\ue000-\uf8ff]"
 _QUOTES = re.compile(
     r"```[^`]{0,20000}(?:```|$)"
     r'|(?<![\w"])"[^"]{1,4000}"(?!\w)'
-    r"|(?<![\w'])'[^'\n]{1,300}'(?!\w)"
-    r"|`[^`\n]{1,300}`"
+    r"|(?<![\w'])'[^'\n]{1,300}'(?!\w)|`[^`\n]{1,300}`"
 )
 _STRAIGHT = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "\u00a0": " "})  # noqa: RUF001
 
 
 def _words(text: str) -> list[str]:
     return text.split()
+
+
+def _re(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def _has(pattern: str, text: str) -> bool:
+    """Return whether a text has a pattern somewhere."""
+    return bool(re.search(pattern, text, re.IGNORECASE))
+
+
+def _leads(pattern: str, text: str) -> bool:
+    """Return whether a text begins with a pattern."""
+    return bool(re.match(pattern, text, re.IGNORECASE))
 
 
 _NUMBERS = {
@@ -56,7 +69,7 @@ _ANSWER = (
     r"riddle|dialogue|conversation|script|template|resume|cv|announcement|statement|explanation|"
     r"invitation|recipe|guide|tutorial|rubric|critiques?|piece|paper|document|press release|"
     r"newsletter|page|entry|diary|obituary|translation|version|writing|content|presentation|"
-    r"introduction|lyrics|words|lecture|toast|blurb|whole thing|length|sentence|template|product"
+    r"introduction|lyrics|words|lecture|toast|blurb|whole thing|length|sentence|product"
 )
 # Nouns for the part of an answer, or for a text other than it, that a count may belong to.
 _PART = (
@@ -71,7 +84,7 @@ _TEXT = (
     r"sentences?|paragraphs?|messages?"
 )
 _VERBS = (
-    r"write|rewrite|re-?write|re-?create|create|compose|draft|make|give|generate|produce|prepare|"
+    r"(?:re-?)?write|(?:re-?)?create|compose|draft|make|give|generate|produce|prepare|"
     r"provide|craft|come up|invent|design|develop|build|elaborate|expand|expound|summari[sz]e|"
     r"explain|describe|tell|list|name|answer|respond|reply|return|use|include|contain|keep|limit|"
     r"add|have|put|wrap|enclose|surround|start|begin|open|end|finish|close|conclude|sign|highlight|"
@@ -96,48 +109,41 @@ _OPENER = (
     r"[-*•]|in (?:at (?:most|least) |exactly |no more than |fewer than |less than )?[\w-]{1,10} "
     r"[\w ]{1,12}|using only [\w ]{1,20}|without [\w ,]{1,40})[,:]?\s{0,3}){0,4}"
 )
-_DIRECTIVE = re.compile(
+_DIRECTIVE = _re(
     rf"^\W{{0,8}}{_OPENER}(?:{_VERBS})\b"
     r"|\b(?:can|could|would|will) you\b"
     rf"|(?:\bplease|:) (?:{_VERBS})\b|(?:,|;|\band) (?:{_VERBS}) (?:your|the (?:entire|whole)|it)\b"
     r"|\b(?:i|we)(?: just| only| really)? (?:need|want|would like|would love|am looking|"
     r"was hoping|do not want|don't want|expect|require|'d like)\b|\b(?:i|we)'d like\b"
     rf"|\b(?:your|the|this|my) (?:[\w-]+ ){{0,4}}?(?:{_ANSWER}|words?|letters?|phrases?|keywords?|"
-    r"[\w-]+)(?: \([^)]{1,60}\))? "
-    r"(?:should|must|needs?|has to|have to|is to|shall|may not|can ?not|can't|will|may only)\b"
-    r"|\b(?:it|there|you|they|that) (?:also )?"
-    r"(?:should|must|needs? to|has to|have to|may not|may only|can ?not|can't|shall)\b"
+    r"[\w-]+)(?: \([^)]{1,60}\))? (?:should|must|needs?|has to|have to|is to|shall|may not|"
+    r"can ?not|can't|will|may only)\b|\b(?:it|there|you|they|that) (?:also )?(?:should|must|"
+    r"needs? to|has to|have to|may not|may only|can ?not|can't|shall)\b"
     rf"|\b(?:words?|letters?|phrases?|keywords?|sections|paragraphs|parts) (?:{Q}[, ]{{0,2}}|"
-    r"[\w-]+[, ]{1,2}|are |with ){0,12}(?:should|must|needs? to|have to|has to|separated)\b",
-    re.IGNORECASE,
+    r"[\w-]+[, ]{1,2}|are |with ){0,12}(?:should|must|needs? to|have to|has to|separated)\b"
 )
-_NARRATIVE = re.compile(
+_NARRATIVE = _re(
     r"^\W{0,8}(?:\d{1,2}[.)] {0,2})?(?:(?:i|we|he|she|they|you) (?:\w+ )?"
     r"(?:wrote|have written|had|read|said|made|got|told|found|know|think|saw|noticed|used)\b"
     r"|(?:my|our|his|her|their) (?!response|answer|entire|whole)\w+|if|when|whenever|unless|"
-    r"in case|suppose|whether|for (?:each|every)|each|every|once you)\b",
-    re.IGNORECASE,
+    r"in case|suppose|whether|for (?:each|every)|each|every|once you)\b"
 )
-_QUESTION = re.compile(
-    r"^\W{0,8}(?:\d{1,2}[.)] {0,2})?(?:how|what|why|who|whom|whose|which|where|when|is|are|am|"
-    r"was|were|do|does|did|has|"
-    r"have|should|shall)\b",
-    re.IGNORECASE,
+_QUESTION = _re(
+    r"^\W{0,8}(?:\d{1,2}[.)] {0,2})?(?:how|what|why|who|whom|whose|which|where|when|is|are|am|was|"
+    r"were|do|does|did|has|have|should|shall)\b"
 )
-_HEDGE = re.compile(
+_HEDGE = _re(
     r"\b(?:ideally|preferably|if possible|maybe|perhaps|try to|feel free|optional(?:ly)?|"
-    r"recommended|if you (?:can|like|want)|it would be (?:nice|good|great)|for example, you)\b",
-    re.IGNORECASE,
+    r"recommended|if you (?:can|like|want)|it would be (?:nice|good|great)|for example, you)\b"
 )
-_MATERIAL = re.compile(
+_MATERIAL = _re(
     r"\b(?:following|below|this|these|that follows|here is|here's)\b[^.\n]{0,60}?"
     rf"\b(?:{_TEXT}|review|conversation|dialogue|data|draft|statement|notes|content|code|excerpt|"
     r"minutes|comment|question|prompt|feedback|ticket|log|bio|resume|ad|tagline|joke|riddle)\b"
     r"[^.\n]{0,80}(?:[.:]|$)|\b(?:original|input|context|passage|text|article|source|transcript|"
-    r"email|synopsis)\s{0,2}:",
-    re.IGNORECASE,
+    r"email|synopsis)\s{0,2}:"
 )
-_REPEAT = re.compile(r"\b(?:repeat|restate|copy)\b", re.IGNORECASE)
+_REPEAT = _re(r"\b(?:repeat|restate|copy)\b")
 
 
 class _Sentence(NamedTuple):
@@ -158,6 +164,15 @@ class _Sentence(NamedTuple):
     def unquote(self, marker: str) -> str:
         """Return what a quote says, without its marks."""
         return self.quotes[ord(marker) - _FIRST_QUOTE].strip("\"'`").strip()
+
+    def around(self, before: int, after: int = 0) -> str:
+        """Return the sentence with so many characters of the request before and after it."""
+        start = max(0, self.start - before)
+        return self.request[start : self.start + len(self.text) + after]
+
+    def term(self, word: str) -> str:
+        """Return a word, or what the quote in its place says."""
+        return self.unquote(word) if re.fullmatch(Q, word) else word
 
 
 def read_demands(request: str) -> Iterator[Constraint]:
@@ -213,40 +228,32 @@ def _unmask(text: str, quotes: list[str]) -> str:
 def _drop_material(masked: str) -> str:
     """Return the request with the text that it brings along blanked out."""
     for match in _MATERIAL.finditer(masked):
-        line_end = masked.find("\n", match.end())
-        line_end = len(masked) if line_end < 0 else line_end
-        rest = masked[match.end() : line_end].strip()
-        if match[0].rstrip().endswith(":") and rest:
-            if re.match(Q, rest):  # the text is quoted, and so hidden already
-                continue
-            if re.match(rf"(?:{NUM}|[\w']+)(?:,| and| or)", rest):  # a list of words
+        line, _, _ = masked[match.end() :].partition("\n")
+        introduces, rest = match[0].rstrip().endswith(":"), line.strip()
+        if introduces and rest:
+            # The text is quoted, and so hidden already, or it is a list of words.
+            if re.match(rf"{Q}|(?:{NUM}|[\w']+)(?:,| and| or)", rest):
                 continue
             return masked[: match.end()]
-        following = masked[line_end:].lstrip()
+        following = masked[match.end() + len(line) :].lstrip()
+        blank = masked.find("\n\n", match.end())
         if re.match(rf"{Q}|[*<\[]", following) or _REPEAT.search(match[0]):
             continue
-        if not match[0].rstrip().endswith(":") and "\n\n" not in masked[match.end() :]:
+        if not (introduces or blank >= 0):
             continue
-        if _REPEAT.search(masked[: match.start()][-80:]):
-            continue
-        blank = masked.find("\n\n", match.end())
-        cut = match.end() if match[0].rstrip().endswith(":") else blank
-        if cut < 0:
-            continue
+        cut = match.end() if introduces else blank
         # A last paragraph that speaks of "your response" is the request again.
         tail = masked.rfind("\n\n")
-        again = tail > cut and re.match(
+        again = tail > cut and _leads(
             r"\s*(?:please )?(?:your (?:entire |whole )?(?:response|answer|reply|output)\b|"
             r"in your response\b)",
             masked[tail:],
-            re.IGNORECASE,
         )
         return masked[:cut] + (masked[tail:] if again else "")
     return masked
 
 
 _BREAK = re.compile(rf"(?<=[.!?;])[ \t]+(?=[A-Z\d({Q[1:-1]}])|[;\n]")
-_QUOTED_STOP = re.compile(rf"({Q})[ \t]+(?=(?:No|Do|Your|The|Use|Make|Don't|Nothing|In|It) )")
 
 
 def _split_sentences(text: str) -> Iterator[tuple[str, int]]:
@@ -263,12 +270,11 @@ def _split_sentences(text: str) -> Iterator[tuple[str, int]]:
     yield text[start:][:_MAX_SENTENCE], start
 
 
-_FRAGMENT = re.compile(
+_FRAGMENT = _re(
     r"^\W{0,6}(?:length\b|(?:word|character) (?:limit|count)\b|format\b|must |should |"
     r"max(?:imum)?\.?|min(?:imum)?\.?|at (?:least|most)|no |all |only |exactly|not |"
     r"nothing |between |up to |fewer |less |more |under |without |in |json|\d|"
-    rf"(?:{NUM}) )",
-    re.IGNORECASE,
+    rf"(?:{NUM}) )"
 )
 _FINITE = re.compile(r"\b(?:is|are|was|were|has|had|does|did|live|lives|think|say|says)\b")
 
@@ -296,6 +302,7 @@ def _number(word: str) -> int:
 
 # Bounds
 
+_Bounds = tuple[int, int | None] | None  # the least and the greatest count; -1 for a bare number
 _MORE = r"more than|over|longer than|greater than|above"
 _LESS = r"less than|fewer than|under|below|shorter than"
 _BOUNDS = (
@@ -322,17 +329,14 @@ _SUFFIX = (
     r"|\(?(?:(?P<smax>max(?:imum)?|at (?:the )?most|tops)|(?P<smin>min(?:imum)?|at least))\b\.?\)?"
     rf"(?! ?(?:of )?{NUM})))?"
 )
-_COUNT = re.compile(
+_COUNT = _re(
     rf"(?<![\w.$-]){_AMOUNT}(?P<gap>[ -](?:(?:different|separate|short|long|full|complete|markdown|"
-    rf"distinct|concise|total|clear|simple) ){{0,2}}){_UNIT}{_SUFFIX}",
-    re.IGNORECASE,
+    rf"distinct|concise|total|clear|simple) ){{0,2}}){_UNIT}{_SUFFIX}"
 )
-_NEGATED = re.compile(
-    r"(?:\bnot|n't|\bno|\bnever|\bnothing|\bwithout)(?: [\w']+){0,4} ?$", re.IGNORECASE
-)
+_NEGATED = _re(r"(?:\bnot|n't|\bno|\bnever|\bnothing|\bwithout)(?: [\w']+){0,4} ?$")
 
 
-def _bounds(match: re.Match[str], before: str) -> tuple[int, int | None] | None:
+def _bounds(match: re.Match[str], before: str) -> _Bounds:
     """Return the least and the greatest count that a match demands; None if it is vague."""
     group = match.groupdict()
     if group["vague"] or group["vague2"]:
@@ -362,94 +366,98 @@ def _bounds(match: re.Match[str], before: str) -> tuple[int, int | None] | None:
     return (number, number) if group["exact"] else (-1, number)
 
 
+def _at_least(bounds: _Bounds) -> _Bounds:
+    """Return bounds in which a bare number means at least so many."""
+    return (bounds[1] or 0, None) if bounds and bounds[0] < 0 else bounds
+
+
 # Counts of words, sentences, paragraphs, lines, bullets and characters
 
-_FRAME = re.compile(
+_FRAME = _re(
     r"(?:^|[,;:(–-]|\b(?:with|in|into|using|use|uses|of|within|to|be|contain(?:s|ing)?|"  # noqa: RUF001
-    r"include(?:s|"
-    r"d)?|including|have|has|having|write|writes|provide|give|me|generate|list|create|compose|add|"
-    r"produce|draft|make|answer|respond|reply|limit|name|only|and|also|but|it|is|are|that's|than|a|"
-    r"length|just|want|need|exceed|consist(?:s|ing)? of|your|anything|something|nothing|one|it's|"
-    r"may|not|should be|must be|the|by|as|or|points|for|text))[ (]{0,2}$",
-    re.IGNORECASE,
+    r"include(?:s|d)?|including|have|has|having|write|writes|provide|give|me|generate|list|create|"
+    r"compose|add|produce|draft|make|answer|respond|reply|limit|name|only|and|also|but|it|is|are|"
+    r"that's|than|a|length|just|want|need|exceed|consist(?:s|ing)? of|your|anything|something|"
+    r"nothing|one|it's|may|not|should be|must be|the|by|as|or|points|for|text))[ (]{0,2}$"
 )
-_LOCAL = re.compile(
-    r"\b(?:who|whom|whose|where|when|while|how to (?:write|make|compose|draft|create|structure))\b"
-    r"(?:\W+\w+){0,6}\W*$"
-    r"|\bhow to (?:write|compose|draft|structure|edit|format)\b"
-    r"|\b(?:in|on|for|to|by) which\b"
-    r"|\b(?:was|were|had|did|used|wrote|limited|said|says|say|tells|told|asks|called)\b"
-    r"(?:\W+\w+){0,3}\W*$"
-    r"|\b(?:may|might|could)(?! not\b| you\b| only\b)(?:\W+\w+){0,3}\W*$"
-    r"|\b(?:each(?! separated)|every|per|any)\b(?:\W+\w+){0,8}\W*$"
-    r"|\b(?:about|around|approximately|roughly|nearly|almost|like|such as|e\.g\.|i\.e\.|first|last|"
-    r"next|opening|previous|following|another|these|those|other|of the)\W*$",
-    re.IGNORECASE,
+_LOCAL = _re(
+    r"\b(?:who|whom|whose|where|when|while|how to (?:write|make|compose|draft|create|"
+    r"structure))\b(?:\W+\w+){0,6}\W*$|\bhow to (?:write|compose|draft|structure|edit|format)\b|"
+    r"\b(?:in|on|for|to|by) which\b|\b(?:was|were|had|did|used|wrote|limited|said|says|say|tells|"
+    r"told|asks|called)\b(?:\W+\w+){0,3}\W*$|\b(?:may|might|could)(?! not\b| you\b|"
+    r" only\b)(?:\W+\w+){0,3}\W*$|\b(?:each(?! separated)|every|per|any)\b(?:\W+\w+){0,8}\W*$|"
+    r"\b(?:about|around|approximately|roughly|nearly|almost|like|such as|e\.g\.|i\.e\.|first|last|"
+    r"next|opening|previous|following|another|these|those|other|of the)\W*$"
 )
-_OF_OTHERS = re.compile(
+_OF_OTHERS = _re(
     rf"\b(?:{_PART}|{_TEXT})\b(?: (?:that|which))?(?: (?:is|are|be|should be|must be|with|of|has|"
     r"have|having|contains?|containing|includes?|including|under|up|using|to|must|should|shall|"
-    r"must "
-    r"have|should have|must contain|should contain)){1,2} ?$",
-    re.IGNORECASE,
+    r"must have|should have|must contain|should contain)){1,2} ?$"
 )
-_HEAD_OBJECT = re.compile(
+_HEAD_OBJECT = _re(
     rf"^\W{{0,8}}{_OPENER}(?:(?:can|could|would|will) you (?:please )?)?"
-    r"(?:i(?: would|'d)? (?:need|want|like) )?"
-    r"(?:write|compose|draft|create|make|give|generate|produce|prepare|provide|craft|invent|need|"
-    r"come up with|want)? ?(?:me |us |up )?(?:an?|the|one|two|your|my) "
-    r"(?:(?!(?:with|of|in|that|which|and|about|for|to|on|from|by|whose) )[\w-]+ ){0,4}"
-    r"(?:[\w-]+)(?: about(?: (?!with |and |of )[\w-]+){1,8})? ?"
-    r"(?:(?:that|which) )?(?:is |are |has |have |with |of |in |contains |containing |using |to |"
-    r"includes |including )?$",
-    re.IGNORECASE,
+    r"(?:i(?: would|'d)? (?:need|want|like) )?(?:write|compose|draft|create|make|give|generate|"
+    r"produce|prepare|provide|craft|invent|need|come up with|want)? ?(?:me |us |up )?(?:an?|the|"
+    r"one|two|your|my) (?:(?!(?:with|of|in|that|which|and|about|for|to|on|from|by|"
+    r"whose) )[\w-]+ ){0,4}(?:[\w-]+)(?: about(?: (?!with |and |of )[\w-]+){1,8})? ?(?:(?:that|"
+    r"which) )?(?:is |are |has |have |with |of |in |contains |containing |using |to |includes |"
+    r"including )?$"
 )
-_COMPOUND_HEAD = re.compile(
+_COMPOUND_HEAD = _re(
     r"(?:\b(?:write|compose|draft|create|make|give|generate|produce|prepare|provide|craft|need|"
-    r"want|"
-    r"like|come up with)(?: me| us| up)? (?:an?|one|the|your) (?:[\w-]+,? ){0,3}|"
-    r"\b(?:in|as|into|with) an? (?:[\w-]+ ){0,2})$",
-    re.IGNORECASE,
+    r"want|like|come up with)(?: me| us| up)? (?:an?|one|the|your) (?:[\w-]+,? ){0,3}|\b(?:in|as|"
+    r"into|with) an? (?:[\w-]+ ){0,2})$"
 )
-_AFTER = re.compile(
+_AFTER = _re(
     r"^ ?(?:per\b|each (?!separated)|(?:or so|ish)\b|a (?:day|line|minute)|apart|of (?!text)|"
     r"(?:or|and) (?:phrases|numbers)|from\b|away|long (?:article|essay|book|story)|limit\b|below|"
-    r"above|old)",
-    re.IGNORECASE,
+    r"above|old)"
 )
 # "Write 2 sentences on dogs and a list of cats": the whole may have more than 2 sentences.
-_AND_MORE = re.compile(
-    rf"^[^.;(]{{0,50}}?\b(?:and|plus|then)(?: then)? (?:an?|another|{NUM})[ -]", re.IGNORECASE
-)
-_SECOND = re.compile(
-    r"\b(?:and|plus) (?:an?|another|the|one) (?:[\w-]+ ){1,4}(?:of|with|in|using) $", re.IGNORECASE
-)
-_AFTER_WORDS = re.compile(
+_AND_MORE = _re(rf"^[^.;(]{{0,50}}?\b(?:and|plus|then)(?: then)? (?:an?|another|{NUM})[ -]")
+_SECOND = _re(r"\b(?:and|plus) (?:an?|another|the|one) (?:[\w-]+ ){1,4}(?:of|with|in|using) $")
+_AFTER_WORDS = _re(
     r"^ (?:that|which|in (?:all|capital|upper|lower|\w+ case|bold|french|german|spanish|italics|"
-    r"each|every|the)|starting|beginning|ending|related|to describe|are|is|were|was|you)",
-    re.IGNORECASE,
+    r"each|every|the)|starting|beginning|ending|related|to describe|are|is|were|was|you)"
 )
-_AFTER_PART = re.compile(
+_AFTER_PART = _re(
     r"^ (?:about|on|describing|explaining|that|which|from|at the|before|after|introducing|listing|"
-    r"summari[sz]ing|to|in the)\b",
-    re.IGNORECASE,
+    r"summari[sz]ing|to|in the)\b"
 )
-_KIND_OF_UNIT = {
-    "word": "words",
-    "sent": "sentences",
-    "para": "paragraphs",
-    "line": "lines",
-    "bull": "bullets",
-    "char": "characters",
-}
+_ALONE = _re(
+    r"^\s*(?:[,.;:!)(]|$|please|max|min|or|in (?:total|length|all|english)|and|total|only)"
+)
+# The answer is the subject just before: "your response must contain", "keep it within".
+_SUBJECT = _re(
+    r"\b(?:keep|limit|restrict|cut|trim) "
+    r"(?:it|(?:your|the|this|my)(?: [\w-]+){1,3}) (?:to|within|under) $"
+    rf"|\b(?:your|the|this|my|it) ?(?:(?:entire|whole|final|full) )?(?:{_ANSWER})?"
+    r" ?(?:(?:should|must|needs? to|has to|have to|is to|shall)(?: only)? "
+    r"(?:be|have|contain|include|consist of|use|exceed)(?: in)? )$"
+)
+_ANSWER_CONTAINS = _re(
+    r"\b(?:(?:that|which|and|it) (?:also )?|(?:sure|ensure)(?: that)? (?:your|the) (?:\w+ ){1,3})"
+    r"(?:contains|has|includes|uses|is|are) $"
+)
+_KINDS = {
+    kind[:4]: kind
+    for kind in (
+        "words",
+        "sentences",
+        "paragraphs",
+        "lines",
+        "bullets",
+        "characters",
+    )
+}  # by the first letters of their unit
+_CONTAINS = r"(?:contains|has|includes|uses|is|are) $"
 
 
 def _read_counts(sentence: _Sentence) -> Iterator[Constraint]:
     text = sentence.text
     for match in _COUNT.finditer(text):
         before, after = text[: match.start()], text[match.end() : match.end() + 60]
-        bounds = _bounds(match, before)
-        kind = _KIND_OF_UNIT[match["unit"].lower()[:4]]
+        bounds, kind = _bounds(match, before), _KINDS[match["unit"].lower()[:4]]
         if bounds is None or not _is_of_answer(match, before, after, kind, bounds):
             continue
         low, high = bounds
@@ -464,75 +472,39 @@ def _read_counts(sentence: _Sentence) -> Iterator[Constraint]:
 def _is_of_answer(
     match: re.Match[str], before: str, after: str, kind: str, bounds: tuple[int, int | None]
 ) -> bool:
+    """Return whether the whole answer is what is counted."""
     if _LOCAL.search(before) or _AFTER.match(after):
         return False
     if bounds[1] is not None and kind != "bullets":
         bare = bounds[0] in (-1, bounds[1])
-        twice = re.search(rf"\b{match['unit'][:4]}[^.;]{{0,60}}\band $", before, re.IGNORECASE)
-        if _AND_MORE.search(after) or _SECOND.search(before) or (bare and twice):
+        if _AND_MORE.search(after) or _SECOND.search(before):
+            return False
+        if bare and _has(rf"\b{match['unit'][:4]}[^.;]{{0,60}}\band $", before):
             return False
     tail = before[-200:]
-    compound = match["gap"].startswith("-") or (
-        not match["unit"].lower().endswith("s")
-        and match["number"].lower() not in ("1", "one", "a single")
-        and bounds[0] < 0
-    )
-    if compound:
-        head = _COMPOUND_HEAD.search(tail)
-        return (
-            bool(head)
-            and bool(re.match(r"[ -]\w", after))
-            and bool(
-                re.match(
-                    r"^\W{0,8}" + _OPENER + "(?:" + _VERBS + r"|i|can|could|would)\b", before, re.I
-                )
-            )
-            and not re.search(r"\b(?:of|from|about|for|to) an? (?:[\w-]+ )?$", tail)
+    singular = not match["unit"].lower().endswith("s")
+    one = match["number"].lower() in ("1", "one", "a single")
+    if match["gap"].startswith("-") or (singular and not one and bounds[0] < 0):
+        # "Write a 200-word story"
+        return bool(
+            _COMPOUND_HEAD.search(tail)
+            and re.match(r"[ -]\w", after)
+            and _leads(rf"^\W{{0,8}}{_OPENER}(?:{_VERBS}|i|can|could|would)\b", before)
+            and not _has(r"\b(?:of|from|about|for|to) an? (?:[\w-]+ )?$", tail)
         )
     if not before.strip(" -*•"):
-        return bool(
-            re.match(
-                r"^\s*(?:[,.;:!)(]|$|please|max|min|or|in (?:total|length|all|english)|and|"
-                r"total|only)",
-                after,
-                re.IGNORECASE,
-            )
-        )
+        return bool(_ALONE.match(after))
     if not _FRAME.search(tail):
         return False
     if kind in ("words", "characters") and _AFTER_WORDS.match(after):
         return False
-    if _OF_OTHERS.search(tail) and not _HEAD_OBJECT.match(before) and not _has_subject(tail):
+    if _OF_OTHERS.search(tail) and not _HEAD_OBJECT.match(before) and not _SUBJECT.search(tail):
         return False
-    if re.search(r"\b(?:that|which) (?:has|have|contains?|includes?|is|are) $", tail) and re.search(
-        rf"\b(?:about|of) (?:an?|the) (?:\w+ )?(?:{_TEXT}|{_PART}) (?:that|which) \w+ $", tail
-    ):
-        return False
-    if re.search(r"\b(?:contains|has|includes|uses|is|are) $", tail) and not re.search(
-        r"\b(?:(?:that|which|and|it) (?:also )?|(?:sure|ensure)(?: that)? (?:your|"
-        r"the) (?:\w+ ){1,3})"
-        r"(?:contains|has|includes|uses|is|are) $",
-        tail,
-    ):
+    if _has(rf"\b{_CONTAINS}", tail) and not _ANSWER_CONTAINS.search(tail):
         return False
     partial = bounds[1] is not None and kind != "words"
-    adds = re.search(r"\b(?:include|add|insert|mention|put)s? $", tail, re.IGNORECASE)
+    adds = _has(r"\b(?:include|add|insert|mention|put)s? $", tail)
     return not (partial and adds and _AFTER_PART.match(after))
-
-
-def _has_subject(tail: str) -> bool:
-    """Return whether the answer is the subject just before: "your response must contain"."""
-    return bool(
-        re.search(
-            r"\b(?:keep|limit|restrict|cut|trim) "
-            r"(?:it|(?:your|the|this|my)(?: [\w-]+){1,3}) (?:to|within|under) $"
-            rf"|\b(?:your|the|this|my|it) ?(?:(?:entire|whole|final|full) )?(?:{_ANSWER})?"
-            r" ?(?:(?:should|must|needs? to|has to|have to|is to|shall)(?: only)? "
-            r"(?:be|have|contain|include|consist of|use|exceed)(?: in)? )$",
-            tail,
-            re.IGNORECASE,
-        )
-    )
 
 
 # Words and phrases
@@ -573,40 +545,34 @@ _STOP = frozenset(
         "more less some any all but if list"
     )
 )
-_FORBID = re.compile(
+_FORBID = _re(
     rf"\b{_NEGATIVE} (?:ever )?(?P<verb>{_USE} |(?:the use|use|usage|using|mention) of )?"
-    rf"(?P<the>{_THE})(?P<noun>{_NOUN})?(?: like)?:? ?{_LIST}(?={_WHERE}| {_TIMES})",
-    re.IGNORECASE,
+    rf"(?P<the>{_THE})(?P<noun>{_NOUN})?(?: like)?:? ?{_LIST}(?={_WHERE}| {_TIMES})"
 )
-_REQUIRE = re.compile(
+_REQUIRE = _re(
     rf"\b(?P<verb>{_USE}|mentioning|with) (?P<the>{_THE})(?P<noun>{_NOUN}):? ?{_LIST}"
-    rf"(?:(?={_WHERE})|(?=\s{{0,2}}{_TIMES}))",
-    re.IGNORECASE,
+    rf"(?:(?={_WHERE})|(?=\s{{0,2}}{_TIMES}))"
 )
-_MENTION = re.compile(
-    rf"\b(?P<verb>include|includes|contain|contains|mention|mentions|mentioning|incorporate|"
-    rf"say|use) "
-    rf"(?P<terms>{Q}(?:(?:, ?(?:and )?| and ){Q}){{0,30}})(?={_WHERE}| {_TIMES})",
-    re.IGNORECASE,
+_MENTION = _re(
+    rf"\b(?P<verb>include|includes|contain|contains|mention|mentions|mentioning|incorporate|say|"
+    rf"use) (?P<terms>{Q}(?:(?:, ?(?:and )?| and ){Q}){{0,30}})(?={_WHERE}| {_TIMES})"
 )
-_PASSIVE = re.compile(
+_PASSIVE = _re(
     rf"\b(?:the |both )?(?P<the>{_THE})(?P<noun>{_NOUN}) {_LIST} "
     r"(?:(?P<aux>should|must|needs? to|has to|have to|shall|can|may|does|do|doesn't|don't|"
     r"shouldn't|mustn't|can ?not|can't)"
     r"(?P<not> ?not| never)? )?(?:also )?(?:be |been )?"
     r"(?P<occur>appears?|used?|included?|mentioned|occurs?|shows? up|present|be found|found)\b"
-    rf"(?: (?:in|throughout) (?:your|the) (?:[\w-]+ ?){{1,3}},?)?(?: at all)?(?: {_TIMES})?",
-    re.IGNORECASE,
+    rf"(?: (?:in|throughout) (?:your|the) (?:[\w-]+ ?){{1,3}},?)?(?: at all)?(?: {_TIMES})?"
 )
-_TIMES_AFTER = re.compile(
+_TIMES_AFTER = _re(
     rf"^,?(?: (?:should |must )?(?:to )?(?:appears? )?(?:in|throughout) (?:your|the) "
-    rf"(?:[\w-]+ ){{0,2}}[\w-]+,?)? ?{_TIMES}",
-    re.IGNORECASE,
+    rf"(?:[\w-]+ ){{0,2}}[\w-]+,?)? ?{_TIMES}"
 )
 _ADVERBS = {"once": 1, "twice": 2, "thrice": 3}
 
 
-def _times_of(match: re.Match[str] | None, before: str) -> tuple[int, int | None] | None:
+def _times_of(match: re.Match[str] | None, before: str) -> _Bounds:
     """Return how often something is demanded; a bare "twice" is read as at least twice."""
     if match is None or not match["times"]:
         return None
@@ -614,11 +580,10 @@ def _times_of(match: re.Match[str] | None, before: str) -> tuple[int, int | None
         number = _ADVERBS[match["adverb"].lower()]
         negated = bool(_NEGATED.search(before))
         return _adverb_bounds(match["times"].lower(), number, negated)
-    bounds = _bounds(match, before)
-    return (bounds[1] or 0, None) if bounds and bounds[0] < 0 else bounds
+    return _at_least(_bounds(match, before))
 
 
-def _adverb_bounds(times: str, number: int, negated: bool) -> tuple[int, int | None] | None:
+def _adverb_bounds(times: str, number: int, negated: bool) -> _Bounds:
     if re.match(_MORE, times):
         return (0, number) if negated else (number + 1, None)
     if re.match(_LESS, times):
@@ -651,197 +616,156 @@ def _terms(sentence: _Sentence, listed: str, noun: str | None) -> list[str]:
     return [term for term in terms if 0 < len(term) <= 200]
 
 
-_OPENS = re.compile(
+_OPENS = _re(
     r"\b(?:start|begin|open|end|finish|close|conclude|sign|answer|respond|reply|"
-    r"replace)\w*\b[^.]{0,60}$",
-    re.IGNORECASE,
+    r"replace)\w*\b[^.]{0,60}$"
 )
-_PLAYS = re.compile(r"\b(?:play|pun|rhym\w*|associat\w*|do|begin\w*|synonym\w*)\W*$", re.IGNORECASE)
+_PLAYS = _re(r"\b(?:play|pun|rhym\w*|associat\w*|do|begin\w*|synonym\w*)\W*$")
 # "sentence one" and "phrase structure" name no word; without quotes only these do.
-_NAMING = re.compile(r"(?:key ?)?words?$|terms?$|phrases?$", re.IGNORECASE)
+_NAMING = _re(r"(?:key ?)?words?$|terms?$|phrases?$")
 
 
 def _read_terms(sentence: _Sentence) -> Iterator[Constraint]:
-    text = sentence.text
-    taken: list[tuple[int, int]] = []
-
-    def free(match: re.Match[str]) -> bool:
-        if any(match.start() < end and start < match.end() for start, end in taken):
-            return False
-        taken.append(match.span())
-        return True
-
-    for match in _PASSIVE.finditer(text):
-        terms = _terms(sentence, match["terms"], _naming(match))
-        before = text[: match.start()]
-        if not terms or _nested(before) or (not match["aux"] and not _assures(before)):
-            continue
-        if (
-            match["aux"]
-            and match["aux"].lower() in ("can", "may", "do", "does")
-            and not match["not"]
-        ):
-            continue
-        denied = match["not"] or (match["aux"] or "").lower().endswith(("n't", "cannot", "can not"))
-        bounds = _times_of(match, "not" if denied else "")
-        if denied:
-            bounds = bounds if match["times"] else (0, 0)
-        elif not match["times"]:
-            bounds = (1, None)
-        if bounds and free(match):
-            yield from _contained(terms, bounds)
-    for match in _FORBID.finditer(text):
-        terms = _terms(sentence, match["terms"], _naming(match))
-        if not terms or _nested(text[: match.start()]):
-            continue
-        if not (
-            match["verb"] or match[0].lower().startswith(("avoid", "without", "exclude", "omit"))
-        ):
-            continue
-        bounds = _times_of(_TIMES_AFTER.match(text[match.end() :]), "not")
-        if free(match):
-            exceeds = _TIMES_AFTER.match(text[match.end() :])
-            if exceeds and bounds is None:
-                continue
-            yield from _contained(terms, bounds or (0, 0))
-    for pattern in (_REQUIRE, _MENTION):
+    """Read the words to use and to avoid; of patterns that overlap the first in the list counts."""
+    text, taken = sentence.text, list[tuple[int, int]]()
+    for pattern, read in (
+        (_PASSIVE, _passive_bounds),
+        (_FORBID, _forbidden_bounds),
+        (_REQUIRE, _required_bounds),
+        (_MENTION, _required_bounds),
+    ):
         for match in pattern.finditer(text):
-            noun = _naming(match) if pattern is _REQUIRE else None
-            before = text[: match.start()]
-            terms = _terms(sentence, match["terms"], noun)
-            if not terms or _nested(before) or _NEGATED.search(before):
+            terms = _terms(sentence, match["terms"], _naming(match))
+            before, after = text[: match.start()], text[match.end() :]
+            if not terms or _nested(before):
                 continue
-            if match["verb"].lower() == "with" and (_OPENS.search(before) or _PLAYS.search(before)):
-                continue
-            if (
-                pattern is _MENTION
-                and match["verb"].lower() in ("use", "say")
-                and not _imperative(before)
-            ):
-                continue
-            if re.search(
-                r"\b(?:any|either|one|some) (?:of )?", match.groupdict().get("the") or "", re.I
-            ):
-                continue
-            after = _TIMES_AFTER.match(text[match.end() :])
-            bounds = _times_of(after, "") if after else (1, None)
-            if bounds and free(match):
-                yield from _contained(terms, bounds)
+            bounds = read(match, before, _TIMES_AFTER.match(after))
+            if bounds and not any(match.start() < e and b < match.end() for b, e in taken):
+                taken.append(match.span())
+                yield from (Constraint("contains", *bounds, (term,)) for term in terms)
+
+
+def _passive_bounds(match: re.Match[str], before: str, _: re.Match[str] | None) -> _Bounds:
+    """Return the bounds of "the word … should (not) appear …"."""
+    aux = (match["aux"] or "").lower()
+    denied = bool(match["not"]) or aux.endswith(("n't", "cannot", "can not"))
+    if aux in ("can", "may", "do", "does") and not denied:
+        return None
+    if not aux and not _has(r"\b(?:sure|ensure|that|have)\W*$", before):
+        return None
+    if match["times"]:
+        return _times_of(match, "not" if denied else "")
+    return (0, 0) if denied else (1, None)
+
+
+def _forbidden_bounds(match: re.Match[str], _: str, times: re.Match[str] | None) -> _Bounds:
+    """Return the bounds of "do not use …", "avoid …"."""
+    if not match["verb"] and not _leads("avoid|without|exclude|omit", match[0]):
+        return None
+    return _times_of(times, "not") if times else (0, 0)
+
+
+def _required_bounds(match: re.Match[str], before: str, times: re.Match[str] | None) -> _Bounds:
+    """Return the bounds of "include …"; only an order may say "use" or "say" without a noun."""
+    group, verb = match.groupdict(), match["verb"].lower()
+    if _NEGATED.search(before):
+        return None
+    if verb == "with" and (_OPENS.search(before) or _PLAYS.search(before)):
+        return None
+    if "noun" not in group and verb in ("use", "say") and not _IMPERATIVE.search(before):
+        return None
+    if _has(r"\b(?:any|either|one|some) (?:of )?", group.get("the") or ""):
+        return None
+    return _times_of(times, "") if times else (1, None)
+
+
+_IMPERATIVE = _re(r"(?:^|[.,;:]|\b(?:and|please|also|to|must|should))\s*$")
 
 
 def _naming(match: re.Match[str]) -> str | None:
-    noun = match["noun"]
+    noun = match.groupdict().get("noun")
     return noun if noun and _NAMING.search(noun) else None
 
 
 def _nested(before: str) -> bool:
     """Return whether a clause just before speaks of somebody or something else."""
-    return bool(
-        re.search(
-            r"\b(?:who|whom|whose|where|when|if|why|people|titled|called|each|every|named)\b"
-            r"(?:\W+\w+){0,4}\W*$|\bhow to\b(?:\W+\w+){0,3}\W*$|\b(?:may|might|could)\W*$",
-            before,
-            re.IGNORECASE,
-        )
+    return _has(
+        r"\b(?:who|whom|whose|where|when|if|why|people|titled|called|each|every|named)\b"
+        r"(?:\W+\w+){0,4}\W*$|\bhow to\b(?:\W+\w+){0,3}\W*$|\b(?:may|might|could)\W*$",
+        before,
     )
-
-
-def _imperative(before: str) -> bool:
-    return bool(re.search(r"(?:^|[.,;:]|\b(?:and|please|also|to|must|should))\s*$", before, re.I))
-
-
-def _assures(before: str) -> bool:
-    return bool(re.search(r"\b(?:sure|ensure|that|have)\W*$", before, re.IGNORECASE))
-
-
-def _contained(terms: Iterable[str], bounds: tuple[int, int | None]) -> Iterator[Constraint]:
-    low, high = bounds
-    for term in terms:
-        yield Constraint("contains", low, high, (term,))
 
 
 # Letters, punctuation and case
 
-_LETTER = re.compile(rf"\bletters? (?P<letter>{Q}|[A-Za-z](?![\w']))", re.IGNORECASE)
-_LETTER_TIMES = re.compile(
+_LETTER = _re(rf"\bletters? (?P<letter>{Q}|[A-Za-z](?![\w']))")
+_LETTER_TIMES = _re(
     rf"^(?: (?:should|must|needs? to|has to|have to|will|can|may))?(?P<not> ?not| never|n't)?"
     r"(?: (?:only|be used|be included|show up|shows up|appears?|occurs?|used|present|is used|be))*"
     r"(?: in (?:your|the) (?:[\w-]+ ){0,2}?[\w-]+)?"
-    rf",?(?: (?:with )?{_TIMES})?",
-    re.IGNORECASE,
+    rf",?(?: (?:with )?{_TIMES})?"
 )
-_EXCLAIM = re.compile(
+_EXCLAIM = _re(
     rf"\b{_AMOUNT} (?P<mark>exclamation (?:marks?|points?)|question marks?|commas?|semicolons?|"
-    rf"hyphens?)",
-    re.IGNORECASE,
+    rf"hyphens?)"
 )
 _MARK_OF = {"c": ",", "e": "!", "q": "?", "s": ";", "h": "-"}
-_NO_MARK = re.compile(
+_NO_MARK = _re(
     rf"\b(?:{_NEGATIVE}|no|zero)(?: (?:{_USE}|the|any|use|usage|of|even|a|single|be|there|or|"
-    r"all|from|have)){0,6} "
-    r"(?P<mark>commas?|exclamation (?:marks?|points?)|question marks?|semicolons?|hyphens?|"
-    r"em[- ]dash(?:es)?)\b"
-    r"|\bcomma-free\b",
-    re.IGNORECASE,
+    r"all|from|have)){0,6} (?P<mark>commas?|exclamation (?:marks?|points?)|question marks?|"
+    r"semicolons?|hyphens?|em[- ]dash(?:es)?)\b|\bcomma-free\b"
 )
 _FILL = (
     r"(?: (?:of|the|letters?|in|your|entire|whole|response|answer|reply|output|text|it|be|is|are|"
     r"should|must|to|use|written|using|english|and|all|only|small|words|a)){0,10},? "
 )
 _SPREAD = r"\b(?:all|only|entirely|completely|everything|in|be|use|using)"
-_LOWER = re.compile(
+_LOWER = _re(
     rf"{_SPREAD}{_FILL}(?:lower ?-?case|small letters)\b|^\W{{0,3}}lower ?-?case only\b"
     rf"|\b(?:{_NEGATIVE}|no)(?: (?:use|any|contain|include|a|single|letter|have|using)){{0,4}} "
     r"(?:capital letters?|capitals|capitali[sz]ation|upper ?-?case)\b(?! words)"
-    r"|\bnot a single letter\b[\w ]{0,60}\bcapitali[sz]ed\b",
-    re.IGNORECASE,
+    r"|\bnot a single letter\b[\w ]{0,60}\bcapitali[sz]ed\b"
 )
-_UPPER = re.compile(
+_UPPER = _re(
     rf"{_SPREAD}{_FILL}(?:upper ?-?case|capital letters|capitals|caps)\b"
     r"|\bcapitali[sz]e (?:all|every|each)(?: of)?(?: your| the)? (?:words|letters?|word)\b"
     rf"|\b(?:{_NEGATIVE}|no)(?: (?:use|any|contain|include|a|single|letter|have|using)){{0,4}} "
-    r"lower ?-?case\b",
-    re.IGNORECASE,
+    r"lower ?-?case\b"
 )
-_CAPITAL_WORDS = re.compile(
-    r"\b(?:words?|phrases)\b(?: or phrases?)?[\w ]{0,20}\b(?:all[ -])?(?:capital letters|"
-    r"capitals|caps|"
-    r"upper ?-?case|capitali[sz]ed)\b|\b(?:all[ -]caps|capitali[sz]ed|all[ -]capital|"
-    r"fully capitali[sz]ed)"
-    r" words?\b|\b(?:capital|upper ?-?case) words?\b",
-    re.IGNORECASE,
+_CAPITAL_WORDS = _re(
+    r"\b(?:words?|phrases)\b(?: or phrases?)?[\w ]{0,20}\b(?:all[ -])?(?:capital letters|capitals|"
+    r"caps|upper ?-?case|capitali[sz]ed)\b|\b(?:all[ -]caps|capitali[sz]ed|all[ -]capital|"
+    r"fully capitali[sz]ed) words?\b|\b(?:capital|upper ?-?case) words?\b"
 )
-_ANY_TIMES = re.compile(rf"\b{_TIMES}", re.IGNORECASE)
-_ANY_AMOUNT = re.compile(
+_ANY_TIMES = _re(rf"\b{_TIMES}")
+_ANY_AMOUNT = _re(
     rf"\b{_AMOUNT} (?:(?:different|unique|fully|all|full) ){{0,2}}(?:words?|capital|"
-    rf"capitali[sz]ed|upper|all[ -]ca)",
-    re.IGNORECASE,
+    rf"capitali[sz]ed|upper|all[ -]ca)"
 )
 
 
 def _read_letters(sentence: _Sentence) -> Iterator[Constraint]:
     text = sentence.text
     for match in _LETTER.finditer(text):
-        letter = match["letter"]
-        letter = sentence.unquote(letter) if re.fullmatch(Q, letter) else letter
+        letter = sentence.term(match["letter"])
         before, after = text[: match.start()], text[match.end() :]
         if len(letter) != 1 or letter.isspace() or _nested(before):
             continue
-        if re.match(r" ?(?:through|to|and|or|until|,|-|–)", after):  # noqa: RUF001
+        if _leads(r" ?(?:through|to|and|or|until|,|-|–)", after):  # noqa: RUF001
             continue
-        if re.search(
-            r"\b(?:about|of|starts?|begins?|ends?|starting|beginning|ending|"
-            r"with)(?: with)?(?: the| a)? $",
+        named = _has(
+            r"\b(?:about|of|starts?|begins?|ends?|starting|beginning|ending|with)"
+            r"(?: with)?(?: the| a)? $",
             before,
-            re.I,
-        ) and not re.search(r"\b(?:without|use of|using)\b[\w ]{0,10}$", before, re.I):
+        )
+        if named and not _has(r"\b(?:without|use of|using)\b[\w ]{0,10}$", before):
             continue
         tail = _LETTER_TIMES.match(after)
         denied = bool(tail and tail["not"]) or bool(_NEGATED.search(before))
-        denied = denied or bool(re.search(r"\b(?:avoid|omit)(?: using)?(?: the)? $", before, re.I))
+        denied = denied or _has(r"\b(?:avoid|omit)(?: using)?(?: the)? $", before)
         bounds = _times_of(tail, "not" if denied else "")
         if bounds is None and (tail is None or not tail["times"]):
-            required = re.search(rf"\b{_USE}(?: the| a)? $", before, re.IGNORECASE)
+            required = _has(rf"\b{_USE}(?: the| a)? $", before)
             bounds = (0, 0) if denied else (1, None) if required else None
         if bounds:
             yield Constraint("letters", *bounds, (letter.lower(),))
@@ -850,56 +774,49 @@ def _read_letters(sentence: _Sentence) -> Iterator[Constraint]:
 def _read_marks(sentence: _Sentence) -> Iterator[Constraint]:
     text = sentence.text
     for match in _NO_MARK.finditer(text):
-        if not _nested(text[: match.start()]) and not re.match(
+        inside = _leads(
             r" (?:after|before|between|in the (?:title|first)|splice)", text[match.end() :]
-        ):
+        )
+        if not inside and not _nested(text[: match.start()]):
             mark = (match["mark"] or "comma").lower()
-            yield Constraint(
-                "punctuation", 0, 0, ("—" if mark.startswith("em") else _MARK_OF[mark[0]],)
-            )
+            mark = "—" if mark.startswith("em") else _MARK_OF[mark[0]]
+            yield Constraint("punctuation", 0, 0, (mark,))
     for match in _EXCLAIM.finditer(text):
-        bounds = _bounds(match, text[: match.start()])
-        if bounds and not _nested(text[: match.start()]):
-            low, high = bounds
-            if low < 0:
-                low, high = high or 0, None
-            yield Constraint("punctuation", low, high, (_MARK_OF[match["mark"][0].lower()],))
+        before = text[: match.start()]
+        bounds = _at_least(_bounds(match, before))
+        if bounds and not _nested(before):
+            yield Constraint("punctuation", *bounds, (_MARK_OF[match["mark"][0].lower()],))
+
+
+_PART_JUST_BEFORE = _re(
+    rf"\b(?:{_PART}|first letter|words?|name|keywords?)\b(?! in the| should be in english)"
+    r"[^,.]{0,20}$"
+)
 
 
 def _read_case(sentence: _Sentence) -> Iterator[Constraint]:
     text = sentence.text
     words = _CAPITAL_WORDS.search(text)
-    if words and not re.match(r"capitali[sz]e (?:all|every)", words[0], re.I):
+    if words and not _leads(r"capitali[sz]e (?:all|every)", words[0]):
         amount = _ANY_AMOUNT.search(text) or _ANY_TIMES.search(text)
         if amount and abs(amount.start() - words.start()) < 150:
-            before = text[: amount.start()]
-            bounds = (
-                _times_of(amount, before)
-                if "times" in amount.groupdict()
-                else _bounds(amount, before)
-            )
+            read = _times_of if "times" in amount.groupdict() else _bounds
+            bounds = _at_least(read(amount, text[: amount.start()]))
             if bounds:
-                low, high = bounds
-                yield Constraint("capitalised words", *((high or 0, None) if low < 0 else bounds))
+                yield Constraint("capitalised words", *bounds)
             return
-    part = re.compile(
-        rf"\b(?:{_PART}|first letter|words?|name|keywords?)\b(?! in the|"
-        rf" should be in english)[^,.]{{0,20}}$",
-        re.I,
-    )
     for kind, pattern in (("lowercase", _LOWER), ("uppercase", _UPPER)):
         match = pattern.search(text)
-        if not match or _nested(text[: match.start()]):
+        if not match or _nested(before := text[: match.start()]):
             continue
-        if re.match(
+        if _leads(
             r" (?:words?|for (?:the )?(?:title|heading|emphasis)|at the|titles?|headings?)",
             text[match.end() :],
-            re.I,
         ):
             continue
-        if part.search(text[: match.start()]) and not _has_whole(text):
+        if _PART_JUST_BEFORE.search(before) and not _has_whole(text):
             continue
-        owner = re.search(r"\b(?:all|the|any|these|those) ([\w-]+) $", text[: match.start()], re.I)
+        owner = re.search(r"\b(?:all|the|any|these|those) ([\w-]+) $", before, re.IGNORECASE)
         if owner and not re.fullmatch(rf"{_ANSWER}|letters", owner[1], re.IGNORECASE):
             continue
         yield Constraint(kind)
@@ -907,38 +824,32 @@ def _read_case(sentence: _Sentence) -> Iterator[Constraint]:
 
 
 def _has_whole(text: str) -> bool:
-    return bool(re.search(rf"\b(?:entire|whole|all of|your (?:{_ANSWER}))\b", text, re.IGNORECASE))
+    return _has(rf"\b(?:entire|whole|all of|your (?:{_ANSWER}))\b", text)
 
 
 # Start, end and format
 
 _OPENING = r"(?:your |the |this |my )?(?:entire |whole )?(?:[\w-]+ ){0,2}?(?:it |them )?"
-_START = re.compile(
+_START = _re(
     rf"\b(?:start|begin|open|starts|begins) {_OPENING}(?:with|by saying)"
-    rf"(?: exactly)?(?: the)?(?: exact)?(?: {_NOUN})?(?: exactly)?:? ?(?P<term>{Q})",
-    re.IGNORECASE,
+    rf"(?: exactly)?(?: the)?(?: exact)?(?: {_NOUN})?(?: exactly)?:? ?(?P<term>{Q})"
 )
-_END = re.compile(
-    rf"\b(?:end|finish|close|conclude|sign off|ends|finishes|closes|concludes) {_OPENING}"
-    rf"(?:with|by saying|in)(?: exactly)?(?: the| this| these)?(?: exact)?(?: (?:{_NOUN}|"
-    rf"statement|question|"
-    rf"line))?(?: exactly| as is)?:?\s{{0,3}}(?P<term>{Q})",
-    re.IGNORECASE,
+_END = _re(
+    rf"\b(?:end|finish|close|conclude|sign off|ends|finishes|closes|concludes) {_OPENING}(?:with|"
+    rf"by saying|in)(?: exactly)?(?: the| this| these)?(?: exact)?(?: (?:{_NOUN}|statement|"
+    rf"question|line))?(?: exactly| as is)?:?\s{{0,3}}(?P<term>{Q})"
 )
-_END_BARE = re.compile(
+_END_BARE = _re(
     rf"\b(?:end|finish|close|conclude) {_OPENING}with(?: the|"
     rf" this)? exact (?:{_NOUN})(?: of)?:?\s{{0,3}}"
-    r"(?P<term>[A-Z][^\n.?!:]{2,120}[.?!]?)(?:\s|$)",
-    re.IGNORECASE,
+    r"(?P<term>[A-Z][^\n.?!:]{2,120}[.?!]?)(?:\s|$)"
 )
-_END_NEXT = re.compile(
-    rf"\b(?:end|finish|close|conclude) {_OPENING}with(?: the| this)?(?: exact)?(?: {_NOUN})?:\s*$",
-    re.IGNORECASE,
+_END_NEXT = _re(
+    rf"\b(?:end|finish|close|conclude) {_OPENING}with(?: the| this)?(?: exact)?(?: {_NOUN})?:\s*$"
 )
-_OTHER_END = re.compile(
+_OTHER_END = _re(
     r"\b(?:each|every|paragraphs?|lines?|sentences?|stanzas?|sections?|words?|title|verses?|"
-    r"postscript|post script|p\.s|names?)\b[\w ,]{0,40}$",
-    re.IGNORECASE,
+    r"postscript|post script|p\.s|names?)\b[\w ,]{0,40}$"
 )
 _NTH = {
     word: number
@@ -948,22 +859,13 @@ _NTH = {
     )
 }
 _ORDINAL = rf"(?P<nth>\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(_NTH)})"
-_FIRST_WORD = (
-    re.compile(
-        rf"\b{_ORDINAL} paragraph (?:must|should|has to|needs to|shall) (?:start|begin) with "
-        rf"(?:the )?(?:word )?(?P<term>{_ITEM})(?={_WHERE})",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        rf"\b(?:start|begin) (?:the |your )?{_ORDINAL} paragraph with (?:the )?(?:word )?"
-        rf"(?P<term>{_ITEM})(?={_WHERE})",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        rf"\bfirst word of (?:the )?{_ORDINAL} paragraph (?:must|should|has to) be (?:the word )?"
-        rf"(?P<term>{_ITEM})(?={_WHERE})",
-        re.IGNORECASE,
-    ),
+_FIRST_WORD = tuple(
+    _re(rf"\b{lead} (?:the )?(?:word )?(?P<term>{_ITEM})(?={_WHERE})")
+    for lead in (
+        rf"{_ORDINAL} paragraph (?:must|should|has to|needs to|shall) (?:start|begin) with",
+        rf"(?:start|begin) (?:the |your )?{_ORDINAL} paragraph with",
+        rf"first word of (?:the )?{_ORDINAL} paragraph (?:must|should|has to) be",
+    )
 )
 
 
@@ -971,225 +873,161 @@ def _read_ends(sentence: _Sentence) -> Iterator[Constraint]:
     text = sentence.text
     for kind, pattern in (("start", _START), ("end", _END)):
         for match in pattern.finditer(text):
-            before = text[: match.start()]
-            if _OTHER_END.search(before) or _OTHER_END.search(match[0][:-1].partition("with")[0]):
+            before, opening = text[: match.start()], match[0][:-1].partition("with")[0]
+            if _OTHER_END.search(before) or _OTHER_END.search(opening):
                 continue
-            if (
-                _nested(before)
-                or _NEGATED.search(before)
-                or (
-                    re.search(r"\b(?:that|which) $", before)
-                    and not re.search(rf"\b(?:{_ANSWER}) (?:that|which) $", before, re.IGNORECASE)
-                )
-            ):
+            relative = _has(r"\b(?:that|which) $", before)
+            if relative and not _has(rf"\b(?:{_ANSWER}) (?:that|which) $", before):
                 continue
-            term = sentence.unquote(match["term"])
-            if re.match(r" or\b", text[match.end() :]):
+            if _nested(before) or _NEGATED.search(before) or _leads(r" or\b", text[match.end() :]):
                 continue
-            yield Constraint(kind, terms=(term,))
+            yield Constraint(kind, terms=(sentence.unquote(match["term"]),))
     bare = _END_BARE.search(text)
     if bare and not re.search(Q, bare["term"]) and not _OTHER_END.search(text[: bare.start()]):
         yield Constraint("end", terms=(bare["term"].strip(),))
     if _END_NEXT.search(text) and not _OTHER_END.search(text[:60].partition("with")[0]):
-        following = (
-            sentence.request[sentence.start + len(text) :].strip().partition("\n")[0].strip()
-        )
+        rest = sentence.request[sentence.start + len(text) :]
+        following = rest.strip().partition("\n")[0].strip()
         if 0 < len(following) <= 200:
             yield Constraint("end", terms=(_unmask(following, sentence.quotes).strip('"'),))
-    for pattern in _FIRST_WORD:
-        for match in pattern.finditer(text):
-            nth = match["nth"].lower()
-            place = _NTH.get(nth) or int(re.sub(r"\D", "", nth))
-            term = match["term"]
-            term = sentence.unquote(term) if re.fullmatch(Q, term) else term
-            if place and term and len(term.split()) == 1:
-                yield Constraint("first word", terms=(term,), place=place)
+    for match in (match for pattern in _FIRST_WORD for match in pattern.finditer(text)):
+        nth, term = match["nth"].lower(), sentence.term(match["term"])
+        place = _NTH.get(nth) or int(re.sub(r"\D", "", nth))
+        if place and len(term.split()) == 1:
+            yield Constraint("first word", terms=(term,), place=place)
 
 
-_WRAPPED = re.compile(
+_WRAPPED = _re(
     r"\b(?:wrap|wrapped|enclose|enclosed|put|surround|surrounded|be)\b(?P<what>[^.\n]{0,60}?) "
     r"(?:with|in|inside|within|by) (?:a pair of )?(?:double[ -](?:quotation marks|quotes|"
     r"quotation)|"
-    r"quotation marks|double-quotes)",
-    re.IGNORECASE,
+    r"quotation marks|double-quotes)"
 )
-_TITLE = re.compile(
+_TITLE = _re(
     r"\b(?:title|name)\b[^.\n]{0,80}\b(?:double (?:angular|angle|angled) brackets|<<)"
     r"|\btitle\b[^.\n]{0,80}<<[^<>\n]{1,60}>>"
-    r"|\b(?:double (?:angular|angle|angled) brackets)[^.\n]{0,40}\btitle\b",
-    re.IGNORECASE,
+    r"|\b(?:double (?:angular|angle|angled) brackets)[^.\n]{0,40}\btitle\b"
 )
-_HIGHLIGHT = re.compile(
-    r"\b(?:highlight|highlighted|italici[sz]e|italici[sz]ed|emphasi[sz]e|bold)\b", re.IGNORECASE
-)
-_HIGHLIGHT_COUNT = re.compile(
+_HIGHLIGHT = _re(r"\b(?:highlight|highlighted|italici[sz]e|italici[sz]ed|emphasi[sz]e|bold)\b")
+_HIGHLIGHT_COUNT = _re(
     rf"\b{_AMOUNT} (?:(?:text|different|key|important|highlighted|separate|main|\w+) ){{0,2}}"
     r"(?:sections?|phrases?|parts?|words?|portions?|texts?|sentences?|highlights|pieces?|"
-    r"items?|ideas?|points?)\b",
-    re.IGNORECASE,
+    r"items?|ideas?|points?)\b"
 )
-_STARRED = re.compile(r"\*[^*\n]{1,80}\*|\bmarkdown\b|\basterisks?\b", re.IGNORECASE)
-_PLACEHOLDER = re.compile(
-    rf"\b(?:{_AMOUNT}|(?P<one>an?)) (?:\w+ ){{0,2}}placeholders?\b", re.IGNORECASE
+_STARRED = _re(r"\*[^*\n]{1,80}\*|\bmarkdown\b|\basterisks?\b")
+_PLACEHOLDER = _re(rf"\b(?:{_AMOUNT}|(?P<one>an?)) (?:\w+ ){{0,2}}placeholders?\b")
+_SECTION_COUNT = _re(
+    rf"\b{_AMOUNT} (?:\w+ ){{0,1}}(?:sections?|parts?|paragraphs?|stanzas?|chapters?)\b"
 )
-_SECTION_COUNT = re.compile(
-    rf"\b{_AMOUNT} (?:\w+ ){{0,1}}(?:sections?|parts?|paragraphs?|stanzas?|chapters?)\b",
-    re.IGNORECASE,
-)
-_SECTION_NAME = re.compile(
+_SECTION_NAME = _re(
     rf"\b(?:with|as|named|called|labell?ed|headed|marked|be|like|by|"
     rf"form)\b[^.\n]{{0,30}}?(?P<name>{Q}|(?i:section|chapter|part|paragraph|day|verse|"
-    rf"step) ?(?:x|1|i|n)\b)",
-    re.IGNORECASE,
+    rf"step) ?(?:x|1|i|n)\b)"
 )
-_POSTSCRIPT = re.compile(r"\b(?P<mark>P\.? ?P\.? ?S\b\.?|P\. ?S\.?)", re.IGNORECASE)
-_RESPONSES = re.compile(
-    r"\b(?P<count>two|2)\b[^.\n]{0,80}(?:responses|answers|versions|poems|songs|critiques|"
-    r"jokes|stories|limericks|"
-    r"haikus|movies|slogans|tweets|options|pitches|letters|emails|ads|riddles|descriptions|"
-    r"variants|paragraphs|"
-    r"\w+s)\b",
-    re.IGNORECASE,
+_POSTSCRIPT = _re(r"\b(?P<mark>P\.? ?P\.? ?S\b\.?|P\. ?S\.?)")
+_RESPONSES = _re(
+    r"\b(?P<count>two|2)\b[^.\n]{0,80}(?:responses|answers|versions|poems|songs|critiques|jokes|"
+    r"stories|limericks|haikus|movies|slogans|tweets|options|pitches|letters|emails|ads|riddles|"
+    r"descriptions|variants|paragraphs|\w+s)\b"
 )
-_SEPARATED = re.compile(r"\b(?:separat\w*|divid\w*|split|delimit\w*)\b", re.IGNORECASE)
-_THREE = re.compile(
-    r"(?<!\*)\*\*\*(?!\*)|\b(?:3|three) (?:aste?risks?|asterisk symbols?|stars)\b", re.I
+_SEPARATED = _re(r"\b(?:separat\w*|divid\w*|split|delimit\w*)\b")
+_THREE = _re(r"(?<!\*)\*\*\*(?!\*)|\b(?:3|three) (?:aste?risks?|asterisk symbols?|stars)\b")
+_SIX = _re(r"(?<!\*)\*{6}(?!\*)|\b(?:6|six) (?:aste?risks?|asterisk symbols?|stars)\b")
+_JSON = _re(
+    r"\b(?:in|as|into|using|to|is|be|contain(?:s|ing)?|with|return|output|valid)\b(?: (?:an?|the|"
+    r"one|just|only|single|valid|proper|raw|pure|strict|well-formed|entire|block|of|be|form|"
+    r"format)){0,5} json\b(?! (?:schemas?|parsers?|files?|librar\w+|apis?|path|with (?:yaml|xml)))"
 )
-_SIX = re.compile(r"(?<!\*)\*{6}(?!\*)|\b(?:6|six) (?:aste?risks?|asterisk symbols?|stars)\b", re.I)
-_JSON = re.compile(
-    r"\b(?:in|as|into|using|to|is|be|contain(?:s|ing)?|with|return|output|valid)\b"
-    r"(?: (?:an?|the|one|just|only|single|valid|proper|raw|pure|strict|well-formed|entire|"
-    r"block|of|be|form|format)){0,5} json\b"
-    r"(?! (?:schemas?|parsers?|files?|librar\w+|apis?|path|with (?:yaml|xml)))",
-    re.IGNORECASE,
+_JSON_TOPIC = _re(
+    r"\b(?:script|program|function|code|app|tool|api|endpoint|parse|convert|how to|learn|library|"
+    r"between|use of|explain|describe|compare)\b"
 )
-_JSON_VERB = re.compile(
+_ADDS = _re(
+    r"\b(?:add|include|postscript|post script|starts?|starting|with|write|have|finish|end)\b"
+)
+_JSON_VERB = _re(
     r"\b(?:wrap|respon\w+|answer|output|return|format|provide|give|reply|write|print|produce|"
-    r"generate|"
-    r"entire|everything|present|list|put|use|json format)\b",
-    re.IGNORECASE,
+    r"generate|entire|everything|present|list|put|use|json format)\b"
 )
-_CHOICE = re.compile(
+_CHOICE = _re(
     r"\b(?:answer|respond|reply|choose|pick|say|return|output)\b(?P<how>[^.\n]{0,90}?)"
-    rf":? ?(?P<terms>{Q}(?:(?:, ?(?:and |or )?| or | / |/|,){Q}){{1,9}})",
-    re.IGNORECASE,
+    rf":? ?(?P<terms>{Q}(?:(?:, ?(?:and |or )?| or | / |/|,){Q}){{1,9}})"
 )
 
 
 def _read_format(sentence: _Sentence) -> Iterator[Constraint]:
     text = sentence.text
     wrapped = _WRAPPED.search(text)
-    if wrapped and re.search(
-        rf"\b(?:response|answer|reply|output|it|everything|entire|whole|{_ANSWER})\b",
-        text[max(0, wrapped.start() - 60) : wrapped.end()],
-        re.IGNORECASE,
-    ):
-        part = re.search(rf"\b(?:{_PART}|each|every|keywords?|words?)\b", wrapped["what"], re.I)
-        if (not part or _has_whole(wrapped["what"])) and not _nested(text[: wrapped.start()]):
+    if wrapped and not _nested(text[: wrapped.start()]):
+        around = text[max(0, wrapped.start() - 60) : wrapped.end()]
+        part = _has(rf"\b(?:{_PART}|each|every|keywords?|words?)\b", wrapped["what"])
+        whole = _has(rf"\b(?:it|everything|entire|whole|{_ANSWER})\b", around)
+        if whole and (not part or _has_whole(wrapped["what"])):
             yield Constraint("quotes")
-    if _TITLE.search(text) and not _NEGATED.search(text[: _TITLE.search(text).start()]):  # type: ignore[union-attr]
+    title = _TITLE.search(text)
+    if title and not _NEGATED.search(text[: title.start()]):
         yield Constraint("title")
-    yield from _read_highlights(text)
-    for match in _PLACEHOLDER.finditer(text):
-        if "[" not in text and "bracket" not in text:
-            break
-        before = text[: match.start()]
-        if match["one"] and not re.search(r"\b(?:include|add|contain|use|with|have) $", before):
-            continue
-        bounds = (1, None) if match["one"] else _bounds(match, before)
+    count = _HIGHLIGHT_COUNT.search(text)
+    if count and _HIGHLIGHT.search(text) and _STARRED.search(text):
+        bounds = _at_least(_bounds(count, text[: count.start()]))
         if bounds:
-            low, high = bounds
-            yield Constraint("placeholders", *((high or 0, None) if low < 0 else bounds))
+            yield Constraint("highlights", *bounds)
+    for match in _PLACEHOLDER.finditer(text) if "[" in text or "bracket" in text else ():
+        before = text[: match.start()]
+        if match["one"]:
+            added = _has(r"\b(?:include|add|contain|use|with|have) $", before)
+            bounds = (1, None) if added else None
+        else:
+            bounds = _at_least(_bounds(match, before))
+        if bounds:
+            yield Constraint("placeholders", *bounds)
     marks = list(_POSTSCRIPT.finditer(text))
-    if (
-        marks
-        and re.search(
-            r"\b(?:add|include|postscript|post script|starts?|starting|with|write|have|finish|"
-            r"end)\b",
-            text,
-            re.I,
-        )
-        and not _NEGATED.search(text[: marks[0].start()])
-    ):
+    if marks and _ADDS.search(text) and not _NEGATED.search(text[: marks[0].start()]):
         letters = re.sub(r"\W", "", marks[-1]["mark"]).upper()
         yield Constraint("postscript", terms=("P.P.S" if letters == "PPS" else "P.S.",))
     json = _JSON.search(text)
-    if (
-        json
-        and _JSON_VERB.search(text)
-        and not _nested(text[: json.start()])
-        and not re.search(
-            r"\b(?:script|program|function|code|app|tool|api|endpoint|parse|convert|how to|learn|"
-            r"library|between|use of|explain|describe|compare)\b",
-            text[: json.start()],
-            re.I,
-        )
-    ):
-        yield Constraint("json")
-    yield from _read_choice(sentence)
-
-
-def _read_highlights(text: str) -> Iterator[Constraint]:
-    if not (_HIGHLIGHT.search(text) and _STARRED.search(text)):
-        return
-    count = _HIGHLIGHT_COUNT.search(text)
-    if count:
-        bounds = _bounds(count, text[: count.start()])
-        if bounds:
-            low, high = bounds
-            yield Constraint("highlights", *((high or 0, None) if low < 0 else (low, high)))
-
-
-def _read_choice(sentence: _Sentence) -> Iterator[Constraint]:
-    for match in _CHOICE.finditer(sentence.text):
-        limited = re.search(
-            r"\b(?:one of|following (?:options|phrases|answers))\b", match["how"], re.I
-        )
+    if json and _JSON_VERB.search(text):
+        before = text[: json.start()]
+        if not _nested(before) and not _JSON_TOPIC.search(before):
+            yield Constraint("json")
+    for match in _CHOICE.finditer(text):
+        limited = _has(r"\b(?:one of|following (?:options|phrases|answers))\b", match["how"])
         spare = re.sub(r"\W|with|using|by|saying|only|either", "", match["how"])
-        joined = re.search(rf"or ?{Q}$", match["terms"])
-        if limited or (not spare and joined):
-            terms = tuple(sentence.unquote(one) for one in re.findall(Q, match["terms"]))
-            if all(terms):
-                yield Constraint("choice", terms=terms)
+        terms = tuple(map(sentence.unquote, re.findall(Q, match["terms"])))
+        if (limited or (not spare and _has(rf"or ?{Q}$", match["terms"]))) and all(terms):
+            yield Constraint("choice", terms=terms)
 
 
 def _read_parts(sentence: _Sentence) -> Iterator[Constraint]:
     """Read parts that a row of asterisks separates; their number may be in another sentence."""
-    text, request = sentence.text, sentence.request
-    near = request[max(0, sentence.start - 200) : sentence.start + len(text) + 200]
-    separated = _SEPARATED.search(text)
-    if separated:
-        if _SIX.search(near) and not _THREE.search(text):
-            whole = request[max(0, sentence.start - 400) : sentence.start + len(text)]
-            if _RESPONSES.search(whole):
-                yield Constraint("responses", 2, 2, ("******",))
-        elif _THREE.search(near):
-            whole = request[max(0, sentence.start - 600) : sentence.start + len(text)]
-            mark = len(whole) - len(text) + separated.start()
-            counts = [one for one in _SECTION_COUNT.finditer(whole) if not _marked(whole, one)]
-            if counts:
-                nearest = min(counts, key=lambda one: abs(one.start() - mark))
-                bounds = _bounds(nearest, whole[: nearest.start()])
-                if bounds:
-                    low, high = bounds
-                    yield Constraint("parts", high if low < 0 and high else low, high, ("***",))
-    named = re.search(r"\bsections?\b", text, re.I) and _SECTION_NAME.search(text)
+    text = sentence.text
+    separated, near = _SEPARATED.search(text), sentence.around(200, 200)
+    if separated and _SIX.search(near) and not _THREE.search(text):
+        if _RESPONSES.search(sentence.around(400)):
+            yield Constraint("responses", 2, 2, ("******",))
+    elif separated and _THREE.search(near):
+        whole = sentence.around(600)
+        mark = len(whole) - len(text) + separated.start()
+        counts = [
+            one
+            for one in _SECTION_COUNT.finditer(whole)
+            # Sections to highlight are no parts.
+            if not _HIGHLIGHT.search(whole[max(0, one.start() - 30) : one.start()])
+        ]
+        nearest = min(counts, key=lambda one: abs(one.start() - mark), default=None)
+        bounds = _bounds(nearest, whole[: nearest.start()]) if nearest else None
+        if bounds:
+            low, high = bounds
+            yield Constraint("parts", high if low < 0 and high else low, high, ("***",))
+    named = _SECTION_NAME.search(text) if _has(r"\bsections?\b", text) else None
     if named and not _THREE.search(near):
-        name = named["name"]
-        name = sentence.unquote(name) if re.fullmatch(Q, name) else name
-        stem = re.fullmatch(r"([A-Za-z]+) ?(?:X|x|1|I|i|N|n)?", name)
-        whole = request[max(0, sentence.start - 300) : sentence.start + len(text) + 100]
+        stem = re.fullmatch(r"([A-Za-z]+) ?(?:X|x|1|I|i|N|n)?", sentence.term(named["name"]))
+        whole = sentence.around(300, 100)
         counts = list(_SECTION_COUNT.finditer(whole))
-        if stem and counts:
-            bounds = _bounds(counts[-1], whole[: counts[-1].start()])
-            if bounds:
-                low, high = bounds
-                yield Constraint("sections", high if low < 0 and high else low, None, (stem[1],))
-
-
-def _marked(text: str, match: re.Match[str]) -> bool:
-    """Return whether counted sections are those to highlight."""
-    return bool(_HIGHLIGHT.search(text[max(0, match.start() - 30) : match.start()]))
+        bounds = _bounds(counts[-1], whole[: counts[-1].start()]) if counts else None
+        if stem and bounds:
+            low, high = bounds
+            yield Constraint("sections", high if low < 0 and high else low, None, (stem[1],))
 
 
 # Language
@@ -1199,14 +1037,11 @@ _NAMES = {name.lower(): code for code, name in LANGUAGES.items()} | {
     "filipino": "tl",
 }
 _NAMED = "|".join(_NAMES)
-_LANGUAGE = re.compile(
-    rf"\b(?:in|using|into|to)(?: only)?(?: the)? (?P<name>{_NAMED})(?: language)?\b", re.IGNORECASE
-)
-_ONLY = re.compile(rf"\b(?:only(?: in| using| use)?|use only)(?: the)? (?P<name>{_NAMED})\b", re.I)
-_WHOLLY = re.compile(
+_LANGUAGE = _re(rf"\b(?:in|using|into|to)(?: only)?(?: the)? (?P<name>{_NAMED})(?: language)?\b")
+_ONLY = _re(rf"\b(?:only(?: in| using| use)?|use only)(?: the)? (?P<name>{_NAMED})\b")
+_WHOLLY = _re(
     r"\bno other languages?\b|\bonly\b|\b(?:entire|whole)(?:ly)?\b|\b(?:respond|reply|answer)\b"
-    r"|\b(?:response|answer|reply|output)\b",
-    re.IGNORECASE,
+    r"|\b(?:response|answer|reply|output)\b"
 )
 
 
@@ -1222,22 +1057,17 @@ def _read_language(sentence: _Sentence) -> Iterator[Constraint]:
 
 # The request repeated
 
-_REPEATS = re.compile(
-    r"\b(?:repeat|restate)\b[^.\n]{0,60}?\b(?:request|prompt|question|query|sentence above|"
-    r"above|below|"
-    r"instructions?)\b",
-    re.IGNORECASE,
+_REPEATS = _re(
+    r"\b(?:repeat|restate)\b[^.\n]{0,60}?\b(?:request|prompt|question|query|sentence above|above|"
+    r"below|instructions?)\b"
 )
-_FIRST = re.compile(
+_FIRST = _re(
     r"\b(?:first|before|word for word|without (?:any )?chang\w*|exactly|"
-    r"at the (?:very )?(?:start|beginning)|start by)\b",
-    re.IGNORECASE,
+    r"at the (?:very )?(?:start|beginning)|start by)\b"
 )
-_ABOUT_REPEAT = re.compile(
+_ABOUT_REPEAT = _re(
     r"\b(?:repeat|repeating|do not (?:say|output|change|add)|don't (?:say|output|change|add)|"
-    r"word for word|"
-    r"then give your answer|does not include this)\b",
-    re.IGNORECASE,
+    r"word for word|then give your answer|does not include this)\b"
 )
 
 
