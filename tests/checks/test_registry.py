@@ -90,7 +90,6 @@ RUNS = {
     "lint": "x = 1",
     "tests:suite": INC,
     "schema:ten": "10",
-    "length:<=3 words": "a b",
     "tone": "a",
 }
 
@@ -191,7 +190,9 @@ async def test_free_text_is_never_taken_for_settings(name: str) -> None:
         ("tests:suite timeout=3", "no setting 'timeout=3', only seconds=NUMBER and decisive."),
         ("run fast", "The check 'run' has no setting 'fast'"),
         ("tone 3", "The check 'tone' has no setting '3'"),
-        ("length:<=3 words seconds=3", "no setting 'seconds=3', only decisive."),
+        ("length:<=3 words seconds=3", "no setting 'seconds=3': a pass settles nothing by itself."),
+        ("length:<=3 words decisive", "no setting 'decisive': a pass settles nothing by itself."),
+        ("constraints decisive", "no setting 'decisive': a pass settles nothing by itself."),
         ("run seconds", "a number of seconds above 0"),
         ("run seconds=soon", "a number of seconds above 0"),
         ("run seconds=0", "a number of seconds above 0"),
@@ -219,7 +220,6 @@ def test_a_wrong_setting_is_refused_with_a_sentence(name: str, message: str) -> 
         Lint,
         lambda **settings: Tests("def test_it(): pass", **settings),
         lambda **settings: Schema({}, **settings),
-        lambda **settings: Matches("x", **settings),
     ],
 )
 def test_the_settings_are_keywords_in_python(make: Callable[..., Any]) -> None:
@@ -227,9 +227,12 @@ def test_the_settings_are_keywords_in_python(make: Callable[..., Any]) -> None:
     assert resolve([check], {}) == (check,)
 
 
-async def test_a_text_check_may_settle_the_verdict_in_python() -> None:
-    for check in (Length("1 word", decisive=True), Contains("a", decisive=True)):
-        assert (await check("a", TASK)).decisive
+@pytest.mark.parametrize("check", [Length("1 word"), Contains("a"), Matches("a")])
+async def test_a_check_of_a_text_s_form_settles_no_verdict(check: Any) -> None:
+    evidence = await check("a", TASK)
+    assert (evidence.passed, evidence.decisive) == (True, False)
+    with pytest.raises(TypeError, match="decisive"):
+        type(check)("a", decisive=True)
 
 
 @pytest.mark.parametrize("name", ["run seconds=2", "lint decisive", "tests:suite seconds=3"])

@@ -305,6 +305,23 @@ def test_a_blocking_finding_needs_a_problem_and_a_minor_one_without_is_none() ->
         replies.parse_critique(json.dumps({"findings": [finding(" ")]}), "Hi")
 
 
+@pytest.mark.parametrize("quote", ["…", " … ", "...", '"…"', "''", "`.`", '""', "…" * 50])
+def test_a_quote_of_marks_alone_is_ungrounded(quote: str) -> None:
+    reply = json.dumps({"findings": [finding("It is stiff.", quote=quote)]})
+    (found,) = replies.parse_critique(reply, "Dear Sir or Madam").findings
+    assert found.doubtful
+    assert not found.blocks
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"), [("", "Dear Sir"), ("…", "Wait …"), ("...", "def f(): ..."), ("‘…Sir’", "x")]
+)
+def test_what_is_missing_has_no_quote_and_marks_of_the_text_are_one(quote: str, text: str) -> None:
+    reply = json.dumps({"findings": [finding("No name.", quote=quote)]})
+    (found,) = replies.parse_critique(reply, text).findings
+    assert found.doubtful is (text == "x")
+
+
 # The judge's answers
 
 

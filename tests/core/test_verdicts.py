@@ -154,6 +154,21 @@ async def test_constraints_that_hold_settle_only_themselves(
     assert verdict.is_opinion
 
 
+@pytest.mark.parametrize("score", [9, 5])
+async def test_constraints_never_settle_a_text_whatever_they_say_of_themselves(score: int) -> None:
+    kept = found("constraints", name="length:<=120 words", decisive=True)
+    verdict = await first_verdict(kept, judge=[judgement(score)])
+    assert (verdict.passed, verdict.is_opinion) == (score == 9, True)
+
+
+async def test_a_right_length_alone_is_not_judged_where_no_judge_is_asked() -> None:
+    kept = found("constraints", name="length:<=120 words", decisive=True)
+    limits = ONCE.model_copy(update={"opinion": "never"})
+    verdict = await first_verdict(kept, limits=limits)
+    assert verdict.outcome is NOT_JUDGED
+    assert "length:<=120 words" in verdict.reason
+
+
 async def test_a_check_that_found_nothing_to_check_is_no_basis() -> None:
     verdict = await first_verdict(found("examples", None), judge=[judgement(9)])
     assert (verdict.outcome, verdict.basis) == (PASS, "judge")

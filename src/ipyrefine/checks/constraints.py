@@ -72,21 +72,15 @@ class Constraints:
     """The text keeps the literal demands that the task states.
 
     Demands are read in English prose tasks only; what is vague ("around 200 words") is not read.
-
-    Args:
-        decisive: whether a pass settles the verdict without a judge; by default it leaves open
-            whatever else the task asks for.
+    A pass settles no verdict, as it leaves open whatever else the task asks for.
     """
 
     name = "constraints"
 
-    def __init__(self, *, decisive: bool = False) -> None:
-        self._decisive = decisive
-
     @classmethod
     def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
         """Build the check of ``constraints``."""
-        return cls(**settings)
+        return cls()
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Measure the text against each demand of the task."""
@@ -107,7 +101,6 @@ class Constraints:
             score=1 - len(broken) / len(results),
             detail="\n".join(f"{one.phrase}: {found}" for one, _, found in results),
             seconds=monotonic() - start,
-            decisive=self._decisive,
             findings=tuple(_finding(one, found, text) for one, found in broken[:MAX_FINDINGS]),
             basis="constraints",
         )

@@ -28,8 +28,8 @@ class BuiltIn(NamedTuple):
         help: what holds when it passes.
         factory: the class, as ``module:Class`` within this package. It is imported when used, as
             loading the extension must stay light.
-        settings: what may follow the argument in the same word. A check whose argument is free text
-            has none, as the text could end anywhere.
+        settings: what may follow the argument in the same word. None where the argument is free
+            text, as that could end anywhere.
         form: the only kind of text it is for; empty for any.
     """
 
@@ -37,7 +37,7 @@ class BuiltIn(NamedTuple):
     argument: str
     help: str
     factory: str
-    settings: tuple[str, ...] = _BOTH
+    settings: tuple[str, ...] | None = _BOTH
     form: Literal["", "code", "data"] = ""
 
     @property
@@ -60,10 +60,10 @@ _TABLE = (
     BuiltIn("lint", "", "ruff finds no fault in the code", "python:Lint", form="code"),
     BuiltIn("tests", "NAME", "pytest tests pass: a text, a function or a list of them, or a file", "tests:Tests", form="code"),  # noqa: E501
     BuiltIn("schema", "NAME", "the text is JSON that a pydantic model or a JSON schema accepts", "schema:Schema", form="data"),  # noqa: E501
-    BuiltIn("constraints", "", "the literal demands that a prose task states are kept", "constraints:Constraints", ("decisive",)),  # noqa: E501
-    BuiltIn("length", "<=120 words", "its length is within bounds, such as 200-400 chars", "text:Length", ("decisive",)),  # noqa: E501
-    BuiltIn("contains", "TEXT", "it contains a string, letter for letter", "text:Contains", ()),
-    BuiltIn("matches", "REGEX", "a regular expression is found in it", "text:Matches", ()),
+    BuiltIn("constraints", "", "the literal demands that a prose task states are kept", "constraints:Constraints", ()),  # noqa: E501
+    BuiltIn("length", "<=120 words", "its length is within bounds, such as 200-400 chars", "text:Length", ()),  # noqa: E501
+    BuiltIn("contains", "TEXT", "it contains a string, letter for letter", "text:Contains", None),
+    BuiltIn("matches", "REGEX", "a regular expression is found in it", "text:Matches", None),
 )
 # fmt: on
 BUILTIN: Mapping[str, BuiltIn] = {kind.prefix: kind for kind in _TABLE}
@@ -125,8 +125,8 @@ def resolve(
         checks: names of `BUILTIN` (with what follows the colon) or of functions of the namespace;
             functions; or checks, which stay as they are. After a name may follow
             ``seconds=NUMBER``, the wall time it may take, and ``decisive`` or ``decisive=no``,
-            whether a pass settles the verdict without a judge. After ``contains:`` and ``matches:``
-            everything is their text.
+            whether a pass settles the verdict without a judge. The checks of a text's form take
+            neither. After ``contains:`` and ``matches:`` everything is their text.
         namespace: the user's variables.
         target: the score that passes, for functions that return one.
         variables: the variables that checked code has.
@@ -162,7 +162,9 @@ def _from_name(name: str, context: Context) -> "Check":
     kind = _find(name)
     allowed = kind.settings if kind else _BOTH
     known = kind or ":" in name or _first_word(name) in context.namespace
-    bare, settings = _split_settings(name, allowed) if known and allowed else (name, {})
+    bare, settings = (name, {})
+    if known and allowed is not None:
+        bare, settings = _split_settings(name, allowed)
     check = _build(kind, bare, context, settings)
     if settings:
         # A run is resumed with the names of its checks, so the settings belong to the name.
@@ -230,8 +232,9 @@ def _split_settings(name: str, allowed: Sequence[str]) -> tuple[str, dict[str, A
         key, _, value = word.partition("=")
         if word and key not in allowed:
             choice = " and ".join(_USAGE[setting] for setting in allowed)
+            only = f", only {choice}" if choice else ": a pass settles nothing by itself"
             hint = did_you_mean(key, allowed)
-            raise UsageError(f"The check {head!r} has no setting {word!r}, only {choice}.{hint}")
+            raise UsageError(f"The check {head!r} has no setting {word!r}{only}.{hint}")
         if key in settings:
             raise UsageError(f"The check {head!r} sets {key} twice.")
         if word:

@@ -1,4 +1,8 @@
-"""The checks ``length``, ``contains`` and ``matches``, on a text's form."""
+"""The checks ``length``, ``contains`` and ``matches``, on a text's form.
+
+They say little about a text's quality, so a pass settles no verdict; a text that fails one does not
+pass.
+"""
 
 import json
 import re
@@ -31,15 +35,13 @@ class Length:
 
     Args:
         bounds: such as ``<=120 words``, ``200-400 chars``, ``>3 lines`` or ``2 paragraphs``.
-        decisive: whether a pass settles the verdict without a judge.
 
     Raises:
         UsageError: the bounds cannot be read, or contradict each other.
     """
 
-    def __init__(self, bounds: str, *, decisive: bool = False) -> None:
+    def __init__(self, bounds: str) -> None:
         self.name = f"length:{bounds}"
-        self._decisive = decisive
         match = _LENGTH.fullmatch(" ".join(bounds.lower().split()))
         if not match:
             raise UsageError(
@@ -73,7 +75,6 @@ class Length:
             score=max(0.0, 1 - off / max(count, self._low, 1)),
             detail=f"It has {plural(count, self._unit)}"
             + (f": {error}, as {self._asked} are asked for." if off else "."),
-            decisive=self._decisive,
             basis="constraints",
         )
 
@@ -84,12 +85,11 @@ class Contains:
     Args:
         substring: what it must contain. In ``contains:TEXT`` everything after the colon belongs to
             it, so settings cannot follow.
-        decisive: whether a pass settles the verdict without a judge.
     """
 
-    def __init__(self, substring: str, *, decisive: bool = False) -> None:
+    def __init__(self, substring: str) -> None:
         self.name = f"contains:{substring}"
-        self._substring, self._decisive = substring, decisive
+        self._substring = substring
         self.requirement = f"It must contain, letter for letter: {substring}"
 
     @classmethod
@@ -108,7 +108,6 @@ class Contains:
             passed=found,
             score=float(found),
             detail=f"{message} {self._substring!r}.",
-            decisive=self._decisive,
             basis="constraints",
         )
 
@@ -120,15 +119,14 @@ class Matches:
         pattern: the expression, as in `re`; ``^`` and ``$`` match at ends of lines. In
             ``matches:REGEX`` everything after the colon belongs to it, so settings cannot follow.
         seconds: wall time the search may take.
-        decisive: whether a pass settles the verdict without a judge.
 
     Raises:
         UsageError: it is not a regular expression.
     """
 
-    def __init__(self, pattern: str, *, seconds: float = 3.0, decisive: bool = False) -> None:
+    def __init__(self, pattern: str, *, seconds: float = 3.0) -> None:
         self.name = f"matches:{pattern}"
-        self._pattern, self._seconds, self._decisive = pattern, seconds, decisive
+        self._pattern, self._seconds = pattern, seconds
         self.requirement = f"It must match the regular expression: {pattern}"
         try:
             re.compile(pattern, re.MULTILINE)
@@ -158,7 +156,6 @@ class Matches:
             score=float(found),
             detail=detail,
             seconds=result.seconds,
-            decisive=self._decisive,
             basis="constraints",
         )
 

@@ -532,10 +532,15 @@ def parse_iteration(run: "Run", words: list[str]) -> int | None:
 
 
 def contains_quote(text: str, quote: str) -> bool:
-    """Return whether a text contains a quote, loose about white space and marks around it."""
+    """Return whether a text contains a quote, loose about white space and marks around it.
+
+    An empty quote is about something missing, and is in every text. One of marks alone, such as
+    ``…``, quotes nothing unless these very marks are in the text.
+    """
     flat = " ".join(text.split())
     words = " ".join(quote.split())
-    return words in flat or words.strip("\"'`\N{HORIZONTAL ELLIPSIS}. ") in flat
+    bare = words.strip("\"'`\N{HORIZONTAL ELLIPSIS}. ")
+    return words in flat or (bool(bare) and bare in flat)
 
 
 def _parse_ids(words: list[str], most: int | None = None) -> tuple[str, ...]:

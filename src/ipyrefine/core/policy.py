@@ -132,14 +132,15 @@ def find_duplicate(run: Run, iteration: Iteration) -> Iteration | None:
 def settled(iteration: Iteration) -> bool:
     """Return whether the checks settle that a text passes, so that no judge is asked.
 
-    Drafts that disagree leave it open, and so does what no constraint says, unless the user's own
-    tests, functions or schema passed.
+    Drafts that disagree leave it open, and so do constraints, whatever they call themselves: a
+    text of the right length may be nonsense. Beside a pass of the user's own tests, functions or
+    schema neither is in the way.
     """
     conclusive = iteration.conclusive
     own = any(e.decisive and e.basis in ("tests", "function", "schema") for e in conclusive)
     contested = any(e.contested for e in iteration.evidence)
     passed = bool(conclusive) and all(
-        not e.failed and (e.decisive or (own and e.basis == "constraints")) for e in conclusive
+        not e.failed and (own if e.basis == "constraints" else e.decisive) for e in conclusive
     )
     return passed and (own or not contested)
 
