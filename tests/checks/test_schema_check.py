@@ -1,10 +1,11 @@
 """`schema:NAME`: JSON that a model or a schema accepts, and the object it then is."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, RootModel, field_validator
 
 from ipyrefine.checks import resolve
 from ipyrefine.checks.schema import Schema
@@ -80,6 +81,58 @@ async def test_each_fault_is_told_with_its_place(
     evidence = await made(name)(text, TASK)
     assert (evidence.passed, evidence.score) == (False, score)
     assert message in evidence.detail
+
+
+@pytest.mark.parametrize("name", ["loose model", "anything"])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": [1, NaN]}', "$.a[1]: NaN is no number of JSON"),
+        ('{"a": Infinity}', "$.a: Infinity is no number of JSON"),
+        ('{"a": {"b": -Infinity}}', "$.a.b: -Infinity is no number of JSON"),
+        ('{"a": 1e999}', "$.a: 1e999 is no number of JSON"),
+        ('{"a": 1, "a": 2}', "$: the key 'a' is repeated"),
+        ('{"a": 1, "\\u0061": 2}', "$: the key 'a' is repeated"),
+        ('[{"a": {"b": 1, "c": 2, "b": 1}}]', "$[0].a: the key 'b' is repeated"),
+        ("NaN", "$: NaN is no number of JSON"),
+        ('{"a": 1' + "0" * 5_000 + "}", "It is not JSON: Exceeds the limit"),
+        ('{"a": ' * 5_000 + "1" + "}" * 5_000, "It is not JSON: maximum recursion depth"),
+        ("{'a': 1}", "It is not JSON: Expecting property name"),
+        ('{"a": 1,}', "It is not JSON: "),
+        ('{"a": 1} // b', "It is not JSON: Extra data"),
+        ('{"a": 1}\n{"a": 1}', "It is not JSON: Extra data"),
+        ('{"a": 0x1F}', "It is not JSON: "),
+        ('{"a": +1}', "It is not JSON: "),
+        ('{"a": "\t"}', "It is not JSON: Invalid control character"),
+    ],
+)
+async def test_what_only_lenient_readers_take_for_json_is_a_fault_with_its_place(
+    name: str, text: str, message: str
+) -> None:
+    evidence = await Schema({"loose model": RootModel[Any], "anything": {}}[name])(text, TASK)
+    assert evidence.passed is False
+    assert message in evidence.detail
+    assert len(evidence.detail) < 500
+
+
+@pytest.mark.parametrize("schema", [{"items": {"type": "string"}}, list[str]])
+async def test_a_text_with_countless_faults_or_endless_names_is_evidence(schema: Any) -> None:
+    many = json.dumps([*range(50_000)])
+    evidence = await Schema(schema, seconds=30)(many, TASK)
+    assert evidence.passed is False
+    assert "$[0]: " in evidence.detail
+    assert (evidence.score or 0) < 0.01
+
+
+@pytest.mark.parametrize("name", ["model", "schema"])
+async def test_reports_of_more_than_four_megabytes_break_no_check(name: str) -> None:
+    model = RootModel[dict[str, int]]
+    schema = {"model": model, "schema": {"additionalProperties": {"type": "integer"}}}[name]
+    keys = {f"{'k' * 5_000}{number}": "no" for number in range(1_000)}
+    evidence = await Schema(schema, seconds=30)(json.dumps(keys), TASK)
+    assert (evidence.passed, len(evidence.findings)) == (False, 20)
+    assert len(evidence.detail) < 20_000
+    assert all(len(finding.criterion) <= 200 for finding in evidence.findings)
 
 
 @pytest.mark.parametrize("name", ["Person", "plain"])

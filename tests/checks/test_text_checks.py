@@ -111,6 +111,68 @@ async def test_lint_names_each_fault_with_its_line() -> None:
     assert (await checked("lint", "x = 1\n")).passed
 
 
+UNUSED = "import os\n"
+SILENCED = {
+    "noqa": "import os  # noqa\n",
+    "noqa with a code": "import os  # noqa: F401\n",
+    "NOQA in capitals": "import os  # NOQA\n",
+    "the whole file": f"# ruff: noqa\n{UNUSED}",
+    "a code of the whole file": f"# ruff: noqa: F401\n{UNUSED}",
+    "flake8": f"# flake8: noqa\n{UNUSED}",
+    "a range": f"# ruff: disable[F401]\n{UNUSED}# ruff: enable[F401]\n",
+    "a line": f"# ruff: ignore[F401]\n{UNUSED}",
+    "a file": f"# ruff: file-ignore[F401]\n{UNUSED}",
+    "pylint": f"# pylint: disable=all\n{UNUSED}",
+    "the formatter": f"# fmt: off\n{UNUSED}# fmt: on\n",
+    "yapf": f"# yapf: disable\n{UNUSED}",
+    "types": f"# mypy: ignore-errors\n# type: ignore\n{UNUSED}",
+    "settings in the script": f'# /// script\n# [tool.ruff]\n# lint.ignore = ["F"]\n# ///\n{UNUSED}',
+    "a docstring": f'"""ruff: noqa"""\n{UNUSED}',
+}
+
+
+@needs_ruff
+@pytest.mark.parametrize("how", SILENCED)
+async def test_no_comment_of_a_text_switches_lint_off(how: str) -> None:
+    evidence = await checked("lint", SILENCED[how])
+    assert evidence.passed is False
+    assert "F401: `os` imported but unused" in evidence.detail
+
+
+@needs_ruff
+async def test_a_text_cannot_keep_its_imports_from_being_sorted() -> None:
+    unsorted = "import sys\nimport os\n\nprint(sys, os)\n"
+    plain, *silenced = [
+        await checked("lint", mark + unsorted)
+        for mark in ("", "# isort: skip_file\n", "# isort: off\n", "#isort:off\n")
+    ]
+    assert [evidence.passed for evidence in silenced] == [plain.passed] * 3
+
+
+@needs_ruff
+@pytest.mark.parametrize(
+    "text", [f"x = {'not ' * 100_000}1\n", f"x = {'-' * 200_000}1\n", f"x = a{'.b' * 200_000}\n"]
+)
+async def test_a_text_that_makes_ruff_crash_fails_and_a_ruff_that_is_broken_settles_nothing(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evidence = await checked("lint", text)
+    assert (evidence.passed, evidence.score) == (False, 0.0)
+    assert evidence.detail.startswith("ruff cannot read this code: ")
+    monkeypatch.setattr(python, "find_ruff", lambda: "/bin/false")
+    evidence = await checked("lint", "x = 1\n")
+    assert evidence.passed is None
+    assert evidence.detail.startswith("ruff could not be run: ")
+
+
+@needs_ruff
+async def test_more_faults_than_a_report_holds_are_evidence() -> None:
+    check = python.Lint(seconds=60)
+    evidence = await check("".join(f"x{n} = undefined{n}\n" for n in range(40_000)), TASK)
+    assert (evidence.passed, len(evidence.findings)) == (False, 20)
+    assert "F821: Undefined name `undefined0` (line 1)" in evidence.detail
+
+
 @needs_ruff
 async def test_lint_of_what_is_no_python_is_evidence_and_variables_are_known() -> None:
     assert (await checked("lint", "def (:\n")).passed is False

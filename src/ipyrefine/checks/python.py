@@ -2,14 +2,16 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
-from ipyrefine.checks.sandbox import describe_failure, load_program, run_python
+from ipyrefine.checks.sandbox import ProcessResult, describe_failure, load_program, run_python
 from ipyrefine.core.model import Evidence, Finding, Task
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 _NO_RUFF = "ruff is not installed, so the text was not linted: `pip install ruff`."
 _START_RUFF = "import subprocess, sys\nsys.exit(subprocess.run({command!r}).returncode)\n"
 _REPORT = "report.json"
+# The one kind of comment that ruff obeys in spite of --ignore-noqa.
+_ISORT = re.compile(r"(#.*?)isort:")
 
 
 class RunsCleanly:
@@ -66,6 +70,9 @@ class RunsCleanly:
 class Lint:
     """Ruff, with its default rules and no configuration, finds no fault in the text.
 
+    Comments of the text (``noqa``, ``ruff:``, ``isort:``) switch nothing off. A text that makes ruff
+    crash fails.
+
     Args:
         builtins: names that exist beside Python's own.
         seconds: wall time ruff may take.
@@ -90,19 +97,10 @@ class Lint:
         ruff = find_ruff()
         if ruff is None:
             return Evidence(name=self.name, passed=None, detail=_NO_RUFF)
-        names = f"builtins = {json.dumps(self._builtins)}"
-        command = [ruff, "check", "--isolated", "--no-cache", "--config", names]
-        command += ["--output-format", "json", "--output-file", _REPORT, "candidate.py"]
-        result = await run_python(
-            _START_RUFF.format(command=command),
-            seconds=self._seconds,
-            files={"candidate.py": text},
-            report=_REPORT,
-        )
-        if result.exit_code not in (0, 1):
-            detail = f"ruff could not be run: {describe_failure(result, self._seconds)}"
-            return Evidence(name=self.name, passed=None, detail=detail, seconds=result.seconds)
-        faults = json.loads(result.report or "[]")
+        result = await self._run_ruff(ruff, _ISORT.sub(r"\1isort;", text))
+        faults = _read_faults(result.report)
+        if not faults and result.exit_code != 0:
+            return await self._explain_crash(ruff, result)
         lines = text.splitlines()
         return Evidence(
             name=self.name,
@@ -114,6 +112,39 @@ class Lint:
             basis="tests",
             findings=tuple(_lint_finding(fault, lines) for fault in faults[:MAX_FINDINGS]),
         )
+
+    async def _run_ruff(self, ruff: str, text: str) -> ProcessResult:
+        names = f"builtins = {json.dumps(self._builtins)}"
+        command = [ruff, "check", "--isolated", "--no-cache", "--ignore-noqa", "--config", names]
+        # A line for each fault, as the report of a long text may be cut off.
+        command += ["--output-format", "json-lines", "--output-file", _REPORT, "candidate.py"]
+        return await run_python(
+            _START_RUFF.format(command=command),
+            seconds=self._seconds,
+            files={"candidate.py": text},
+            report=_REPORT,
+        )
+
+    async def _explain_crash(self, ruff: str, result: ProcessResult) -> Evidence:
+        """Return the evidence of a crash: against the text, if ruff works on another one."""
+        works = (await self._run_ruff(ruff, "x = 1\n")).exit_code == 0
+        message = "ruff cannot read this code" if works else "ruff could not be run"
+        return Evidence(
+            name=self.name,
+            passed=False if works else None,
+            score=0.0 if works else None,
+            detail=f"{message}: {describe_failure(result, self._seconds)}",
+            seconds=result.seconds,
+            basis="tests",
+        )
+
+
+def _read_faults(report: str) -> list[dict[str, Any]]:
+    faults = []
+    for line in report.split("\n"):  # a message may hold other ends of lines
+        with suppress(ValueError):  # the last line of a report that was cut off
+            faults.append(json.loads(line))
+    return faults
 
 
 def find_ruff() -> str | None:

@@ -1,7 +1,9 @@
 """The check ``schema:NAME``: the text is JSON that a pydantic model or a JSON schema accepts."""
 
 import json
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from ipyrefine.checks.registry import Context
 
 _VALUE_WIDTH = 100
+_PLACE_WIDTH = 200
+_FAULT_WIDTH = 700
 _REPORT = "report.json"
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n(?P<content>.*)\n[ \t]*```", re.DOTALL)
 
@@ -24,8 +28,9 @@ _FENCE = re.compile(r"```[\w-]*[ \t]*\n(?P<content>.*)\n[ \t]*```", re.DOTALL)
 class Schema:
     """The text is one JSON value that a schema accepts.
 
-    A JSON schema is applied in the sandbox, as its patterns may take years; a pydantic model is the
-    user's own code and is applied here.
+    JSON is read strictly: NaN, Infinity, numbers too large for a float and repeated keys are faults,
+    which Python's own reader lets pass. A JSON schema is applied in the sandbox, as its patterns may
+    take years; a pydantic model is the user's own code and is applied here.
 
     Args:
         schema: a JSON schema, or what pydantic can validate: a model, a dataclass, a TypedDict,
@@ -72,25 +77,25 @@ class Schema:
         """Validate the text."""
         start = monotonic()
         try:
-            json.loads(strip_fence(text))
+            faults = find_loose_json(strip_fence(text))
         except (ValueError, RecursionError) as error:
             faults, score = [f"It is not JSON: {error}"], 0.0
         else:
-            faults = (
-                self._validate_with_pydantic(text)
-                if self._adapter
-                else await self._validate_in_sandbox(text)
-            )
+            if not faults and self._adapter:
+                faults = self._validate_with_pydantic(text)
+            elif not faults:
+                faults = await self._validate_in_sandbox(text)
             score = 1 / (1 + len(faults))
+        faults = [_shorten(fault, _FAULT_WIDTH) for fault in faults[:MAX_FINDINGS]]
         return Evidence(
             name=self.name,
             passed=not faults,
             score=score,
-            detail="\n".join(faults[:MAX_FINDINGS]) or "It follows the schema.",
+            detail="\n".join(faults) or "It follows the schema.",
             seconds=monotonic() - start,
             decisive=self._decisive,
             basis="schema",
-            findings=tuple(self._finding(fault) for fault in faults[:MAX_FINDINGS]),
+            findings=tuple(self._finding(fault) for fault in faults),
         )
 
     def value(self, text: str) -> Any:
@@ -120,13 +125,16 @@ class Schema:
         )
         if result.exit_code != 0:
             return [f"It could not be validated: {describe_failure(result, self._seconds)}"]
-        faults: list[str] = json.loads(result.report)
+        try:
+            faults: list[str] = json.loads(result.report)
+        except ValueError:
+            return ["It could not be validated: the list of its faults is too long."]
         return faults
 
     def _finding(self, fault: str) -> Finding:
         # Its criterion is its place, which identifies it in the next text.
         place = fault.partition(": ")[0] if fault.startswith("$") else self.name
-        return blocking_finding(place, fault)
+        return blocking_finding(_shorten(place, _PLACE_WIDTH), fault)
 
 
 def _adapter(schema: Any, name: str) -> TypeAdapter[Any]:
@@ -168,9 +176,55 @@ def strip_fence(text: str) -> str:
     return match["content"] if match else text.strip()
 
 
+class _Object(list[tuple[str, Any]]):
+    """The pairs of a JSON object, repeated keys among them."""
+
+
+class _Number(str):
+    """A number that is none in JSON, or that no float can hold."""
+
+
+def find_loose_json(text: str) -> list[str]:
+    """Return what Python's reader accepts and JSON does not, each with its place.
+
+    Raises:
+        ValueError: it is not even that.
+        RecursionError: it is nested too deeply.
+    """
+    root = json.loads(
+        text,
+        object_pairs_hook=_Object,
+        parse_constant=_Number,
+        parse_float=_read_float,
+    )
+    faults: list[str] = []
+    left: list[tuple[str, Any]] = [("$", root)]
+    while left and len(faults) < MAX_FINDINGS:
+        place, value = left.pop()
+        if isinstance(value, _Number):
+            faults.append(f"{place}: {_shorten(value, _VALUE_WIDTH)} is no number of JSON")
+        elif isinstance(value, _Object):
+            counts = Counter(key for key, _ in value)
+            repeated = [_shorten(repr(key), _VALUE_WIDTH) for key, n in counts.items() if n > 1]
+            faults += [f"{place}: the key {key} is repeated" for key in repeated]
+            left += [(_shorten(f"{place}.{key}", _PLACE_WIDTH), v) for key, v in reversed(value)]
+        elif isinstance(value, list):
+            items = enumerate(value)
+            left += reversed([(_shorten(f"{place}[{n}]", _PLACE_WIDTH), v) for n, v in items])
+    return faults
+
+
+def _read_float(digits: str) -> float | _Number:
+    return float(digits) if math.isfinite(float(digits)) else _Number(digits)
+
+
+def _shorten(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
 def _format_fault(place: Iterable[Any], message: str, value: Any) -> str:
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
-    excerpt = repr(value)
-    if len(excerpt) > _VALUE_WIDTH:
-        excerpt = excerpt[: _VALUE_WIDTH - 1] + "…"
-    return f"${path}: {message}, got {excerpt}"
+    return (
+        f"${_shorten(path, _PLACE_WIDTH)}: {_shorten(message, _FAULT_WIDTH)}, "
+        f"got {_shorten(repr(value), _VALUE_WIDTH)}"
+    )

@@ -531,6 +531,11 @@ def parse_iteration(run: "Run", words: list[str]) -> int | None:
     return int(word)
 
 
+_MARKS = "\"'`. \N{HORIZONTAL ELLIPSIS}\N{LEFT DOUBLE QUOTATION MARK}"
+_MARKS += "\N{RIGHT DOUBLE QUOTATION MARK}\N{LEFT SINGLE QUOTATION MARK}"
+_MARKS += "\N{RIGHT SINGLE QUOTATION MARK}"
+
+
 def contains_quote(text: str, quote: str) -> bool:
     """Return whether a text contains a quote, loose about white space and marks around it.
 
@@ -539,7 +544,7 @@ def contains_quote(text: str, quote: str) -> bool:
     """
     flat = " ".join(text.split())
     words = " ".join(quote.split())
-    bare = words.strip("\"'`\N{HORIZONTAL ELLIPSIS}. ")
+    bare = words.strip(_MARKS)
     return words in flat or (bool(bare) and bare in flat)
 
 
