@@ -42,13 +42,14 @@ async def outcome(source: Any, text: str = INC, seconds: float = 20) -> Evidence
 
 async def test_every_test_is_told_with_its_line_and_the_score_is_the_part_that_passes() -> None:
     evidence = await outcome(SOURCE)
-    assert (evidence.passed, evidence.score) == (False, 0.75)
+    assert (evidence.passed, evidence.score) == (False, 2 / 3)
     first, *others = evidence.detail.splitlines()
     assert first.startswith("test_type: assert False")
     assert "isinstance(2, float)" in first
     assert "(line 12 of the tests)" in first
     assert "test_up[1]: passed" in others
-    assert others[-1] == "3 of 4 tests pass."
+    assert "test_later: skipped, unconditional skip" in others
+    assert others[-1] == "2 of 3 tests pass. 1 skipped."
 
 
 async def test_each_test_that_fails_is_a_finding_under_its_name() -> None:

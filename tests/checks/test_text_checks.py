@@ -126,7 +126,7 @@ SILENCED = {
     "the formatter": f"# fmt: off\n{UNUSED}# fmt: on\n",
     "yapf": f"# yapf: disable\n{UNUSED}",
     "types": f"# mypy: ignore-errors\n# type: ignore\n{UNUSED}",
-    "settings in the script": f'# /// script\n# [tool.ruff]\n# lint.ignore = ["F"]\n# ///\n{UNUSED}',
+    "settings in the script": f"# /// script\n# [tool.ruff]\n# ignore = ['F']\n# ///\n{UNUSED}",
     "a docstring": f'"""ruff: noqa"""\n{UNUSED}',
 }
 

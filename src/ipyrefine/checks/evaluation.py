@@ -1,13 +1,14 @@
 """Run examples in the sandbox and compare the outcomes, out of the tested code's reach."""
 
 import ast
+import builtins
 import doctest
 import json
 import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ipyrefine.checks.sandbox import ProcessResult, load_program, run_python
 from ipyrefine.core.model import Record
@@ -21,6 +22,7 @@ _CHECKER = doctest.OutputChecker()
 _CHECKER_FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.DONT_ACCEPT_TRUE_FOR_1
 
 Outcome = dict[str, Any]
+Event = dict[str, Any]
 
 
 class Example(Record):
@@ -61,76 +63,215 @@ class Evaluation:
     async def outcomes(self, examples: tuple[Example, ...]) -> list[Outcome]:
         """Return the outcome of each example.
 
-        All run in one process; after one that ends the process, the rest run in another.
+        All run in one process; after one that ends the process, the rest run in another. Where an
+        expected value must be computed, that is done in a process without the text, from the
+        plain data that came out. Only what no process without the text can compute is computed
+        beside it: then the text's own objects decide whether they are equal.
         """
-        outcomes: list[Outcome] = [{"error": "was not run: no time was left"} for _ in examples]
+        plans = [_plan(example) for example in examples]
+        outcomes = await self._evaluate(
+            self._text, [_request(e, p) for e, p in zip(examples, plans, strict=True)]
+        )
+        if self.load_error:
+            return outcomes
+        left = [n for n, plan in enumerate(plans) if plan.outer and "error" not in outcomes[n]]
+        apart = {n: r for n in left if (r := _reference(examples[n], plans[n], outcomes[n]))}
+        values = await self._evaluate("", [*apart.values()]) if apart else []
+        known = {n: v for n, v in zip(apart, values, strict=True) if "data" in v}
+        for n, value in known.items():
+            if examples[n].kind == "holds":
+                outcomes[n] = {**value, "stdout": outcomes[n]["stdout"]}
+            else:
+                outcomes[n]["expected"] = value
+        left = [n for n in left if n not in known]
+        requests = [_request(examples[n]) for n in left]
+        again = await self._evaluate(self._text, requests) if left else []
+        return [dict(zip(left, again, strict=True)).get(n, o) for n, o in enumerate(outcomes)]
+
+    async def _evaluate(self, text: str, requests: list[dict[str, Any]]) -> list[Outcome]:
+        outcomes: list[Outcome] = [{"error": "was not run: no time was left"} for _ in requests]
         deadline = monotonic() + self._seconds
         index = 0
-        while index < len(examples) and (time_left := deadline - monotonic()) > 0:
-            result, events = await self._run(examples, index, time_left)
+        while index < len(requests) and (time_left := deadline - monotonic()) > 0:
+            result, events = await self._run(text, requests, index, time_left)
             load = next((e for e in events if e["event"] == "loaded"), None)
             if load is None or "error" in load:
                 error = format_error(load) if load else _process_end(result, self._seconds)
-                self.load_error = f"The code does not load: {shorten(error)}"
-                return [{"error": error}] * len(examples)
+                if text:
+                    self.load_error = f"The code does not load: {shorten(error)}"
+                return [{"error": error}] * len(requests)
             for event in events:
                 if event["event"] == "done":
                     outcomes[event["index"]] = event
                     index = event["index"] + 1
-            if index < len(examples):
+            if index < len(requests):
                 outcomes[index] = {"error": _process_end(result, self._seconds / _SHARE)}
                 index += 1
         return outcomes
 
     async def _run(
-        self, examples: tuple[Example, ...], start: int, seconds: float
+        self, text: str, requests: list[dict[str, Any]], start: int, seconds: float
     ) -> tuple[ProcessResult, list[Outcome]]:
         token, report = secrets.token_hex(16), secrets.token_hex(16)
         request = {
             "token": token,
             "report": report,
             "seconds": self._seconds / _SHARE,
-            "examples": [_request(i, e) for i, e in enumerate(examples) if i >= start],
+            "examples": [{**r, "index": n} for n, r in enumerate(requests) if n >= start],
         }
         files: dict[str, str | bytes] = {
             **self._files,
-            "candidate.py": self._text,
+            "candidate.py": text,
             "request.json": json.dumps(request),
         }
         result = await run_python(
             load_program("examples"), seconds=seconds, files=files, report=report
         )
         self.network_note = result.network_note
-        return result, _parse_events(result.report, token, range(start, len(examples)))
+        return result, _in_order(parse_events(result.report, token), range(start, len(requests)))
 
 
-def _request(index: int, example: Example) -> dict[str, Any]:
+class _Plan(NamedTuple):
+    """How an example is evaluated.
+
+    Attributes:
+        parts: what is evaluated beside the text, in this order.
+        outer: what is evaluated without it: the expected value, or what must hold of the parts'
+            values, which are `_PART` with their number there; empty for nothing.
+        variables: the setup's variables that it uses; evaluating the parts may change them.
+    """
+
+    parts: tuple[str, ...]
+    outer: str = ""
+    variables: tuple[str, ...] = ()
+
+
+_PART = "_part_"
+
+
+def _plan(example: Example) -> _Plan:
+    computed = bool(example.expected.strip()) and not is_literal(example.expected)
+    try:
+        bound = bound_names(ast.parse(example.setup))
+        if example.kind == "equals" and computed:
+            names = {n.id for n in ast.walk(ast.parse(example.expected)) if isinstance(n, ast.Name)}
+            return _Plan((example.source,), example.expected, tuple(sorted(names & bound)))
+        if example.kind == "holds":
+            tree = ast.parse(example.source, mode="eval")
+            splitter = _Splitter(bound)
+            outer = splitter.visit(tree).body
+            names = {n.id for n in ast.walk(outer) if isinstance(n, ast.Name)} & bound
+            if splitter.parts and not isinstance(outer, ast.Name):
+                outside = f"bool({ast.unparse(outer)})"
+                return _Plan(tuple(splitter.parts), outside, tuple(sorted(names)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        pass  # the program says what is wrong with it
+    return _Plan((example.source,))
+
+
+class _Splitter(ast.NodeTransformer):
+    """Replace what a condition takes from the text by placeholders.
+
+    Args:
+        bound: the names that the setup binds; these, like Python's own, are not the text's.
+    """
+
+    _LAZY = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp)
+    _UNSPLIT = (*_LAZY, ast.GeneratorExp, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+
+    def __init__(self, bound: set[str]) -> None:
+        self._bound = bound
+        self.parts: list[str] = []
+
+    def visit(self, node: ast.AST) -> Any:
+        """Return a node with its parts replaced; what may not be evaluated at all stays whole."""
+        if isinstance(node, ast.Expression) and any(
+            isinstance(part, self._UNSPLIT) for part in ast.walk(node)
+        ):
+            return node
+        root = node
+        while isinstance(root, ast.Call | ast.Attribute | ast.Subscript):
+            root = root.func if isinstance(root, ast.Call) else root.value
+        if isinstance(root, ast.Name) and not (
+            root.id in self._bound or hasattr(builtins, root.id)
+        ):
+            self.parts.append(ast.unparse(node))
+            return ast.Name(f"{_PART}{len(self.parts) - 1}", ast.Load())
+        return self.generic_visit(node)
+
+
+def bound_names(tree: ast.AST) -> set[str]:
+    """Return the names that code binds: variables, imports, functions and classes."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(a.asname or a.name).partition(".")[0] for a in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+    return names
+
+
+def _request(example: Example, plan: _Plan | None = None) -> dict[str, Any]:
+    """Return what the program is told of an example.
+
+    Args:
+        example: the example.
+        plan: how it is evaluated; None to compute and compare everything beside the text.
+    """
     # A process that does not know the expected value cannot fake it.
-    secret = example.kind in ("doctest", "raises") or is_literal(example.expected)
+    beside = plan is None and example.kind == "equals"
     return {
-        "index": index,
-        "kind": example.kind,
         "setup": example.setup,
-        "source": example.source,
-        "expected": None if secret else example.expected,
+        "parts": plan.parts if plan else [example.source],
+        "details": bool(plan and plan.outer),
+        "variables": plan.variables if plan else [],
+        "holds": example.kind == "holds" and not (plan and plan.outer),
+        "expected": example.expected if beside else None,
     }
 
 
-def _parse_events(report: str, token: str, indices: range) -> list[Outcome]:
-    """Return the program's own events, in order; lines the text may have written do not count."""
-    events: list[Outcome] = []
-    following = iter(indices)
+def _reference(example: Example, plan: _Plan, outcome: Outcome) -> dict[str, Any]:
+    """Return what a process without the text is asked; empty if it cannot answer."""
+    sources = {}
+    if example.kind == "holds":
+        sources = {f"{_PART}{n}": result_source(v) for n, v in enumerate(outcome["values"])}
+    for name, value in outcome["variables"].items():
+        if value["type"] not in _CODE:  # what the setup imports or defines is there as well
+            sources[name] = result_source(value)
+    if not all(sources.values()):
+        return {}
+    lines = [example.setup, *(f"{name} = {source}" for name, source in sources.items())]
+    question = Example(source=plan.outer, expected="", kind="equals", setup="\n".join(lines))
+    return _request(question, _Plan((plan.outer,)))
+
+
+_CODE = ("module", "function", "type", "builtin_function_or_method")
+
+
+def parse_events(report: str, token: str) -> list[Event]:
+    """Return a program's own events; lines that the text may have written do not count."""
+    events = []
     for line in report.splitlines():
         try:
             event = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if not isinstance(event, dict) or event.get("token") != token:
-            continue
-        kind = event.get("event")
-        if kind == "loaded" or (kind == "done" and event.get("index") == next(following, None)):
+        if isinstance(event, dict) and event.get("token") == token:
             events.append(event)
     return events
+
+
+def _in_order(events: list[Event], indices: range) -> list[Outcome]:
+    """Return the events of loading, and of the examples in their order."""
+    following = iter(indices)
+    return [
+        event
+        for event in events
+        if event.get("event") == "loaded"
+        or (event.get("event") == "done" and event.get("index") == next(following, None))
+    ]
 
 
 def _process_end(result: ProcessResult, seconds: float) -> str:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import secrets
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
@@ -10,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from ipyrefine.checks.evaluation import Event, parse_events
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
 from ipyrefine.checks.sandbox import ProcessResult, describe_failure, load_program, run_python
 from ipyrefine.core.model import Evidence, Finding, Task
@@ -26,6 +28,10 @@ _ISORT = re.compile(r"(#.*?)isort:")
 
 class RunsCleanly:
     """The text is Python that compiles and runs to its end without an exception.
+
+    An exit before the end fails, whatever its status (a last ``sys.exit(main())`` is an end), and
+    so does an exception in a thread or an exit handler. A text written against this very check can
+    still pretend to have come to its end.
 
     Args:
         seconds: wall time it may take.
@@ -52,10 +58,18 @@ class RunsCleanly:
         """Run the text as a script in the sandbox."""
         if task.is_foreign:
             return not_python(self.name, task)
-        files: dict[str, str | bytes] = {**self._files, "candidate.py": text}
-        result = await run_python(load_program("run"), seconds=self._seconds, files=files)
-        passed = result.exit_code == 0
-        message = "It runs without an error." if passed else describe_failure(result, self._seconds)
+        report, token = secrets.token_hex(16), secrets.token_hex(16)
+        files: dict[str, str | bytes] = {
+            **self._files,
+            "candidate.py": text,
+            "request.json": json.dumps({"token": token, "report": report}),
+        }
+        result = await run_python(
+            load_program("run"), seconds=self._seconds, files=files, report=report
+        )
+        events = parse_events(result.report, token)
+        fault = _find_fault(events, result, self._seconds)
+        passed, message = not fault, fault or "It runs without an error."
         return Evidence(
             name=self.name,
             passed=passed,
@@ -67,11 +81,24 @@ class RunsCleanly:
         )
 
 
+def _find_fault(events: list[Event], result: ProcessResult, seconds: float) -> str:
+    """Return what kept a script from running to its end, or what failed beside it; or nothing."""
+    for event in events:
+        place = f" (line {event['line'][0]})" if event.get("line") else ""
+        if "exit" in event:
+            return f"It exited with status {event['exit']} before its end{place}."
+        if "failure" in event and result.exit_code == 0:
+            return f"{event['failure']}{place}, beside the main thread."
+    if result.exit_code != 0:
+        return describe_failure(result, seconds)
+    return "" if any("end" in event for event in events) else "It ended the process before its end."
+
+
 class Lint:
     """Ruff, with its default rules and no configuration, finds no fault in the text.
 
-    Comments of the text (``noqa``, ``ruff:``, ``isort:``) switch nothing off. A text that makes ruff
-    crash fails.
+    Comments of the text (``noqa``, ``ruff:``, ``isort:``) switch nothing off. A text that makes
+    ruff crash fails.
 
     Args:
         builtins: names that exist beside Python's own.

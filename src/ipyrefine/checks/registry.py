@@ -162,9 +162,7 @@ def _from_name(name: str, context: Context) -> "Check":
     kind = _find(name)
     allowed = kind.settings if kind else _BOTH
     known = kind or ":" in name or _first_word(name) in context.namespace
-    bare, settings = (name, {})
-    if known and allowed is not None:
-        bare, settings = _split_settings(name, allowed)
+    bare, settings = _split_settings(name, allowed) if known and allowed is not None else (name, {})
     check = _build(kind, bare, context, settings)
     if settings:
         # A run is resumed with the names of its checks, so the settings belong to the name.

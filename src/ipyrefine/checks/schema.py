@@ -28,9 +28,9 @@ _FENCE = re.compile(r"```[\w-]*[ \t]*\n(?P<content>.*)\n[ \t]*```", re.DOTALL)
 class Schema:
     """The text is one JSON value that a schema accepts.
 
-    JSON is read strictly: NaN, Infinity, numbers too large for a float and repeated keys are faults,
-    which Python's own reader lets pass. A JSON schema is applied in the sandbox, as its patterns may
-    take years; a pydantic model is the user's own code and is applied here.
+    JSON is read strictly: NaN, Infinity, numbers too large for a float and repeated keys, which
+    Python's own reader lets pass, are faults. A JSON schema is applied in the sandbox, as its
+    patterns may take years; a pydantic model is the user's own code and is applied here.
 
     Args:
         schema: a JSON schema, or what pydantic can validate: a model, a dataclass, a TypedDict,

@@ -1,12 +1,20 @@
 """The check ``tests:NAME``: the user's pytest tests, run on the text in the sandbox.
 
-The tests run in the same process as the text, as they must call it. So the result is meaningful for
-a text that tries to solve the task, not for one written to deceive the tests.
+What counts is decided here, from the tests' own source: which tests must be there, and which of
+them may be skipped. A skip that the text raises is a failure, and so is what ends the run early. A
+test that must fail is run beside the others, so that a text which replaces parts of Python or of
+pytest, sets a trace function or rewrites the files is found out.
+
+Not protected: the tests run in the same process as the text, as they must call it. A text that
+returns an object whose ``==`` is always true passes an ``assert f(1) == 2`` (assert the type, too),
+and one written against this very program can forge its report. For a text that nobody may trust at
+all, state examples in the task: their results are compared in another process.
 """
 
 import ast
 import inspect
 import json
+import re
 import secrets
 import textwrap
 from collections.abc import Mapping
@@ -15,6 +23,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
+from ipyrefine.checks.evaluation import Event, parse_events
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
 from ipyrefine.checks.sandbox import ProcessResult, describe_failure, load_program, run_python
 from ipyrefine.core.model import Evidence, Finding, Task
@@ -26,8 +35,7 @@ if TYPE_CHECKING:
 _WIDTH = 300
 _MAX_LINES = 30
 _SHARE = 4  # one test may take this fraction of the whole time
-
-Event = dict[str, Any]
+_RANK = {"passed": 0, "skipped": 1, "failed": 2}
 
 
 class Tests:
@@ -69,6 +77,11 @@ class Tests:
             and (node.name.startswith("test") or len(tree.body) == 1)
         ]
         classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+        self._names = {name for node in tree.body for name in _bound_names(node)}
+        # Where tests are switched off by hand, they cannot be told beforehand.
+        switched = "__test__" in source
+        self._expected = set() if switched else {*filter(None, map(_test_name, tree.body))}
+        self._skips = _Skips(tree)
         if not self._functions and not any("test" in name.lower() for name in classes):
             raise UsageError(
                 f"The check {self.name!r} holds no test: a function named test_… or a class "
@@ -93,25 +106,30 @@ class Tests:
             return not_python(self.name, task)
         start = monotonic()
         report, token = secrets.token_hex(16), secrets.token_hex(16)
+        # A test that fails, so that a text which makes every test pass is found out.
+        decoy = f"test_{secrets.token_hex(4)}"
         request = {
             "token": token,
             "report": report,
             "functions": self._functions,
+            "names": sorted(self._names),
             "seconds": self._seconds / _SHARE,
         }
         files: dict[str, str | bytes] = {
             **self._files,
             "candidate.py": text,
-            "test_text.py": self._source,
+            "test_text.py": f"{self._source}\n\n\ndef {decoy}():\n    assert [] == [0]\n",
             "request.json": json.dumps(request),
         }
         result = await run_python(
             load_program("tests"), seconds=self._seconds, files=files, report=report
         )
-        score, lines, findings = self._assess(result, _parse_events(result.report, token))
+        passed, score, lines, findings = self._assess(
+            result, parse_events(result.report, token), decoy
+        )
         return Evidence(
             name=self.name,
-            passed=score == 1,
+            passed=passed,
             score=score,
             detail="\n".join([*lines, result.network_note]).rstrip(),
             seconds=monotonic() - start,
@@ -121,29 +139,185 @@ class Tests:
         )
 
     def _assess(
-        self, result: ProcessResult, events: list[Event]
-    ) -> tuple[float, list[str], list[Finding]]:
-        """Return the share of tests that pass, a line for each test, and a finding per failure."""
-        tests = next((e["collected"] for e in events if "collected" in e), None)
-        load_error = next((e["fault"] for e in events if "fault" in e), "")
-        if not tests or load_error:
-            error = load_error or f"The tests could not be run: {self._process_end(result)}"
-            return 0.0, [_shorten(error)], []
-        outcomes = {e["test"]: e for e in events if "test" in e}
-        missing = {"passed": False, "why": f"was not reached. {self._process_end(result)}"}
-        outcomes = {test: outcomes.get(test, missing) for test in tests}
-        failures = {test: e for test, e in outcomes.items() if not e["passed"]}
-        failing = [_format(test, event) for test, event in failures.items()]
-        findings = [blocking_finding(t, _shorten(str(e["why"]))) for t, e in failures.items()]
-        passing = [f"{test}: passed" for test, e in outcomes.items() if e["passed"]]
-        summary = f"{len(passing)} of {len(tests)} tests pass."
-        lines = [*[*failing, *passing][:_MAX_LINES], summary]
-        return len(passing) / len(tests), lines, findings
+        self, result: ProcessResult, events: list[Event], decoy: str
+    ) -> tuple[bool | None, float | None, list[str], list[Finding]]:
+        """Return whether the tests pass, their share, a line for each, a finding per failure."""
+        error = next((e["fault"] for e in events if "fault" in e), "")
+        tests: list[str] = next((e["collected"] for e in events if "collected" in e), [])
+        outcomes = self._outcomes(events)
+        skips = [test for test in outcomes if test not in tests]
+        if not error and not tests and skips:  # the user's own, of the whole file
+            if outcomes[skips[0]]["outcome"] == "skipped":
+                return None, None, [f"All tests are skipped: {outcomes[skips[0]]['why']}"], []
+            error = str(outcomes[skips[0]]["why"])
+        if not error and not tests:
+            error = f"The tests could not be run: {self._process_end(result)}"
+        if not error and (decoy not in tests or outcomes.get(decoy, {}).get("outcome") == "passed"):
+            error = "The code changes how tests are run, so their results say nothing."
+        if error:
+            return False, 0.0, [_shorten(error)], []
+        interrupted = next((e["interrupted"] for e in events if "interrupted" in e), "")
+        end = f"{interrupted} ended the run." if interrupted else self._process_end(result)
+        missing = {"outcome": "failed", "why": f"was not reached. {end}"}
+        tests = [test for test in tests if test != decoy]
+        results = {test: outcomes.get(test, missing) for test in tests}
+        gone = self._expected - {re.split(r"::|\[", test)[0] for test in tests}
+        results |= {name: {"outcome": "failed", "why": "disappeared."} for name in sorted(gone)}
+        by_outcome: dict[str, list[str]] = {"failed": [], "passed": [], "skipped": []}
+        for test, event in results.items():
+            by_outcome[event["outcome"]].append(test)
+        failing, passing, skipped = by_outcome.values()
+        lines = [
+            *(_format(test, results[test]) for test in failing),
+            *(f"{test}: passed" for test in passing),
+            *(f"{test}: skipped, {_shorten(str(results[test]['why']))}" for test in skipped),
+        ][:_MAX_LINES]
+        count = len(failing) + len(passing)
+        if not count:
+            return None, None, [*lines, "All tests are skipped, so nothing was run."], []
+        skipped_note = f" {len(skipped)} skipped." if skipped else ""
+        lines.append(f"{len(passing)} of {count} tests pass.{skipped_note}")
+        findings = [blocking_finding(t, _shorten(str(results[t]["why"]))) for t in failing]
+        return not failing, len(passing) / count, lines, findings
+
+    def _outcomes(self, events: list[Event]) -> dict[str, Event]:
+        """Return the worst outcome of each test; a skip that the tests do not ask for is a failure.
+
+        A test may have several, of its fixtures and its parts.
+        """
+        outcomes: dict[str, Event] = {}
+        for event in events:
+            test = event.get("test")
+            if test is None:
+                continue
+            if event["outcome"] == "skipped" and not self._skips.cover(test, event["origin"]):
+                why = f"was skipped, but not by the tests: {event['why']}"
+                event = {**event, "outcome": "failed", "why": why}
+            before = outcomes.get(test)
+            if before is None or _RANK[event["outcome"]] > _RANK[before["outcome"]]:
+                outcomes[test] = event
+        return outcomes
 
     def _process_end(self, result: ProcessResult) -> str:
         if "Timeout (" in result.stderr:
             return f"A test did not end within {self._seconds / _SHARE:.3g} seconds."
         return describe_failure(result, self._seconds)
+
+
+_SKIPS = frozenset(
+    {"skip", "skipif", "skipIf", "skipUnless", "skipTest", "SkipTest", "importorskip"}
+    | {"xfail", "expectedFailure"}
+)
+_LATE_MARKS = ("add_marker", "applymarker")
+
+
+class _Skips:
+    """The places where tests skip, or expect to fail, by their own source.
+
+    Args:
+        tree: the tests.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._modules, self._names = {"pytest"}, set[str]()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    if alias.name.partition(".")[0] in ("pytest", "unittest"):
+                        self._modules.add((alias.asname or alias.name).partition(".")[0])
+            elif isinstance(node, ast.ImportFrom) and node.module in _SKIP_MODULES:
+                self._names |= {a.asname or a.name for a in node.names if a.name in _SKIPS}
+        before = -1
+        while len(self._names) > before:  # a name for a mark, a list of cases with marks
+            before = len(self._names)
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Assign | ast.AnnAssign) and self._mentioned_in(node):
+                    self._names |= _bound_names(node)
+                elif isinstance(node, ast.FunctionDef | ast.ClassDef) and self._is_marked(node):
+                    self._names.add(node.name)
+        self._all = any(
+            (isinstance(node, ast.Assign) and self._is_pytestmark(node)) for node in tree.body
+        ) or any(isinstance(n, ast.Attribute) and n.attr in _LATE_MARKS for n in ast.walk(tree))
+        self._lines = {
+            line
+            for node in ast.walk(tree)
+            if isinstance(node, ast.stmt)
+            for part in ast.iter_child_nodes(node)
+            if isinstance(part, ast.expr) and self._mentioned_in(part)
+            for line in range(node.lineno, (part.end_lineno or part.lineno) + 1)
+        }
+
+    def cover(self, test: str, origin: object) -> bool:
+        """Return whether the tests themselves ask for a skip.
+
+        Args:
+            test: the test, as pytest names it.
+            origin: the line of the tests that raised it, ``mark``, or anything else for other code.
+        """
+        if isinstance(origin, int):
+            return origin in self._lines
+        parts = test.partition("[")[0].split("::")
+        return origin == "mark" and (self._all or any(part in self._names for part in parts))
+
+    def _mentioned_in(self, tree: ast.AST) -> bool:
+        return any(
+            (isinstance(node, ast.Name) and node.id in self._names)
+            or (
+                isinstance(node, ast.Attribute)
+                and node.attr in _SKIPS
+                and (node.attr == "skipTest" or _root(node) in self._modules)
+            )
+            for node in ast.walk(tree)
+        )
+
+    def _is_marked(self, node: ast.FunctionDef | ast.ClassDef) -> bool:
+        """Return whether a definition is marked, or is a helper that makes marks."""
+        if any(map(self._mentioned_in, node.decorator_list)):
+            return True
+        if isinstance(node, ast.FunctionDef):
+            returned = [n for n in ast.walk(node) if isinstance(n, ast.Return) and n.value]
+            return any(map(self._mentioned_in, returned))
+        return any(map(self._mentioned_in, node.bases)) or any(
+            isinstance(part, ast.Assign) and self._is_pytestmark(part) for part in node.body
+        )
+
+    def _is_pytestmark(self, node: ast.Assign) -> bool:
+        return "pytestmark" in _bound_names(node) and self._mentioned_in(node.value)
+
+
+_SKIP_MODULES = ("pytest", "unittest", "unittest.case")
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _bound_names(node: ast.stmt) -> set[str]:
+    """Return the names that a statement defines or assigns; an import brings none of its own."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return set()
+    stored = (n for n in ast.walk(node) if isinstance(n, ast.Name | ast.FunctionDef | ast.ClassDef))
+    return {
+        n.id if isinstance(n, ast.Name) else n.name
+        for n in stored
+        if not isinstance(n, ast.Name) or isinstance(n.ctx, ast.Store)
+    }
+
+
+def _test_name(node: ast.stmt) -> str:
+    """Return the name of a definition that pytest takes for a test by all means, or nothing."""
+    if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
+        fixture = any("fixture" in ast.unparse(one) for one in node.decorator_list)
+        return "" if fixture else node.name
+    if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+        methods = [part.name for part in node.body if isinstance(part, ast.FunctionDef)]
+        made = {"__init__", "__new__"} & set(methods)
+        return "" if made or not any(name.startswith("test") for name in methods) else node.name
+    return ""
 
 
 def _source(name: str, namespace: Mapping[str, Any]) -> str:
@@ -185,19 +359,6 @@ def _parse(source: str, name: str) -> ast.Module:
         line = f" (line {error.lineno})" if isinstance(error, SyntaxError) else ""
         message = getattr(error, "msg", str(error))
         raise UsageError(f"The check {name!r} is not Python: {message}{line}.") from None
-
-
-def _parse_events(report: str, token: str) -> list[Event]:
-    """Return the program's own events; lines the text may have written do not count."""
-    events = []
-    for line in report.splitlines():
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(event, dict) and event.get("token") == token:
-            events.append(event)
-    return events
 
 
 def _format(test: str, event: Event) -> str:

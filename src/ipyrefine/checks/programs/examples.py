@@ -1,11 +1,12 @@
 """Load ``candidate.py``, evaluate the examples of ``request.json``, and report the outcomes.
 
-This program does not compare, and it is not told what the examples expect, unless that must be
-evaluated too: code that takes this process over can lie about a value, but cannot know which lie
+This program does not compare, and it is not told what the examples expect, unless only the text
+can say that: code that takes this process over can lie about a value, but cannot know which lie
 would pass. It writes lines of JSON, each with the request's token, to the file the request names.
 """
 
 import ast
+import builtins
 import contextlib
 import faulthandler
 import io
@@ -25,6 +26,7 @@ _MAX_OUTPUT = 20_000  # characters of standard output
 _MAX_REPR = 2_000
 _MAX_NAME = 100
 _MAX_DATA = 20_000  # characters of a value as JSON
+_BUILTINS, _repr = dict(vars(builtins)), repr  # before the text can replace any
 
 
 def main() -> None:
@@ -47,7 +49,11 @@ def main() -> None:
         # A watchdog that needs neither the code nor Python's lock to end the process.
         faulthandler.dump_traceback_later(request["seconds"], exit=True)
         write_event(event="started", index=example["index"])
-        write_event(event="done", index=example["index"], **_run(example, dict(vars(module))))
+        write_event(
+            event="done",
+            index=example["index"],
+            **_run(example, {**vars(module), "__builtins__": _BUILTINS}),
+        )
     # Threads of the text must not keep the process alive.
     os._exit(0)
 
@@ -107,15 +113,27 @@ def _run(example: dict[str, Any], space: dict[str, Any]) -> dict[str, Any]:
         with contextlib.redirect_stdout(_Stdout()):
             exec(example["setup"], space)
         with contextlib.redirect_stdout(stdout):
-            value = _evaluate(example["source"], space)
-            outcome.update(_describe(bool(value) if example["kind"] == "holds" else value))
+            values = [_evaluate(part, space) for part in example["parts"]]
+            value = bool(values[-1]) if example["holds"] else values[-1]
+            outcome.update(_describe(value))
+        if example["details"]:
+            outcome["values"] = [_describe(value) for value in values]
+            outcome["variables"] = {
+                name: _describe(space.get(name)) for name in example["variables"]
+            }
         if example["expected"] is not None:
             expected = _evaluate(example["expected"], space)
             outcome["expected"] = _describe(expected)
-            outcome["equal"] = bool(value == expected)
+            outcome["equal"] = bool(value == expected) and not _equals_anything(value)
 
     error = _catch(steps)
     return {**outcome, **error, "stdout": stdout.getvalue()}
+
+
+def _equals_anything(value: Any) -> bool:
+    with contextlib.suppress(BaseException):  # it expects an object of its own kind
+        return bool(value == object())
+    return False
 
 
 def _evaluate(source: str, space: dict[str, Any]) -> Any:
@@ -136,7 +154,7 @@ def _compile(tree: ast.Interactive | ast.Expression, mode: str) -> types.CodeTyp
 def _describe(value: Any) -> dict[str, Any]:
     """Return a value for people, and as data if it consists of plain data only."""
     description: dict[str, Any] = {
-        "repr": repr(value)[:_MAX_REPR],
+        "repr": _repr(value)[:_MAX_REPR],
         "none": value is None,
         "type": type(value).__name__,
     }
@@ -186,4 +204,5 @@ _READERS: dict[type, Callable[[Any], Any]] = {
 
 
 if __name__ == "__main__":
+    sys.modules["__main__"] = types.ModuleType("__main__")  # the text finds no harness there
     main()

@@ -1,16 +1,96 @@
-"""Run ``candidate.py`` as the main script, with the user's variables in its namespace."""
+"""Run ``candidate.py`` as the main script, with the user's variables in its namespace.
 
+It writes lines of JSON, each with the request's token, to the file the request names: how the text
+ended, what threads and exit handlers of the text raised, and last that Python itself came to its
+end, which a process that was left early never says.
+"""
+
+import ast
+import atexit
+import json
 import os
 import runpy
+import sys
+import threading
+import traceback
+import types
+from typing import Any
 
+_TEXT = "candidate.py"
 _VARIABLES = "variables_program.py"
 
 
 def main() -> None:
     """Run the text."""
+    with open("request.json", encoding="utf-8") as file:
+        request = json.load(file)
+    os.remove("request.json")
+    report = os.open(request["report"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    process, dumps, write = os.getpid(), json.dumps, os.write
+
+    def write_event(**fields: Any) -> None:
+        if os.getpid() == process:  # a fork of the text's has no say
+            write(report, dumps({"token": request["token"], **fields}).encode("ascii") + b"\n")
+
+    def report_failure(failure: Any) -> None:
+        error = failure.exc_value
+        if not isinstance(error, SystemExit):  # it ends a thread, and nothing else
+            write_event(failure=_error_text(error), line=_lines(error)[-1:])
+
+    # The first handler is called last: after the threads, and the text's own handlers.
+    atexit.register(write_event, end=True)
+    threading.excepthook = report_failure
+    sys.unraisablehook = _only_own(report_failure, sys.unraisablehook)
+    with open(_TEXT, "rb") as text:
+        source = text.read()
     variables = runpy.run_path(_VARIABLES)["load"]() if os.path.exists(_VARIABLES) else {}
-    runpy.run_path("candidate.py", init_globals=variables, run_name="__main__")
+    try:
+        runpy.run_path(_TEXT, init_globals=variables, run_name="__main__")
+    except SystemExit as error:
+        lines = _lines(error)
+        if error.code or not (len(lines) == 1 and lines[0] in _final_exit(source)):
+            status = error.code if isinstance(error.code, int) else int(bool(error.code))
+            write_event(exit=status, line=lines[-1:])
+            sys.exit(1)
+
+
+def _only_own(report: Any, ignore: Any) -> Any:
+    """Return a hook for errors that Python cannot raise, of threads and exit handlers alone."""
+
+    def hook(failure: Any) -> None:
+        message = failure.err_msg or ""
+        report(failure) if "thread" in message or "atexit" in message else ignore(failure)
+
+    return hook
+
+
+def _final_exit(source: bytes) -> range:
+    """Return the lines of a last statement that ends the script by an exit, as many scripts do.
+
+    That is a guarded ``if __name__ == …``, or an exit with the result of a call:
+    ``sys.exit(main())``. It counts as the script's end if it exits itself.
+    """
+    last = ast.parse(source).body[-1]
+    guarded = isinstance(last, ast.If) and "__name__" in ast.unparse(last.test)
+    value = last.value if isinstance(last, ast.Expr) else getattr(last, "exc", None)
+    exits = isinstance(value, ast.Call) and any(isinstance(a, ast.Call) for a in value.args)
+    return range(last.lineno, (last.end_lineno or 0) + 1) if guarded or exits else range(0)
+
+
+def _lines(error: BaseException) -> list[int]:
+    """Return the lines of the text that an exception went through."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return [line for frame, line in frames if frame.f_code.co_filename == _TEXT]
+
+
+def _error_text(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except BaseException:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 if __name__ == "__main__":
+    sys.modules["__main__"] = types.ModuleType("__main__")  # the text finds no harness there
     main()
