@@ -80,7 +80,7 @@ class Evaluation:
         known = {n: v for n, v in zip(apart, values, strict=True) if "data" in v}
         for n, value in known.items():
             if examples[n].kind == "holds":
-                outcomes[n] = {**value, "stdout": outcomes[n]["stdout"]}
+                outcomes[n] = {**value, "stdout": outcomes[n].get("stdout", "")}
             else:
                 outcomes[n]["expected"] = value
         left = [n for n in left if n not in known]
@@ -235,11 +235,17 @@ def _request(example: Example, plan: _Plan | None = None) -> dict[str, Any]:
 def _reference(example: Example, plan: _Plan, outcome: Outcome) -> dict[str, Any]:
     """Return what a process without the text is asked; empty if it cannot answer."""
     sources = {}
-    if example.kind == "holds":
-        sources = {f"{_PART}{n}": result_source(v) for n, v in enumerate(outcome["values"])}
-    for name, value in outcome["variables"].items():
-        if value["type"] not in _CODE:  # what the setup imports or defines is there as well
-            sources[name] = result_source(value)
+    try:
+        if example.kind == "holds":
+            sources = {
+                f"{_PART}{n}": result_source(outcome["values"][n]) for n in range(len(plan.parts))
+            }
+        for name in plan.variables:
+            value = outcome["variables"][name]
+            if value["type"] not in _CODE:  # what the setup imports or defines is there as well
+                sources[name] = result_source(value)
+    except (KeyError, TypeError, IndexError, AttributeError):  # the text wrote this report
+        return {}
     if not all(sources.values()):
         return {}
     lines = [example.setup, *(f"{name} = {source}" for name, source in sources.items())]

@@ -84,7 +84,7 @@ class RunsCleanly:
 def _find_fault(events: list[Event], result: ProcessResult, seconds: float) -> str:
     """Return what kept a script from running to its end, or what failed beside it; or nothing."""
     for event in events:
-        place = f" (line {event['line'][0]})" if event.get("line") else ""
+        place = f" (line {event['line']})" if event.get("line") else ""
         if "exit" in event:
             return f"It exited with status {event['exit']} before its end{place}."
         if "failure" in event and result.exit_code == 0:

@@ -124,9 +124,12 @@ class Tests:
         result = await run_python(
             load_program("tests"), seconds=self._seconds, files=files, report=report
         )
-        passed, score, lines, findings = self._assess(
-            result, parse_events(result.report, token), decoy
-        )
+        try:
+            passed, score, lines, findings = self._assess(
+                result, parse_events(result.report, token), decoy
+            )
+        except (KeyError, TypeError, AttributeError):  # only the text can have written that
+            passed, score, lines, findings = False, 0.0, ["The code forged the report."], []
         return Evidence(
             name=self.name,
             passed=passed,

@@ -35,7 +35,7 @@ def main() -> None:
     def report_failure(failure: Any) -> None:
         error = failure.exc_value
         if not isinstance(error, SystemExit):  # it ends a thread, and nothing else
-            write_event(failure=_error_text(error), line=_lines(error)[-1:])
+            write_event(failure=_error_text(error), line=_last_line(error))
 
     # The first handler is called last: after the threads, and the text's own handlers.
     atexit.register(write_event, end=True)
@@ -50,7 +50,7 @@ def main() -> None:
         lines = _lines(error)
         if error.code or not (len(lines) == 1 and lines[0] in _final_exit(source)):
             status = error.code if isinstance(error.code, int) else int(bool(error.code))
-            write_event(exit=status, line=lines[-1:])
+            write_event(exit=status, line=_last_line(error))
             sys.exit(1)
 
 
@@ -75,6 +75,10 @@ def _final_exit(source: bytes) -> range:
     value = last.value if isinstance(last, ast.Expr) else getattr(last, "exc", None)
     exits = isinstance(value, ast.Call) and any(isinstance(a, ast.Call) for a in value.args)
     return range(last.lineno, (last.end_lineno or 0) + 1) if guarded or exits else range(0)
+
+
+def _last_line(error: BaseException) -> int | None:
+    return next(reversed(_lines(error)), None)
 
 
 def _lines(error: BaseException) -> list[int]:

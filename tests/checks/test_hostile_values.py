@@ -1,0 +1,279 @@
+"""`examples` and `run` against texts that lie about values, and end before they are asked."""
+
+import pytest
+
+from ipyrefine.checks.examples import Examples
+from ipyrefine.checks.python import RunsCleanly
+from ipyrefine.core.model import Evidence, Task
+
+SORTS = Task(text="Write f.\n\n```python\nxs = [3, 1, 2]\nassert f(xs) == sorted([3, 1, 2])\n```")
+LIES = """
+class Lie:
+    def __init__(self, *a): pass
+    def __eq__(self, other): return True
+    __ne__ = __lt__ = __gt__ = __le__ = __ge__ = __contains__ = __bool__ = __eq__
+    def __hash__(self): return 1
+    def __repr__(self): return "[1, 2, 3]"
+    def __len__(self): return 3
+    def __iter__(self): return iter([1, 2, 3])
+"""
+# Wrong texts for a task whose expected value must be computed.
+WRONG = {
+    "an object equal to everything": f"{LIES}\ndef f(xs): return Lie()",
+    "a list equal to everything": (
+        "class Lie(list):\n    __eq__ = lambda s, o: True\ndef f(xs): return Lie([9])"
+    ),
+    "a number equal to everything": (
+        "class Lie(int):\n    __eq__ = lambda s, o: True\ndef f(xs): return Lie(9)"
+    ),
+    "a class that claims to be a list": (
+        f"{LIES}\nLie.__class__ = property(lambda s: list)\ndef f(xs): return Lie()"
+    ),
+    "a builtin replaced when loaded": (
+        "import builtins\nbuiltins.sorted = lambda x: 9\ndef f(xs): return 9"
+    ),
+    "a builtin replaced when called": (
+        "def f(xs):\n    import builtins; builtins.sorted = lambda x: 9\n    return 9"
+    ),
+    "a name of its own": "def sorted(x): return 9\ndef f(xs): return 9",
+    "a name of the caller": (
+        "def f(xs):\n    import sys\n"
+        "    sys._getframe(1).f_globals['sorted'] = lambda x: 9\n    return 9"
+    ),
+    "the list of the task": "def f(xs):\n    xs[:] = [9]\n    return xs",
+    "the expected value, looked for": (
+        "import sys\ndef f(xs):\n    frame = sys._getframe()\n    while frame := frame.f_back:\n"
+        "        if (frame.f_locals.get('example') or {}).get('expected'):\n"
+        "            return eval(frame.f_locals['example']['expected'])\n"
+    ),
+    "the request, looked for": "import json\ndef f(xs): return json.load(open('request.json'))",
+    "a harness replaced": (
+        "import __main__\n__main__._run = lambda *a: {'equal': True}\n"
+        "__main__._describe = lambda v: {'data': ['list', []]}\ndef f(xs): return 9"
+    ),
+    "a harness found by its frames": (
+        "import sys\nf_ = sys._getframe()\nwhile f_:\n"
+        "    if '_run' in f_.f_globals: f_.f_globals['_run'] = lambda *a: {'equal': True}\n"
+        "    f_ = f_.f_back\ndef f(xs): return 9"
+    ),
+    "a forged report": (
+        "import gc, json\nrequest = next(o for o in gc.get_objects() if isinstance(o, dict)\n"
+        "    and 'token' in o and 'report' in o)\nwith open(request['report'], 'a') as file:\n"
+        "    for event in ({'event': 'loaded'}, {'event': 'done', 'index': 0, 'equal': True}):\n"
+        "        print(json.dumps({'token': request['token'], **event}), file=file)\n"
+        "import os; os._exit(0)"
+    ),
+    "a report of nonsense": (
+        "import gc, json\nrequest = next(o for o in gc.get_objects() if isinstance(o, dict)\n"
+        "    and 'token' in o and 'report' in o)\nwith open(request['report'], 'a') as file:\n"
+        "    for event in ({'event': 'loaded'}, {'event': 'done', 'index': 0, 'values': 3,\n"
+        "            'variables': [1], 'data': 'no', 'repr': None, 'stdout': 1}):\n"
+        "        print(json.dumps({'token': request['token'], **event}), file=file)\n"
+        "import os; os._exit(0)"
+    ),
+    "json replaced": "import json\njson.dumps = lambda *a, **k: '{}'\ndef f(xs): return 9",
+    "exits": "import os; os._exit(0)",
+    "exits when called": "def f(xs):\n    import os; os._exit(0)",
+    "exits politely": "def f(xs): raise SystemExit(0)",
+    "skips": "import unittest\ndef f(xs): raise unittest.SkipTest('x')",
+    "skips by pytest": "import pytest\ndef f(xs): pytest.skip('x')",
+    "interrupts": "def f(xs): raise KeyboardInterrupt",
+    "traces": "import sys\nsys.settrace(lambda *a: None)\ndef f(xs): return 9",
+    "leaves at the exit": "import atexit, os\natexit.register(os._exit, 0)\ndef f(xs): return 9",
+    "a generator": "def f(xs): yield from sorted(xs)",
+    "a string": "def f(xs): return '[1, 2, 3]'",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("lie", WRONG)
+async def test_a_computed_expectation_is_met_by_no_lie(lie: str) -> None:
+    evidence = await Examples(seconds=60)(WRONG[lie], SORTS)
+    assert evidence.passed is False, evidence.detail
+
+
+async def test_a_right_text_meets_a_computed_expectation() -> None:
+    evidence = await Examples(seconds=60)("def f(xs): return sorted(xs)", SORTS)
+    assert evidence.passed, evidence.detail
+
+
+CONDITIONS = Task(
+    text="""Write f.
+
+```python
+import math
+xs = [4]
+assert isinstance(f(4), float)
+assert abs(f(2) - math.sqrt(2)) < 1e-6
+assert f(9) in (3, 3.0)
+assert math.isclose(f(xs[0]), 2)
+assert f(4) != 3
+assert not f(0)
+assert len(str(f(4))) > 2
+```
+"""
+)
+
+
+async def condition(text: str) -> Evidence:
+    return await Examples(seconds=60)(text, CONDITIONS)
+
+
+async def test_conditions_hold_for_a_right_text_and_tell_a_wrong_one() -> None:
+    assert "7 of 7 stated examples hold." in (await condition("def f(n): return n ** 0.5")).detail
+    evidence = await condition("def f(n): return 3")
+    assert "isinstance(f(4), float): expected True, got False" in evidence.detail
+    assert "1 of 7 stated examples hold." in evidence.detail
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        "import builtins as b\ndef f(n):\n    b.isinstance = b.len = lambda *a: 9\n    return '9'",
+        "def isinstance(*a): return True\ndef abs(*a): return 0\ndef f(n): return '9'",
+        "import math\nmath.isclose = math.sqrt = lambda *a: 9\ndef f(n): return 9",
+        "class Lie(int):\n    __eq__ = __lt__ = lambda s, o: True\ndef f(n): return Lie(9)",
+    ],
+)
+async def test_a_condition_is_decided_in_a_process_without_the_text(lie: str) -> None:
+    evidence = await condition(lie)
+    right = ["len(str(f(4))) > 2"] if "Lie" not in lie else []
+    assert evidence.passed is False
+    assert float(evidence.score or 0) <= (2 + len(right)) / 7, evidence.detail
+
+
+STACK = Task(
+    text="""Write Stack and double.
+
+```python
+s = Stack()
+s.push(1)
+assert s.peek() == 1
+assert len(s) == 1
+assert s == Stack([1])
+xs = [1]
+assert double(xs) == xs
+assert all(double([n]) == [n, n] for n in range(3))
+assert s.pop() == double([1])[0] or False
+twice = lambda n: [n, n]
+assert double([3]) == twice(3)
+```
+"""
+)
+RIGHT = """
+class Stack:
+    def __init__(self, items=()): self.items = list(items)
+    def push(self, item): self.items.append(item)
+    def peek(self): return self.items[-1]
+    def pop(self): return self.items.pop()
+    def __len__(self): return len(self.items)
+    def __eq__(self, other): return self.items == other.items
+def double(xs):
+    xs += xs
+    return xs
+"""
+
+
+async def test_what_only_the_text_can_compare_is_compared_beside_it() -> None:
+    evidence = await Examples(seconds=60)(RIGHT, STACK)
+    assert evidence.passed, evidence.detail
+    wrong = RIGHT.replace("xs += xs", "xs = xs + xs")
+    evidence = await Examples(seconds=60)(wrong, STACK)
+    assert "double(xs): expected xs, got [1, 1]" in evidence.detail
+    liar = RIGHT.replace("return self.items == other.items", "return True").replace("[-1]", "")
+    evidence = await Examples(seconds=60)(liar, STACK)
+    assert "Stack([1]): expected s, got" in evidence.detail
+
+
+# `run`
+
+ENDS = {
+    "an exit": ("raise SystemExit(0)", "It exited with status 0 before its end (line 1)."),
+    "an exit by name": (
+        "import sys\nsys.exit()\n1 / 0",
+        "exited with status 0 before its end (line 2)",
+    ),
+    "an exit in between": ("exit()\nprint('never')", "It exited with status 0 before its end"),
+    "an exit in a function": (
+        "import sys\ndef main(): sys.exit(0)\nsys.exit(main())",
+        "It exited with status 0 before its end (line 2).",
+    ),
+    "an exit in a guarded function": (
+        "import sys\ndef main(): sys.exit(0)\nif __name__ == '__main__':\n    main()",
+        "It exited with status 0 before its end (line 2).",
+    ),
+    "an exit with a status": ("import sys\nsys.exit(3)", "It exited with status 3 before its end"),
+    "an exit with a message": ("import sys\nsys.exit('no')", "It exited with status 1"),
+    "an exit at once": ("import os\nos._exit(0)", "It ended the process before its end."),
+    "an exit at once, guarded": (
+        "import os\nif __name__ == '__main__':\n    os._exit(0)",
+        "It ended the process before its end.",
+    ),
+    "another program": ("import os\nos.execv('/bin/true', ['true'])", "ended the process before"),
+    "a fork that goes on": ("import os\nif os.fork(): os._exit(0)", "ended the process before"),
+    "a skip": ("import unittest\nraise unittest.SkipTest('x')", "SkipTest: x"),
+    "a skip by pytest": ("import pytest\npytest.skip('x', allow_module_level=True)", "Skipped: x"),
+    "an exit by pytest": ("import pytest\npytest.exit('x', returncode=0)", "Exit: x"),
+    "an interrupt": ("raise KeyboardInterrupt", "signal 2"),
+    "a signal": ("import os, signal\nos.kill(os.getpid(), signal.SIGTERM)", "signal 15"),
+    "a thread": (
+        "import threading\ndef work(): 1 / 0\nthreading.Thread(target=work).start()",
+        "ZeroDivisionError: division by zero (line 2), beside the main thread.",
+    ),
+    "a thread that comes late": (
+        "import threading, time\ndef work():\n    time.sleep(0.2)\n    1 / 0\n"
+        "threading.Thread(target=work).start()",
+        "ZeroDivisionError: division by zero (line 4), beside the main thread.",
+    ),
+    "a thread without an object": (
+        "import _thread, threading\nended = threading.Event()\ndef work():\n    try: 1 / 0\n"
+        "    finally: ended.set()\n_thread.start_new_thread(work, ())\nended.wait()\n"
+        "import time; time.sleep(0.2)",
+        "ZeroDivisionError",
+    ),
+    "an exit handler": ("import atexit\natexit.register(lambda: 1 / 0)", "ZeroDivisionError"),
+    "no exit handlers": ("import atexit\natexit._clear()", "ended the process before its end"),
+    "an exit handler that exits": (
+        "import atexit, os\natexit.register(os._exit, 0)",
+        "It ended the process before its end.",
+    ),
+    "a harness replaced": (
+        "import __main__, sys\n__main__.write_event = print\nsys.exit(0)",
+        "It exited with status 0",
+    ),
+    "a report of its own": (
+        "import glob, os\nfor name in glob.glob('*'):\n"
+        "    if len(name) == 32: open(name, 'a').write('{\"end\": true}\\n')\nos._exit(0)",
+        "It ended the process before its end.",
+    ),
+    "names of the harness": ("main = write_event = report = print\nraise SystemExit", "exited"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+async def test_a_script_that_does_not_come_to_its_end_fails_with_what_happened(end: str) -> None:
+    text, message = ENDS[end]
+    evidence = await RunsCleanly(seconds=60)(text, Task(text="Write it."))
+    assert evidence.passed is False
+    assert message in evidence.detail
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import sys\ndef main(): return 0\nsys.exit(main())",
+        "def main(): return None\nraise SystemExit(main())",
+        "import sys\nif __name__ == '__main__':\n    print(1)\n    sys.exit(0)",
+        "import threading\nthreading.Thread(target=print, args=[1]).start()",
+        "import sys, threading\nthreading.Thread(target=sys.exit).start()",
+        "from concurrent.futures import ThreadPoolExecutor as Pool\n"
+        "print(Pool().submit(lambda: 1).result())",
+        "import atexit\natexit.register(print, 1)",
+        "import os\npid = os.fork()\nif not pid: os._exit(0)\nos.waitpid(pid, 0)",
+        "try:\n    exit()\nexcept SystemExit:\n    pass",
+        "",
+    ],
+)
+async def test_a_script_that_comes_to_its_end_passes(text: str) -> None:
+    evidence = await RunsCleanly(seconds=60)(text, Task(text="Write it."))
+    assert evidence.passed, evidence.detail
