@@ -258,9 +258,23 @@ async def test_an_assertion_fails_with_its_message_or_its_words():
     assert "raise AssertionError" in (await CallableCheck(silent)("x", TASK)).detail
 
 
+class NoException(BaseException):
+    """What neither a check nor the code it calls usually raises."""
+
+
+def raises_no_exception(text):
+    raise NoException("x")
+
+
 @pytest.mark.parametrize(
     ("broken", "message"),
-    [(lambda text: text + 1, "raised TypeError"), (lambda text: sys.exit(2), "raised SystemExit")],
+    [
+        (lambda text: text + 1, "raised TypeError"),
+        (lambda text: sys.exit(2), "raised SystemExit"),
+        (raises_no_exception, "raised NoException: x"),
+        (lambda text: pytest.skip("x"), "raised Skipped: x"),
+        (lambda text: pytest.exit("x", returncode=0), "raised Exit: x"),
+    ],
 )
 async def test_a_function_that_breaks_is_evidence(broken, message):
     evidence = await CallableCheck(broken)("x", TASK)

@@ -202,6 +202,14 @@ ENDS = {
         "import sys\ndef main(): sys.exit(0)\nif __name__ == '__main__':\n    main()",
         "It exited with status 0 before its end (line 2).",
     ),
+    "an exit before others of its line": (
+        "import sys; sys.exit(0); sys.exit(len('x'))",
+        "It exited with status 0 before its end (line 1).",
+    ),
+    "an exit at the start of the guarded part": (
+        "import sys\nif __name__ == '__main__':\n    sys.exit(0)\n    1 / 0",
+        "It exited with status 0 before its end (line 3).",
+    ),
     "an exit with a status": ("import sys\nsys.exit(3)", "It exited with status 3 before its end"),
     "an exit with a message": ("import sys\nsys.exit('no')", "It exited with status 1"),
     "an exit at once": ("import os\nos._exit(0)", "It ended the process before its end."),

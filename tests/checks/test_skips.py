@@ -1,16 +1,19 @@
 """`tests:NAME` against texts that skip, lie or tamper: what is no pass, and what is the user's."""
 
+from typing import Literal
+
 import pytest
+from kit import finish, judgement, refinement, text
 
 from ipyrefine.checks.tests import Tests
-from ipyrefine.core.model import Evidence, Task
+from ipyrefine.core.model import Evidence, Limits, Task
 
 TASK = Task(text="Write it.")
 CALL = "def test_{name}(): assert {name}(1) == 1"
 
 
-async def outcome(source: str, text: str) -> Evidence:
-    return await Tests(source, seconds=60)(text, TASK)
+async def outcome(source: str, code: str) -> Evidence:
+    return await Tests(source, seconds=60)(code, TASK)
 
 
 HELPERS = """
@@ -156,6 +159,22 @@ async def test_what_a_text_does_in_a_test_to_be_skipped_is_a_failure(name: str) 
     assert f"test_{name}" in failing, evidence.detail
 
 
+@pytest.mark.parametrize("opinion", ["auto", "always", "never"])
+async def test_a_text_that_skips_its_tests_does_not_pass_whatever_the_judge_says(
+    opinion: Literal["auto", "always", "never"],
+) -> None:
+    loop = refinement(
+        [text("import unittest\ndef inc(n): raise unittest.SkipTest('x')"), judgement(9)],
+        checks=[Tests(SUITE, seconds=60)],
+        limits=Limits(max_revisions=0, critique="never", opinion=opinion),
+    )
+    await finish(loop)
+    verdict = loop.state.verdict
+    assert verdict is not None
+    assert not verdict.passed
+    assert not verdict.required_passed
+
+
 INC = "def inc(n): return n + 1\n"
 WRONG = "def inc(n): return n\n"
 SUITE = "def test_inc(): assert inc(1) == 2\ndef test_two(): assert inc(2) == 3\n"
@@ -253,8 +272,8 @@ async def test_a_wrong_text_passes_by_no_tampering(deed: str) -> None:
 
 async def test_tests_that_the_text_brings_along_do_not_count() -> None:
     source = f"from candidate import *\n{SUITE}"
-    text = f"{INC}def test_mine(): pass\nclass TestMine:\n    def test_it(self): pass\n"
-    evidence = await outcome(source, text)
+    code = f"{INC}def test_mine(): pass\nclass TestMine:\n    def test_it(self): pass\n"
+    evidence = await outcome(source, code)
     assert evidence.passed
     assert "test_mine" not in evidence.detail
     assert evidence.detail.splitlines()[2] == "2 of 2 tests pass."
@@ -340,6 +359,56 @@ async def test_the_users_own_skips_are_counted_apart_and_shown() -> None:
     assert "2 of 2 tests pass. 20 skipped." in lines
     assert "test_condition: skipped, here" in lines
     assert "test_handler: skipped, no strings" in lines
+
+
+HONEST = """
+import builtins, contextlib, io, sys
+from unittest import mock
+import pytest
+from solution import ask, Odd, once, inc
+
+def test_input(monkeypatch):
+    monkeypatch.setattr("builtins.input", lambda *a: "3")
+    assert ask() == 3
+def test_mock():
+    with mock.patch("builtins.input", return_value="4"), mock.patch("solution.inc", ask):
+        assert ask() == 4
+builtins.input = lambda *a: "5"
+def test_assignment(): assert ask() == 5
+def test_raises():
+    with pytest.raises(Odd, match="odd"): inc(None)
+    with pytest.raises(SystemExit): inc("exit")
+def test_output(capsys):
+    print(inc(1))
+    assert capsys.readouterr().out == "2\\n"
+@once
+def test_a_decorator_of_the_text(): assert inc(1) == 2
+@pytest.fixture
+def test_data(): return 1
+def test_fixture(test_data): assert inc(test_data) == 2
+class TestState:
+    seen = []
+    @pytest.fixture(autouse=True)
+    def start(self): self.seen.append(1)
+    def test_it(self): assert inc(len(self.seen)) == 2
+if sys.version_info > (3,):
+    def test_version(): assert inc(1) == 2
+"""
+HONEST_TEXT = """
+class Odd(ValueError): pass
+def ask(): return int(input("n"))
+def once(function): return lambda: function()
+def inc(n):
+    if n is None: raise Odd("odd")
+    if n == "exit": raise SystemExit(0)
+    return n + 1
+"""
+
+
+async def test_what_tests_do_themselves_is_no_tampering() -> None:
+    evidence = await outcome(HONEST, HONEST_TEXT)
+    assert evidence.passed, evidence.detail
+    assert "9 of 9 tests pass." in evidence.detail
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,9 @@ class CallableCheck:
             return None, self._timeout_message()
         except AssertionError as error:
             return None, str(error) or f"An assertion failed: {_failing_line(error)}"
-        except (Exception, SystemExit) as error:  # an exit would end the notebook's kernel
+        except (asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:  # an exit would end the kernel, and a skip is no Exception
             if timeout.expired():
                 return None, self._timeout_message()
             return None, f"check {self._label} raised {type(error).__name__}: {error}"

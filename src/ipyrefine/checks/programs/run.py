@@ -67,14 +67,20 @@ def _only_own(report: Any, ignore: Any) -> Any:
 def _final_exit(source: bytes) -> range:
     """Return the lines of a last statement that ends the script by an exit, as many scripts do.
 
-    That is a guarded ``if __name__ == …``, or an exit with the result of a call:
-    ``sys.exit(main())``. It counts as the script's end if it exits itself.
+    That is ``sys.exit(main())``, or any exit under a last ``if __name__ == "__main__":``.
     """
-    last = ast.parse(source).body[-1]
-    guarded = isinstance(last, ast.If) and "__name__" in ast.unparse(last.test)
+    body = ast.parse(source).body
+    guard = body[-1]
+    guarded = isinstance(guard, ast.If) and "__name__" in ast.unparse(guard.test)
+    if isinstance(guard, ast.If) and guarded:
+        body = [*body[:-1], *guard.body]
+    last = body[-1]
     value = last.value if isinstance(last, ast.Expr) else getattr(last, "exc", None)
     exits = isinstance(value, ast.Call) and any(isinstance(a, ast.Call) for a in value.args)
-    return range(last.lineno, (last.end_lineno or 0) + 1) if guarded or exits else range(0)
+    alone = all((node.end_lineno or 0) < last.lineno for node in body[:-1])
+    return (
+        range(last.lineno, (last.end_lineno or 0) + 1) if alone and (guarded or exits) else range(0)
+    )
 
 
 def _last_line(error: BaseException) -> int | None:
