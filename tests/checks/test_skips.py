@@ -214,6 +214,14 @@ TAMPERING = {
     "replaces pytest.raises when called": (
         "def inc(n):\n    import pytest; pytest.raises = lambda *a: None\n    return n + 1"
     ),
+    "ends the run after the last test that counts": (
+        "def inc(n):\n    import pytest, _pytest.runner as r\n    if n == 2:\n"
+        "        kept = r.call_and_report\n"
+        "        def report(item, when, **kw):\n"
+        "            if len(item.name) == 13: pytest.exit('x')\n"
+        "            return kept(item, when, **kw)\n"
+        "        report.__module__ = 'x'; r.call_and_report = report\n    return n + 1"
+    ),
     "runs pytest itself": f"import pytest; pytest.main = lambda *a, **k: 0\n{WRONG}",
     "removes pytest's modules": (
         f"import sys\nfor m in [*sys.modules]:\n    if 'pytest' in m: del sys.modules[m]\n{WRONG}"

@@ -170,6 +170,8 @@ class Tests:
         for test, event in results.items():
             by_outcome[event["outcome"]].append(test)
         failing, passing, skipped = by_outcome.values()
+        if passing and not failing and decoy not in outcomes:  # it is the last one
+            return False, 0.0, [f"The run ended before its last test. {end}"], []
         lines = [
             *(_format(test, results[test]) for test in failing),
             *(f"{test}: passed" for test in passing),
