@@ -27,7 +27,7 @@ from typing import Any
 
 
 class RefineError(Exception):
-    """Base of all errors; its message is one sentence saying what happened and what to do.
+    """Base of all errors; its message says what happened, then what to do.
 
     Attributes:
         run: the run as far as it got (an `ipyrefine.Run`), or None when none was started.

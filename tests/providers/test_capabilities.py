@@ -55,7 +55,7 @@ async def test_a_notice_says_what_is_used_instead(server, request_json):
     server.default = lambda _: "{}"
     server.rejecting("response_format", lambda body: level_of(body) == "strict")
     notices, _ = await run(server, request_json)
-    expected = "The server does not take a strict JSON schema; using a JSON schema instead."
+    expected = "The server doesn't take a strict JSON schema. Using a JSON schema instead."
     assert notices == [expected]
 
 
@@ -102,7 +102,7 @@ async def test_the_other_name_of_the_token_limit_is_tried_once(server, request_t
     server.default = lambda _: "ok"
     server.rejecting("max_tokens", lambda body: "max_tokens" in body)
     notices, _ = await run(server, request_text)
-    expected = "The server does not take `max_tokens`; using `max_completion_tokens` instead."
+    expected = "The server doesn't take `max_tokens`. Using `max_completion_tokens` instead."
     assert notices == [expected]
     assert [body.get("max_completion_tokens") for body in server.bodies] == [None, 2048]
     server.rejecting("max_completion_tokens", lambda body: "max_completion_tokens" in body)
@@ -118,7 +118,7 @@ async def test_a_field_the_server_does_not_know_is_left_out_from_then_on(
     server.default = lambda _: "ok"
     server.rejecting(field, lambda body: field in body)
     notices, _ = await run(server, request_json)
-    assert notices == [f"The server does not take `{field}`; asking without it."]
+    assert notices == [f"The server doesn't take `{field}`. Asking without it."]
     assert await run(server, request_json) == ([], "ok")
     assert [field in body for body in server.bodies] == [True, False, False]
 

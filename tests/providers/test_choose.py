@@ -78,5 +78,5 @@ def test_a_server_without_a_name_asks_for_one(monkeypatch):
     ],
 )
 def test_a_name_without_a_server_says_what_it_needs(name, hint):
-    with pytest.raises(NoModel, match=f"needs a server: set OPENAI_API_KEY.*{hint}"):
+    with pytest.raises(NoModel, match=rf"needs a server\. Set OPENAI_API_KEY.*{hint}"):
         choose_model(name)

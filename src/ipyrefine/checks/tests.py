@@ -344,7 +344,7 @@ def _source(name: str, namespace: Mapping[str, Any]) -> str:
         return "\n\n".join(textwrap.dedent(inspect.getsource(part)) for part in parts)
     except (OSError, TypeError):
         raise UsageError(
-            f"The source of {name!r} cannot be found: give the tests as a text or a file."
+            f"The source of {name!r} cannot be found. Give the tests as a text or a file."
         ) from None
 
 

@@ -230,14 +230,15 @@ class ModelCall(Generic[T]):
                         written += len(part.text)
                         events += batcher.add(part)
                     elif isinstance(part, Notice):
-                        events += [*batcher.flush(), Warned(message=part.text)]
+                        events += batcher.flush()
+                        events += [Warned(message=part.text)] if part.text else []
                     elif isinstance(part, Reply):
                         reply = part
                         continue
                     else:
                         kind = type(part).__name__
                         raise TypeError(f"it streams {kind}, not Delta, Notice or Reply")
-                    if events:
+                    if events or isinstance(part, Notice):
                         _check_time(loop, part)
                     for event in events:
                         await emit(event)

@@ -64,7 +64,7 @@ class Notice(Record):
     """Something the user should know about a call under way: a retry, a fallback.
 
     Attributes:
-        text: one sentence.
+        text: one sentence; empty where only the wait counts.
         wait: seconds until the call goes on.
     """
 

@@ -132,13 +132,13 @@ def fall_back(
         return None
     if field == "response_format":
         level = capabilities.response_format_level
-        notice = f"The server does not take {_LEVELS[level]}; using {_LEVELS[level + 1]} instead."
+        notice = f"The server doesn't take {_LEVELS[level]}. Using {_LEVELS[level + 1]} instead."
         return Fallback(capabilities._replace(response_format_level=level + 1), notice)
     if field in ("logprobs", "top_logprobs"):
         fewer = _TABLE_SIZES[_TABLE_SIZES.index(capabilities.table_size) + 1]
-        instead = f"asking for {fewer}" if fewer else "asking without them"
+        instead = f"Asking for {fewer}" if fewer else "Asking without them"
         notice = (
-            f"The server does not give {capabilities.table_size} log-probabilities a token; "
+            f"The server doesn't give {capabilities.table_size} log-probabilities a token. "
             f"{instead}."
         )
         return Fallback(capabilities._replace(table_size=fewer), notice)
@@ -146,10 +146,10 @@ def fall_back(
         others = capabilities.token_limit_fields[1:]
         if not others:
             return None
-        notice = f"The server does not take `{field}`; using `{others[0]}` instead."
+        notice = f"The server doesn't take `{field}`. Using `{others[0]}` instead."
         return Fallback(capabilities._replace(token_limit_fields=others), notice)
     rejected = capabilities.rejected_fields | {field}
-    notice = f"The server does not take `{field}`; asking without it."
+    notice = f"The server doesn't take `{field}`. Asking without it."
     return Fallback(capabilities._replace(rejected_fields=rejected), notice)
 
 

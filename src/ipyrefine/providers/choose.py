@@ -57,7 +57,7 @@ def choose_model(
     if name in weights.WEIGHTS and not base_url:
         path = weights.find(name)
         if path is None:
-            raise NoModel(f"The model {name} is not downloaded yet: run `ipyrefine pull {name}`.")
+            raise NoModel(f"The model {name} is not downloaded yet. Run `ipyrefine pull {name}`.")
         return _embedded(path, name)
     if name and (server or has_key):
         from ipyrefine.providers.openai import OpenAIModel
@@ -66,13 +66,13 @@ def choose_model(
     if name:
         catalogue = f" The embedded models are {', '.join(weights.WEIGHTS)}."
         raise NoModel(
-            f"The model {name!r} needs a server: set OPENAI_API_KEY, or OPENAI_BASE_URL "
+            f"The model {name!r} needs a server. Set OPENAI_API_KEY, or OPENAI_BASE_URL "
             f"(--base-url in a cell).{did_you_mean(name, weights.WEIGHTS) or catalogue}"
         )
     if server or has_key:
         raise NoModel(
-            "A server is configured but no model is named: "
-            "name one with --model NAME or IPYREFINE_MODEL."
+            "A server is configured, but no model is named. "
+            "Name one with --model NAME or IPYREFINE_MODEL."
         )
     for embedded in (weights.DEFAULT, weights.LIGHT):
         if path := weights.find(embedded):

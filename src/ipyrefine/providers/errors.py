@@ -105,66 +105,66 @@ def _faults() -> tuple[Fault, ...]:
 
     rejected, failed = errors.RequestRejected, errors.ServerFailed
     no_credit = (
-        "The account at {server} has no credit left{quote}: top it up or choose another model."
+        "The account at {server} has no credit left{quote}. Top it up, or choose another model."
     )
     return (
         # The server answered with a status.
         Fault(
             rejected,
-            "{server} redirects to another address{target}: give that one as the base URL.",
+            "{server} redirects to another address{target}. Give that one as the base URL.",
             statuses=(301, 302, 303, 307, 308),
         ),
         Fault(
             errors.AccessDenied,  # without a quote, which may hold a piece of the key
-            "{server} does not accept the key: set OPENAI_API_KEY to a key of this server.",
+            "{server} doesn't accept the key. Set OPENAI_API_KEY to a key of this server.",
             statuses=(401,),
         ),
         Fault(
             errors.AccessDenied,
-            "{server} does not allow this key to use {model!r}{quote}: check what the key may do.",
+            "{server} doesn't allow this key to use {model!r}{quote}. Check what the key may do.",
             statuses=(403,),
         ),
         Fault(
             errors.ModelNotFound,
-            "{server} does not know the model {model!r}{quote}: check the model's name and the "
+            "{server} doesn't know the model {model!r}{quote}. Check the model's name and the "
             "base URL, which often ends in /v1.",
             statuses=(404,),
         ),
         Fault(
             errors.Unreachable,
-            "{server} gave up waiting for the request{quote}: run the cell again.",
+            "{server} gave up waiting for the request{quote}. Run the cell again.",
             statuses=(408,),
         ),
         Fault(errors.RateLimited, no_credit, statuses=(402,)),
         Fault(errors.RateLimited, no_credit, statuses=(429,), complaint=_NO_CREDIT),
         Fault(
             errors.RateLimited,
-            "{server} accepts no more requests for now{quote}: wait a little and run the cell "
+            "{server} accepts no more requests for now{quote}. Wait a little and run the cell "
             "again.",
             statuses=(429,),
         ),
         Fault(
             rejected,
-            "The request is too long for {model!r}{quote}: shorten the cell or choose a model with "
-            "a longer context.",
+            "The request is too long for {model!r}{quote}. Shorten the cell, or choose a model "
+            "with a longer context.",
             statuses=range(500),
             complaint=_TOO_LONG,
         ),
         Fault(
             rejected,
-            "{server} rejected the request (HTTP {status}){quote}: change the cell or the options, "
+            "{server} rejected the request (HTTP {status}){quote}. Change the cell or the options, "
             "or choose another model.",
             statuses=range(500),
         ),
         Fault(
             failed,
-            "{server} failed (HTTP {status}){quote}: run the cell again, or choose another model.",
+            "{server} failed (HTTP {status}){quote}. Run the cell again, or choose another model.",
             statuses=range(500, 1000),
         ),
         # It did not answer, or not to the end.
         Fault(
             failed,
-            "{server} did not answer in the chat completions protocol: check the base URL, which "
+            "{server} doesn't answer in the chat completions protocol. Check the base URL, which "
             "often ends in /v1.",
             exceptions=(
                 *(NotCompletions, json.JSONDecodeError, UnicodeDecodeError),
@@ -173,39 +173,39 @@ def _faults() -> tuple[Fault, ...]:
         ),
         Fault(
             failed,
-            f"{{server}} sent more than {MAX_REPLY_BYTES // 2**20} MB for one reply: run the cell "
+            f"{{server}} sent more than {MAX_REPLY_BYTES // 2**20} MB for one reply. Run the cell "
             "again, or choose another model.",
             exceptions=(ReplyTooLong,),
         ),
         Fault(
             failed,
-            "{server} compresses its replies, although it was asked not to: switch that off, or "
+            "{server} compresses its replies, although it was asked not to. Switch that off, or "
             "choose another server.",
             exceptions=(Compressed,),
         ),
         Fault(
             errors.Unreachable,
-            "{server} sent nothing new for too long: check that it is running and not overloaded.",
+            "{server} sent nothing new for too long. Check that it is running and not overloaded.",
             exceptions=(openai.APITimeoutError, httpx2.TimeoutException, TimeoutError),
         ),
         Fault(
             errors.Unreachable,
-            "No connection to {server}{cause}: check the address and that the server is running.",
+            "No connection to {server}{cause}. Check the address, and that the server is running.",
             exceptions=(openai.APIConnectionError, httpx2.TransportError),
         ),
         Fault(
             errors.Unreachable,
-            "{server} is not a valid address{quote}: check the base URL.",
+            "{server} is not a valid address{quote}. Check the base URL.",
             exceptions=(httpx2.InvalidURL,),
         ),
         Fault(
             failed,
-            "{server} reported an error{quote}: run the cell again, or choose another model.",
+            "{server} reported an error{quote}. Run the cell again, or choose another model.",
             exceptions=(openai.OpenAIError,),
         ),
         Fault(  # whatever else a reply may break
             failed,
-            "{server} sent what cannot be read: run the cell again, or choose another model.",
+            "{server} sent what cannot be read. Run the cell again, or choose another model.",
             exceptions=(Exception,),
         ),
     )
@@ -371,6 +371,8 @@ def _system_message(cause: BaseException) -> str:
     """Return what the operating system or the TLS library reports about a connection."""
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"its certificate: {cause.verify_message}"
+    if isinstance(cause, ConnectionRefusedError):
+        return "connection refused"  # asyncio's own words name the address once more
     if isinstance(cause, OSError):
         return cause.strerror or str(cause)
     return "the connection broke"

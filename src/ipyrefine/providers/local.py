@@ -182,12 +182,12 @@ def _check_file(path: Path) -> None:
             magic = file.read(len(_MAGIC))
     except OSError as error:
         raise WeightsError(
-            f"The embedded model's file {path} cannot be read ({error.strerror}): fetch it with "
+            f"The embedded model's file {path} cannot be read ({error.strerror}). Fetch it with "
             "`ipyrefine pull`."
         ) from None
     if magic != _MAGIC:
         raise WeightsError(
-            f"The embedded model's file {path} is damaged or is not a model: delete it and fetch "
+            f"The embedded model's file {path} is damaged or is not a model. Delete it and fetch "
             "it again with `ipyrefine pull`."
         )
 
@@ -234,12 +234,12 @@ def _load(process: subprocess.Popen[bytes], path: Path, key: Key, speculation: b
     answer = json.loads(process.stdout.readline() or b"{}")  # a crash writes nothing
     if answer.get("error") == "package":
         raise NoModel(
-            "The embedded model needs the package xllamacpp: install it with "
+            "The embedded model needs the package xllamacpp. Install it with "
             '`pip install "ipyrefine[local]"`.'
         )
     if "address" not in answer:
         raise WeightsError(
-            f"The embedded model's file {path} could not be loaded: close other programs if "
+            f"The embedded model's file {path} could not be loaded. Close other programs if "
             "memory is short, else delete it and fetch it again with `ipyrefine pull`."
         )
     return str(answer["address"])

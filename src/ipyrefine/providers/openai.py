@@ -192,7 +192,7 @@ class OpenAIModel:
             return
         known = recall(self.base_url, self._model)
         remember(self.base_url, self._model, known._replace(thinks=True))
-        yield Notice(text="The model thinks before it answers; asking again with more tokens.")
+        yield Notice(text="The model thinks before it answers. Asking again with more tokens.")
         async with aclosing(self._ask(request, key)) as items:
             async for item in items:
                 if isinstance(item, Reply):
@@ -239,14 +239,17 @@ class OpenAIModel:
                 delay = _retry_delay(error, retries) if retries < self._max_retries else None
                 if fallback is None and delay is None:
                     raise
-                reason = retry_reason(find_refusal(error))
+                refusal = find_refusal(error)
             if fallback is not None:
                 capabilities = fallback.capabilities
                 yield Notice(text=fallback.notice)
             elif delay is not None:
                 retries += 1
-                count = f"({retries} of {self._max_retries})"
-                notice = f"{reason}; trying again in {math.ceil(delay)} s {count}."
+                notice = ""  # without an answer: if it stays away, the error says so once
+                if refusal is not None:
+                    count = f"({retries} of {self._max_retries})"
+                    reason = retry_reason(refusal)
+                    notice = f"{reason}; trying again in {math.ceil(delay)} s {count}."
                 yield Notice(text=notice, wait=delay)
                 await self._sleep(delay)
         remember(self.base_url, self._model, capabilities)
@@ -335,13 +338,13 @@ class OpenAIModel:
         except Exception as error:
             kind = type(error).__name__
             _drop_frames(error)
-            raise AccessDenied(f"The key could not be read ({kind}): check `api_key`.") from None
+            raise AccessDenied(f"The key could not be read ({kind}). Check `api_key`.") from None
         if not key() and is_openai(self.base_url):
             raise AccessDenied(
-                f"{self.base_url} needs a key: set OPENAI_API_KEY, or choose another server."
+                f"{self.base_url} needs a key. Set OPENAI_API_KEY, or choose another server."
             )
         if not (key().isascii() and key().isprintable()):
-            raise AccessDenied("The key has characters that no key has: set OPENAI_API_KEY.")
+            raise AccessDenied("The key has characters that no key has. Set OPENAI_API_KEY.")
         return key if key() else Key(_NO_KEY)
 
     def _add_cost(self, reply: Reply) -> Reply:
@@ -395,10 +398,10 @@ def parse_base_url(base_url: str) -> Endpoint:
     except ValueError:
         url = ""
     if not url:  # not quoted: a malformed address may hold a password
-        raise UsageError("The base URL is not an address: write it as http://HOST:PORT/v1.")
+        raise UsageError("The base URL is not an address. Write it as http://HOST:PORT/v1.")
     if parts.query or parts.fragment:
         raise UsageError(
-            f"The base URL of {url} goes on after its path: leave out what follows the ? or #, "
+            f"The base URL of {url} goes on after its path. Leave out what follows the ? or #, "
             "and give a key as OPENAI_API_KEY."
         )
     if parts.username is None:
@@ -408,14 +411,8 @@ def parse_base_url(base_url: str) -> Endpoint:
     return Endpoint(url, f"Basic {login}", password)
 
 
-def retry_reason(refusal: Refusal | None) -> str:
-    """Return why a request is repeated.
-
-    Args:
-        refusal: the server's answer, or None if there was none.
-    """
-    if refusal is None:
-        return "No connection to the server"
+def retry_reason(refusal: Refusal) -> str:
+    """Return why a request is repeated after an error answer."""
     if refusal.status >= 500 and refusal.status not in _BUSY:
         return f"The server failed (HTTP {refusal.status})"
     return "The server is busy"

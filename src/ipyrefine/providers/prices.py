@@ -23,7 +23,7 @@ def read_price(text: str) -> Price:
         return Price(prompt=prompt, completion=completion)
     except ValueError:
         raise UsageError(
-            f"The price {text!r} cannot be read: write dollars per million prompt and completion "
+            f"The price {text!r} cannot be read. Write dollars per million prompt and completion "
             'tokens, as "0.15,0.60".'
         ) from None
 

@@ -71,7 +71,6 @@ class RecordedModel:
         self._make_live = live
         self._live: Model | None = None
         self._replays = Counter[str]()
-        self._announced = False
 
     @classmethod
     def from_name(cls, name: str, *, live: Callable[[], Model], record: bool) -> "RecordedModel":
@@ -142,9 +141,6 @@ class RecordedModel:
         return calls[turn % len(calls)] if calls and not self._record else None
 
     async def _replay(self, call: "Call") -> AsyncGenerator[Delta | Notice | Reply, None]:
-        if not self._announced:
-            self._announced = True
-            yield Notice(text=f"A replay of {call.model}, recorded on {self._recording.date}.")
         for piece in call.pieces:
             await self._sleep(piece.after / self._speed)
             yield Delta(kind=piece.kind, text=piece.text)
@@ -209,15 +205,15 @@ class RecordedModel:
                 return self._make_live()
         except NoModel as error:
             raise NoModel(f"{self._missing(request)} {error}") from None
-        raise NoModel(f"{self._missing(request)} There is no live model to ask.")
+        raise NoModel(f"{self._missing(request)} Choose a live model.")
 
     def _missing(self, request: Request) -> str:
         if not self._recording.calls:
             return f"There is no recording {self._path}."
         stage = f"This {request.purpose or 'request'}"
         return (
-            f"{stage} is not in the recording {self._path}, because the task, an option or a "
-            "decision differs from what was recorded."
+            f"{stage} is not in the recording {self._path}: the task, an option or a decision "
+            "differs."
         )
 
 
@@ -329,7 +325,7 @@ def read_recording(path: Path) -> Recording:
         return Recording.model_validate(upcast_recording(json.loads(path.read_bytes())))
     except FileNotFoundError:
         raise UsageError(
-            f"There is no recording {path}: choose another file, or make it with "
+            f"There is no recording {path}. Choose another file, or make it with "
             "IPYREFINE_RECORD=1 and a live model."
         ) from None
     except OSError as error:

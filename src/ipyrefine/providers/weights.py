@@ -144,7 +144,7 @@ def find(name: str | None = None) -> Path | None:
         return path if _is_verified(path, weights) else None
     except OSError as error:
         raise WeightsError(
-            f"{path} cannot be read ({_system_message(error)}): make it readable, or set "
+            f"{path} cannot be read ({_system_message(error)}). Make it readable, or set "
             "IPYREFINE_MODEL_DIR to another directory."
         ) from error
 
@@ -176,7 +176,7 @@ def pull(
             return _pull(weights, directory, progress, (HUB, INDEX) if sources is None else sources)
     except OSError as error:
         raise WeightsError(
-            f"{weights.file} cannot be stored in {directory} ({_system_message(error)}): make room "
+            f"{weights.file} cannot be stored in {directory} ({_system_message(error)}). Make room "
             "there, or set IPYREFINE_MODEL_DIR to another directory, and run "
             f"`ipyrefine pull {name}`."
         ) from error
@@ -218,7 +218,7 @@ def _pull(weights: Weights, directory: Path, progress: bool, sources: Sequence[S
         _check_space(weights, folder)
         for source in sources:
             if failures:
-                _print(f"{failures[-1]}; trying {source.label}.")
+                _print(f"{failures[-1]}. Trying {source.label}.")
             try:
                 _place(source.fetch(weights, folder, progress), path, weights)
             except WeightsError as error:
@@ -227,7 +227,7 @@ def _pull(weights: Weights, directory: Path, progress: bool, sources: Sequence[S
                 _empty(folder)
                 return path
     raise WeightsError(
-        f"{'; '.join(failures) or 'no source was named'}: check the connection and run "
+        f"{'; '.join(failures) or 'no source was named'}. Check the connection and run "
         f"`ipyrefine pull {weights.name}` again, or put the file into {directory} yourself."
     )
 
@@ -272,7 +272,7 @@ def _check_space(weights: Weights, folder: Path) -> None:
     if free < need:
         raise WeightsError(
             f"{weights.name} needs {need / 1e9:.1f} GB in {folder.parent}, where {free / 1e9:.1f} "
-            "GB is free: make room there, or set IPYREFINE_MODEL_DIR to a directory on another "
+            "GB is free. Make room there, or set IPYREFINE_MODEL_DIR to a directory on another "
             "disk."
         )
 
@@ -282,7 +282,7 @@ def _lookup(name: str) -> Weights:
         return WEIGHTS[name]
     except KeyError:
         names = ", ".join(WEIGHTS)
-        raise UsageError(f"No weights are named {name!r}; use one of: {names}.") from None
+        raise UsageError(f"No weights are named {name!r}. Choose one of {names}.") from None
 
 
 @contextlib.contextmanager
@@ -294,7 +294,7 @@ def _lock(path: Path) -> Iterator[None]:
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        _print("another process is fetching this file; waiting for it.")
+        _print("Another process fetches this file. Waiting for it.")
         lock.acquire(poll_interval=0.2)
     try:
         yield
@@ -330,8 +330,8 @@ def _is_verified(path: Path, weights: Weights) -> bool:
     if os.path.samestat(before, path.stat()):
         path.unlink()
     raise WeightsError(
-        f"{path} did not have the pinned size and sha256 and was deleted: "
-        f"run `ipyrefine pull {weights.name}` to fetch it again."
+        f"{path} did not have the pinned size and sha256 and was deleted. "
+        f"Run `ipyrefine pull {weights.name}` to fetch it again."
     )
 
 
