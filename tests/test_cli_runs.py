@@ -29,12 +29,12 @@ class Ended(NamedTuple):
 
 
 @pytest.fixture
-def ipyrefine(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+def ipyrefine(capfd: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
     """The command line, in this process; kernels are processes of their own."""
 
     def command(*words: str) -> Ended:
         status = cli.main([*words])
-        return Ended(status, *capsys.readouterr())
+        return Ended(status, *capfd.readouterr())
 
     return command
 
@@ -86,6 +86,7 @@ def test_run_executes_a_notebook_and_ends_with_its_verdicts(
         ended, out, err = ipyrefine("run", str(path), "-p", "name=Ada")
     assert ended == status, err
     assert "Executing: 100%" in err
+    assert "WARNING" not in err  # of a kernel that is reached without encryption
     assert ("PASS" in out) is (status == 0)
     executed: Any = nbformat.read(tmp_path / "x.refined.ipynb", as_version=4)
     assert "Ada" in executed.cells[-1].outputs[0].text
@@ -178,7 +179,7 @@ def test_parameters_follow_the_tagged_cell_and_replace_earlier_ones(tmp_path: Pa
 
 async def test_a_run_is_summarized_by_its_verdict_and_what_that_rests_on() -> None:
     run = await finished(scores=(10,))
-    assert cli.summarize(3, run) == "3: ○ PASS · judge's opinion, 1.00, passed"
+    assert cli.summarize(3, run) == "3: ○ PASS · judge's opinion, 1.00"
 
 
 async def test_a_question_is_listed_as_what_to_clarify() -> None:

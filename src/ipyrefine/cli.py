@@ -2,31 +2,24 @@
 
 import argparse
 import ast
-import asyncio
 import json
 import keyword
-import os
-import subprocess
 import sys
 from collections.abc import Iterable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ipyrefine import api
-from ipyrefine.core.model import Limits, Outcome
+from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.core.run import Run
-from ipyrefine.errors import Interrupted, NoModel, RefineError, UsageError, did_you_mean
+from ipyrefine.demo.run import fetch, run_demo
+from ipyrefine.errors import Interrupted, RefineError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
-from ipyrefine.journal.writer import open_journal
 from ipyrefine.providers import weights
 from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
 from ipyrefine.session.export import export
 from ipyrefine.session.history import add_arguments, history
 from ipyrefine.session.record import read_json
-from ipyrefine.session.session import Session
-from ipyrefine.session.terminal import Transcript
 
 PASSED, UNMET, FAILED, NOT_JUDGED = 0, 1, 2, 3  # exit statuses of `run`
 _STATUS = (
@@ -34,28 +27,6 @@ _STATUS = (
     "2 when a cell failed or there was nothing to refine, 3 when none failed to pass but at least "
     "one was not judged."
 )
-_DEMO_TASK = """\
-Implement a class Stack with push(x), pop() and getMin(), all O(1).
-
->>> s = Stack(); s.push(2); s.push(1); s.push(3)
->>> s.getMin()
-1
->>> s.pop()
-3
->>> s.pop()
-1
->>> s.getMin()
-2
-"""
-_FETCH = """\
-The notebooks replay recordings of real runs. To run your own cells on this machine, fetch a
-model: `ipyrefine pull {name}` ({size:.1f} GB)."""
-_DEMO_TOKENS = 400  # of a reply; the task's code takes some 120
-_NEXT = """
-`ipyrefine history` lists this run; `ipyrefine export` writes it as a notebook.
-In JupyterLab:  %load_ext ipyrefine, then a cell that starts with %%refine.
-`ipyrefine demo --lab` opens a notebook that shows it.
-"""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -65,12 +36,12 @@ def main(arguments: list[str] | None = None) -> int:
         options.parser.error(_explain_unknown(unknown[0], options.parser))
     try:
         return int(options.action(options))
+    except (Interrupted, KeyboardInterrupt) as error:
+        print(f"ipyrefine: {error or 'Interrupted.'}", file=sys.stderr)
+        return 130
     except RefineError as error:
         print(f"ipyrefine: {error}", file=sys.stderr)
         return int(options.failed)
-    except KeyboardInterrupt:
-        print("ipyrefine: interrupted.", file=sys.stderr)
-        return 130
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -86,6 +57,9 @@ def _parser() -> argparse.ArgumentParser:
 
     demo = add_command("demo", "refine a sample task in the terminal or in JupyterLab")
     demo.add_argument("--lab", action="store_true", help="open the first notebook in JupyterLab")
+    demo.add_argument(
+        "--replay", action="store_true", help="replay a recorded run, without a model or a key"
+    )
     demo.add_argument("-m", "--model", help="the model; by default the configured one")
     demo.add_argument(
         "-n", "--max-revisions", type=int, default=4, metavar="N",
@@ -94,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument(  # its old name
         "--max-iterations", type=int, dest="max_revisions", help=argparse.SUPPRESS
     )
-    demo.set_defaults(action=_demo)
+    demo.set_defaults(action=run_demo)
 
     pull = add_command("pull", "fetch and verify the weights of an embedded model")
     pull.add_argument(
@@ -145,7 +119,7 @@ def _explain_unknown(word: str, command: argparse.ArgumentParser) -> str:
 
 
 def _pull(options: argparse.Namespace) -> int:
-    print(weights.pull(options.name))
+    print(fetch(options.name))
     return 0
 
 
@@ -157,71 +131,6 @@ def _history(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     print(export(Journal().get(options.run).run, options.file, force=options.force))
     return 0
-
-
-# ipyrefine demo
-
-
-def _demo(options: argparse.Namespace) -> int:
-    """Refine the demonstration's task and print what happens."""
-    name = options.model or os.environ.get("IPYREFINE_MODEL")
-    server = os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL")
-    embedded = name in weights.WEIGHTS or not (name or server)
-    if options.lab:
-        if embedded and weights.find(name) is None:
-            wanted = weights.WEIGHTS[name or weights.DEFAULT]
-            print(_FETCH.format(name=wanted.name, size=wanted.size / 1e9))
-        return _open_lab(name)
-    if embedded:
-        _fetch(name)
-    if options.max_revisions < 0:
-        raise UsageError("--max-revisions must be 0 or more.")
-    # Small models mend code by trying again: only the number of revisions stops them.
-    limits = Limits(max_revisions=options.max_revisions, patience=None, max_tokens=_DEMO_TOKENS)
-    return asyncio.run(_refine(name, limits))
-
-
-def _fetch(name: str | None) -> None:
-    """Fetch the embedded model unless it is there."""
-    if find_spec("xllamacpp") is None:
-        raise NoModel(
-            'The embedded model needs `pip install "ipyrefine[local]"`. '
-            "Or set OPENAI_API_KEY or OPENAI_BASE_URL."
-        )
-    if weights.find(name) is None:
-        weights.pull(name or weights.DEFAULT)
-
-
-async def _refine(name: str | None, limits: Limits) -> int:
-    refinement = api.build(_DEMO_TASK, model=name, limits=limits)
-    journal = open_journal(name="demo")
-    session = Session(refinement, [Transcript()], journal)
-    run = await session.go()
-    if session.interrupted:
-        raise Interrupted("Interrupted; the best text so far is above.")
-    api.raise_failure(refinement)
-    print(f"\n{run.text}\n\n{_outcome(run)}\n{_NEXT}")
-    return 0
-
-
-def _outcome(run: Run) -> str:
-    """Return what the demonstration came to, and its cost, in one line."""
-    label = labels.iteration_label(run.chosen)
-    revisions = labels.count(run.revisions, "revision")
-    tokens = labels.count(run.usage.completion_tokens, "token")
-    calls = labels.count(run.usage.calls, "call")
-    return f"{label} after {revisions}: {calls}, {tokens} written, {labels.seconds(run.seconds)}."
-
-
-def _open_lab(model: str | None) -> int:
-    """Open the first notebook; its recording needs neither the weights nor a server."""
-    if find_spec("jupyterlab") is None:
-        raise UsageError('JupyterLab is not installed: `pip install "ipyrefine[notebooks]"`.')
-    notebook = Path(__file__).parents[2] / "notebooks" / "01-first-refine.ipynb"
-    if not notebook.exists():
-        raise UsageError("The notebooks come with the source. Run this from a checkout.")
-    env = os.environ | ({"IPYREFINE_MODEL": model} if model else {})
-    return subprocess.call([sys.executable, "-m", "jupyterlab", str(notebook)], env=env)
 
 
 # ipyrefine run
@@ -350,6 +259,7 @@ def execute(notebook: Any, folder: Path) -> None:
             notebook,
             on_cell_complete=complete,
             resources={"metadata": {"path": str(folder)}},
+            config=_encrypted(),
         )
         try:
             client.execute()
@@ -362,12 +272,23 @@ def execute(notebook: Any, folder: Path) -> None:
         bar.update(len(notebook.cells) - bar.n)
 
 
+def _encrypted() -> Any:
+    """Return the settings that encrypt what is sent to a kernel; it warns about anything else."""
+    import zmq
+    from jupyter_client.manager import KernelManager
+    from traitlets.config import Config
+
+    if zmq.has("curve") and hasattr(KernelManager, "transport_encryption"):
+        return Config({"KernelManager": {"transport_encryption": "auto"}})
+    return Config()
+
+
 def summarize(number: int, run: Run) -> str:
-    """Return a run's verdict, score and stop in one line, and below it what to clarify."""
+    """Return a run's verdict in one line, why it stopped without one, and what to clarify."""
     stop = labels.STOPS[run.stop_reason] if run.stop_reason else "unfinished"
-    score = labels.score_beside(run.verdict)
-    verdict = f"{labels.iteration_label(run.chosen)} {score}".rstrip()
-    line = f"{number}: {verdict}, {stop}"
+    line = f"{number}: {labels.iteration_label(run.chosen)}"
+    if run.stop_reason is not StopReason.PASSED:
+        line += f" · {stop}"
     if run.question is None:
         return line
     choices = " or ".join(

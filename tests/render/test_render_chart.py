@@ -85,12 +85,12 @@ def run_of(*parents: int | None) -> Run:
 def test_each_text_stands_below_the_one_it_was_written_from():
     lines = version_history(run_of(None, 0, 1, 0, 3, 3))
     assert [line.partition(" ·")[0] for line in lines] == [
-        "Iteration 0 (draft)",
-        "├─ Iteration 1",
-        "│  Iteration 2",
-        "└─ Iteration 3",
-        "   ├─ Iteration 4",
-        "   └─ Iteration 5",
+        "Draft",
+        "├─ Revision 1",
+        "│  Revision 2",
+        "└─ Revision 3",
+        "   ├─ Revision 4",
+        "   └─ Revision 5",
     ]
     assert lines[0].endswith("★ best")
 
@@ -104,23 +104,23 @@ def test_texts_in_one_line_of_descent_need_no_tree():
 def test_a_thousand_texts_in_a_row_are_drawn_in_one_column():
     lines = version_history(run_of(None, *range(1_000), 0))
     assert len(lines) == 1_002
-    assert max(line.index("Iteration") for line in lines) == 3
+    assert max(line.index("Revision") for line in lines[1:]) == 3
 
 
 @pytest.mark.parametrize("render", [record_html, record_markdown, record_text, score_html])
 def test_every_surface_shows_the_version_history(render):
     page = render(run_of(None, 0, 0))
     assert "Version history" in page
-    assert "└─ Iteration 2" in page
+    assert "└─ Revision 2" in page
 
 
 def test_a_text_whose_parent_is_left_out_begins_a_line_of_its_own():
     lines = version_history(run_of(None, 0, 0, 1, 3, 3), since=2)
     assert [line.partition(" ·")[0] for line in lines] == [
-        "Iteration 2",
-        "Iteration 3",
-        "├─ Iteration 4",
-        "└─ Iteration 5",
+        "Revision 2",
+        "Revision 3",
+        "├─ Revision 4",
+        "└─ Revision 5",
     ]
 
 
@@ -129,8 +129,8 @@ def test_a_long_run_draws_its_latest_texts_and_says_so(read_html):
     page = read_html(score_html(run))
     assert "Latest 50 of 201 iterations." in page.text
     assert "Score per iteration from 151 on:" in page.text
-    assert "Iteration 200" in page.text
-    assert "Iteration 150 " not in page.text
+    assert "Revision 200" in page.text
+    assert "Revision 150 " not in page.text
 
 
 def test_the_drawing_of_a_run_stops_growing():

@@ -105,14 +105,14 @@ def test_a_text_can_be_compared_with_the_best_instead_of_its_parent(make_run):
 
 def test_the_record_shows_the_chosen_text_before_the_iterations(make_run, read_html):
     text = read_html(record_html(make_run(form="prose"))).text
-    assert text.index("the message") < text.index("the revised") < text.index("Iteration 0")
-    assert text.index("Iteration 0") < text.index("Iteration 1") < text.index("Iteration 2")
+    assert text.index("the message") < text.index("the revised") < text.index("Draft")
+    assert text.index("Draft") < text.index("Revision 1") < text.index("Revision 2")
 
 
 def test_the_summary_is_one_line_with_everything_that_counts(make_run, read_html):
     page = read_html(summary_line(make_run()))
     assert page.text == (
-        "✓ PASS · tests · score 0.91 · best: iteration 1 · 2 of 4 revisions · 3,456 tokens · 12 s"
+        "✓ PASS · tests · score 0.91 · best: revision 1 · 2 of 4 revisions · 3,456 tokens · 12 s"
         " · $0.0012 · stopped: passed"
     )
 
@@ -247,7 +247,7 @@ def test_what_streams_is_text_only(raw):
 
 def test_the_stage_is_announced_and_the_time_beside_it_is_not(read_html):
     stage = read_html(stage_html("revise", 2, 4))
-    assert stage.text == "Revising · iteration 2 of 4"
+    assert stage.text == "Revising · revision 2 of 4"
     assert ("role", "status") in stage.attributes
     setup = Setup(task=BARE.task, limits=Limits(budget=Budget(calls=7)))
     run = Run(setup=setup, seconds=12)

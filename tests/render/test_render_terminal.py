@@ -8,22 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ipyrefine.core.events import (
-    BestChanged,
-    CallEnded,
-    CritiqueReady,
+    Compared,
     Decided,
-    DraftReady,
-    EvidenceReady,
-    QuestionAsked,
-    RevisionReady,
     RunStarted,
     StageStarted,
     Stopped,
     TextDelta,
-    VerdictReached,
     Warned,
 )
-from ipyrefine.core.model import Critique, Setup, StopReason, Task
+from ipyrefine.core.model import Setup, StopReason, Task
 from ipyrefine.core.run import Run
 from ipyrefine.render.escape import plain
 from ipyrefine.render.terminal import cells, event_text, record_text, wrap
@@ -33,25 +26,20 @@ OUR_COLOURS = re.compile(r"\x1b\[(0|1|2|31|32|33|36|1;36)m")
 
 
 def _events(run):
-    """One event of each kind that a run is made of, saying what the run says."""
-    draft, revised, flawed = run.iterations
-    setup = run.setup.model_copy(update={"draft": draft.text})
+    """Return one event of each kind that prints something, with the run that it comes to."""
+    setup = run.setup.model_copy(update={"draft": run.iterations[0].text})
+    stopped = Stopped(reason=StopReason.REVISIONS, message=run.message)
+    end = run.model_copy(update={"stop_reason": StopReason.REVISIONS})
+    asked = end.model_copy(update={"best": 0})
     return [
-        RunStarted(setup=setup),
-        StageStarted(stage="draft", iteration=0),
-        DraftReady(text=draft.text, author="user"),
-        EvidenceReady(iteration=0, evidence=draft.evidence[0]),
-        VerdictReached(iteration=0, verdict=draft.verdict, findings=draft.findings),
-        VerdictReached(iteration=1, verdict=draft.verdict, findings=draft.findings),
-        CritiqueReady(iteration=0, critique=Critique(findings=draft.findings)),
-        RevisionReady(iteration=1, parent=0, text=revised.text, changes=revised.changes),
-        RevisionReady(iteration=2, parent=1, text=flawed.text, failure=flawed.failure),
-        QuestionAsked(question=run.question),
-        BestChanged(iteration=1),
-        CallEnded(stage="judge", iteration=1, usage=run.usage),
-        Warned(message=run.warnings[0]),
-        Decided(decision=run.decisions[0]),
-        Stopped(reason=StopReason.PASSED, message=run.message),
+        (RunStarted(setup=setup), run),
+        (StageStarted(stage="revise", iteration=1), run),
+        (StageStarted(stage="revise", iteration=3), run),
+        (Compared(iteration=1, against=0, won=False, reason=run.message), run),
+        (Warned(message=run.warnings[0]), run),
+        (Decided(decision=run.decisions[0]), run),
+        (stopped, end),
+        (stopped, asked),
     ]
 
 
@@ -59,8 +47,8 @@ def _events(run):
 @given(raw=texts, columns=st.integers(20, 100), form=st.sampled_from(["code", "prose"]))
 def test_no_line_of_a_transcript_is_wider_than_the_terminal(raw, columns, form, make_run):
     run = make_run(lambda field: f"{field} {raw}", form)
-    for event in _events(run):
-        for line in event_text(event, run, columns=columns).split("\n"):
+    for event, state in _events(run):
+        for line in event_text(event, state, columns=columns).split("\n"):
             assert cells(line) <= columns, event.type
 
 
@@ -69,7 +57,7 @@ def test_no_line_of_a_transcript_is_wider_than_the_terminal(raw, columns, form, 
 def test_no_text_reaches_the_terminal_as_a_control(raw, form, make_run):
     run = make_run(lambda field: f"{field} {raw}", form)
     for colour in (False, True):
-        output = [event_text(event, run, colour=colour) for event in _events(run)]
+        output = [event_text(event, state, colour=colour) for event, state in _events(run)]
         output.append(record_text(run, colour=colour))
         for text in output:
             rest = OUR_COLOURS.sub("", text) if colour else text
@@ -78,69 +66,116 @@ def test_no_text_reaches_the_terminal_as_a_control(raw, form, make_run):
 
 def test_colour_adds_nothing_but_colour(make_run):
     run = make_run()
-    coloured = [event_text(event, run, colour=True) for event in _events(run)]
+    coloured = [event_text(event, state, colour=True) for event, state in _events(run)]
     assert any("\x1b[" in text for text in coloured)
     assert [OUR_COLOURS.sub("", text) for text in coloured] == [
-        event_text(event, run) for event in _events(run)
+        event_text(event, state) for event, state in _events(run)
     ]
 
 
-def test_streamed_text_is_left_to_the_caller():
+def test_a_run_begins_with_how_its_cell_was_read():
+    setup = Setup(task=Task(text="Write f.\n\n>>> f()\n1"), demands=("1 example",), model="m")
+    run = Run.begin(setup)
+    assert event_text(RunStarted(setup=setup), run).split("\n") == [
+        "Interpreted as: task (prose), 1 example",
+        "│ Write f. ⋯",
+        "model m · at most 4 revisions, 28 calls, 290,000 tokens, price unknown",
+    ]
+
+
+def test_a_text_that_was_left_behind_is_a_line_and_a_reason(make_run):
+    assert event_text(StageStarted(stage="revise", iteration=1), make_run()).split("\n") == [
+        "Draft: ✗ FAIL · tests failed",
+        "  the why",
+    ]
+
+
+def test_only_a_revision_prints_what_it_leaves_behind(make_run):
+    run = make_run()
+    for stage in ("draft", "check", "judge", "critique", "compare"):
+        assert event_text(StageStarted(stage=stage, iteration=1), run) is None
     assert event_text(TextDelta(stage="draft", iteration=0, text="x"), BARE) is None
 
 
-@pytest.mark.parametrize(
-    ("stage", "iteration", "name"),
-    [
-        ("draft", 0, "Writing · draft"),
-        ("check", 1, "Checking · iteration 1 of 4"),
-        ("judge", 1, "Judging · iteration 1 of 4"),
-        ("critique", 1, "Critiquing · iteration 1 of 4"),
-        ("revise", 2, "Revising · iteration 2 of 4"),
-        ("compare", 2, "Comparing · iteration 2 of 4"),
-    ],
-)
-def test_a_stage_is_a_heading_across_the_terminal(stage, iteration, name, make_run):
-    line = event_text(StageStarted(stage=stage, iteration=iteration), make_run(), columns=50)
-    assert line.startswith(f"── {name} ──")
-    assert cells(line) == 50
+def test_every_draft_is_listed_before_the_first_revision(make_run):
+    draft = make_run().iterations[0]
+    drafts = tuple(draft.model_copy(update={"number": n}) for n in range(3))
+    run = make_run().model_copy(update={"iterations": drafts})
+    output = event_text(StageStarted(stage="revise", iteration=3), run)
+    assert [f"Draft{n}: ✗ FAIL" in output for n in ("", " 1", " 2")] == [True] * 3
 
 
-def test_a_verdict_shows_score_trend_and_why(make_run):
-    run = make_run()
-    verdict = run.iterations[0].verdict
-    output = event_text(VerdictReached(iteration=0, verdict=verdict), run)
-    assert output.startswith(
-        "✗ FAIL · tests failed · score 0.42 ▄█ (target 0.80)\nthe why\n"
-        "Criteria\n████░░░░░░ 0.42 the judged"
-    )
+def closing(run, reason=StopReason.REVISIONS, rows=24):
+    state = run.model_copy(update={"stop_reason": reason})
+    return event_text(Stopped(reason=reason, message=run.message), state, rows=rows)
 
 
-def test_a_failed_check_shows_its_detail_and_a_passed_one_does_not(make_run):
-    run = make_run()
-    failed = run.iterations[0].evidence[0]
-    passed = failed.model_copy(update={"passed": True})
-    assert "│ the detail" in event_text(EvidenceReady(iteration=0, evidence=failed), run)
-    assert "the detail" not in event_text(EvidenceReady(iteration=0, evidence=passed), run)
+def test_a_stopped_run_is_one_screen_verdict_first(make_run):
+    assert closing(make_run()).split("\n") == [
+        "Revision 2: ⚠ no new text",
+        "── Revision 1: ✓ PASS · tests ──────────────────────────────────────────────────",
+        "Changes from draft:",
+        "- the draft",
+        "+ the revised",
+        "✓ examples",
+        "To clarify: What should the call give? The drafts disagree, and the task doesn't",
+        "say.",
+        *("Before it runs", "  │ the setup", "Answers", "1 · returns the result (2 drafts)"),
+        "2 · raises E (1 draft)",
+        '%refine answer 1, or your own: %refine answer "ValueError"',
+        "3,456 tokens · 12 s · $0.0012",
+        "the message",
+    ]
 
 
-def test_a_revision_shows_its_claims_and_the_lines_that_changed(make_run):
-    run = make_run()
-    revised = run.iterations[1]
-    output = event_text(
-        RevisionReady(iteration=1, parent=0, text=revised.text, changes=revised.changes), run
-    )
-    title, claim, summary, *_ = output.split("\n")
-    assert title == "Changes by finding"
-    assert claim == "f2 · the problem"
-    assert summary == "  → the summary"
-    assert output.endswith("- the draft\n+ the revised")
+def test_a_long_text_is_cut_to_the_screen_and_says_how_to_see_all(make_run):
+    lines = "\n".join(f"line_{n} = {n}" for n in range(99))
+    run = make_run(lambda field: lines if field == "draft" else field)
+    run = run.model_copy(update={"best": 0, "iterations": run.iterations[:1], "question": None})
+    for rows in (24, 40):
+        output = closing(run, rows=rows).split("\n")
+        assert len(output) == rows
+        assert [line for line in output if "more lines: show text" in line]
+    assert len(closing(run, rows=5).split("\n")) < 20
+
+
+def test_what_is_open_is_a_line_for_each_of_the_first_findings(make_run):
+    run = make_run().model_copy(update={"best": 0, "question": None})
+    output = closing(run)
+    assert "✗ the check · ? schema: nothing to check" in output
+    assert "  │ the detail" in output
+    assert "■ blocking the id · the criterion: the problem" in output
+    assert "doubtful" not in output
+    by_check = run.iterations[0].findings[0].model_copy(update={"check": "the check"})
+    first = run.iterations[0].model_copy(update={"findings": (by_check,)})
+    said = closing(run.model_copy(update={"iterations": (first, *run.iterations[1:])}))
+    assert "the problem" not in said  # the failed check says it
+    first = run.iterations[0]
+    many = tuple(first.findings[0].model_copy(update={"id": f"f{n}"}) for n in range(9))
+    first = first.model_copy(update={"findings": many})
+    run = run.model_copy(update={"iterations": (first, *run.iterations[1:])})
+    assert "⋯ 6 more findings: show findings" in closing(run)
+
+
+@pytest.mark.parametrize("reason", [StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED])
+def test_what_an_error_or_the_verdict_says_is_not_said_again(make_run, reason):
+    assert "the message" not in closing(make_run(), reason)
+
+
+@pytest.mark.parametrize("reason", [StopReason.ACCEPTED, StopReason.OVERRIDDEN])
+def test_a_decision_is_answered_with_the_verdict_alone(make_run, reason):
+    assert closing(make_run(), reason).startswith("── Revision 1: ✓ PASS · tests ──")
+    assert "\n" not in closing(make_run(), reason)
 
 
 def test_a_revision_that_changes_nothing_says_so(make_run):
-    run = make_run()
-    same = RevisionReady(iteration=1, parent=0, text=run.iterations[0].text)
-    assert event_text(same, run) == "No change to the text."
+    run = make_run(lambda field: "same" if field in ("draft", "revised") else field)
+    assert "Changes from draft:\nNo change to the text." in closing(run)
+
+
+def test_a_run_that_failed_before_its_first_text_leaves_the_word_to_its_error():
+    failed = BARE.model_copy(update={"stop_reason": StopReason.FAILED})
+    assert event_text(Stopped(reason=StopReason.FAILED, message="Gone."), failed) is None
 
 
 def test_the_record_keeps_the_lines_of_the_chosen_text_whole(make_run):
@@ -151,9 +186,9 @@ def test_the_record_keeps_the_lines_of_the_chosen_text_whole(make_run):
 
 def test_the_record_tells_scores_and_every_iteration(make_run):
     output = record_text(make_run())
-    assert output.startswith("✓ PASS · tests · score 0.91 · best: iteration 1")
+    assert output.startswith("✓ PASS · tests · score 0.91 · best: revision 1")
     assert "Scores ▄█· 0.42 → 0.91 → \N{EN DASH} (target 0.80)" in output
-    assert [f"── Iteration {k}" in output for k in range(3)] == [True] * 3
+    assert [f"── {name}" in output for name in ("Draft", "Revision 1", "Revision 2")] == [True] * 3
 
 
 def test_a_run_that_only_began_renders():
@@ -173,13 +208,6 @@ def test_wide_characters_count_twice_and_marks_not_at_all():
 
 def test_joined_characters_count_as_in_a_terminal_that_does_not_join_them():
     assert cells("a\u200db") == 2
-
-
-def test_the_only_draft_is_the_best_without_saying(make_run):
-    run = make_run()
-    alone = run.model_copy(update={"iterations": run.iterations[:1]})
-    assert event_text(BestChanged(iteration=0), alone) is None
-    assert event_text(BestChanged(iteration=1), run) == "★ Best so far: iteration 1"
 
 
 def test_the_chosen_draft_is_printed_once(make_run):

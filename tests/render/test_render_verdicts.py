@@ -3,7 +3,7 @@
 import pytest
 
 from ipyrefine.checks.examples import Examples
-from ipyrefine.core.events import CallEnded, QuestionAsked, StageStarted, Stopped, TextDelta
+from ipyrefine.core.events import CallEnded, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import (
     Accepted,
     Calibration,
@@ -105,6 +105,25 @@ async def test_the_number_of_examples_is_what_the_check_found():
     evidence = found.model_copy(update={"basis": "examples"})
     assert labels.basis_label(verdict, (evidence,)) == "2 examples"
     assert labels.basis_label(verdict) == "examples"
+
+
+def test_a_text_that_only_findings_keep_from_passing_says_how_many():
+    blocking = Finding(id="f1", criterion="c", severity=Severity.BLOCKING, problem="Wrong.")
+    others = (
+        blocking.model_copy(update={"id": "f2", "severity": Severity.MINOR}),
+        blocking.model_copy(update={"id": "f3", "verified": "no"}),
+    )
+    high = Verdict(outcome=NEEDS, score=1, basis="judge", opinion=1)
+
+    def label(verdict, *findings):
+        return str(labels.iteration_label(run_of(verdict, findings=findings).iterations[0]))
+
+    assert label(high, blocking, *others) == "✎ NEEDS IMPROVEMENT · 1 open finding"
+    assert label(high, *others) == "✎ NEEDS IMPROVEMENT · judge's opinion, 1.00"
+    failed = high.model_copy(update={"basis": "tests", "required_passed": False, "opinion": None})
+    assert label(failed, blocking) == "✎ NEEDS IMPROVEMENT · tests failed"
+    by_word = high.model_copy(update={"stated": NEEDS})
+    assert label(by_word, blocking) == "✎ NEEDS IMPROVEMENT · judge's opinion, 1.00"
 
 
 def test_an_opinion_and_a_ruling_do_not_look_like_evidence():
@@ -226,8 +245,9 @@ def test_the_record_lists_a_question_as_what_to_clarify(render, read_html):
 
 
 def test_the_terminal_asks_with_numbered_answers():
-    run = run_of(Verdict(outcome=NEEDS, score=0.5, basis="agreement"))
-    output = event_text(QuestionAsked(question=MEDIAN), run, columns=100)
+    run = run_of(Verdict(outcome=NEEDS, score=0.5, basis="agreement"), question=MEDIAN)
+    run = run.model_copy(update={"stop_reason": StopReason.QUESTION})
+    output = event_text(Stopped(reason=StopReason.QUESTION, message=""), run, columns=100)
     assert "1 · returns None (2 drafts)\n2 · raises ValueError (1 draft)" in output
     assert "%refine answer 1" in output
 

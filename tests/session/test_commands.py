@@ -108,8 +108,10 @@ def test_every_kind_of_decision_is_typed_above_or_has_its_own_command() -> None:
 
 
 def test_the_help_names_every_command_with_what_may_follow() -> None:
-    assert "override pass|fail [k] [reason], " in usage()
-    assert all(f"{name}" in usage() for name in COMMANDS)
+    lines = usage().split("\n")
+    assert "  override pass|fail [k] [reason] give the verdict yourself" in lines
+    assert all(any(line.startswith(f"  {name}") for line in lines) for name in COMMANDS)
+    assert all(len(line) < 80 for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,7 @@ def test_a_branch_a_diff_and_the_users_own_text_by_command(shell: Any, capsys: A
     run(shell, "%refine diff 0 3")
     assert "{+Good morning+}" in capsys.readouterr().out
     run(shell, "%refine show")
-    assert "└─ Iteration 3 (your text)" in capsys.readouterr().out
+    assert "└─ Revision 3 (your text)" in capsys.readouterr().out
 
 
 def test_the_last_word_of_accept_says_where_the_text_goes(shell: Any) -> None:
@@ -186,7 +188,6 @@ def test_stop_ends_a_pause_and_close_the_run(shell: Any) -> None:
     ("words", "sentence"),
     [
         ("contine", "There is no command 'contine'. Did you mean continue?"),
-        ("", "Name a command"),
         ("edit mien", "No variable named 'mien'. Did you mean mine?"),
         ("edit number", "'number' is a variable of type int, not a text."),
         ("show 3", "There is no iteration 3."),
@@ -200,6 +201,28 @@ def test_a_command_that_cannot_be_carried_out_says_why(
     error = execute(shell, f"%refine {words}").error_in_exec
     assert isinstance(error, UsageError)
     assert sentence in str(error)
+
+
+def test_without_a_command_the_commands_to_decide_with_are_printed(shell: Any, capsys: Any) -> None:
+    run(shell, "%refine")
+    help_text = capsys.readouterr().out
+    assert "  accept [k]" in help_text
+    assert len(help_text.splitlines()) <= 24
+
+
+def test_one_part_of_a_run_is_shown_by_its_name(shell: Any, capsys: Any) -> None:
+    run(shell, CELL)
+    capsys.readouterr()
+    run(shell, "%refine show settings")
+    shown = capsys.readouterr().out
+    assert "Write a greeting." in shown
+    assert "Version 0" not in shown
+    run(shell, "%refine show checks")
+    assert capsys.readouterr().out == "This run has no checks to show.\n"
+    run(shell, "%refine show 0")
+    assert capsys.readouterr().out == "Version 0\n"
+    error = execute(shell, "%refine show setings").error_in_exec
+    assert "There is no 'setings' to show. Did you mean settings?" in str(error)
 
 
 def test_a_command_needs_a_run(shell: Any) -> None:

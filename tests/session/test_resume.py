@@ -198,11 +198,13 @@ def test_history_lists_finds_and_forgets(
     capsys.readouterr()
     run(shell, "%refine history greeting")
     listed = capsys.readouterr().out
-    assert listed.index("second") < listed.index("first")
-    assert "PASS" in listed
-    assert "an error" in listed
+    first, second = listed.split("\n")[2], listed.split("\n")[1]
+    assert second.startswith("2    today ")
+    assert second.split()[3:8] == ["an", "error", "1", "second", "·"]
+    assert "✓ PASS · judge's opinion" in first
+    assert "  first · Write" in first
     run(shell, "%refine history -n 1")
-    assert "There are more" in capsys.readouterr().out
+    assert "There are more: -n 5 lists them." in capsys.readouterr().out
     run(shell, "%refine history --verdict pass")
     assert "second" not in capsys.readouterr().out
     run(shell, "%refine forget first")

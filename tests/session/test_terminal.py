@@ -60,7 +60,7 @@ def refine(terminal: Any, options: str) -> None:
 
 def test_every_stage_is_printed_and_the_accepted_text_is_the_next_input(terminal: Any) -> None:
     refine(terminal, "-n 1")
-    for output in ("Writing", "expected 2, got 3", "Revising", "PASS", "leave it:"):
+    for output in ("Writing", "expected 2, got 3", "Revising", "PASS", "Changes", "leave it:"):
         terminal.expect(output)
     terminal.send("a\r")
     terminal.expect("You accepted")
@@ -75,7 +75,7 @@ def test_guidance_given_at_the_prompt_reaches_the_writer(
     refine(terminal, "-n 0")
     terminal.expect("leave it:")
     terminal.send("c Add one, not two.\r")
-    for output in ("Add one, not two.", "Revising", "Done", "leave it:"):
+    for output in ("Add one, not two.", "Revising", "Revision 1", "leave it:"):
         terminal.expect(output)
     terminal.send("\r")
     terminal.expect(r"In \[")
@@ -94,18 +94,18 @@ def test_a_verdict_is_overridden_at_the_prompt_with_a_reason(terminal: Any) -> N
 
 def test_the_panels_decisions_are_typed_as_commands(terminal: Any, server: ScriptedServer) -> None:
     refine(terminal, "-n 0")
-    terminal.expect("\x1b\\[[0-9;]+m[^\x1b]*Writing")  # headings are set off in colour
+    terminal.expect("\x1b\\[[0-9;]+m[^\x1b]*Draft: ")  # the verdict is set off in colour
     terminal.expect("leave it:")
     terminal.send("\r")
     for command, output in (
         ('add "No docstring." "def inc" "Add one."', "You added a finding"),
         ("dismiss f2 short is fine", "short is fine"),
-        ("select f1 briefly", "Done"),
+        ("select f1 briefly", "── Revision"),
         ("override fail must take floats", "must take floats"),
-        ("branch 0 1 warmer", "You continued from iteration 0"),
+        ("branch 0 1 warmer", "You continued from the draft"),
         ("rubric clarity 0.5", "You changed the rubric"),
         ("diff 0 1", r"\+ *return n \+ 1"),
-        ("show", "Iteration 0"),
+        ("show", "── Draft"),
         ("accept none", "You accepted"),
     ):
         terminal.expect(r"In \[")

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ipyrefine.core.decisions import Answer, Continue
+from ipyrefine.core.decisions import Answer, Continue, Override
 from ipyrefine.core.events import (
     CallEnded,
     DraftReady,
@@ -16,10 +16,11 @@ from ipyrefine.core.events import (
     Stopped,
     TextDelta,
 )
-from ipyrefine.core.model import Choice, Question, Setup, StopReason, Task, Usage
+from ipyrefine.core.model import Choice, Outcome, Question, Setup, StopReason, Task, Usage
 from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Run
-from ipyrefine.session.terminal import Transcript, read_answer
+from ipyrefine.errors import UsageError
+from ipyrefine.session.terminal import Show, Transcript, read_answer
 
 SETUP = Setup(task=Task(text="Write."), model="m", judge="m")
 
@@ -117,17 +118,15 @@ async def test_a_pipe_gets_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "0 s" not in out.getvalue()
 
 
-async def test_it_never_cuts_into_a_text_that_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_shows_the_line_that_is_being_written(monkeypatch: pytest.MonkeyPatch) -> None:
     out, clock = terminal(monkeypatch, tty=True), Clock()
     transcript = Transcript(clock=clock, tick=0.01)
     run = show(transcript, Run.begin(SETUP), *WAITING[:2])
-    run = show(transcript, run, TextDelta(stage="draft", iteration=0, text="def f():\n    ret"))
-    clock.now += 9
-    await asyncio.sleep(0.03)
-    run = show(transcript, run, TextDelta(stage="draft", iteration=0, text="urn 1\n"))
-    assert "def f():\n    return 1\n" in out.getvalue()
-    clock.now += 9
-    await asyncio.sleep(0.03)
+    for piece, line in (("def f():\n    ret", "ret"), ("urn 1\n", "return 1")):
+        run = show(transcript, run, TextDelta(stage="draft", iteration=0, text=piece))
+        clock.now += 9
+        await asyncio.sleep(0.03)
+        assert screen(out.getvalue())[-1].endswith(f"tokens · {line}")
     assert screen(out.getvalue())[-1].startswith("Writing · draft · 18 s")
     show(transcript, run, CallEnded(stage="draft", iteration=0, usage=Usage()), END)
 
@@ -147,4 +146,16 @@ def test_a_number_or_a_value_at_the_prompt_answers_the_question() -> None:
     assert read_answer("2", run) == Answer(choice=2)
     assert read_answer("=ValueError", run) == Answer(result="ValueError")
     assert read_answer("c shorter", run) == Continue(guidance="shorter")
-    assert read_answer("2", Run.begin(SETUP)) is None
+    with pytest.raises(UsageError):
+        read_answer("2", Run.begin(SETUP))
+
+
+def test_a_word_at_the_prompt_is_an_action_or_the_start_of_its_name() -> None:
+    run = Run.begin(SETUP)
+    needs = Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason="too cold")
+    assert read_answer("needs work too cold", run) == needs
+    assert read_answer("show diff", run) == Show(["diff"])
+    assert read_answer("", run) is read_answer("q", run) is None
+    for typo in ("cancel", "x"):
+        with pytest.raises(UsageError, match=r"is no answer here\. Type a letter in brackets"):
+            read_answer(typo, run)

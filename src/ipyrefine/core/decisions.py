@@ -199,7 +199,7 @@ class Branch(_Decision):
 
     def sentence(self) -> str:
         """Return the decision in one sentence."""
-        return f"You continued from iteration {self.iteration}{_quoted(self.guidance)}"
+        return f"You continued from {_text_name(self.iteration)}{_quoted(self.guidance)}"
 
     @classmethod
     def parse(cls, run: "Run", words: list[str]) -> Self:
@@ -583,7 +583,9 @@ def _require_findings(run: "Run", ids: tuple[str, ...], verb: str) -> None:
 
 
 def _text_name(iteration: int | None) -> str:
-    return "the best text" if iteration is None else f"iteration {iteration}"
+    if iteration is None:
+        return "the best text"
+    return f"revision {iteration}" if iteration else "the draft"
 
 
 def _quoted(words: str) -> str:

@@ -156,7 +156,7 @@ def _documentation() -> str:
 
     return (
         "Refine a cell (`%%refine`), or steer the latest run (`%refine`).\n\n"
-        f"{parser().format_help()}\n%refine COMMAND: {usage()}.\n"
+        f"{parser().format_help()}\n%refine COMMAND\n\n{usage()}\n"
     )
 
 

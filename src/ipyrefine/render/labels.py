@@ -48,19 +48,20 @@ STOPS = {
     StopReason.PAUSED: "waiting for you",
 }
 STOP_SENTENCES = {
-    StopReason.PASSED: "The text passed and reached the target score.",
-    StopReason.PLATEAU: "The latest revisions brought no improvement. Kept the best text.",
-    StopReason.REVISIONS: "All revisions are used and the text doesn't pass yet. "
-    "Continue, or relax the requirements.",
-    StopReason.BUDGET: "The budget doesn't cover another call. Kept the best text so far.",
+    StopReason.PASSED: "The text passes.",
+    StopReason.PLATEAU: "No improvement in the latest revisions. "
+    "Accept the best text, or continue with guidance.",
+    StopReason.REVISIONS: "All revisions are used, and the text doesn't pass yet. "
+    "Continue, or accept it.",
+    StopReason.BUDGET: "The budget doesn't cover another call. Raise it, or accept the text.",
     StopReason.QUESTION: "The drafts disagree, and the task doesn't say which is right. "
     "Answer the question.",
-    StopReason.UNJUDGED: "Nothing decides on the text. Accept it, or say what you need.",
-    StopReason.CANCELLED: "You interrupted the run. Kept the best text so far.",
+    StopReason.UNJUDGED: "Nothing here can verify the text. Accept it, or say what it needs.",
+    StopReason.CANCELLED: "Interrupted. Kept the best text so far.",
     StopReason.FAILED: "The model or its server failed. Kept the best text so far.",
     StopReason.ACCEPTED: "You accepted the text.",
     StopReason.OVERRIDDEN: "You marked the text PASS.",
-    StopReason.PAUSED: "Waiting for you: continue, make a change, or accept.",
+    StopReason.PAUSED: "Waiting for you. Continue, make a change, or accept.",
 }
 
 
@@ -106,7 +107,7 @@ _BASES: dict[Basis, tuple[str, str]] = {
     "user": ("yours", "yours"),
     "none": ("", ""),
 }
-_HELD = re.compile(r"^(\d{1,4}) of (\d{1,4}) stated examples hold\.$", re.MULTILINE)
+_COUNTED = re.compile(r"^(\d{1,4}) of (\d{1,4}) ", re.MULTILINE)
 _STATUSES = {
     Status.OPEN: Label("○", "open", "open"),
     Status.RESOLVED: Label("✓", "resolved", "good"),
@@ -144,15 +145,23 @@ def basis_label(verdict: Verdict, evidence: Iterable[Evidence] = ()) -> str:
     return passed
 
 
+def basis_name(basis: str) -> str:
+    """Return what verdicts of a basis rest on, in words; empty for nothing."""
+    return {str(name): words for name, (words, _) in _BASES.items()}.get(basis, "")
+
+
 def _count_examples(evidence: Iterable[Evidence]) -> str:
     """Return how many stated examples hold, like ``3 examples``; empty where that is not known."""
-    details = [e.detail for e in evidence if e.basis == "examples" and e.passed]
-    found = _HELD.findall(details[0]) if details else []
-    return count(int(found[-1][0]), "example") if found else ""
+    found = [_COUNTED.findall(e.detail) for e in evidence if e.basis == "examples" and e.passed]
+    return count(int(found[0][-1][0]), "example") if found and found[0] else ""
 
 
-def verdict_label(verdict: Verdict | None, evidence: Iterable[Evidence] = ()) -> Label:
+def verdict_label(
+    verdict: Verdict | None, evidence: Iterable[Evidence] = (), findings: Iterable[Finding] = ()
+) -> Label:
     """Return the label of a verdict with what it rests on, like ``✓ PASS · 3 examples``.
+
+    Where nothing but findings keeps a text from passing, it names them: ``1 open finding``.
 
     Only evidence is drawn in full green. A judge's or the user's verdict has a symbol of its own,
     so that nobody needs colour to see the difference.
@@ -160,6 +169,7 @@ def verdict_label(verdict: Verdict | None, evidence: Iterable[Evidence] = ()) ->
     Args:
         verdict: the verdict; None before there is one.
         evidence: the checks' results on its text.
+        findings: the findings of its text.
     """
     if verdict is None:
         return Label("?", "NOT VERIFIED", "quiet")
@@ -168,6 +178,10 @@ def verdict_label(verdict: Verdict | None, evidence: Iterable[Evidence] = ()) ->
         over = ", over a failed check" if verdict.over_failed_check else ""
         label = label._replace(word=f"{label.word} (yours){over}")
         return label._replace(symbol="☑", kind="yours") if verdict.passed else label
+    if verdict.required_passed and verdict.outcome is Outcome.NEEDS_IMPROVEMENT:
+        blocking = sum(finding.blocks for finding in findings)
+        if blocking and verdict.stated in (None, Outcome.PASS):
+            return label._replace(word=f"{label.word} · {count(blocking, 'open finding')}")
     basis = basis_label(verdict, evidence)
     label = label._replace(word=" · ".join(part for part in (label.word, basis) if part))
     if not verdict.is_opinion:
@@ -180,7 +194,7 @@ def iteration_label(iteration: Iteration | None) -> Label:
     """Return the label of an iteration's verdict with what it rests on."""
     if iteration is None:
         return verdict_label(None)
-    return verdict_label(iteration.verdict, iteration.evidence)
+    return verdict_label(iteration.verdict, iteration.evidence, iteration.findings)
 
 
 def score_beside(verdict: Verdict | None) -> str:
@@ -304,6 +318,15 @@ def evidence_label(evidence: Evidence) -> Label:
     return Label("✓", "passed", "good") if evidence.passed else Label("✗", "failed", "bad")
 
 
+def evidence_chip(evidence: Evidence) -> str:
+    """Return a check's result in a few words: ``✓ examples 4/4``, ``✗ lint``."""
+    counted = _COUNTED.findall(evidence.detail)
+    part = f" {counted[-1][0]}/{counted[-1][1]}" if counted else ""
+    label = evidence_label(evidence)
+    word = "" if evidence.passed is not None and not evidence.contested else f": {label.word}"
+    return f"{label.symbol} {evidence.name}{part}{word}"
+
+
 def answer_label(yes: bool) -> Label:
     """Return the label of an answer to a checklist question."""
     return Label("✓", "yes", "good") if yes else Label("✗", "no", "bad")
@@ -340,8 +363,8 @@ def cost(dollars: float | None) -> str:
 
 def _dollars(amount: float) -> str:
     """Format US dollars: four decimals below one dollar, two from there on."""
-    if 0 < amount < 0.00005:
-        return "< $0.0001"
+    if amount < 0.00005:
+        return "< $0.0001" if amount > 0 else "$0"
     return f"${amount:.4f}" if amount < 1 else f"${amount:,.2f}"
 
 
@@ -376,20 +399,22 @@ def budget_left(run: Run) -> str:
 
 
 def stage_name(stage: str, iteration: int, allowed: int) -> str:
-    """Return the stage under way, like ``Revising · iteration 2 of 4``."""
+    """Return the stage under way, like ``Revising · revision 2 of 4``."""
     name = STAGES.get(stage, stage)
-    return f"{name} · iteration {iteration} of {allowed}" if iteration else f"{name} · draft"
+    return f"{name} · revision {iteration} of {allowed}" if iteration else f"{name} · draft"
 
 
 def iteration_name(iteration: Iteration) -> str:
-    """Return an iteration's name, with its origin unless it revises the one before."""
-    name = f"Iteration {iteration.number}"
+    """Return an iteration's name, like ``Draft`` or ``Revision 2``.
+
+    The number is the one that commands take. Its origin follows unless it is the one before.
+    """
+    number, parent = iteration.number, iteration.parent
+    name = f"{'Draft' if parent is None else 'Revision'}{f' {number}' if number else ''}"
     if iteration.author == "user":
         return f"{name} (your text)"
-    if iteration.parent is None:
-        return f"{name} (draft)"
-    branched = iteration.parent != iteration.number - 1
-    return f"{name} (from {iteration.parent})" if branched else name
+    branched = parent is not None and parent != number - 1
+    return f"{name} (from {parent or 'the draft'})" if branched else name
 
 
 def summary_parts(run: Run) -> list[str]:
@@ -398,7 +423,8 @@ def summary_parts(run: Run) -> list[str]:
     parts = [f"score {number}"] if number else []
     if run.chosen is not None:
         accepted = run.best is not None and run.chosen.number != run.best
-        parts.append(f"{'accepted' if accepted else 'best'}: iteration {run.chosen.number}")
+        name = iteration_name(run.chosen).partition(" (")[0].lower()
+        parts.append(f"{'accepted' if accepted else 'best'}: {name}")
         parts.append(f"{run.revisions} of {count(run.allowed_revisions, 'revision')}")
     parts += usage_parts(run.usage, run.seconds)
     if run.stop_reason is not None:
@@ -440,36 +466,45 @@ def form_name(task: Task) -> str:
 
 
 def interpretation(setup: Setup) -> str:
-    """Return what a cell was taken for, and what it demands: ``task (code): 3 examples``."""
+    """Return how a cell was read, and what it demands: ``task (code), 3 examples``."""
     kind = "draft to improve" if setup.draft is not None else "task"
-    demands = f": {', '.join(setup.demands)}" if setup.demands else ""
-    return f"{kind} ({form_name(setup.task)}){demands}"
+    return ", ".join([f"{kind} ({form_name(setup.task)})", *setup.demands])
 
 
 def settings(run: Run) -> list[str]:
     """Return a run's profile, models, checks, limits and forecast as phrases."""
-    setup = run.setup
+    setup, most = run.setup, forecast(run)
     parts = [f"profile {run.task.profile}"]
     parts += [f"language {run.task.language_name}"] if run.task.is_foreign else []
-    parts += [f"model {setup.model}"] if setup.model else []
-    parts += [f"judge {setup.judge}"] if setup.judge and setup.judge != setup.model else []
+    parts += [model_name(setup.model)] if setup.model else []
+    other = setup.judge and setup.judge != setup.model
+    parts += [f"judge {model_name(setup.judge, '')}"] if other else []
     parts += [f"checks {', '.join(setup.checks)}"] if setup.checks else []
-    parts.append(f"up to {count(run.limits.max_revisions, 'revision')}")
-    return [*parts, f"target {score(run.limits.target)}", *_forecast(run)]
-
-
-def _forecast(run: Run) -> list[str]:
-    """Return the most a run can consume, and the estimate for one more revision."""
-    most = forecast(run)
-    limit = f"at most {count(most.calls, 'call')}, {count(_round_up(most.tokens), 'token')}"
-    if most.cost is None:
-        limit += ", price unknown"
-    else:
-        limit += f", {cost(most.cost)}"
+    parts += [f"target {score(run.limits.target)}", bounds(run)]
     estimate = f"≈ {count(_round_up(most.revision), 'token')} per further revision"
-    if most.revision_cost:
-        estimate += f" ({cost(most.revision_cost)})"
-    return [limit, estimate]
+    return [*parts, f"{estimate} ({cost(most.revision_cost)})" if most.revision_cost else estimate]
+
+
+def bounds(run: Run) -> str:
+    """Return the most that a run can consume."""
+    most = forecast(run)
+    price = "price unknown" if most.cost is None else cost(most.cost)
+    revisions = count(run.limits.max_revisions, "revision")
+    tokens = count(_round_up(most.tokens), "token")
+    return f"at most {revisions}, {count(most.calls, 'call')}, {tokens}, {price}"
+
+
+def model_name(name: str, kind: str = "model ") -> str:
+    """Return a model's name for people; of a recording, its file.
+
+    Args:
+        name: the name as `choose_model` takes it.
+        kind: what is put before the name of a model.
+    """
+    if not name.startswith("recorded:"):
+        return f"{kind}{name}"
+    file = name.removeprefix("recorded:").replace("\\", "/").rpartition("/")[2]
+    return f"replay of {file}"
 
 
 def _round_up(number: int) -> int:

@@ -8,6 +8,7 @@ from ipyrefine.core.run import Run
 from ipyrefine.render import labels
 
 WRITING = (Stage.DRAFT, Stage.REVISE)  # the stages whose replies are texts for people
+_TAIL = 200  # characters
 
 
 class Progress:
@@ -22,6 +23,7 @@ class Progress:
         self._stage: StageStarted | None = None
         self._began = clock()
         self._tokens = self._characters = 0
+        self._tail = ""
 
     def take(self, event: Event) -> None:
         """Count an event."""
@@ -29,8 +31,11 @@ class Progress:
             case StageStarted():
                 self._stage, self._began = event, self._clock()
                 self._tokens = self._characters = 0
+                self._tail = ""
             case TextDelta():
                 self._characters += len(event.text)
+                if event.stage in WRITING:
+                    self._tail = (self._tail + event.text)[-_TAIL:]
             case CallEnded():
                 # The reply's own count replaces the estimate.
                 self._tokens += event.usage.completion_tokens
@@ -46,11 +51,12 @@ class Progress:
     def line(self, run: Run) -> str:
         """Return stage, seconds and tokens, like ``Judging · draft · 3 s · 6 tokens``.
 
-        It is empty when no stage is under way.
+        While a text is written, its latest line follows. It is empty when no stage is under way.
         """
         if self._stage is None:
             return ""
         name = labels.stage_name(self._stage.stage, self._stage.iteration, run.allowed_revisions)
         parts = [name, f"{self._clock() - self._began:.0f} s"]
         parts += [labels.count(self.tokens, "token")] if self.tokens else []
-        return " · ".join(parts)
+        written = [line.strip() for line in self._tail.splitlines() if line.strip()]
+        return " · ".join(parts + written[-1:])

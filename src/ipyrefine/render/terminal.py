@@ -1,30 +1,20 @@
 """A run in a terminal: the record, a line or more per event, widths and colours."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from wcwidth import wcwidth
 
 from ipyrefine.core.events import (
-    BestChanged,
-    CallEnded,
     Compared,
-    CritiqueReady,
     Decided,
-    DraftFailed,
-    DraftReady,
     Event,
-    EvidenceReady,
-    QuestionAsked,
-    RevisionReady,
     RunStarted,
     StageStarted,
     Stopped,
-    TextDelta,
-    VerdictReached,
     Warned,
 )
-from ipyrefine.core.model import Finding, Form
+from ipyrefine.core.model import Stage, StopReason
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import document, labels
 from ipyrefine.render.chart import sparkline
@@ -43,6 +33,9 @@ COLOURS = {
     "bold": "1",
 }
 _DIFF_LINES = 60
+_MIN_TEXT_LINES = 8  # of the kept text, however small the terminal is
+_DETAIL_LINES = 3  # of a failed check on the closing screen
+_FINDINGS = 3  # on the closing screen
 _DIFF_KINDS = {"+": "good", "-": "bad", "@": "quiet"}
 _PARAGRAPH_KINDS = {"warning": "warn", "flaw": "bad", "quiet": "quiet"}
 
@@ -70,17 +63,51 @@ def _is_text(block: document.Block, text: str) -> bool:
     return isinstance(block, document.Text) and block.text == text
 
 
-def event_text(event: Event, run: Run, *, columns: int = 80, colour: bool = False) -> str | None:
+def event_text(
+    event: Event, run: Run, *, columns: int = 80, rows: int = 24, colour: bool = False
+) -> str | None:
     """Return the lines that a terminal prints for an event, or None for none.
 
+    A run prints what it is about, a line or two for each text it leaves behind, and at its stop
+    one screen about the text it keeps.
+
     Args:
-        event: the event. Streamed text (`TextDelta`) is the caller's to print.
+        event: the event.
         run: the run with the event applied.
         columns: width of the terminal, at least `MIN_COLUMNS`; no line is wider.
+        rows: how many lines the stop may take; a long text is cut, but not below a few lines.
         colour: whether to add ANSI colours.
     """
-    lines = _Printer(columns, colour).event(event, run)
+    lines = _Printer(columns, colour).event(event, run, rows)
     return "\n".join(lines) if lines else None
+
+
+DETAILS: dict[str, Callable[[Run, Iteration], list[document.Block]]] = {
+    "text": lambda run, _: document.result(run),
+    "diff": lambda run, one: document.writing(run, one),
+    "checks": lambda run, one: document.checks(one),
+    "judge": lambda run, one: document.judgement(run, one),
+    "findings": lambda run, one: document.findings(one, run.task.form),
+    "scores": lambda run, _: document.scores(run),
+    "usage": lambda run, _: document.usage(run),
+    "settings": lambda run, _: document.settings(run),
+}
+"""What can be shown of a run by itself."""
+
+
+def details_text(run: Run, what: str, columns: int = 80, *, colour: bool = False) -> str:
+    """Return one part of a run with a text: of its chosen text, or of the run as a whole.
+
+    Args:
+        run: the run.
+        what: a key of `DETAILS`.
+        columns: width of the terminal.
+        colour: whether to add ANSI colours.
+    """
+    assert run.chosen is not None, "only a run with a text has details"
+    blocks = DETAILS[what](run, run.chosen)
+    text = "\n".join(_Printer(columns, colour).blocks(blocks)).strip("\n")
+    return text or f"This run has no {what} to show."
 
 
 class _Printer:
@@ -169,17 +196,7 @@ class _Printer:
 
     def table(self, table: document.Table) -> list[str]:
         """Return a table with aligned columns, cut at the terminal's width."""
-        rows = [
-            [plain(cell).replace("\n", " ") for cell in row] for row in (table.head, *table.rows)
-        ]
-        widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
-        lines = []
-        for first, *others in rows:
-            line = first + " " * (widths[0] - cells(first))
-            for cell, width in zip(others, widths[1:], strict=True):
-                line += "  " + " " * (width - cells(cell)) + cell
-            lines.append(clip(line.rstrip(), self._columns))
-        return lines
+        return align([table.head, *table.rows], self._columns, right=True)
 
     def difference(self, block: document.Difference) -> list[str]:
         """Return what changed: lines of code cut at the width, prose by word and wrapped."""
@@ -197,104 +214,134 @@ class _Printer:
             return lines
         return lines[:_DIFF_LINES] + self.wrap(f"⋯ {labels.count(hidden, 'more line')}")
 
-    def event(self, event: Event, run: Run) -> list[str]:
+    def event(self, event: Event, run: Run, rows: int) -> list[str]:
         """Return the lines of an event."""
-        form = run.task.form
         match event:
-            case TextDelta() | DraftFailed():  # a warning follows the loss
-                return []
             case RunStarted():
-                title = self.wrap(f"Interpreted as: {labels.interpretation(event.setup)}", "bold")
-                words = self.wrap(event.setup.task.text, indent="│ ")
-                return [*title, *words, *self.wrap(" · ".join(labels.settings(run)))]
-            case StageStarted():
-                return [
-                    self.heading(
-                        labels.stage_name(event.stage, event.iteration, run.allowed_revisions)
-                    )
-                ]
-            case DraftReady():
-                size = labels.count(len(plain(event.text).splitlines()), "line")
-                if event.author == "user":
-                    return self.wrap(f"Your text: {size}")
-                # A single draft was printed as it streamed.
-                several = run.limits.candidates > 1
-                return self.wrap(f"Draft {event.candidate}: {size}") if several else []
-            case CritiqueReady():
-                found = event.critique.findings
-                blocks = document.findings(run.iterations[event.iteration], form, found)
-                return self.blocks(blocks) or self.wrap("No findings.")
-            case RevisionReady():
-                return self.revision(event, run)
-            case EvidenceReady():
-                return self.item(document.evidence_item(event.evidence))
-            case VerdictReached():
-                return self.verdict(event, run)
-            case QuestionAsked():
-                return [self.heading("Question"), *self.blocks(document.question(event.question))]
-            case BestChanged():
-                # The only draft is the best without saying.
-                line = f"★ Best so far: iteration {event.iteration}"
-                return self.wrap(line, "bold") if len(run.iterations) > 1 else []
+                return self.opening(run)
+            case StageStarted(stage=Stage.REVISE):
+                return self.left_behind(run.iterations[: event.iteration])
             case Compared():
                 won = "is better than" if event.won else "is no better than"
+                new, old = (run.iterations[n] for n in (event.iteration, event.against))
                 why = f": {event.reason}" if event.reason else "."
-                line = f"Iteration {event.iteration} {won} iteration {event.against}{why}"
-                return self.wrap(line)
-            case CallEnded():
-                parts = [*labels.usage_parts(event.usage), labels.budget_left(run)]
-                used = " · ".join(part for part in parts if part)
-                return self.wrap(used, "quiet") if used else []
+                names = f"{labels.iteration_name(new)} {won} {labels.iteration_name(old).lower()}"
+                return self.wrap(names + why, "quiet")
             case Warned():
                 return self.block(document.Paragraph(event.message, "warning"))
             case Decided():
                 return self.wrap(event.decision.sentence())
             case Stopped():
-                summary = str(document.summary(run))
-                lines = [self.heading("Done")]
-                lines += self.wrap(summary, labels.iteration_label(run.chosen).kind)
-                return lines + self.wrap(event.message or labels.STOP_SENTENCES[event.reason])
+                return self.closing(run, rows)
+        return []
 
-    def revision(self, event: RevisionReady, run: Run) -> list[str]:
-        """Return what a revision claims and what it changed."""
-        if event.failure:
-            return self.block(document.failure(event.failure))
-        parent = run.iterations[event.parent]
-        claims = document.changes(event.changes, parent.findings)
-        form = run.task.form
-        return self.blocks(
-            [*claims, document.Difference(event.parent, parent.text, event.text, form)]
-        )
-
-    def verdict(self, event: VerdictReached, run: Run) -> list[str]:
-        """Return the verdict, the scores so far, new findings in full and known ones in a line."""
-        verdict = event.verdict
-        iteration = run.iterations[event.iteration]
-        label = labels.verdict_label(verdict, iteration.evidence)
-        line = str(label)
-        if verdict.score is not None:
-            number = labels.score_beside(verdict)
-            target = f"(target {labels.score(run.limits.target)})"
-            score = f"score {number}" if number else "scores"
-            line = f"{line} · {score} {sparkline(run.score_history)} {target}"
-        form = run.task.form
-        lines = self.wrap(line, label.kind)
-        lines += self.wrap(verdict.reason) if verdict.reason else []
-        lines += self.blocks(document.judgement(run, iteration))
-        earlier = {f.id for i in run.iterations[: event.iteration] for f in i.findings}
-        return lines + [
-            line
-            for finding in document.ranked(event.findings)
-            for line in self.finding(finding, iteration, form, finding.id in earlier)
+    def opening(self, run: Run) -> list[str]:
+        """Return what a run is about: how its cell was read, the task's first line, its limits."""
+        first, *more = plain(run.task.text).strip().split("\n")
+        task = clip(f"│ {first}{' ⋯' if any(more) else ''}", self._columns)
+        return [
+            *self.wrap(f"Interpreted as: {labels.interpretation(run.setup)}", "bold"),
+            task,
+            *self.wrap(f"{labels.model_name(run.setup.model)} · {labels.bounds(run)}", "quiet"),
         ]
 
-    def finding(self, finding: Finding, text: Iteration, form: Form, known: bool) -> list[str]:
-        """Return a finding in full, or one line for one that was printed before."""
-        if not known:
+    def left_behind(self, texts: Sequence[Iteration], kept: Iteration | None = None) -> list[str]:
+        """Return a line and the reason for the latest text, and for each draft beside it.
+
+        Args:
+            texts: the texts so far.
+            kept: the one that is shown in full elsewhere.
+        """
+        latest = texts[-1:] if texts and texts[-1].parent is not None else texts
+        lines = []
+        for one in latest:
+            if one is kept:
+                continue
+            label = labels.NO_NEW_TEXT if one.failure else labels.iteration_label(one)
+            lines += self.wrap(f"{labels.iteration_name(one)}: {label}", label.kind, hang="  ")
+            reason = one.verdict.reason if one.verdict and not one.failure else ""
+            if failed := [e for e in one.evidence if e.failed]:  # the label says that it failed
+                reason = reason.removeprefix(f"{failed[0].name} failed: ")
+            lines += [clip(f"  {reason.splitlines()[0]}", self._columns)] if reason else []
+        return lines
+
+    def closing(self, run: Run, rows: int) -> list[str]:
+        """Return the screen of a stopped run: verdict, difference, evidence, what is open."""
+        chosen = run.chosen
+        if chosen is None:
+            return self.wrap(labels.stop_sentence(run)) if _tells(run) else []
+        label = labels.iteration_label(chosen)
+        title = f"{labels.iteration_name(chosen)}: {label}"
+        heading = paint(rule(title, self._columns), label.kind, self._colour)
+        if run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN):
+            return [heading]
+        above = [*self.left_behind(run.iterations, chosen), heading]
+        below = [*self.evidence(chosen), *self.open_findings(run, chosen)]
+        if run.question:
+            below += self.blocks(document.question(run.question))
+        below += self.wrap(" · ".join(labels.usage_parts(run.usage, run.seconds)), "quiet")
+        if _tells(run):
+            # What is still open stands above.
+            reason = chosen.verdict.reason if chosen.verdict else ""
+            sentence = labels.stop_sentence(run).replace(f" Still open: {reason}", "")
+            below += self.wrap(sentence)
+        room = max(_MIN_TEXT_LINES, rows - len(above) - len(below))
+        return [*above, *self.kept_text(run, chosen, room), *below]
+
+    def kept_text(self, run: Run, chosen: Iteration, room: int) -> list[str]:
+        """Return how a text differs from the one it revises, or all of a draft, cut to the room."""
+        if chosen.parent is None:
+            what, rows = "text", plain(chosen.text).strip("\n").split("\n")
+            if run.task.form == "code":
+                lines = [clip(row, self._columns) for row in rows]
+            else:
+                lines = [line for row in rows for line in self.wrap(row)]
+        else:
+            parent, form = run.iterations[chosen.parent], run.task.form
+            name = labels.iteration_name(parent).lower()
+            change = document.Difference(chosen.parent, parent.text, chosen.text, form)
+            what, lines = "diff", [f"Changes from {name}:", *self.difference(change)]
+        hidden = len(lines) - room + 1
+        if hidden <= 1:
+            return lines
+        more = f"⋯ {labels.count(hidden, 'more line')}: show {what}"
+        return [*lines[:-hidden], *self.wrap(more, "quiet")]
+
+    def evidence(self, text: Iteration) -> list[str]:
+        """Return the checks in one line, and below it what each failure is about."""
+        line = self.wrap(" · ".join(map(labels.evidence_chip, text.evidence)))
+        line = line if text.evidence else []
+        failed = [one for one in text.evidence if one.failed or one.contested]
+        details = [strip_colours(one.detail).strip("\n") for one in failed]
+        return line + [
+            clip(f"  │ {row}", self._columns)
+            for detail in details
+            for row in detail.split("\n")[:_DETAIL_LINES]
+            if row.strip()
+        ]
+
+    def open_findings(self, run: Run, text: Iteration) -> list[str]:
+        """Return a line for each finding to act on beside the failed checks; few of many."""
+        failed = {one.name for one in text.evidence if one.failed}
+        ranked = document.ranked(text.findings)
+        found = [one for one in ranked if one.actionable and one.check not in failed]
+        lines = []
+        for one in found[:_FINDINGS]:
             passed = text.verdict is not None and text.verdict.passed
-            return self.item(document.finding_item(finding, form, text.text, passed=passed))
-        status = labels.status_label(finding.status)
-        return self.wrap(f"{status}: {finding.id} · {finding.problem}", status.kind, hang="  ")
+            label = labels.severity_label(one.severity, passed=passed)
+            line = f"{label} {one.id} · {one.criterion}: {one.problem}"
+            cut = clip(plain(line).replace("\n", " "), self._columns)
+            lines.append(paint(cut, label.kind, self._colour))
+        if len(found) > _FINDINGS:
+            more = labels.count(len(found) - _FINDINGS, "more finding")
+            lines += self.wrap(f"⋯ {more}: show findings", "quiet")
+        return lines
+
+
+def _tells(run: Run) -> bool:
+    """Return whether the stop says something that no error and no verdict says already."""
+    silent = (StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED)
+    return run.stop_reason not in silent
 
 
 def paint(text: str, kind: str, colour: bool) -> str:
@@ -369,6 +416,27 @@ def _cut(line: str, width: int) -> str:
     """Cut a line at a width in cells."""
     text = plain(line).expandtabs(4)
     return text if cells(text) <= width else f"{next(_pieces(text, width - 1))}…"
+
+
+def align(rows: Sequence[Sequence[str]], columns: int = 80, *, right: bool = False) -> list[str]:
+    """Return rows as lines with aligned columns, cut at the terminal's width.
+
+    Args:
+        rows: the cells of each row, as many in each.
+        columns: width of the terminal.
+        right: whether all columns but the first are aligned to the right.
+    """
+    flat = [[plain(cell).replace("\n", " ") for cell in row] for row in rows]
+    widths = [max(map(cells, column)) for column in zip(*flat, strict=True)]
+    lines = []
+    for row in flat:
+        padding = (" " * (width - cells(cell)) for cell, width in zip(row, widths, strict=True))
+        placed = [
+            blank + cell if right and place else cell + blank
+            for place, (cell, blank) in enumerate(zip(row, padding, strict=True))
+        ]
+        lines.append(clip("  ".join(placed).rstrip(), columns))
+    return lines
 
 
 def rule(title: str, columns: int) -> str:

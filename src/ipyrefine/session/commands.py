@@ -5,6 +5,8 @@ A decision comes from `ipyrefine.core.decisions.COMMANDS`; here it needs one lin
 
 import argparse
 import tempfile
+import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast, get_args
 
@@ -16,41 +18,49 @@ from ipyrefine.journal.store import Journal
 from ipyrefine.profiles import Profile, builtin
 from ipyrefine.render import labels
 from ipyrefine.render.diff import text_diff
-from ipyrefine.render.terminal import record_text
+from ipyrefine.render.terminal import DETAILS
 from ipyrefine.session import history
 from ipyrefine.session.export import export
 from ipyrefine.session.session import Session
+from ipyrefine.session.terminal import show
 
 Place = Literal["insert", "replace", "none"]
 PLACES: tuple[Place, ...] = get_args(Place)
 
-# What may follow each command.
+# What may follow each command, and what it does.
 USAGE = {
-    "accept": "[k] [insert|replace|none]",
-    "answer": 'k | "VALUE"',
-    "override": "pass|fail [k] [reason]",
-    "continue": "[n] [guidance]",
-    "branch": "k [n] [guidance]",
-    "select": "f1 f2 [guidance]",
-    "dismiss": "f1 [reason]",
-    "add": '[f1] [blocking|minor] "problem" ["quote"] ["fix"]',
-    "edit": "[VARIABLE]",
-    "guide": "TEXT",
-    "rubric": "a,b,c [target]",
-    "stop": "",
-    "close": "",
-    "diff": "[i j]",
-    "show": "[k]",
-    "apply": "[k] [insert|replace]",
-    "resume": "[NAME | FILE.ipynb [k]]",
-    "history": "[search]",
-    "export": "FILE [NAME]",
-    "forget": "NAME|--all",
-    "stats": "",
-    "profiles": "",
-    "models": "",
+    "accept": ("[k] [insert|replace|none]", "take the best text, or text k"),
+    "continue": ("[n] [guidance]", "revise again, up to n times"),
+    "override": ("pass|fail [k] [reason]", "give the verdict yourself"),
+    "answer": ('k | "VALUE"', "settle what the drafts disagree on"),
+    "select": ("f1 f2 [guidance]", "revise for these findings only"),
+    "dismiss": ("f1 [reason]", "drop a finding"),
+    "add": ('[f1] [blocking|minor] "problem" ["quote"] ["fix"]', "add or change a finding"),
+    "guide": ("TEXT", "give guidance for the next revision"),
+    "edit": ("[VARIABLE]", "put in your own text, and verify it"),
+    "branch": ("k [n] [guidance]", "revise text k again"),
+    "rubric": ("a,b,c [target]", "change the criteria or the target"),
+    "stop": ("", "stop the run and keep the best text"),
+    "close": ("", "stop the run and close its panel"),
+    "show": ("[k|PART]", f"print the run, text k, or one part: {', '.join(DETAILS)}"),
+    "diff": ("[i j]", "print what changed between two texts"),
+    "apply": ("[k] [insert|replace]", "put a text into a cell"),
+    "history": ("[search]", "list earlier runs, the latest first"),
+    "resume": ("[NAME | FILE.ipynb [k]]", "continue an earlier run"),
+    "export": ("FILE [NAME]", "write a run as .ipynb, .md or .json"),
+    "forget": ("NAME|--all", "erase runs from the journal"),
+    "stats": ("", "how often verdicts agreed with you"),
+    "profiles": ("", "list the built-in profiles"),
+    "models": ("", "list the embedded models"),
 }
+_HELP = """\
+A cell that starts with %%refine is refined; %%refine? lists its options.
+Then decide with %refine COMMAND:
+{most}
+Earlier runs: history, resume, export, forget, stats. All commands: %refine?"""
+_MOST = ("accept", "continue", "override", "answer", "dismiss", "edit", "show", "diff", "stop")
 COMMANDS = tuple(sorted(USAGE))
+_MARGIN = 34  # columns before what a command does
 _NEED_TEXT = ("apply", "diff", "edit", "show")
 
 
@@ -93,9 +103,17 @@ class Magics(Protocol):
         """Resume the earlier run that the words name."""
 
 
-def usage() -> str:
-    """Return all commands with what may follow each."""
-    return ", ".join(f"{name} {words}".rstrip() for name, words in USAGE.items())
+def usage(names: Iterable[str] = tuple(USAGE)) -> str:
+    """Return commands, one a line, with what may follow each and what it does."""
+    lines = []
+    for name in names:
+        words, does = USAGE[name]
+        left, (first, *rest) = f"  {name} {words}".rstrip(), textwrap.wrap(does, 78 - _MARGIN)
+        if len(left) >= _MARGIN:  # what follows is long: its explanation stands below
+            lines.append(left)
+            left = ""
+        lines += [f"{left:{_MARGIN}}{first}", *(f"{'':{_MARGIN}}{line}" for line in rest)]
+    return "\n".join(lines)
 
 
 async def run_command(magics: Magics, words: list[str]) -> None:
@@ -110,11 +128,12 @@ async def run_command(magics: Magics, words: list[str]) -> None:
         RefineError: what ended the run that the command started.
     """
     if not words:
-        raise UsageError("Name a command: %refine COMMAND. %%refine? lists them.")
+        print(_HELP.format(most=usage(_MOST)))
+        return
     name, *args = words
     if name not in USAGE:
         hint = did_you_mean(name, COMMANDS)
-        raise UsageError(f"There is no command {name!r}.{hint} %%refine? lists the commands.")
+        raise UsageError(f"There is no command {name!r}.{hint} %refine lists them.")
     match name:
         case "profiles":
             _show_profiles()
@@ -142,14 +161,13 @@ async def run_command(magics: Magics, words: list[str]) -> None:
 async def _steer(cell: Cell, name: str, args: list[str]) -> None:
     run = cell.session.run
     if name in _NEED_TEXT and not run.iterations:
-        raise UsageError("There is no text yet. Continue the run with %refine continue.")
+        raise UsageError("There is no text yet. Write one with %refine continue.")
     match name:
         case "stop" | "close":
             cell.session.stop() if name == "stop" else cell.close()
             await cell.session.settle()
         case "show":
-            number = parse_iteration(run, args)
-            print(record_text(run) if number is None else run.iterations[number].text)
+            print(show(run, args))
         case "diff":
             print(_diff(run, args))
         case "apply":

@@ -1,6 +1,8 @@
 """Runs kept earlier: list them, resume one, and count how often judge and user agreed."""
 
 import argparse
+import re
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,27 +18,18 @@ from ipyrefine.errors import UsageError
 from ipyrefine.journal.store import Journal, Summary
 from ipyrefine.journal.writer import Recorder, open_journal
 from ipyrefine.render import labels
-from ipyrefine.render.escape import plain
-from ipyrefine.render.terminal import cells
+from ipyrefine.render.terminal import align, wrap
 from ipyrefine.session.record import load_whole
 
 MAX_LISTED = 20
 MAX_COUNTED = 500  # runs that agreement is counted over
 VERDICT = "the verdict"
 
-_HEAD = (
-    "",
-    "name",
-    "verdict",
-    "basis",
-    "score",
-    "stopped",
-    "texts",
-    "tokens",
-    "last",
-    "model",
-    "task",
-)
+_CHECKS = "checks"
+_HEAD = ("no.", "last used", "verdict", "texts", "name · task")
+_HINT = "resume, export and forget take a number, or a name for its latest run."
+_ENDS = {"accepted": ", accepted", "cancelled": ", interrupted", "failed": ", an error"}
+_RECENT = 180 * 86_400  # seconds; older dates have their year
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,44 +63,42 @@ def history(options: argparse.Namespace, *, now: float | None = None) -> str:
         filtered = options.search or options.verdict or options.model
         return "No run in the journal matches." if filtered else "The journal is empty."
     now = time.time() if now is None else now
-    table = _align([_HEAD, *(_row(one, now) for one in runs[:number])])
-    more = f"\nThere are more. List them with -n {number * 5}." if len(runs) > number else ""
-    return table + more
+    rows = [_row(one, now) for one in runs[:number]]
+    columns = shutil.get_terminal_size().columns
+    more = [f"There are more: -n {number * 5} lists them."] if len(runs) > number else []
+    return "\n".join([*align([_HEAD, *rows], columns), *wrap(_HINT, columns), *more])
 
 
 def _row(one: Summary, now: float) -> tuple[str, ...]:
-    stop = labels.STOPS[StopReason(one.stop_reason)] if one.stop_reason else "unfinished"
+    # A name made from the task would say the task twice.
+    made = "-".join(re.findall(r"\w+", one.title.lower())).startswith(one.name)
     return (
         str(one.number),
-        plain(one.name),
-        (one.outcome or labels.NONE).replace("_", " "),
-        labels.NONE if one.basis in (None, "none") else str(one.basis),
-        labels.score(one.score),
-        stop,
+        _format_date(one.updated, now),
+        _verdict(one),
         str(one.iterations),
-        f"{one.tokens:,}",
-        _format_age(now - one.updated),
-        plain(one.model),
-        plain(one.title)[:60],
+        one.title if made else f"{one.name} · {one.title}",
     )
 
 
-def _format_age(seconds: float) -> str:
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds // size:.0f} {unit} ago"
-    return "now"
+def _verdict(one: Summary) -> str:
+    """Return a run's verdict with its basis, and how it ended if that says more."""
+    if one.outcome is None:
+        return labels.STOPS[StopReason(one.stop_reason)] if one.stop_reason else "unfinished"
+    label = labels.outcome_label(Outcome(one.outcome))
+    basis = labels.basis_name(one.basis or "none")
+    end = _ENDS.get(one.stop_reason or "", "")
+    return f"{label}{' · ' if basis else ''}{basis}{end}"
 
 
-def _align(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as lines with aligned columns."""
-    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell + " " * (width - cells(cell)) for cell, width in zip(row, widths, strict=True)
-        ).rstrip()
-        for row in rows
-    )
+def _format_date(then: float, now: float) -> str:
+    """Return a time in short: ``today 07:12``, ``21 Nov 18:03`` or ``3 Jan 2025``."""
+    date, today = time.localtime(then), time.localtime(now)
+    if date[:3] == today[:3]:
+        return time.strftime("today %H:%M", date)
+    day = f"{date.tm_mday} {time.strftime('%b', date)}"
+    recent = now - then < _RECENT
+    return f"{day} {time.strftime('%H:%M' if recent else '%Y', date)}"
 
 
 # Resuming
@@ -186,7 +177,7 @@ def rulings(run: Run) -> Iterator[Ruling]:
         else:
             opinion = basis == "judge" or (basis == "constraints" and verdict.opinion is not None)
             agreed = _was_pass(iteration, good) is good
-            yield Ruling(judge if opinion else "checks", basis, VERDICT, agreed)
+            yield Ruling(judge if opinion else _CHECKS, basis, VERDICT, agreed)
         for one in verdict.criteria:
             yield Ruling(judge, "judge", one.name, (one.score >= run.limits.target) is good)
 
@@ -216,19 +207,32 @@ def stats() -> str:
 
 def agreement(runs: Iterable[Run]) -> str:
     """Return a table of how often each judge and the user agreed, by basis and criterion."""
-    counts: dict[tuple[str, str, str], Counter[bool | None]] = {}
+    counts: dict[tuple[str, str], Counter[bool | None]] = {}
     for run in runs:
         for ruling in rulings(run):
-            key = (ruling.judge or labels.NONE, ruling.basis, ruling.subject)
-            counts.setdefault(key, Counter())[ruling.agreed] += 1
+            counts.setdefault(_source(ruling), Counter())[ruling.agreed] += 1
     if not counts:
-        return "No verdict in the journal has been accepted or overridden yet."
+        return "Nothing to compare yet. Accept a text or mark one as needs work, and look again."
     rows = []
-    for (judge, basis, subject), answers in sorted(counts.items()):
+    for (judge, subject), answers in sorted(counts.items()):
         total = answers[True] + answers[False]
-        cell = f"{answers[True]} of {total} ({answers[True] / total:.0%})" if total else labels.NONE
-        rows.append((judge, basis, subject, cell, str(answers[None]) if answers[None] else ""))
-    return _align([("judge", "basis", "about", "agreed with you", "not judged"), *rows])
+        rate = f" ({answers[True] / total:.0%})" if total else ""
+        decided = f"{answers[None]} decided by you"
+        cell = f"{answers[True]} of {total}{rate}" if total else decided
+        rows.append((judge, subject, cell))
+    return "\n".join(align([("verdict from", "about", "agreed with you"), *rows]))
+
+
+def _source(ruling: Ruling) -> tuple[str, str]:
+    """Return who gave a verdict, and what on."""
+    if ruling.agreed is None:
+        return "nobody", "not judged"
+    judge = ruling.judge
+    if judge != _CHECKS:
+        judge = labels.model_name(judge, "")
+    if ruling.subject != VERDICT:
+        return judge, ruling.subject
+    return judge, "opinion" if ruling.basis == "judge" else ruling.basis
 
 
 def _opinions(run: Run) -> dict[int, bool]:

@@ -1,63 +1,78 @@
-"""The loop in a terminal: events as lines while it runs, and a question when it stops."""
+"""The loop in a terminal: a screen for a run, and a question when it stops."""
 
 import asyncio
 import shutil
 import sys
 import time
+from typing import NamedTuple
 
-from ipyrefine.core.decisions import Accept, Answer, Continue, Decision, Override
+from ipyrefine.core.decisions import (
+    Accept,
+    Answer,
+    Continue,
+    Decision,
+    Override,
+    parse_iteration,
+)
 from ipyrefine.core.events import Event, Stopped, TextDelta
-from ipyrefine.core.model import Outcome, StopReason
+from ipyrefine.core.model import Outcome
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Run
-from ipyrefine.errors import UsageError
-from ipyrefine.render.escape import plain
-from ipyrefine.render.progress import WRITING, Progress
-from ipyrefine.render.terminal import cells, clip, event_text
+from ipyrefine.errors import UsageError, did_you_mean
+from ipyrefine.render.progress import Progress
+from ipyrefine.render.terminal import (
+    DETAILS,
+    cells,
+    clip,
+    details_text,
+    event_text,
+    record_text,
+)
 from ipyrefine.session.session import Session
 
-QUESTION = "[a]ccept, [c]ontinue, mark as [p]ass, [n]eeds work, or Enter to leave it: "
+QUESTION = "[a]ccept, [c]ontinue, [p]ass, [n]eeds work, [s]how, or Enter to leave it: "
+ACTIONS = ("accept", "continue", "pass", "needs", "show", "quit")
+_LEFT = "Left undecided. The best text is kept."
 _TICK = 0.25  # seconds between two updates of the line that moves
-_QUIET = 0.5  # seconds without streamed text after which that line is drawn
+_PROMPT_LINES = 2
+_PIPE_LINES = 80  # of that screen, where nothing limits it
 
 
 class Transcript:
-    """Prints events: streamed text as it comes, everything else in lines.
+    """Prints a run: a line or two for each text, and at its stop one screen.
 
-    On a terminal, a line below the output shows the stage under way while nothing streams. It is
-    rewritten in place, and erased before anything else is printed.
+    On a terminal, a line below shows the stage under way and the end of what is being written. It
+    is rewritten in place, and erased before anything else is printed.
 
     Args:
         clock: monotonic seconds.
         tick: seconds between two updates of that line.
+        below: lines to leave free below the screen of a stopped run.
     """
 
-    def __init__(self, *, clock: Clock = time.monotonic, tick: float = _TICK) -> None:
-        self._clock, self._tick = clock, tick
+    def __init__(
+        self, *, clock: Clock = time.monotonic, tick: float = _TICK, below: int = _PROMPT_LINES
+    ) -> None:
+        self._tick, self._below = tick, below
         self._progress = Progress(clock)
-        self._mid_line = False
         self._status = ""
-        self._wrote = clock()
         self._ticking: asyncio.Handle | None = None
+        self._printed = 0  # lines since the run began or the user was asked
 
     def __call__(self, event: Event, run: Run) -> None:
         """Print an event that has something to print."""
         self._progress.take(event)
         if isinstance(event, TextDelta):
-            if event.stage in WRITING:
-                self._erase()
-                print(plain(event.text), end="", flush=True)
-                self._mid_line = not event.text.endswith("\n")
-                self._wrote = self._clock()
             return
-        columns = shutil.get_terminal_size().columns
-        text = event_text(event, run, columns=columns, colour=sys.stdout.isatty())
-        # The terminal has echoed the ^C that interrupted it.
-        echoed = isinstance(event, Stopped) and event.reason is StopReason.CANCELLED
+        size, tty = shutil.get_terminal_size(), sys.stdout.isatty()
+        rows = size.lines - self._printed - self._below if tty else _PIPE_LINES
+        text = event_text(event, run, columns=size.columns, rows=rows, colour=tty)
         if text:
             self._erase()
-            print("\n" * (self._mid_line or echoed) + text, flush=True)
-            self._mid_line = False
+            print(text, flush=True)
+            self._printed += text.count("\n") + 1
+        if isinstance(event, Stopped):
+            self._printed = 0
         self._keep_ticking(run)
 
     def _keep_ticking(self, run: Run) -> None:
@@ -69,12 +84,11 @@ class Transcript:
         if not line or not sys.stdout.isatty():
             self._erase()
             return
-        if not self._mid_line and self._clock() - self._wrote >= _QUIET:
-            line = clip(line, shutil.get_terminal_size().columns - 1)
-            if line != self._status:
-                self._erase()
-                print(line, end="", flush=True)
-                self._status = line
+        line = clip(line, shutil.get_terminal_size().columns - 1)
+        if line != self._status:
+            self._erase()
+            print(line, end="", flush=True)
+            self._status = line
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -84,7 +98,9 @@ class Transcript:
     def _erase(self) -> None:
         """Erase the line that moves, with blanks, as not every terminal knows a code for it."""
         if self._status:
-            print(f"\r{' ' * cells(self._status)}\r", end="", flush=True)
+            # Two more for the ^C that the terminal echoes.
+            width = min(cells(self._status) + 2, shutil.get_terminal_size().columns - 1)
+            print(f"\r{' ' * width}\r", end="", flush=True)
             self._status = ""
 
 
@@ -94,12 +110,15 @@ async def ask(session: Session) -> None:
         try:
             answer = input(_prompt(session.run)).strip()  # noqa: ASYNC250 - nothing else runs here
         except (EOFError, KeyboardInterrupt):
-            print()
+            print(f"\n{_LEFT}")
             return
         try:
             decision = read_answer(answer, session.run)
             if decision is None:
                 return
+            if isinstance(decision, Show):
+                print(show(session.run, decision.what))
+                continue
             session.decide(decision)
         except UsageError as error:
             print(error)
@@ -116,23 +135,67 @@ def _prompt(run: Run) -> str:
     return f"1 to {len(run.question.choices)} or =VALUE to answer, {QUESTION}"
 
 
-def read_answer(answer: str, run: Run) -> Decision | None:
-    """Read an answer: its first letter, then an iteration, a reason or guidance.
+class Show(NamedTuple):
+    """A wish to see details, which decides nothing; see `show`."""
+
+    what: list[str]
+
+
+def read_answer(answer: str, run: Run) -> Decision | Show | None:
+    """Read an answer: an action or the start of its name, then what it takes.
 
     Args:
         answer: what the user typed; a number or ``=VALUE`` answers a question of the drafts.
         run: the run it is about.
+
+    Returns:
+        The decision, a wish to see details, or None to leave the text undecided.
+
+    Raises:
+        UsageError: it is none of these.
     """
     if run.question is not None and (answer.isdecimal() or answer.startswith("=")):
         return Answer.parse(run, [answer.removeprefix("=")])
-    letter, _, words = answer.partition(" ")
-    match letter.lower()[:1]:
-        case "a":
-            return Accept(iteration=int(words) if words.isdecimal() else None)
-        case "c":
+    name, *args = answer.split() or ["quit"]
+    words = answer[len(name) :].strip()
+    match next((one for one in ACTIONS if one.startswith(name.lower())), None):
+        case "accept":
+            return Accept(iteration=parse_iteration(run, args))
+        case "continue":
             return Continue(guidance=words)
-        case "p":
+        case "pass":
             return Override(outcome=Outcome.PASS, reason=words)
-        case "n":
-            return Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason=words)
-    return None
+        case "needs":
+            return Override(
+                outcome=Outcome.NEEDS_IMPROVEMENT, reason=words.removeprefix("work").strip()
+            )
+        case "show":
+            return Show(args)
+        case "quit":
+            return None
+    raise UsageError(
+        f"{name!r} is no answer here. Type a letter in brackets, or Enter to leave the text."
+    )
+
+
+def show(run: Run, what: list[str]) -> str:
+    """Return the details that a user asks for: all, a part by its name, or an iteration's text.
+
+    Args:
+        run: the run, which has a text.
+        what: a name of `DETAILS`, the number of an iteration, or nothing for the whole run.
+
+    Raises:
+        UsageError: there is no such part or iteration.
+    """
+    columns = shutil.get_terminal_size().columns
+    if not what:
+        return record_text(run, columns)
+    if what[0] in DETAILS:
+        return details_text(run, what[0], columns)
+    if not what[0].isdecimal():
+        hint = did_you_mean(what[0], DETAILS) or f" Choose one of {', '.join(DETAILS)}."
+        raise UsageError(f"There is no {what[0]!r} to show.{hint}")
+    number = parse_iteration(run, list(what))
+    assert number is not None, "a number was typed"
+    return run.iterations[number].text

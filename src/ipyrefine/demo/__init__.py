@@ -1,0 +1,1 @@
+"""The demonstration: its task, the recording of it, and what runs it."""
