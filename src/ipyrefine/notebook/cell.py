@@ -19,6 +19,7 @@ from ipyrefine.core.run import Run
 from ipyrefine.errors import Interrupted, UsageError, did_you_mean
 from ipyrefine.journal.writer import Recorder, open_journal
 from ipyrefine.notebook import options
+from ipyrefine.notebook.blocking import caller_waits
 from ipyrefine.notebook.cell_target import CellTarget
 from ipyrefine.notebook.placeholder import NO_IPYWIDGETS, Placeholder
 from ipyrefine.profiles.choose import is_python, read_fence
@@ -338,6 +339,8 @@ class CellRun:
 
     def _wants_panel(self, ui: str) -> bool:
         if self._args.plain or self._args.quiet or os.environ.get("IPYREFINE_UI") == "plain":
+            return False
+        if caller_waits():  # no click would arrive
             return False
         return ui == "widgets" or (ui == "auto" and self.cell_target.cell_id is not None)
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from ipyrefine.core.model import Form, Record
 from ipyrefine.errors import UsageError
+from ipyrefine.notebook.blocking import caller_waits
 from ipyrefine.session.commands import Place
 
 COMM_TARGET = "ipyrefine.cells"
@@ -146,6 +147,8 @@ def source_cell_text() -> str | None:
 
 def hears_comms_while_running() -> bool:
     """Return whether this kernel hears comm messages while a cell runs; older ones queue them."""
+    if caller_waits():
+        return False
     try:
         import ipykernel._version as ipykernel_version
     except ImportError:

@@ -10,10 +10,16 @@ from traitlets import Bool, Float, Integer, Unicode, observe
 from traitlets.config import Configurable
 
 from ipyrefine.errors import UsageError
+from ipyrefine.notebook.blocking import FINISHED, can_await, caller_waits, run_to_end
 from ipyrefine.notebook.placeholder import Placeholder, expects_panel, warm_up
 
 _CELL = re.compile(r"^%%refine(?![\w?])[ \t]*(.*?)\s*$")
-_CALL = re.compile(r"^(?=get_ipython\(\)\.run_(?:cell|line)_magic\('refine', )")
+# A call that starts its line, or that is awaited there already.
+_CALL = re.compile(
+    r"""^(?P<before>\s*(?:\w+ = )?await )?get_ipython\(\)\.run_(?:cell|line)_magic\("""
+    r"""['"]refine['"],\s*"""
+)
+_MAGICS = "get_ipython().magics_manager.registry['Refine']"
 
 
 @magics_class
@@ -66,20 +72,43 @@ class Refine(Magics, Configurable):
     @no_var_expand
     @line_cell_magic
     def refine(self, line: str, cell: str | None = None) -> Any:
-        """Refine a cell (`%%refine`), or steer the latest run (`%refine`)."""
+        """Refine a cell (`%%refine`), or steer the latest run (`%refine`).
+
+        A cell's own call is awaited (`start`); this one is for callers that cannot await.
+        """
+        self.finish(line, cell)
+        return FINISHED
+
+    def finish(self, line: str, cell: str | None = None) -> None:
+        """Do what `start` does while the caller waits; arguments and errors as for it."""
+        run_to_end(self.start(line, cell))
+
+    async def start(self, line: str, cell: str | None = None) -> None:
+        """Run a cell, or a command where there is none, to its stop.
+
+        Args:
+            line: the options, or the command.
+            cell: the cell below them.
+
+        Raises:
+            UsageError: an option, the cell or the command cannot be used.
+            RefineError: what ended the run early.
+        """
         if cell is None:
             from ipyrefine.session import commands
 
-            return commands.run_command(self, _split(line))
+            return await commands.run_command(self, _split(line))
         placeholder = Placeholder()
-        if expects_panel(self.ui, line, cell_id="cellId" in self._request_metadata()):
+        named = "cellId" in self._request_metadata() and not caller_waits()
+        if expects_panel(self.ui, line, cell_id=named):
             placeholder.show()
         try:
             from ipyrefine.notebook.cell import start_run  # the first import takes a second
 
-            return self.register(start_run(self, line, cell, placeholder)).go()
+            run = self.register(start_run(self, line, cell, placeholder))
         finally:
             placeholder.clear()
+        await run.go()
 
     async def resume(self, words: list[str]) -> None:
         """Resume an earlier run in the cell that runs now.
@@ -124,7 +153,7 @@ def _split(line: str) -> list[str]:
 
 
 def call_refine(lines: list[str]) -> list[str]:
-    """Turn a `%%refine` cell into its awaited call before IPython cleans up its lines.
+    """Turn a `%%refine` cell into its call before IPython cleans up its lines.
 
     The clean-up would strip ``>>>`` from the doctests a task states.
     """
@@ -132,7 +161,7 @@ def call_refine(lines: list[str]) -> list[str]:
     match = _CELL.match(first)
     if not match:
         return lines
-    return [f"await get_ipython().run_cell_magic('refine', {match[1]!r}, {''.join(body)!r})\n"]
+    return [f"get_ipython().run_cell_magic('refine', {match[1]!r}, {''.join(body)!r})\n"]
 
 
 # A terminal asks the transformers whether a cell is complete: it must still see the magic then.
@@ -140,8 +169,16 @@ call_refine.has_side_effects = True  # type: ignore[attr-defined]
 
 
 def await_refine(lines: list[str]) -> list[str]:
-    """Put ``await`` before a refine magic's call, so that its cell waits without blocking."""
-    return [_CALL.sub("await ", line) for line in lines]
+    """Turn a refine magic's call into one that its cell awaits, or that blocks where it can't."""
+    if not any(map(_CALL.match, lines)):
+        return lines
+    if can_await():
+        return [_CALL.sub(_await_start, line) for line in lines]
+    return [_CALL.sub(f"{_MAGICS}.finish(", line) for line in lines]
+
+
+def _await_start(call: re.Match[str]) -> str:
+    return f"{call['before'] or 'await '}{_MAGICS}.start("
 
 
 def _complete(shell: Any, event: Any) -> list[str]:

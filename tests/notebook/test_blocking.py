@@ -1,0 +1,298 @@
+"""`%%refine` where its caller cannot await: inside other magics, in scripts, threads and programs."""
+
+import asyncio
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from IPython.utils.capture import capture_output
+from kernel import Kernel
+from nbformat import v4
+from openai_server import Answer, ScriptedServer
+from shells import scripted_shell
+
+from ipyrefine.errors import UsageError
+
+CODE = "```python\ndef inc(n):\n    return n + 1\n```"
+TASK = "Write inc(n). inc(1) == 2"
+CELL = f"%%refine -c examples\n{TASK}"
+CALL = f"get_ipython().run_cell_magic('refine', '-c examples', {TASK!r})"
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    with scripted_shell(monkeypatch, [CODE] * 4) as shell:
+        yield shell
+
+
+@pytest.fixture(autouse=True)
+def no_coroutine_is_dropped() -> Iterator[None]:
+    """A coroutine that nobody awaited warns where it is dropped; here that is an error."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        yield
+    assert [str(w.message) for w in heard if "never awaited" in str(w.message)] == []
+
+
+async def run_as_a_kernel_does(shell: Any, cell: str) -> Any:
+    return await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
+
+
+async def run_from_a_running_loop(shell: Any, cell: str) -> Any:
+    return shell.run_cell(cell)
+
+
+def run(shell: Any, cell: str) -> Any:
+    return shell.run_cell(cell)
+
+
+def run_in_a_kernels_loop(shell: Any, cell: str) -> Any:
+    return asyncio.run(run_as_a_kernel_does(shell, cell))
+
+
+def run_inside_a_program(shell: Any, cell: str) -> Any:
+    return asyncio.run(run_from_a_running_loop(shell, cell))
+
+
+RUNNERS = pytest.mark.parametrize("runner", [run, run_in_a_kernels_loop, run_inside_a_program])
+Runner = Callable[[Any, str], Any]
+
+
+@RUNNERS
+@pytest.mark.parametrize("outer", ["", "%%time\n", "%%capture out\n", "%%prun -q\n"])
+def test_a_cell_is_refined_inside_another_magic(shell: Any, runner: Runner, outer: str) -> None:
+    result = runner(shell, outer + CELL)
+    assert result.error_before_exec is None
+    assert result.error_in_exec is None
+    assert "return n + 1" in shell.user_ns["refined"]
+
+
+def test_time_prints_how_long_it_took(shell: Any) -> None:
+    with capture_output() as captured:
+        run_in_a_kernels_loop(shell, f"%%time\n{CELL}")
+    assert "Wall time: " in captured.stdout
+
+
+def test_capture_keeps_what_it_printed(shell: Any) -> None:
+    with capture_output() as captured:
+        run_in_a_kernels_loop(shell, f"%%capture out\n{CELL}")
+    assert "Iteration 0 passes." in str(shell.user_ns["out"])
+    assert captured.stdout == ""
+
+
+@RUNNERS
+def test_timeit_says_what_to_use_instead_and_refines_nothing(shell: Any, runner: Runner) -> None:
+    error = runner(shell, f"%%timeit\n{CELL}").error_in_exec
+    assert isinstance(error, UsageError)
+    assert str(error) == "%%timeit would refine the cell several times. Use %%time."
+    assert "refined" not in shell.user_ns
+
+
+@RUNNERS
+def test_an_error_inside_another_magic_is_the_cells_own(shell: Any, runner: Runner) -> None:
+    error = runner(shell, "%%time\n%%refine --chek run\nx").error_in_exec
+    assert isinstance(error, UsageError)
+    assert "Did you mean --check?" in str(error)
+
+
+@RUNNERS
+@pytest.mark.parametrize(
+    "cell",
+    [
+        f"def go():\n    {CALL}\ngo()\n'inc' in refined",
+        f"if True:\n    {CALL}\n'inc' in refined",
+        f"x = {CALL}\n'inc' in refined",
+        f"{CALL}\n'inc' in refined",
+    ],
+)
+def test_a_synchronous_caller_has_the_text_when_the_call_returns(
+    shell: Any, runner: Runner, cell: str
+) -> None:
+    result = runner(shell, cell)
+    result.raise_error()
+    assert result.result is True
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [f"await {CALL}", f"x = await {CALL}", f"async def go():\n    await {CALL}\nawait go()"],
+)
+def test_a_call_that_is_awaited_by_hand_works(shell: Any, cell: str) -> None:
+    run_in_a_kernels_loop(shell, cell).raise_error()
+    assert "inc" in shell.user_ns["refined"]
+
+
+def test_a_call_as_the_last_line_displays_nothing_of_its_own(shell: Any) -> None:
+    with capture_output() as captured:
+        run_in_a_kernels_loop(shell, CELL).raise_error()
+    assert captured.stdout.endswith("Iteration 0 passes.\n")
+
+
+@RUNNERS
+def test_a_command_inside_a_block_is_carried_out(shell: Any, runner: Runner) -> None:
+    runner(shell, CELL)
+    runner(shell, "if True:\n    %refine accept").raise_error()
+    assert shell.user_ns["refined_run"].stop_reason == "accepted"
+
+
+def test_a_thread_may_refine(shell: Any) -> None:
+    thread = threading.Thread(target=exec, args=(CALL, {"get_ipython": lambda: shell}))
+    thread.start()
+    thread.join()
+    assert "inc" in shell.user_ns["refined"]
+
+
+def test_a_program_with_a_running_loop_may_refine(shell: Any) -> None:
+    async def program() -> str:
+        exec(CALL, {"get_ipython": lambda: shell})
+        return shell.user_ns["refined"]
+
+    assert "inc" in asyncio.run(program())
+
+
+@RUNNERS
+@pytest.mark.parametrize(("name", "text"), [("script.py", CALL), ("script.ipy", CELL)])
+def test_run_runs_a_script_that_refines(
+    shell: Any, runner: Runner, tmp_path: Path, name: str, text: str
+) -> None:
+    script = tmp_path / name
+    script.write_text(text)
+    runner(shell, f"%run {script}").raise_error()
+    assert "inc" in shell.user_ns["refined"]
+
+
+@RUNNERS
+def test_a_shell_that_does_not_await_refines_all_the_same(shell: Any, runner: Runner) -> None:
+    """As `IPython.embed` makes them."""
+    shell.autoawait = False
+    runner(shell, CELL).raise_error()
+    assert "inc" in shell.user_ns["refined"]
+
+
+def test_an_event_loop_that_was_set_stays_set(shell: Any) -> None:
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        exec(CALL, {"get_ipython": lambda: shell})
+        assert asyncio.get_event_loop_policy().get_event_loop() is loop
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+# In a real kernel
+
+
+def reply(body: dict[str, Any]) -> Answer:
+    stalls = any("Stall" in message["content"] for message in body["messages"])
+    return Answer(CODE, chunk=4, stall_after=3) if stalls else Answer(CODE)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer(reply) as running:
+        yield running
+
+
+def settings(server: ScriptedServer, home: str) -> dict[str, str]:
+    return {
+        "OPENAI_BASE_URL": server.base_url,
+        "IPYREFINE_MODEL": "m",
+        **dict.fromkeys(("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "IPYREFINE_HOME"), home),
+    }
+
+
+@pytest.fixture(scope="module")
+def kernel(server: ScriptedServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    with Kernel(settings(server, str(tmp_path_factory.mktemp("kernel")))) as running:
+        running.run("%load_ext ipyrefine")
+        yield running
+
+
+@pytest.mark.parametrize("cell", [f"%%time\n{CELL}", f"%%capture out\n{CELL}", f"x = {CALL}"])
+def test_a_kernel_refines_where_nothing_can_be_awaited(kernel: Kernel, cell: str) -> None:
+    kernel.run("refined = ''")
+    assert kernel.run(cell)["status"] == "ok"
+    assert "return n + 1" in kernel.value("refined")
+    kernel.run("%refine accept")
+    assert kernel.value("refined_run.stop_reason.value") == "'accepted'"
+
+
+def test_an_interrupt_ends_a_blocking_run(kernel: Kernel, server: ScriptedServer) -> None:
+    server.requests.clear()
+    server.left.clear()
+    request = kernel.start(f"%%time\n{CELL} Stall.")
+    deadline = time.monotonic() + 30
+    while not server.requests:
+        assert time.monotonic() < deadline, "the model was never asked"
+        time.sleep(0.02)
+    kernel.interrupt()
+    content = kernel.finish(request)
+    assert (content["status"], content["ename"]) == ("error", "Interrupted")
+    assert server.left.wait(20)
+    assert kernel.value("refined_run.stop_reason.value") == "'cancelled'"
+
+
+def test_nbclient_executes_it_inside_time(server: ScriptedServer, tmp_path: Path) -> None:
+    from nbclient import NotebookClient
+
+    cells = ["%load_ext ipyrefine", f"%%time\n{CELL}", "print(refined)"]
+    book = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
+    env = {**os.environ, **settings(server, str(tmp_path))}
+    NotebookClient(book, kernel_name="python3").execute(env=env)
+    assert "return n + 1" in nbformat.writes(book)
+    assert book.cells[2].outputs[0].text.startswith("def inc")
+
+
+# In IPython.embed, typed into a pseudo-terminal
+
+EMBED = """\
+import asyncio, IPython
+def embed(**options):
+    IPython.embed(display_banner=False, confirm_exit=False, **options)
+async def program():
+    embed(simple_prompt=True)  # prompt_toolkit cannot run within a running loop
+{start}
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pexpect needs a pseudo-terminal")
+@pytest.mark.parametrize(
+    "start",
+    ["embed()", "asyncio.run(program())"],
+    ids=["plain", "in a running loop"],
+)
+def test_an_embedded_shell_refines(server: ScriptedServer, tmp_path: Path, start: str) -> None:
+    import pexpect
+
+    script = tmp_path / "program.py"
+    script.write_text(EMBED.format(start=start))
+    env = {**os.environ, **settings(server, str(tmp_path))}
+    env |= {"PROMPT_TOOLKIT_NO_CPR": "1", "TERM": "xterm", "IPYREFINE_UI": "plain"}
+    terminal = pexpect.spawn(
+        sys.executable,
+        [str(script)],
+        env=env,
+        dimensions=(60, 100),
+        timeout=60,
+        encoding="utf-8",
+    )
+    try:
+        terminal.expect(r"In \[")
+        terminal.send("%load_ext ipyrefine\r")
+        terminal.expect(r"In \[")
+        terminal.send("%%refine -q -c examples\r")
+        terminal.expect(r"\.\.\.:")
+        terminal.send(f"{TASK}\r\r\r")
+        terminal.expect(r"In \[")
+        terminal.send("print('got', 'return n + 1' in refined)\r")
+        terminal.expect("got True")
+    finally:
+        terminal.close(force=True)
