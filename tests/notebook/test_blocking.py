@@ -1,4 +1,4 @@
-"""`%%refine` where its caller cannot await: inside other magics, in scripts, threads and programs."""
+"""`%%refine` where its caller cannot await: in other magics, scripts, threads and programs."""
 
 import asyncio
 import os

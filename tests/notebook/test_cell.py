@@ -4,7 +4,6 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -330,20 +329,18 @@ def test_profiles_are_listed_with_their_criteria(shell: Any) -> None:
         ("%%refine -p ", {"email", "story", "mine"}),
         ("%%refine -p em", {"email"}),
         ("%%refine --var ", {"prices", "mine"}),
-        ("%%refine --checklist ", {"prices"}),
+        ("%%refine --checklist ", {"none", "prices"}),
         ("%%refine -c ", {"schema:", "length:", "lint", "tone"}),
+        ("%%refine --no-check ", {"agreement", "all", "constraints", "examples"}),
     ],
 )
 def test_tab_offers_profiles_variables_and_checks(shell: Any, line: str, offered: set[str]) -> None:
     shell.user_ns.update(prices=[1], mine={"criteria": {}}, tone=lambda text: True)
-    event = SimpleNamespace(command="%%refine", line=line, symbol=line.split()[-1])
-    if line.endswith(" "):
-        event.symbol = ""
-    given = set(complete(shell, event))
-    assert offered <= given
-    assert not {"In", "Out", "get_ipython"} & given
+    _, words = complete(shell, line)
+    assert offered <= set(words)
+    assert not {"In", "Out", "get_ipython"} & set(words)
     if not line.endswith(" "):
-        assert given == offered
+        assert set(words) == offered
 
 
 JAVA = "public class Stack {}"

@@ -10,6 +10,7 @@ from IPython.core.oinspect import getdoc
 from judging import judged
 from shells import scripted_shell
 
+from ipyrefine.checks import BUILTIN
 from ipyrefine.core.model import Choice, Question, Setup, Task
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
@@ -161,28 +162,65 @@ def test_doctests_in_the_cell_reach_the_task_as_they_were_written(shell: Any) ->
     assert shell.user_ns["refined_run"].task.text == "Write inc(n).\n\n>>> inc(1)\n2"
 
 
+def completions(shell: Any, typed: str) -> set[str]:
+    """What a line becomes by each completion that every matcher of the shell offers."""
+    with provisionalcompleter():
+        found = list(shell.Completer.completions(typed, len(typed)))
+    return {typed[: c.start] + c.text for c in found}
+
+
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("%%refine --ch", ["--check"]),
+        ("%%refine --ch", ["--check", "--checklist"]),
         ("%%refine -c ex", ["examples"]),
-        ("%%refine -c ", ["examples", "run", "mine"]),
+        ("%%refine -c ", [*BUILTIN, "mine"]),
+        ("%%refine -c run -c 'len", ["length:"]),
         ("%%refine -p pr", ["prose"]),
         ("%%refine --apply r", ["replace"]),
+        ("%%refine --quiet --apply=r", ["--apply=replace"]),
         ("%%refine -m qwen2.5-coder-0", ["qwen2.5-coder-0.5b"]),
+        ("%%refine --language rus", ["rust"]),
         ("%refine acc", ["accept"]),
-        ("%refine show 1 ", []),
+        ("%refine override ", ["fail", "pass"]),
+        ("%refine accept in", ["insert"]),
     ],
 )
-def test_tab_completes_options_values_and_commands(
+def test_tab_offers_options_fitting_values_and_commands_and_nothing_else(
     shell: Any, typed: str, offered: list[str]
 ) -> None:
     shell.user_ns["mine"] = lambda text: True
-    with provisionalcompleter():
-        texts = {c.text for c in shell.Completer.completions(typed, len(typed))}
-    assert texts >= set(offered)
-    if not offered:
-        assert "accept" not in texts
+    word = typed.split(" ")[-1].lstrip("'")
+    assert completions(shell, typed) == {typed.removesuffix(word) + text for text in offered}
+
+
+@pytest.mark.parametrize("name", ["", "-", "--"])
+def test_tab_offers_every_option_and_nothing_else(shell: Any, name: str) -> None:
+    known = {option for option in options.parser().options if option.startswith(name)}
+    assert completions(shell, f"%%refine {name}") == {f"%%refine {option}" for option in known}
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "%%refine --max-revisions ",
+        "%%refine --budget ",
+        "%%refine --budget '20k to",
+        "%%refine --goal ",
+        "%%refine --name ma",
+        "%%refine xyz",
+        "%refine xyz",
+        "%refine show 1 ",
+        "%refine history pr",
+    ],
+)
+def test_where_nothing_fits_tab_changes_nothing(shell: Any, typed: str) -> None:
+    assert completions(shell, typed) == {typed}
+
+
+@pytest.mark.parametrize("typed", ["%%refine -n 3\npri", "x = 1\n%%refi", "pri"])
+def test_elsewhere_tab_works_as_before(shell: Any, typed: str) -> None:
+    assert {"print", "%%refine"} & {line.split("\n")[-1] for line in completions(shell, typed)}
 
 
 def test_tab_offers_the_answers_to_a_question(shell: Any) -> None:
@@ -190,7 +228,4 @@ def test_tab_offers_the_answers_to_a_question(shell: Any) -> None:
     run_so_far = Run.begin(Setup(task=Task(text="Write.")))
     question = Question(call="f([])", choices=choices)
     shell.user_ns["refined_run"] = run_so_far.model_copy(update={"question": question})
-    typed = "%refine answer "
-    with provisionalcompleter():
-        texts = {c.text for c in shell.Completer.completions(typed, len(typed))}
-    assert texts >= {"1", "2"}
+    assert completions(shell, "%refine answer ") == {"%refine answer 1", "%refine answer 2"}

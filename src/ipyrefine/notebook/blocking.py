@@ -103,8 +103,9 @@ def _run_beside(work: Coroutine[Any, Any, None], context: contextvars.Context) -
 def can_await() -> bool:
     """Return whether the cell that is being transformed may hold ``await``.
 
-    Not where another magic (``%%time``, ``%%capture``, ``%run``) or a synchronous ``run_cell`` within a
-    running event loop has it transformed, nor where the shell does not await (`IPython.embed`).
+    Not where another magic (``%%time``, ``%%capture``, ``%run``) has it transformed, or a
+    synchronous ``run_cell`` within a running event loop, nor where the shell does not await
+    (`IPython.embed`).
 
     Raises:
         UsageError: ``%%timeit`` would run it many times.

@@ -10,7 +10,7 @@ from traitlets import Bool, Float, Integer, Unicode, observe
 from traitlets.config import Configurable
 
 from ipyrefine.errors import UsageError
-from ipyrefine.notebook.blocking import FINISHED, can_await, caller_waits, run_to_end
+from ipyrefine.notebook.blocking import FINISHED, caller_waits, can_await, run_to_end
 from ipyrefine.notebook.placeholder import Placeholder, expects_panel, warm_up
 
 _CELL = re.compile(r"^%%refine(?![\w?])[ \t]*(.*?)\s*$")
@@ -181,12 +181,6 @@ def _await_start(call: re.Match[str]) -> str:
     return f"{call['before'] or 'await '}{_MAGICS}.start("
 
 
-def _complete(shell: Any, event: Any) -> list[str]:
-    from ipyrefine.notebook.completion import complete  # lazy: loading must stay light
-
-    return complete(shell, event)
-
-
 def _documentation() -> str:
     from ipyrefine.notebook.options import parser  # lazy: loading must stay light
     from ipyrefine.session.commands import usage
@@ -201,11 +195,26 @@ def _documentation() -> str:
 Refine.refine.getdoc = _documentation
 
 
+def _add_matcher(shell: Any) -> None:
+    """Let Tab offer options and values after the magics."""
+    from IPython.core.completer import SimpleMatcherResult, context_matcher
+
+    @context_matcher()
+    def match_refine(context: Any) -> SimpleMatcherResult:
+        from ipyrefine.notebook.completion import match  # lazy: loading must stay light
+
+        return match(shell, context)
+
+    match_refine.matcher_priority = 1_000  # it decides whether any other is asked
+    matchers = shell.Completer.custom_matchers
+    matchers[:] = [m for m in matchers if getattr(m, "__name__", "") != match_refine.__name__]
+    matchers.append(match_refine)
+
+
 def load(shell: Any) -> None:
     """Register the magics and the input transformers with a shell, once."""
     shell.register_magics(Refine)
-    for key in ("%%refine", "%refine"):
-        shell.set_hook("complete_command", _complete, str_key=key)
+    _add_matcher(shell)
     for transformers, ours in (
         (shell.input_transformers_cleanup, call_refine),
         (shell.input_transformers_post, await_refine),
