@@ -24,6 +24,7 @@ from ipyrefine.core.ports import (
 )
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
+from ipyrefine.core.selection import Selection
 from ipyrefine.core.template import Template, read_template
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.journal.writer import open_journal
@@ -70,6 +71,7 @@ def build(
     language: str | None = None,
     variables: Mapping[str, Any] | None = None,
     draft: str | None = None,
+    lines: tuple[int, int] | None = None,
     limits: Limits | None = None,
     prompts: Prompts | Mapping[str, str] | None = None,
 ) -> Refinement:
@@ -101,13 +103,15 @@ def build(
             draft says, else Python.
         variables: what the task is about besides its text; described to the model in short.
         draft: a text to start from.
+        lines: the first and the last line of the draft that may change, from 1; the others are put
+            back whatever the model writes.
         limits: when to stop; what they leave unset is the profile's to say.
         prompts: own prompts for its stages, or a dict of them by stage.
 
     Raises:
         UsageError: there is neither a task nor a draft, or no such profile; several candidates
             are asked for beside a draft, or one for a check of several; the price cannot be
-            read, or is not known though the budget limits it.
+            read, or is not known though the budget limits it; the draft has no such lines.
         NoModel: no model is configured.
     """
     api_key = Key(api_key)
@@ -125,15 +129,17 @@ def build(
             f"The template still has {one} in it. Fill it in." for one in template.placeholders
         ]
     chosen = choose_profile(profile, text, draft=draft, checks=checks, language=language)
+    spoken = language_of(text, draft)
+    if draft is not None and chosen.name != "prose" and (fenced := read_fence(draft)):
+        draft = fenced.code
+    selection = _select(draft, lines)
     task = chosen.task(
-        _request(text, chosen.form, checks, variables or {}),
+        _request(text, chosen.form, checks, variables or {}, selection),
         criteria=tuple(criteria),
         checklist=None if checklist is None else tuple(checklist),
         categories=tuple(categories),
-        language=pygments_name(language) if language else language_of(text, draft),
+        language=pygments_name(language) if language else spoken,
     )
-    if draft is not None and (fenced := read_fence(draft)):
-        draft = fenced.code
     models = choose_models(model, judge, base_url=base_url, api_key=api_key, price=price)
     limits = chosen.limited(limits)
     own_judge = "judge" in prompts.own() and not template
@@ -164,6 +170,7 @@ def build(
         clock=monotonic,
         warnings=warnings,
         demands=demands.phrases,
+        selection=selection,
         trial=_trial(task, files),
         reliability=measured(
             _source(models.model),
@@ -240,7 +247,8 @@ async def refine(
         limits: when to stop, as one value; a limit given as a keyword wins over it.
         **options: the limits above, and what `ipyrefine.api.build` takes: ``model``, ``judge``,
             ``base_url``, ``api_key``, ``price``, ``no_checks``, ``profile``, ``criteria``,
-            ``checklist``, ``categories``, ``language``, ``variables``, ``draft``, ``prompts``.
+            ``checklist``, ``categories``, ``language``, ``variables``, ``draft``, ``lines``,
+            ``prompts``.
 
     Raises:
         UsageError: an option cannot be used.
@@ -273,6 +281,7 @@ def resume(
     base_url: str | None = None,
     api_key: ApiKey | None = None,
     checks: Sequence[Check] = (),
+    lines: tuple[int, int] | None = None,
 ) -> Refinement:
     """Build the refinement that continues an earlier run where it stopped.
 
@@ -283,6 +292,7 @@ def resume(
         base_url: an OpenAI-compatible server for models given by name.
         api_key: its key, as for `build`.
         checks: the run's checks, made again.
+        lines: the lines of its draft that may change, as for `build`.
 
     Raises:
         UsageError: the run's checks are not these.
@@ -308,6 +318,7 @@ def resume(
         run=run,
         clock=monotonic,
         trial=_trial(setup.task, {}),
+        selection=_select(setup.draft, lines),
     )
 
 
@@ -461,12 +472,28 @@ def _require_candidates(limits: Limits, draft: str | None, checks: Sequence[Chec
         )
 
 
-def _request(text: str, form: Form, checks: Sequence[Check], variables: Mapping[str, Any]) -> str:
-    """Return the request, with what the checks require and the variables it is about."""
+def _select(draft: str | None, lines: tuple[int, int] | None) -> Selection | None:
+    """Return the part of a draft that may change; None where all of it may."""
+    if lines is None:
+        return None
+    if draft is None:
+        raise UsageError("Only lines of a draft can be selected, and this is a task.")
+    return Selection(draft, lines)
+
+
+def _request(
+    text: str,
+    form: Form,
+    checks: Sequence[Check],
+    variables: Mapping[str, Any],
+    selection: Selection | None,
+) -> str:
+    """Return the request, with what checks and selection require and the variables it is about."""
     from ipyrefine.checks.variables import describe
 
     required = [words for check in checks if (words := getattr(check, "requirement", ""))]
     parts = [text if text.strip() else IMPROVE[form], *required]
+    parts += [selection.request] if selection else []
     if variables:
         parts.append(f"{AT_HAND[form]}\n{describe(variables)}")
     return "\n\n".join(parts)

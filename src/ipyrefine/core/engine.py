@@ -76,6 +76,7 @@ from ipyrefine.core.ports import (
 from ipyrefine.core.prompts import Nonce, Prompts, Requests, make_nonce
 from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.selection import Selection
 from ipyrefine.core.verdicts import UNRELIABLE
 from ipyrefine.errors import (
     CheckError,
@@ -112,6 +113,8 @@ class Refinement:
         trial: tries the findings of a critique on code; None where none can be tried.
         reliability: what was measured of the models' verdicts on such texts.
         demands: what the task itself demands, as phrases, where checks were made of it.
+        selection: the part of the draft that may change; what the model writes elsewhere is put
+            back.
 
     Raises:
         UsageError: the task has nothing to judge by, the draft is empty, or a prompt lacks what
@@ -143,12 +146,13 @@ class Refinement:
         trial: Trial | None = None,
         reliability: Reliability | None = None,
         demands: Sequence[str] = (),
+        selection: Selection | None = None,
     ) -> None:
         _require_usable(task, draft)
         prompts = prompts or Prompts()
         prompts.require_places()
         self.model, self.judge, self.checks = model, judge or model, tuple(checks)
-        self.clock, self._trial = clock, trial
+        self.clock, self._trial, self._selection = clock, trial, selection
         self.error: RefineError | None = None
         self._requests = Requests(prompts, nonce or make_nonce(secrets.token_bytes(32)))
         self._begun, self._warnings = run is not None, tuple(warnings)
@@ -454,7 +458,7 @@ class Refinement:
             reason = "the budget does not allow it"
             await self.emit(DraftFailed(candidate=number, reason=reason))
         budget, turns = CallBudget(run, calls), _Turns(self.emit)
-        parse = _parse_text(run.task)
+        parse = _parse_text(run.task, self._selection)
 
         async def write(number: int, emit: Emit) -> ModelCall[replies.WrittenText]:
             call = ModelCall(self.model, parse, Stage.DRAFT, number, partial(parse, cut=True))
@@ -619,7 +623,7 @@ class Refinement:
         """Ask for a better text."""
         base, number, form = self._base(), len(self.state.iterations), self.state.task.form
         await self.emit(StageStarted(stage=Stage.REVISE, iteration=number))
-        parse = _parse_text(self.state.task)
+        parse = _parse_text(self.state.task, self._selection)
         call = ModelCall(self.model, parse, Stage.REVISE, number, partial(parse, cut=True))
         request = self._requests.revise(self.state, base)
         acting_on = to_act_on(self.state, base)
@@ -731,11 +735,14 @@ class _Turns:
             await self._emit(event)
 
 
-def _parse_text(task: Task) -> Callable[..., replies.WrittenText]:
+def _parse_text(task: Task, selection: Selection | None) -> Callable[..., replies.WrittenText]:
     """Return the parser of a writer's reply; ``cut`` says that the reply was cut off."""
 
     def parse(reply: Reply, *, cut: bool = False) -> replies.WrittenText:
-        return replies.parse_text(reply.text, task.form, cut=cut, language=task.language)
+        written = replies.parse_text(reply.text, task.form, cut=cut, language=task.language)
+        if selection is None:
+            return written
+        return written.model_copy(update={"text": selection.restore(written.text)})
 
     return parse
 

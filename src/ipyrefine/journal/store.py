@@ -113,6 +113,21 @@ class Journal:
             number = _latest(connection, "WHERE name = ?", (name,))
             return None if number is None else self._read(connection, number)
 
+    def find_setting(self, name: str, value: str) -> Stored | None:
+        """Read the latest run that was started with a setting; None when there is none.
+
+        Args:
+            name: the setting.
+            value: what it is set to.
+
+        Raises:
+            JournalError: it cannot be read.
+        """
+        with self._open() as connection:
+            where = "WHERE json_extract(settings, ?) = ?"
+            number = _latest(connection, where, (f"$.{name}", value))
+            return None if number is None else self._read(connection, number)
+
     def recorder(self, stored: Stored) -> Recorder:
         """Return the recorder that continues where a stored run ends."""
         return Recorder(self.path, number=stored.number, sequence=stored.sequence)

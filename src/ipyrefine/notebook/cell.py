@@ -3,7 +3,10 @@
 import argparse
 import asyncio
 import contextlib
+import hashlib
+import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,17 +19,24 @@ from ipyrefine.core.events import Event, Stopped
 from ipyrefine.core.model import StopReason
 from ipyrefine.core.ports import Check
 from ipyrefine.core.run import Run
-from ipyrefine.errors import Interrupted, UsageError, did_you_mean
+from ipyrefine.errors import Interrupted, RefineError, UsageError, did_you_mean
+from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder, open_journal
 from ipyrefine.notebook import options
 from ipyrefine.notebook.blocking import caller_waits
-from ipyrefine.notebook.cell_target import CellTarget
+from ipyrefine.notebook.cell_target import (
+    CellTarget,
+    Origin,
+    source_cell_id,
+    source_cell_text,
+)
 from ipyrefine.notebook.placeholder import NO_IPYWIDGETS, Placeholder
+from ipyrefine.notebook.source_cell import SourceCell, read_code_cell
 from ipyrefine.profiles.choose import is_python, read_fence
 from ipyrefine.providers.errors import safe_url
 from ipyrefine.render.escape import fence
 from ipyrefine.session.commands import PLACES, Place
-from ipyrefine.session.history import find_earlier
+from ipyrefine.session.history import Earlier, find_earlier
 from ipyrefine.session.record import RecordDisplay
 from ipyrefine.session.session import Session
 
@@ -34,8 +44,10 @@ from ipyrefine.session.session import Session
 _RESUME_OPTIONS = frozenset(
     ("model", "judge", "base_url", "check", "var", "output", "apply", "journal", "plain", "quiet")
 )
-# Those of them that a run in the journal remembers.
-_STORED_OPTIONS = ("check", "var", "output", "apply")
+# What a run in the journal remembers of its options.
+_STORED_OPTIONS = ("check", "var", "output", "apply", "cell", "lines")
+_DECIDED = (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
+_ALREADY_DECIDED = "You decided this run already. Add `--again` to refine anew."
 _CONFIGURED_LIMITS = ("max_revisions", "target", "patience")
 
 
@@ -55,33 +67,110 @@ def start_run(magics: Any, line: str, body: str, placeholder: Placeholder) -> "C
     args = options.parse(line)
     if not body.strip():
         raise UsageError("The cell is empty. Write a task or a draft below %%refine.")
-    refinement = build(magics, args, body)
-    journal = open_journal(
-        args.journal and magics.journal,
-        name=args.name or "",
-        settings=_stored_settings(args, args.base_url or magics.base_url),
-    )
-    return CellRun(magics, args, refinement, journal, placeholder)
+    body = _exact(body)
+    source = _read_source(args, body, magics.shell)
+    refinement = build(magics, args, source)
+    settings = _stored_settings(args, args.base_url or magics.base_url)
+    if args.cell:
+        settings |= {"source": body, "head": source.head}
+    if key := _key(line, body):
+        settings["key"] = key
+    journal = open_journal(args.journal and magics.journal, name=args.name or "", settings=settings)
+    origin = Origin(args.cell, body, source.head) if args.cell else None
+    return CellRun(magics, args, refinement, journal, placeholder, origin=origin, key=key)
 
 
-def build(magics: Any, args: argparse.Namespace, body: str) -> Refinement:
-    """Build the refinement that a cell asks for; arguments and errors as for `start_run`."""
+def show_decided(magics: Any, line: str, body: str) -> bool:
+    """Show the record of this very cell if the user has decided its run, and return whether.
+
+    It is the run of a cell with the same id, options and text, in this kernel or in the journal.
+
+    Args:
+        magics: the configured magics, with their shell.
+        line: the options.
+        body: the cell below them.
+
+    Raises:
+        UsageError: the options cannot be read.
+        JournalError: the journal cannot be read.
+    """
+    args = options.parse(line)
+    key = _key(line, _exact(body))
+    if args.again or not key:
+        return False
+    run = magics.decided.get(key)
+    if run is None:
+        kept = args.journal and magics.journal and open_journal() is not None
+        stored = Journal().find_setting("key", key) if kept else None
+        if stored is None or stored.run.stop_reason not in _DECIDED:
+            return False
+        try:
+            run = _resume(
+                magics,
+                args,
+                Earlier(stored.run, stored.settings, Journal().recorder(stored)),
+                shown=False,
+            )
+        except RefineError:  # its model or a check is not here; it can be read all the same
+            RecordDisplay().show(stored.run, note=_ALREADY_DECIDED)
+            return True
+    magics.register(run).show_again(_ALREADY_DECIDED)
+    return True
+
+
+def _key(line: str, body: str) -> str:
+    """Return what a cell is recognised by; empty where the front-end does not name it."""
+    cell_id = source_cell_id()
+    if cell_id is None:
+        return ""
+    words = [word for word in shlex.split(line) if word != "--again"]
+    return hashlib.sha256(json.dumps([cell_id, words, body]).encode()).hexdigest()
+
+
+def _exact(body: str) -> str:
+    """Return a cell's body as the front-end holds it, to which IPython has added a line end."""
+    _, _, held = (source_cell_text() or "").lstrip("\n").partition("\n")
+    return held if held.rstrip("\n") == body.rstrip("\n") else body
+
+
+def _read_source(args: argparse.Namespace, body: str, shell: Any) -> SourceCell:
+    """Return the cell as a task or a draft."""
+    if args.cell and args.profile in (None, "code"):
+        source = read_code_cell(body, shell)
+        if args.draft and not source.is_draft:
+            return SourceCell(body, True)
+        return source._replace(is_draft=source.is_draft and not args.task)
+    if args.draft or (not args.task and (is_python(body) or read_fence(body) is not None)):
+        return SourceCell(body, True)
+    return SourceCell(body, False)
+
+
+def build(magics: Any, args: argparse.Namespace, source: SourceCell) -> Refinement:
+    """Build the refinement that a cell asks for; errors as for `start_run`.
+
+    Args:
+        magics: the configured magics, with their shell.
+        args: the options.
+        source: the cell.
+    """
     namespace = magics.shell.user_ns
-    is_draft = args.draft or (not args.task and (is_python(body) or read_fence(body) is not None))
-    if args.goal and not is_draft:
+    if args.goal and not source.is_draft:
         raise UsageError(
             "--goal says how to improve a draft, but this cell is a task. Put the goal into the "
             "cell, or add --draft if the cell is the text to improve."
         )
-    text = (args.goal or "") if is_draft else body.strip()
-    draft = body.strip("\n") if is_draft else None
+    text = (args.goal or "") if source.is_draft else source.text.strip()
+    draft = source.text.rstrip("\n") if source.is_draft else None
+    if draft is not None and not args.lines:
+        draft = draft.strip("\n")
+    language = args.language or source.language
     profile = api.choose_profile(
-        args.profile,
+        args.profile or ("code" if args.cell else None),
         text,
         draft=draft,
         checks=args.check,
         namespace=namespace,
-        language=args.language,
+        language=language,
     )
     configured = {name: getattr(magics, name) for name in _CONFIGURED_LIMITS}
     limits = options.limits(args, {name: n for name, n in configured.items() if n is not None})
@@ -99,9 +188,10 @@ def build(magics: Any, args: argparse.Namespace, body: str) -> Refinement:
         criteria=options.split_list(args.criteria or ""),
         checklist=_checklist(args.checklist, namespace),
         categories=options.split_list(args.categories or ""),
-        language=args.language,
+        language=language,
         variables=described,
         draft=draft,
+        lines=_lines_below(source.head, args.lines),
         limits=limits,
         prompts=_prompts(args.prompts, namespace),
     )
@@ -122,22 +212,42 @@ def resume_run(magics: Any, words: list[str]) -> "CellRun":
     first_option = next((n for n, word in enumerate(words) if word.startswith("-")), len(words))
     args = _parse_resume_options(words[first_option:])
     earlier = find_earlier(words[:first_option], journal=args.journal and magics.journal)
+    return _resume(magics, args, earlier)
+
+
+def _resume(
+    magics: Any, args: argparse.Namespace, earlier: Earlier, *, shown: bool = True
+) -> "CellRun":
+    """Build the run that continues an earlier one; ``shown`` says whether it gets a panel."""
     for name in _STORED_OPTIONS:
         setattr(args, name, getattr(args, name) or earlier.settings.get(name))
-    namespace = magics.shell.user_ns
+    namespace, settings = magics.shell.user_ns, earlier.settings
+    origin, head = None, settings.get("head", "")
+    if args.cell and "source" in settings:
+        origin = Origin(args.cell, settings["source"], head)
     refinement = api.resume(
         earlier.run,
         model=args.model,
         judge=args.judge,
-        base_url=args.base_url or earlier.settings.get("base_url") or magics.base_url or None,
+        base_url=args.base_url or settings.get("base_url") or magics.base_url or None,
         checks=checks.resolve(
             args.check or earlier.run.setup.checks,
             namespace,
             target=earlier.run.limits.target,
             variables=variables.gather(args.var or [], namespace),
         ),
+        lines=_lines_below(head, args.lines),
     )
-    return CellRun(magics, args, refinement, earlier.journal)
+    key = settings.get("key", "")
+    return CellRun(magics, args, refinement, earlier.journal, origin=origin, key=key, shown=shown)
+
+
+def _lines_below(head: str, lines: Sequence[int] | None) -> tuple[int, int] | None:
+    """Return a range of a cell's lines as one of the draft below its head."""
+    if not lines:
+        return None
+    first, last = (line - head.count("\n") for line in lines)
+    return max(first, min(1, last)), last
 
 
 def _parse_resume_options(words: list[str]) -> argparse.Namespace:
@@ -219,6 +329,9 @@ class CellRun:
         refinement: what runs.
         journal: stores its events; None for a run that is not kept.
         placeholder: the panel's place in the output, where there is one.
+        origin: the cell that the text is from, where that is another one.
+        key: what the cell is recognised by when it runs again; empty where it is not.
+        shown: whether the run is displayed as it goes.
 
     Attributes:
         shell: the IPython shell.
@@ -234,19 +347,26 @@ class CellRun:
         refinement: Refinement,
         journal: Recorder | None,
         placeholder: Placeholder | None = None,
+        *,
+        origin: Origin | None = None,
+        key: str = "",
+        shown: bool = True,
     ) -> None:
         self.shell = magics.shell
         self.session = Session(refinement, [self._update_namespace], journal)
         self._args = args
         self._variable = args.output or "refined"
-        place: Place = args.apply if args.apply in PLACES else "insert"
-        self.cell_target = CellTarget(self.shell, self._variable, place)
+        by_default: Place = "replace" if origin else "insert"
+        place = args.apply if args.apply in PLACES else by_default
+        self.cell_target = CellTarget(self.shell, self._variable, place, origin)
+        self._key, self._decided = key, magics.decided
         self.panel: Any = None
         self._record = RecordDisplay()
         self._executing = False
         self._inserting: asyncio.Future[None] | None = None
         self._uses_panel = self._wants_panel(magics.ui)
-        self._add_display(placeholder or Placeholder())
+        if shown:
+            self._add_display(placeholder or Placeholder())
 
     async def go(self) -> None:
         """Run to the loop's stop, with the text in the namespace on every exit.
@@ -276,6 +396,12 @@ class CellRun:
             self._finish()
         else:
             await self.go()
+
+    def show_again(self, note: str) -> None:
+        """Show the record of a run that is decided in the cell that runs now."""
+        self._set_variables(self.session.run)
+        self._record = RecordDisplay()
+        self._show_record(note)
 
     async def carry_out(self, decision: Decision) -> None:
         """Take a decision from a cell of its own, and show there what comes of it.
@@ -307,7 +433,7 @@ class CellRun:
         run = self.session.run
         text = run.text if number is None else run.iterations[number].text
         form = run.task.form
-        if run.task.is_foreign:  # a code cell could not run it
+        if run.task.is_foreign and not self.cell_target.head:  # a code cell could not run it
             text, form = fence(text, run.task.language), "prose"
         return await self.cell_target.put(text, form=form, executing=self._executing)
 
@@ -374,6 +500,8 @@ class CellRun:
             return
         self._set_variables(run)
         self._show_record()
+        if self._key and self.session.journal is None and event.reason in _DECIDED:
+            self._decided[self._key] = self
         if event.reason is StopReason.ACCEPTED:
             self._inserting = asyncio.ensure_future(self._insert_accepted())
 

@@ -23,29 +23,58 @@ _HEARS_COMMS = (7, 4)  # the first ipykernel that handles comm messages while a 
 _CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
+class Origin(NamedTuple):
+    """The cell that a text is from.
+
+    Attributes:
+        cell_id: its id.
+        source: what it holds, or held when the run began.
+        head: what stays above the text when that replaces it.
+    """
+
+    cell_id: str
+    source: str
+    head: str = ""
+
+
 class CellTarget:
     """The cell a run was started in, and where its text goes from there.
 
     Args:
         shell: the IPython shell.
         variable: the variable that holds the text, for when no cell can be reached.
-        where: into a new cell, in place of the source cell, or into the variable only.
+        where: into a new cell, in place of the cell it is from, or into the variable only.
+        origin: the cell it is from; the running one by default.
 
     Attributes:
         where: as above; the user may change it.
-        cell_id: id of the source cell; None where the front-end does not say.
+        cell_id: id of the cell that ran it; None where the front-end does not say.
     """
 
-    def __init__(self, shell: Any, variable: str, where: Place = "insert") -> None:
+    def __init__(
+        self,
+        shell: Any,
+        variable: str,
+        where: Place = "insert",
+        origin: Origin | None = None,
+    ) -> None:
         self._shell, self._variable = shell, variable
         self.where = where
         self.cell_id = source_cell_id()
-        self._source = source_cell_text() or ""
+        if origin is None and self.cell_id:
+            origin = Origin(self.cell_id, source_cell_text() or "")
+        self._origin = origin
         self._holder: str | None = None
+
+    @property
+    def head(self) -> str:
+        """What stays above the text in the cell that it replaces; empty for another place."""
+        return self._origin.head if self._origin and self.where == "replace" else ""
 
     async def read_back(self) -> str | None:
         """Return what the cell that a text was put into holds now; None where that is unknown."""
-        return await read_text(self._holder) if self._holder else None
+        text = await read_text(self._holder) if self._holder else None
+        return text and text.removeprefix(self.head)
 
     async def put(self, text: str, *, form: Form, executing: bool) -> str:
         """Put a text into a cell and return one sentence that says where it is.
@@ -57,6 +86,7 @@ class CellTarget:
         """
         if self.where == "none":
             return f"The text is in `{self._variable}`."
+        text = self.head + text
         running = source_cell_id() if executing else None
         placed = await self._ask_front_end(text, form, running, executing=executing)
         self._holder = placed.cell_id if placed.ok else self._holder
@@ -66,6 +96,8 @@ class CellTarget:
             case "inserted":
                 return "The text is in a new cell below."
             case "replaced":
+                assert self._origin is not None, "only a known cell is replaced"
+                self._origin = self._origin._replace(source=text)
                 return "The text replaced the cell's source; undo brings it back."
             case "already":
                 return "The text is in a cell already."
@@ -82,19 +114,20 @@ class CellTarget:
         """Have the front-end put the text, which confirms it, wherever it can answer."""
         if self.cell_id is None or (executing and not hears_comms_while_running()):
             return Placed(how="unavailable", reason="no-kernel")
-        replace = self.where == "replace"
+        origin = self._origin if self.where == "replace" else None
         return await put_text(
             text,
-            cell_id=self.cell_id if replace else running or self.cell_id,
-            op="replace" if replace else "insert",
+            cell_id=origin.cell_id if origin else running or self.cell_id,
+            op="replace" if origin else "insert",
             cell_type="code" if form == "code" else "markdown",
-            expected_source=self._source if replace else None,
+            expected_source=origin.source if origin else None,
         )
 
     def _send_with_reply(self, text: str, running: str | None) -> str:
         """Send the text with the running cell's reply, which no front-end confirms."""
         # The reply can replace only the running cell, which may not be the source.
-        replace = self.where == "replace" and running == self.cell_id
+        source = self._origin and self._origin.cell_id
+        replace = self.where == "replace" and running == source
         insert_with_reply(self._shell, text, replace=replace)
         return "The text replaces the cell." if replace else "The text is in the next cell."
 

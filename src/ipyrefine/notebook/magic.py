@@ -29,6 +29,7 @@ class Refine(Magics, Configurable):
     Attributes:
         latest: the latest run, a `CellRun`; None before the first.
         runs: the runs that may be on screen, by the id of their cell.
+        decided: the decided runs that no journal keeps, by what their cell is recognised by.
     """
 
     model = Unicode("", help="The model that writes; empty: the configured one.").tag(config=True)
@@ -64,6 +65,7 @@ class Refine(Magics, Configurable):
         super().__init__(shell=shell)
         self.latest: Any = None
         self.runs: dict[str | None, Any] = {}
+        self.decided: dict[str, Any] = {}
 
     @observe("max_iterations")
     def _set_max_revisions(self, change: Any) -> None:
@@ -103,8 +105,11 @@ class Refine(Magics, Configurable):
         if expects_panel(self.ui, line, cell_id=named):
             placeholder.show()
         try:
-            from ipyrefine.notebook.cell import start_run  # the first import takes a second
+            # The first import takes a second.
+            from ipyrefine.notebook.cell import show_decided, start_run
 
+            if show_decided(self, line, cell):
+                return
             run = self.register(start_run(self, line, cell, placeholder))
         finally:
             placeholder.clear()

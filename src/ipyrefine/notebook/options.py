@@ -40,6 +40,7 @@ _CONTRADICTIONS = (
     ("--background", "--quiet", "a run in the background needs the panel"),
     ("--step", "--quiet", "you would not see that the run waits for you"),
     ("--name", "--no-journal", "the name is for the journal"),
+    ("--lines", "--task", "the lines are a draft's"),
 )
 
 
@@ -143,6 +144,15 @@ def parser() -> MagicParser:
     add("--temperature", type=float, metavar="T",
         help="sampling temperature of the writer (0, or the profile's)")
     add("--seed", type=int, metavar="N", help="sampling seed")
+    add("--cell", metavar="ID",
+        help="the notebook cell that this text is from, as the button above a cell writes it: "
+        "accepting replaces its text, unless that has changed meanwhile")
+    add("--lines", type=_parse_lines, metavar="A-B",
+        help="the lines of the draft that may change, as 3-7 or 5; what a model changes elsewhere "
+        "is put back")
+    add("--again", action="store_true",
+        help="refine anew; without it, a cell that you have decided and left unchanged shows its "
+        "record")
     add("-o", "--output", metavar="NAME", help="variable for the text (refined)")
     add("-a", "--apply", choices=["ask", "insert", "replace", "none"],
         help="what to do with the text at the end (ask)")
@@ -178,6 +188,14 @@ def _parse_patience(text: str) -> int | str:
         return int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor off") from None
+
+
+def _parse_lines(text: str) -> tuple[int, int]:
+    """Parse a range of lines, such as ``3-7`` or ``5``."""
+    match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a range of lines like 3-7")
+    return int(match[1]), int(match[2] or match[1])
 
 
 def _require_language(name: str) -> None:
