@@ -1,6 +1,6 @@
 /*
- * ipyrefine's front-end half: text into cells (cells.js), text as it streams (live.js), and what a
- * panel's buttons need (panel.js).
+ * ipyrefine's front-end half: text into cells (cells.js), refinements from cells (refine.js), text as
+ * it streams (live.js), and what a panel's buttons need (panel.js).
  *
  * A prebuilt ("federated") extension of JupyterLab 4 and Notebook 7, written by hand, so that what is
  * shipped is what is read: the host asks for nothing but `init` and `get` of a module-federation
@@ -47,13 +47,15 @@
     }
   }
 
-  function plugin(INotebookTracker, cells, live, panels) {
+  function plugin(host, cells, refine, live, panels) {
     return {
       id: "ipyrefine:cells",
-      description: "Puts a refined text into a notebook cell, and shows it while it is written.",
+      description: "Refines notebook cells, and puts the text into them.",
       autoStart: true,
-      requires: [INotebookTracker],
-      activate: (_app, tracker) => {
+      requires: [host.INotebookTracker],
+      optional: [host.ICommandPalette],
+      activate: (app, tracker, palette) => {
+        refine.addCommands(app, tracker, palette, host);
         panels.servePanels();
         live.watch(tracker);
         const listen = (kernel) => {
@@ -75,9 +77,11 @@
       if (module !== "./extension") {
         throw new Error(`ipyrefine: there is no module ${module}`);
       }
-      const { INotebookTracker } = await hostPackage("@jupyterlab/notebook");
-      const files = await Promise.all(["cells.js", "live.js", "panel.js"].map(beside));
-      return () => ({ __esModule: true, default: plugin(INotebookTracker, ...files) });
+      const names = ["notebook", "apputils", "ui-components"];
+      const packages = names.map((name) => hostPackage(`@jupyterlab/${name}`));
+      const host = Object.assign({}, ...(await Promise.all(packages)));
+      const files = await Promise.all(["cells.js", "refine.js", "live.js", "panel.js"].map(beside));
+      return () => ({ __esModule: true, default: plugin(host, ...files) });
     },
   };
 })();

@@ -1,0 +1,240 @@
+/*
+ * Starts a refinement from a cell: the commands behind the button in a cell's toolbar, the palette
+ * and the shortcuts, which `schemas/ipyrefine/cells.json` lists.
+ *
+ * The run lives in a cell of its own below, whose source is hidden. Its text is an ordinary
+ * `%%refine --cell ID …` cell, so that it says how to do the same by hand.
+ */
+
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24">
+  <g class="jp-icon3" fill="#616161">
+    <path d="M10 3l1.9 5.1L17 10l-5.1 1.9L10 17l-1.9-5.1L3 10l5.1-1.9z"/>
+    <path d="M18 13l1 2.9 3 1.1-3 1-1 3-1-3-3-1 3-1.1z"/>
+    <path d="M18.5 2l.7 1.8 1.8.7-1.8.7-.7 1.8-.7-1.8-1.8-.7 1.8-.7z"/>
+  </g>
+</svg>`;
+
+const CATEGORY = "Notebook Cell Operations";
+
+/** Loads the magic where it is not loaded; with the package missing, its error says so. */
+const LOAD = "get_ipython().extension_manager.load_extension('ipyrefine')";
+
+/** How long (ms) a kernel may be busy, with a widget's message for one, before it counts. */
+const PATIENCE = 1500;
+
+const STARTING = ["unknown", "starting", "restarting", "autorestarting"];
+
+/** A sentence for the user: why nothing was started. */
+class Refusal extends Error {}
+
+/** Wait until a kernel is idle or the patience is over. */
+async function settle(kernel) {
+  const deadline = Date.now() + PATIENCE;
+  while (kernel.status !== "idle" && Date.now() < deadline) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** Return the kernel of a notebook with ipyrefine loaded, or refuse. */
+async function preparedKernel(panel) {
+  const kernel = panel.sessionContext.session && panel.sessionContext.session.kernel;
+  if (!kernel || kernel.status === "dead" || kernel.status === "terminating") {
+    throw new Refusal("This notebook has no kernel. Start one, then refine the cell.");
+  }
+  await settle(kernel);
+  if (kernel.connectionStatus !== "connected" || STARTING.includes(kernel.status)) {
+    throw new Refusal("The kernel is not ready yet. Try again in a moment.");
+  }
+  if (kernel.status !== "idle") {
+    throw new Refusal("The kernel is busy. Wait until it is idle, or interrupt it.");
+  }
+  const { language_info: language } = await kernel.info;
+  if (language.name !== "python") {
+    throw new Refusal(`Refining needs a Python kernel. This one runs ${language.name}.`);
+  }
+  const future = kernel.requestExecute({
+    code: LOAD,
+    silent: true,
+    store_history: false,
+    allow_stdin: false,
+    stop_on_error: false,
+  });
+  const { content } = await future.done;
+  if (content.status === "ok") {
+    return kernel;
+  }
+  if (content.ename === "ModuleNotFoundError") {
+    throw new Refusal("This kernel lacks ipyrefine. Run %pip install ipyrefine, then try again.");
+  }
+  throw new Refusal(`ipyrefine could not be loaded. ${content.ename}: ${content.evalue}`);
+}
+
+/** Return the selected lines of a cell, as {first, last} from 1; null without a selection. */
+function selectedLines(cell) {
+  const selection = cell.editor && cell.editor.getSelection();
+  if (!selection) {
+    return null;
+  }
+  const [start, end] = [selection.start, selection.end].sort(
+    (a, b) => a.line - b.line || a.column - b.column,
+  );
+  if (start.line === end.line && start.column === end.column) {
+    return null;
+  }
+  // A selection that ends before a line's first character does not touch that line.
+  const last = end.column === 0 && end.line > start.line ? end.line : end.line + 1;
+  return { first: start.line + 1, last };
+}
+
+/** Return the options that a cell's magic starts with. */
+function optionsOf(cell, lines) {
+  const words = ["%%refine", "--cell", cell.model.id];
+  if (cell.model.type === "markdown") {
+    words.push("--draft", "-p", "prose");
+  }
+  return words.concat(lines ? ["--lines", `${lines.first}-${lines.last}`] : []).join(" ");
+}
+
+/** Return the options of an earlier run of the same cell, which the user may have changed. */
+function keptOptions(source, lines) {
+  const line = source.split("\n", 1)[0].replace(/ --(lines[ =]\S+|again)(?= |$)/g, "");
+  return lines ? `${line} --lines ${lines.first}-${lines.last}` : line;
+}
+
+/**
+ * Put the refining cell below its source: the one that is there already, or a new one.
+ *
+ * Returns its index.
+ */
+function placeCell(notebook, cell, lines) {
+  const shared = notebook.model.sharedModel;
+  const source = cell.model.sharedModel.getSource();
+  const id = cell.model.id;
+  const above = shared.cells.findIndex((one) => one.getId() === id);
+  const below = shared.cells[above + 1];
+  const isOurs = below && (below.getMetadata("ipyrefine") || {}).refines === id;
+  if (isOurs && below.getSource().startsWith(`%%refine --cell ${id}`)) {
+    below.setSource(`${keptOptions(below.getSource(), lines)}\n${source}`);
+  } else {
+    shared.transact(() => {
+      shared.insertCell(above + 1, {
+        cell_type: "code",
+        source: `${optionsOf(cell, lines)}\n${source}`,
+        metadata: { ipyrefine: { refines: id }, jupyter: { source_hidden: true }, trusted: true },
+      });
+    });
+  }
+  return above + 1;
+}
+
+/** Select a cell, run it, and bring it into view. */
+async function run(app, notebook, index) {
+  notebook.deselectAll();
+  notebook.mode = "command";
+  notebook.activeCellIndex = index;
+  const ended = app.commands.execute("notebook:run-cell");
+  Promise.resolve(notebook.scrollToItem(index, "smart")).catch(() => undefined);
+  await ended;
+}
+
+/** Refine the active cell, or its selected lines. */
+async function refine(app, panel, { selection }) {
+  const notebook = panel.content;
+  const cell = notebook.activeCell;
+  if (!cell || cell.model.type === "raw") {
+    throw new Refusal("Only code and Markdown cells can be refined.");
+  }
+  if (notebook.model.readOnly) {
+    throw new Refusal("This notebook is read-only. Save a copy to refine its cells.");
+  }
+  const source = cell.model.sharedModel.getSource();
+  if (!source.trim()) {
+    throw new Refusal("This cell is empty. Write a task or a draft first.");
+  }
+  let lines = null;
+  if (selection) {
+    lines = selectedLines(cell);
+    if (!lines) {
+      throw new Refusal("Nothing is selected. Select the lines to refine first.");
+    }
+    if (lines.first === 1 && lines.last === source.split("\n").length) {
+      lines = null;
+    }
+  }
+  await preparedKernel(panel);
+  if (/^\s*%%refine\b/.test(source)) {
+    const index = notebook.widgets.indexOf(cell);
+    return run(app, notebook, index);
+  }
+  return run(app, notebook, placeCell(notebook, cell, lines));
+}
+
+/**
+ * Add the commands.
+ *
+ * `host` holds the application's own copies of LabIcon, Notification, showDialog and Dialog.
+ */
+export function addCommands(app, tracker, palette, host) {
+  const icon = new host.LabIcon({ name: "ipyrefine:refine", svgstr: ICON });
+  const starting = new WeakSet();
+
+  const say = (message) => {
+    if (app.commands.hasCommand("apputils:notify")) {
+      host.Notification.warning(message, { autoClose: 8000 });
+    } else {
+      void host.showDialog({
+        title: "Refine",
+        body: message,
+        buttons: [host.Dialog.okButton()],
+      });
+    }
+  };
+
+  const start = async (options) => {
+    const panel = tracker.currentWidget;
+    // A second click while the first still asks the kernel would start a second run.
+    if (!panel || starting.has(panel)) {
+      return;
+    }
+    starting.add(panel);
+    try {
+      await refine(app, panel, options);
+    } catch (error) {
+      if (!(error instanceof Refusal)) {
+        console.error("ipyrefine: the cell could not be refined", error);
+      }
+      say(error instanceof Refusal ? error.message : `The cell could not be refined. ${error}`);
+    } finally {
+      starting.delete(panel);
+    }
+  };
+
+  const isEnabled = () =>
+    Boolean(tracker.currentWidget) && tracker.currentWidget === app.shell.currentWidget;
+  const isRefinable = () => {
+    const cell = tracker.currentWidget && tracker.currentWidget.content.activeCell;
+    return Boolean(cell) && cell.model.type !== "raw";
+  };
+
+  app.commands.addCommand("ipyrefine:refine-cell", {
+    label: "Refine Cell",
+    caption: "Refine this cell with a language model",
+    icon,
+    isEnabled,
+    isVisible: isRefinable,
+    execute: () => start({ selection: false }),
+  });
+  app.commands.addCommand("ipyrefine:refine-selection", {
+    label: "Refine Selection",
+    caption: "Refine the selected lines of this cell; the other lines stay as they are",
+    icon,
+    isEnabled,
+    isVisible: isRefinable,
+    execute: () => start({ selection: true }),
+  });
+  if (palette) {
+    for (const command of ["ipyrefine:refine-cell", "ipyrefine:refine-selection"]) {
+      palette.addItem({ command, category: CATEGORY });
+    }
+  }
+}

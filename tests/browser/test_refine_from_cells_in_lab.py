@@ -1,0 +1,266 @@
+"""A refinement started from a cell: its toolbar, the palette, the shortcuts, and the way back."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from judging import is_judge, server_answers
+from lab_driver import App, Lab
+from openai_server import Answer, ScriptedServer
+
+APPS = pytest.mark.parametrize("app", ["lab", "notebook"])
+OUTPUT = Path(__file__).parents[1] / "output"
+
+WRONG = "def inc(n):\n    return n + 2\n\ndef dec(n):\n    return n - 2"
+RIGHT = WRONG.replace("n + 2", "n + 1").replace("n - 2", "n - 1")
+PROSE = "It is the the text."
+BUTTON = '.jp-cell-toolbar [data-jp-item-name="refine"]'
+HIDDEN = "panel.content.widgets[1].inputHidden"
+SOURCE = "panel.content.model.sharedModel.cells[arg[0]].getSource() === arg[1]"
+TOLD = ".Toastify__toast, .jp-Dialog"
+
+
+def reply(body: dict[str, Any]) -> str | Answer:
+    """Mend what is wrong with the texts above; judge them by that."""
+    asked = json.dumps(body["messages"])
+    prose = "the the text" in asked or "It is the text" in asked
+    if is_judge(body):
+        latest = body["messages"][-1]["content"]
+        return server_answers(body, 0.1 if "+ 2" in latest or "the the" in latest else 0.9)
+    if body.get("response_format"):
+        return '{"findings": []}'
+    return "<text>\nIt is the text.\n</text>" if prose else f"```python\n{RIGHT}\n```"
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedServer]:
+    with ScriptedServer(reply) as server:
+        yield server
+
+
+@pytest.fixture
+def env(model: ScriptedServer, tmp_path: Path) -> dict[str, str]:
+    return {
+        "OPENAI_BASE_URL": model.base_url,
+        "IPYREFINE_MODEL": "m",
+        "IPYREFINE_HOME": str(tmp_path / "journal"),
+    }
+
+
+async def press_button(lab: Lab, index: int) -> None:
+    """Press the button in a cell's toolbar."""
+    await lab.select(index)
+    await lab.page.locator(BUTTON).locator("button, jp-button").first.click()
+
+
+async def accept(lab: Lab) -> None:
+    await lab.wait_idle()
+    await lab.click_button("Accept")
+
+
+async def read_notice(lab: Lab) -> str:
+    """Read what the application tells the user, in a notification or a dialog."""
+    notice = lab.page.locator(TOLD).first
+    await notice.wait_for()
+    return await notice.inner_text()
+
+
+@APPS
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_the_button_refines_a_code_cell_and_accepting_changes_it_undone_by_one_undo(
+    lab: Lab, env: dict[str, str], app: App, theme: Literal["light", "dark"]
+) -> None:
+    page = await lab.open([WRONG, "last = 1"], app=app, theme=theme, env=env)
+    await lab.select(0)
+    await page.locator(BUTTON).wait_for()
+    await lab.screenshot(OUTPUT / f"cell-button-{app}-{theme}.png")
+    await press_button(lab, 0)
+    await lab.wait_output(1, "PASS")
+    cell_id = (await lab.cell_ids())[0]
+    assert await lab.cell_sources() == [WRONG, f"%%refine --cell {cell_id}\n{WRONG}", "last = 1"]
+    assert await lab.evaluate(f"return {HIDDEN};")
+    await lab.wait_idle()
+    await lab.screenshot(OUTPUT / f"cell-refined-{app}-{theme}.png")
+    await accept(lab)
+    await lab.wait_for(SOURCE, [0, RIGHT])
+    await lab.wait_output(1, "undo brings it back")
+    await lab.screenshot(OUTPUT / f"cell-accepted-{app}-{theme}.png")
+    await page.locator(".jp-Notebook .cm-content").first.click()
+    await page.keyboard.press("Control+z")
+    await lab.wait_for(SOURCE, [0, WRONG])
+    assert len(await lab.cell_sources()) == 3
+
+
+@APPS
+async def test_the_shortcut_refines_a_markdown_cell_as_prose(
+    lab: Lab, env: dict[str, str], app: App
+) -> None:
+    page = await lab.open([PROSE, "last = 1"], app=app, env=env)
+    await lab.select(0)
+    await lab.command("notebook:change-cell-to-markdown")
+    await lab.command("notebook:run-cell")  # renders it
+    await page.locator(".jp-MarkdownOutput").first.click()
+    await page.keyboard.press("Alt+r")
+    await lab.wait_output(1, "PASS")
+    options = f"%%refine --cell {(await lab.cell_ids())[0]} --draft -p prose"
+    assert (await lab.cell_sources())[1] == f"{options}\n{PROSE}"
+    await accept(lab)
+    await lab.wait_for(SOURCE, [0, "It is the text."])
+    await lab.wait_for(
+        "panel.content.widgets[0].node.querySelector('.jp-MarkdownOutput')?.innerText"
+        ".includes('It is the text.')"
+    )
+
+
+@APPS
+async def test_only_the_selected_lines_change(lab: Lab, env: dict[str, str], app: App) -> None:
+    page = await lab.open([WRONG, "last = 1"], app=app, env=env)
+    await page.locator(".jp-Notebook .cm-content").first.click()
+    await page.keyboard.press("Control+Home")
+    await page.keyboard.press("Shift+ArrowDown")
+    await page.keyboard.press("Shift+ArrowDown")
+    await page.keyboard.press("Alt+Shift+r")
+    await lab.wait_output(1, "PASS")
+    options = f"%%refine --cell {(await lab.cell_ids())[0]} --lines 1-2"
+    assert (await lab.cell_sources())[1] == f"{options}\n{WRONG}"
+    await accept(lab)
+    await lab.wait_for(SOURCE, [0, WRONG.replace("n + 2", "n + 1")])
+
+
+@APPS
+async def test_a_cell_that_was_edited_meanwhile_is_left_alone_and_inserting_is_offered(
+    lab: Lab, env: dict[str, str], app: App
+) -> None:
+    page = await lab.open([WRONG, "last = 1"], app=app, env=env)
+    await press_button(lab, 0)
+    await lab.wait_output(1, "PASS")
+    await page.locator(".jp-Notebook .cm-content").first.click()
+    await page.keyboard.press("Control+End")
+    await page.keyboard.type("  # mine")
+    await accept(lab)
+    await lab.wait_output(1, "The cell has changed since, so it was left as it is.")
+    assert (await lab.cell_sources())[0] == f"{WRONG}  # mine"
+    await lab.set_source(2, "%refine apply insert")
+    await lab.run_and_wait(2)
+    await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
+    assert (await lab.cell_sources())[3] == RIGHT
+
+
+@APPS
+async def test_a_decided_cell_shows_its_record_and_asks_anew_only_when_told(
+    lab: Lab, env: dict[str, str], model: ScriptedServer, app: App
+) -> None:
+    await lab.open([WRONG, "last = 1"], app=app, env=env)
+    await press_button(lab, 0)
+    await lab.wait_output(1, "PASS")
+    await accept(lab)
+    await lab.wait_for(SOURCE, [0, RIGHT])
+    await lab.wait_idle()
+    asked = len(model.requests)
+    await lab.run_and_wait(1)
+    await lab.wait_output(1, "You decided this run already.")
+    await lab.restart_kernel()
+    await lab.set_source(2, "%load_ext ipyrefine")
+    await lab.run_and_wait(2)
+    await lab.run_and_wait(1)
+    await lab.wait_output(1, "You decided this run already.")
+    assert len(model.requests) == asked
+    first, _, body = (await lab.cell_sources())[1].partition("\n")
+    await lab.set_source(1, f"{first} --again\n{body}")
+    await lab.run_and_wait(1)
+    await lab.wait_output(1, "Iteration 1")
+    assert len(model.requests) > asked
+
+
+async def test_pressing_it_again_refines_in_the_same_cell_with_the_options_kept(
+    lab: Lab, env: dict[str, str]
+) -> None:
+    await lab.open([WRONG, "last = 1"], env=env)
+    await press_button(lab, 0)
+    await lab.wait_output(1, "PASS")
+    await lab.wait_idle()
+    first = (await lab.cell_sources())[1].partition("\n")[0]
+    await lab.set_source(1, f"{first} -n 1\n{WRONG}")
+    await lab.set_source(0, RIGHT)
+    await press_button(lab, 0)
+    await lab.wait_for(SOURCE, [1, f"{first} -n 1\n{RIGHT}"])
+    await lab.wait_output(1, "0 of 1 revisions")
+    assert len(await lab.cell_sources()) == 3
+
+
+async def test_the_palette_lists_both_commands(lab: Lab, env: dict[str, str]) -> None:
+    page = await lab.open([WRONG], env=env)
+    await lab.command("apputils:activate-command-palette")
+    await page.keyboard.type("refine")
+    for label in ("Refine Cell", "Refine Selection"):
+        item = page.locator(".lm-CommandPalette-item", has_text=label).first
+        await item.wait_for()
+        assert await item.locator(".lm-CommandPalette-itemShortcut").inner_text()
+
+
+@APPS
+async def test_a_busy_kernel_and_a_missing_one_get_one_sentence(
+    lab: Lab, env: dict[str, str], app: App
+) -> None:
+    await lab.open([WRONG, "import time\ntime.sleep(600)"], app=app, env=env)
+    await lab.run(1)
+    await lab.wait_for("panel.sessionContext.session.kernel.status === 'busy'")
+    await press_button(lab, 0)
+    assert "The kernel is busy. Wait until it is idle" in await read_notice(lab)
+    await lab.screenshot(OUTPUT / f"cell-busy-{app}.png")
+    await lab.evaluate("await panel.sessionContext.shutdown();")
+    await press_button(lab, 0)
+    await lab.page.get_by_text("This notebook has no kernel.").first.wait_for()
+    assert len(await lab.cell_sources()) == 2
+
+
+@pytest.mark.parametrize(
+    ("setup", "sentence"),
+    [
+        ("import sys; sys.modules['ipyrefine'] = None", "This kernel lacks ipyrefine."),
+        ("", "This cell is empty."),
+    ],
+)
+async def test_what_cannot_be_refined_gets_one_sentence(
+    lab: Lab, env: dict[str, str], setup: str, sentence: str
+) -> None:
+    await lab.open([setup, "x = 1"], env=env)
+    await lab.run_and_wait(0)
+    await press_button(lab, 1 if setup else 0)
+    assert sentence in await read_notice(lab)
+    assert len(await lab.cell_sources()) == 2
+
+
+async def test_nothing_selected_gets_one_sentence(lab: Lab, env: dict[str, str]) -> None:
+    await lab.open(["x = 1"], env=env)
+    await lab.command("ipyrefine:refine-selection")
+    assert "Nothing is selected." in await read_notice(lab)
+
+
+SCHEME = """\
+from ipykernel.ipkernel import IPythonKernel
+from ipykernel.kernelapp import IPKernelApp
+
+class Scheme(IPythonKernel):
+    language_info = {"name": "scheme", "file_extension": ".scm"}
+
+IPKernelApp.launch_instance(kernel_class=Scheme)
+"""
+
+
+async def test_a_kernel_of_another_language_gets_one_sentence(lab: Lab) -> None:
+    lab.server.add_kernel("scheme", {})
+    spec = lab.server.home / "data/kernels/scheme/kernel.json"
+    program = spec.with_name("scheme.py")
+    program.write_text(SCHEME)
+    fields = json.loads(spec.read_text())
+    fields["argv"] = [sys.executable, str(program), "-f", "{connection_file}"]
+    spec.write_text(json.dumps(fields | {"language": "scheme"}))
+    await lab.open(["(+ 1 2)"])
+    await lab.change_kernel("scheme")
+    await press_button(lab, 0)
+    assert "Refining needs a Python kernel. This one runs scheme." in await read_notice(lab)
+    assert len(await lab.cell_sources()) == 1
