@@ -214,7 +214,7 @@ def test_the_extension_is_installed_where_jupyterlab_looks_and_has_the_projects_
     assert package["version"] == project["project"]["version"]
     entry = PROJECT / source / package["jupyterlab"]["_build"]["load"]
     beside = re.findall(r'"(\w+\.js)"', entry.read_text())
-    assert len(beside) == 3
+    assert beside
     assert all((entry.parent / name).is_file() for name in beside)
 
 

@@ -8,9 +8,9 @@
 
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24">
   <g class="jp-icon3" fill="#616161">
-    <path d="M10 3l1.9 5.1L17 10l-5.1 1.9L10 17l-1.9-5.1L3 10l5.1-1.9z"/>
-    <path d="M18 13l1 2.9 3 1.1-3 1-1 3-1-3-3-1 3-1.1z"/>
-    <path d="M18.5 2l.7 1.8 1.8.7-1.8.7-.7 1.8-.7-1.8-1.8-.7 1.8-.7z"/>
+    <path d="M9.5 3l2.2 6.3L18 11.5l-6.3 2.2L9.5 20l-2.2-6.3L1 11.5l6.3-2.2z"/>
+    <path d="M18.5 14l1.3 3.2 3.2 1.3-3.2 1.3-1.3 3.2-1.3-3.2-3.2-1.3 3.2-1.3z"/>
+    <path d="M18.5 1l1.1 2.9 2.9 1.1-2.9 1.1-1.1 2.9-1.1-2.9L14.5 5l2.9-1.1z"/>
   </g>
 </svg>`;
 
@@ -35,8 +35,33 @@ async function settle(kernel) {
   }
 }
 
-/** Return the kernel of a notebook with ipyrefine loaded, or refuse. */
-async function preparedKernel(panel) {
+/** Load ipyrefine in a kernel, before whatever is sent to it next. */
+function load(kernel) {
+  return kernel.requestExecute({
+    code: LOAD,
+    silent: true,
+    store_history: false,
+    allow_stdin: false,
+    stop_on_error: false,
+  });
+}
+
+/**
+ * Load ipyrefine before a cell runs that a button has made.
+ *
+ * The notebook need not say `%load_ext ipyrefine`, and the kernel may be a new one.
+ */
+function loadBefore(tracker, { notebook, cell }) {
+  const panel = tracker.find((one) => one.content === notebook);
+  const session = panel && panel.sessionContext.session;
+  const made = (cell.model.getMetadata("ipyrefine") || {}).refines;
+  if (made && session && session.kernel) {
+    load(session.kernel);
+  }
+}
+
+/** Load ipyrefine in the kernel of a notebook, or refuse. */
+async function prepare(panel) {
   const kernel = panel.sessionContext.session && panel.sessionContext.session.kernel;
   if (!kernel || kernel.status === "dead" || kernel.status === "terminating") {
     throw new Refusal("This notebook has no kernel. Start one, then refine the cell.");
@@ -52,16 +77,9 @@ async function preparedKernel(panel) {
   if (language.name !== "python") {
     throw new Refusal(`Refining needs a Python kernel. This one runs ${language.name}.`);
   }
-  const future = kernel.requestExecute({
-    code: LOAD,
-    silent: true,
-    store_history: false,
-    allow_stdin: false,
-    stop_on_error: false,
-  });
-  const { content } = await future.done;
+  const { content } = await load(kernel).done;
   if (content.status === "ok") {
-    return kernel;
+    return;
   }
   if (content.ename === "ModuleNotFoundError") {
     throw new Refusal("This kernel lacks ipyrefine. Run %pip install ipyrefine, then try again.");
@@ -161,7 +179,7 @@ async function refine(app, panel, { selection }) {
       lines = null;
     }
   }
-  await preparedKernel(panel);
+  await prepare(panel);
   if (/^\s*%%refine\b/.test(source)) {
     const index = notebook.widgets.indexOf(cell);
     return run(app, notebook, index);
@@ -172,9 +190,11 @@ async function refine(app, panel, { selection }) {
 /**
  * Add the commands.
  *
- * `host` holds the application's own copies of LabIcon, Notification, showDialog and Dialog.
+ * `host` holds the application's own copies of NotebookActions, LabIcon, Notification, showDialog
+ * and Dialog.
  */
 export function addCommands(app, tracker, palette, host) {
+  host.NotebookActions.executionScheduled.connect((_, ran) => loadBefore(tracker, ran));
   const icon = new host.LabIcon({ name: "ipyrefine:refine", svgstr: ICON });
   const starting = new WeakSet();
 

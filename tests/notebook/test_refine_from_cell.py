@@ -1,0 +1,290 @@
+"""`%%refine --cell`, `--lines` and `--again` in a shell whose front-end names its cells."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from shells import NO_HISTORY
+
+from ipyrefine import api
+from ipyrefine.errors import NoModel, UsageError
+from ipyrefine.journal.store import Journal
+from ipyrefine.notebook import cell_target, options
+from ipyrefine.notebook.cell_target import Placed
+from ipyrefine.providers.scripted import ScriptedModel
+
+CODE = "def inc(n):\n    return n + 1"
+WRONG = CODE.replace("+ 1", "+ 2")
+TWO = f"{WRONG}\n\n\ndef dec(n):\n    return n - 2"
+REPLY = f"```python\n{CODE}\n```"
+ALREADY = "You decided this run already."
+
+
+class Front:
+    """A shell in a kernel, and the notebook before it.
+
+    Attributes:
+        puts: the texts that the notebook was asked to put, with all that was said of them.
+        asked: how often the model was asked.
+        replies: what it answers; the last one for ever.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        InteractiveShell.clear_instance()
+        self.shell: Any = InteractiveShell.instance(config=NO_HISTORY)
+        self.shell.extension_manager.load_extension("ipyrefine")
+        self.shell.kernel = object()
+        self.shell.run_line_magic("config", "Refine.ui = 'plain'")
+        self.monkeypatch = monkeypatch
+        self.puts: list[dict[str, Any]] = []
+        self.asked = 0
+        self.shell.user_ns["changed"] = lambda text: not any(text in cell for cell in self._cells)
+        self._cells: list[str] = []
+        self.replies = [REPLY]
+        monkeypatch.setattr(api, "choose_model", lambda *_, **__: ScriptedModel(self._reply()))
+        monkeypatch.setattr(cell_target, "put_text", self._put_text)
+        monkeypatch.setattr(cell_target, "hears_comms_while_running", lambda: True)
+
+    def _reply(self) -> Iterator[str]:
+        while True:
+            self.asked += 1
+            yield self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+
+    async def _put_text(self, text: str, **request: Any) -> Placed:
+        self.puts.append({"text": text, **request})
+        how = "replaced" if request["op"] == "replace" else "inserted"
+        return Placed(how=how, cell_id=request["cell_id"])  # type: ignore[arg-type]
+
+    def run(self, cell: str, cell_id: str | None = "refining") -> str:
+        """Run a cell and return what it displayed, as plain text."""
+        self._cells.append(cell)
+        metadata = {} if cell_id is None else {"cellId": cell_id}
+        self.shell.get_parent = lambda: {"metadata": metadata, "content": {"code": cell}}
+
+        async def go() -> Any:
+            transformed = self.shell.transform_cell(cell)
+            return await self.shell.run_cell_async(cell, transformed_cell=transformed)
+
+        with capture_output() as captured:
+            asyncio.run(go()).raise_error()
+        shown = [output.data.get("text/html", "") for output in captured.outputs]
+        return "\n".join([captured.stdout, *shown])
+
+    @property
+    def last(self) -> Any:
+        return self.shell.user_ns["refined_run"]
+
+
+@pytest.fixture
+def front(monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
+    yield Front(monkeypatch)
+    InteractiveShell.clear_instance()
+
+
+REFINE = "%%refine --cell home -c changed -n 1"
+
+
+def test_accepting_replaces_the_cell_that_the_text_is_from(front: Front) -> None:
+    front.run(f"{REFINE}\n{WRONG}")
+    assert (front.last.setup.draft, front.last.task.profile) == (WRONG, "code")
+    front.run("%refine accept", "later")
+    [put] = front.puts
+    assert (put["op"], put["cell_id"], put["text"]) == ("replace", "home", CODE)
+    assert put["expected_source"] == WRONG
+
+
+@pytest.mark.parametrize("source", [f"{WRONG}\n", f"\n{WRONG}\n\n", WRONG])
+def test_the_text_that_is_replaced_is_exactly_the_cells(front: Front, source: str) -> None:
+    front.run(f"{REFINE}\n{source}")
+    front.run("%refine accept", "later")
+    assert front.puts[0]["expected_source"] == source
+
+
+def test_a_second_acceptance_replaces_what_the_first_one_put(front: Front) -> None:
+    front.run(f"{REFINE}\n{WRONG}")
+    front.run("%refine accept 1", "later")
+    front.run("%refine accept 0", "later")
+    assert [put["expected_source"] for put in front.puts] == [WRONG, CODE]
+
+
+def test_accepting_elsewhere_is_up_to_the_user(front: Front) -> None:
+    front.run(f"{REFINE}\n{WRONG}")
+    front.run("%refine accept insert", "later")
+    assert (front.puts[0]["op"], front.puts[0]["cell_id"]) == ("insert", "later")
+
+
+def test_comments_stay_above_the_code_that_they_ask_for(front: Front) -> None:
+    front.run(f"{REFINE}\n# Write inc(n).")
+    assert (front.last.task.text, front.last.setup.draft) == ("Write inc(n).", None)
+    front.run("%refine accept", "later")
+    assert front.puts[0]["text"] == f"# Write inc(n).\n\n{CODE}"
+
+
+def test_words_in_a_code_cell_ask_for_code(front: Front) -> None:
+    front.run(f"{REFINE}\nWrite a sales email to a dentist.")
+    assert (front.last.task.profile, front.last.setup.draft) == ("code", None)
+
+
+def test_a_cell_magic_stays_above_the_code(front: Front) -> None:
+    front.run(f"{REFINE}\n%%time\n{WRONG}")
+    assert front.last.setup.draft == WRONG
+    front.run("%refine accept", "later")
+    assert front.puts[0]["text"] == f"%%time\n{CODE}"
+
+
+def test_code_of_another_language_goes_back_below_its_magic(front: Front) -> None:
+    front.replies = ["```bash\nls -la\n```"]
+    front.run(f"{REFINE}\n%%bash\nls")
+    assert front.last.task.language == "bash"
+    front.run("%refine accept", "later")
+    assert (front.puts[0]["text"], front.puts[0]["op"]) == ("%%bash\nls -la", "replace")
+
+
+def test_a_markdown_cell_is_a_prose_draft_with_its_fences(front: Front) -> None:
+    fenced = "```python\nx = 1\n```"
+    front.replies = [f"<text>\nSee:\n\n{fenced}\n</text>"]
+    front.run(f"{REFINE} --draft -p prose\n{fenced}")
+    assert (front.last.setup.draft, front.last.task.form) == (fenced, "prose")
+    front.run("%refine accept", "later")
+    assert front.puts[0]["text"] == f"See:\n\n{fenced}"
+
+
+def test_only_the_named_lines_change(front: Front) -> None:
+    front.replies = [f"```python\n{TWO.replace('2', '1')}\n```"]
+    front.run(f"{REFINE} --lines 1-2\n{TWO}")
+    assert front.last.text == TWO.replace("+ 2", "+ 1")
+    assert "Change only lines 1 to 2 (from 'def inc(n):' to 'return n + 2')" in front.last.task.text
+    assert front.last.setup.demands == ()
+
+
+def test_lines_are_counted_from_the_top_of_the_cell_with_its_magic(front: Front) -> None:
+    front.replies = [f"```python\n{TWO.replace('2', '1')}\n```"]
+    front.run(f"{REFINE} --lines 1-3\n%%time\n{TWO}")
+    assert front.last.text == TWO.replace("+ 2", "+ 1")
+
+
+def test_a_resumed_run_keeps_to_its_lines_and_its_cell(front: Front) -> None:
+    front.replies = ["no code", "no code", f"```python\n{TWO.replace('2', '1')}\n```"]
+    front.run(f"{REFINE} --lines 1-2 --name mine\n{TWO}")
+    assert front.last.text == TWO
+    front.shell.magics_manager.registry["Refine"].latest = None
+    front.run("%refine resume mine", "later")
+    front.run("%refine continue 1", "later")
+    assert front.last.text == TWO.replace("+ 2", "+ 1")
+    front.run("%refine accept", "later")
+    put = front.puts[0]
+    assert (put["op"], put["cell_id"], put["expected_source"]) == ("replace", "home", TWO)
+
+
+@pytest.mark.parametrize(
+    ("options_", "body", "sentence"),
+    [
+        ("--lines 2-9", WRONG, "There are no lines 2-9. The draft has 2."),
+        ("--lines x", WRONG, "'x' is not a range of lines like 3-7"),
+        ("--lines 1-2 --task", WRONG, "--lines and --task contradict each other"),
+        ("--lines 1", "# Write inc(n).", "Only lines of a draft can be selected"),
+        ("", "%%writefile a\nx", "A %%writefile cell can't be refined"),
+    ],
+)
+def test_what_cannot_be_refined_gets_a_sentence(
+    front: Front, options_: str, body: str, sentence: str
+) -> None:
+    with pytest.raises(UsageError, match=sentence.replace("(", r"\(")):
+        front.run(f"{REFINE} {options_}\n{body}")
+    assert front.asked == 0
+
+
+def test_a_single_line_may_be_named() -> None:
+    assert options.parse("--lines 4").lines == (4, 4)
+    assert options.parse("--lines=4-9").lines == (4, 9)
+
+
+# Running a decided cell again
+
+CELL = f"%%refine -c changed -n 1\n{WRONG}"
+
+
+@pytest.mark.parametrize("decision", ["accept", "override pass"])
+@pytest.mark.parametrize("journal", ["", " --no-journal"])
+def test_a_decided_cell_shows_its_record_instead_of_asking_anew(
+    front: Front, decision: str, journal: str
+) -> None:
+    cell = CELL.replace("-n 1", f"-n 1{journal}")
+    front.run(cell)
+    front.run(f"%refine {decision}", "later")
+    asked, text = front.asked, front.last.text
+    front.shell.user_ns.pop("refined")
+    assert ALREADY in front.run(cell)
+    assert (front.asked, front.shell.user_ns["refined"]) == (asked, text)
+
+
+@pytest.mark.parametrize(
+    ("cell", "cell_id"),
+    [
+        (CELL.replace("-n 1", "-n 1 --again"), "refining"),
+        (CELL.replace("-n 1", "-n 2"), "refining"),
+        (CELL.replace("n + 2", "n + 3"), "refining"),
+        (CELL, "another"),
+        (CELL, None),
+    ],
+    ids=["told to", "other options", "another text", "another cell", "no named cell"],
+)
+def test_a_cell_that_is_not_the_decided_one_asks(front: Front, cell: str, cell_id: Any) -> None:
+    front.run(CELL, cell_id and "refining")
+    front.run("%refine accept", "later")
+    asked = front.asked
+    front.run(cell, cell_id)
+    assert front.asked > asked
+
+
+def test_a_cell_that_nobody_decided_asks_anew(front: Front) -> None:
+    front.run(CELL)
+    asked = front.asked
+    front.run(CELL)
+    assert front.asked > asked
+
+
+def test_a_run_asked_for_anew_counts_from_then_on(front: Front) -> None:
+    front.run(CELL)
+    front.run("%refine accept", "later")
+    front.run(CELL.replace("-n 1", "-n 1 --again"))
+    asked = front.asked
+    front.run(CELL)  # the latest run of this cell is not decided
+    assert front.asked > asked
+
+
+def test_a_fresh_kernel_knows_it_from_the_journal_and_can_go_on(front: Front) -> None:
+    front.run(CELL)
+    front.run("%refine accept", "later")
+    fresh = Front(front.monkeypatch)
+    assert ALREADY in fresh.run(CELL)
+    assert fresh.asked == 0
+    assert fresh.last.stop_reason == "accepted"
+    fresh.run("%refine continue 1 'Say more.'", "later")
+    assert fresh.asked > 0
+
+
+def test_without_its_model_the_record_is_shown_all_the_same(front: Front) -> None:
+    front.run(CELL)
+    front.run("%refine accept", "later")
+    fresh = Front(front.monkeypatch)
+
+    def no_model(*_: Any, **__: Any) -> Any:
+        raise NoModel("There is no model.")
+
+    front.monkeypatch.setattr(api, "choose_model", no_model)
+    assert ALREADY in fresh.run(CELL)
+    assert CODE in fresh.shell.user_ns["refined"]
+
+
+def test_the_journal_finds_the_latest_run_of_a_setting(front: Front) -> None:
+    front.run(f"{REFINE} --name one\n{WRONG}")
+    front.run(f"{REFINE} --name two\n{CODE}")
+    found = Journal().find_setting("cell", "home")
+    assert found is not None
+    assert (found.name, json.loads(json.dumps(found.settings))["source"]) == ("two", CODE)
+    assert Journal().find_setting("cell", "elsewhere") is None
