@@ -17,7 +17,7 @@ OUTPUT = Path(__file__).parents[1] / "output"
 WRONG = "def inc(n):\n    return n + 2\n\ndef dec(n):\n    return n - 2"
 RIGHT = WRONG.replace("n + 2", "n + 1").replace("n - 2", "n - 1")
 PROSE = "It is the the text."
-BUTTON = '.jp-cell-toolbar [data-jp-item-name="refine"]'
+BUTTON = '.jp-Cell.jp-mod-active .jp-cell-toolbar [data-jp-item-name="refine"]'
 HIDDEN = "panel.content.widgets[1].inputHidden"
 SOURCE = "panel.content.model.sharedModel.cells[arg[0]].getSource() === arg[1]"
 TOLD = ".Toastify__toast, .jp-Dialog"
@@ -53,7 +53,11 @@ def env(model: ScriptedServer, tmp_path: Path) -> dict[str, str]:
 async def press_button(lab: Lab, index: int) -> None:
     """Press the button in a cell's toolbar."""
     await lab.select(index)
-    await lab.page.locator(BUTTON).locator("button, jp-button").first.click()
+    await (
+        lab.page.locator(f".jp-Cell.jp-mod-active {BUTTON}")
+        .locator("button, jp-button")
+        .first.click()
+    )
 
 
 async def accept(lab: Lab) -> None:
@@ -162,6 +166,7 @@ async def test_a_decided_cell_shows_its_record_and_asks_anew_only_when_told(
     asked = len(model.requests)
     await lab.run_and_wait(1)
     await lab.wait_output(1, "You decided this run already.")
+    await lab.screenshot(OUTPUT / f"cell-decided-{app}.png")
     await lab.restart_kernel()
     await lab.run_and_wait(1)
     await lab.wait_output(1, "You decided this run already.")

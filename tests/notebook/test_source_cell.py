@@ -62,7 +62,13 @@ def test_comments_are_a_task_and_stay_above_its_code(shell: Any) -> None:
 
 @pytest.mark.parametrize(
     ("magic", "language"),
-    [("%%time", None), ("%%capture out", None), ("%%bash", "bash"), ("%%R", "r"), ("%%html", "html")],
+    [
+        ("%%time", None),
+        ("%%capture out", None),
+        ("%%bash", "bash"),
+        ("%%R", "r"),
+        ("%%html", "html"),
+    ],
 )
 def test_a_magics_line_stays_above_the_code_of_its_language(
     shell: Any, magic: str, language: str | None

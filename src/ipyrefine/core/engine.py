@@ -126,6 +126,7 @@ class Refinement:
         judge: the judge.
         checks: the checks.
         clock: monotonic seconds.
+        selection: the part of the draft that may change; None where all of it may.
         error: the error that ended it with ``failed``, or None.
     """
 
@@ -152,7 +153,7 @@ class Refinement:
         prompts = prompts or Prompts()
         prompts.require_places()
         self.model, self.judge, self.checks = model, judge or model, tuple(checks)
-        self.clock, self._trial, self._selection = clock, trial, selection
+        self.clock, self.selection, self._trial = clock, selection, trial
         self.error: RefineError | None = None
         self._requests = Requests(prompts, nonce or make_nonce(secrets.token_bytes(32)))
         self._begun, self._warnings = run is not None, tuple(warnings)
@@ -458,7 +459,7 @@ class Refinement:
             reason = "the budget does not allow it"
             await self.emit(DraftFailed(candidate=number, reason=reason))
         budget, turns = CallBudget(run, calls), _Turns(self.emit)
-        parse = _parse_text(run.task, self._selection)
+        parse = _parse_text(run.task, self.selection)
 
         async def write(number: int, emit: Emit) -> ModelCall[replies.WrittenText]:
             call = ModelCall(self.model, parse, Stage.DRAFT, number, partial(parse, cut=True))
@@ -623,7 +624,7 @@ class Refinement:
         """Ask for a better text."""
         base, number, form = self._base(), len(self.state.iterations), self.state.task.form
         await self.emit(StageStarted(stage=Stage.REVISE, iteration=number))
-        parse = _parse_text(self.state.task, self._selection)
+        parse = _parse_text(self.state.task, self.selection)
         call = ModelCall(self.model, parse, Stage.REVISE, number, partial(parse, cut=True))
         request = self._requests.revise(self.state, base)
         acting_on = to_act_on(self.state, base)

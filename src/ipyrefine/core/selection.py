@@ -15,11 +15,15 @@ class Selection:
         draft: the draft.
         lines: the first and the last of them, from 1.
 
+    Attributes:
+        lines: as above.
+
     Raises:
         UsageError: the draft has no such lines.
     """
 
     def __init__(self, draft: str, lines: tuple[int, int]) -> None:
+        self.lines = lines
         self._lines = draft.split("\n")
         first, last = lines
         if not 1 <= first <= last <= len(self._lines):

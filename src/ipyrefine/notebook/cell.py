@@ -47,7 +47,7 @@ _RESUME_OPTIONS = frozenset(
 # What a run in the journal remembers of its options.
 _STORED_OPTIONS = ("check", "var", "output", "apply", "cell", "lines")
 _DECIDED = (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
-_ALREADY_DECIDED = "You decided this run already. Add `--again` to refine anew."
+_ALREADY_DECIDED = "You decided this run already. Add --again to refine anew."
 _CONFIGURED_LIMITS = ("max_revisions", "target", "patience")
 
 

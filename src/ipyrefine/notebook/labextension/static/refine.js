@@ -17,7 +17,8 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24
 const CATEGORY = "Notebook Cell Operations";
 
 /** Loads the magic where it is not loaded; with the package missing, its error says so. */
-const LOAD = "get_ipython().extension_manager.load_extension('ipyrefine')";
+const LOAD =
+  "__import__('ipyrefine'); get_ipython().extension_manager.load_extension('ipyrefine')";
 
 /** How long (ms) a kernel may be busy, with a widget's message for one, before it counts. */
 const PATIENCE = 1500;
@@ -145,14 +146,13 @@ function placeCell(notebook, cell, lines) {
   return above + 1;
 }
 
-/** Select a cell, run it, and bring it into view. */
-async function run(app, notebook, index) {
+/** Select a cell, run it without waiting for its end, and bring it into view. */
+function run(app, notebook, index) {
   notebook.deselectAll();
   notebook.mode = "command";
   notebook.activeCellIndex = index;
-  const ended = app.commands.execute("notebook:run-cell");
+  void app.commands.execute("notebook:run-cell");
   Promise.resolve(notebook.scrollToItem(index, "smart")).catch(() => undefined);
-  await ended;
 }
 
 /** Refine the active cell, or its selected lines. */
@@ -181,10 +181,10 @@ async function refine(app, panel, { selection }) {
   }
   await prepare(panel);
   if (/^\s*%%refine\b/.test(source)) {
-    const index = notebook.widgets.indexOf(cell);
-    return run(app, notebook, index);
+    run(app, notebook, notebook.widgets.indexOf(cell));
+  } else {
+    run(app, notebook, placeCell(notebook, cell, lines));
   }
-  return run(app, notebook, placeCell(notebook, cell, lines));
 }
 
 /**
