@@ -59,10 +59,10 @@ class Front:
         how = "replaced" if request["op"] == "replace" else "inserted"
         return Placed(how=how, cell_id=request["cell_id"])  # type: ignore[arg-type]
 
-    def run(self, cell: str, cell_id: str | None = "refining") -> str:
+    def run(self, cell: str, cell_id: str | None = "refining", **metadata: Any) -> str:
         """Run a cell and return what it displayed, as plain text."""
         self._cells.append(cell)
-        metadata = {} if cell_id is None else {"cellId": cell_id}
+        metadata |= {} if cell_id is None else {"cellId": cell_id}
         self.shell.get_parent = lambda: {"metadata": metadata, "content": {"code": cell}}
 
         async def go() -> Any:
@@ -238,6 +238,16 @@ def test_a_cell_that_is_not_the_decided_one_asks(front: Front, cell: str, cell_i
     front.run("%refine accept", "later")
     asked = front.asked
     front.run(cell, cell_id)
+    assert front.asked > asked
+
+
+def test_each_press_of_the_button_asks_and_its_cell_is_known_by_it(front: Front) -> None:
+    front.run(CELL, ipyrefine={"press": "1"})
+    front.run("%refine accept", "later")
+    asked = front.asked
+    assert ALREADY in front.run(CELL, ipyrefine={"press": "1"})
+    assert front.asked == asked
+    front.run(CELL, ipyrefine={"press": "2"})
     assert front.asked > asked
 
 

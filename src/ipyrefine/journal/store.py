@@ -124,7 +124,7 @@ class Journal:
             JournalError: it cannot be read.
         """
         with self._open() as connection:
-            where = "WHERE json_extract(settings, ?) = ?"
+            where = "WHERE CASE WHEN json_valid(settings) THEN json_extract(settings, ?) END = ?"
             number = _latest(connection, where, (f"$.{name}", value))
             return None if number is None else self._read(connection, number)
 

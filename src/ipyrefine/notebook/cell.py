@@ -27,6 +27,7 @@ from ipyrefine.notebook.blocking import caller_waits
 from ipyrefine.notebook.cell_target import (
     CellTarget,
     Origin,
+    button_press,
     source_cell_id,
     source_cell_text,
 )
@@ -126,7 +127,8 @@ def _key(line: str, body: str) -> str:
     if cell_id is None:
         return ""
     words = [word for word in shlex.split(line) if word != "--again"]
-    return hashlib.sha256(json.dumps([cell_id, words, body]).encode()).hexdigest()
+    identity = [cell_id, button_press(), words, body]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
 
 
 def _exact(body: str) -> str:

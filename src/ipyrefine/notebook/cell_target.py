@@ -178,6 +178,12 @@ def source_cell_text() -> str | None:
     return code if isinstance(code, str) else None
 
 
+def button_press() -> str:
+    """Return what names the press of a button that made the running cell; empty for any other."""
+    ours = _parent().get("metadata", {}).get("ipyrefine")
+    return str(ours.get("press", "")) if isinstance(ours, dict) else ""
+
+
 def hears_comms_while_running() -> bool:
     """Return whether this kernel hears comm messages while a cell runs; older ones queue them."""
     if caller_waits():

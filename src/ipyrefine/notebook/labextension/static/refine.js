@@ -132,14 +132,19 @@ function placeCell(notebook, cell, lines) {
   const above = shared.cells.findIndex((one) => one.getId() === id);
   const below = shared.cells[above + 1];
   const isOurs = below && (below.getMetadata("ipyrefine") || {}).refines === id;
+  // Each press asks anew; the cell, when it is run again later, is known by the press.
+  const mark = { refines: id, press: `${Date.now()}` };
   if (isOurs && below.getSource().startsWith(`%%refine --cell ${id}`)) {
-    below.setSource(`${keptOptions(below.getSource(), lines)}\n${source}`);
+    below.transact(() => {
+      below.setSource(`${keptOptions(below.getSource(), lines)}\n${source}`);
+      below.setMetadata("ipyrefine", mark);
+    });
   } else {
     shared.transact(() => {
       shared.insertCell(above + 1, {
         cell_type: "code",
         source: `${optionsOf(cell, lines)}\n${source}`,
-        metadata: { ipyrefine: { refines: id }, jupyter: { source_hidden: true }, trusted: true },
+        metadata: { ipyrefine: mark, jupyter: { source_hidden: true }, trusted: true },
       });
     });
   }
