@@ -258,12 +258,14 @@ def test_a_cell_that_nobody_decided_asks_anew(front: Front) -> None:
     assert front.asked > asked
 
 
-def test_a_run_asked_for_anew_counts_from_then_on(front: Front) -> None:
-    front.run(CELL)
+@pytest.mark.parametrize("journal", ["", " --no-journal"])
+def test_a_run_asked_for_anew_counts_from_then_on(front: Front, journal: str) -> None:
+    cell = CELL.replace("-n 1", f"-n 1{journal}")
+    front.run(cell)
     front.run("%refine accept", "later")
-    front.run(CELL.replace("-n 1", "-n 1 --again"))
+    front.run(cell.replace("-n 1", "-n 1 --again"))
     asked = front.asked
-    front.run(CELL)  # the latest run of this cell is not decided
+    front.run(cell)  # the latest run of this cell is not decided
     assert front.asked > asked
 
 

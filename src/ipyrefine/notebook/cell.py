@@ -97,6 +97,8 @@ def show_decided(magics: Any, line: str, body: str) -> bool:
     """
     args = options.parse(line)
     key = _key(line, _exact(body))
+    if args.again:
+        magics.decided.pop(key, None)
     if args.again or not key:
         return False
     run = magics.decided.get(key)
