@@ -83,7 +83,7 @@ def test_time_prints_how_long_it_took(shell: Any) -> None:
 def test_capture_keeps_what_it_printed(shell: Any) -> None:
     with capture_output() as captured:
         run_in_a_kernels_loop(shell, f"%%capture out\n{CELL}")
-    assert "Iteration 0 passes." in str(shell.user_ns["out"])
+    assert "return n + 1" in str(shell.user_ns["out"])
     assert captured.stdout == ""
 
 
@@ -129,10 +129,15 @@ def test_a_call_that_is_awaited_by_hand_works(shell: Any, cell: str) -> None:
     assert "inc" in shell.user_ns["refined"]
 
 
-def test_a_call_as_the_last_line_displays_nothing_of_its_own(shell: Any) -> None:
+@RUNNERS
+@pytest.mark.parametrize("cell", [CELL, CALL])
+def test_a_call_as_the_last_line_displays_nothing_of_its_own(
+    shell: Any, runner: Runner, cell: str
+) -> None:
     with capture_output() as captured:
-        run_in_a_kernels_loop(shell, CELL).raise_error()
-    assert captured.stdout.endswith("Iteration 0 passes.\n")
+        assert runner(shell, cell).result is None
+    assert "return n + 1" in captured.stdout
+    assert "Out[" not in captured.stdout
 
 
 @RUNNERS
