@@ -10,6 +10,7 @@
     ├── JournalError           the journal of runs cannot be written or read
     ├── PoolError              a pool's worker died, or could not be given its task
     ├── CheckError             a check broke, instead of finding a fault in the text
+    │   └── CheckNotRun        a check could not be run, and says nothing about the text
     ├── InternalError          ipyrefine itself broke
     ├── Interrupted            the user interrupted the run; the best text was kept
     └── ModelError             the model or its server failed
@@ -70,6 +71,16 @@ class PoolError(RefineError):
 
 class CheckError(RefineError):
     """A check broke, instead of finding a fault in the text."""
+
+
+class CheckNotRun(CheckError):
+    """A check could not be run, so it says nothing about the text; the run goes on without it.
+
+    Attributes:
+        report: what the check had reported before it was ended.
+    """
+
+    report: str = ""
 
 
 class InternalError(RefineError):

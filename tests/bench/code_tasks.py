@@ -33,7 +33,7 @@ from tqdm import tqdm
 from ipyrefine.checks.sandbox import run_python
 from ipyrefine.core.model import Question
 
-_SECONDS = 20.0  # wall time of one hidden test
+_SECONDS = 20.0  # processor time of one hidden test
 
 # Runs `test.py` and vouches for its end, which a text that leaves early cannot.
 _RUNNER = """\

@@ -1,7 +1,5 @@
 """What is read from a task as an example, and what a text must do to meet it."""
 
-import time
-
 import pytest
 
 from ipyrefine.checks.evaluation import equal_values, group_outcomes, raised_type, result_source
@@ -213,11 +211,9 @@ async def test_what_is_expected_is_not_in_the_process_that_is_tested():
 )
 async def test_one_bad_example_does_not_take_the_others_down(fault, message):
     text = f"def f(x):\n  if x == 2:\n    {fault}\n  return x * 2"
-    began = time.monotonic()
     evidence = await check(text, "f(1) == 2\nf(2) == 4\nf(3) == 6", seconds=2)
     assert evidence.detail.splitlines()[0] == f"f(2): expected 4, {message}"
     assert evidence.score == pytest.approx(2 / 3)
-    assert time.monotonic() - began < 4
 
 
 async def test_a_text_that_does_not_load_says_where():

@@ -42,7 +42,7 @@ def test_every_question_of_the_checklist_is_shown_with_its_answer_and_no_comes_f
         ),
         *("Usage by stage", "Model notes", "the definition", "the item", "the warning"),
         *("You gave guidance: the guidance", "No usable text from the model:", "★ best"),
-        *("regressed", "added by you", "nothing to check", "advisory"),
+        *("regressed", "added by you", "no result", "advisory"),
     ],
 )
 def test_every_surface_has_the_same_parts(render, words, make_run):

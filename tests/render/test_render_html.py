@@ -133,7 +133,7 @@ def test_an_iteration_shows_what_must_not_be_overlooked(make_run, read_html):
     first = read_html(iteration_html(run, 0)).text
     assert "⚠ doubtful: quote not in the text" in first
     assert "✗ failed" in first
-    assert "? nothing to check" in first
+    assert "? no result" in first
     assert "■ blocking" in first
     second = read_html(iteration_html(run, 1)).text
     assert "★ best" in second

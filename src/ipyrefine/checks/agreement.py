@@ -28,6 +28,7 @@ from ipyrefine.checks.examples import Examples, extract, stated_examples
 from ipyrefine.checks.functions import not_python
 from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
 from ipyrefine.core.model import Choice, Evidence, Question, Task
+from ipyrefine.errors import CheckNotRun
 
 if TYPE_CHECKING:
     from ipyrefine.checks.registry import Context
@@ -73,7 +74,7 @@ class Agreement:
     few, the share of the drafts that give the text's results.
 
     Args:
-        seconds: wall time for all inputs of one text.
+        seconds: processor time for all inputs of one text.
         decisive: whether a pass settles the verdict without a judge; None to let the rules above
             decide.
         files: files to put beside the text, such as `ipyrefine.checks.variables.sandbox_files`.
@@ -93,8 +94,8 @@ class Agreement:
         self.name = "agreement"
         self._seconds, self._decisive = seconds, decisive
         self._files, self._others, self._left = dict(files or {}), tuple(others), left
-        self._outcome_cache: dict[tuple[str, tuple[Example, ...]], list[Outcome]] = {}
-        self._example_cache: dict[tuple[str, tuple[Example, ...]], Evidence] = {}
+        self._outcome_cache: dict[tuple[str, tuple[Example, ...]], list[Outcome] | CheckNotRun] = {}
+        self._example_cache: dict[tuple[str, tuple[Example, ...]], Evidence | CheckNotRun] = {}
 
     @classmethod
     def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
@@ -121,12 +122,14 @@ class Agreement:
         seeds = in_text or first_calls(task.text)
         # An answer is no measure of what is an edge case, but its call is not asked about again.
         inputs = further_inputs((*seeds, *stated[len(in_text) :]))
-        examples = await self._check_examples(text, task)
+        examples = _require(await self._check_examples(text, task))
         others = await self._valid_drafts(task) if inputs and examples.passed is not False else []
-        if not others:
+        results = [await self._outcomes(draft, inputs) for draft in others]
+        outcomes = [result for result in results if not isinstance(result, CheckNotRun)]
+        if not outcomes:
             evidence = self._by_examples(examples, len(stated), can_compare=bool(inputs))
         else:
-            outcomes = [await self._outcomes(draft, inputs) for draft in (text, *others)]
+            outcomes.insert(0, _require(await self._outcomes(text, inputs)))
             comparisons = [
                 _compare(example, results, is_edge=is_edge_case(example, seeds))
                 for example, *results in zip(inputs, *outcomes, strict=True)
@@ -175,29 +178,49 @@ class Agreement:
         )
 
     async def _valid_drafts(self, task: Task) -> list[str]:
-        """Return the other drafts, except those that miss a stated example."""
+        """Return the other drafts, except those that miss a stated example or did not run."""
         results = [await self._check_examples(other, task) for other in self._others]
-        return [o for o, r in zip(self._others, results, strict=True) if r.passed is not False]
+        return [
+            other
+            for other, result in zip(self._others, results, strict=True)
+            if isinstance(result, Evidence) and result.passed is not False
+        ]
 
-    async def _check_examples(self, text: str, task: Task) -> Evidence:
+    async def _check_examples(self, text: str, task: Task) -> Evidence | CheckNotRun:
         check = Examples(seconds=self._seconds, files=self._files)
         key = (text, stated_examples(task))
         return await _cached(self._example_cache, key, lambda: check(text, task))
 
-    async def _outcomes(self, text: str, inputs: tuple[Example, ...]) -> list[Outcome]:
+    async def _outcomes(
+        self, text: str, inputs: tuple[Example, ...]
+    ) -> list[Outcome] | CheckNotRun:
         evaluation = Evaluation(text, seconds=self._seconds, files=self._files)
         return await _cached(
             self._outcome_cache, (text, inputs), lambda: evaluation.outcomes(inputs)
         )
 
 
-async def _cached(cache: dict[K, V], key: K, compute: Callable[[], Awaitable[V]]) -> V:
-    """Return a cached value, or compute it and drop the oldest ones."""
+async def _cached(
+    cache: dict[K, V | CheckNotRun], key: K, compute: Callable[[], Awaitable[V]]
+) -> V | CheckNotRun:
+    """Return a cached value, or compute it and drop the oldest ones.
+
+    What could not be run is not tried again, as it would take as long.
+    """
     if key not in cache:
         while len(cache) >= _CACHE_SIZE:
             del cache[next(iter(cache))]
-        cache[key] = await compute()
+        try:
+            cache[key] = await compute()
+        except CheckNotRun as error:
+            cache[key] = error
     return cache[key]
+
+
+def _require(value: V | CheckNotRun) -> V:
+    if isinstance(value, CheckNotRun):
+        raise value
+    return value
 
 
 class _Comparison(NamedTuple):

@@ -7,11 +7,11 @@ import json
 import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from time import monotonic
 from typing import Any, Literal, NamedTuple
 
-from ipyrefine.checks.sandbox import ProcessResult, load_program, run_python
+from ipyrefine.checks.sandbox import EXCESSES, ProcessResult, load_program, run_python
 from ipyrefine.core.model import Record
+from ipyrefine.errors import CheckNotRun
 
 _SHARE = 4  # one example may take this fraction of the whole time
 _WIDTH = 200
@@ -48,25 +48,35 @@ class Evaluation:
 
     Args:
         text: the code.
-        seconds: wall time for all examples together; one may take a quarter of it.
+        seconds: processor time for all examples together; one may take a quarter of it.
         files: files to put beside it, such as `ipyrefine.checks.variables.sandbox_files`.
 
     Attributes:
         load_error: why the text does not load, or empty.
-        network_note: a note for people where the code could reach the network, or empty.
+        protection_note: a note for people on what the sandbox did not protect, or empty.
     """
 
     def __init__(self, text: str, *, seconds: float, files: Mapping[str, bytes]) -> None:
         self._text, self._seconds, self._files = text, seconds, dict(files)
-        self.load_error = self.network_note = ""
+        self.load_error = self.protection_note = ""
+        self._stall: CheckNotRun | None = None
 
-    async def outcomes(self, examples: tuple[Example, ...]) -> list[Outcome]:
+    async def outcomes(
+        self, examples: tuple[Example, ...], *, required: bool = False
+    ) -> list[Outcome]:
         """Return the outcome of each example.
 
         All run in one process; after one that ends the process, the rest run in another. Where an
         expected value must be computed, that is done in a process without the text, from the
         plain data that came out. Only what no process without the text can compute is computed
         beside it: then the text's own objects decide whether they are equal.
+
+        Args:
+            examples: the examples.
+            required: whether the text must meet them all, so that one it misses is enough.
+
+        Raises:
+            CheckNotRun: one waits, or the machine is busy, so that nothing can be said.
         """
         plans = [_plan(example) for example in examples]
         outcomes = await self._evaluate(
@@ -86,17 +96,24 @@ class Evaluation:
         left = [n for n in left if n not in known]
         requests = [_request(examples[n]) for n in left]
         again = await self._evaluate(self._text, requests) if left else []
-        return [dict(zip(left, again, strict=True)).get(n, o) for n, o in enumerate(outcomes)]
+        outcomes = [dict(zip(left, again, strict=True)).get(n, o) for n, o in enumerate(outcomes)]
+        done = [(e, o) for e, o in zip(examples, outcomes, strict=True) if "event" in o]
+        if self._stall and (not required or all(holds(e, o) for e, o in done)):
+            raise self._stall
+        return outcomes
 
     async def _evaluate(self, text: str, requests: list[dict[str, Any]]) -> list[Outcome]:
         outcomes: list[Outcome] = [{"error": "was not run: no time was left"} for _ in requests]
-        deadline = monotonic() + self._seconds
-        index = 0
-        while index < len(requests) and (time_left := deadline - monotonic()) > 0:
+        time_left, index = self._seconds, 0
+        while index < len(requests) and time_left > 0:
             result, events = await self._run(text, requests, index, time_left)
             load = next((e for e in events if e["event"] == "loaded"), None)
-            if load is None or "error" in load:
-                error = format_error(load) if load else _process_end(result, self._seconds)
+            if load is None:
+                if isinstance(result, CheckNotRun):
+                    raise result
+                load = {"error": _process_end(result, self._seconds)}
+            if "error" in load:
+                error = format_error(load)
                 if text:
                     self.load_error = f"The code does not load: {shorten(error)}"
                 return [{"error": error}] * len(requests)
@@ -104,6 +121,10 @@ class Evaluation:
                 if event["event"] == "done":
                     outcomes[event["index"]] = event
                     index = event["index"] + 1
+            if isinstance(result, CheckNotRun):
+                self._stall = result
+                break
+            time_left -= result.processor_seconds or result.seconds
             if index < len(requests):
                 outcomes[index] = {"error": _process_end(result, self._seconds / _SHARE)}
                 index += 1
@@ -111,7 +132,7 @@ class Evaluation:
 
     async def _run(
         self, text: str, requests: list[dict[str, Any]], start: int, seconds: float
-    ) -> tuple[ProcessResult, list[Outcome]]:
+    ) -> tuple[ProcessResult | CheckNotRun, list[Outcome]]:
         token, report = secrets.token_hex(16), secrets.token_hex(16)
         request = {
             "token": token,
@@ -124,10 +145,14 @@ class Evaluation:
             "candidate.py": text,
             "request.json": json.dumps(request),
         }
-        result = await run_python(
-            load_program("examples"), seconds=seconds, files=files, report=report
-        )
-        self.network_note = result.network_note
+        result: ProcessResult | CheckNotRun
+        try:
+            result = await run_python(
+                load_program("examples"), seconds=seconds, files=files, report=report
+            )
+            self.protection_note = result.protection_note
+        except CheckNotRun as error:
+            result = error
         return result, _in_order(parse_events(result.report, token), range(start, len(requests)))
 
 
@@ -283,10 +308,8 @@ def _in_order(events: list[Event], indices: range) -> list[Outcome]:
 def _process_end(result: ProcessResult, seconds: float) -> str:
     if result.timed_out or "Timeout (" in result.stderr:
         return f"gave no answer within {seconds:.3g} s"
-    if result.limit == "output":
-        return "was stopped: it printed without end"
-    if result.limit == "processes":
-        return "was stopped: it started too many processes"
+    if result.limit:
+        return f"was stopped: it {EXCESSES[result.limit]}"
     if result.exit_code is not None and result.exit_code < 0:
         return f"was killed by signal {-result.exit_code}"
     return f"ended the process with status {result.exit_code}"

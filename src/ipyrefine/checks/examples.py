@@ -40,7 +40,7 @@ class Examples:
     """The examples that the task states hold.
 
     Args:
-        seconds: wall time for all examples together; one may take a quarter of it.
+        seconds: processor time for all examples together; one may take a quarter of it.
         decisive: whether a pass settles the verdict without a judge.
         files: files to put beside the text, such as `ipyrefine.checks.variables.sandbox_files`.
     """
@@ -70,7 +70,7 @@ class Examples:
             return Evidence(name=self.name, passed=None, detail=detail, basis="examples")
         start = monotonic()
         evaluation = Evaluation(text, seconds=self._seconds, files=self._files)
-        outcomes = await evaluation.outcomes(examples)
+        outcomes = await evaluation.outcomes(examples, required=True)
         results = [(holds(e, o), _format(e, o)) for e, o in zip(examples, outcomes, strict=True)]
         failing = [line for good, line in results if not good]
         passing = [line for good, line in results if good]
@@ -80,7 +80,7 @@ class Examples:
             name=self.name,
             passed=not failing,
             score=len(passing) / len(examples),
-            detail="\n".join([*lines, summary, evaluation.network_note]).rstrip(),
+            detail="\n".join([*lines, summary, evaluation.protection_note]).rstrip(),
             seconds=monotonic() - start,
             decisive=self._decisive,
             basis="examples",

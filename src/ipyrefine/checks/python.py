@@ -34,7 +34,7 @@ class RunsCleanly:
     still pretend to have come to its end.
 
     Args:
-        seconds: wall time it may take.
+        seconds: processor time it may take.
         decisive: whether a pass settles the verdict without a judge.
         files: files to put beside it, such as `ipyrefine.checks.variables.sandbox_files`.
     """
@@ -74,7 +74,7 @@ class RunsCleanly:
             name=self.name,
             passed=passed,
             score=float(passed),
-            detail=f"{message}\n{result.network_note}".rstrip(),
+            detail=f"{message}\n{result.protection_note}".rstrip(),
             seconds=result.seconds,
             decisive=self._decisive,
             basis="tests",
@@ -102,7 +102,7 @@ class Lint:
 
     Args:
         builtins: names that exist beside Python's own.
-        seconds: wall time ruff may take.
+        seconds: processor time ruff may take.
         decisive: whether a pass settles the verdict without a judge.
     """
 
@@ -150,6 +150,7 @@ class Lint:
             seconds=self._seconds,
             files={"candidate.py": text},
             report=_REPORT,
+            reads=[ruff],
         )
 
     async def _explain_crash(self, ruff: str, result: ProcessResult) -> Evidence:

@@ -1,52 +1,115 @@
 """Run untrusted Python in a subprocess with limits, so that it cannot hang or harm the kernel.
 
-Isolated: the process, its working folder, its input, its environment, its time, memory, output and
-number of processes. Windows limits time and output only; macOS does not limit memory; processes are
-counted on Linux alone. The network is cut off (except for a private loopback) where Linux lets this
-user create a network namespace. Many containers don't, and no other system has one;
-`ProcessResult.offline` tells which it was.
+On Linux, where the system allows it, the code runs in namespaces of its own: it has no network but
+a private loopback, sees no process but its own, and its working folder vanishes with it. Everything
+else is read-only. It has no capabilities, and no way to get any. Landlock hides the home folder,
+the kernel's folder, ``/tmp`` and ``/run``, except where Python's packages are. Time, memory,
+output, processes and disk are limited for all of its processes together.
 
-Not isolated: files this user can read or write, local sockets among them, and this user's other
-processes. The code runs with the user's rights. A process that leaves the sandbox's process group
-is found on Linux only, by its environment and folder.
+What is missing elsewhere, `ProcessResult.protection` says; it comes from the processes that set the
+sandbox up, by a file that the code cannot reach:
+
+- A container, and Ubuntu for programs it has no profile for, forbids user namespaces: the network
+  is open, and files are limited one by one. Landlock still hides files and keys, and no process
+  stays behind.
+- Without Landlock (Linux before 5.13, or switched off) the code can read what the user can.
+- macOS limits processor time, output and the size of a file; Windows wall time and output.
+
+Nowhere isolated: files of the user elsewhere can be read, sockets in folders connected to. With
+namespaces forbidden, mode and owner of the user's files can be changed as well.
 """
 
+import ast
 import asyncio
-import math
 import os
 import re
-import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast, get_args
 
 from ipyrefine.core.model import Record
-from ipyrefine.errors import UsageError
+from ipyrefine.errors import CheckNotRun, UsageError
 
-Limit = Literal["time", "output", "processes"]
+Limit = Literal["time", "memory", "output", "processes"]
+Mode = Literal["auto", "required"]
 
 _PROGRAMS = Path(__file__).parent / "programs"
 LIMITER = _PROGRAMS / "limits.py"
-NETWORK_NOTE = "(The code could reach the network: this system cannot cut it off.)"
+_MODE_VARIABLE = "IPYREFINE_SANDBOX"
+
+_FOLDER_VARIABLES = (
+    "IPYREFINE_HOME",
+    "IPYTHONDIR",
+    "JUPYTER_CONFIG_DIR",
+    "JUPYTER_DATA_DIR",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+)
 
 _FILE_MB = 64
-_ORPHAN_S = 5  # seconds after which a script ends by itself when the kernel is gone
-_OFFLINE = ".offline"  # written by the limiter; code that forges it only hides a note
+_DISK_MB = 256
+# Wall time is a backstop only: a busy machine must not change what a check finds.
+_WALL_FACTOR = 5
+_WALL_FLOOR_S = 10
+_GRACE_S = 10  # the supervisor keeps the wall limit itself; this is for one that cannot
 _REPORT_BYTES = 4_000_000
 _ERROR_WIDTH = 500
 
 _FLOOD = 16  # output beyond this many times the kept bytes ends the run
-_POLL_S = 0.05
 _CLOSE_S = 2.0
+_STOP_S = 8.0  # for the supervisor to kill what it started
+_CLEAN_S = 5.0
+_ALARM = -27  # SIGPROF, by which a program limits the processor time of a part
 
 _PROC = Path("/proc")
-_MAX_PROCESSES = 64
 _KILL_PASSES = 100
+
+
+class Protection(Record):
+    """What a sandbox protected, as those processes found that set it up.
+
+    Attributes:
+        network: there was no network but a private loopback.
+        keys: the kernel's environment and memory could not be read.
+        files: the home folder could not be read, nor anything outside the sandbox be written.
+        processes: other processes could not be reached, and none was left behind.
+        memory: the memory of all processes together was limited.
+        disk: the size of all files together was limited.
+    """
+
+    network: bool = False
+    keys: bool = False
+    files: bool = False
+    processes: bool = False
+    memory: bool = False
+    disk: bool = False
+
+    @property
+    def gaps(self) -> str:
+        """What the code could do for want of protection, in words; empty for nothing."""
+        phrases = {
+            "reach the network": self.network,
+            "read your keys": self.keys,
+            "read your files": self.files,
+            "reach your other processes": self.processes,
+            "fill the memory": self.memory,
+            "fill the disk": self.disk,
+        }
+        missing = [phrase for phrase, protected in phrases.items() if not protected]
+        return " and ".join(filter(None, [", ".join(missing[:-1]), *missing[-1:]]))
+
+    @property
+    def note(self) -> str:
+        """A note for people on what was not protected; empty for nothing."""
+        return f"(Sandbox incomplete on this system: the code could {self.gaps}.)" * bool(self.gaps)
 
 
 class ProcessResult(Record):
@@ -57,28 +120,57 @@ class ProcessResult(Record):
         stderr: standard error, likewise.
         exit_code: the exit status, negative for a signal; None when a limit ended the run.
         seconds: wall time.
+        processor_seconds: processor time of all its processes; 0 on Windows.
         limit: the limit that ended the run, or None when it ended by itself.
         report: the content of the report file, empty when there is none.
-        offline: whether the network was cut off.
+        protection: what was protected.
     """
 
     stdout: str
     stderr: str
     exit_code: int | None
     seconds: float
+    processor_seconds: float = 0.0
     limit: Limit | None = None
     report: str = ""
-    offline: bool = False
+    protection: Protection = Protection()
 
     @property
     def timed_out(self) -> bool:
-        """Return whether the wall-time limit ended the run."""
-        return self.limit == "time"
+        """Return whether a time limit ended the run, the sandbox's or one that a program set."""
+        return self.limit == "time" or (self.exit_code is not None and self.exit_code == _ALARM)
 
     @property
-    def network_note(self) -> str:
-        """Return a note for people where the code could reach the network, else an empty string."""
-        return "" if self.offline else NETWORK_NOTE
+    def protection_note(self) -> str:
+        """Return a note for people on what was not protected, or an empty string."""
+        return self.protection.note
+
+
+_mode: Mode | None = None
+
+
+def set_mode(mode: Mode | None) -> None:
+    """Say what happens to checks where a protection is missing.
+
+    Args:
+        mode: ``auto`` runs them and says so; ``required`` does not run them; None leaves it to
+            ``IPYREFINE_SANDBOX``.
+    """
+    global _mode
+    _mode = mode
+
+
+def get_mode() -> Mode:
+    """Return the mode that was set, else that of ``IPYREFINE_SANDBOX``, else ``auto``.
+
+    Raises:
+        UsageError: the variable has another value.
+    """
+    mode = _mode or os.environ.get(_MODE_VARIABLE) or "auto"
+    for known in get_args(Mode):
+        if mode == known:
+            return known  # type: ignore[no-any-return]
+    raise UsageError(f"{_MODE_VARIABLE} must be auto or required, not {mode!r}.")
 
 
 def load_program(name: str) -> str:
@@ -94,6 +186,7 @@ async def run_python(
     output_limit: int = 64_000,
     files: Mapping[str, str | bytes] | None = None,
     report: str | None = None,
+    reads: Sequence[str] = (),
 ) -> ProcessResult:
     """Run a script in a fresh interpreter and an empty folder, and clean up after it.
 
@@ -103,13 +196,17 @@ async def run_python(
 
     Args:
         source: the script.
-        seconds: wall time allowed.
-        memory_mb: megabytes of address space allowed to each process.
+        seconds: processor time allowed to all processes together; on Windows, wall time.
+        memory_mb: megabytes of memory allowed to them, and of address space to each.
         output_limit: bytes to keep of standard output, and of standard error.
         files: name and content of files to put beside the script.
         report: name of a file in the script's folder to read after the run.
+        reads: further files and folders that it may read.
 
     Raises:
+        CheckNotRun: it did not end within five times ``seconds`` and ten seconds more, though it
+            did not use its processor time up: it waits, or the machine is busy. Or a protection is
+            required and missing.
         UsageError: this platform cannot start a process.
     """
     if sys.platform == "emscripten":
@@ -119,22 +216,37 @@ async def run_python(
     folder = _make_folder()
     try:
         script = _write_files(folder, source, files or {})
-        command = _command(script, seconds, memory_mb)
+        request = {
+            "script": str(script),
+            "report": report,
+            "seconds": seconds,
+            "wall": _WALL_FACTOR * seconds + _WALL_FLOOR_S,
+            "memory": memory_mb * 2**20,
+            "file": _FILE_MB * 2**20,
+            "disk": _DISK_MB * 2**20 + _size(folder),
+            "kernel": os.getpid(),
+            "hidden": _hidden_folders(),
+            "reads": list(reads),
+            "required": get_mode() == "required",
+        }
         try:
-            result = await _supervise(command, folder, seconds, output_limit)
+            return await _supervise(request, folder, output_limit)
         except NotImplementedError:
             # Jupyter on Windows has a loop that cannot start processes.
-            result = await asyncio.to_thread(
-                _supervise_on_own_loop, command, folder, seconds, output_limit
-            )
-        content = _read_report(Path(folder, report)) if report else ""
-        return result.model_copy(update={"report": content, "offline": _is_offline(folder)})
+            return await asyncio.to_thread(_supervise_on_own_loop, request, folder, output_limit)
     except OSError as error:
         raise UsageError(
             f"Python could not be started to run a check: {error.strerror or error}."
         ) from error
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        await _in_thread(remove_folder, folder)
+
+
+async def _in_thread(function: Any, *arguments: Any) -> None:
+    """Call a function that may take long, and wait for it a few seconds at most."""
+    call = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
+    with suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.shield(call), _CLEAN_S)
 
 
 def describe_failure(result: ProcessResult, seconds: float) -> str:
@@ -142,14 +254,12 @@ def describe_failure(result: ProcessResult, seconds: float) -> str:
 
     Args:
         result: the run.
-        seconds: the wall time it was allowed.
+        seconds: the processor time it was allowed.
     """
     if result.timed_out:
-        return f"It did not end within {seconds:.3g} seconds."
-    if result.limit == "output":
-        return "It was stopped, because it printed without end."
-    if result.limit == "processes":
-        return "It was stopped, because it started too many processes."
+        return f"It did not end within {seconds:.3g} seconds of processor time."
+    if result.limit:
+        return f"It was stopped, because it {EXCESSES[result.limit]}."
     if result.exit_code is not None and result.exit_code < 0:
         return f"It was killed by signal {-result.exit_code}."
     lines = [line for line in result.stderr.splitlines() if line.strip()]
@@ -160,42 +270,123 @@ def describe_failure(result: ProcessResult, seconds: float) -> str:
     return lines[-1].strip()[:_ERROR_WIDTH] + where
 
 
-async def _supervise(
-    command: list[str], folder: str, seconds: float, output_limit: int
-) -> ProcessResult:
+EXCESSES: Mapping[Limit, str] = {
+    "time": "took too long",
+    "memory": "used too much memory",
+    "output": "printed without end",
+    "processes": "started too many processes",
+}
+
+
+async def _supervise(request: Mapping[str, Any], folder: str, output_limit: int) -> ProcessResult:
     loop = asyncio.get_running_loop()
     start = loop.time()
-    transport, process = await loop.subprocess_exec(
-        lambda: _Process(output_limit),
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        cwd=folder,
-        env=_environment(folder),
-        start_new_session=True,
-    )
-    try:
+    windows = sys.platform == "win32"
+    if windows and request["required"]:
+        raise _refusal(Protection())
+    with tempfile.TemporaryFile() as results:
+        command, options = _command(request, results.fileno())
+        transport, process = await loop.subprocess_exec(
+            lambda: _Process(output_limit),
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            cwd=folder,
+            env=_environment(folder),
+            start_new_session=True,
+            **options,
+        )
+        outcome: dict[str, Any] = {}
+        limit: str | None
         try:
-            limit = await process.wait(seconds, folder)
+            try:
+                wall = request["seconds"] if windows else request["wall"] + _GRACE_S
+                limit = await process.wait(wall)
+            finally:
+                if not windows:
+                    await _stop(transport, process)
+                    outcome = _read_results(results)
+                if not outcome.get("clean"):
+                    await _in_thread(kill_processes, transport.get_pid(), folder)
+                await process.close()
         finally:
-            kill_processes(transport.get_pid(), folder)
-            await process.close()
-    finally:
-        transport.close()
+            transport.close()
+    if windows:
+        limit = "time" if limit == "wall" else limit
+        path = Path(folder, request["report"]) if request["report"] else None
+        outcome = {"status": transport.get_returncode(), "report": _read_report(path)}
+    protection = Protection.model_validate(outcome.get("protection", {}))
+    used, seconds = outcome.get("seconds", 0.0), loop.time() - start
+    limit = limit or outcome.get("limit")
+    status = outcome.get("status", -9)  # whoever killed the supervisor
+    if not windows and status == -signal.SIGXCPU:
+        limit = "time"
+    _require_run(outcome, protection, limit, seconds, used, set_up=windows or limit is not None)
     return ProcessResult(
         stdout=process.streams[1].text(),
         stderr=process.streams[2].text(),
-        exit_code=None if limit else transport.get_returncode(),
-        seconds=loop.time() - start,
-        limit=limit,
+        exit_code=None if limit else status,
+        seconds=seconds,
+        processor_seconds=used,
+        limit=cast("Limit | None", limit),
+        report=outcome.get("report", ""),
+        protection=protection,
     )
 
 
+def _require_run(
+    outcome: Mapping[str, Any],
+    protection: Protection,
+    limit: str | None,
+    seconds: float,
+    used: float,
+    *,
+    set_up: bool,
+) -> None:
+    """Raise an error where nothing can be said of the code."""
+    if outcome.get("refused"):
+        raise _refusal(protection)
+    if limit == "wall":
+        error = CheckNotRun(
+            f"It did not end within {seconds:.0f} seconds, but used {used:.2g} seconds of "
+            "processor time only: it waits, or the machine is busy. That counts neither for nor "
+            "against it."
+        )
+        error.report = outcome.get("report", "")
+        raise error
+    if not set_up and ("error" in outcome or "protection" not in outcome):
+        reason = outcome.get("error", "its first process was killed")
+        raise CheckNotRun(f"The sandbox could not be started: {reason}.")
+
+
+def _refusal(protection: Protection) -> CheckNotRun:
+    return CheckNotRun(
+        f"Not run, because a complete sandbox is required: here, code could {protection.gaps}."
+    )
+
+
+async def _stop(transport: asyncio.SubprocessTransport, process: "_Process") -> None:
+    """Let the supervisor end what it started, and itself."""
+    with suppress(ProcessLookupError):
+        transport.terminate()
+    await process.wait_for_exit(_STOP_S)
+
+
+def _read_results(file: Any) -> dict[str, Any]:
+    """Return what the processes of the sandbox wrote, as one record."""
+    file.seek(0)
+    outcome: dict[str, Any] = {}
+    for line in file:
+        with suppress(ValueError, SyntaxError):  # a line that its writer did not end
+            outcome |= ast.literal_eval(line.decode())
+    return outcome
+
+
 def _supervise_on_own_loop(
-    command: list[str], folder: str, seconds: float, output_limit: int
+    request: Mapping[str, Any], folder: str, output_limit: int
 ) -> ProcessResult:
     factory = getattr(asyncio, "ProactorEventLoop", None)
     with asyncio.Runner(loop_factory=factory) as runner:
-        return runner.run(_supervise(command, folder, seconds, output_limit))
+        return runner.run(_supervise(request, folder, output_limit))
 
 
 def _make_folder() -> str:
@@ -203,8 +394,45 @@ def _make_folder() -> str:
     return os.path.realpath(tempfile.mkdtemp(prefix="ipyrefine-"))
 
 
-def _is_offline(folder: str) -> bool:
-    return os.path.lexists(os.path.join(folder, _OFFLINE))
+def _hidden_folders() -> list[str]:
+    """Return the folders of the user's that the code must not read, the home first."""
+    named = [os.environ.get(name, "") for name in _FOLDER_VARIABLES]
+    with suppress(OSError):  # it may have been removed
+        named.append(os.getcwd())
+    return [os.path.expanduser("~"), *filter(os.path.isabs, named)]
+
+
+def _size(folder: str) -> int:
+    return sum(entry.stat().st_size for entry in os.scandir(folder))
+
+
+def remove_folder(folder: str) -> None:
+    """Remove a folder with all that is in it, however deep, in constant stack and few open files.
+
+    Args:
+        folder: the folder; nothing else may be at work in it.
+    """
+    waiting, count = [folder], 0
+    while waiting:
+        current = waiting.pop()
+        with suppress(OSError):
+            os.chmod(current, stat.S_IRWXU)
+            with os.scandir(current) as entries:
+                inner = list(entries)
+            for entry in inner:
+                if not entry.is_dir(follow_symlinks=False):
+                    os.unlink(entry.path)
+                    continue
+                # Moved up, a folder's path never gets too long for the system.
+                count += 1
+                target = os.path.join(folder, f".remove-{count}")
+                os.chmod(entry.path, stat.S_IRWXU)
+                os.rename(entry.path, target)
+                waiting.append(target)
+            if current != folder:
+                os.rmdir(current)
+    with suppress(OSError):
+        os.rmdir(folder)
 
 
 def _write_files(folder: str, source: str, files: Mapping[str, str | bytes]) -> Path:
@@ -216,26 +444,20 @@ def _write_files(folder: str, source: str, files: Mapping[str, str | bytes]) -> 
     return script
 
 
-def _read_report(path: Path) -> str:
-    # Anything but a plain file (a link, a pipe) was put there by the code, and may block.
-    if path.is_symlink() or not path.is_file():
+def _read_report(path: Path | None) -> str:
+    # Anything but a plain file was put there by the code, and may block.
+    if path is None or path.is_symlink() or not path.is_file():
         return ""
     with path.open("rb") as file:
         return file.read(_REPORT_BYTES).decode(errors="replace")
 
 
-def _command(script: Path, seconds: float, memory_mb: int) -> list[str]:
+def _command(request: Mapping[str, Any], results: int) -> tuple[list[str], dict[str, Any]]:
+    """Return what starts the script, and how."""
     if sys.platform == "win32":
-        return [sys.executable, "-I", "-X", "utf8", str(script)]
-    wall = math.ceil(seconds)
-    # Threads add up to more processor time than wall time.
-    limits = [
-        wall * (os.cpu_count() or 1) + 1,
-        wall + _ORPHAN_S,
-        memory_mb * 2**20,
-        _FILE_MB * 2**20,
-    ]
-    return [sys.executable, "-I", "-S", str(LIMITER), *map(str, limits), str(script)]
+        return [sys.executable, "-I", "-X", "utf8", request["script"]], {}
+    argument = ascii({**request, "results": results})
+    return [sys.executable, "-I", str(LIMITER), argument], {"pass_fds": (results,)}
 
 
 def _environment(folder: str) -> dict[str, str]:
@@ -276,6 +498,7 @@ class _Process(asyncio.SubprocessProtocol):
     def __init__(self, output_limit: int) -> None:
         self.streams = {1: _Excerpt(output_limit), 2: _Excerpt(output_limit)}
         self._end = asyncio.Event()
+        self._exit = asyncio.Event()
         self._pipes_end = asyncio.Event()
         self._flood = False
         self._max_output = _FLOOD * output_limit
@@ -289,26 +512,23 @@ class _Process(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         """Note the exit, whoever still holds the pipes."""
+        self._exit.set()
         self._end.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Note that the pipes were read to their end."""
         self._pipes_end.set()
 
-    async def wait(self, seconds: float, folder: str) -> Limit | None:
+    async def wait(self, seconds: float) -> Literal["output", "wall"] | None:
         """Wait for the exit or for a limit; return that limit."""
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + seconds
-        tasks_before = _count_tasks()
-        while not self._end.is_set():
-            time_left = deadline - clock()
-            if time_left <= 0:
-                return "time"
-            if _has_too_many_processes(folder, tasks_before):
-                return "processes"
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._end.wait(), min(time_left, _POLL_S))
-        return "output" if self._flood else None
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._end.wait(), seconds)
+        return "output" if self._flood else None if self._exit.is_set() else "wall"
+
+    async def wait_for_exit(self, seconds: float) -> None:
+        """Wait until the process has exited, for some seconds at most."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._exit.wait(), seconds)
 
     async def close(self) -> None:
         """Wait briefly until the process has exited and its pipes are read."""
@@ -361,21 +581,3 @@ def find_processes(folder: str) -> set[int]:
             if inside or mark in (_PROC / name / "environ").read_bytes():
                 pids.add(int(name))
     return pids
-
-
-def _has_too_many_processes(folder: str, tasks_before: int) -> bool:
-    # The system's own limit counts all processes of the user, notebooks included, and does not
-    # hold for an administrator, so they are counted from outside. That is slow on a machine with
-    # many processes; the total costs one read.
-    return (
-        _count_tasks() - tasks_before > _MAX_PROCESSES
-        and len(find_processes(folder)) > _MAX_PROCESSES
-    )
-
-
-def _count_tasks() -> int:
-    """Return how many tasks the whole system runs; 0 outside Linux."""
-    try:
-        return int((_PROC / "loadavg").read_text().split()[3].partition("/")[2])
-    except (OSError, ValueError, IndexError):
-        return 0

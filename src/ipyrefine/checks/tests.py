@@ -47,7 +47,7 @@ class Tests:
     Args:
         source: the tests.
         label: the user's name for them.
-        seconds: wall time for all of them; one may take a quarter of it.
+        seconds: processor time for all of them; one may take a quarter of it.
         decisive: whether a pass settles the verdict without a judge.
         files: files to put beside them, such as `ipyrefine.checks.variables.sandbox_files`.
 
@@ -134,7 +134,7 @@ class Tests:
             name=self.name,
             passed=passed,
             score=score,
-            detail="\n".join([*lines, result.network_note]).rstrip(),
+            detail="\n".join([*lines, result.protection_note]).rstrip(),
             seconds=monotonic() - start,
             decisive=self._decisive,
             basis="tests",
@@ -204,8 +204,10 @@ class Tests:
         return outcomes
 
     def _process_end(self, result: ProcessResult) -> str:
-        if "Timeout (" in result.stderr:
-            return f"A test did not end within {self._seconds / _SHARE:.3g} seconds."
+        alarmed = result.timed_out and result.limit is None
+        if alarmed or "Timeout (" in result.stderr:
+            share = f"{self._seconds / _SHARE:.3g} seconds of processor time"
+            return f"A test did not end within {share}."
         return describe_failure(result, self._seconds)
 
 

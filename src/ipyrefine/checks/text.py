@@ -118,7 +118,7 @@ class Matches:
     Args:
         pattern: the expression, as in `re`; ``^`` and ``$`` match at ends of lines. In
             ``matches:REGEX`` everything after the colon belongs to it, so settings cannot follow.
-        seconds: wall time the search may take.
+        seconds: processor time the search may take.
 
     Raises:
         UsageError: it is not a regular expression.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from ipyrefine.checks.evaluation import Evaluation, Example, holds, is_literal
 from ipyrefine.checks.examples import stated_examples
 from ipyrefine.core.model import Finding, Task
+from ipyrefine.errors import CheckNotRun
 
 _SECONDS = 5.0
 _LONGEST = 10_000  # characters of a call, or of what it should give
@@ -31,7 +32,10 @@ class Trial:
         if example is None or not _uses_only(call, text):
             return None
         evaluation = Evaluation(text, seconds=_SECONDS, files=self._files)
-        (outcome,) = await evaluation.outcomes((example,))
+        try:
+            (outcome,) = await evaluation.outcomes((example,))
+        except CheckNotRun:
+            return None
         return not holds(example, outcome)
 
 

@@ -80,6 +80,7 @@ from ipyrefine.core.selection import Selection
 from ipyrefine.core.verdicts import UNRELIABLE
 from ipyrefine.errors import (
     CheckError,
+    CheckNotRun,
     InternalError,
     JournalError,
     ModelError,
@@ -520,6 +521,8 @@ class Refinement:
             check = check.beside(others, drafts_left(self.state, iteration))
         try:
             evidence = await check(iteration.text, self.state.task)
+        except CheckNotRun as error:
+            evidence = Evidence(name=check.name, passed=None, detail=str(error))
         except RefineError:
             raise
         except Exception as error:

@@ -6,7 +6,7 @@ import shlex
 from typing import Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
-from traitlets import Bool, Float, Integer, Unicode, observe
+from traitlets import Bool, Enum, Float, Integer, Unicode, observe
 from traitlets.config import Configurable
 
 from ipyrefine.errors import UsageError
@@ -60,6 +60,13 @@ class Refine(Magics, Configurable):
     ).tag(config=True)
     journal = Bool(True, help="Keep every run in the journal, to resume it.").tag(config=True)
     ui = Unicode("auto", help="auto, widgets or plain.").tag(config=True)
+    sandbox = Enum(
+        ("auto", "required"),
+        None,
+        allow_none=True,
+        help="Where the sandbox is incomplete: auto runs checks and says so, required does not run "
+        "them; None: IPYREFINE_SANDBOX, else auto.",
+    ).tag(config=True)
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell=shell)
@@ -70,6 +77,12 @@ class Refine(Magics, Configurable):
     @observe("max_iterations")
     def _set_max_revisions(self, change: Any) -> None:
         self.max_revisions = change.new
+
+    @observe("sandbox")
+    def _set_sandbox(self, change: Any) -> None:
+        from ipyrefine.checks import sandbox
+
+        sandbox.set_mode(change.new)
 
     @no_var_expand
     @line_cell_magic

@@ -314,7 +314,7 @@ def evidence_label(evidence: Evidence) -> Label:
     if evidence.contested:
         return Label("≠", "drafts disagree", "warn")
     if evidence.passed is None:
-        return Label("?", "nothing to check", "quiet")
+        return Label("?", "no result", "quiet")
     return Label("✓", "passed", "good") if evidence.passed else Label("✗", "failed", "bad")
 
 

@@ -14,6 +14,7 @@ import json
 import numbers
 import os
 import runpy
+import signal
 import sys
 import traceback
 import types
@@ -46,8 +47,7 @@ def main() -> None:
     error = _catch(lambda: _load(module))
     write_event(event="loaded", **error)
     for example in [] if error else request["examples"]:
-        # A watchdog that needs neither the code nor Python's lock to end the process.
-        faulthandler.dump_traceback_later(request["seconds"], exit=True)
+        _limit(request["seconds"])
         write_event(event="started", index=example["index"])
         write_event(
             event="done",
@@ -56,6 +56,15 @@ def main() -> None:
         )
     # Threads of the text must not keep the process alive.
     os._exit(0)
+
+
+def _limit(seconds: float) -> None:
+    """Let the process end after some seconds of processor time; Windows counts wall time."""
+    # A watchdog that needs neither the code nor Python's lock to end the process.
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+    else:
+        faulthandler.dump_traceback_later(seconds, exit=True)
 
 
 def _load(module: types.ModuleType) -> None:

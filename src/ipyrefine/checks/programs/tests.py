@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import runpy
+import signal
 import sys
 import traceback
 import types
@@ -99,7 +100,10 @@ class Reporter:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Start a watchdog, which needs no help from the code to end the process."""
-        faulthandler.dump_traceback_later(self._seconds, exit=True, file=self._errors)
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_PROF, self._seconds)
+        else:  # Windows counts wall time
+            faulthandler.dump_traceback_later(self._seconds, exit=True, file=self._errors)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, Any]:
