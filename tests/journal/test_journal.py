@@ -146,7 +146,7 @@ async def test_what_could_not_be_written_is_written_with_the_next_event(
     monkeypatch.setattr(schema, "BUSY_SECONDS", 0.05)
     blocker = schema.connect(path)
     blocker.execute("BEGIN IMMEDIATE")
-    with pytest.raises(JournalError, match=r"locked.*--no-journal"):
+    with pytest.raises(JournalError, match=r"in use.*--no-journal"):
         await recorder(events[1], replay(events[:2]))
     blocker.execute("ROLLBACK")
     blocker.close()
@@ -262,13 +262,6 @@ async def test_a_journal_of_a_newer_version_is_left_alone(
     await record(path)
     monkeypatch.setattr(schema, "MIGRATIONS", ())
     with pytest.raises(JournalError, match="newer ipyrefine"):
-        Journal(path).runs()
-
-
-def test_a_file_that_is_no_journal_is_named(path: Path) -> None:
-    path.parent.mkdir()
-    path.write_bytes(b"no database, but long enough to look like one" * 40)
-    with pytest.raises(JournalError, match=r"runs\.db cannot be used"):
         Journal(path).runs()
 
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 from pydantic import Field, TypeAdapter
 
 from ipyrefine.core.model import (
+    MAX_ITERATIONS,
     Clarification,
+    Count,
     Criterion,
     Finding,
     Outcome,
@@ -88,7 +90,7 @@ class Accept(_Decision):
     """
 
     kind: Literal["accept"] = "accept"
-    iteration: int | None = None
+    iteration: Count | None = None
     reason: str = ""
 
     @property
@@ -120,7 +122,7 @@ class Override(_Decision):
 
     asks_for_revision: ClassVar[bool] = True
     kind: Literal["override"] = "override"
-    iteration: int | None = None
+    iteration: Count | None = None
     outcome: Outcome
     reason: str = ""
 
@@ -163,7 +165,7 @@ class Continue(_Decision):
 
     asks_for_revision: ClassVar[bool] = True
     kind: Literal["continue"] = "continue"
-    revisions: int = Field(default=1, ge=1)
+    revisions: int = Field(default=1, ge=1, le=MAX_ITERATIONS)
     guidance: str = ""
 
     def check(self, run: "Run") -> None:
@@ -193,8 +195,8 @@ class Branch(_Decision):
 
     asks_for_revision: ClassVar[bool] = True
     kind: Literal["branch"] = "branch"
-    iteration: int
-    revisions: int = Field(default=1, ge=1)
+    iteration: Count
+    revisions: int = Field(default=1, ge=1, le=MAX_ITERATIONS)
     guidance: str = ""
 
     def sentence(self) -> str:
@@ -222,7 +224,7 @@ class Select(_Decision):
     asks_for_revision: ClassVar[bool] = True
     kind: Literal["select"] = "select"
     findings: tuple[str, ...]
-    iteration: int | None = None
+    iteration: Count | None = None
     guidance: str = ""
 
     def check(self, run: "Run") -> None:
@@ -276,7 +278,7 @@ class Edit(_Decision):
     """
 
     kind: Literal["edit"] = "edit"
-    iteration: int | None = None
+    iteration: Count | None = None
     text: str
 
     def check(self, run: "Run") -> None:
@@ -335,7 +337,7 @@ class Add(_Decision):
     is_remark: ClassVar[bool] = True
     kind: Literal["add"] = "add"
     finding: Finding
-    iteration: int | None = None
+    iteration: Count | None = None
 
     def check(self, run: "Run") -> None:
         """Refuse a finding without a problem, or with a quote that is not in the text."""
@@ -433,7 +435,7 @@ class Answer(_Decision):
     """
 
     kind: Literal["answer"] = "answer"
-    choice: int | None = Field(default=None, ge=1)
+    choice: int | None = Field(default=None, ge=1, le=MAX_ITERATIONS)
     result: str = ""
 
     def check(self, run: "Run") -> None:
@@ -525,8 +527,8 @@ def parse_iteration(run: "Run", words: list[str]) -> int | None:
     if not words:
         return None
     word = words.pop(0)
-    if not word.isdecimal():
-        raise UsageError(f"{word!r} is not the number of an iteration. {_range(run)}")
+    if not word.isdecimal() or len(word) > 9:
+        raise UsageError(f"{word[:40]!r} is not the number of an iteration. {_range(run)}")
     _require_iteration(run, int(word))
     return int(word)
 
@@ -556,7 +558,9 @@ def _parse_ids(words: list[str], most: int | None = None) -> tuple[str, ...]:
 
 
 def _parse_count(words: list[str]) -> int:
-    return max(1, int(words.pop(0))) if words and words[0].isdecimal() else 1
+    if not (words and words[0].isdecimal()):
+        return 1
+    return min(max(1, int(words.pop(0)[:9])), MAX_ITERATIONS)
 
 
 def _require_text(run: "Run") -> None:

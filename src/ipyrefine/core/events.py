@@ -6,8 +6,10 @@ from pydantic import Field, TypeAdapter
 
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.model import (
+    Amount,
     Author,
     Change,
+    Count,
     Critique,
     Evidence,
     Finding,
@@ -30,7 +32,7 @@ class _Event(Record):
         at: seconds since the run started.
     """
 
-    at: float = 0.0
+    at: Amount = 0.0
 
 
 class RunStarted(_Event):
@@ -54,7 +56,7 @@ class StageStarted(_Event):
 
     type: Literal["stage_started"] = "stage_started"
     stage: Stage
-    iteration: int
+    iteration: Count
 
 
 class TextDelta(_Event):
@@ -69,7 +71,7 @@ class TextDelta(_Event):
 
     type: Literal["text_delta"] = "text_delta"
     stage: Stage
-    iteration: int
+    iteration: Count
     kind: Literal["text", "thinking"] = "text"
     text: str
 
@@ -88,7 +90,7 @@ class DraftReady(_Event):
     text: str
     thoughts: str = ""
     author: Author = "model"
-    candidate: int = 0
+    candidate: Count = 0
 
 
 class DraftFailed(_Event):
@@ -100,7 +102,7 @@ class DraftFailed(_Event):
     """
 
     type: Literal["draft_failed"] = "draft_failed"
-    candidate: int
+    candidate: Count
     reason: str
 
 
@@ -114,7 +116,7 @@ class VerdictReached(_Event):
     """
 
     type: Literal["verdict_reached"] = "verdict_reached"
-    iteration: int
+    iteration: Count
     verdict: Verdict
     findings: tuple[Finding, ...] = ()
 
@@ -129,7 +131,7 @@ class CritiqueReady(_Event):
     """
 
     type: Literal["critique_ready"] = "critique_ready"
-    iteration: int
+    iteration: Count
     critique: Critique
     regressed: tuple[str, ...] = ()
 
@@ -148,8 +150,8 @@ class RevisionReady(_Event):
     """
 
     type: Literal["revision_ready"] = "revision_ready"
-    iteration: int
-    parent: int
+    iteration: Count
+    parent: Count
     text: str
     thoughts: str = ""
     changes: tuple[Change, ...] = ()
@@ -166,7 +168,7 @@ class EvidenceReady(_Event):
     """
 
     type: Literal["evidence_ready"] = "evidence_ready"
-    iteration: int
+    iteration: Count
     evidence: Evidence
 
 
@@ -181,8 +183,8 @@ class Compared(_Event):
     """
 
     type: Literal["compared"] = "compared"
-    iteration: int
-    against: int
+    iteration: Count
+    against: Count
     won: bool
     reason: str = ""
 
@@ -206,7 +208,7 @@ class BestChanged(_Event):
     """
 
     type: Literal["best_changed"] = "best_changed"
-    iteration: int
+    iteration: Count
 
 
 class CallEnded(_Event):
@@ -226,7 +228,7 @@ class CallEnded(_Event):
 
     type: Literal["call_ended"] = "call_ended"
     stage: Stage
-    iteration: int
+    iteration: Count
     usage: Usage
     text: str = ""
     finish: Finish | None = None

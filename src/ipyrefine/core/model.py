@@ -7,7 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+# Numbers are bounded, so that sums of what a file holds stay finite and can be written out.
+_MOST = 2**53
 Score = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=_MOST)]
+Amount = Annotated[float, Field(ge=0.0, le=1e15, allow_inf_nan=False)]  # of seconds or US dollars
 Author = Literal["model", "check", "user"]
 Form = Literal["code", "prose"]
 Finish = Literal["stop", "length", "refused", "filtered", "incomplete"]
@@ -24,6 +28,7 @@ Basis = Literal[
     "none",
 ]
 
+MAX_ITERATIONS = 10_000  # of a run
 RELIABLE_AUROC = 0.65  # below it a judge abstains
 LOW_SCORE = "judge's score"  # check that findings about a score below the target come from
 # The languages that are not written as their name with a capital.
@@ -41,6 +46,7 @@ _LANGUAGES = {
     "xml": "XML",
     "yaml": "YAML",
 }
+RULES = 3  # version of the rules in `verdicts` that a run's verdicts are made by
 GUIDANCE = "guidance"  # criterion of the findings that a user's guidance becomes
 
 
@@ -53,9 +59,20 @@ class Record(BaseModel):
     @classmethod
     def _replace_lone_surrogates(cls, value: Any) -> Any:
         # A model's JSON may hold half of a surrogate pair, which no UTF-8 file can store.
-        if isinstance(value, str) and not value.isascii():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return value
+        return _storable(value)
+
+
+def _storable(value: Any) -> Any:
+    """Return a field's value with each lone surrogate replaced, in texts at any place of it."""
+    if type(value) is str:
+        if value.isascii():
+            return value
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if type(value) is tuple:
+        return tuple(map(_storable, value))
+    if type(value) is dict:
+        return {_storable(key): _storable(item) for key, item in value.items()}
+    return value
 
 
 class Stage(StrEnum):
@@ -96,7 +113,7 @@ class Criterion(Record):
 
     name: str
     definition: str
-    weight: float = Field(default=1.0, gt=0)
+    weight: float = Field(default=1.0, gt=0, le=1e6)
 
 
 def named_criteria(names: Iterable[str], known: Iterable[Criterion]) -> tuple[Criterion, ...]:
@@ -145,7 +162,7 @@ class Choice(Record):
 
     result: str
     raises: bool = False
-    votes: int = 1
+    votes: Count = 1
 
 
 class Question(Record):
@@ -330,7 +347,7 @@ class Evidence(Record):
     passed: bool | None
     score: Score | None = None
     detail: str = ""
-    seconds: float = 0.0
+    seconds: Amount = 0.0
     required: bool = True
     decisive: bool = False
     findings: tuple[Finding, ...] = ()
@@ -490,12 +507,12 @@ class Usage(Record):
         cost: US dollars; None when the price is not known.
     """
 
-    calls: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int | None = None
-    completion_tokens: int = 0
-    seconds: float = 0.0
-    cost: float | None = None
+    calls: Count = 0
+    prompt_tokens: Count = 0
+    cached_tokens: Count | None = None
+    completion_tokens: Count = 0
+    seconds: Amount = 0.0
+    cost: Amount | None = None
 
     @property
     def tokens(self) -> int:
@@ -529,8 +546,8 @@ class Price(Record):
         completion: for tokens it writes.
     """
 
-    prompt: float = Field(ge=0, allow_inf_nan=False)
-    completion: float = Field(ge=0, allow_inf_nan=False)
+    prompt: Amount
+    completion: Amount
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Return the price of some tokens in US dollars."""
@@ -550,12 +567,12 @@ class Budget(Record):
         seconds: wall time since the run started.
     """
 
-    tokens: int | None = Field(default=None, gt=0)
-    prompt_tokens: int | None = Field(default=None, gt=0)
-    completion_tokens: int | None = Field(default=None, gt=0)
-    calls: int | None = Field(default=None, gt=0)
-    cost: float | None = Field(default=None, gt=0)
-    seconds: float | None = Field(default=None, gt=0)
+    tokens: int | None = Field(default=None, gt=0, le=_MOST)
+    prompt_tokens: int | None = Field(default=None, gt=0, le=_MOST)
+    completion_tokens: int | None = Field(default=None, gt=0, le=_MOST)
+    calls: int | None = Field(default=None, gt=0, le=_MOST)
+    cost: float | None = Field(default=None, gt=0, le=1e15)
+    seconds: float | None = Field(default=None, gt=0, le=1e15)
 
 
 OLD_LIMITS = {"max_iterations": "max_revisions", "gate": "pairwise", "every_critique": "critique"}
@@ -594,19 +611,19 @@ class Limits(Record):
         budget: upper bounds on consumption.
     """
 
-    max_revisions: int = Field(default=4, ge=0)
+    max_revisions: int = Field(default=4, ge=0, le=MAX_ITERATIONS)
     target: Score = 0.8
-    patience: int | None = Field(default=2, ge=1)
+    patience: int | None = Field(default=2, ge=1, le=_MOST)
     base: Literal["auto", "latest", "best"] = "auto"
     critique: Literal["auto", "always", "never"] = "auto"
     opinion: Literal["auto", "always", "never"] = "auto"
     revise: Literal["auto", "edit", "anew"] = "auto"
-    min_findings: int = Field(default=0, ge=0)
+    min_findings: int = Field(default=0, ge=0, le=1_000)
     verify_drafts: bool = True
-    max_eval_chars: int = Field(default=32_768, gt=0)
-    max_tokens: int = Field(default=2_048, gt=0)
+    max_eval_chars: int = Field(default=32_768, gt=0, le=_MOST)
+    max_tokens: int = Field(default=2_048, gt=0, le=_MOST)
     temperature: float = Field(default=0.0, ge=0, le=2)
-    seed: int | None = None
+    seed: int | None = Field(default=None, ge=-_MOST, le=_MOST)
     delta: Score = 0.0
     candidates: int = Field(default=1, ge=1, le=16)
     step: bool = False
@@ -636,9 +653,9 @@ class Calibration(Record):
     """
 
     auroc: Score
-    slope: float
-    intercept: float
-    texts: int
+    slope: float = Field(ge=-1e6, le=1e6)
+    intercept: float = Field(ge=-1e6, le=1e6)
+    texts: Count
 
     @property
     def reliable(self) -> bool:
@@ -661,8 +678,8 @@ class Accepted(Record):
         source: what they were measured on.
     """
 
-    texts: int
-    wrong: int
+    texts: Count
+    wrong: Count
     source: str = ""
 
 

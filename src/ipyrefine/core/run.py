@@ -1,13 +1,18 @@
 """A run as a value: its setup, its texts, what the user decided, and how it stopped."""
 
 from itertools import takewhile
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from ipyrefine.core.decisions import Decision, Override
+from ipyrefine.core.decisions import Accept, Decision, Override
 from ipyrefine.core.model import (
+    MAX_ITERATIONS,
+    RULES,
+    Amount,
     Author,
     Change,
+    Count,
     Evidence,
     Finding,
     Finish,
@@ -47,8 +52,8 @@ class Iteration(Record):
         usage: what writing and verifying it consumed.
     """
 
-    number: int
-    parent: int | None = None
+    number: Count
+    parent: Count | None = None
     text: str
     author: Author = "model"
     thoughts: str = ""
@@ -60,7 +65,7 @@ class Iteration(Record):
     evidence: tuple[Evidence, ...] = ()
     verdict: Verdict | None = None
     override: Override | None = None
-    comparisons: int = 0
+    comparisons: Count = 0
     lost_comparison: bool = False
     usage: Usage = Usage()
 
@@ -88,10 +93,10 @@ class UnconsumedReply(Record):
     """
 
     stage: Stage
-    iteration: int
+    iteration: Count
     text: str
     finish: Finish
-    warnings: int
+    warnings: Count
     probabilities: tuple[Score | None, ...] = ()
 
 
@@ -122,31 +127,39 @@ class Run(Record):
         stop_reason: None while the run can go on.
         message: what the stop means, in one or two sentences.
         seconds: wall time of the latest event, from the start.
+        rules: version of the rules that its verdicts were made by; the oldest of several.
     """
 
     setup: Setup
     iterations: tuple[Iteration, ...] = ()
-    best: int | None = None
+    best: Count | None = None
     stage: Stage | None = None
     usage: Usage = Usage()
     spent: dict[Stage, Usage] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     decisions: tuple[Decision, ...] = ()
-    allowed_revisions: int = 0
-    patience_from: int = 0
-    head: int | None = None
+    allowed_revisions: Count = 0
+    patience_from: Count = 0
+    head: Count | None = None
     selected: tuple[str, ...] = ()
     awaits_user: bool = False
-    released: int = 0
-    stale: tuple[int, ...] = ()
+    released: Count = 0
+    stale: tuple[Count, ...] = ()
     revision_requested: bool = False
     question: Question | None = None
-    failed_drafts: int = 0
-    pending_usage: dict[int, Usage] = Field(default_factory=dict)
+    failed_drafts: Count = 0
+    pending_usage: dict[Count, Usage] = Field(default_factory=dict)
     unconsumed_replies: tuple[UnconsumedReply, ...] = ()
     stop_reason: StopReason | None = None
     message: str = ""
-    seconds: float = 0.0
+    seconds: Amount = 0.0
+    rules: int = Field(default=RULES, ge=1, le=RULES)
+
+    @model_validator(mode="after")
+    def _require_consistent(self) -> Self:
+        # The loop builds a run from events and needs none of this; what a file holds does.
+        require_consistent(self)
+        return self
 
     @classmethod
     def begin(cls, setup: Setup) -> "Run":
@@ -234,3 +247,38 @@ class Run(Record):
     def cost(self) -> float | None:
         """US dollars spent; None when a price is not known."""
         return self.usage.cost
+
+
+def require_consistent(run: Run) -> None:
+    """Refuse a run whose parts contradict each other, so that nothing that reads it has to.
+
+    Iterations are numbered in order and come from earlier ones, so that no descent has a circle;
+    every number of an iteration that the run names is the number of one it has.
+
+    Raises:
+        ValueError: the run is not consistent; it says where.
+    """
+    count = len(run.iterations)
+    if count > MAX_ITERATIONS:
+        raise ValueError(f"{count:,} iterations are more than a run has")
+    for number, iteration in enumerate(run.iterations):
+        if iteration.number != number:
+            raise ValueError(f"iteration {number} has the number {iteration.number}")
+        if iteration.parent is not None and iteration.parent >= number:
+            raise ValueError(f"iteration {number} comes from iteration {iteration.parent}")
+    overrides = (i.override for i in run.iterations if i.override is not None)
+    named = {
+        "best": [run.best],
+        "head": [run.head],
+        "stale": [*run.stale],
+        "a decision": [getattr(d, "iteration", None) for d in (*run.decisions, *overrides)],
+    }
+    for what, numbers in named.items():
+        if missing := [n for n in numbers if n is not None and n >= count]:
+            raise ValueError(f"{what} is about iteration {missing[0]} of {count}")
+    if run.best is not None and run.iterations[run.best].verdict is None:
+        raise ValueError(f"the best iteration, {run.best}, has no verdict")
+    if run.stop_reason is StopReason.ACCEPTED and not isinstance(run.ruling, Accept):
+        raise ValueError("it was accepted without a decision")
+    if run.question is not None and not run.question.choices:
+        raise ValueError("a question has no answers")

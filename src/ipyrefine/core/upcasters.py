@@ -5,6 +5,7 @@ of records and recordings left defaults out: its functions hold them as literals
 never rewritten. A new field needs one function here, and its version in `VERSION`.
 """
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,26 @@ from ipyrefine.core.run import Run
 VERSION = 3  # of records, of the journal's events, and of recordings
 _Data = dict[str, Any]
 _Steps = dict[int, Callable[[_Data], _Data]]
+
+
+def parse_json(text: Any) -> Any:
+    """Return what stored JSON says.
+
+    Args:
+        text: the JSON, as text or bytes.
+
+    Raises:
+        ValueError: it is no JSON, is nested too deeply, or holds NaN or an infinity.
+        TypeError: it is neither text nor bytes.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def read_record(data: _Data) -> Run:
@@ -86,6 +107,7 @@ def record_from_1(data: _Data) -> _Data:
     class for all kinds, and several critics.
     """
     return {
+        "rules": 1,
         "setup": _setup_from_1(data),
         "iterations": [_iteration_from_1(one) for one in data.get("iterations", ())],
         "best": data.get("best"),
@@ -196,6 +218,7 @@ def record_from_2(data: _Data) -> _Data:
     was taken back where its quotes were not in the text.
     """
     return {
+        "rules": 2,
         **data,
         "setup": _setup_from_2(data["setup"]),
         "iterations": [_iteration_from_2(one) for one in data["iterations"]],

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import platformdirs
@@ -15,6 +16,8 @@ from ipyrefine.errors import JournalError
 BUSY_SECONDS = 10.0
 _RETRY_SECONDS = 0.01
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_HEADER = b"SQLite format 3\0"
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 
 _ERASED = "This run was erased from the journal while it ran. Start it again to keep it."
@@ -77,10 +80,14 @@ def connect(path: Path) -> sqlite3.Connection:
     """Open the journal, created or migrated first; the caller closes it.
 
     Raises:
-        JournalError: it cannot be opened, or a newer ipyrefine wrote it.
+        JournalError: it cannot be opened, a newer ipyrefine wrote it, or it was damaged.
     """
     with sentences(path):
         return open_database(path, BUSY_SECONDS)
+
+
+class _Damage(sqlite3.DatabaseError):
+    """A file is a database, but its tables are not a journal's."""
 
 
 def open_database(path: Path, patience: float) -> sqlite3.Connection:
@@ -96,6 +103,7 @@ def open_database(path: Path, patience: float) -> sqlite3.Connection:
         JournalError: a newer ipyrefine wrote it.
     """
     _make_private(path)
+    _require_header(path)
     connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
     try:
         _use_wal(connection, patience)
@@ -104,7 +112,10 @@ def open_database(path: Path, patience: float) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.text_factory = _decode
         _migrate(connection, path)
+        _require_tables(connection)
     except BaseException:
         connection.close()
         raise
@@ -127,8 +138,7 @@ async def retry_while_busy(work: Callable[[], None]) -> None:
         try:
             return work()
         except sqlite3.OperationalError as error:
-            busy = error.sqlite_errorcode & 0xFF in _BUSY
-            if not busy or time.monotonic() > deadline:
+            if not _has_code(error, _BUSY) or time.monotonic() > deadline:
                 raise
         await asyncio.sleep(_RETRY_SECONDS)
 
@@ -148,8 +158,14 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def sentences(path: Path) -> Iterator[None]:
+def sentences(path: Path, close: Callable[[], None] | None = None) -> Iterator[None]:
     """Turn the errors of SQLite and the file system into a sentence for the user.
+
+    A damaged journal is set aside, with all that is in it, so that the next use begins a new one.
+
+    Args:
+        path: the journal's file.
+        close: closes this process's connection to it, before it is set aside.
 
     Raises:
         JournalError: instead of their errors.
@@ -159,11 +175,80 @@ def sentences(path: Path) -> Iterator[None]:
     except sqlite3.IntegrityError as error:
         raise JournalError(_ERASED if "FOREIGN KEY" in str(error) else _CONTINUED) from None
     except (sqlite3.Error, OSError) as error:
+        if _is_damage(error):
+            if close:
+                close()
+            raise JournalError(_set_aside(path)) from None
+        if _has_code(error, _BUSY):
+            raise JournalError(
+                f"The journal {path} is in use by another program. Try again when that is done, or "
+                "run with --no-journal."
+            ) from None
         why = getattr(error, "strerror", None) or str(error)
         raise JournalError(
             f"The journal {path} cannot be used ({why}). Make room, choose another place with "
             "IPYREFINE_HOME, or run with --no-journal."
         ) from error
+
+
+def _has_code(error: Exception, codes: tuple[int, ...]) -> bool:
+    # Errors of Python's own module have no code.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
+
+
+def _is_damage(error: Exception) -> bool:
+    return isinstance(error, _Damage) or _has_code(error, _DAMAGED)
+
+
+def _set_aside(path: Path) -> str:
+    """Rename a damaged journal, unless another process has done so, and return a sentence."""
+    from filelock import FileLock, Timeout
+
+    try:
+        with FileLock(f"{path}.lock", timeout=BUSY_SECONDS):
+            if not _damaged(path):
+                return f"The journal {path} was being replaced. Try again."
+            aside = _free_name(path)
+            # The log goes first: SQLite would replay it into a new database of the same name.
+            for ending in ("-wal", "-shm", ""):
+                with contextlib.suppress(FileNotFoundError):
+                    os.rename(f"{path}{ending}", f"{aside}{ending}")
+    except (OSError, Timeout) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        return (
+            f"The journal {path} is damaged and cannot be set aside ({why}). Move it away, or "
+            "choose another place with IPYREFINE_HOME."
+        )
+    return f"The journal was damaged and is kept as {aside}. Try again, and a new one begins."
+
+
+def _damaged(path: Path) -> bool:
+    """Return whether a journal is damaged, by reading all of it."""
+    if not path.exists():
+        return False
+    try:
+        connection = open_database(path, BUSY_SECONDS)
+    except sqlite3.Error as error:
+        return _is_damage(error)
+    try:
+        return connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",)
+    except sqlite3.Error as error:
+        return _is_damage(error)
+    finally:
+        connection.close()
+
+
+def _free_name(path: Path) -> Path:
+    """Return a name beside a journal that no file has."""
+    stem = f"{path.stem}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
+    number = 1
+    while (free := path.with_name(f"{stem}-{number}{path.suffix}")).exists():
+        number += 1
+    return free
+
+
+def _decode(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
 
 
 def _use_wal(connection: sqlite3.Connection, patience: float) -> None:
@@ -192,10 +277,53 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
                 f"The journal {path} was written by a newer ipyrefine. Update this one, or set "
                 "IPYREFINE_HOME to another folder."
             )
+        filled = connection.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,)
+        if version < 0 or (version == 0 and filled):
+            raise _Damage("its tables have no version")
         for statements in MIGRATIONS[version:]:
             for statement in statements:
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+
+def _require_header(path: Path) -> None:
+    """Refuse a file that is no database before SQLite opens it, as it deletes the log of such.
+
+    Raises:
+        _Damage: it is none; an empty one is, unless there is a log beside it.
+    """
+    with path.open("rb") as file:
+        header = file.read(len(_HEADER))
+    log = Path(f"{path}-wal")
+    if header != _HEADER and (header or (log.exists() and log.stat().st_size)):
+        raise _Damage("it does not start as a database does")
+
+
+def _require_tables(connection: sqlite3.Connection) -> None:
+    """Refuse a database that lacks a journal's tables or columns.
+
+    Raises:
+        _Damage: it does.
+    """
+    for name, columns in _columns(MIGRATIONS).items():
+        if not columns <= _columns_of(connection, name):
+            raise _Damage(f"the table {name} is not a journal's")
+
+
+@cache
+def _columns(migrations: tuple[tuple[str, ...], ...]) -> dict[str, frozenset[str]]:
+    """Return the columns of each table that migrations lead to."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for statement in (one for statements in migrations for one in statements):
+            connection.execute(statement)
+        return {name: _columns_of(connection, name) for name in ("runs", "events")}
+
+
+def _columns_of(connection: sqlite3.Connection, table: str) -> frozenset[str]:
+    """Return the columns of a table; none where it is missing or a view."""
+    query = "SELECT c.name FROM sqlite_master m, pragma_table_info(m.name) c "
+    rows = connection.execute(f"{query} WHERE m.type = 'table' AND m.name = ?", (table,))
+    return frozenset(name for (name,) in rows)
 
 
 def _version(connection: sqlite3.Connection) -> int:

@@ -1,19 +1,22 @@
 """Reads the journal: list, find and forget runs."""
 
 import contextlib
-import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
+from ipyrefine.core.events import VerdictReached
+from ipyrefine.core.model import Basis, Outcome, StopReason
 from ipyrefine.core.reducer import replay
-from ipyrefine.core.run import Run
-from ipyrefine.core.upcasters import read_event, read_record
+from ipyrefine.core.run import Run, require_consistent
+from ipyrefine.core.upcasters import parse_json, read_event, read_record
 from ipyrefine.errors import JournalError, UsageError, did_you_mean
 from ipyrefine.journal.schema import connect, default_path, sentences, transaction
 from ipyrefine.journal.writer import Recorder
 
+_MAX_EVENTS = 200_000  # of a run
+_MOST = 1e15  # of a number in a list
 _SUMMARY = (
     "id, name, started, updated, title, model, outcome, basis, score, stop_reason, iterations, "
     "tokens, cost"
@@ -36,6 +39,10 @@ class Summary(NamedTuple):
     iterations: int
     tokens: int
     cost: float | None
+
+
+class UnreadableRun(JournalError):
+    """One run in the journal cannot be read; the others can."""
 
 
 class Stored(NamedTuple):
@@ -88,7 +95,7 @@ class Journal:
             "ORDER BY updated DESC, id DESC LIMIT ?"
         )
         with self._open() as connection:
-            return [Summary(*row) for row in connection.execute(query, values)]
+            return [_summary(row) for row in connection.execute(query, values)]
 
     def get(self, name: str = "") -> Stored:
         """Read a run.
@@ -157,29 +164,28 @@ class Journal:
     def _open(self) -> Iterator[sqlite3.Connection]:
         connection = connect(self.path)
         try:
-            with sentences(self.path):
+            with sentences(self.path, connection.close):
                 yield connection
         finally:
             connection.close()
 
     def _read(self, connection: sqlite3.Connection, number: int) -> Stored:
         rows = connection.execute(
-            "SELECT sequence, body, version FROM events WHERE run = ? ORDER BY sequence", (number,)
+            "SELECT sequence, body, version FROM events WHERE run = ? ORDER BY sequence LIMIT ?",
+            (number, _MAX_EVENTS),
         ).fetchall()
         name, settings, origin = connection.execute(
             "SELECT name, settings, origin FROM runs WHERE id = ?", (number,)
         ).fetchone()
         try:
-            run = replay(
-                (read_event(json.loads(body), version) for _, body, version in rows),
-                read_record(json.loads(origin)) if origin else None,
-            )
-        except (ValueError, IndexError):
-            raise JournalError(
+            run = _replay(rows, origin)
+            sequence = rows[-1][0] + 1 if rows else 0
+        except Exception:  # what stands in a damaged row may break any rule
+            raise UnreadableRun(
                 f"Run {number} in the journal {self.path} cannot be read by this version of "
                 "ipyrefine."
             ) from None
-        return Stored(number, name, run, json.loads(settings), rows[-1][0] + 1 if rows else 0)
+        return Stored(number, _text(name), run, _settings(settings), sequence)
 
     def _number(self, connection: sqlite3.Connection, name: str) -> int:
         column, value = ("id", int(name)) if _is_number(name) else ("name", name)
@@ -189,11 +195,66 @@ class Journal:
             return found
         if not name:
             raise UsageError("The journal is empty. Start a run with a %%refine cell.")
-        known = [row[0] for row in connection.execute("SELECT DISTINCT name FROM runs")]
+        known = [_text(row[0]) for row in connection.execute("SELECT DISTINCT name FROM runs")]
         raise UsageError(
             f"There is no run {name[:80]!r} in the journal.{did_you_mean(name, known)} "
             "`%refine history` lists them."
         )
+
+
+def _replay(rows: list[Any], origin: str | None) -> Run:
+    """Return the run that stored events lead to, from the one that they continue, if any.
+
+    Raises:
+        Exception: of any kind, where what is stored is damaged.
+    """
+    run = read_record(parse_json(origin)) if origin else None
+    events = [(read_event(parse_json(body), version), version) for _, body, version in rows]
+    run = replay((event for event, _ in events), run)
+    made_by = [version for event, version in events if isinstance(event, VerdictReached)]
+    versions = made_by or [version for _, version in events]
+    run = run.model_copy(update={"rules": min([run.rules, *versions])})
+    require_consistent(run)
+    return run
+
+
+def _summary(row: tuple[Any, ...]) -> Summary:
+    """Return a row as a line of a list, without what no journal writes there."""
+    one = Summary(*row)
+    outcomes, stops = (*Outcome,), (*StopReason,)
+    return Summary(
+        number=one.number,
+        name=_text(one.name),
+        started=_number(one.started) or 0.0,
+        updated=_number(one.updated) or 0.0,
+        title=_text(one.title),
+        model=_text(one.model),
+        outcome=one.outcome if one.outcome in outcomes else None,
+        basis=one.basis if one.basis in get_args(Basis) else None,
+        score=_number(one.score),
+        stop_reason=one.stop_reason if one.stop_reason in stops else None,
+        iterations=int(_number(one.iterations) or 0),
+        tokens=int(_number(one.tokens) or 0),
+        cost=_number(one.cost),
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: object) -> float | None:
+    """Return a number that can be written out; None for anything else."""
+    return value if isinstance(value, int | float) and 0 <= value <= _MOST else None
+
+
+def _settings(stored: object) -> dict[str, Any]:
+    """Return the settings of a run; none where they cannot be read."""
+    try:
+        settings = parse_json(stored)
+    except (ValueError, TypeError):
+        return {}
+    return settings if isinstance(settings, dict) else {}
 
 
 def _latest(

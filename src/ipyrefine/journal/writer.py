@@ -117,7 +117,7 @@ class Recorder:
         if self._unwritten:
             self._run = run
             self._writer = self._writer or _shared_writer(self._path)
-            with sentences(self._path):
+            with sentences(self._path, self._writer.close):
                 await self._writer.write(self)
         if isinstance(event, Stopped):
             self.close()
@@ -227,7 +227,12 @@ class Writer:
     def leave(self, user: Recorder) -> None:
         """Close the file when its last user leaves; the next write opens it again."""
         self._users.discard(user)
-        if self._connection is not None and not self._users:
+        if not self._users:
+            self.close()
+
+    def close(self) -> None:
+        """Close the file; the next write opens it again."""
+        if self._connection is not None:
             self._connection.close()
             self._connection = None
 

@@ -1,6 +1,7 @@
 """Runs kept earlier: list them, resume one, and count how often judge and user agreed."""
 
 import argparse
+import contextlib
 import re
 import shutil
 import time
@@ -15,7 +16,7 @@ from ipyrefine.core.policy import settled
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.verdicts import basis_of
 from ipyrefine.errors import UsageError
-from ipyrefine.journal.store import Journal, Summary
+from ipyrefine.journal.store import Journal, Summary, UnreadableRun
 from ipyrefine.journal.writer import Recorder, open_journal
 from ipyrefine.render import labels
 from ipyrefine.render.terminal import align, wrap
@@ -201,8 +202,14 @@ def _basis_before(iteration: Iteration) -> Basis:
 
 def stats() -> str:
     """Return the agreement of judge and user over the latest runs in the journal."""
-    journal = Journal()
-    return agreement(journal.get(str(one.number)).run for one in journal.runs(limit=MAX_COUNTED))
+    return agreement(_readable(Journal()))
+
+
+def _readable(journal: Journal) -> Iterator[Run]:
+    """Yield the latest runs in a journal, without those that a damaged row makes unreadable."""
+    for one in journal.runs(limit=MAX_COUNTED):
+        with contextlib.suppress(UnreadableRun):
+            yield journal.get(str(one.number)).run
 
 
 def agreement(runs: Iterable[Run]) -> str:
