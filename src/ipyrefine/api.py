@@ -1,5 +1,6 @@
 """Build, run and resume refinements: the one place that puts the parts together."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
@@ -295,7 +296,8 @@ def resume(
         lines: the lines of its draft that may change, as for `build`.
 
     Raises:
-        UsageError: the run's checks are not these.
+        UsageError: the run's checks are not these, or its model is a recording's file, which has
+            to be named.
         NoModel: the model is not available here.
     """
     api_key = Key(api_key)
@@ -305,9 +307,13 @@ def resume(
             f"This run has the checks {', '.join(setup.checks) or '(none)'}, not "
             f"{', '.join(names) or '(none)'}. Name the same ones to continue it."
         )
-    judge = judge or (setup.judge if setup.judge != setup.model else None)
+    judge = judge or (_named_model(setup.judge) if setup.judge != setup.model else None)
     models = choose_models(
-        model or setup.model, judge, base_url=base_url, api_key=api_key, price=setup.price
+        model or _named_model(setup.model),
+        judge,
+        base_url=base_url,
+        api_key=api_key,
+        price=setup.price,
     )
     return Refinement(
         setup.task,
@@ -320,6 +326,22 @@ def resume(
         trial=_trial(setup.task, {}),
         selection=_select(setup.draft, lines),
     )
+
+
+def _named_model(name: str) -> str:
+    """Return the name of a run's model, unless it is that of a file that the reader did not name.
+
+    Raises:
+        UsageError: it is.
+    """
+    from ipyrefine.providers.replay import PREFIX
+
+    if name.startswith(PREFIX) and name != os.environ.get("IPYREFINE_MODEL"):
+        raise UsageError(
+            f"This run's model is the recording {name.removeprefix(PREFIX)}. To read that file, "
+            f"name the model {name!r} yourself."
+        )
+    return name
 
 
 async def finish(

@@ -154,16 +154,21 @@ def test_an_accepted_run_is_shown_and_puts_its_text_into_no_cell_again(
     assert later.payload_manager.read_payload() == []
 
 
-def test_a_check_of_the_notebook_has_to_be_there_again(shell: Any, replies: Replies) -> None:
+def test_a_check_of_the_notebook_has_to_be_there_and_named_again(
+    shell: Any, replies: Replies
+) -> None:
     shell.user_ns["polite"] = lambda text: True
     refined(shell, replies, Unreachable("gone"), options="-c polite")
     later = new_shell()
-    error = run(later, "%refine resume").error_in_exec
+    error = run(later, "%refine resume --check polite").error_in_exec
     assert isinstance(error, UsageError)
-    assert "polite" in str(error)
+    assert "no check 'polite'" in str(error)
     later.user_ns["polite"] = lambda text: True
     replies.next = [text("Hello"), judged(10)]
-    run(later, "%refine resume")
+    error = run(later, "%refine resume").error_in_exec
+    assert isinstance(error, UsageError)
+    assert str(error).endswith("To resume, add --check polite.")
+    run(later, "%refine resume --check polite")
     assert later.user_ns["refined"] == "Hello"
 
 

@@ -157,8 +157,10 @@ async def _resume(stored: Stored, options: dict[str, Any]) -> Run:
         target=stored.run.limits.target,
         variables=options.get("variables") or {},
     )
+    variables = options.get("variables") or {}
+    again = checks.from_record(stored.run.setup.checks, resolved, variables=variables)
     server = {name: options[name] for name in _RESUME_OPTIONS if name in options}
-    refinement = api.resume(stored.run, checks=resolved, **server)
+    refinement = api.resume(stored.run, checks=again, **server)
     return await api.finish(refinement, Journal().recorder(stored), options.get("on_event"))
 
 

@@ -5,6 +5,7 @@ that `ipyrefine.core.ports.Check` describes, and a classmethod
 ``from_argument(argument, context, **settings)``.
 """
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pkgutil import resolve_name
@@ -50,6 +51,11 @@ class BuiltIn(NamedTuple):
         """Return how it is written on a command line: ``run``, or ``tests:NAME``."""
         usage = f"{self.prefix}{self.argument}"
         return f"'{usage}'" if " " in usage else usage
+
+    @property
+    def is_self_contained(self) -> bool:
+        """Whether its name says all that it needs, and names nothing of the notebook's."""
+        return self.argument != "NAME"
 
 
 # fmt: off
@@ -144,6 +150,67 @@ def resolve(
         *(_from_name(name, context) for name in names),
         *(_from_object(check, context) for check in objects),
     )
+
+
+def from_record(
+    names: Sequence[str],
+    given: "Sequence[Check]" = (),
+    *,
+    variables: Mapping[str, Any] | None = None,
+) -> "tuple[Check, ...]":
+    """Return the checks that a record names, in its order.
+
+    A record is foreign: what it names is never looked up among the reader's functions, variables
+    or files. So only those built-in checks are made that need none; the others have to be given.
+
+    Args:
+        names: the names of a run's checks.
+        given: checks of the reader's own choice, by their names in the record.
+        variables: the variables that checked code has, chosen by the reader as well.
+
+    Raises:
+        UsageError: one of them was not given, or a variable cannot be passed on.
+    """
+    own = list(given)
+    checks, missing = list["Check"](), needs_reader(names, given)
+    if missing:
+        words = " ".join(f"--check {shlex.quote(name)}" for name in missing)
+        raise UsageError(
+            f"This run was checked by code that its record doesn't hold. To run it here, add {words}."
+        )
+    for name in names:
+        match = next((check for check in own if check.name == name), None)
+        if match is not None:
+            own.remove(match)
+        checks += [match] if match else _self_contained(name, variables or {})
+    return (*checks, *own)
+
+
+def _self_contained(name: str, variables: Mapping[str, Any]) -> "tuple[Check, ...]":
+    try:
+        return resolve([name], {}, variables=variables)
+    except UsageError:
+        raise
+    except (ValueError, OverflowError, RecursionError):  # a number or a pattern beyond all bounds
+        raise UsageError(f"The check {name[:80]!r} of this run cannot be made.") from None
+
+
+def needs_reader(names: Sequence[str], given: "Sequence[Check]" = ()) -> list[str]:
+    """Return those names of a record's checks that only the reader can say what to run for."""
+    own = [check.name for check in given]
+    missing = []
+    for name in names:
+        if name in own:
+            own.remove(name)
+        elif not is_self_contained(name):
+            missing.append(name)
+    return missing
+
+
+def is_self_contained(name: str) -> bool:
+    """Return whether a name is that of a built-in check that takes nothing from the notebook."""
+    kind = _find(name.strip())
+    return kind is not None and kind.is_self_contained
 
 
 def _from_object(check: Any, context: Context) -> "Check":

@@ -267,7 +267,7 @@ def require_consistent(run: Run) -> None:
         if iteration.parent is not None and iteration.parent >= number:
             raise ValueError(f"iteration {number} comes from iteration {iteration.parent}")
     overrides = (i.override for i in run.iterations if i.override is not None)
-    named = {
+    named: dict[str, list[int | None]] = {
         "best": [run.best],
         "head": [run.head],
         "stale": [*run.stale],

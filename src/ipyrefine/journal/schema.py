@@ -231,7 +231,7 @@ def _damaged(path: Path) -> bool:
     except sqlite3.Error as error:
         return _is_damage(error)
     try:
-        return connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",)
+        return bool(connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",))
     except sqlite3.Error as error:
         return _is_damage(error)
     finally:

@@ -2,12 +2,15 @@
 
 import argparse
 import asyncio
+import builtins
 import contextlib
 import hashlib
 import json
+import keyword
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 from ipyrefine import api, checks
@@ -206,12 +209,15 @@ def build(magics: Any, args: argparse.Namespace, source: SourceCell) -> Refineme
 def resume_run(magics: Any, words: list[str]) -> "CellRun":
     """Build the run that continues an earlier one: ``[NAME | FILE.ipynb [k]] [options]``.
 
+    What the run took from a notebook, or sent to a server that is not configured here, has to be
+    named again: nothing that a file says is called, and nothing is sent where it says.
+
     Args:
         magics: the configured magics, with their shell.
         words: which run, and the options it continues with.
 
     Raises:
-        UsageError: there is no such run, or an option cannot be used.
+        UsageError: there is no such run, an option cannot be used, or one has to be named again.
         JournalError: the journal cannot be read.
         NoModel: the run's model is not available here.
     """
@@ -225,26 +231,29 @@ def _resume(
     magics: Any, args: argparse.Namespace, earlier: Earlier, *, shown: bool = True
 ) -> "CellRun":
     """Build the run that continues an earlier one; ``shown`` says whether it gets a panel."""
-    for name in _STORED_OPTIONS:
-        setattr(args, name, getattr(args, name) or earlier.settings.get(name))
     namespace, settings = magics.shell.user_ns, earlier.settings
-    origin, head = None, settings.get("head", "")
-    if args.cell and "source" in settings:
-        origin = Origin(args.cell, settings["source"], head)
+    args.output = args.output or _stored_output(settings, namespace)
+    args.apply = args.apply or _stored_choice(settings)
+    args.cell = args.cell or _stored_text(settings, "cell")
+    args.lines = args.lines or _stored_lines(settings)
+    source, head = _stored_text(settings, "source"), _stored_text(settings, "head")
+    origin = Origin(args.cell, source, head) if args.cell and source else None
+    variables_ = variables.gather(args.var or [], namespace)
+    setup = earlier.run.setup
+    given = checks.resolve(
+        args.check, namespace, target=earlier.run.limits.target, variables=variables_
+    )
+    base_url = args.base_url or magics.base_url or os.environ.get("OPENAI_BASE_URL") or ""
+    _require_named_again(earlier, checks.needs_reader(setup.checks, given), args, base_url)
     refinement = api.resume(
         earlier.run,
-        model=args.model,
-        judge=args.judge,
-        base_url=args.base_url or settings.get("base_url") or magics.base_url or None,
-        checks=checks.resolve(
-            args.check or earlier.run.setup.checks,
-            namespace,
-            target=earlier.run.limits.target,
-            variables=variables.gather(args.var or [], namespace),
-        ),
+        model=args.model or _configured(setup.model, magics.model),
+        judge=args.judge or _configured(setup.judge, magics.judge or magics.model),
+        base_url=args.base_url or magics.base_url or None,
+        checks=checks.from_record(setup.checks, given, variables=variables_),
         lines=_lines_below(head, args.lines),
     )
-    key = settings.get("key", "")
+    key = _stored_text(settings, "key")
     return CellRun(magics, args, refinement, earlier.journal, origin=origin, key=key, shown=shown)
 
 
@@ -254,6 +263,71 @@ def _lines_below(head: str, lines: Sequence[int] | None) -> tuple[int, int] | No
         return None
     first, last = (line - head.count("\n") for line in lines)
     return max(first, min(1, last)), last
+
+
+def _configured(name: str, configured: str) -> str | None:
+    """Return a run's model where it is the configured one too, which may be a file's name."""
+    return name if name and name == configured else None
+
+
+def _require_named_again(
+    earlier: Earlier, functions: Sequence[str], args: argparse.Namespace, base_url: str
+) -> None:
+    """Refuse to take from a file what only the reader can choose.
+
+    Args:
+        earlier: the run to resume.
+        functions: names of its checks that run code of the notebook, and were not named again.
+        args: the options that name something again.
+        base_url: the server that is configured here, or was named again.
+
+    Raises:
+        UsageError: there is something to name again; it says with which options.
+    """
+    stored = earlier.settings
+    # The options of its start know a lambda by its variable.
+    asked = [one for one in _texts(stored.get("check")) if not checks.is_self_contained(one)]
+    options = [one for one in asked if one not in args.check]
+    missing = [("--check", one) for one in (options or functions) if functions]
+    missing += [("--var", one) for one in _texts(stored.get("var")) if one not in args.var]
+    server = stored.get("base_url")
+    if isinstance(server, str) and server not in (base_url, safe_url(base_url)):
+        missing.append(("--base-url", server))
+    if missing:
+        words = " ".join(f"{option} {shlex.quote(value)}" for option, value in missing)
+        raise UsageError(f"A file can't choose what runs or is sent here. To resume, add {words}.")
+
+
+def _texts(value: object) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def _stored_output(settings: Mapping[str, Any], namespace: Mapping[str, Any]) -> str | None:
+    """Return the variable that a run of the journal leaves its text in, if it hides nothing."""
+    name = settings.get("output")
+    if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
+        return None
+    taken = hasattr(builtins, name) or keyword.iskeyword(name) or callable(namespace.get(name))
+    return None if taken or isinstance(namespace.get(name), ModuleType) else name
+
+
+def _stored_text(settings: Mapping[str, Any], name: str) -> str:
+    value = settings.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _stored_lines(settings: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the lines that a run of the journal may change; None for all."""
+    match settings.get("lines"):
+        case [int(first), int(last)]:
+            return first, last
+    return None
+
+
+def _stored_choice(settings: Mapping[str, Any]) -> str | None:
+    """Return where a run of the journal puts its text."""
+    place = settings.get("apply")
+    return place if place in ("ask", *PLACES) else None
 
 
 def _parse_resume_options(words: list[str]) -> argparse.Namespace:

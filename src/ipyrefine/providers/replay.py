@@ -23,12 +23,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
 from ipyrefine.core.model import Finish, Price, Record, Score, Stage, Usage
 from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request, price_of
-from ipyrefine.core.upcasters import VERSION, upcast_recording
+from ipyrefine.core.upcasters import VERSION, parse_json, upcast_recording
 from ipyrefine.errors import NoModel, UsageError
 
 PREFIX = "recorded:"
+_LONGEST_PAUSE = 3_600.0  # seconds between two pieces
+_MAX_FILE = 128 * 2**20  # bytes of a recording
 _PIECE_SECONDS = 0.5  # what a model writes in this time is one piece of a recording
 _VOLATILE = re.compile(r"(?<=material-)[0-9a-f]+|0x[0-9a-f]+|\b\d+(\.\d+)? ?s\b")
 
@@ -226,7 +230,7 @@ class Piece(Record):
         kind: whether it is text or thinking.
     """
 
-    after: float
+    after: float = Field(ge=0, le=_LONGEST_PAUSE)
     text: str
     kind: Literal["text", "thinking"]
 
@@ -322,7 +326,9 @@ def read_recording(path: Path) -> Recording:
         UsageError: the file is not there, or this version cannot read it.
     """
     try:
-        return Recording.model_validate(upcast_recording(json.loads(path.read_bytes())))
+        if path.stat().st_size > _MAX_FILE:
+            raise UsageError(f"The recording {path} is larger than {_MAX_FILE >> 20} MB.")
+        return Recording.model_validate(upcast_recording(parse_json(path.read_bytes())))
     except FileNotFoundError:
         raise UsageError(
             f"There is no recording {path}. Choose another file, or make it with "
@@ -330,6 +336,8 @@ def read_recording(path: Path) -> Recording:
         ) from None
     except OSError as error:
         raise UsageError(f"The recording {path} cannot be read ({error.strerror}).") from None
+    except UsageError:
+        raise
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
         raise UsageError(
             f"{path} is not a recording that this version of ipyrefine reads."

@@ -1,13 +1,12 @@
 """Write the record of a run into a notebook, as one output that needs no kernel, and read it."""
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ipyrefine.core.policy import base_of
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.upcasters import VERSION, read_record
+from ipyrefine.core.upcasters import VERSION, parse_json, read_record
 from ipyrefine.errors import UsageError
 from ipyrefine.render.html import record_html
 from ipyrefine.render.markdown import record_markdown
@@ -16,6 +15,7 @@ from ipyrefine.render.terminal import record_text
 MIME = "application/vnd.ipyrefine.run+json"
 KEY = "ipyrefine"  # of a notebook's, or a cell's, metadata
 
+MAX_FILE = 128 * 2**20  # bytes of a file with records
 # Characters of a run's JSON; the renderings beside it grow with it. An outline takes about 600.
 LIMIT = 650_000
 _TEXT_LIMIT = 40_000
@@ -105,8 +105,10 @@ def load_whole(path: Path, number: str = "") -> Run:
     if not runs:
         raise UsageError(f"{path} holds no record of a run.")
     number = number or str(len(runs) - 1)
-    if not number.isdecimal() or int(number) >= len(runs):
-        raise UsageError(f"There is no run {number!r} in {path}. It holds 0 to {len(runs) - 1}.")
+    if not number.isdecimal() or len(number) > 9 or int(number) >= len(runs):
+        raise UsageError(
+            f"There is no run {number[:40]!r} in {path}. It holds 0 to {len(runs) - 1}."
+        )
     one = runs[int(number)]
     if not one.whole:
         raise UsageError(f"The record in {path} was cut to fit the notebook. It can't be resumed.")
@@ -116,10 +118,16 @@ def load_whole(path: Path, number: str = "") -> Run:
 def read(path: Path) -> list[Recorded]:
     """Return the records in a file; arguments and errors as for `load`."""
     try:
-        content = json.loads(path.read_text("utf-8"))
+        if not path.is_file() and path.exists():
+            raise UsageError(f"{path} is not a file.")
+        if path.stat().st_size > MAX_FILE:
+            raise UsageError(f"{path} is larger than {MAX_FILE >> 20} MB, which no record needs.")
+        content = parse_json(path.read_bytes())
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror or error}).") from None
-    except ValueError:
+    except UsageError:
+        raise
+    except (ValueError, MemoryError):
         content = None
     if not isinstance(content, dict):
         raise UsageError(f"{path} is neither a notebook nor an exported run.")
@@ -128,6 +136,8 @@ def read(path: Path) -> list[Recorded]:
 
 def read_json(content: dict[str, Any], path: Path) -> list[Recorded]:
     """Return the records in the JSON of a notebook or an exported run.
+
+    Nothing of it is called, evaluated or imported; every record is validated as a whole.
 
     Args:
         content: the JSON.
@@ -139,13 +149,27 @@ def read_json(content: dict[str, Any], path: Path) -> list[Recorded]:
     return [_read_one(record, path) for record in _records(content)]
 
 
-def _records(content: dict[str, Any]) -> list[Any]:
+def _records(content: dict[str, Any]) -> Iterator[Any]:
+    """Yield what a notebook holds as records, or the whole of any other JSON."""
     if "cells" not in content:
-        return [content]
-    exported = content.get("metadata", {}).get(KEY, {}).get("run")
-    outputs = (out for cell in content["cells"] for out in cell.get("outputs", ()))
-    records = [out["data"][MIME] for out in outputs if MIME in out.get("data", {})]
-    return [exported, *records] if exported else records
+        yield content
+        return
+    exported = _member(_member(_member(content, "metadata"), KEY), "run")
+    if exported:
+        yield exported
+    for cell in _listed(content["cells"]):
+        for output in _listed(_member(cell, "outputs")):
+            data = _member(output, "data")
+            if isinstance(data, dict) and MIME in data:
+                yield data[MIME]
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _read_one(record: Any, path: Path) -> Recorded:
@@ -153,9 +177,10 @@ def _read_one(record: Any, path: Path) -> Recorded:
         fields = dict(record)
         whole = not fields.pop("cut", False)
         return Recorded(read_record(fields), whole)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError, OverflowError):
         raise UsageError(
-            f"{path} holds a record that this version of ipyrefine cannot read. Update ipyrefine."
+            f"{path} holds a record that this version of ipyrefine cannot read. Update ipyrefine, "
+            "unless the file was changed by hand."
         ) from None
 
 
