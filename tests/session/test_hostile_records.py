@@ -1,0 +1,385 @@
+"""Files that somebody changed: nothing in them runs, and each is read or refused in a sentence."""
+
+import asyncio
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from kit import finished
+from mutations import mutations
+from shells import NO_HISTORY
+
+from ipyrefine import api
+from ipyrefine.core.decisions import Accept
+from ipyrefine.core.model import Setup, Stage, StopReason, Task, Usage
+from ipyrefine.core.policy import forecast, next_step
+from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.run import Run
+from ipyrefine.errors import InternalError, UsageError
+from ipyrefine.journal.store import Journal
+from ipyrefine.providers.replay import RecordedModel, read_recording
+from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.render.markdown import record_markdown
+from ipyrefine.session.export import export
+from ipyrefine.session.history import rulings
+from ipyrefine.session.record import KEY, as_json, bundle, load, load_whole
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+RECORDS = sorted(FIXTURES.glob("v*/records/*.json"))
+RECORDINGS = sorted(FIXTURES.glob("v*/recordings/*.json"))
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+PER_RECORD, PER_RECORDING = 8, 30
+
+
+def saved(path: Path, content: Any) -> Path:
+    path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+    return path
+
+
+def stored(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
+
+
+# What a record says is never run
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A shell whose model must not be asked."""
+
+    def model(name: str | None = None, **_: Any) -> ScriptedModel:
+        return ScriptedModel(["<text>\nHello\n</text>"] * 9, name=name or "scripted")
+
+    monkeypatch.setattr(api, "choose_model", model)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(config=NO_HISTORY)
+    shell.extension_manager.load_extension("ipyrefine")
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+def run(shell: Any, cell: str) -> Any:
+    async def go() -> Any:
+        return await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
+
+    return asyncio.run(go()).error_in_exec
+
+
+def hostile_run(draft: str, *checks: str, **setup: Any) -> Run:
+    """A run that has a draft and waits for its checks."""
+    task = Task(text="Write code.", form="code", profile="code")
+    begun = Run.begin(Setup(task=task, model="m", judge="m", checks=checks, draft=draft, **setup))
+    return begun
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["getoutput", "system", "eval", "exec", "exec seconds=9", "open", "note", "note decisive",
+     "get_ipython", "os.system", "__import__", "<lambda>", "tests:note", "tests:secret.py",
+     "tests:secret.py seconds=3", "schema:note", "schema:Secret", "run evil", "examples:x"],
+)  # fmt: skip
+def test_a_record_cannot_choose_what_is_called_or_read(
+    shell: Any, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    taken: list[Any] = []
+
+    class Secret(dict[str, Any]):
+        def __getattribute__(self, name: str) -> Any:
+            taken.append(name)
+            return super().__getattribute__(name)
+
+    shell.user_ns |= {"note": taken.append, "Secret": Secret(type="object")}
+    shell.user_ns["getoutput"] = shell.user_ns["system"] = taken.append
+    saved(tmp_path / "secret.py", "def test_x():\n    raise SystemExit('secret')\n")
+    taken.clear()
+    path = saved(tmp_path / "x.json", as_json(hostile_run("touch owned", name)))
+    error = run(shell, f"%refine resume {path}")
+    assert isinstance(error, UsageError)
+    assert "\n" not in str(error)
+    assert taken == []
+    assert not (tmp_path / "owned").exists()
+
+
+def test_a_function_that_the_reader_names_checks_a_record(shell: Any, tmp_path: Path) -> None:
+    taken: list[str] = []
+
+    def note(text: str) -> bool:
+        taken.append(text)
+        return True
+
+    shell.user_ns["note"] = note
+    path = saved(tmp_path / "x.json", as_json(hostile_run("x = 1", "length:<=9 words", "note")))
+    error = run(shell, f"%refine resume {path}")
+    assert "add --check note" in str(error)
+    assert run(shell, f"%refine resume {path} --check note") is None
+    assert taken == ["x = 1"]
+    assert [e.name for e in shell.user_ns["refined_run"].chosen.evidence] == [
+        "length:<=9 words",
+        "note",
+    ]
+
+
+def test_a_check_that_the_record_does_not_name_is_refused(shell: Any, tmp_path: Path) -> None:
+    shell.user_ns["note"] = lambda text: True
+    path = saved(tmp_path / "x.json", as_json(hostile_run("x = 1", "run")))
+    assert "has the checks run, not" in str(run(shell, f"%refine resume {path} --check note"))
+
+
+def change_settings(change: dict[str, Any]) -> None:
+    """Change what the latest run of the journal was started with."""
+    journal = Journal()
+    with journal._open() as connection:
+        connection.execute("UPDATE runs SET settings = ?", (json.dumps(change),))
+
+
+@pytest.mark.parametrize(
+    ("settings", "option"),
+    [
+        ({"var": ["secret"]}, "--var secret"),
+        ({"base_url": "http://evil.test/v1"}, "--base-url http://evil.test/v1"),
+        ({"base_url": "http://evil.test/v1'; x"}, "--base-url"),
+    ],
+)
+def test_a_journal_cannot_choose_data_or_a_server(
+    shell: Any, settings: dict[str, Any], option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
+    shell.user_ns["secret"] = "the secret"
+    run(shell, "%%refine -p prose --criteria tone --task\nWrite a greeting.")
+    change_settings(settings)
+    error = run(shell, "%refine resume")
+    assert isinstance(error, UsageError)
+    assert f"To resume, add {option}" in str(error)
+
+
+@pytest.mark.parametrize("name", ["print", "_", "__builtins__", "class", "a.b", "used", 7, None])
+def test_a_journal_cannot_hide_what_the_notebook_uses(shell: Any, name: Any) -> None:
+    shell.user_ns["used"] = used = len
+    run(shell, "%%refine -p prose --criteria tone --task\nWrite a greeting.")
+    change_settings({"output": name, "apply": "replace; rm", "check": 7, "var": "x"})
+    before = shell.user_ns.get(name) if isinstance(name, str) else None
+    assert not isinstance(run(shell, "%refine resume"), TypeError)
+    assert shell.user_ns["refined"] == "Hello"
+    assert shell.user_ns["used"] is used
+    assert not isinstance(name, str) or shell.user_ns.get(name) is before
+
+
+def test_a_record_cannot_choose_a_file_to_read_replies_from(tmp_path: Path) -> None:
+    one = hostile_run("x = 1").model_copy(
+        update={"setup": hostile_run("x = 1").setup.model_copy(update={"model": "recorded:/a/b"})}
+    )
+    path = saved(tmp_path / "x.json", as_json(one))
+    with pytest.raises(UsageError, match="the recording /a/b"):
+        api.resume(load_whole(path))
+
+
+# What a record holds is valid
+
+
+def changed(run: Run, **fields: Any) -> dict[str, Any]:
+    return as_json(run) | fields
+
+
+async def one_by_one(run: Run) -> dict[str, dict[str, Any]]:
+    """Records that are wrong in one place each."""
+    record = as_json(run)
+    first, second = record["iterations"]
+    accepted = run.model_copy(update={"stop_reason": StopReason.ACCEPTED})
+    return {
+        "number": {"iterations": [first, second | {"number": 5}]},
+        "number below": {"iterations": [first | {"number": -1}, second]},
+        "same number": {"iterations": [first, first]},
+        "itself as parent": {"iterations": [first | {"parent": 0}, second]},
+        "a later parent": {"iterations": [first | {"parent": 1}, second]},
+        "a parent of none": {"iterations": [first, second | {"parent": 99}]},
+        "best": {"best": 2},
+        "best below": {"best": -1},
+        "best without a verdict": {"iterations": [first | {"verdict": None}, second], "best": 0},
+        "head": {"head": 9},
+        "stale": {"stale": [7]},
+        "a decision": {"decisions": [Accept(iteration=4).model_dump(mode="json")]},
+        "accepted by nobody": as_json(accepted),
+        "infinite seconds": {"seconds": 1e400},
+        "a huge count": {"allowed_revisions": 10**30},
+        "a negative count": {"failed_drafts": -2},
+        "an unknown stop": {"stop_reason": "<img src=x>"},
+        "an unknown stage": {"stage": "<img src=x>"},
+        "markup for a stage": {"spent": {"<img src=x onerror=alert(1)>": {}}},
+        "usage": {"usage": {"calls": 1e300}},
+        "infinite cost": {"usage": record["usage"] | {"cost": float("inf")}},
+        "a question without answers": {"question": {"call": "f()", "choices": [], "setup": ""}},
+        "a version": {"version": True},
+        "rules of tomorrow": {"rules": 99},
+        "many iterations": {"iterations": [first | {"number": n} for n in range(10_001)]},
+    }
+
+
+async def test_a_record_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
+    run = await finished()
+    assert load(saved(tmp_path / "good.json", changed(run))) == [run]
+    accepted_anyway = []
+    for name, fields in (await one_by_one(run)).items():
+        path = saved(tmp_path / "x.json", changed(run, **fields))
+        try:
+            load(path)
+        except UsageError as error:
+            assert "\n" not in str(error)
+        else:
+            accepted_anyway.append(name)
+    assert accepted_anyway == []
+
+
+def deep(depth: int) -> str:
+    return "[" * depth + "]" * depth
+
+
+FILES: dict[str, str] = {
+    "nothing": "",
+    "no JSON": "{",
+    "a list": "[]",
+    "a number": "1" * 5_000,
+    "NaN": "NaN",
+    "deep": deep(100_000),
+    "deep objects": '{"a":' * 50_000 + "1" + "}" * 50_000,
+    "deep record": '{"version": 3, "setup": ' + deep(50_000) + "}",
+    "long number": '{"version": ' + "9" * 5_000 + "}",
+    "zeros": "\0" * 100,
+    "not UTF-8": "\udcff",
+    "cells of a text": '{"cells": "x"}',
+    "cells of numbers": '{"cells": [1, null, "x", []]}',
+    "cells as an object": '{"cells": {"a": 1}}',
+    "outputs of a text": '{"cells": [{"outputs": "x"}]}',
+    "outputs of numbers": '{"cells": [{"outputs": [1, null]}]}',
+    "data of a text": '{"cells": [{"outputs": [{"data": "application/vnd.ipyrefine.run+json"}]}]}',
+    "a record of null": '{"cells": [{"outputs": [{"data": {"application/vnd.ipyrefine.run+json": '
+    "null}}]}]}",
+    "a record of pairs": '{"cells": [{"outputs": [{"data": {"application/vnd.ipyrefine.run+json": '
+    '["ab"]}}]}]}',
+    "metadata of a text": '{"cells": [], "metadata": "x"}',
+    "a run of a text": '{"cells": [], "metadata": {"' + KEY + '": {"run": "x"}}}',
+    "metadata of a list": '{"cells": [], "metadata": {"' + KEY + '": [1]}}',
+}
+
+
+@pytest.mark.parametrize("content", FILES.values(), ids=FILES)
+@pytest.mark.parametrize("ending", ["json", "ipynb"])
+def test_a_file_that_is_none_is_refused_in_a_sentence(
+    tmp_path: Path, content: str, ending: str
+) -> None:
+    path = tmp_path / f"x.{ending}"
+    path.write_bytes(content.encode("utf-8", "surrogateescape"))
+    for use in (load, load_whole, read_recording):
+        try:
+            assert use(path) == []
+        except UsageError as error:
+            assert "\n" not in str(error)
+
+
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    for path in (tmp_path, Path("/dev/zero"), tmp_path / "none.ipynb"):
+        with pytest.raises(UsageError):
+            load(path)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.ipynb"
+    with path.open("wb") as file:
+        file.truncate(2**40)
+    for use in (load, read_recording):
+        with pytest.raises(UsageError, match="larger than 128 MB"):
+            use(path)
+
+
+async def uses(run: Run, path: Path) -> None:
+    """Do with a run what a reader does, up to resuming it."""
+    bundle(run)
+    for ending in ("ipynb", "md", "json"):
+        export(run, path.with_suffix(f".{ending}"), force=True)
+    next_step(run)
+    forecast(run)
+    list(rulings(run))
+    model = ScriptedModel(itertools.repeat("<text>\nHello\n</text>"))
+    try:
+        again = api.Refinement(
+            run.setup.task,
+            model=model,
+            run=run,
+            clock=itertools.count().__next__,
+            prompts=Prompts.build(run.setup.prompts),
+        )
+    except UsageError:
+        return
+    events = itertools.count()
+
+    def consume(*_: Any) -> None:
+        if next(events) > 100:
+            raise UsageError("That is enough.")
+
+    await again.run(consume)
+    assert not isinstance(again.error, InternalError), again.error
+
+
+async def test_damaged_records_are_read_or_refused_and_never_break_their_reader(
+    tmp_path: Path,
+) -> None:
+    tried = refused = 0
+    for seed, path in enumerate(RECORDS):
+        for content in mutations(stored(path), seed, PER_RECORD):
+            tried += 1
+            try:
+                [run] = load(saved(tmp_path / "x.json", content))
+            except UsageError as error:
+                assert "\n" not in str(error)
+                refused += 1
+                continue
+            await uses(run, tmp_path / "out.json")
+    assert tried >= 300
+    assert 0 < refused < tried
+
+
+async def test_damaged_recordings_are_read_or_refused(tmp_path: Path) -> None:
+    tried = refused = 0
+    for seed, path in enumerate([*RECORDINGS, *sorted((NOTEBOOKS / "recordings").glob("0*.json"))]):
+        content = stored(path)
+        content["calls"] = content["calls"][:2]
+        for damaged in mutations(content, seed, PER_RECORDING):
+            tried += 1
+            try:
+                model = RecordedModel(saved(tmp_path / "x.json", damaged))
+            except UsageError as error:
+                assert "\n" not in str(error)
+                refused += 1
+                continue
+            for call in model._recording.calls:
+                assert [item async for item in model._replay(call)]
+    assert tried >= 300
+    assert 0 < refused < tried
+
+
+async def test_lone_surrogates_anywhere_in_a_record_can_be_written_again(tmp_path: Path) -> None:
+    content = as_json(await finished())
+    content["setup"]["checks"] = ["\ud800"]
+    content["setup"]["prompts"] = {"\udfff": "\ud800"}
+    content["warnings"] = ["\ud800x"]
+    [run] = load(saved(tmp_path / "x.json", content))
+    record_markdown(run).encode("utf-8")
+    json.dumps(as_json(run), ensure_ascii=False).encode("utf-8")
+
+
+def test_usage_is_counted_by_stage_only() -> None:
+    run = Run.begin(Setup(task=Task(text="x")))
+    assert Run.model_validate(run.model_dump() | {"spent": {"draft": Usage()}}).spent == {
+        Stage.DRAFT: Usage()
+    }
+
+
+def test_the_same_mutations_come_every_time() -> None:
+    content = stored(RECORDS[0])
+    once: Callable[[], str] = lambda: json.dumps([*mutations(content, 3, 20)])  # noqa: E731
+    assert once() == once()
