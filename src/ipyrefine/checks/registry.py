@@ -176,7 +176,7 @@ def from_record(
     if missing:
         words = " ".join(f"--check {shlex.quote(name)}" for name in missing)
         raise UsageError(
-            f"This run was checked by code that its record doesn't hold. To run it here, add {words}."
+            f"This run was checked by code that its record doesn't hold. To run yours, add {words}."
         )
     for name in names:
         match = next((check for check in own if check.name == name), None)

@@ -21,7 +21,7 @@ LIMIT = 650_000
 _TEXT_LIMIT = 40_000
 _DETAIL_LIMIT = 1_000
 _MAX_FINDINGS, _MAX_WARNINGS = 20, 20  # in a record whose texts are cut
-_OMITTED = "(left out of this record)"
+OMITTED = "(left out of this record)"
 
 
 def bundle(run: Run, *, note: str = "", folded: bool = False) -> dict[str, Any]:
@@ -266,7 +266,7 @@ def _outline(iteration: Iteration) -> Iteration:
         verdict = verdict.model_copy(update=shortened)
     return iteration.model_copy(
         update={
-            "text": _OMITTED,
+            "text": OMITTED,
             "parent": None,
             "findings": (),
             "changes": (),
