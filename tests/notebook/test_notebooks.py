@@ -22,6 +22,7 @@ from notebooks import (
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.replay import Recording, read_recording
 from ipyrefine.providers.weights import WEIGHTS
+from ipyrefine.session.audit import Result
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 ON_THE_MODEL = ("01", "02")  # the others only need more of its minutes
@@ -57,15 +58,20 @@ def test_a_notebook_says_what_to_look_at_and_ends_with_exercises(path: Path) -> 
 
 @each
 async def test_a_notebook_replays_its_recording_into_the_same_runs(path: Path) -> None:
-    """Without a model or a key; a call that is not in the recording fails the notebook."""
+    """Without a model or a key; a call that is not in the recording fails the notebook.
+
+    Every verdict in its outputs and in the journal is recomputed, and none differs.
+    """
+    audits: list[str] = []
     try:
-        came = await replayed(path)
+        came = await replayed(path, audits)
     except CellFailed as failure:
         if "not in the recording" in failure.said:
             stale = f"The loop asks other things now: {RECORD_ANEW.format(number(path))}"
             pytest.fail(f"{stale}\n{failure}")
         raise
     assert came == known()[number(path)]
+    assert [one for one in audits if one.startswith(Result.DIFFERS)] == []
 
 
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("0*.json")), ids=lambda path: path.stem)

@@ -1,7 +1,9 @@
 """A diff tells what changed, in signs and not only in colour."""
 
+import random
 import time
 
+import pytest
 from hostile import texts
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -126,3 +128,13 @@ def test_large_texts_of_repeated_words_are_compared_in_good_time():
     words(old, old.replace("quick", "slow"))
     unified("x = 1\ny = 2\n" * 2000, "y = 2\nz = 3\n" * 2000)
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("between", [" ", "\n"])
+def test_texts_that_take_minutes_to_align_are_shown_one_after_the_other(between):
+    """A hundred words, each just too rare to be left out as frequent, in a random order."""
+    chance = random.Random(1)
+    old, new = (between.join(f"w{chance.randrange(101)}" for _ in range(20_000)) for _ in "ab")
+    parts = words(old, new) if between == " " else unified(old, new)
+    for tag, text in (("-", old), ("+", new)):
+        assert between.join(part.line for part in parts if part.tag == tag) == text

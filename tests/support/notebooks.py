@@ -23,7 +23,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
 
 from ipyrefine.core.run import Run
-from ipyrefine.session.record import read_json
+from ipyrefine.journal.store import Journal
+from ipyrefine.session.audit import audit
+from ipyrefine.session.record import Recorded, read_json
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -124,8 +126,12 @@ def known(file: Path = OUTCOMES) -> dict[str, Any]:
     return json.loads(file.read_text("utf-8")) if file.exists() else {}
 
 
-async def replayed(path: Path) -> list[dict[str, Any]]:
+async def replayed(path: Path, audits: list[str] | None = None) -> list[dict[str, Any]]:
     """Execute a notebook on its recording alone; returns what became of its runs.
+
+    Args:
+        path: the notebook.
+        audits: filled with what an audit says of each run, in the journal and in the outputs.
 
     Raises:
         CellFailed: a cell asks what is not in the recording, or fails otherwise.
@@ -133,7 +139,16 @@ async def replayed(path: Path) -> list[dict[str, Any]]:
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as home:
         await execute(notebook, Path(home), _NO_MODEL, folder=path.parent)
+        if audits is not None:
+            audits += [str(await audit(one)) for one in _recorded(notebook, Path(home))]
     return outcomes(notebook)
+
+
+def _recorded(notebook: Any, home: Path) -> list[Recorded]:
+    """Every run of an executed notebook: those of its journal, and those in its outputs."""
+    journal = Journal(home / "journal" / "runs.db")
+    kept = [Recorded(journal.get(str(one.number)).run, True) for one in journal.runs()]
+    return kept + read_json(json.loads(json.dumps(notebook)), FOLDER)
 
 
 async def record(path: Path, *, anew: bool = False) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import groupby, pairwise, zip_longest
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ipyrefine.render import labels
 from ipyrefine.render.escape import html_code, html_prose, html_text, plain
@@ -16,6 +16,7 @@ _CONTEXT = 3
 _EXACT_LINES = 1_000
 # Longer texts (in characters) are compared by word only within lines that differ.
 _LONG_TEXT = 4_000
+_MAX_PAIRS = 1_000_000  # of equal parts of two texts; aligning them takes seconds or more
 _WORDS = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
 _SIGNS = {"+": "+", "-": "\N{MINUS SIGN}", " ": " ", "@": "⋯"}
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
@@ -44,7 +45,7 @@ def unified(old: str, new: str) -> list[Part]:
     a, b = plain(old).splitlines(), plain(new).splitlines()
     if a == b:
         return []
-    matcher = SequenceMatcher(None, a, b, autojunk=max(len(a), len(b)) > _EXACT_LINES)
+    matcher = _matcher(a, b, exact=max(len(a), len(b)) <= _EXACT_LINES)
     parts: list[Part] = []
     end = 0
     for group in matcher.get_grouped_opcodes(_CONTEXT):
@@ -57,6 +58,21 @@ def unified(old: str, new: str) -> list[Part]:
             parts += [Part("-", line) for line in a[i1:i2]]
             parts += [Part("+", line) for line in b[j1:j2]]
     return parts + _omitted(len(a) - end)
+
+
+def _matcher(a: list[str], b: list[str], *, exact: bool = False) -> Any:
+    """Return a matcher of two sequences; what would take minutes to align is one replacement.
+
+    Args:
+        a: the parts of the text before.
+        b: the parts of the text after.
+        exact: whether frequent parts are aligned too.
+    """
+    matcher: Any = SequenceMatcher(None, a, b, autojunk=not exact)
+    places = matcher.b2j
+    if sum(len(places.get(part, ())) for part in a) > _MAX_PAIRS:
+        matcher.opcodes = [("replace", 0, len(a), 0, len(b))]  # it computes them unless it has them
+    return matcher
 
 
 def _omitted(lines: int) -> list[Part]:
@@ -79,7 +95,7 @@ def _by_word(old: str, new: str) -> Iterator[Part]:
         yield from _change(old, "", " ")
         return
     a, b = _WORDS.findall(old), _WORDS.findall(new)
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, a, b).get_opcodes():
+    for tag, i1, i2, j1, j2 in _matcher(a, b).get_opcodes():
         removed, added = "".join(a[i1:i2]), "".join(b[j1:j2])
         yield from _change(removed, "", " ") if tag == "equal" else _change(removed, added)
 
@@ -87,7 +103,7 @@ def _by_word(old: str, new: str) -> Iterator[Part]:
 def _by_line(old: str, new: str) -> Iterator[tuple[str, str]]:
     """Yield pairs of corresponding passages: comparing words takes quadratic time."""
     a, b = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    matcher = SequenceMatcher(None, a, b, autojunk=max(len(a), len(b)) > _EXACT_LINES)
+    matcher = _matcher(a, b, exact=max(len(a), len(b)) <= _EXACT_LINES)
     for _, i1, i2, j1, j2 in matcher.get_opcodes():
         if i2 - i1 == j2 - j1 and all(map(_similar, a[i1:i2], b[j1:j2])):
             yield from zip(a[i1:i2], b[j1:j2], strict=True)

@@ -221,7 +221,7 @@ def _block(block: document.Block, sides: bool) -> str:
             return _fold(block.title, _table(block))
         case document.Scores():
             first = block.iterations[0].number
-            omission = f'<p class="rf-quiet">{block.omission}</p>' if block.omission else ""
+            omission = f'<p class="rf-quiet">{html_text(block.omission)}</p>' if block.omission else ""
             return svg(block.values, block.target, block.best, first=first) + omission
         case document.Tree():
             lines = html_text("\n".join(block.lines))
@@ -246,9 +246,9 @@ def _version(
     sides: bool = False,
 ) -> str:
     """Return an iteration, folded under its heading."""
-    heading = [f"<strong>{block.name}</strong>"]
+    heading = [f"<strong>{html_text(block.name)}</strong>"]
     heading += [_badge(block.label)] if block.label else []
-    heading += [f'<span class="rf-number">{block.score}</span>'] if block.score else []
+    heading += [f'<span class="rf-number">{html_text(block.score)}</span>'] if block.score else []
     if block.best:
         heading.append(f'<span class="rf-star">{labels.BEST}</span>')
     if block.flawed:
@@ -379,10 +379,10 @@ def _meter(score: float) -> str:
 
 def _head(title: str) -> str:
     """Return a heading; no ``<h*>``, which would fill a notebook's table of contents."""
-    return f'<p class="rf-head"><strong>{title}</strong></p>'
+    return f'<p class="rf-head"><strong>{html_text(title)}</strong></p>'
 
 
 def _fold(title: str, body: str, *, open: bool = False) -> str:  # noqa: A002 - HTML's word
     """Return a foldable part."""
     state = " open" if open else ""
-    return f'<details class="rf-more"{state}><summary>{title}</summary>{body}</details>'
+    return f'<details class="rf-more"{state}><summary>{html_text(title)}</summary>{body}</details>'

@@ -81,18 +81,18 @@ def _block(block: document.Block) -> str:
         case document.Difference():
             return f"**Difference from iteration {block.other}**\n\n{_difference(block)}"
         case document.Output():
-            return f"**{block.title}**\n\n{fence(strip_colours(block.text), 'text')}"
+            return f"**{markdown_text(block.title)}**\n\n{fence(strip_colours(block.text), 'text')}"
         case document.Items():
             rows = "\n".join(map(_item, block.items))
             if block.title == document.DOUBTFUL:
                 return _fold(block.title, rows)
-            return f"**{block.title}**\n\n{rows}"
+            return f"**{markdown_text(block.title)}**\n\n{rows}"
         case document.Table():
             return _fold(block.title, _table(block.head, block.rows))
         case document.Scores():
             return f"{_scores(block)}\n\n{block.omission}".rstrip()
         case document.Tree():
-            return f"**{block.title}**\n\n{fence(chr(10).join(block.lines), 'text')}"
+            return f"**{markdown_text(block.title)}**\n\n{fence(chr(10).join(block.lines), 'text')}"
         case document.Section():
             return _fold(block.title, _markdown(block.blocks))
         case document.Version():

@@ -165,7 +165,7 @@ class _Printer:
                 line = f"Scores {sparkline(block.values)} {values} {target} {block.omission}"
                 return self.wrap(line.rstrip())
             case document.Tree():
-                return [*self.wrap(block.title, "bold"), *block.lines]
+                return [*self.wrap(block.title, "bold"), *map(plain, block.lines)]
             case document.Section():
                 return ["", self.heading(block.title), *self.blocks(block.blocks)]
             case document.Version():

@@ -198,4 +198,4 @@ def show(run: Run, what: list[str]) -> str:
         raise UsageError(f"There is no {what[0]!r} to show.{hint}")
     number = parse_iteration(run, list(what))
     assert number is not None, "a number was typed"
-    return run.iterations[number].text
+    return plain(run.iterations[number].text)

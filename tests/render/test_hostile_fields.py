@@ -1,0 +1,143 @@
+"""Hostile texts in every field of a record, one by one and all at once, on every surface."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import full_record
+import pytest
+from hostile import SNIPPETS
+from test_hostile_corpus import ACTING, COLUMNS, assert_harmless, assert_inert
+
+from ipyrefine.core.events import Stopped
+from ipyrefine.core.run import Run
+from ipyrefine.errors import UsageError
+from ipyrefine.notebook.panel import Panel
+from ipyrefine.render.html import View, iteration_html, record_html
+from ipyrefine.render.markdown import record_markdown
+from ipyrefine.render.terminal import record_text
+from ipyrefine.session.export import export
+from ipyrefine.session.record import bundle, load
+
+ATTACK = (
+    "\"'><img src=x onerror=window.hostile=1></script><script>window.hostile=1</script>"
+    "</style></pre></details>[x](javascript:window.hostile=1) ![x](https://evil.test/x.png) "
+    "<https://evil.test> $\\href{javascript:1}{x}$ `x` | \x1b]8;;https://evil.test\x07\x1b[2J\x9b1A"
+    "\u202e\u2066 &lt;script&gt;\n\n# x\n```\n<!--"
+)
+RECORD = full_record.full_record()
+PROSE = full_record.full_record("prose")
+FREE = full_record.free_texts(RECORD)
+ALLOWED = {"p", "h1", "h2", "h3", "h4", "hr", "details", "summary", "table", "thead", "tbody", "tr"}
+ALLOWED |= {"th", "td", "ul", "ol", "li", "strong", "em", "code", "pre", "span", "br", "del"}
+ALLOWED |= {"blockquote"}
+
+
+def run_of(record: dict[str, Any], path: Path) -> Run:
+    path.write_text(json.dumps(record), "utf-8")
+    [run] = load(path)
+    return run
+
+
+def below(widget: Any) -> Any:
+    yield widget
+    for child in getattr(widget, "children", ()):
+        yield from below(child)
+
+
+def html_of(run: Run) -> str:
+    """The record and a panel, which has shown the run with all its forms open."""
+    panel = Panel(decide=print, stop=print, close=print)
+    try:
+        panel.show(Stopped(reason=run.stop_reason, message=run.message), run)
+        widgets = list(below(panel.widget))
+        shown = "".join(one.value for one in widgets if type(one).__name__ == "HTML")
+    finally:
+        panel.close()
+    parts = [record_html(run, note=run.message), record_html(run, folded=True), shown]
+    parts += [iteration_html(run, 1, open=True, view=View(best=True, sides=True))]
+    return "".join(parts)
+
+
+@pytest.fixture(scope="module")
+def benign(read_html: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The tags and attributes where every text is harmless."""
+    path = tmp_path_factory.mktemp("benign") / "x.json"
+    pages = [read_html(html_of(run_of(one, path))) for one in (RECORD, PROSE)]
+    tags = set.union({"span", "br", "del", "ins", "mark", "small"}, *(page.tags for page in pages))
+    return tags, {name for page in pages for name, _ in page.attributes}
+
+
+def assert_markdown(text: str, read_html: Callable[..., Any]) -> None:
+    mistune = pytest.importorskip("mistune")
+    render = mistune.create_markdown(escape=False, plugins=["table", "strikethrough", "url"])
+    assert read_html(render(text)).tags <= ALLOWED
+    assert not ACTING.search(text)
+
+
+def test_every_part_of_a_record_is_filled() -> None:
+    run = Run.model_validate({k: v for k, v in RECORD.items() if k != "version"})
+    assert len({type(decision) for decision in run.decisions}) == 11
+    assert run.spent
+    assert run.setup.prompts
+    assert run.setup.reliability.accepted
+    assert len(FREE) > 100
+
+
+@pytest.mark.parametrize("place", FREE, ids=lambda path: ".".join(map(str, path)))
+def test_a_hostile_text_in_one_field_does_nothing(
+    place: full_record.Path, tmp_path: Path, read_html: Callable[..., Any], benign: Any
+) -> None:
+    run = run_of(full_record.replaced(RECORD, [place], ATTACK), tmp_path / "x.json")
+    assert_inert(read_html(html_of(run)), benign)
+    assert_markdown(record_markdown(run), read_html)
+    assert_harmless(record_text(run, COLUMNS, colour=True))
+
+
+@pytest.mark.parametrize("record", [RECORD, PROSE], ids=["code", "prose"])
+@pytest.mark.parametrize("snippet", [ATTACK, *SNIPPETS[::20]])
+def test_hostile_texts_in_all_fields_do_nothing(
+    record: dict[str, Any],
+    snippet: str,
+    tmp_path: Path,
+    read_html: Callable[..., Any],
+    benign: Any,
+) -> None:
+    free = [path for path in FREE if path[-1] not in ("language", "text")]
+    every = full_record.replaced(record, free, snippet)
+    run = run_of(every, tmp_path / "x.json")
+    assert_inert(read_html(html_of(run)), benign)
+    assert_markdown(record_markdown(run), read_html)
+    assert_harmless(record_text(run, COLUMNS, colour=True))
+    assert set(bundle(run)) == {
+        "text/plain",
+        "text/markdown",
+        "text/html",
+        "application/vnd.ipyrefine.run+json",
+    }
+    notebook = json.loads(export(run, tmp_path / "x.ipynb").read_text("utf-8"))
+    for cell in notebook["cells"]:
+        assert cell["cell_type"] == "markdown"
+        assert_markdown("".join(cell["source"]), read_html)
+
+
+def test_a_field_that_takes_a_few_words_takes_no_other(tmp_path: Path) -> None:
+    typed = [path for path in full_record.texts(RECORD) if path not in FREE]
+    assert len(typed) > 40
+    for path in typed:
+        record = full_record.replaced(RECORD, [path], ATTACK)
+        with pytest.raises(UsageError, match="cannot read"):
+            run_of(record, tmp_path / "x.json")
+
+
+def test_a_name_that_no_field_has_is_refused(tmp_path: Path) -> None:
+    """But for the names of own prompts, which are the stages that a user wrote one for."""
+    taken = []
+    for path in full_record.keys(RECORD):
+        record = full_record.renamed(RECORD, path, ATTACK)
+        if full_record.accepts(record):
+            taken.append(path)
+            run = run_of(record, tmp_path / "x.json")
+            assert "<img" not in record_html(run) + record_markdown(run)
+    assert {path[-2] for path in taken} <= {"prompts"}

@@ -1,0 +1,120 @@
+"""A record in which every field of every part is filled, made from the models themselves."""
+
+import types
+import typing
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+import annotated_types
+from mutations import Path, places
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from ipyrefine.core.run import Run
+from ipyrefine.core.upcasters import VERSION
+from ipyrefine.session.record import as_json
+
+
+def full_record(form: str = "code") -> dict[str, Any]:
+    """Return the JSON of a run of two iterations with no field left empty."""
+    run = _model(Run)
+    first, second = run["iterations"][0], _model(typing.get_args(_hint(Run, "iterations"))[0])
+    first |= {"number": 0, "parent": None}
+    second |= {"number": 1, "parent": 0, "text": "another text", "override": None, "failure": ""}
+    run |= {"iterations": [first, second], "best": 1, "head": 0, "stale": [0], "stage": None}
+    run["setup"]["task"]["form"] = form
+    run["stop_reason"] = "passed"
+    return {"version": VERSION, **as_json(Run.model_validate(run))}
+
+
+def free_texts(record: dict[str, Any]) -> list[Path]:
+    """Return the places of a record that take any text."""
+    return [path for path in texts(record) if accepts(replaced(record, [path], "any\ntext"))]
+
+
+def texts(record: dict[str, Any]) -> Iterator[Path]:
+    """Yield the places of a record that hold a text."""
+    for path in places(record):
+        if isinstance(_value(record, path), str):
+            yield path
+
+
+def keys(record: dict[str, Any]) -> Iterator[Path]:
+    """Yield the places of all names in a record, those of fields as well as those of data."""
+    return (path for path in places(record) if isinstance(path[-1], str))
+
+
+def replaced(record: dict[str, Any], paths: list[Path], text: str) -> dict[str, Any]:
+    """Return a record with a text at these places."""
+    changed = _copy(record)
+    for path in paths:
+        _value(changed, path[:-1])[path[-1]] = text
+    return changed
+
+
+def renamed(record: dict[str, Any], path: Path, name: str) -> dict[str, Any]:
+    """Return a record with another name at a place."""
+    changed = _copy(record)
+    holder = _value(changed, path[:-1])
+    holder[name] = holder.pop(path[-1])
+    return changed
+
+
+def accepts(record: dict[str, Any]) -> bool:
+    """Return whether a record is valid."""
+    try:
+        Run.model_validate({name: value for name, value in record.items() if name != "version"})
+    except ValidationError:
+        return False
+    return True
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value
+
+
+def _value(content: Any, path: Path) -> Any:
+    for step in path:
+        content = content[step]
+    return content
+
+
+def _model(model: type[BaseModel]) -> dict[str, Any]:
+    return {
+        name: _filled(_hint(model, name), name, field) for name, field in model.model_fields.items()
+    }
+
+
+def _hint(model: type[BaseModel], name: str) -> Any:
+    return typing.get_type_hints(model, include_extras=False)[name]
+
+
+def _filled(hint: Any, name: str, field: FieldInfo | None = None) -> Any:
+    """Return a value of a type: every kind of a union in a list, else the first that is no None."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        kinds = [kind for kind in args if kind is not types.NoneType]
+        return _filled(kinds[0], name, field)
+    if origin is tuple:
+        kinds = typing.get_args(args[0]) if typing.get_origin(args[0]) is not None else ()
+        several = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+        return [_filled(kind, name) for kind in several or [args[0]]]
+    if origin is dict:
+        return {_filled(args[0], "key"): _filled(args[1], name)}
+    if origin is typing.Literal:
+        return args[0]
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        return _model(hint)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return next(iter(hint)).value
+    if hint is str:
+        return f"the {name}"
+    if hint is bool:
+        return True
+    if hint in (int, float):
+        least = [m.gt + 1 for m in (field.metadata if field else ()) if isinstance(m, annotated_types.Gt)]
+        return hint((least or [1])[0])
+    raise TypeError(f"{name}: {hint}")
