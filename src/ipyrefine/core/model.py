@@ -28,7 +28,7 @@ Basis = Literal[
     "none",
 ]
 
-MAX_ITERATIONS = 10_000  # of a run
+MAX_ITERATIONS = 2_000  # of a run
 RELIABLE_AUROC = 0.65  # below it a judge abstains
 LOW_SCORE = "judge's score"  # check that findings about a score below the target come from
 # The languages that are not written as their name with a capital.

@@ -19,6 +19,7 @@ from ipyrefine.core.model import Outcome
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError, did_you_mean
+from ipyrefine.render.escape import plain
 from ipyrefine.render.progress import Progress
 from ipyrefine.render.terminal import (
     DETAILS,
