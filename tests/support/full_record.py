@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Any
 
-import annotated_types
+from annotated_types import Gt
 from mutations import Path, places
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -115,6 +115,6 @@ def _filled(hint: Any, name: str, field: FieldInfo | None = None) -> Any:
     if hint is bool:
         return True
     if hint in (int, float):
-        least = [m.gt + 1 for m in (field.metadata if field else ()) if isinstance(m, annotated_types.Gt)]
-        return hint((least or [1])[0])
+        bounds = [one for one in (field.metadata if field else ()) if isinstance(one, Gt)]
+        return hint(bounds[0].gt + 1 if bounds else 1)
     raise TypeError(f"{name}: {hint}")

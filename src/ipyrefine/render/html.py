@@ -221,8 +221,9 @@ def _block(block: document.Block, sides: bool) -> str:
             return _fold(block.title, _table(block))
         case document.Scores():
             first = block.iterations[0].number
-            omission = f'<p class="rf-quiet">{html_text(block.omission)}</p>' if block.omission else ""
-            return svg(block.values, block.target, block.best, first=first) + omission
+            chart = svg(block.values, block.target, block.best, first=first)
+            note = f'<p class="rf-quiet">{html_text(block.omission)}</p>'
+            return chart + (note if block.omission else "")
         case document.Tree():
             lines = html_text("\n".join(block.lines))
             pane = f'<pre class="rf-text rf-tree" tabindex="0"><code>{lines}</code></pre>'
