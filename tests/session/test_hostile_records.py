@@ -92,7 +92,8 @@ def hostile_run(draft: str, *checks: str, **setup: Any) -> Run:
     "name",
     ["getoutput", "system", "eval", "exec", "exec seconds=9", "open", "note", "note decisive",
      "get_ipython", "os.system", "__import__", "<lambda>", "tests:note", "tests:secret.py",
-     "tests:secret.py seconds=3", "schema:note", "schema:Secret", "run evil", "examples:x"],
+     "tests:secret.py seconds=3", "schema:note", "schema:Secret", "run evil", "examples:x",
+     "run seconds=86400"],
 )  # fmt: skip
 def test_a_record_cannot_choose_what_is_called_or_read(
     shell: Any, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

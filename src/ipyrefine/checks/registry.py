@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ipyrefine.core.ports import Check
 
 _MAX_SECONDS = 86_400
+_PATIENCE = 600  # seconds that a record may ask a check to run
 _BOTH = ("seconds", "decisive")
 
 
@@ -208,9 +209,18 @@ def needs_reader(names: Sequence[str], given: "Sequence[Check]" = ()) -> list[st
 
 
 def is_self_contained(name: str) -> bool:
-    """Return whether a name is that of a built-in check that takes nothing from the notebook."""
+    """Return whether a name is that of a built-in check that takes nothing from the notebook.
+
+    One that may run for more than ten minutes is left to the reader too.
+    """
     kind = _find(name.strip())
-    return kind is not None and kind.is_self_contained
+    if kind is None or not kind.is_self_contained:
+        return False
+    if "seconds" not in kind.settings:
+        return True
+    with suppress(UsageError):  # making the check says what is wrong with it
+        return bool(_split_settings(name.strip(), kind.settings)[1].get("seconds", 0) <= _PATIENCE)
+    return True
 
 
 def _from_object(check: Any, context: Context) -> "Check":

@@ -17,7 +17,7 @@ from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
 from ipyrefine.session.record import OMITTED, Recorded
 
-MAX_TEXTS = 500  # of a run whose checks are run again
+MAX_TEXTS = 100  # of a run whose checks are run again
 _ROUNDING = 0.005
 _TIMED, _SECONDS = ("examples", "agreement", "run", "lint"), 60
 _VARIES = "lint"  # the check whose results depend on the version of a program
