@@ -216,7 +216,7 @@ def is_self_contained(name: str) -> bool:
     kind = _find(name.strip())
     if kind is None or not kind.is_self_contained:
         return False
-    if "seconds" not in kind.settings:
+    if kind.settings is None or "seconds" not in kind.settings:
         return True
     with suppress(UsageError):  # making the check says what is wrong with it
         return bool(_split_settings(name.strip(), kind.settings)[1].get("seconds", 0) <= _PATIENCE)
