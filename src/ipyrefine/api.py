@@ -11,8 +11,10 @@ from pydantic import ValidationError
 
 from ipyrefine import profiles
 from ipyrefine.checks.automatic import NOTHING, check_names, find_demands
+from ipyrefine.checks.magics import python_part
+from ipyrefine.checks.variables import Variables
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import OLD_LIMITS, Form, Limits, Price, Task
+from ipyrefine.core.model import OLD_LIMITS, Form, Limits, Material, Price, Task
 from ipyrefine.core.policy import PRICE_UNKNOWN
 from ipyrefine.core.ports import (
     Check,
@@ -32,6 +34,7 @@ from ipyrefine.journal.writer import open_journal
 from ipyrefine.profiles import Profile
 from ipyrefine.profiles.choose import is_python, language_of, pygments_name, read_fence, suggest
 from ipyrefine.providers.choose import choose_model as choose_model
+from ipyrefine.providers.choose import is_local
 from ipyrefine.providers.key import Key
 from ipyrefine.providers.reliability import measured
 
@@ -41,10 +44,6 @@ ApiKey = str | Callable[[], str]
 IMPROVE = {
     "code": "Improve this code: make it correct, efficient and clear; keep what it is for.",
     "prose": "Improve this text: make it clear and correct; keep what it says.",
-}
-AT_HAND = {
-    "code": "These variables exist already; the code may use them by name:",
-    "prose": "The task is about these:",
 }
 
 
@@ -70,7 +69,8 @@ def build(
     checklist: Sequence[str] | None = None,
     categories: Sequence[str] = (),
     language: str | None = None,
-    variables: Mapping[str, Any] | None = None,
+    variables: Variables | Mapping[str, Any] | None = None,
+    cells: Material | None = None,
     draft: str | None = None,
     lines: tuple[int, int] | None = None,
     limits: Limits | None = None,
@@ -102,7 +102,9 @@ def build(
         categories: what a critique looks at, instead of the profile's.
         language: the language of code, as pygments names it; by default as the task or the
             draft says, else Python.
-        variables: what the task is about besides its text; described to the model in short.
+        variables: what the task is about besides its text, shown to the model in short and copied
+            for the code of checks; or what `ipyrefine.checks.variables.find` found.
+        cells: cells of a notebook that the model is shown.
         draft: a text to start from.
         lines: the first and the last line of the draft that may change, from 1; the others are put
             back whatever the model writes.
@@ -110,9 +112,10 @@ def build(
         prompts: own prompts for its stages, or a dict of them by stage.
 
     Raises:
-        UsageError: there is neither a task nor a draft, or no such profile; several candidates
-            are asked for beside a draft, or one for a check of several; the price cannot be
-            read, or is not known though the budget limits it; the draft has no such lines.
+        UsageError: there is neither a task nor a draft, or no such profile; a named variable
+            looks like a secret; several candidates are asked for beside a draft, or one for a
+            check of several; the price cannot be read, or is not known though the budget limits
+            it; the draft has no such lines.
         NoModel: no model is configured.
     """
     api_key = Key(api_key)
@@ -134,27 +137,40 @@ def build(
     if draft is not None and chosen.name != "prose" and (fenced := read_fence(draft)):
         draft = fenced.code
     selection = _select(draft, lines)
+    variables = Variables.of(variables)
+    ipython_lines = python_part(draft).lines if draft and chosen.form == "code" else ()
     task = chosen.task(
-        _request(text, chosen.form, checks, variables or {}, selection),
+        _request(text, chosen.form, checks, ipython_lines, selection),
         criteria=tuple(criteria),
         checklist=None if checklist is None else tuple(checklist),
         categories=tuple(categories),
         language=pygments_name(language) if language else spoken,
     )
     models = choose_models(model, judge, base_url=base_url, api_key=api_key, price=price)
+    materials = variables.materials(
+        local=is_local(models.model) and is_local(models.judge or models.model),
+        copied=task.is_python,
+    )
+    task = task.model_copy(update={"materials": (*materials, *([cells] if cells else []))})
     limits = chosen.limited(limits)
     own_judge = "judge" in prompts.own() and not template
     if limits.critique == "auto" and (own_judge or any(map(_is_evaluator, checks))):
         # An evaluator of the user's says what is wrong; a further call would break its loop.
         limits = limits.model_copy(update={"critique": "never"})
     check_names(no_checks)
-    files = _sandbox_files(task, variables or {})
+    files = variables.files if task.is_python else {}
     demands = NOTHING
     if not own_judge:
         demands = find_demands(
             task, checks, several=limits.candidates > 1, without=no_checks, files=files
         )
     checks = (*checks, *demands.checks)
+    warnings += [variables.left_out] if variables.left_out else []
+    if checks and task.is_python:
+        warnings += variables.copies.notes
+    if ipython_lines:
+        listed = ", ".join(ipython_lines[:3]) + ", …" * (len(ipython_lines) > 3)
+        warnings.append(f"Kept as they are, and never run by checks: {listed}")
     _require_candidates(limits, draft, checks)
     if limits.budget.cost is not None:
         for one in (models.model, models.judge or models.model):
@@ -185,15 +201,6 @@ def build(
 def _source(model: Model) -> str:
     """Return the name of the model that replies, also where its replies are recorded ones."""
     return str(getattr(model, "source", model.name))
-
-
-def _sandbox_files(task: Task, variables: Mapping[str, Any]) -> Mapping[str, bytes]:
-    """Return the files that bring variables into a sandbox; none where nothing is run."""
-    if not task.is_python:
-        return {}
-    from ipyrefine.checks.variables import sandbox_files
-
-    return sandbox_files(variables)
 
 
 def _trial(task: Task, files: Mapping[str, bytes]) -> Trial | None:
@@ -269,7 +276,8 @@ async def refine(
         language=options.get("language"),
     )
     target = chosen.limited(limits).target
-    resolved = resolve(checks, {}, target=target, variables=options.get("variables") or {})
+    options["variables"] = Variables.of(options.get("variables"))  # copied once
+    resolved = resolve(checks, {}, target=target, variables=options["variables"])
     refinement = build(text, checks=resolved, profile=chosen, limits=limits, **options)
     return await finish(refinement, open_journal(journal, name=name), on_event)
 
@@ -507,15 +515,13 @@ def _request(
     text: str,
     form: Form,
     checks: Sequence[Check],
-    variables: Mapping[str, Any],
+    ipython_lines: Sequence[str],
     selection: Selection | None,
 ) -> str:
-    """Return the request, with what checks and selection require and the variables it is about."""
-    from ipyrefine.checks.variables import describe
-
+    """Return the request, with what checks, IPython's lines and a selection require."""
     required = [words for check in checks if (words := getattr(check, "requirement", ""))]
-    parts = [text if text.strip() else IMPROVE[form], *required]
-    parts += [selection.request] if selection else []
-    if variables:
-        parts.append(f"{AT_HAND[form]}\n{describe(variables)}")
-    return "\n\n".join(parts)
+    if ipython_lines:
+        required.append("Keep these lines for IPython as they are:\n" + "\n".join(ipython_lines))
+    if selection:
+        required.append(selection.request)
+    return "\n\n".join([text if text.strip() else IMPROVE[form], *required])

@@ -69,6 +69,29 @@ async def test_a_button_inserts_below_its_own_cell_wherever_the_user_is(
     assert await lab.evaluate(kind) == "markdown"
 
 
+# What runs last is not what stands above.
+ABOVE = """from IPython import get_ipython
+from ipyrefine.notebook.context import read_context
+material = await read_context(get_ipython(), 3)
+print(material.phrase, repr(material.text))
+"""
+
+
+@APPS
+async def test_the_cells_above_are_read_with_their_outputs(
+    lab: Lab, app: Literal["lab", "notebook"]
+) -> None:
+    cells = ["far = 1", "print('out' + 'put')\n6 * 7", "1 / 0", "never_run = 1", ABOVE, "below = 1"]
+    await lab.open(cells, app=app)
+    for number in (5, 1, 2, 4):
+        await lab.run_and_wait(number)
+    await lab.wait_output(4, "3 cells above")
+    shown = await lab.outputs_text(4)
+    for words in ("output\\n42", "ZeroDivisionError: division by zero", "never_run = 1"):
+        assert words in shown
+    assert not any(words in shown for words in ("far = 1", "below = 1"))
+
+
 @APPS
 async def test_undo_takes_an_inserted_cell_back_and_redo_returns_it(
     lab: Lab, app: Literal["lab", "notebook"]

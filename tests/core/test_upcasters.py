@@ -127,6 +127,15 @@ def with_part(value: Any, path: tuple[Any, ...], part: Any) -> Any:
     return copy
 
 
+def test_version_3_had_nothing_beside_the_words_of_a_task() -> None:
+    run = read_record(RECORD_2)
+    whole = run.model_dump(mode="json")
+    del whole["setup"]["task"]["materials"]
+    assert read_record({**whole, "version": 3}) == run
+    started = {"type": "run_started", "at": 1.0, "setup": whole["setup"]}
+    assert read_event(started, 3).setup == run.setup  # type: ignore[union-attr]
+
+
 @st.composite
 def damaged(draw: Any, wholes: st.SearchStrategy[Any]) -> Any:
     """Stored JSON with one part of it replaced by something else, or left out."""

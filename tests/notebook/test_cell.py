@@ -18,6 +18,7 @@ from ipyrefine.errors import Unreachable, UsageError
 from ipyrefine.notebook.completion import complete
 from ipyrefine.profiles import NAMES, builtin
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.render import labels
 
 
 class Person(BaseModel):
@@ -204,9 +205,91 @@ def test_prompts_are_the_users_where_they_say_so(
 
 def test_a_variable_and_what_a_check_requires_are_part_of_the_task(shell: Any, model: Any) -> None:
     shell.user_ns["prices"] = [3, 4]
-    text = asked(shell, "%%refine -q -v prices -c 'length:<=9 words'\nSum them.").task.text
-    assert text.startswith("Sum them.\n\nIts length must be at most 9 words.")
-    assert text.endswith("prices (list of length 2):\n[3, 4]")
+    task = asked(shell, "%%refine -q -v prices -c 'length:<=9 words'\nSum them.").task
+    assert task.text == "Sum them.\n\nIts length must be at most 9 words."
+    assert [one.text for one in task.materials] == ["prices (list of length 2):\n[3, 4]"]
+
+
+def test_names_that_the_cell_uses_are_shown_by_structure_and_said(shell: Any, model: Any) -> None:
+    shell.user_ns["prices"] = [3, 4]
+    cell = "%%refine -q{}\ntotal = sum(prices)\nprint(total)"
+    setup = asked(shell, cell.format("")).setup
+    assert labels.interpretation(setup) == "draft to improve (code). Uses prices (2)"
+    assert [one.text for one in setup.task.materials] == ["prices (list of length 2):\nlist[int]"]
+    assert asked(shell, cell.format(" --no-var prices")).task.materials == ()
+    assert asked(shell, cell.format(" --no-var all")).task.materials == ()
+    shell.run_line_magic("config", "Refine.variables = 'none'")
+    assert asked(shell, cell.format("")).task.materials == ()
+
+
+def test_values_of_names_need_a_setting_and_a_model_on_this_machine(shell: Any, model: Any) -> None:
+    shell.user_ns["prices"] = [31, 47]
+    shell.run_line_magic("config", "Refine.variables = 'values'")
+    cell = "%%refine -q\ntotal = sum(prices)"
+    assert "31" not in asked(shell, cell).task.materials[0].text
+    model.base_url = "http://localhost:8080/v1"
+    assert "31" in asked(shell, cell).task.materials[0].text
+
+
+def test_names_of_ipython_are_not_the_users(shell: Any, model: Any) -> None:
+    assert asked(shell, "%%refine -q\nx = In, Out, exit\nget_ipython()").task.materials == ()
+
+
+def test_what_looks_like_a_secret_is_left_out_and_said(shell: Any, model: Any) -> None:
+    shell.user_ns["api_key"] = "planted-secret"
+    run_ = asked(shell, "%%refine -q\nclient = connect(api_key)")
+    assert run_.task.materials == ()
+    assert "api_key left out: looks like a secret." in run_.warnings
+    assert "planted-secret" not in run_.model_dump_json()
+
+
+def test_magics_and_shell_lines_are_kept_and_never_run(shell: Any, model: Any) -> None:
+    run_ = asked(shell, "%%refine -q -c run\n%time f()\n!touch made\nx = 1")
+    assert (run_.task.profile, run_.text) == ("code", "%time f()\n!touch made\nx = 1")
+    assert run_.task.text.endswith("for IPython as they are:\n%time f()\n!touch made")
+    said = "Kept as they are, and never run by checks: %time f(), !touch made"
+    assert said in run_.warnings
+    assert run_.iterations[0].evidence[0].passed
+
+
+def test_what_cannot_be_copied_fails_no_check(shell: Any, model: Any) -> None:
+    shell.user_ns["lock"] = threading.Lock()
+    run_ = asked(shell, "%%refine -q -c run\nwith lock:\n    x = 1")
+    (said,) = (one for one in run_.warnings if "lock" in one)
+    assert said.startswith("Checks run without lock: ")
+    (evidence,) = run_.iterations[0].evidence
+    assert evidence.passed is None
+    assert evidence.detail.startswith("Not run: the code needs lock, and ")
+
+
+def test_cells_that_ran_before_are_shown_on_request(shell: Any, model: Any) -> None:
+    for number, cell in enumerate(
+        ("first = 1", "print('so far', 6 * 7)", "first + 10", "1 / 0"), start=1
+    ):
+        shell.run_cell(cell, store_history=True)
+        assert shell.history_manager.input_hist_raw[number] == cell
+    cell = "%%refine -q --context 3\nSay hello."
+
+    async def go() -> Any:
+        line = shell.transform_cell(cell)
+        return await shell.run_cell_async(cell, transformed_cell=line, store_history=True)
+
+    asyncio.run(go())
+    run_ = shell.user_ns["refined_run"]
+    (cells,) = run_.task.materials
+    assert labels.interpretation(run_.setup) == "task (prose). Uses 3 cells that ran last"
+    assert "first = 1" not in cells.text
+    assert "print('so far', 6 * 7)\n[its output]\nso far 42" in cells.text
+    assert "first + 10\n[its output]\n11" in cells.text
+    assert "1 / 0\n[its output]\nZeroDivisionError: division by zero" in cells.text
+    assert "Say hello" not in cells.text
+    prompt = model.requests[0].messages[0].content
+    assert "<material-" in prompt.partition("Cells of the notebook")[2]
+
+
+def test_without_context_no_cell_is_shown(shell: Any, model: Any) -> None:
+    shell.run_cell("first = 1", store_history=True)
+    assert asked(shell, "%%refine -q\nSay hello.").task.materials == ()
 
 
 def test_data_that_a_schema_accepts_is_left_as_an_object(
@@ -238,7 +321,9 @@ def test_data_that_no_schema_accepts_stays_text(
         ("-p broken", "The profile 'broken' is not valid: it has no 'criteria'"),
         ("-p no/such.toml", "There is no profile file"),
         ("-v pricse", "Did you mean prices?"),
-        ("-v lock", "cannot be passed to the code of a check"),
+        ("-v api_key", "api_key looks like a secret"),
+        ("-v prices --no-var prices", "-v prices and --no-var prices contradict each other"),
+        ("--context none", "'none' is not a number from 1 to 50"),
         ("--checklist quesions", "--checklist: there is no variable 'quesions'."),
         ("--checklist prices", "must be a list of yes/no questions"),
         ("-c schema:nothing", "There is no schema 'nothing'"),
@@ -295,7 +380,7 @@ def test_what_cannot_be_used_gets_a_sentence_before_any_model_call(
     shell.user_ns.update(
         prices=[1],
         broken={},
-        lock=threading.Lock(),
+        api_key="abc",
         two=lambda: True,
         mine={"criteria": {"wit": "It makes one smile."}},
         tested="def test_it(): assert True",

@@ -172,7 +172,7 @@ def test_a_resumed_run_keeps_to_its_lines_and_its_cell(front: Front) -> None:
     front.run(f"{REFINE} --lines 1-2 --name mine\n{TWO}")
     assert front.last.text == TWO
     front.shell.magics_manager.registry["Refine"].latest = None
-    front.run("%refine resume mine", "later")
+    front.run("%refine resume mine --check changed", "later")
     front.run("%refine continue 1", "later")
     assert front.last.text == TWO.replace("+ 2", "+ 1")
     front.run("%refine accept", "later")

@@ -9,6 +9,8 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from ipyrefine.checks.copies import explain_absence
+from ipyrefine.checks.magics import python_part
 from ipyrefine.checks.sandbox import EXCESSES, ProcessResult, load_program, run_python
 from ipyrefine.core.model import Record
 from ipyrefine.errors import CheckNotRun
@@ -53,12 +55,13 @@ class Evaluation:
 
     Attributes:
         load_error: why the text does not load, or empty.
+        absence: why an example was not run that needs a variable, or empty.
         protection_note: a note for people on what the sandbox did not protect, or empty.
     """
 
     def __init__(self, text: str, *, seconds: float, files: Mapping[str, bytes]) -> None:
-        self._text, self._seconds, self._files = text, seconds, dict(files)
-        self.load_error = self.protection_note = ""
+        self._text, self._seconds, self._files = python_part(text).code, seconds, dict(files)
+        self.load_error = self.protection_note = self.absence = ""
         self._stall: CheckNotRun | None = None
 
     async def outcomes(
@@ -108,6 +111,7 @@ class Evaluation:
         while index < len(requests) and time_left > 0:
             result, events = await self._run(text, requests, index, time_left)
             load = next((e for e in events if e["event"] == "loaded"), None)
+            stderr = "" if isinstance(result, CheckNotRun) else result.stderr
             if load is None:
                 if isinstance(result, CheckNotRun):
                     raise result
@@ -116,10 +120,14 @@ class Evaluation:
                 error = format_error(load)
                 if text:
                     self.load_error = f"The code does not load: {shorten(error)}"
+                self.absence = explain_absence(self._files, error, stderr)
                 return [{"error": error}] * len(requests)
             for event in events:
                 if event["event"] == "done":
                     outcomes[event["index"]] = event
+                    error = str(event.get("error", ""))
+                    event["absence"] = explain_absence(self._files, error, stderr)
+                    self.absence = self.absence or event["absence"]
                     index = event["index"] + 1
             if isinstance(result, CheckNotRun):
                 self._stall = result

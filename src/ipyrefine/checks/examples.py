@@ -72,9 +72,18 @@ class Examples:
         evaluation = Evaluation(text, seconds=self._seconds, files=self._files)
         outcomes = await evaluation.outcomes(examples, required=True)
         results = [(holds(e, o), _format(e, o)) for e, o in zip(examples, outcomes, strict=True)]
+        missed = [o for (good, _), o in zip(results, outcomes, strict=True) if not good]
         failing = [line for good, line in results if not good]
         passing = [line for good, line in results if good]
         lines = [evaluation.load_error] if evaluation.load_error else [*failing, *passing]
+        if evaluation.absence and all(o.get("absence", evaluation.load_error) for o in missed):
+            return Evidence(
+                name=self.name,
+                passed=None,
+                detail=evaluation.absence,
+                seconds=monotonic() - start,
+                basis="examples",
+            )
         summary = f"{len(passing)} of {len(examples)} stated examples hold."
         return Evidence(
             name=self.name,

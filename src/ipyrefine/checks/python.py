@@ -11,8 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from ipyrefine.checks.copies import explain_absence
 from ipyrefine.checks.evaluation import Event, parse_events
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
+from ipyrefine.checks.magics import python_part
+from ipyrefine.checks.redaction import redact
 from ipyrefine.checks.sandbox import ProcessResult, describe_failure, load_program, run_python
 from ipyrefine.core.model import Evidence, Finding, Task
 
@@ -24,6 +27,8 @@ _START_RUFF = "import subprocess, sys\nsys.exit(subprocess.run({command!r}).retu
 _REPORT = "report.json"
 # The one kind of comment that ruff obeys in spite of --ignore-noqa.
 _ISORT = re.compile(r"(#.*?)isort:")
+_MAX_LINES = 10
+_LINE = 400
 
 
 class RunsCleanly:
@@ -32,6 +37,9 @@ class RunsCleanly:
     An exit before the end fails, whatever its status (a last ``sys.exit(main())`` is an end), and
     so does an exception in a thread or an exit handler. A text written against this very check can
     still pretend to have come to its end.
+
+    Its detail says what the text did to the DataFrames among the variables: rows and columns before
+    and after, types that changed, nulls that were added.
 
     Args:
         seconds: processor time it may take.
@@ -61,7 +69,7 @@ class RunsCleanly:
         report, token = secrets.token_hex(16), secrets.token_hex(16)
         files: dict[str, str | bytes] = {
             **self._files,
-            "candidate.py": text,
+            "candidate.py": python_part(text).code,
             "request.json": json.dumps({"token": token, "report": report}),
         }
         result = await run_python(
@@ -70,11 +78,14 @@ class RunsCleanly:
         events = parse_events(result.report, token)
         fault = _find_fault(events, result, self._seconds)
         passed, message = not fault, fault or "It runs without an error."
+        absence = explain_absence(self._files, message, result.stderr) if fault else ""
+        if absence:
+            return Evidence(name=self.name, passed=None, detail=absence, seconds=result.seconds)
         return Evidence(
             name=self.name,
             passed=passed,
             score=float(passed),
-            detail=f"{message}\n{result.protection_note}".rstrip(),
+            detail="\n".join([message, *_effects(events), result.protection_note]).rstrip(),
             seconds=result.seconds,
             decisive=self._decisive,
             basis="tests",
@@ -92,6 +103,14 @@ def _find_fault(events: list[Event], result: ProcessResult, seconds: float) -> s
     if result.exit_code != 0:
         return describe_failure(result, seconds)
     return "" if any("end" in event for event in events) else "It ended the process before its end."
+
+
+def _effects(events: list[Event]) -> list[str]:
+    """Return the lines on what the code did to frames; none where it tampered with the report."""
+    lines = next((e["effects"] for e in events if "effects" in e), None)
+    if not isinstance(lines, list):
+        return []
+    return [redact(" ".join(x.split()))[:_LINE] for x in lines[:_MAX_LINES] if isinstance(x, str)]
 
 
 class Lint:
@@ -115,7 +134,7 @@ class Lint:
     @classmethod
     def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
         """Build the check ``lint``, which takes no argument."""
-        return cls(builtins=context.variables, **settings)
+        return cls(builtins=context.variables.names, **settings)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Lint the text in the sandbox; nothing of it is run."""
@@ -124,7 +143,7 @@ class Lint:
         ruff = find_ruff()
         if ruff is None:
             return Evidence(name=self.name, passed=None, detail=_NO_RUFF)
-        result = await self._run_ruff(ruff, _ISORT.sub(r"\1isort;", text))
+        result = await self._run_ruff(ruff, _ISORT.sub(r"\1isort;", python_part(text).code))
         faults = _read_faults(result.report)
         if not faults and result.exit_code != 0:
             return await self._explain_crash(ruff, result)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from ipyrefine.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
+    from ipyrefine.checks.variables import Variables
     from ipyrefine.core.ports import Check
 
 _MAX_SECONDS = 86_400
@@ -109,14 +110,17 @@ class Context(NamedTuple):
     Attributes:
         namespace: the user's variables.
         target: the score that passes, for functions that return one.
-        variables: names of the variables that checked code has.
-        files: the files that bring these variables into a sandbox.
+        variables: the variables that checked code has.
     """
 
     namespace: Mapping[str, Any]
     target: float
-    variables: Sequence[str]
-    files: Mapping[str, bytes]
+    variables: "Variables"
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """The files that bring the variables into a sandbox."""
+        return self.variables.files
 
 
 def resolve(
@@ -124,7 +128,7 @@ def resolve(
     namespace: Mapping[str, Any],
     *,
     target: float = 0.8,
-    variables: Mapping[str, Any] | None = None,
+    variables: "Variables | Mapping[str, Any] | None" = None,
 ) -> "tuple[Check, ...]":
     """Return the checks of some names, functions and checks.
 
@@ -140,11 +144,11 @@ def resolve(
 
     Raises:
         UsageError: a check does not exist, cannot be made or called, or does not have a setting; or
-            a variable cannot be passed on.
+            a variable looks like a secret.
     """
-    from ipyrefine.checks.variables import sandbox_files
+    from ipyrefine.checks.variables import Variables
 
-    context = Context(namespace, target, tuple(variables or ()), sandbox_files(variables or {}))
+    context = Context(namespace, target, Variables.of(variables))
     names = dict.fromkeys(check for check in checks if isinstance(check, str))
     objects = [check for check in checks if not isinstance(check, str)]
     return (
@@ -157,7 +161,7 @@ def from_record(
     names: Sequence[str],
     given: "Sequence[Check]" = (),
     *,
-    variables: Mapping[str, Any] | None = None,
+    variables: "Variables | Mapping[str, Any] | None" = None,
 ) -> "tuple[Check, ...]":
     """Return the checks that a record names, in its order.
 
@@ -187,7 +191,7 @@ def from_record(
     return (*checks, *own)
 
 
-def _self_contained(name: str, variables: Mapping[str, Any]) -> "tuple[Check, ...]":
+def _self_contained(name: str, variables: "Variables | Mapping[str, Any]") -> "tuple[Check, ...]":
     try:
         return resolve([name], {}, variables=variables)
     except UsageError:

@@ -226,7 +226,7 @@ async def run_python(
             "disk": _DISK_MB * 2**20 + _size(folder),
             "kernel": os.getpid(),
             "hidden": _hidden_folders(),
-            "reads": list(reads),
+            "reads": [*reads, *import_folders()],
             "required": get_mode() == "required",
         }
         try:
@@ -400,6 +400,27 @@ def _hidden_folders() -> list[str]:
     with suppress(OSError):  # it may have been removed
         named.append(os.getcwd())
     return [os.path.expanduser("~"), *filter(os.path.isabs, named)]
+
+
+def import_folders() -> list[str]:
+    """Return the folders that Python imports from here, and the sandbox's Python by itself not.
+
+    These are those of ``PYTHONPATH``, ``pip install --user`` and code: outside of ``sys.prefix``
+    and not the working folder.
+    """
+    own = {Path(prefix).resolve() for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
+    return [
+        folder
+        for folder in import_path()
+        if not any(Path(folder).is_relative_to(prefix) for prefix in own)
+    ]
+
+
+def import_path() -> list[str]:
+    """Return what Python imports from, in its order, without the working folder."""
+    here = Path.cwd().resolve()
+    entries = [Path(entry).resolve() for entry in sys.path if entry]
+    return [str(one) for one in dict.fromkeys(entries) if one != here and one.exists()]
 
 
 def _size(folder: str) -> int:

@@ -23,8 +23,10 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
+from ipyrefine.checks.copies import explain_absence
 from ipyrefine.checks.evaluation import Event, parse_events
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
+from ipyrefine.checks.magics import python_part
 from ipyrefine.checks.sandbox import ProcessResult, describe_failure, load_program, run_python
 from ipyrefine.core.model import Evidence, Finding, Task
 from ipyrefine.errors import UsageError
@@ -117,17 +119,19 @@ class Tests:
         }
         files: dict[str, str | bytes] = {
             **self._files,
-            "candidate.py": text,
+            "candidate.py": python_part(text).code,
             "test_text.py": f"{self._source}\n\n\ndef {decoy}():\n    assert [] == [0]\n",
             "request.json": json.dumps(request),
         }
         result = await run_python(
             load_program("tests"), seconds=self._seconds, files=files, report=report
         )
+        events = parse_events(result.report, token)
+        if absence := self._explain_absence(result, events, decoy):
+            seconds = monotonic() - start
+            return Evidence(name=self.name, passed=None, detail=absence, seconds=seconds)
         try:
-            passed, score, lines, findings = self._assess(
-                result, parse_events(result.report, token), decoy
-            )
+            passed, score, lines, findings = self._assess(result, events, decoy)
         except (KeyError, TypeError, AttributeError):  # only the text can have written that
             passed, score, lines, findings = False, 0.0, ["The code forged the report."], []
         return Evidence(
@@ -202,6 +206,14 @@ class Tests:
             if before is None or _RANK[event["outcome"]] > _RANK[before["outcome"]]:
                 outcomes[test] = event
         return outcomes
+
+    def _explain_absence(self, result: ProcessResult, events: list[Event], decoy: str) -> str:
+        """Return why the tests say nothing: each that fails needs a variable without a copy."""
+        failed = [e for e in events if e.get("outcome") == "failed" and e.get("test") != decoy]
+        errors = [str(e.get("why", "")) for e in failed]
+        errors += [str(e["fault"]) for e in events if "fault" in e]
+        reasons = [explain_absence(self._files, one, result.stderr) for one in errors]
+        return reasons[0] if reasons and all(reasons) else ""
 
     def _process_end(self, result: ProcessResult) -> str:
         alarmed = result.timed_out and result.limit is None

@@ -36,7 +36,7 @@ class Trial:
             (outcome,) = await evaluation.outcomes((example,))
         except CheckNotRun:
             return None
-        return not holds(example, outcome)
+        return None if evaluation.absence else not holds(example, outcome)
 
 
 def _example(call: str, expected: str) -> Example | None:

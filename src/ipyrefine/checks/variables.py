@@ -1,19 +1,113 @@
-"""The user's variables: described to a model, and pickled for the sandbox."""
+"""The user's variables: which of them a task uses, shown to a model, and copied for the sandbox.
 
-import pickle
-import reprlib
+Checked code gets copies. One that a user named is copied wherever code is run; one that was found
+in the cell only where the sandbox is closed, so that nothing can leave it. What looks like a secret
+is never shown nor copied.
+"""
+
+import asyncio
 import sys
+import types
 from collections.abc import Iterable, Mapping
-from types import ModuleType
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, cached_property
+from itertools import islice
+from typing import Any, Literal
 
-from ipyrefine.checks.sandbox import load_program
+from ipyrefine.checks.copies import Copies, copy_variables
+from ipyrefine.checks.names import names_in_code, names_in_prose
+from ipyrefine.checks.redaction import is_environment, is_secret, is_secret_name
+from ipyrefine.checks.sandbox import run_python
+from ipyrefine.checks.structure import describe, is_frame, is_named, label
+from ipyrefine.core.model import Material
 from ipyrefine.errors import UsageError, did_you_mean
 
-_MAX_BYTES = 64 * 2**20
-_STRING_WIDTH = 4_000  # characters of a string, which is likely what the task is about
-_VALUE_WIDTH = 800  # characters of any other value
-_MAX_LINES = 12
+Mode = Literal["none", "structure", "values"]
+
+_MAX_FOUND = 20  # names
+_MAX_CHARACTERS = 6_000  # of what the found names add to every prompt
+_CODE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
+
+
+class Variables:
+    """Variables that a task is about.
+
+    Args:
+        named: those that the user named, by name; shown with their values.
+        found: those that the cell uses, by name.
+        mode: whether the values of the found ones are shown to a model on this machine.
+
+    Attributes:
+        left_out: a sentence on the found ones that look like a secret, for which they are not
+            there; empty for none.
+
+    Raises:
+        UsageError: a named one looks like a secret.
+    """
+
+    def __init__(
+        self,
+        named: Mapping[str, Any] | None = None,
+        found: Mapping[str, Any] | None = None,
+        *,
+        mode: Mode = "structure",
+    ) -> None:
+        self.named, self._mode = dict(named or {}), mode
+        for name, value in self.named.items():
+            if _is_secret(name, value):
+                raise UsageError(f"{name} looks like a secret, so no model is shown it.")
+        others = {n: v for n, v in (found or {}).items() if n not in self.named}
+        secrets = [name for name, value in others.items() if _is_secret(name, value)]
+        self.found = {name: value for name, value in others.items() if name not in secrets}
+        names = ", ".join(secrets)
+        self.left_out = f"{names} left out: looks like a secret." if secrets else ""
+
+    @classmethod
+    def of(cls, variables: "Variables | Mapping[str, Any] | None") -> "Variables":
+        """Return variables as they are, or those of a dict as named ones."""
+        return variables if isinstance(variables, cls) else cls(variables)  # type: ignore[arg-type]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all of them."""
+        return (*self.named, *self.found)
+
+    def materials(self, *, local: bool, copied: bool = False) -> tuple[Material, ...]:
+        """Return what a model is shown of them.
+
+        Args:
+            local: whether every model runs on this machine.
+            copied: whether checks get copies; a phrase says then what they get of a large frame.
+        """
+        values = local and self._mode == "values"
+        samples = self.copies.samples if copied else {}
+        shown = {name: describe(name, value, values=True) for name, value in self.named.items()}
+        room = _MAX_CHARACTERS
+        for name, value in self.found.items():
+            text = describe(name, value, values=values)
+            shown[name] = text if len(text) <= room else text.partition("\n")[0]
+            room -= len(shown[name])
+        every = {**self.named, **self.found}
+        return tuple(
+            Material(
+                kind="variable",
+                name=name,
+                phrase=label(name, every[name]) + _sample_note(samples.get(name)),
+                text=text,
+            )
+            for name, text in shown.items()
+        )
+
+    @cached_property
+    def copies(self) -> "Copies":
+        """The copies for the sandbox."""
+        closed = not self.found or sandbox_is_closed()
+        return copy_variables(self.named, self.found, closed=closed)
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """The files that bring the copies into a sandbox; none for no variables."""
+        return self.copies.files
 
 
 def gather(names: Iterable[str], namespace: Mapping[str, Any]) -> dict[str, Any]:
@@ -31,85 +125,72 @@ def gather(names: Iterable[str], namespace: Mapping[str, Any]) -> dict[str, Any]
     return variables
 
 
-def describe(variables: Mapping[str, Any]) -> str:
-    """Return a description for a model: 800 characters a variable at most, 4,000 of a string."""
-    return "\n".join(
-        f"{name} ({_type_text(value)}):\n{_value_text(value)}" for name, value in variables.items()
-    )
+def find(
+    namespace: Mapping[str, Any],
+    *,
+    text: str = "",
+    draft: str = "",
+    named: Iterable[str] = (),
+    without: Iterable[str] = (),
+    mode: Mode = "structure",
+) -> Variables:
+    """Return the variables that a cell is about.
 
-
-def sandbox_files(variables: Mapping[str, Any]) -> dict[str, bytes]:
-    """Return the files that bring variables into a sandbox, by name; none for no variables.
+    Args:
+        namespace: the user's variables, without IPython's own.
+        text: the cell's request in words.
+        draft: the cell's code.
+        named: names that the user gave; they must exist.
+        without: names to leave out of what is found; ``all`` for all.
+        mode: ``none`` finds nothing; ``values`` shows values to a model on this machine.
 
     Raises:
-        UsageError: a variable cannot be pickled, or is larger than 64 MB.
+        UsageError: a named variable does not exist or looks like a secret, or a name to leave out
+            is also given.
     """
-    if not variables:
-        return {}
-    contents = {name: _pickle(name, value) for name, value in variables.items()}
-    return {
-        "variables_program.py": load_program("variables").encode(),
-        "variables.pickle": pickle.dumps(contents),
-    }
+    named, without = dict.fromkeys(named), set(without)
+    if both := without & named.keys():
+        raise UsageError(f"-v {min(both)} and --no-var {min(both)} contradict each other.")
+    chosen, found = gather(named, namespace), dict[str, Any]()
+    if mode != "none" and "all" not in without:
+        for name in dict.fromkeys([*names_in_code(draft), *names_in_prose(text)]):
+            if name in namespace and name not in without and name[:1] != "_":
+                found[name] = namespace[name]
+    return Variables(chosen, dict(islice(found.items(), _MAX_FOUND)), mode=mode)
 
 
-def _pickle(name: str, value: Any) -> bytes:
-    import cloudpickle
+def sandbox_files(variables: Mapping[str, Any]) -> Mapping[str, bytes]:
+    """Return the files that bring variables into a sandbox, by name; none for no variables.
 
-    module = _notebook_module(value)
-    if module:
-        cloudpickle.register_pickle_by_value(module)
-    try:
-        content: bytes = cloudpickle.dumps(value)
-    except Exception as error:  # whatever an object's own pickling raises
-        raise UsageError(
-            f"The variable {name} cannot be passed to the code of a check: {_first_words(error)}."
-        ) from None
-    finally:
-        if module:
-            cloudpickle.unregister_pickle_by_value(module)
-    if len(content) > _MAX_BYTES:
-        size = len(content) / 2**20
-        raise UsageError(
-            f"The variable {name} is too large for the code of a check: {size:.0f} MB pickled, "
-            f"and {_MAX_BYTES // 2**20} MB are allowed. Pass a part of it."
-        )
-    return content
+    A variable that cannot be copied is not among them; code that needs it is not judged.
+    """
+    return Variables(variables).files
 
 
-def _notebook_module(value: Any) -> ModuleType | None:
-    """Return the module of the value's type if it lies beside the notebook, not in a library."""
-    module = sys.modules.get(type(value).__module__)
-    file = getattr(module, "__file__", None)
-    libraries = (sys.prefix, sys.base_prefix, sys.exec_prefix)
-    return None if file is None or file.startswith(libraries) else module
+@cache
+def sandbox_is_closed() -> bool:
+    """Return whether the sandbox keeps code from the network, keys and other processes here.
+
+    It is run once to find out.
+    """
+    if sys.platform == "emscripten":
+        return False
+    with ThreadPoolExecutor(1) as pool:  # a loop may be running in this thread
+        protection = pool.submit(lambda: asyncio.run(run_python(""))).result().protection
+    return protection.network and protection.keys and protection.processes
 
 
-def _first_words(error: Exception) -> str:
-    return (" ".join(str(error).split()) or type(error).__name__)[:200].rstrip(".")
+def _is_secret(name: str, value: Any) -> bool:
+    """Return whether a variable is a secret itself, by its name or its looks."""
+    if issubclass(type(value), _CODE):
+        return False
+    if is_environment(value):
+        return True
+    if is_frame(value) or is_named(value, "numpy", "ndarray"):
+        return is_secret_name(name, 0)
+    short = type(value) is str and len(value) <= 200 and " " not in value.strip()
+    return is_secret_name(name, value) or (short and is_secret(value))
 
 
-def _type_text(value: Any) -> str:
-    name = type(value).__name__
-    shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple):
-        return f"{name} of shape {shape}"
-    if isinstance(value, str | bytes | list | tuple | dict | set | frozenset):
-        return f"{name} of length {len(value)}"
-    return name
-
-
-def _value_text(value: Any) -> str:
-    if isinstance(value, str):
-        return value if len(value) <= _STRING_WIDTH else value[: _STRING_WIDTH - 1] + "…"
-    short = reprlib.Repr()
-    short.maxdict = short.maxlist = short.maxtuple = short.maxset = 10
-    short.maxstring = short.maxlong = 80
-    short.maxother = _VALUE_WIDTH * 2  # it would cut out the middle; we cut the end
-    try:
-        # Objects of libraries (tables, arrays) bound their own repr.
-        lines = short.repr(value).splitlines()
-    except Exception:
-        return "(it cannot be shown)"
-    text = "\n".join([*lines[:_MAX_LINES], *(["…"] if len(lines) > _MAX_LINES else [])])
-    return text if len(text) <= _VALUE_WIDTH else text[: _VALUE_WIDTH - 1] + "…"
+def _sample_note(rows: int | None) -> str:
+    return "" if rows is None else f", checks get its first {rows:,} rows"

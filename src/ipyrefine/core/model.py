@@ -179,6 +179,22 @@ class Question(Record):
     setup: str = ""
 
 
+class Material(Record):
+    """What a task is about beside its words: a variable of the notebook, or cells above.
+
+    Attributes:
+        kind: what it is.
+        name: the variable's name, or what the cells are called.
+        phrase: what the first line says was used: ``df (1,204 × 8)``.
+        text: what the prompts show of it, always in a fence.
+    """
+
+    kind: Literal["variable", "cells"]
+    name: str
+    phrase: str
+    text: str
+
+
 class Task(Record):
     """What is asked; it stands unchanged at the head of every prompt.
 
@@ -192,6 +208,7 @@ class Task(Record):
         plan: whether prose is planned in a few lines before it is written; code never is.
         language: the language of code, as pygments names it: ``python``, ``java``, …
         clarifications: examples that the user added by answering a question.
+        materials: what it is about beside its words.
     """
 
     text: str
@@ -205,6 +222,7 @@ class Task(Record):
     checklist: tuple[str, ...] = ()
     plan: bool = True
     clarifications: tuple[Clarification, ...] = ()
+    materials: tuple[Material, ...] = ()
 
     @property
     def request(self) -> str:

@@ -611,4 +611,5 @@ def _system_tokens(run: Run) -> int:
     """Estimate the tokens of the part that every prompt starts with."""
     criteria = sum(len(c.name) + len(c.definition) for c in run.task.criteria)
     checklist = sum(map(len, run.task.checklist))
-    return 100 + estimate_tokens(len(run.task.text) + criteria + checklist)
+    materials = sum(len(material.text) for material in run.task.materials)
+    return 100 + estimate_tokens(len(run.task.text) + materials + criteria + checklist)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from ipyrefine.core.events import EVENT, Event
 from ipyrefine.core.run import Run
 
-VERSION = 3  # of records, of the journal's events, and of recordings
+VERSION = 4  # of records, of the journal's events, and of recordings
 _Data = dict[str, Any]
 _Steps = dict[int, Callable[[_Data], _Data]]
 
@@ -264,9 +264,33 @@ def recording_from_2(data: _Data) -> _Data:
     return {**data, "calls": calls}
 
 
-_RECORDS: _Steps = {1: record_from_1, 2: record_from_2}
-_EVENTS: _Steps = {1: event_from_1, 2: event_from_2}
-_RECORDINGS: _Steps = {1: recording_from_1, 2: recording_from_2}
+def record_from_3(data: _Data) -> _Data:
+    """Bring a run of version 3 to version 4, which keeps what a task is about by itself."""
+    return {**data, "setup": _setup_from_3(data["setup"])}
+
+
+def event_from_3(data: _Data) -> _Data:
+    """Bring an event of version 3 to version 4."""
+    if data["type"] != "run_started":
+        return data
+    return {**data, "setup": _setup_from_3(data["setup"])}
+
+
+def recording_from_3(data: _Data) -> _Data:
+    """Bring a recording of version 3 to version 4, which changed nothing in recordings."""
+    return data
+
+
+_RECORDS: _Steps = {1: record_from_1, 2: record_from_2, 3: record_from_3}
+_EVENTS: _Steps = {1: event_from_1, 2: event_from_2, 3: event_from_3}
+_RECORDINGS: _Steps = {1: recording_from_1, 2: recording_from_2, 3: recording_from_3}
+
+
+# The parts of version 3, with what version 4 added
+
+
+def _setup_from_3(data: _Data) -> _Data:
+    return {**data, "task": {**data["task"], "materials": ()}}
 
 
 # The parts of version 2, with what version 3 added

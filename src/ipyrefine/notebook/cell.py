@@ -15,11 +15,12 @@ from typing import Any
 
 from ipyrefine import api, checks
 from ipyrefine.checks import variables
+from ipyrefine.checks.magics import has_python_beside_magics
 from ipyrefine.checks.schema import Schema
 from ipyrefine.core.decisions import Accept, Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped
-from ipyrefine.core.model import StopReason
+from ipyrefine.core.model import Material, StopReason
 from ipyrefine.core.ports import Check
 from ipyrefine.core.run import Run
 from ipyrefine.errors import Interrupted, RefineError, UsageError, did_you_mean
@@ -55,7 +56,9 @@ _ALREADY_DECIDED = "You decided this run already. Add --again to refine anew."
 _CONFIGURED_LIMITS = ("max_revisions", "target", "patience")
 
 
-def start_run(magics: Any, line: str, body: str, placeholder: Placeholder) -> "CellRun":
+def start_run(
+    magics: Any, line: str, body: str, placeholder: Placeholder, cells: Material | None = None
+) -> "CellRun":
     """Build the run of a `%%refine` cell.
 
     Args:
@@ -63,6 +66,7 @@ def start_run(magics: Any, line: str, body: str, placeholder: Placeholder) -> "C
         line: the options.
         body: the cell below them.
         placeholder: the panel's place in the cell's output.
+        cells: cells of the notebook that the model is shown.
 
     Raises:
         UsageError: an option or the body cannot be used; no model was called.
@@ -73,7 +77,7 @@ def start_run(magics: Any, line: str, body: str, placeholder: Placeholder) -> "C
         raise UsageError("The cell is empty. Write a task or a draft below %%refine.")
     body = _exact(body)
     source = _read_source(args, body, magics.shell)
-    refinement = build(magics, args, source)
+    refinement = build(magics, args, source, cells)
     settings = _stored_settings(args, args.base_url or magics.base_url)
     if args.cell:
         settings |= {"source": body, "head": source.head}
@@ -149,18 +153,20 @@ def _read_source(args: argparse.Namespace, body: str, shell: Any) -> SourceCell:
         if args.draft and not source.is_draft:
             return SourceCell(body, True)
         return source._replace(is_draft=source.is_draft and not args.task)
-    if args.draft or (not args.task and (is_python(body) or read_fence(body) is not None)):
-        return SourceCell(body, True)
-    return SourceCell(body, False)
+    is_code = has_python_beside_magics(body) or is_python(body) or read_fence(body) is not None
+    return SourceCell(body, args.draft or (not args.task and is_code))
 
 
-def build(magics: Any, args: argparse.Namespace, source: SourceCell) -> Refinement:
+def build(
+    magics: Any, args: argparse.Namespace, source: SourceCell, cells: Material | None = None
+) -> Refinement:
     """Build the refinement that a cell asks for; errors as for `start_run`.
 
     Args:
         magics: the configured magics, with their shell.
         args: the options.
         source: the cell.
+        cells: the cells above it that the model is shown.
     """
     namespace = magics.shell.user_ns
     if args.goal and not source.is_draft:
@@ -172,7 +178,8 @@ def build(magics: Any, args: argparse.Namespace, source: SourceCell) -> Refineme
     draft = source.text.rstrip("\n") if source.is_draft else None
     if draft is not None and not args.lines:
         draft = draft.strip("\n")
-    language = args.language or source.language
+    in_python = draft is not None and has_python_beside_magics(draft)
+    language = args.language or source.language or ("python" if in_python else None)
     profile = api.choose_profile(
         args.profile or ("code" if args.cell else None),
         text,
@@ -184,26 +191,48 @@ def build(magics: Any, args: argparse.Namespace, source: SourceCell) -> Refineme
     configured = {name: getattr(magics, name) for name in _CONFIGURED_LIMITS}
     limits = options.limits(args, {name: n for name, n in configured.items() if n is not None})
     target = profile.limited(limits).target
-    described = variables.gather(args.var, namespace)
+    used = variables.find(
+        visible_names(magics.shell),
+        text=text,
+        draft=_python_of(draft),
+        named=args.var,
+        without=args.no_var,
+        mode=magics.variables,
+    )
     return api.build(
         text,
         model=args.model or magics.model or None,
         judge=args.judge or magics.judge or None,
         base_url=args.base_url or magics.base_url or None,
         price=args.price or magics.price or None,
-        checks=checks.resolve(args.check, namespace, target=target, variables=described),
+        checks=checks.resolve(args.check, namespace, target=target, variables=used),
         no_checks=args.no_check,
         profile=profile,
         criteria=options.split_list(args.criteria or ""),
         checklist=_checklist(args.checklist, namespace),
         categories=options.split_list(args.categories or ""),
         language=language,
-        variables=described,
+        variables=used,
+        cells=cells,
         draft=draft,
         lines=_lines_below(source.head, args.lines),
         limits=limits,
         prompts=_prompts(args.prompts, namespace),
     )
+
+
+def _python_of(draft: str | None) -> str:
+    """Return the Python of a draft; empty where that is in another language."""
+    fenced = read_fence(draft or "")
+    if fenced is None:
+        return draft or ""
+    return fenced.code if fenced.language == "python" else ""
+
+
+def visible_names(shell: Any) -> dict[str, Any]:
+    """Return the user's variables, without those that IPython put there."""
+    hidden, missing = getattr(shell, "user_ns_hidden", {}), object()
+    return {n: v for n, v in shell.user_ns.items() if hidden.get(n, missing) is not v}
 
 
 def resume_run(magics: Any, words: list[str]) -> "CellRun":
@@ -238,11 +267,9 @@ def _resume(
     args.lines = args.lines or _stored_lines(settings)
     source, head = _stored_text(settings, "source"), _stored_text(settings, "head")
     origin = Origin(args.cell, source, head) if args.cell and source else None
-    variables_ = variables.gather(args.var or [], namespace)
+    known = _variables_of(earlier, args.var or [], visible_names(magics.shell))
     setup = earlier.run.setup
-    given = checks.resolve(
-        args.check, namespace, target=earlier.run.limits.target, variables=variables_
-    )
+    given = checks.resolve(args.check, namespace, target=earlier.run.limits.target, variables=known)
     base_url = args.base_url or magics.base_url or os.environ.get("OPENAI_BASE_URL") or ""
     _require_named_again(earlier, checks.needs_reader(setup.checks, given), args, base_url)
     refinement = api.resume(
@@ -250,7 +277,7 @@ def _resume(
         model=args.model or _configured(setup.model, magics.model),
         judge=args.judge or _configured(setup.judge, magics.judge or magics.model),
         base_url=args.base_url or magics.base_url or None,
-        checks=checks.from_record(setup.checks, given, variables=variables_),
+        checks=checks.from_record(setup.checks, given, variables=known),
         lines=_lines_below(head, args.lines),
     )
     key = _stored_text(settings, "key")
@@ -328,6 +355,16 @@ def _stored_choice(settings: Mapping[str, Any]) -> str | None:
     """Return where a run of the journal puts its text."""
     place = settings.get("apply")
     return place if place in ("ask", *PLACES) else None
+
+
+def _variables_of(
+    earlier: Earlier, named: Sequence[str], namespace: Mapping[str, Any]
+) -> variables.Variables:
+    """Return the named variables, and those that a run of the reader's own journal used."""
+    names = [one.name for one in earlier.run.task.materials if one.kind == "variable"]
+    known = names if earlier.journal is not None else []
+    found = {name: namespace[name] for name in known if name in namespace}
+    return variables.Variables(variables.gather(named, namespace), found)
 
 
 def _parse_resume_options(words: list[str]) -> argparse.Namespace:

@@ -280,11 +280,34 @@ async def read_text(
     return (await _ask(request, timeout, comm_factory)).text
 
 
+async def read_cells_above(
+    cell_id: str,
+    count: int,
+    *,
+    timeout: float = TIMEOUT,  # noqa: ASYNC109 - as in `put_text`
+    comm_factory: "Callable[..., Channel] | None" = None,
+) -> list[Any] | None:
+    """Ask the notebook's front-end for the cells above a cell; None where it cannot say.
+
+    Args:
+        cell_id: the cell.
+        count: how many, at most; the nearest ones, in their order.
+        timeout: seconds to wait for an answer.
+        comm_factory: as for `put_text`.
+
+    Returns:
+        A dict for each, with ``type``, ``source`` and ``outputs``, these as in a notebook's file.
+    """
+    request = {"op": "above", "op_id": uuid.uuid4().hex, "cell_id": cell_id, "count": count}
+    return (await _ask(request, timeout, comm_factory)).cells
+
+
 class _Answer(NamedTuple):
     """The front-end's answer."""
 
     placed: Placed
     text: str | None = None
+    cells: list[Any] | None = None
 
 
 async def _ask(
@@ -327,8 +350,12 @@ def _read(message: Mapping[str, Any]) -> _Answer:
     try:
         data = message["content"]["data"]
         placed = Placed(how=data["how"], cell_id=data["cell_id"], reason=data["reason"])
-        text = data.get("text")
-        return _Answer(placed, text if isinstance(text, str) else None)
+        text, cells = data.get("text"), data.get("cells")
+        return _Answer(
+            placed,
+            text if isinstance(text, str) else None,
+            cells if isinstance(cells, list) else None,
+        )
     except (AttributeError, KeyError, TypeError, ValueError):
         return _Answer(Placed(how="refused", reason="error"))
 

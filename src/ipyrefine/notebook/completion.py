@@ -150,7 +150,7 @@ def _values(shell: Any, option: str) -> Iterable[str]:
             return [*profiles.NAMES, *own]
         case "output":
             return ["refined", *_variables(shell, str)]
-        case "var":
+        case "var" | "no_var":
             names = _variables(shell, object)
             return [n for n in names if not isfunction(namespace[n]) and not ismodule(namespace[n])]
         case "prompts":

@@ -3,7 +3,7 @@
 import itertools
 import re
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from traitlets import Bool, Enum, Float, Integer, Unicode, observe
@@ -12,6 +12,9 @@ from traitlets.config import Configurable
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook.blocking import FINISHED, caller_waits, can_await, run_to_end
 from ipyrefine.notebook.placeholder import Placeholder, expects_panel, warm_up
+
+if TYPE_CHECKING:
+    from ipyrefine.core.model import Material
 
 _CELL = re.compile(r"^%%refine(?![\w?])[ \t]*(.*?)\s*$")
 # A call that starts its line, or that is awaited there already.
@@ -59,6 +62,12 @@ class Refine(Magics, Configurable):
         "list's.",
     ).tag(config=True)
     journal = Bool(True, help="Keep every run in the journal, to resume it.").tag(config=True)
+    variables = Enum(
+        ["none", "structure", "values"],
+        "structure",
+        help="What a model is told of the names that a cell uses: none; their structure; or their "
+        "values, where the model runs on this machine.",
+    ).tag(config=True)
     ui = Unicode("auto", help="auto, widgets or plain.").tag(config=True)
     sandbox = Enum(
         ("auto", "required"),
@@ -123,10 +132,18 @@ class Refine(Magics, Configurable):
 
             if show_decided(self, line, cell):
                 return
-            run = self.register(start_run(self, line, cell, placeholder))
+            cells = await self._read_cells_above(line) if "--context" in line else None
+            run = self.register(start_run(self, line, cell, placeholder, cells))
         finally:
             placeholder.clear()
         await run.go()
+
+    async def _read_cells_above(self, line: str) -> "Material | None":
+        """Return the cells above the running one that the options ask for."""
+        from ipyrefine.notebook.context import read_context
+        from ipyrefine.notebook.options import parse
+
+        return await read_context(self.shell, parse(line).context)
 
     async def resume(self, words: list[str]) -> None:
         """Resume an earlier run in the cell that runs now.

@@ -98,8 +98,13 @@ def parser() -> MagicParser:
         help="leave out a check that the task's own demands add: examples, constraints, agreement, "
         "or all; may be repeated")
     add("-v", "--var", action="append", default=[], metavar="NAME",
-        help="a variable that the task is about: described to the model in short, and defined for "
-        "the code of the checks examples, run and tests; may be repeated")
+        help="a variable that the task is about, shown to the model with its value, and copied for "
+        "the code of the checks; may be repeated. Names that the cell uses are found without it "
+        "and shown by their structure")
+    add("--no-var", action="append", default=[], metavar="NAME",
+        help="leave out a name that the cell uses, or all; may be repeated")
+    add("--context", type=_parse_count, metavar="N",
+        help="show the model the N cells above, with their outputs in short")
     add("-n", "--max-revisions", type=int, metavar="N",
         help="revisions allowed after the draft (4); without --patience, it switches "
         "patience off")
@@ -196,6 +201,13 @@ def _parse_lines(text: str) -> tuple[int, int]:
     if not match:
         raise argparse.ArgumentTypeError(f"{text!r} is not a range of lines like 3-7")
     return int(match[1]), int(match[2] or match[1])
+
+
+def _parse_count(text: str) -> int:
+    """Parse a number of cells, 1 to 50."""
+    if text.isdecimal() and 1 <= int(text) <= 50:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 50")
 
 
 def _require_language(name: str) -> None:

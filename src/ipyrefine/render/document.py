@@ -295,12 +295,14 @@ def settings(run: Run) -> list[Block]:
     criteria = tuple(Item(name=one.name, text=one.definition) for one in run.task.criteria)
     questions = tuple(Item(text=one) for one in run.task.checklist)
     answers = tuple(Item(text=one.sentence) for one in run.task.clarifications)
+    materials = tuple(Item(name=one.phrase, text=one.text) for one in run.task.materials)
     return [
         Section(
             "Settings",
             (
                 Paragraph(run.task.text, "words"),
                 *_items("Your answers", answers),
+                *_items("Shown to the model", materials),
                 *_items("Criteria", criteria),
                 *_items("Checklist", questions),
                 Paragraph(" · ".join(labels.settings(run)), "quiet"),

@@ -466,9 +466,14 @@ def form_name(task: Task) -> str:
 
 
 def interpretation(setup: Setup) -> str:
-    """Return how a cell was read, and what it demands: ``task (code), 3 examples``."""
+    """Return how a cell was read, what it demands and uses.
+
+    As in ``task (code), 3 examples. Uses df (1,204 × 8), clean()``.
+    """
     kind = "draft to improve" if setup.draft is not None else "task"
-    return ", ".join([f"{kind} ({form_name(setup.task)})", *setup.demands])
+    phrases = ", ".join(material.phrase for material in setup.task.materials)
+    uses = f". Uses {phrases}" if phrases else ""
+    return ", ".join([f"{kind} ({form_name(setup.task)})", *setup.demands]) + uses
 
 
 def settings(run: Run) -> list[str]:

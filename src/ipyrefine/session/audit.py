@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ipyrefine import checks
-from ipyrefine.api import AT_HAND
 from ipyrefine.core.model import RULES, Evidence, Outcome, StopReason
 from ipyrefine.core.policy import best_of, drafts_left, find_duplicate
 from ipyrefine.core.ports import Check, ComparingCheck
@@ -19,6 +18,11 @@ from ipyrefine.session.record import OMITTED, Recorded
 
 MAX_TEXTS = 100  # of a run whose checks are run again
 _ROUNDING = 0.005
+# How a task's text named its variables before version 4.
+_AT_HAND = (
+    "These variables exist already; the code may use them by name:",
+    "The task is about these:",
+)
 _TIMED, _SECONDS = ("examples", "agreement", "run", "lint"), 60
 _VARIES = "lint"  # the check whose results depend on the version of a program
 _CHANGED = "agreement"  # the check that worked otherwise under the rules of version 2
@@ -171,12 +175,18 @@ def _missing(run: Run, iteration: Iteration) -> list[str]:
 
 def _repeatable(run: Run, iteration: Iteration) -> Iterator[Evidence]:
     """Yield the evidence that can be made again from the record alone."""
-    variables = AT_HAND[run.task.form] in run.task.text
+    variables = _uses_variables(run)
     for evidence in iteration.evidence:
         changed = run.rules < RULES and evidence.name.startswith(_CHANGED)
         missing = variables and evidence.basis != "constraints"
         if checks.is_self_contained(evidence.name) and not changed and not missing:
             yield evidence
+
+
+def _uses_variables(run: Run) -> bool:
+    """Return whether the task is about variables, which a record does not hold."""
+    described = any(words in run.task.text for words in _AT_HAND)
+    return described or any(one.kind == "variable" for one in run.task.materials)
 
 
 def _not_repeatable(run: Run, iteration: Iteration) -> str:
@@ -187,7 +197,7 @@ def _not_repeatable(run: Run, iteration: Iteration) -> str:
             continue
         if not checks.is_self_contained(evidence.name):
             return f"the check {evidence.name} is not in the record"
-        if AT_HAND[run.task.form] in run.task.text:
+        if _uses_variables(run):
             return "its code uses variables that are not in the record"
         return f"the check {evidence.name} worked otherwise in version {run.rules}"
     return ""

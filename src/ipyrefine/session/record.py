@@ -213,7 +213,9 @@ def shorten(run: Run, limit: int = LIMIT) -> tuple[Run, bool]:
     if _size(short) <= limit:
         return _warn(short, "iterations in between are reduced to their verdicts"), True
     short = _map_iterations(short, _cut_iteration)
-    task = short.task.model_copy(update={"text": _cut(short.task.text, _TEXT_LIMIT)})
+    task = short.task.model_copy(
+        update={"text": _cut(short.task.text, _TEXT_LIMIT), "materials": ()}
+    )
     short = short.model_copy(
         update={
             "setup": short.setup.model_copy(update={"task": task, "draft": None}),

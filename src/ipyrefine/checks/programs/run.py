@@ -1,8 +1,8 @@
 """Run ``candidate.py`` as the main script, with the user's variables in its namespace.
 
 It writes lines of JSON, each with the request's token, to the file the request names: how the text
-ended, what threads and exit handlers of the text raised, and last that Python itself came to its
-end, which a process that was left early never says.
+ended, what it did to the user's frames, what threads and exit handlers of the text raised, and last
+that Python itself came to its end, which a process that was left early never says.
 """
 
 import ast
@@ -43,9 +43,13 @@ def main() -> None:
     sys.unraisablehook = _only_own(report_failure, sys.unraisablehook)
     with open(_TEXT, "rb") as text:
         source = text.read()
-    variables = runpy.run_path(_VARIABLES)["load"]() if os.path.exists(_VARIABLES) else {}
+    program = runpy.run_path(_VARIABLES) if os.path.exists(_VARIABLES) else {}
+    variables = program["load"]() if program else {}
+    before = program["measure"](variables) if program else {}
     try:
-        runpy.run_path(_TEXT, init_globals=variables, run_name="__main__")
+        after = runpy.run_path(_TEXT, init_globals=variables, run_name="__main__")
+        if program:
+            write_event(effects=program["compare"](before, program["measure"](after)))
     except SystemExit as error:
         lines = _lines(error)
         if error.code or not (len(lines) == 1 and lines[0] in _final_exit(source)):

@@ -181,10 +181,10 @@ def main() -> None:
 def _load() -> types.ModuleType:
     """Load the text as a module, under every module name that only the tests know."""
     module = types.ModuleType("candidate")
+    if os.path.exists(_VARIABLES):  # first, as it adds folders to import from
+        vars(module).update(runpy.run_path(_VARIABLES)["load"]())
     for name in {"candidate", *_missing_modules()}:
         sys.modules[name] = module
-    if os.path.exists(_VARIABLES):
-        vars(module).update(runpy.run_path(_VARIABLES)["load"]())
     with open(_TEXT, "rb") as file:
         exec(compile(file.read(), _TEXT, "exec", dont_inherit=True), vars(module))
     return module

@@ -7,10 +7,12 @@
  *
  *   {op: "insert" | "replace", op_id, cell_id, text, cell_type: "code" | "markdown", expected_source}
  *   {op: "read", op_id, cell_id}
+ *   {op: "above", op_id, cell_id, count}
  *
  * It is answered with one message, and the kernel then closes the comm:
  *
- *   {op_id, ok, how: "inserted" | "replaced" | "already" | "read" | "refused", cell_id, reason, text?}
+ *   {op_id, ok, how: "inserted" | "replaced" | "already" | "read" | "refused", cell_id, reason, text?,
+ *    cells?: [{type, source, outputs}]}
  */
 const TARGET = "ipyrefine.cells";
 
@@ -131,6 +133,44 @@ function read(place, request) {
   return { ok: true, how: "read", cell_id: request.cell_id, reason: "", text };
 }
 
+/** How many characters of a cell's source, or of one of its outputs, are sent. */
+const EXCERPT = 4000;
+
+function excerpt(text) {
+  return String(Array.isArray(text) ? text.join("") : (text ?? "")).slice(0, EXCERPT);
+}
+
+/** An output as in a notebook's file, its text only and cut. */
+function outputText(output) {
+  const { output_type, ename, evalue } = output;
+  if (output_type === "error") {
+    return { output_type, ename: excerpt(ename), evalue: excerpt(evalue) };
+  }
+  if (output_type === "stream") {
+    return { output_type, text: excerpt(output.text) };
+  }
+  return { output_type, data: { "text/plain": excerpt((output.data || {})["text/plain"]) } };
+}
+
+function above(place, request) {
+  const { panel, home } = place;
+  if (!home) {
+    return refused("no-cell");
+  }
+  const index = indexOf(panel, hasId(request.cell_id));
+  const models = panel.content.model.cells;
+  const cells = [];
+  for (let n = Math.max(0, index - request.count); n < index; n++) {
+    const model = models.get(n);
+    cells.push({
+      type: model.type,
+      source: excerpt(model.sharedModel.getSource()),
+      outputs: model.outputs ? model.outputs.toJSON().slice(0, 20).map(outputText) : [],
+    });
+  }
+  return { ok: true, how: "read", cell_id: request.cell_id, reason: "", cells };
+}
+
 /** Carry out a request at a place; once per `op_id`, however often it is asked. */
 function perform(place, request) {
   if (place.done) {
@@ -146,6 +186,9 @@ function perform(place, request) {
   }
   if (request.op === "read") {
     return read(place, request);
+  }
+  if (request.op === "above") {
+    return above(place, request);
   }
   return request.op === "replace" ? replace(place, request) : refused("unknown-op");
 }

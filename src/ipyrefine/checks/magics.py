@@ -1,0 +1,85 @@
+"""Tell the Python of a cell from its magics and shell lines, which nothing but IPython runs."""
+
+import ast
+import re
+import warnings
+from typing import NamedTuple
+
+ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
+_PYTHON_MAGICS = re.compile(r"%%(?:time|timeit|capture|prun)\b[^\n]*")
+
+
+class PythonPart(NamedTuple):
+    """The Python of a cell, apart from what only IPython understands.
+
+    Attributes:
+        code: the cell, with ``pass`` or nothing in place of each magic and shell line.
+        lines: those lines, as they are.
+        names: the names that they bind.
+    """
+
+    code: str
+    lines: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
+
+
+def python_part(text: str) -> PythonPart:
+    """Return what of a cell is Python; a text without magics and shell lines as it is."""
+    if not re.search(r"^\s*[%!]|=\s*[%!]|\?\s*$", text, re.MULTILINE) or parses(text):
+        return PythonPart(text)
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    lines = text.split("\n")
+    first = next((n for n, line in enumerate(lines) if line.strip()), 0)
+    head = {first: lines[first]} if _PYTHON_MAGICS.match(lines[first]) else {}
+    if lines[first].startswith("%%") and not head:  # a magic for what is no Python
+        return PythonPart(text)
+    plain = [("" if n in head else line) + "\n" for n, line in enumerate(lines)]
+    try:
+        source = TransformerManager().do_token_transforms(plain)
+        tree = ast.parse("".join(source))
+    except ERRORS:
+        return PythonPart(text)
+    found, names = dict(head), set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr | ast.Assign) and _is_ipython(node.value):
+            number = node.lineno - 1
+            found[number] = lines[number] if number < len(lines) else source[number]
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            names |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+            # Nothing where no block becomes empty: a linter would not like the other.
+            source[number] = " " * node.col_offset + ("pass\n" if node.col_offset else "\n")
+            for other in range(node.lineno, node.end_lineno or node.lineno):
+                source[other] = "\n"
+    if not found:
+        return PythonPart(text)
+    ordered = tuple(found[number].strip() for number in sorted(found))
+    return PythonPart("".join(source).removesuffix("\n"), ordered, frozenset(names))
+
+
+def has_python_beside_magics(text: str) -> bool:
+    """Return whether a cell has magics or shell lines, and Python beside them."""
+    part = python_part(text)
+    body = ast.parse(part.code).body if part.lines else []
+    return any(not isinstance(node, ast.Pass) for node in body)
+
+
+def parses(text: str) -> bool:
+    """Return whether a text is Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except ERRORS:
+        return False
+    return True
+
+
+def _is_ipython(node: ast.expr) -> bool:
+    """Return whether an expression is what IPython makes of a magic or a shell line."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Call(func=ast.Name(id="get_ipython"), args=[]), attr=name)
+        ):
+            return name in ("run_line_magic", "run_cell_magic", "system", "getoutput")
+    return False

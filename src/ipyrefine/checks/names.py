@@ -1,0 +1,122 @@
+"""Find the names that a cell uses but does not define: in code by its syntax, in prose by marks."""
+
+import ast
+import builtins
+import dis
+import re
+import types
+import warnings
+from collections.abc import Iterable, Iterator
+
+from ipyrefine.checks.examples import extract, fenced_python
+from ipyrefine.checks.magics import ERRORS, parses, python_part
+
+_MAX_SOURCE = 200_000  # characters of code that are read
+_BUILTINS = frozenset(dir(builtins))
+_LOADS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
+_STORES = frozenset({"STORE_NAME", "STORE_GLOBAL"})
+_BACKTICKS = re.compile(r"(?<!`)`([^`\n]{1,200})`(?!`)")
+_CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,100})\((?!e?s\))")  # not the plural of "file(s)"
+# What a request asks to write is not there yet; an older one of that name must not stand in for it.
+_ASKED = re.compile(
+    r"\b(?:write|implement|define|create|build|develop|(?:function|class|method)\s+(?:called|named))"
+    r"\s+(?:(?:an?|the|me|us|new|python|function|class|method|called|named)\s+){0,5}"
+    r"`?([A-Za-z_]\w{0,100})",
+    re.IGNORECASE,
+)
+
+
+def names_in_code(source: str) -> list[str]:
+    """Return the names that code reads before it binds them, in their order; no built-in ones."""
+    part = python_part(source[:_MAX_SOURCE])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the user's code, who sees them when it runs
+            tree = ast.parse(part.code)
+            names = _free_names(tree)
+    except ERRORS:
+        return []
+    return [name for name in dict.fromkeys(names) if name not in _BUILTINS | part.names]
+
+
+def names_in_prose(text: str) -> list[str]:
+    """Return the names that a request in words is about, in their order.
+
+    They stand in backticks, before a parenthesis, or in its doctests and fenced Python. What the
+    request asks to write is none of them: what is named after "write", "implement" or the like,
+    what its examples call, and what its fenced Python defines.
+    """
+    examples = extract(text)
+    fenced = [ast.unparse(tree) for tree in fenced_python(text)]
+    prose = re.sub(r"```.*?```|^\s*>>>.*$", "", text, flags=re.DOTALL | re.MULTILINE)
+    names = [
+        *(name for part in _BACKTICKS.findall(prose) for name in _names_in_span(part)),
+        *_CALLED.findall(prose),
+        *(name for example in examples for name in names_in_code(_source(example))),
+        *(name for source in fenced for name in names_in_code(source)),
+    ]
+    asked = {
+        *_ASKED.findall(prose),
+        *(name for example in examples for name in _called(example.source)),
+        *(name for source in fenced for name in _bound(source)),
+    }
+    return [n for n in dict.fromkeys(names) if n not in asked and n not in _BUILTINS]
+
+
+def _free_names(tree: ast.Module) -> list[str]:
+    """Return the names that a module reads and has not bound before, as Python compiles them."""
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    try:
+        code = compile(tree, "<cell>", "exec", flags=flags, dont_inherit=True)
+    except SyntaxError:  # such as `return` outside of a function
+        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        stored = {node.id for node in nodes if not isinstance(node.ctx, ast.Load)}
+        return [node.id for node in nodes if node.id not in stored]
+    free, bound = list[str](), set[str]()
+    inner = list[types.CodeType]()
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in _LOADS and instruction.argval not in bound:
+            free.append(instruction.argval)
+        elif instruction.opname in _STORES:
+            bound.add(instruction.argval)
+        elif isinstance(instruction.argval, types.CodeType):
+            inner.append(instruction.argval)
+    while inner:  # functions run later, when everything is bound
+        code = inner.pop(0)
+        own = set[str]()
+        for instruction in dis.get_instructions(code):
+            if instruction.opname in _LOADS and instruction.argval not in bound | own:
+                free.append(instruction.argval)
+            elif instruction.opname == "STORE_NAME":
+                own.add(instruction.argval)
+            elif isinstance(instruction.argval, types.CodeType):
+                inner.append(instruction.argval)
+    return [name for name in free if name[:2] != "__"]
+
+
+def _names_in_span(span: str) -> Iterable[str]:
+    """Return the names of what stands in backticks: an expression, or words that start with one."""
+    if names := names_in_code(span):
+        return names
+    start = re.match(r"[A-Za-z_]\w*", span)
+    return [start[0]] if start and not parses(span) else []
+
+
+def _source(example: object) -> str:
+    return f"{getattr(example, 'setup', '')}\n{getattr(example, 'source', '')}"
+
+
+def _called(source: str) -> Iterator[str]:
+    try:
+        tree = ast.parse(source.strip())
+    except ERRORS:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id
+
+
+def _bound(source: str) -> Iterator[str]:
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name

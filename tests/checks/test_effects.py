@@ -1,0 +1,164 @@
+"""What code does to the notebook's data: said of the copies, and never done to the data itself."""
+
+import os
+import pickle
+import sys
+from typing import Any
+
+import pandas
+import pytest
+
+from ipyrefine.checks import resolve
+from ipyrefine.checks.variables import Variables, find
+from ipyrefine.core.model import Task
+
+TASK = Task(text="Clean it.", form="code")
+
+
+def frame() -> pandas.DataFrame:
+    return pandas.DataFrame({"city": ["a", "b", "c"], "price": ["1", "2", "x"], "n": [1, 2, 3]})
+
+
+async def detail(text: str, **variables: Any) -> list[str]:
+    (check,) = resolve(["run seconds=120"], {}, variables=Variables(variables))
+    evidence = await check(text, TASK)
+    assert evidence.passed, evidence.detail
+    return [line for line in evidence.detail.splitlines()[1:] if not line.startswith("(")]
+
+
+async def test_the_evidence_says_what_became_of_a_frame() -> None:
+    text = (
+        "import pandas\n"
+        "df['price'] = pandas.to_numeric(df['price'], errors='coerce')\n"
+        "df = df[df.n > 1].drop(columns='city').assign(twice=2)\n"
+        "out = df.head(1)\n"
+    )
+    string = str(frame().dtypes["price"])
+    assert await detail(text, df=frame()) == [
+        "df: 3 rows × 3 columns → 2 rows × 3 columns; new columns: twice; columns gone: city; "
+        f"types: price {string} → float64; nulls added: 1 in price",
+        "out: new, 1 rows × 3 columns",
+    ]
+
+
+async def test_a_change_in_place_is_seen_and_an_unchanged_frame_is_not_mentioned() -> None:
+    lines = await detail("a.drop(index=0, inplace=True)\nb.head()", a=frame(), b=frame())
+    assert lines == ["a: 3 rows × 3 columns → 2 rows × 3 columns"]
+
+
+async def test_what_the_evidence_says_of_a_frame_holds_no_secret() -> None:
+    lines = await detail("df = df.rename(columns={'n': 'sk-abcdefghijkl'})", df=frame())
+    assert "[secret]" in lines[0]
+    assert "abcdefghijkl" not in lines[0]
+
+
+TARGETS = {
+    "df": ["df", "df['price']", "df.columns", "df.values", "df.index", "df.loc[0]", "df.attrs"],
+    "xs": ["xs", "xs[0]"],
+    "d": ["d", "d['a']"],
+    "obj": ["obj", "obj.__dict__", "type(obj)"],
+    "fn": ["fn", "fn.__globals__", "fn.__defaults__", "fn.__code__"],
+}
+ATTACKS = [
+    "{0}.clear()",
+    "{0}.append(66)",
+    "{0}[0] = 66",
+    "{0}['a'] = 66",
+    "{0}.a = 66",
+    "del {0}[0]",
+    "del {0}.a",
+    "{0}.__dict__.clear()",
+    "{0}.__class__ = int",
+    "import gc\nfor r in gc.get_referrers({0}):\n    r.clear()",
+    "import ctypes\nctypes.memset(id({0}), 0, 0)",
+]
+OTHERS = [
+    "df.drop(df.index, inplace=True)",
+    "df.iloc[:, :] = None",
+    "df.price.values[:] = None",
+    "df.rename(columns=str.upper, inplace=True)",
+    "df.sort_values('n', ascending=False, inplace=True)",
+    "xs.sort(key=lambda x: -1)",
+    "xs[:] = []",
+    "d.update(a=None)",
+    "d.popitem()",
+    "import sys\nsys.modules['__main__'].__dict__.clear()",
+    "import builtins\nbuiltins.len = None",
+    "import sys\nsys._getframe().f_back.f_globals.clear()",
+    "import pandas\npandas.DataFrame.__repr__ = None",
+    "import os\nos.environ.clear()",
+    "import os\nos.environ['PLANTED'] = '1'",
+    "import sys\nsys.path.clear()",
+    "import os\nos.chdir('/')",
+    "globals().clear()",
+    "raise SystemExit",
+    "import sys\nsys.setrecursionlimit(10)",
+]
+_TARGETS = [target for targets in TARGETS.values() for target in targets]
+SNIPPETS = [attack.format(target) for target in _TARGETS for attack in ATTACKS] + OTHERS
+RUN_EACH = """
+import os, pickle
+SNIPPETS = {snippets!r}
+changed = 0
+for snippet in SNIPPETS:
+    pid = os.fork()  # so that no snippet keeps the next one from harm
+    if pid:
+        changed += os.waitpid(pid, 0)[1] != 0
+        continue
+    space, leave, dump = globals(), os._exit, pickle.dumps
+    values = df, xs, d, obj.__dict__
+    before = dump(values)
+    try:
+        exec(snippet, space)
+    except BaseException:
+        pass
+    try:
+        same = dump(values) == before
+    except BaseException:
+        same = False
+    leave(0 if same else 1)
+assert changed >= len(SNIPPETS) // 10, f"only {{changed}} did harm to the copies"
+"""
+NOTEBOOK = """
+import pandas
+class Thing:
+    pass
+obj = Thing()
+obj.a = [1]
+def fn(x=[1]):
+    return xs, x
+xs = [[1], 2]
+d = {"a": [1]}
+"""
+
+
+def facts(space: dict[str, Any]) -> dict[str, Any]:
+    """Everything of a namespace that could change, as values that compare."""
+    fn, obj = space["fn"], space["obj"]
+    return {
+        "ids": {name: id(value) for name, value in space.items()},
+        "data": pickle.dumps([space["df"], space["xs"], space["d"], obj.a]),
+        "function": (fn.__code__, pickle.dumps(fn.__defaults__), sorted(fn.__globals__)),
+        "class": sorted({*vars(type(obj))} - {"__slotnames__"}),  # a cache of pickle's
+        "environment": dict(os.environ),
+        "path": list(sys.path),
+        "folder": os.getcwd(),
+    }
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="each snippet has a process of its own")
+@pytest.mark.parametrize("part", range(4))
+async def test_no_code_that_is_checked_changes_the_notebook(
+    part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ipyrefine.checks.variables.sandbox_is_closed", lambda: True)
+    assert len(SNIPPETS) >= 200
+    space: dict[str, Any] = {"__name__": "__main__", "df": frame()}
+    exec(NOTEBOOK, space)
+    before = facts(space)
+    used = find(space, draft="df, xs, d, obj, fn")
+    assert not used.copies.absent
+    (check,) = resolve(["run seconds=120"], {}, variables=used)
+    evidence = await check(RUN_EACH.format(snippets=SNIPPETS[part::4]), TASK)
+    assert evidence.passed, evidence.detail
+    assert facts(space) == before

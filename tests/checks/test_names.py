@@ -1,0 +1,88 @@
+"""The names that a cell uses, and its lines that only IPython understands."""
+
+import pytest
+
+from ipyrefine.checks import resolve
+from ipyrefine.checks.magics import has_python_beside_magics, python_part
+from ipyrefine.checks.names import names_in_code, names_in_prose
+from ipyrefine.core.model import Task
+
+CODE = Task(text="Improve it.", form="code")
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("df = df.dropna()", ["df"]),
+        ("x += 1", ["x"]),
+        ("import numpy as np\nnp.mean(xs)", ["xs"]),
+        ("def f(a):\n    return clean(a, df)", ["clean", "df"]),
+        ("def f():\n    return later\nlater = 1", []),
+        ("[g(x) for x in rows if x > low]", ["rows", "low", "g"]),
+        ("class A(Base):\n    z = q\n    w = z", ["Base", "q"]),
+        ("for i in items:\n    total = total + i", ["items", "total"]),
+        ("with a as b:\n    b", ["a"]),
+        ("try:\n    u\nexcept E as e:\n    e", ["u", "E"]),
+        ("if (n := f(m)):\n    n", ["f", "m"]),
+        ("match v:\n    case [a, *b]: a, b", ["v"]),
+        ("await q()", ["q"]),
+        ("return df", ["df"]),
+        ("print(len(xs), __name__)", ["xs"]),
+        ("lambda a: a + b", ["b"]),
+        ("f'{x!r:>{w}}'", ["x", "w"]),
+        ("'\\d' + s", ["s"]),
+        ("this is no python", []),
+        ("(" * 5_000, []),
+    ],
+)
+def test_code_uses_the_names_it_reads_before_it_binds_them(source: str, names: list[str]) -> None:
+    found = names_in_code(source)
+    assert sorted(found) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Group `df` by price and call helper(x).", ["df", "helper"]),
+        ("Use `df.groupby(key)` here.", ["df", "key"]),
+        ("Rename the file(s) of the class(es).", []),
+        ("Write total(xs) that uses `clean`.", ["clean"]),
+        ("Implement a function called total(xs).", []),
+        ("Sum them.\n\n>>> total(prices)\n3", ["prices"]),
+        ("```python\ndef stub(a):\n    ...\n```\nIt calls other(a).", ["other"]),
+        ("A plain sentence about df and clean.", []),
+    ],
+)
+def test_a_request_uses_the_names_it_marks(text: str, names: list[str]) -> None:
+    assert names_in_prose(text) == names
+
+
+def test_lines_for_ipython_are_told_from_the_python_around_them() -> None:
+    cell = "import os\n%matplotlib inline\nif a:\n    !ls {a}\nfiles = !ls\nprint(files, b)\n"
+    part = python_part(cell)
+    assert part.code == "import os\n\nif a:\n    pass\n\nprint(files, b)\n"
+    assert part.lines == ("%matplotlib inline", "!ls {a}", "files = !ls")
+    assert names_in_code(cell) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "text", ['x = """\n%s\n"""', "x % 3", "a != b", "Write a poem.", "%%bash\nls", "x = [\n!oops"]
+)
+def test_a_text_without_magics_is_left_as_it_is(text: str) -> None:
+    assert python_part(text).code == text or not has_python_beside_magics(text)
+
+
+def test_a_cell_is_code_when_there_is_python_beside_its_magics() -> None:
+    assert has_python_beside_magics("%time f()\nx = 1")
+    assert has_python_beside_magics("%%time\nf(x)")
+    for words in ("Is this it?\n! no", "!ls", "Write a poem.", "x = 1"):
+        assert not has_python_beside_magics(words)
+
+
+@pytest.mark.parametrize("name", ["run", "examples", "tests:check", "lint"])
+async def test_checks_run_the_python_and_never_the_magics(name: str) -> None:
+    space = {"check": "def test_it(): assert f() == 1"}
+    task = CODE.model_copy(update={"text": "f() == 1"})
+    (check,) = resolve([name], space)
+    evidence = await check("%time 1 / 0\n!touch made\n\n\ndef f():\n    return 1\n", task)
+    assert evidence.passed, evidence.detail

@@ -1,0 +1,97 @@
+"""What counts as a secret, and what is left of a text without its secrets."""
+
+import pytest
+
+from ipyrefine.checks.redaction import HIDDEN, is_secret, is_secret_name, redact
+
+TOKENS = [
+    "sk-abcdefghijkl",
+    "sk-proj-abc_DEF-123456",
+    "ghp_abcdefghijklmnop",
+    "github_pat_11ABCDEFG",
+    "xoxb-1234567890-abc",
+    "AKIAIOSFODNN7EXAMPLE",
+    "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.abc",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+    "9f86d081884c7d659a2feaa0c55ad015",
+    "550e8400-e29b-41d4-a716-446655440000",
+    "aB3dE6gH9jK2mN5pQ8",
+]
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_a_token_is_hidden_wherever_it_stands(token: str) -> None:
+    assert is_secret(token)
+    for text in (token, f"x = '{token}'", f"see {token}, or not", f"a\n{token}\nb"):
+        hidden = redact(text)
+        assert HIDDEN in hidden
+        assert token not in hidden
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ('api_key = "hunter2"', 'api_key = "[secret]"'),
+        ("DB_PASSWORD=hunter2", "DB_PASSWORD=[secret]"),
+        ('{"password": "hunter2", "n": 1}', '{"password": "[secret]", "n": 1}'),
+        ('os.environ["API_KEY"] = "hunter2"', 'os.environ["API_KEY"] = "[secret]"'),
+        ('token: str = """hunter2"""', 'token: str = """[secret]"""'),
+        ("postgres://me:hunter2@host/db", "postgres://[secret]@host/db"),
+        ("Authorization: Bearer hunter2hunter2", "Authorization: [secret]"),
+    ],
+)
+def test_what_is_assigned_to_a_secret_name_is_hidden(text: str, hidden: str) -> None:
+    assert redact(text) == hidden
+    assert is_secret(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "df.sort_values(key=column)",
+        "for key in keys: print(key)",
+        "data/2024-01-02/file_3.csv",
+        "sales_2024_q1_v2_final",
+        "/usr/lib/python3/site-packages/pandas/core/frame.py",
+        "The quick brown fox jumps over 13 lazy dogs.",
+        "2024-01-01T00:00:00",
+        "https://example.com/a?b=c",
+        "tokens = text.split()",
+        "KeyError: 'a'",
+    ],
+)
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert redact(text) == text
+    assert not is_secret(text)
+
+
+def test_known_secrets_are_hidden_in_any_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_SERVICE_TOKEN", "plain words")
+    assert redact("a plain words b, and other", ["other"]) == f"a {HIDDEN} b, and {HIDDEN}"
+    assert is_secret("plain words")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["key", "api_key", "apiKey", "OPENAIKEY", "accessToken", "db_password", "PASSWD", "my_secret",
+     "aws_credentials", "auth", "tokens"],
+)  # fmt: skip
+def test_names_of_secrets(name: str) -> None:
+    assert is_secret_name(name, "text")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("monkey", "a"), ("author", "a"), ("max_tokens", 3), ("key", 1.5), ("keyboard", "a"),
+     ("df", "a"), ("n", 1),
+     ("KeyError", "a"), ("token_count", "a"), ("key_columns", ["a"])],
+)  # fmt: skip
+def test_names_that_are_no_secrets(name: str, value: object) -> None:
+    assert not is_secret_name(name, value)
+
+
+def test_hiding_takes_linear_time() -> None:
+    """Each of these took seconds with a pattern that looks back; a fast one takes a millisecond."""
+    for piece in ("a", "key=", "eyJ", "bearer ", "-----BEGIN ", "A1", "key='", "sk-", "a:"):
+        redact(piece * (20_000 // len(piece)))

@@ -1,0 +1,232 @@
+"""How a variable is described: by its structure, bounded, without its code and its secrets."""
+
+import collections
+import dataclasses
+import datetime
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy
+import pandas
+import pydantic
+import pytest
+
+from ipyrefine.checks.structure import describe, label
+
+COUNTED: list[str] = []
+
+
+def count(*_: Any) -> Any:
+    COUNTED.append("called")
+    raise SystemExit
+
+
+def hostile_values() -> dict[str, Any]:
+    """Objects all of whose own code is out for harm; pytest must not meet them itself."""
+
+    class Hostile:
+        __repr__ = __str__ = __len__ = __iter__ = __bool__ = __eq__ = __hash__ = count
+        __getattr__ = __format__ = __reduce__ = __dir__ = __sizeof__ = count
+        __class__ = property(count)  # type: ignore[assignment]
+        shape = dtype = dtypes = columns = property(count)
+
+        def __init__(self) -> None:
+            self.stored = 1
+
+    class HostileDict(dict[str, int]):
+        __repr__ = __len__ = __iter__ = items = keys = values = __contains__ = count
+
+    class HostileList(list[int]):
+        __repr__ = __len__ = __iter__ = __getitem__ = count
+
+    class HostileStr(str):
+        __repr__ = __str__ = __len__ = count
+
+    class HostileMeta(type):
+        __repr__ = __str__ = __instancecheck__ = __subclasscheck__ = count
+
+        def __getattribute__(cls, name: str) -> Any:
+            return count()
+
+    class HostileClass(metaclass=HostileMeta):
+        pass
+
+    def with_hostile_default(x: Any = Hostile()) -> None:  # noqa: B008
+        pass
+
+    return {
+        "object": Hostile(),
+        "dict": HostileDict(a=1),
+        "list": HostileList([1]),
+        "str": HostileStr("a"),
+        "class": HostileClass,
+        "object of the class": object.__new__(HostileClass),
+        "in a list": [Hostile(), HostileStr("x")],
+        "in a dict": {"a": Hostile()},
+        "in a default": with_hostile_default,
+        "in a default dict": collections.defaultdict(Hostile, {1: HostileList([1])}),
+    }
+
+
+@pytest.mark.parametrize("values", [False, True])
+@pytest.mark.parametrize("name", hostile_values().keys())
+def test_no_code_of_the_user_is_called(name: str, values: bool) -> None:
+    value = hostile_values()[name]
+    COUNTED.clear()
+    assert describe("x", value, values=values).startswith("x (")
+    assert label("x", value).startswith("x")
+    assert COUNTED == []
+
+
+def test_cells_of_a_frame_are_shown_without_their_code() -> None:
+    class Mute:
+        __repr__ = __str__ = count
+
+    COUNTED.clear()
+    text = describe("df", pandas.DataFrame({"a": [Mute()]}), values=True)
+    assert text.endswith("first rows: a\nMute()")
+    assert COUNTED == []
+
+
+def test_a_frame_is_described_by_its_columns() -> None:
+    df = pandas.DataFrame({"n": [1, 2], "when": pandas.to_datetime(["2024-01-01"] * 2)})
+    text = describe("df", df.set_index("when"))
+    assert text.startswith("df (DataFrame, 2 rows × 1 columns):\nn int64\nindex: when Datetime")
+    assert label("df", pandas.DataFrame({f"c{n}": range(1_204) for n in range(8)})) == (
+        "df (1,204 × 8)"
+    )
+
+
+def test_a_series_an_array_and_a_module_are_described() -> None:
+    assert describe("s", pandas.Series([1.5], name="p")) == "s (Series of length 1):\np float64"
+    assert describe("a", numpy.zeros((3, 4))) == "a (ndarray of shape (3, 4)):\nfloat64"
+    assert "first items: [0, 1, 2]" in describe("a", numpy.arange(3), values=True)
+    assert describe("np", numpy) == "np (module numpy)"
+
+
+def test_a_polars_frame_is_described() -> None:
+    polars = pytest.importorskip("polars")
+    df = polars.DataFrame({"n": [1, 2], "password": ["a", "b"]})
+    assert describe("df", df) == "df (DataFrame, 2 rows × 2 columns):\nn Int64"
+    assert describe("df", df, values=True).endswith("first rows: n\n1\n2")
+    assert describe("s", df["n"]) == "s (Series of length 2):\nn Int64"
+
+
+def test_a_library_that_was_not_imported_is_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "pandas")
+    assert describe("x", [1]) == "x (list of length 1):\nlist[int]"
+    assert "pandas" not in sys.modules
+
+
+@dataclasses.dataclass
+class Point:
+    """A point."""
+
+    x: float
+    tags: list[str] | None = None
+    api_key: str = "abc"
+
+
+class Person(pydantic.BaseModel):
+    name: str
+    age: int = 3
+    password: str = "abc"
+
+
+def clean(frame: pandas.DataFrame, *, strict: bool = True, mode: str = "fast") -> pandas.DataFrame:
+    """Drop rows without a price.
+
+    Not shown.
+    """
+    return frame
+
+
+def test_fields_of_a_dataclass_and_a_model_are_described() -> None:
+    assert describe("Point", Point) == "Point (class):\nx: float, tags: list[str] | None\nA point."
+    assert describe("p", Point(1.5)) == "p (Point):\nx: float\ntags: NoneType"
+    assert describe("p", Point(1.5), values=True) == "p (Point):\nx: 1.5\ntags: None"
+    assert describe("Person", Person) == "Person (class):\nname: str, age: int"
+    assert describe("p", Person(name="Ann")) == "p (Person):\nname: str\nage: int"
+
+
+def test_a_function_is_described_by_its_signature_and_first_line() -> None:
+    assert describe("clean", clean) == (
+        "clean (function):\n(frame: DataFrame, *, strict: bool = True, mode: str = 'fast')"
+        " -> DataFrame\nDrop rows without a price."
+    )
+    assert label("clean", clean) == "clean()"
+
+
+@pytest.mark.parametrize(
+    ("value", "types"),
+    [
+        ([1, 2], "list[int]"),
+        ([{"a": 1}, {"a": "x"}], "list[dict[str, int] | dict[str, str]]"),
+        ({"a": [1.5]}, "dict[str, list[float]]"),
+        ((1, "a"), "tuple[int | str]"),
+        ({1}, "set[int]"),
+        (collections.OrderedDict(a=1), "OrderedDict[str, int]"),
+    ],
+)
+def test_a_collection_is_described_by_its_length_and_element_types(value: Any, types: str) -> None:
+    text = describe("x", value)
+    assert text.endswith(f" of length {len(value)}):\n{types}")
+
+
+def test_structure_holds_no_value() -> None:
+    value = {"first": ["second", 3_333], "more": datetime.date(2031, 1, 1)}
+    for held in (value, [value], pandas.DataFrame({"c": ["second", "3333"]}), "second"):
+        text = describe("x", held)
+        assert not any(word in text for word in ("first", "second", "3333", "2031"))
+
+
+def test_a_text_is_shown_as_it_is() -> None:
+    assert describe("mail", 'Dear "A",\nhi', values=True).endswith(':\nDear "A",\nhi')
+
+
+@pytest.mark.parametrize("values", [False, True])
+def test_a_description_is_short_whatever_the_value(values: bool) -> None:
+    nested: list[Any] = []
+    nested.append(nested)
+    huge = {
+        "many": list(range(10**6)),
+        "n": 10**5000,
+        "s": "é" * 9_999,
+        "wide": pandas.DataFrame({f"column {n}": [n] for n in range(3_000)}),
+        "long": pandas.DataFrame({"x" * 10_000: ["y" * 10_000]}),
+        "nested": nested,
+        "args": eval(f"lambda {', '.join(f'a{n}' for n in range(500))}: 0"),
+    }
+    for name, value in huge.items():
+        assert len(describe(name, value, values=values)) < (4_100 if name == "s" else 820)
+
+
+SECRETS = {
+    "environment": os.environ,
+    "copied environment": {"PATH": "zzz", "HOME": "zzz", "USER": "zzz"},
+    "key": {"api_key": "zzz"},
+    "deep": [{"a": {"token": "zzz"}}],
+    "default": eval("lambda token='zzz', key='zzz', x='sk-zzzzzzzzzzzz': 0"),
+    "column": pandas.DataFrame({"token": ["zzz"], "x": ["sk-zzzzzzzzzzzz"]}),
+    "series": pandas.Series(["zzz"], name="password"),
+    "field": Point(1.0, api_key="zzz"),
+    "model": Person(name="Ann", password="zzz"),
+    "secret string": pydantic.SecretStr("zzz"),
+    "module": ModuleType("secrets"),
+    "bytes": b"sk-zzzzzzzzzzzz",
+}
+
+
+@pytest.mark.parametrize("values", [False, True])
+@pytest.mark.parametrize("value", SECRETS.values(), ids=SECRETS)
+def test_a_secret_inside_a_variable_is_not_shown(value: Any, values: bool) -> None:
+    assert "zzz" not in describe("x", value, values=values)
+
+
+def test_a_docstring_that_holds_a_secret_is_not_shown() -> None:
+    def connect() -> None:
+        """Connect with sk-zzzzzzzzzzzz."""
+
+    assert "zzz" not in describe("connect", connect)
