@@ -42,7 +42,7 @@ document.addEventListener('keydown', (event) => {
   look();
 }, true);
 """
-WRITTEN = "return document.querySelector('.rf-stream')?.textContent.length ?? 0;"
+WRITTEN = "return document.querySelector('[data-stream]')?.textContent.length ?? 0;"
 
 
 def letter(tokens_per_second: int, seconds: float) -> Answer:
@@ -83,12 +83,12 @@ async def measure(lab: Lab, server: ScriptedServer, keys: int) -> None:
     for speed in SPEEDS:
         server.queue.append(letter(speed, seconds=60 + keys * PAUSE_S * 4))
         await lab.run_and_wait(RUN)
-        await lab.wait_for("document.querySelector('.rf-stream')?.textContent.length > 500")
+        await lab.wait_for("document.querySelector('[data-stream]')?.textContent.length > 500")
         before = await lab.evaluate(WRITTEN)
         took = await type_keys(lab, keys)
         row(f"a run streams {speed} tokens a second", took, await lab.evaluate(WRITTEN) - before)
-        await lab.click_button("Stop")
-        await lab.wait_output(RUN, "stopped")
+        await lab.press("stop")
+        await lab.panel('[data-action="continue"]').wait_for()
     row("idle again, below a finished panel", await type_keys(lab, keys), 0)
 
 

@@ -1,7 +1,8 @@
 """How quick the panel is in JupyterLab in Chromium: a table, run by hand.
 
 ``python tests/bench/panel.py [--runs N]``: the time from a cell's start to the panel's first paint,
-and how fluid a panel of 50 iterations of 300 lines is; scripted model, a server of its own.
+and from a click to its painted answer in a run of 1,000 iterations of 100 lines; scripted model, a
+server of its own.
 """
 
 import argparse
@@ -10,18 +11,16 @@ import statistics
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "browser"))
 
-from kit import opinion
 from lab_driver import Lab
 from lab_server import browsing, serving
 from openai_server import Answer, ScriptedServer
 
 CELL = "%%refine -p prose --task --criteria tone --min-findings 0 {}\nWrite a greeting."
-LINES, ITERATIONS = 300, 50
+LINES, ITERATIONS = 100, 1_000
 # Waits as long as a person would who reads the next cell: until the kernel has loaded all it needs.
 IDLE = """
 import asyncio, sys
@@ -42,7 +41,7 @@ const painted = (name) => requestAnimationFrame(() => setTimeout(() => {
 }));
 const looking = new MutationObserver(() => {
   if (document.querySelector('.jp-OutputArea .ipyrefine [role=status]')) painted('line');
-  if (document.querySelector('.rf-panel .rf-key-a')) {
+  if (document.querySelector('.rf-panel [data-hotkey="?"]')) {
     painted('panel');
     looking.disconnect();
     kernel.iopubMessage.disconnect(onMessage);
@@ -50,42 +49,34 @@ const looking = new MutationObserver(() => {
 });
 looking.observe(document.body, {childList: true, subtree: true});
 """
-LONG_TASKS = """
-window.tasks = [];
-new PerformanceObserver((list) => {
-  for (const entry of list.getEntries()) window.tasks.push(entry.duration);
-}).observe({type: 'longtask'});
+# A run of so many iterations, made at once and shown in a panel of its own.
+LONG = f"""
+from ipyrefine.core.events import BestChanged, DraftReady, RevisionReady, RunStarted, Stopped
+from ipyrefine.core.model import Setup, StopReason, Task
+from ipyrefine.core.reducer import replay
+from ipyrefine.notebook.panel import Panel
+def text(number):
+    lines = (f"x{{n}} = {{n if n != number % {LINES} else -number}}" for n in range({LINES}))
+    return chr(10).join(lines)
+task = Task(text="Write.", form="code")
+events = [RunStarted(setup=Setup(task=task)), DraftReady(text=text(0))]
+events += [RevisionReady(iteration=n, parent=n - 1, text=text(n)) for n in range(1, {ITERATIONS})]
+stop = Stopped(reason=StopReason.REVISIONS, message="")
+run = replay([*events, BestChanged(iteration={ITERATIONS - 1}), stop])
+long = Panel(decide=print, stop=print, close=print)
+long.show(stop, run)
+long.widget
 """
-# Seconds a step takes until the frame that shows it is painted, and its longest frame.
-TIMED = """
-const frames = (count) => new Promise((done) => {
-  let last = performance.now(), longest = 0;
-  const tick = (now) => {
-    longest = Math.max(longest, now - last); last = now;
-    count-- ? requestAnimationFrame(tick) : done(longest);
-  };
-  requestAnimationFrame(tick);
-});
-const timed = async (step) => {
-  const began = performance.now();
-  step();
-  await frames(1);
-  return performance.now() - began;
-};
-const scroller = panel.content.node.querySelector('.jp-WindowedPanel-outer');
-const blocks = [...panel.node.querySelectorAll('.rf-panel details.rf-iteration')];
-const out = {blocks: blocks.length, nodes: panel.node.querySelectorAll('.rf-panel *').length};
-out.expand = [];
-for (const block of blocks.filter((b) => !b.open).slice(0, 10))
-  out.expand.push(await timed(() => { block.open = true; }));
-out.all = await timed(() => { for (const block of blocks) block.open = true; });
-const scrolled = frames(60);
-for (let i = 0; i < 60; i++) {
-  scroller.scrollTop += 400;
-  await new Promise(requestAnimationFrame);
-}
-out.scroll = await scrolled;
-return out;
+# Milliseconds from a click to the frame that shows its answer.
+CLICK = """
+const shown = () => document.querySelector('.rf-panel .rf-step[aria-current]').dataset.iteration;
+const buttons = [...document.querySelectorAll('.rf-panel [data-action=show][data-iteration]')];
+const button = buttons.find((one) => one.dataset.iteration !== shown());
+const wanted = button.dataset.iteration;
+const began = performance.now();
+button.click();
+while (shown() !== wanted) await new Promise(requestAnimationFrame);
+return performance.now() - began;
 """
 
 
@@ -126,38 +117,18 @@ async def first_paint(lab: Lab, runs: int) -> None:
             row(f"cell's start to {what} painted, {name}", shown)
 
 
-async def fluidity(lab: Lab) -> None:
-    """Write 50 iterations of 300 lines into one panel, then open and scroll them."""
-    written = 0
-
-    def reply(body: dict[str, Any]) -> Answer:
-        nonlocal written
-        if "whole score" in body["messages"][-1]["content"]:
-            return Answer(opinion(4))
-        written += 1
-        lines = (f"Line {n} of a text, in its version {written}." for n in range(LINES))
-        return Answer("<text>\n" + "\n".join(lines) + "\n</text>", chunk=200)
-
-    with ScriptedServer(reply) as server:
-        cell = CELL.format(f"-n {ITERATIONS - 1} --patience 99 --no-journal")
-        await lab.open(["%load_ext ipyrefine", cell], env=kernel(server), height=1000)
-        await lab.run_and_wait(0)
-        await lab.evaluate(LONG_TASKS)
-        began = asyncio.get_running_loop().time()
-        await lab.run_and_wait(1)
-        await lab.wait_output(1, "stopped:")
-        row(
-            f"{ITERATIONS} iterations of {LINES} lines run",
-            f"{asyncio.get_running_loop().time() - began:.1f} s",
-        )
-        tasks = await lab.evaluate("return window.tasks;")
-        row("  main-thread tasks over 50 ms meanwhile", str(len(tasks)))
-        row("  the longest of them", f"{max(tasks, default=0):.0f} ms")
-        found = await lab.evaluate(TIMED)
-    row("nodes in the panel", f"{found['nodes']:,}")
-    row("open one iteration, median of ten", f"{statistics.median(found['expand']):.0f} ms")
-    row(f"open all {found['blocks']}", f"{found['all']:.0f} ms")
-    row("scroll 60 steps with all open, the longest frame", f"{found['scroll']:.0f} ms")
+async def clicks(lab: Lab, count: int = 40) -> None:
+    """Click through a run of many iterations."""
+    await lab.open([LONG], height=1000)
+    await lab.run_and_wait(0)
+    await lab.panel(".rf-step[aria-current]").wait_for()
+    took = [await lab.evaluate(CLICK) for _ in range(count)]
+    cuts = statistics.quantiles(took, n=20, method="inclusive")
+    what = f"click to painted answer in a run of {ITERATIONS:,} iterations"
+    row(f"{what}, median of {count}", f"{statistics.median(took):.0f} ms")
+    row(f"{what}, 95 %", f"{cuts[-1]:.0f} ms")
+    nodes = await lab.evaluate("return panel.node.querySelectorAll('.rf-panel *').length;")
+    row("nodes in the panel", f"{nodes:,}")
 
 
 async def measure(runs: int) -> None:
@@ -166,7 +137,7 @@ async def measure(runs: int) -> None:
         async with browsing() as chromium:
             lab = Lab(server, chromium)
             await first_paint(lab, runs)
-            await fluidity(lab)
+            await clicks(lab)
             await lab.close()
 
 

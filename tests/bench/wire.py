@@ -2,15 +2,11 @@
 
 ``python tests/bench/wire.py``: a text of 16 KB streamed into the panel at several speeds, counted
 on the comms as JSON; beside it a widget that re-sends its value on every piece, and the same ten
-times a second. The panel stands there twice: with a page that puts the pieces together
-(JupyterLab, Notebook), and with one that does not and is sent the end of the text (VS Code, Colab).
-What is sent to open the panel, and to show the finished text, stands apart.
+times a second. What is sent to open the panel, and to show the finished text, stands apart.
 
-A message has 75 bytes of JSON around its text, and some 130 a second show the time. So ten updates
-a second are worth their bytes to streams of some 100 tokens a second and more; those of a slower
-one wait for each other, four times a second, and still no more than 25 characters share those
-bytes. The last column adds what Jupyter puts around every message, which no design changes but by
-sending fewer.
+A message has some 130 bytes of JSON around its text. So few pieces are worth a message of their
+own: those of a slow stream wait for each other, four times a second. The last column adds what
+Jupyter puts around every message, which no design changes but by sending fewer.
 """
 
 import asyncio
@@ -28,7 +24,6 @@ from ipyrefine.core.model import Setup, Stage, Task
 from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Run
 from ipyrefine.notebook.panel import Panel
-from ipyrefine.notebook.streaming import TARGET
 
 LINE = "A line of a text that is neither short nor long, as such lines are.\n"
 TEXT = (LINE * (16_384 // len(LINE) + 1))[:16_384]
@@ -54,10 +49,8 @@ def pieces() -> list[str]:
     return [TEXT[at : at + PIECE] for at in range(0, len(TEXT), PIECE)]
 
 
-async def into_panel(
-    sent: Sent, tokens_per_second: int, *, listening: bool
-) -> dict[str, tuple[int, int]]:
-    """What each part of a run sends, to a page that listens or not: messages and bytes."""
+async def into_panel(sent: Sent, tokens_per_second: int) -> dict[str, tuple[int, int]]:
+    """What each part of a run sends to a page: messages and bytes."""
     watch = Watch(PIECE / 4 / tokens_per_second)
     asyncio.get_running_loop().time = watch  # type: ignore[method-assign]  # its timers go faster too
     found: dict[str, tuple[int, int]] = {}
@@ -72,8 +65,7 @@ async def into_panel(
         decide=lambda _: None, stop=lambda: None, close=lambda: None,
         interval=1 / PER_SECOND, clock=watch,
     )  # fmt: skip
-    if listening:
-        sent.answer(TARGET)
+    panel.widget._handle_custom_msg({"action": "hello"}, [])
     setup = Setup(task=Task(text="Write."))
     run = Run.begin(setup)
 
@@ -132,10 +124,8 @@ def main() -> None:
     for speed in SPEEDS:
         every = max(1, speed * 4 // PIECE // PER_SECOND)
         row("naive, ten times a second", speed, naive(sent, every))
-        found = asyncio.run(into_panel(sent, speed, listening=True))
+        found = asyncio.run(into_panel(sent, speed))
         row("panel: while the text streams", speed, found["stream"])
-        alone = asyncio.run(into_panel(sent, speed, listening=False))
-        row("panel, to a page without our half", speed, alone["stream"])
     row("panel: to open it", "", found["open"])
     row("panel: the finished text", "", found["text"])
 

@@ -233,6 +233,35 @@ class Lab:
         """Click the widget button with this label."""
         await self.page.locator(".jp-OutputArea").get_by_role("button", name=name).first.click()
 
+    def panel(self, selector: str = "", text: str = "") -> Any:
+        """Return what matches in the panel on the page; with a text, what has it."""
+        found = self.page.locator(f".jp-OutputArea .rf-panel {selector}".rstrip())
+        return found.filter(has_text=text).first if text else found.first
+
+    async def press(self, action: str, *, menu: str = "", **data: str) -> None:
+        """Click the panel's control for an action; one in a menu is shown first.
+
+        Args:
+            action: its `data-action`.
+            menu: the label of the menu it is in; empty for none.
+            data: further `data-` attributes it has.
+        """
+        if menu:
+            await self.panel(f'.rf-menu > summary[aria-label="{menu}"]').click()
+        wanted = "".join(f'[data-{name}="{value}"]' for name, value in data.items())
+        place = ".rf-menu[open] li " if menu else ""
+        await self.panel(f'{place}[data-action="{action}"]{wanted}').click()
+
+    async def unfold(self, name: str) -> None:
+        """Open one of the folds at the panel's foot and wait for what is in it."""
+        await self.panel(f'[data-fold="{name}"] > summary').click()
+        await self.panel(f'[data-fold="{name}"][open] .rf-body > *').wait_for()
+
+    async def wait_verdict(self, word: str) -> None:
+        """Wait until the panel has stopped with this verdict."""
+        await self.panel(".rf-badge", word).wait_for()
+        await self.panel('[data-action="continue"]').wait_for()
+
     async def screenshot(self, path: str | Path) -> None:
         """Write a picture of the window."""
         Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -42,7 +42,7 @@ async def test_a_run_whose_tab_is_closed_goes_on_and_its_best_text_is_found_agai
     page = await lab.open(CELLS, env=kernel(gated.server), height=1400)
     await lab.run_and_wait(0)
     await lab.run(1)
-    await lab.wait_output(1, "Iteration 0")
+    await lab.panel(".rf-step", "Draft").wait_for()
     assert gated.asked.wait(10)
     await page.close()
     gated.server.left.clear()

@@ -54,8 +54,8 @@ async def test_stop_ends_a_cell_that_is_streaming_and_keeps_the_best(
     await lab.wait_output(1, "compare with the least")  # streams while the cell runs
     assert await is_running(lab)
     slow.left.clear()
-    await lab.click_button("Stop")
-    await lab.wait_output(1, "You stopped it. The best text so far is kept.")
+    await lab.press("stop")
+    await lab.wait_output(1, "You stopped it.")
     await lab.wait_idle()
     assert slow.left.wait(5), "the server still writes to nobody"
     assert "NEEDS IMPROVEMENT" in await lab.outputs_text(1)
@@ -67,11 +67,11 @@ async def test_accept_while_the_cell_runs_takes_the_best_text_at_once(
 ) -> None:
     await start(lab, slow, app, wait=False)
     await lab.wait_output(1, "compare with the least")
-    await lab.click_button("Accept")
+    await lab.press("accept")
     await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
     await lab.wait_idle()
     assert (await lab.cell_sources())[2] == LINEAR.split("python\n")[1].removesuffix("\n```")
-    await lab.wait_output(1, "You accepted")
+    await lab.wait_output(1, "The text is in a new cell below.")
 
 
 async def test_guidance_reaches_the_writer_when_the_run_is_continued(
@@ -79,10 +79,12 @@ async def test_guidance_reaches_the_writer_when_the_run_is_continued(
 ) -> None:
     await start(lab, quick, "lab", wait=True)
     asked = len(quick.requests)
-    await lab.page.get_by_label("Guidance, or the reason").fill("Say min instead of least.")
-    await lab.click_button("Continue")
+    await lab.panel('[data-focus="words"]').fill("Say min instead of least.")
+    await lab.press("continue")
+    await lab.panel(".rf-step", "Revision 2").wait_for()
+    await lab.wait_idle()
+    await lab.unfold("history")
     await lab.wait_output(1, "You allowed 1 more revision: Say min instead of least.")
-    await lab.wait_output(1, "Iteration 2")
     prompts = [body["messages"][-1]["content"] for body in quick.bodies[asked:]]
     assert any("Say min instead of least." in prompt for prompt in prompts)
 
@@ -91,14 +93,19 @@ async def test_a_passed_text_is_marked_as_needs_work_and_a_failed_one_as_pass(
     lab: Lab, quick: ScriptedServer
 ) -> None:
     await start(lab, quick, "lab", wait=True)
-    await lab.wait_output(1, "stopped: passed")
-    await lab.page.get_by_label("Guidance, or the reason").fill("pop must not fail on empty")
-    await lab.click_button("Needs work")
-    await lab.wait_output(1, "Iteration 2")
-    await lab.wait_output(1, "pop must not fail on empty")
-    await lab.page.get_by_label("Iteration", exact=True).select_option(label="0")
-    await lab.click_button("Mark as pass")
-    await lab.wait_output(1, "Marked PASS by you")
+    await lab.wait_verdict("PASS")
+    await lab.press("needs-work")
+    field = lab.panel('[name="words"]:focus')
+    await field.wait_for()
+    await field.fill("pop must not fail on empty")
+    await field.press("Enter")
+    await lab.panel(".rf-step", "Revision 2").wait_for()
+    await lab.wait_idle()
+    await lab.press("show", iteration="0")
+    await lab.panel(".rf-badge", "NEEDS IMPROVEMENT").wait_for()
+    await lab.press("pass", menu="More")
+    await lab.panel(".rf-badge", "PASS (yours)").wait_for()
+    await lab.wait_output(1, "marked by you, though examples failed")
 
 
 async def test_running_the_cell_again_closes_the_panel_it_had(
@@ -106,7 +113,7 @@ async def test_running_the_cell_again_closes_the_panel_it_had(
 ) -> None:
     await start(lab, quick, "lab", wait=True)
     await lab.run_and_wait(1)
-    await lab.wait_output(1, "stopped: passed")
+    await lab.wait_verdict("PASS")
     count = "len(__import__('ipywidgets').widgets.widget._instances)"
     await lab.set_source(2, f"print({count})")
     await lab.run_and_wait(2)
@@ -122,11 +129,11 @@ async def test_the_readmes_picture_is_taken_from_the_running_program(
 ) -> None:
     """It lands in tests/output; a changed panel is a reason to copy it to notebooks/images."""
     short = REFINE.split("\n>>> s.pop()")[0]
-    await lab.open(["%load_ext ipyrefine", short], env=kernel(quick), width=1000, height=1720)
+    await lab.open(["%load_ext ipyrefine", short], env=kernel(quick), width=1000, height=1000)
     await lab.command("application:toggle-left-area")
     await lab.run_and_wait(0)
     await lab.run_and_wait(1)
-    await lab.wait_output(1, "stopped: passed")
+    await lab.wait_verdict("PASS")
     await lab.evaluate("panel.content.node.querySelector('.jp-WindowedPanel-outer').scrollTop = 0;")
     await lab.picture(PICTURE)
     assert PICTURE.stat().st_size > 20_000

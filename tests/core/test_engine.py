@@ -12,6 +12,7 @@ from kit import (
     critique,
     finding,
     finish,
+    greeting,
     judgement,
     preference,
     refinement,
@@ -816,3 +817,13 @@ async def test_async_for_raises_nothing_of_a_run_that_fails() -> None:
     events = [event async for event in loop]
     assert stops(events) == [StopReason.FAILED]
     assert isinstance(loop.error, Unreachable)
+
+
+async def test_the_time_a_person_thinks_between_two_stops_is_not_counted() -> None:
+    now = [0.0]
+    loop = greeting(scores=(4, 4, 4), limits=Limits(max_revisions=0), clock=lambda: now[0])
+    await finish(loop)
+    now[0] += 600
+    loop.decide(Continue())
+    await finish(loop)
+    assert loop.state.seconds < 600

@@ -73,6 +73,7 @@ async def test_an_insertion_sends_everything_the_front_end_needs():
         "text": "x = 1",
         "cell_type": "markdown",
         "expected_source": None,
+        "run": False,
     }
 
 

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from ipyrefine.core.model import Outcome, Setup, Task, Verdict
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.render import document
+from ipyrefine.render.blocks import blocks_html
 from ipyrefine.render.chart import sparkline, svg, version_history
-from ipyrefine.render.html import record_html, score_html
+from ipyrefine.render.html import record_html
 from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import record_text
 
@@ -71,6 +73,10 @@ def test_of_many_scores_those_with_room_for_it_have_a_label(best, labels, read_h
     page = read_html(svg([0.5] * 50, 0.8, best))
     assert page.text.split("iteration")[-1].count("0.50") == len(labels)
     assert page.text.count("★") == 1
+
+
+def score_html(run: Run) -> str:
+    return blocks_html(document.scores(run))
 
 
 def run_of(*parents: int | None) -> Run:

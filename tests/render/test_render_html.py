@@ -10,43 +10,30 @@ from hypothesis import strategies as st
 
 from ipyrefine.core.model import (
     Budget,
-    Finding,
     Limits,
     Outcome,
     Setup,
-    Severity,
     StopReason,
     Task,
     Usage,
     Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.render import labels
+from ipyrefine.render import document, labels
+from ipyrefine.render.blocks import blocks_html
 from ipyrefine.render.escape import html_code, plain, strip_colours
-from ipyrefine.render.html import (
-    TAIL_CHARACTERS,
-    TAIL_LINES,
-    View,
-    finding_html,
-    iteration_html,
-    record_html,
-    spent_html,
-    stage_html,
-    stream_html,
-    summary_line,
-    tail_html,
-    time_html,
-)
+from ipyrefine.render.html import panel_parts, record_html
 from ipyrefine.render.style import STYLE
+from ipyrefine.render.view import View
 
 OUR_TAGS = re.compile(
-    "div|style|p|strong|span|em|details|summary|ul|li|pre|code|ins|del|small|blockquote|br"
-    "|svg|title|line|text|circle|mark|button|table|tr|th|td"
+    "div|section|header|footer|style|p|strong|b|i|span|em|details|summary|ul|ol|li|pre|code|ins|del"
+    "|small|blockquote|br|svg|title|line|text|circle|mark|table|tr|th|td"
 )
 OUR_ATTRIBUTES = re.compile(
     "class|style|open|tabindex|role|aria-live|aria-hidden|viewbox|width|height|font-size|fill"
     "|x|y|x1|x2|y1|y2|cx|cy|r|stroke|stroke-dasharray|stroke-width|opacity|text-anchor"
-    "|font-weight|type|scope"
+    "|font-weight|scope|title"
 )
 BARE = Setup(task=Task(text="Write."))
 PROGRAM_OUTPUT = {"detail", "thoughts"}
@@ -88,86 +75,118 @@ def test_code_is_highlighted_with_classes_that_the_style_colours():
 
 
 def test_every_style_rule_stays_inside_the_panel():
-    flat = re.sub(r"@media[^{]*\{|:is\([^)]*\)", "", STYLE)
+    flat = re.sub(r"@(?:media|container)[^{]*\{|:is\([^)]*\)", "", STYLE)
     selectors = re.findall(r"([^{}]+)\{", flat)
     assert selectors
     for selector in ",".join(selectors).split(","):
         assert selector.strip().startswith(".ipyrefine")
 
 
+def body_of(run, **view):
+    return panel_parts(run, View(**view))["text"]
+
+
 def test_a_text_can_be_compared_with_the_best_instead_of_its_parent(make_run):
     run = make_run().model_copy(update={"best": 2})
-    assert "Difference from iteration 0" in iteration_html(run, 1)
-    assert "Difference from iteration 2" in iteration_html(run, 1, view=View(best=True))
-    assert "Difference from iteration" not in iteration_html(run, 0)
-    assert 'rf-sides"' in iteration_html(run, 1, view=View(sides=True))
+    assert "Compared with" not in body_of(run, shown=1)
+    assert "Compared with revision 2" in body_of(run, shown=1, best=True)
+    assert "<ins" not in body_of(run, shown=0)
+    assert 'rf-sides"' in body_of(run, shown=1, sides=True)
 
 
-def test_the_record_shows_the_chosen_text_before_the_iterations(make_run, read_html):
+def without_folds(html):
+    innermost = re.compile("<details[^>]*>(?:(?!<details).)*?</details>", re.DOTALL)
+    while innermost.search(html):
+        html = innermost.sub("", html)
+    return html
+
+
+def test_the_record_shows_verdict_basis_difference_and_text_open(make_run, read_html):
+    html = record_html(make_run(form="prose"))
+    unfolded = without_folds(html)
+    text = read_html(unfolded).text
+    assert text.index("✓ PASS") < text.index("examples passed") < text.index("the revised")
+    assert "<ins>revised</ins>" in unfolded
+    assert "<del>draft</del>" in unfolded
+    assert "<button" not in html
+
+
+def test_a_markdown_export_keeps_the_record_in_one_piece(make_run, read_html):
+    code = "def f():\n\n    return 1\n  \n\nf()"
+    html = record_html(make_run(lambda field: code if field in ("revised", "detail") else field))
+    assert not re.search(r"\n[ \t]*\n", html)
+    assert code in read_html(html).text
+
+
+def test_the_record_has_every_iteration_folded_behind_the_result(make_run, read_html):
     text = read_html(record_html(make_run(form="prose"))).text
-    assert text.index("the message") < text.index("the revised") < text.index("Draft")
-    assert text.index("Draft") < text.index("Revision 1") < text.index("Revision 2")
+    assert text.index("the revised") < text.index("History") < text.index("the message")
+    history = text.partition("History")[2]
+    assert history.index("Draft") < history.index("Revision 1") < history.index("Revision 2")
 
 
-def test_the_summary_is_one_line_with_everything_that_counts(make_run, read_html):
-    page = read_html(summary_line(make_run()))
-    assert page.text == (
-        "✓ PASS · tests · score 0.91 · best: revision 1 · 2 of 4 revisions · 3,456 tokens · 12 s"
-        " · $0.0012 · stopped: passed"
-    )
+def top(run, read_html, **view):
+    return read_html(panel_parts(run, View(**view))["top"]).text
 
 
-def test_the_summary_of_a_running_run_names_its_stage(make_run, read_html):
+def test_the_header_of_a_stopped_run_says_what_it_took(make_run, read_html):
+    text = read_html(record_html(make_run())).text
+    assert "12 s · 3,456 tokens · $0.0012" in text
+
+
+def test_the_header_of_a_running_run_names_its_stage_and_has_one_clock(make_run, read_html):
     run = make_run().model_copy(update={"stop_reason": None, "stage": "judge"})
-    assert read_html(summary_line(run)).text.startswith("Judging…")
+    text = top(run, read_html, seconds=12.0, under_way=2, rate=" · 23 tokens/s")
+    assert text.startswith("Judging")
+    assert "revision 2 of 4 · 12 s · 23 tokens/s" in text
+    assert text.count("12 s") == 1
 
 
-def test_an_unknown_cost_is_left_out(make_run):
+@pytest.mark.parametrize("cost", [None, 0.0])
+def test_an_unknown_cost_and_none_at_all_are_left_out(make_run, cost, read_html):
     run = make_run()
-    usage = run.usage.model_copy(update={"cost": None})
-    assert "$" not in summary_line(run.model_copy(update={"usage": usage}))
+    usage = run.usage.model_copy(update={"cost": cost})
+    assert "$" not in top(run.model_copy(update={"usage": usage}), read_html)
+
+
+def version_of(run, number):
+    return blocks_html([document.version(run, run.iterations[number])])
 
 
 def test_an_iteration_shows_what_must_not_be_overlooked(make_run, read_html):
     run = make_run()
-    first = read_html(iteration_html(run, 0)).text
+    first = read_html(version_of(run, 0)).text
     assert "⚠ doubtful: quote not in the text" in first
     assert "✗ failed" in first
     assert "? no result" in first
     assert "■ blocking" in first
-    second = read_html(iteration_html(run, 1)).text
+    second = read_html(version_of(run, 1)).text
     assert "★ best" in second
     assert "Difference from iteration 0" in second
-    assert "No usable text from the model: the flaw" in read_html(iteration_html(run, 2)).text
+    assert "No usable text from the model: the flaw" in read_html(version_of(run, 2)).text
 
 
 def test_open_findings_come_before_settled_ones_and_blocking_before_minor(make_run):
-    html = iteration_html(make_run(), 0)
+    html = version_of(make_run(), 0)
     marks = ["the id", ">f4<", ">f2<", ">Doubtful<", ">f3<"]
     assert sorted(marks, key=html.index) == marks
 
 
-def test_an_iteration_is_folded_unless_asked(make_run):
+def test_an_iteration_is_folded_in_the_history(make_run):
     run = make_run()
-    assert iteration_html(run, 0).startswith('<details class="rf-iteration"><summary>')
-    assert iteration_html(run, 0, open=True).startswith('<details class="rf-iteration" open>')
+    assert version_of(run, 0).startswith('<details class="rf-iteration"><summary>')
 
 
-def test_an_iteration_that_does_not_exist_is_an_error(make_run):
-    with pytest.raises(IndexError):
-        iteration_html(make_run(), 9)
-
-
-def test_a_text_without_a_verdict_is_never_shown_as_an_outcome():
+def test_a_text_without_a_verdict_is_never_shown_as_an_outcome(read_html):
     run = Run(setup=BARE, iterations=(Iteration(number=0, text="x"),))
-    assert "NOT VERIFIED" in summary_line(run)
-    assert "rf-badge" not in iteration_html(run, 0)
+    assert "NOT VERIFIED" in read_html(record_html(run)).text
+    assert "rf-badge" not in version_of(run, 0)
 
 
 def test_what_nothing_decides_on_is_not_judged_and_grey():
     verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, reason="Nothing can be run.")
     run = Run(setup=BARE, iterations=(Iteration(number=0, text="x", verdict=verdict),))
-    html = iteration_html(run, 0)
+    html = record_html(run)
     assert '<strong class="rf-badge rf-quiet">? NOT JUDGED</strong>' in html
     assert "Nothing can be run." in html
 
@@ -213,62 +232,74 @@ def test_durations_read_naturally(value, text):
 def test_an_iteration_of_300_lines_renders_quickly_once_highlighted(make_run):
     code = "\n".join(f"def f{i}(x): return x + {i}" for i in range(300))
     run = make_run(lambda field: code if field in ("draft", "revised") else field)
-    iteration_html(run, 0)
+    body_of(run, shown=0)
     started = time.process_time()
     for _ in range(20):
-        iteration_html(run, 0)
-    assert (time.process_time() - started) / 20 < 0.02
-
-
-def test_a_quote_is_shown_in_its_place_among_the_lines_around_it():
-    text = "one\ntwo\nthree four\nfive\nsix"
-    finding = Finding(id="f1", criterion="c", severity=Severity.MINOR, quote="four", problem="x")
-    html = finding_html(finding, "prose", text)
-    assert "In context, line 3" in html
-    assert "two\nthree <mark>four</mark>\nfive" in html
-    assert "one" not in html
-    assert "<mark>" not in finding_html(finding, "prose", "no such words")
+        body_of(run, shown=0)
+    assert (time.process_time() - started) / 20 < 0.05
 
 
 def test_what_each_stage_consumed_is_in_a_table(make_run, read_html):
     run = make_run().model_copy(update={"spent": {"judge": Usage(calls=2, prompt_tokens=1500)}})
-    text = read_html(spent_html(run)).text
+    text = read_html(blocks_html(document.usage(run))).text
     assert "Judging" in text
     assert "1,500" in text
     assert labels.NONE in text  # neither the cache nor the price is known
 
 
-@settings(deadline=None)
-@given(texts)
-def test_what_streams_is_text_only(raw):
-    html = stage_html(raw, 0, 4) + stream_html(raw, thinking=True) + tail_html(raw, thinking=True)
-    assert set(re.findall(r"<(\w+)", html)) <= {"p", "strong", "pre", "code"}
+def test_the_stage_is_announced_and_the_clock_beside_it_is_not(make_run):
+    run = make_run().model_copy(update={"stop_reason": None, "stage": "revise"})
+    html = panel_parts(run, View(under_way=3))["top"]
+    announced = html.partition('role="status"')[2].partition("</div>")[0]
+    assert "Revising" in announced
+    assert "data-clock" not in announced
 
 
-def test_the_stage_is_announced_and_the_time_beside_it_is_not(read_html):
-    stage = read_html(stage_html("revise", 2, 4))
-    assert stage.text == "Revising · revision 2 of 4"
-    assert ("role", "status") in stage.attributes
-    setup = Setup(task=BARE.task, limits=Limits(budget=Budget(calls=7)))
-    run = Run(setup=setup, seconds=12)
-    time = read_html(time_html(run))
-    assert (time.text.strip(), time.attributes) == ("· 12 s · 7 calls left", set())
+def test_the_place_of_a_streamed_text_is_empty_and_takes_the_keyboard(make_run, read_html):
+    run = make_run().model_copy(update={"stop_reason": None, "stage": "revise"})
+    page = read_html(panel_parts(run, View(streaming="text", under_way=3))["text"])
+    assert page.text == ""
+    assert {("data-stream", ""), ("tabindex", "0")} <= page.attributes
+    thinking = read_html(panel_parts(run, View(streaming="thinking", under_way=3))["text"])
+    assert thinking.text == "Thinking…"
 
 
-def test_the_tail_is_the_end_of_a_long_text(read_html):
-    text = read_html(tail_html("\n".join(f"line {i}" for i in range(1000)))).text
-    assert text.startswith("⋯")
-    assert text.endswith("line 999")
-    assert text.count("line ") == TAIL_LINES
-    assert read_html(tail_html("x" * 100_000)).text.count("x") == TAIL_CHARACTERS
+@pytest.mark.parametrize("stage", ["draft", "revise", "judge", None])
+def test_no_control_is_shown_that_can_do_nothing(make_run, stage):
+    stopped = {"stop_reason": None, "stage": stage} if stage else {}
+    run = make_run().model_copy(update=stopped)
+    html = "".join(panel_parts(run, View(under_way=3)).values())
+    assert "disabled" not in html
+    assert ('data-action="stop"' in html) is bool(stage)
+    assert ('data-action="continue"' in html) is not stage
+    assert ('data-action="guide"' in html) is bool(stage)
 
 
-def test_thinking_is_named_as_such(read_html):
-    assert "Thinking…hm" in read_html(tail_html("hm", thinking=True)).text
-    assert read_html(stream_html("1", thinking=True)).text == "Thinking…"
-    assert read_html(tail_html("hm")).text == "hm"
+def test_a_replay_is_a_remark_and_no_warning(make_run, read_html):
+    warnings = ("A replay of m, recorded on 2026-01-01.", "The server is slow.")
+    run = make_run().model_copy(update={"warnings": warnings})
+    notices = read_html(panel_parts(run, View())["notices"]).text
+    assert "A replay" not in notices
+    assert "⚠ The server is slow." in notices
+    assert "A replay of m" in read_html(record_html(run)).text
 
 
-def test_a_place_for_a_stream_names_it_and_takes_the_keyboard(read_html):
-    attributes = read_html(stream_html("abc")).attributes
-    assert {("data-stream", "abc"), ("tabindex", "0")} <= attributes
+def test_of_many_iterations_the_timeline_shows_those_that_matter(make_run, read_html):
+    run = make_run()
+    many = tuple(run.iterations[0].model_copy(update={"number": n}) for n in range(1000))
+    run = run.model_copy(update={"iterations": many, "best": 500})
+    html = panel_parts(run, View(shown=300))["top"]
+    shown = re.findall(
+        'data-action="show" data-iteration="([0-9]+)" aria|"show" data-iteration="([0-9]+)">', html
+    )
+    assert len(html) < 8_000
+    for number in (0, 299, 300, 301, 500, 998, 999):
+        assert f'data-iteration="{number}"' in html
+    assert shown
+
+
+def test_a_branch_is_marked_in_the_timeline(make_run):
+    run = make_run()
+    third = run.iterations[2].model_copy(update={"parent": 0})
+    run = run.model_copy(update={"iterations": (*run.iterations[:2], third)})
+    assert "⑂ 0" in panel_parts(run, View())["top"]

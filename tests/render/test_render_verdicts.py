@@ -23,7 +23,7 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import labels
-from ipyrefine.render.html import iteration_html, record_html
+from ipyrefine.render.html import record_html
 from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.progress import Progress
 from ipyrefine.render.style import STYLE
@@ -95,7 +95,11 @@ def test_a_verdict_names_its_basis_on_every_surface(verdict, label, read_html):
     assert str(labels.verdict_label(verdict, (HELD,))) == label
     assert record_text(run, 100).startswith(label)
     assert record_markdown(run).startswith(f"**{label}**")
-    assert read_html(record_html(run)).text.startswith(label)
+    html = record_html(run)
+    pill = read_html(html.partition("<header")[2].partition("</strong>")[0] + "</strong>").text
+    word = label.partition(" · ")[0].partition(", over")[0]
+    warns = word.replace("☑", "⚠")  # over a failed check it doesn't look like a pass
+    assert pill.partition(">")[2] == (warns if verdict.over_failed_check else word)
 
 
 async def test_the_number_of_examples_is_what_the_check_found():
@@ -128,7 +132,7 @@ def test_a_text_that_only_findings_keep_from_passing_says_how_many():
 
 def test_an_opinion_and_a_ruling_do_not_look_like_evidence():
     looks = {
-        name: iteration_html(run_of(verdict), 0).partition("rf-badge ")[2].partition('"')[0]
+        name: record_html(run_of(verdict)).partition('class="rf-badge ')[2].partition('"')[0]
         for name, verdict in (
             ("evidence", Verdict(outcome=PASS, score=1, basis="tests")),
             ("opinion", OPINION),

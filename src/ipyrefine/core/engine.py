@@ -340,6 +340,7 @@ class Refinement:
         if self._lock is not None:
             raise UsageError("This refinement is running already. Wait for its stop.")
         self.error, self._lock = None, asyncio.Lock()
+        self._began = self.clock() - self.state.seconds  # the user's thinking time is not counted
         self._consumers, self._journal = list(consumers), journal
         self._stopping = self._hurrying = cancelled = False
         try:

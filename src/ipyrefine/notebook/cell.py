@@ -17,7 +17,7 @@ from ipyrefine import api, checks
 from ipyrefine.checks import variables
 from ipyrefine.checks.magics import has_python_beside_magics
 from ipyrefine.checks.schema import Schema
-from ipyrefine.core.decisions import Accept, Decision
+from ipyrefine.core.decisions import Accept, Continue, Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped
 from ipyrefine.core.model import Material, StopReason
@@ -35,7 +35,7 @@ from ipyrefine.notebook.cell_target import (
     source_cell_id,
     source_cell_text,
 )
-from ipyrefine.notebook.placeholder import NO_IPYWIDGETS, Placeholder
+from ipyrefine.notebook.placeholder import NO_ANYWIDGET, Placeholder
 from ipyrefine.notebook.source_cell import SourceCell, read_code_cell
 from ipyrefine.profiles.choose import is_python, read_fence
 from ipyrefine.providers.errors import safe_url
@@ -43,6 +43,7 @@ from ipyrefine.render.escape import fence
 from ipyrefine.session.commands import PLACES, Place
 from ipyrefine.session.history import Earlier, find_earlier
 from ipyrefine.session.record import RecordDisplay
+from ipyrefine.session.sent import SentLog
 from ipyrefine.session.session import Session
 
 # The options that `%refine resume` takes; the run's start settled all others.
@@ -470,8 +471,10 @@ class CellRun:
         shown: bool = True,
     ) -> None:
         self.shell = magics.shell
+        self._sent = SentLog()
+        self._watch(refinement)
         self.session = Session(refinement, [self._update_namespace], journal)
-        self._args = args
+        self._args, self._base_url = args, magics.base_url
         self._variable = args.output or "refined"
         by_default: Place = "replace" if origin else "insert"
         place = args.apply if args.apply in PLACES else by_default
@@ -479,6 +482,7 @@ class CellRun:
         self._key, self._decided = key, magics.decided
         self.panel: Any = None
         self._record = RecordDisplay()
+        self._note = ""  # what the record says of how the panel was closed
         self._executing = False
         self._inserting: asyncio.Future[None] | None = None
         self._uses_panel = self._wants_panel(magics.ui)
@@ -517,8 +521,8 @@ class CellRun:
     def show_again(self, note: str) -> None:
         """Show the record of a run that is decided in the cell that runs now."""
         self._set_variables(self.session.run)
-        self._record = RecordDisplay()
-        self._show_record(note)
+        self._record, self._note = RecordDisplay(), note
+        self._show_record()
 
     async def carry_out(self, decision: Decision) -> None:
         """Take a decision from a cell of its own, and show there what comes of it.
@@ -556,6 +560,7 @@ class CellRun:
 
     def decide(self, decision: Decision) -> None:
         """Take a decision from the panel or the terminal; raises as `Session.decide` does."""
+        self._note = ""
         self.session.decide(decision)
 
     def stop(self) -> None:
@@ -564,9 +569,41 @@ class CellRun:
 
     def close(self) -> None:
         """Stop the loop and close the panel; the record stays."""
+        note = ""
         if self.session.running:  # a pause stays one, to be resumed
             self.session.stop()
-        self._finish()
+            note = f"Stopped and closed. The best text so far is in `{self._variable}`."
+        self._finish(note)
+
+    def change_model(self, name: str, guidance: str = "") -> None:
+        """Continue the run with another writer; the judge stays who it is.
+
+        Raises:
+            UsageError: no name was given, or the run goes on at the moment.
+            NoModel: there is no such model here.
+        """
+        if not name:
+            raise UsageError("Name the model to continue with.")
+        if self.session.running:
+            raise UsageError("Stop the run first, then continue with another model.")
+        before = self.session.refinement
+        run = self.session.run
+        setup = run.setup.model_copy(update={"model": name, "judge": run.setup.judge or name})
+        refinement = api.resume(
+            run.model_copy(update={"setup": setup}),
+            judge=None if run.setup.judge == run.setup.model else before.judge,
+            base_url=self._args.base_url or self._base_url or None,
+            checks=before.checks,
+        )
+        self._watch(refinement)
+        self.session.refinement = refinement
+        self.decide(Continue(guidance=guidance))
+
+    def _watch(self, refinement: Refinement) -> None:
+        """Keep what is sent to its models."""
+        same = refinement.judge is refinement.model
+        refinement.model = self._sent.watch(refinement.model)
+        refinement.judge = refinement.model if same else self._sent.watch(refinement.judge)
 
     @property
     def is_over(self) -> bool:
@@ -602,11 +639,16 @@ class CellRun:
 
         try:
             self.panel = Panel(
-                decide=self.decide, stop=self.stop, close=self.close, cell_target=self.cell_target
+                decide=self.decide,
+                stop=self.stop,
+                close=self.close,
+                cell_target=self.cell_target,
+                change_model=self.change_model,
+                prompts=lambda: self._sent.prompts,
             )
         except ImportError:
             self._uses_panel = False
-            print(NO_IPYWIDGETS)
+            print(NO_ANYWIDGET)
             return
         placeholder.fill(self.panel.widget)
         self.session.displays.append(self.panel.show)
@@ -616,6 +658,9 @@ class CellRun:
         if not isinstance(event, Stopped):
             return
         self._set_variables(run)
+        if event.reason is StopReason.FAILED and not run.iterations and self._executing:
+            self._close_panel()  # the cell's error says all there is to say
+            return
         self._show_record()
         if self._key and self.session.journal is None and event.reason in _DECIDED:
             self._decided[self._key] = self
@@ -639,15 +684,20 @@ class CellRun:
 
     def _finish(self, note: str = "") -> None:
         """Close the panel for good; what stays in the notebook is the record."""
+        self._note = note
+        self._close_panel()
+        self._show_record()
+
+    def _close_panel(self) -> None:
         if self.panel is not None:
             self.session.displays.remove(self.panel.show)
             self.panel.close()
             self.panel = None
-        self._show_record(note)
 
-    def _show_record(self, note: str = "") -> None:
+    def _show_record(self) -> None:
         if hasattr(self.shell, "kernel") and self.session.run.stop_reason is not None:
-            self._record.show(self.session.run, note=note, folded=self.panel is not None)
+            panel = self.panel.id if self.panel is not None else ""
+            self._record.show(self.session.run, note=self._note, panel=panel)
 
     async def _ask_in_terminal(self) -> None:
         if self._args.quiet or self.panel is not None or hasattr(self.shell, "kernel"):

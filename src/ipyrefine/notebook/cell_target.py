@@ -48,6 +48,7 @@ class CellTarget:
 
     Attributes:
         where: as above; the user may change it.
+        run_after: whether to run the new cell once the text is in it.
         cell_id: id of the cell that ran it; None where the front-end does not say.
     """
 
@@ -60,6 +61,7 @@ class CellTarget:
     ) -> None:
         self._shell, self._variable = shell, variable
         self.where = where
+        self.run_after = False
         self.cell_id = source_cell_id()
         if origin is None and self.cell_id:
             origin = Origin(self.cell_id, source_cell_text() or "")
@@ -93,6 +95,8 @@ class CellTarget:
         if placed.how == "unavailable" and (executing or self.cell_id is None):
             return self._send_with_reply(text, running)
         match placed.how:
+            case "inserted" if placed.reason == "ran":
+                return "The text is in a new cell below, which runs now."
             case "inserted":
                 return "The text is in a new cell below."
             case "replaced":
@@ -121,6 +125,7 @@ class CellTarget:
             op="replace" if origin else "insert",
             cell_type="code" if form == "code" else "markdown",
             expected_source=origin.source if origin else None,
+            run=self.run_after and origin is None,
         )
 
     def _send_with_reply(self, text: str, running: str | None) -> str:
@@ -143,7 +148,7 @@ class Placed(Record):
         reason: why it was refused (``changed``, ``no-cell``, ``read-only``, ``no-notebook``,
             ``error``) or is unavailable (``no-kernel``, ``closed``, ``timeout``); with
             ``inserted``, ``no-cell`` when the named cell is gone and the text went below the
-            active one; else empty.
+            active one, or ``ran`` when the new cell runs; else empty.
     """
 
     how: Literal["inserted", "replaced", "already", "read", "refused", "unavailable"]
@@ -224,6 +229,7 @@ async def put_text(
     op: Literal["insert", "replace"] = "insert",
     cell_type: Literal["code", "markdown"] = "code",
     expected_source: str | None = None,
+    run: bool = False,
     op_id: str | None = None,
     timeout: float = TIMEOUT,  # noqa: ASYNC109 - a silent front-end is a result here, not an exception
     comm_factory: "Callable[..., Channel] | None" = None,
@@ -240,6 +246,7 @@ async def put_text(
         op: add a cell, or replace the text of ``cell_id``.
         cell_type: type of an added cell.
         expected_source: the text ``cell_id`` must still hold for a replacement.
+        run: whether to run an added cell.
         op_id: names the request, so that asking again cannot do it twice; a fresh one when None.
         timeout: seconds to wait for an answer.
         comm_factory: makes the comm from ``target_name`` and ``data``; Jupyter's own when None.
@@ -259,6 +266,7 @@ async def put_text(
         "text": text,
         "cell_type": cell_type,
         "expected_source": expected_source,
+        "run": run,
     }
     return (await _ask(request, timeout, comm_factory)).placed
 

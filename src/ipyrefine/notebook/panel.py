@@ -1,77 +1,130 @@
-"""The live panel: a run as core ipywidgets, with the controls that steer it."""
+"""The live panel: one widget that shows a run and takes what the user decides.
+
+Python renders the HTML of each part (`render.html`); the page, `panel.js`, puts it in place and
+sends every click back as one message. Nothing of the state is a trait: a page that opens says
+hello and is sent the whole of it, and from then on what changed. Messages to the page:
+
+- ``{page}``: the whole panel;
+- ``{parts}``: the HTML of the parts that changed, by name;
+- ``{at, text}``: a piece of the text that is written, and how many UTF-16 units stand before it; a
+  page that has missed a piece says hello again;
+- ``{rate}``: how fast the model writes; ``{copy}``: a text for the clipboard; ``{focus}``: the name
+  of the field to type in.
+"""
 
 import asyncio
-import re
+import threading
 import time
-from collections.abc import Callable, Iterable
-from itertools import zip_longest
+import uuid
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, Required
 
-from ipyrefine.core.decisions import Accept, Branch, Continue, Decision, Override
-from ipyrefine.core.events import (
-    BestChanged,
-    CallEnded,
-    DraftReady,
-    Event,
-    EvidenceReady,
-    RevisionReady,
-    StageStarted,
-    Stopped,
-    TextDelta,
-    VerdictReached,
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
+
+from ipyrefine.core.decisions import (
+    Accept,
+    Add,
+    Answer,
+    Branch,
+    Continue,
+    Decision,
+    Dismiss,
+    Edit,
+    Guide,
+    Override,
+    Rubric,
+    Select,
 )
-from ipyrefine.core.model import Outcome, Task
+from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta
+from ipyrefine.core.model import Finding, Outcome, Severity
 from ipyrefine.core.ports import Clock
-from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.run import Run
 from ipyrefine.notebook.cell_target import CellTarget
-from ipyrefine.notebook.controls import (
-    Actions,
-    DiffOptions,
-    EditForms,
-    FindingList,
-    QuestionForm,
-    dispose,
-)
-from ipyrefine.notebook.streaming import Live, Loop
 from ipyrefine.render import labels
-from ipyrefine.render.escape import html_prose, html_text
-from ipyrefine.render.html import (
-    INLINE,
-    View,
-    iteration_html,
-    notices_html,
-    score_html,
-    spent_html,
-    summary_line,
-    task_html,
-)
+from ipyrefine.render.diff import revert
+from ipyrefine.render.escape import plain
+from ipyrefine.render.html import panel_html, panel_parts
+from ipyrefine.render.progress import WRITING, Progress
 from ipyrefine.render.style import STYLE
+from ipyrefine.render.view import View, about_number
 
-if TYPE_CHECKING:
-    import ipywidgets
+_HERE = Path(__file__).parent
+_PIECE, _PATIENCE = 80, 0.25  # characters that are worth a message, and seconds they may wait
+_RATE = 1.0  # seconds between two updates of the pace
 
-_CSS = Path(__file__).with_name("panel.css").read_text("utf-8")
-PANEL_STYLE = re.sub(r"/\*.*?\*/\n", "", _CSS, flags=re.DOTALL)
-# Events that another follows at once: they are drawn together with it.
-_FOLLOWED = (CallEnded, DraftReady, RevisionReady, EvidenceReady, VerdictReached, BestChanged)
-_GROUP = 50  # iterations in a box: one more lists only the last box anew, and not all there are
+
+class Click(TypedDict, total=False):
+    """What a page sends: what was clicked, with the words typed beside it.
+
+    Attributes:
+        action: what is asked for; the other fields go with it.
+        iteration: the text that it is about.
+        other: the text it is compared with.
+        hunk: the change to take back.
+        finding: the id of a finding.
+        findings: the ids of the ticked ones.
+        choice: which answer to the question.
+        place: where the accepted text goes; ``run`` inserts and runs it.
+        name: a form or a fold.
+        open: whether the fold is open.
+        sure: whether it was asked for twice.
+        number: the iteration typed into a field.
+        words: guidance, or the reason for a decision.
+        revisions: how many more revisions Continue allows.
+    """
+
+    action: Required[str]
+    iteration: int
+    other: int
+    hunk: int
+    number: int
+    choice: int
+    revisions: int
+    finding: str
+    findings: list[str]
+    place: Literal["insert", "replace", "none", "run"]
+    name: str
+    open: bool
+    sure: int
+    words: str
+    reason: str
+    result: str
+    text: str
+    problem: str
+    quote: str
+    fix: str
+    severity: str
+    criterion: str
+    criteria: str
+    target: float
+    model: str
+
+
+_CLICK: TypeAdapter[Click] = TypeAdapter(Click)
 
 
 class Panel:
-    """A run on screen, with buttons; a consumer of events.
+    """A run on screen; a consumer of events.
 
-    A failing callback becomes a note below the buttons, as a front-end would swallow the error.
+    A failing callback becomes a note in the panel, as a front-end would swallow the error.
 
     Args:
         decide: called with each decision of the user's.
         stop: called to stop the run.
         close: called when the user is done with the panel; it should end in `Panel.close`.
         cell_target: where an accepted text goes, for the user to choose; None offers no choice.
-        interval: seconds between two updates of the streaming text, at least, and seconds that an
-            event waits to be drawn together with the next one.
-        tick: seconds between two updates of the time.
+        change_model: called with a model's name and guidance, to continue with it; None where
+            that can't be done.
+        prompts: returns what was sent to models, as title and text.
+        interval: seconds between two messages to the page, at least.
         clock: monotonic seconds.
+
+    Attributes:
+        id: what the record beside the panel knows it by.
+        widget: the widget to display.
     """
 
     def __init__(
@@ -81,42 +134,28 @@ class Panel:
         stop: Callable[[], None],
         close: Callable[[], None],
         cell_target: CellTarget | None = None,
+        change_model: Callable[[str, str], None] | None = None,
+        prompts: Callable[[], Sequence[tuple[str, str]]] = tuple,
         interval: float = 0.1,
-        tick: float = 1.0,
         clock: Clock = time.monotonic,
     ) -> None:
-        from ipywidgets import HTML, VBox
-
-        self._decide, self._interval = decide, interval
+        self._decide, self._stop, self._close = decide, stop, close
+        self._target, self._change_model, self._prompts = cell_target, change_model, prompts
+        self._interval, self._clock = interval, clock
         self._run: Run | None = None
-        self._closed = False
-        self._loop = Loop()
+        self._view = View(place=cell_target.where if cell_target else "insert")
+        self._note = ""
+        self._closed = self._has_page = self._stale = False
+        self._parts: dict[str, str] = {}
+        self._updated = self._sent = self._rated = clock()
         self._pending: asyncio.Handle | None = None
-        style = HTML(value=f"<style>{STYLE}{PANEL_STYLE}</style>")
-        style.layout.display = "none"
-        self._top, self._notices, self._scores, self._task = HTML(), HTML(), HTML(), HTML()
-        self._live = Live(self._loop, interval=interval, tick=tick, clock=clock)
-        self._note = HTML()
-        self._iterations, self._actions = IterationList(), Actions(cell_target)
-        self._diff_options = DiffOptions(self._draw_iterations)
-        self._top.add_class("rf-top")
-        parts = [style, self._top, self._notices, self._scores, self._task]
-        parts += [self._diff_options.widget, self._iterations.widget]
-        self._findings = FindingList(self._on_click, self._decide, self._send_with_words)
-        self._edit_forms = EditForms(self._on_click, self._decide, self._number)
-        self._question = QuestionForm(self._on_click, self._decide)
-        self._actions.iteration.observe(self._draw_findings, "value")
-        controls = [
-            self._question.widget,
-            self._findings.widget,
-            self._actions.widget,
-            self._edit_forms.widget,
-        ]
-        self.widget: Any = VBox([*parts, self._live.widget, *controls, self._note])
-        for name in ("ipyrefine", "rf-panel", "mathjax_ignore", "tex2jax_ignore"):
-            self.widget.add_class(name)
-        self._connect_buttons(stop, close)
-        self._draw()
+        self._loop = Loop()
+        self._stream, self._progress = Stream(), Progress(clock)
+        self.id = uuid.uuid4().hex
+        self.widget: Any = _widget_class()()
+        self.widget.on_msg(
+            lambda _widget, content, _buffers: self._loop.hand_over(lambda: self._take(content))
+        )
 
     def show(self, event: Event, run: Run) -> None:
         """Show an event.
@@ -128,130 +167,120 @@ class Panel:
         if self._closed:
             return
         self._loop.attach()
+        self._progress.take(event)
         if isinstance(event, TextDelta):
-            self._live.add(event)
+            self._add(event)
             return
-        self._run = run
+        self._run, self._updated = run, self._clock()
         if isinstance(event, StageStarted):
-            self._live.begin(event)
-        if isinstance(event, CallEnded):
-            self._live.end_call(event)
+            self._stream.start("")
+            self._view = self._view._replace(under_way=event.iteration)
+            if event.stage in WRITING:
+                self._view = self._view._replace(shown=None)
         if isinstance(event, Stopped):
-            self.note("")
-        if isinstance(event, _FOLLOWED):
-            self._draw_soon()
-        else:
-            self._draw()
+            self._note = ""
+            self._stream.start("")
+        self._draw_soon(now=not isinstance(event, CallEnded))
 
     def note(self, text: str) -> None:
-        """Show a short message below the buttons; an empty one clears it."""
-        line = f'<p role="status" aria-live="polite">{html_prose(text)}</p>'
-        self._note.value = line if text else ""
+        """Show a short message below the header; an empty one clears it."""
+        self._note = text
+        self._draw_soon()
 
     def close(self) -> None:
-        """Take the panel off the screen and close all its widgets; nothing is shown after."""
+        """Take the panel off the screen; nothing is shown after."""
         if self._closed:
             return
         self._closed = True
         self._cancel()
-        self._live.close()
-        dispose(self.widget)
+        self.widget.layout.close()
+        self.widget.close()
 
-    def _connect_buttons(self, stop: Callable[[], None], close: Callable[[], None]) -> None:
-        actions, send = self._actions, self._send_with_words
+    # To the page
 
-        def stop_run() -> None:
-            stop()
-            self.note("Stopping…")
+    def _add(self, event: TextDelta) -> None:
+        """Take a piece of a reply; a judge's answers and a critic's JSON are counted only."""
+        kind = event.kind
+        shown = kind == "thinking" or event.stage in WRITING
+        # Thinking is shown only while there is no text.
+        if shown and not (kind == "thinking" and self._stream.kind == "text"):
+            if self._stream.kind != kind:
+                self._stream.start(kind)
+                self._stale = True
+            self._stream.add(event.text)
+        self._draw_soon(now=False)
 
-        def override(outcome: Outcome) -> Callable[[], None]:
-            return lambda: send(
-                lambda words: Override(iteration=self._number(), outcome=outcome, reason=words)
-            )
-
-        self._on_click(actions.stop, stop_run)
-        self._on_click(
-            actions.accept,
-            lambda: send(lambda words: Accept(iteration=self._number(), reason=words)),
-        )
-        self._on_click(actions.mark_pass, override(Outcome.PASS))
-        self._on_click(actions.needs_work, override(Outcome.NEEDS_IMPROVEMENT))
-        self._on_click(actions.continue_, lambda: send(self._more_revisions))
-        self._on_click(actions.close, close)
-
-    def _more_revisions(self, words: str) -> Decision:
-        """Return what Continue decides: a branch when the user chose an iteration."""
-        iteration, revisions = self._actions.iteration.value, self._actions.revisions.value
-        if iteration is None:
-            return Continue(revisions=revisions, guidance=words)
-        return Branch(iteration=iteration, revisions=revisions, guidance=words)
-
-    def _on_click(self, button: Any, action: Callable[[], None]) -> None:
-        """Run an action per click, on the loop's thread; a failure becomes a note."""
-
-        def guarded() -> None:
-            if self._closed:
-                return
-            try:
-                action()
-            except Exception as error:  # whatever it is, a front-end would swallow it
-                self.note(str(error) or type(error).__name__)
-
-        button.on_click(lambda _: self._loop.hand_over(guarded))
-
-    def _number(self) -> int | None:
-        """Return the iteration that the buttons are about; the best, or the latest without one."""
-        run, number = self._run, self._actions.iteration.value
-        if number is not None:
-            return int(number)
-        if run is None or not run.iterations:
-            return None
-        return len(run.iterations) - 1 if run.best is None else run.best
-
-    def _send_with_words(self, build: Callable[[str], Decision]) -> None:
-        """Hand over a decision built with the user's words, and clear them; a failure keeps them.
+    def _draw_soon(self, *, now: bool = True) -> None:
+        """Bring the page up to date, at once or together with what follows.
 
         Args:
-            build: returns the decision for these words.
+            now: whether the state has changed, and not only the text that streams.
         """
-        self._decide(build(self._actions.words.value.strip()))
-        self._actions.words.value = ""
-
-    def _draw(self) -> None:
-        """Bring every part up to date; parts that did not change send nothing."""
+        self._stale = self._stale or now
+        if not self._has_page:
+            return
+        worth = self._stale or self._stream.waiting >= _PIECE
+        due = self._sent + (self._interval if worth else _PATIENCE)
         self._cancel()
+        wait = due - self._clock()
+        if wait > 0:
+            self._pending = self._loop.later(wait, self._flush)
+        if self._pending is None:
+            self._flush()
+
+    def _flush(self, *, always: bool = False, **more: Any) -> None:
+        """Send what the page does not have yet, in one message."""
+        self._cancel()
+        if self._closed:
+            return
+        message: dict[str, Any] = dict(more)
+        if self._stale:
+            self._stale = False
+            parts = self._render()
+            changed = {name: html for name, html in parts.items() if html != self._parts.get(name)}
+            self._parts = parts
+            message |= {"parts": changed} if changed else {}
+        elif self._clock() - self._rated >= _RATE and (rate := self._rate()) != self._view.rate:
+            self._rated = self._clock()
+            self._view = self._view._replace(rate=rate)
+            message["rate"] = rate
+        if self._stream.waiting:
+            message |= self._stream.take()
+        if message or always:
+            self._sent = self._clock()
+            self.widget.send(message)
+
+    def _send_all(self) -> None:
+        """Send the whole panel, which a new page needs and the others lose nothing by."""
+        self._has_page, self._stale = True, False
+        self._parts = self._render()
+        message: dict[str, Any] = {"page": panel_html(self._parts, self.id)}
+        if self._stream.kind:
+            message |= self._stream.whole()
+        self._cancel()
+        self._sent = self._clock()
+        self.widget.send(message)
+
+    def _render(self) -> dict[str, str]:
         run = self._run
-        if run is None:
-            line = "<p>Starting…</p>"
-        else:
-            words = html_text(labels.interpretation(run.setup))
-            line = f'<p class="rf-quiet">Interpreted as: <strong>{words}</strong></p>'
-            line += summary_line(run)
-            self._notices.value = notices_html(run)
-            self._scores.value = score_html(run) + spent_html(run)
-            self._task.value = task_html(run)
-        self._top.value = f'<div role="status" aria-live="polite">{line}</div>'
-        self._draw_iterations()
-        self._actions.update(run)
-        self._edit_forms.update(run)
-        self._question.update(run)
-        self._draw_findings()
-        self._live.update(run)
+        seconds = run.seconds if run else 0.0
+        if run and labels.running(run):
+            seconds += self._clock() - self._updated
+        prompts = self._prompts()
+        self._view = self._view._replace(
+            seconds=seconds,
+            rate=self._rate(),
+            streaming=self._stream.kind,
+            has_prompts=bool(prompts),
+            prompts=tuple(prompts) if self._view.form == "sent" else (),
+            can_change_model=self._change_model is not None,
+        )
+        return panel_parts(run, self._view, self._note)
 
-    def _draw_findings(self, _: object = None) -> None:
-        self._findings.update(self._run, self._number())
-
-    def _draw_iterations(self) -> None:
-        self._diff_options.update(self._run)
-        if self._run is not None:
-            self._iterations.update(self._run, self._diff_options.view)
-
-    def _draw_soon(self) -> None:
-        """Draw together with the next event, where something can wait for it."""
-        if self._pending is None:
-            self._pending = self._loop.later(self._interval, self._draw)
-        if self._pending is None:
-            self._draw()
+    def _rate(self) -> str:
+        """Return how fast the model writes, in words; empty while nothing is written."""
+        rate = self._progress.rate
+        return f" · {labels.count(rate, 'token')}/s" if rate else ""
 
     def _cancel(self) -> None:
         """Forget the update that is due."""
@@ -259,69 +288,247 @@ class Panel:
             self._pending.cancel()
             self._pending = None
 
+    # From the page
 
-class IterationList:
-    """The iterations of a run, a block each; the latest and the best are unfolded.
+    def _take(self, content: Any) -> None:
+        """Do what a page asks for; a failure becomes a note."""
+        if self._closed:
+            return
+        try:
+            click = _CLICK.validate_python(content)
+        except ValidationError:
+            self._note = "This page doesn't fit the kernel's ipyrefine. Reload it."
+            self._stale = True
+            self._flush(always=True)
+            return
+        if click["action"] == "hello":
+            self._send_all()
+            return
+        more: dict[str, Any] = {}
+        try:
+            more = self._act(click) or {}
+        except Exception as error:  # whatever it is, a front-end would swallow it
+            self._note = str(error) or type(error).__name__
+        self._stale = True
+        self._flush(always=True, **more)
 
-    What did not change is neither drawn nor sent again.
+    def _act(self, click: Click) -> dict[str, Any] | None:
+        """Carry out a click; return what else to send to the page."""
+        view, action = self._view, click["action"]
+        self._note = ""
+        match action:
+            case "show":
+                self._view = view._replace(shown=click.get("iteration", click.get("number")))
+            case "follow":
+                self._view = view._replace(shown=None)
+            case "compare":
+                self._view = view._replace(best=not view.best)
+            case "sides":
+                self._view = view._replace(sides=not view.sides)
+            case "fold":
+                name = {click.get("name", "")}
+                folds = view.folds | name if click.get("open") else view.folds - name
+                self._view = view._replace(folds=folds)
+            case "open":
+                return self._open(click.get("name", ""), click.get("finding", ""))
+            case "copy":
+                return {"copy": self._text(click.get("iteration"))}
+            case "stop":
+                self._stop()
+                self._note = "Stopping…"
+            case "close":
+                self._close()
+            case "needs-work" if not (click.get("words", "").strip() or click.get("sure")):
+                return self._open("needs-work", "")
+            case "model":
+                assert self._change_model is not None, "its form is offered only then"
+                self._change_model(click.get("model", "").strip(), click.get("words", "").strip())
+                self._settle()
+            case _:
+                self._send_decision(click)
+        return None
+
+    def _open(self, form: str, finding: str) -> dict[str, Any] | None:
+        """Open a form, or close it when it is open; return where the cursor goes."""
+        before = (self._view.form, self._view.finding)
+        if (form, finding) == before:
+            form = finding = ""
+        self._view = self._view._replace(form=form, finding=finding)
+        fields = {
+            "edit": "text", "finding": "problem", "rubric": "criteria", "model": "model",
+            "answer": "result", "dismiss": "reason", "needs-work": "words",
+        }  # fmt: skip
+        return {"focus": fields[form]} if form in fields else None
+
+    def _send_decision(self, click: Click) -> None:
+        """Hand over the decision that a click stands for."""
+        place = click.get("place")
+        if self._target is not None and click["action"] == "accept":
+            self._target.run_after = place == "run"
+            if place is not None:
+                self._target.where = "insert" if place == "run" else place
+                self._view = self._view._replace(place=self._target.where)
+        self._decide(self._decision(click))
+        self._settle()
+
+    def _settle(self) -> None:
+        """Close the form whose words were taken, and empty the field for guidance."""
+        view = self._view
+        self._view = view._replace(form="", finding="", shown=None, revision=view.revision + 1)
+
+    def _decision(self, click: Click) -> Decision:
+        """Return the decision that a click stands for."""
+        words, finding = click.get("words", "").strip(), click.get("finding", "")
+        iteration = click.get("iteration")
+        more = max(1, click.get("revisions", 1))
+        match click["action"]:
+            case "accept":
+                return Accept(iteration=iteration, reason=words)
+            case "pass":
+                return Override(iteration=iteration, outcome=Outcome.PASS, reason=words)
+            case "needs-work":
+                outcome = Outcome.NEEDS_IMPROVEMENT
+                return Override(iteration=iteration, outcome=outcome, reason=words)
+            case "continue" if iteration is None:
+                return Continue(revisions=more, guidance=words)
+            case "continue":
+                return Branch(iteration=iteration, revisions=more, guidance=words)
+            case "guide":
+                return Guide(guidance=words)
+            case "act":
+                return Select(iteration=iteration, findings=(finding,), guidance=words)
+            case "select":
+                ids = tuple(click.get("findings", ()))
+                return Select(iteration=iteration, findings=ids, guidance=words)
+            case "dismiss":
+                return Dismiss(findings=(finding,), reason=click.get("reason", "").strip())
+            case "add":
+                return Add(iteration=iteration, finding=_finding(click))
+            case "edit":
+                return Edit(iteration=iteration, text=click.get("text", ""))
+            case "revert":
+                return Edit(iteration=iteration, text=self._reverted(click))
+            case "answer" if "choice" in click:
+                return Answer(choice=click["choice"])
+            case "answer":
+                return Answer(result=click.get("result", "").strip())
+            case "rubric":
+                assert self._run is not None, "its form is offered only then"
+                return Rubric.build(self._run, click.get("criteria", ""), click.get("target"))
+        raise ValueError("This page doesn't fit the kernel's ipyrefine. Reload it.")
+
+    def _reverted(self, click: Click) -> str:
+        """Return a text with one of its changes taken back."""
+        assert self._run is not None, "a change is shown only then"
+        new, old = self._text(click.get("iteration")), self._text(click.get("other"))
+        return revert(old, new, self._run.task.form, click.get("hunk", -1))
+
+    def _text(self, number: int | None) -> str:
+        """Return an iteration's text; the one that is shown by default."""
+        run = self._run
+        if number is None and run:
+            number = about_number(run, self._view)
+        return run.iterations[number].text if run and number is not None else ""
+
+
+def _finding(click: Click) -> Finding:
+    """Return the finding that the user filled in."""
+    return Finding(
+        id=click.get("finding", ""),
+        criterion=click.get("criterion", ""),
+        severity=Severity(click.get("severity", Severity.BLOCKING)),
+        quote=click.get("quote", ""),
+        problem=click.get("problem", "").strip(),
+        fix=click.get("fix", "").strip(),
+        author="user",
+    )
+
+
+class Stream:
+    """A growing text on its way to the page, each piece of it sent once.
+
+    Attributes:
+        kind: ``text``, ``thinking``, or empty while nothing is written.
     """
 
     def __init__(self) -> None:
-        from ipywidgets import VBox
+        self.start("")
 
-        self.widget: ipywidgets.VBox = VBox()
-        self._blocks: list[ipywidgets.HTML] = []
-        self._drawn: tuple[Iteration, ...] = ()
-        self._unfolded: tuple[int | None, int | None] = (None, None)  # the best, the latest
-        self._task: Task | None = None
-        self._view = INLINE
+    def start(self, kind: str) -> None:
+        """Begin a new text; pages learn of it with its first piece."""
+        self.kind = kind
+        self._parts: list[str] = []
+        self._held, self._at, self._waiting = "", 0, list[str]()
 
-    def update(self, run: Run, view: View) -> None:
-        """Show a run.
+    @property
+    def waiting(self) -> int:
+        """How many characters are not sent yet."""
+        return sum(map(len, self._waiting))
 
-        Args:
-            run: the run.
-            view: how its texts are compared.
+    def add(self, text: str) -> None:
+        """Take a piece, with invisible characters made visible."""
+        # A line break may come in two pieces, of which the first alone looks like a stray control.
+        text = self._held + text
+        self._held = "\r" if text.endswith("\r") else ""
+        if piece := plain(text.removesuffix("\r")):
+            self._waiting.append(piece)
+
+    def take(self) -> dict[str, Any]:
+        """Return what waits as a message."""
+        piece, at = "".join(self._waiting), self._at
+        self._parts += self._waiting
+        self._waiting = []
+        self._at += len(piece.encode("utf-16-le")) // 2
+        return {"at": at, "text": piece}
+
+    def whole(self) -> dict[str, Any]:
+        """Return the whole text as a message."""
+        self.take()
+        return {"at": 0, "text": "".join(self._parts)}
+
+
+class Loop:
+    """The event loop and the thread that a panel is drawn on."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.attach()
+
+    def attach(self) -> None:
+        """Make the running loop and this thread the panel's from now on."""
+        self._thread = threading.get_ident()
+        try:
+            self._loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # a plain shell between two runs; the loop of the last one may still live
+
+    def later(self, seconds: float, action: Callable[[], None]) -> asyncio.Handle | None:
+        """Run an action in so many seconds; return None where there is no loop to do it."""
+        loop = self._alive()
+        return loop.call_later(seconds, action) if loop else None
+
+    def hand_over(self, action: Callable[[], None]) -> None:
+        """Run an action on the panel's thread: at once if that is this one.
+
+        Some front-ends deliver clicks and messages on a thread of their own.
         """
-        unfolded = (run.best, len(run.iterations) - 1)
-        if len(run.iterations) < len(self._blocks):
-            self._clear()
-        self._grow(len(run.iterations))
-        for number in self._outdated(run, view, unfolded):
-            html = iteration_html(run, number, open=number in unfolded, view=view)
-            self._blocks[number].value = html
-        self._drawn, self._unfolded = run.iterations, unfolded
-        self._task, self._view = run.task, view
+        loop = self._alive()
+        if loop is None or threading.get_ident() == self._thread:
+            action()
+        else:
+            loop.call_soon_threadsafe(action)
 
-    def _clear(self) -> None:
-        """Drop every block, as the run was started over."""
-        boxes, self.widget.children = self.widget.children, ()
-        for box in boxes:
-            dispose(box)
-        self._blocks, self._drawn, self._unfolded = [], (), (None, None)
+    def _alive(self) -> asyncio.AbstractEventLoop | None:
+        return None if self._loop is None or self._loop.is_closed() else self._loop
 
-    def _grow(self, count: int) -> None:
-        from ipywidgets import HTML, VBox
 
-        if count == len(self._blocks):
-            return
-        self._blocks += [HTML() for _ in range(count - len(self._blocks))]
-        groups = [self._blocks[start : start + _GROUP] for start in range(0, count, _GROUP)]
-        boxes = self.widget.children
-        if boxes:
-            boxes[-1].children = groups[len(boxes) - 1]
-        if len(groups) > len(boxes):
-            self.widget.children = (*boxes, *map(VBox, groups[len(boxes) :]))
+@cache
+def _widget_class() -> Any:
+    """Return the widget's class; anywidget is imported only when a panel is shown."""
+    from anywidget import AnyWidget
 
-    def _outdated(self, run: Run, view: View, unfolded: tuple[int | None, int]) -> Iterable[int]:
-        """Return the iterations that look different now."""
-        toggled = {*self._unfolded} ^ {*unfolded}
-        if self._unfolded[0] != run.best:
-            toggled |= {self._unfolded[0], run.best}  # the star moves, also between unfolded ones
-        all_changed = (run.task, view) != (self._task, self._view)
-        if all_changed or (view.best and run.best in toggled):
-            return range(len(run.iterations))
-        pairs = zip_longest(run.iterations, self._drawn)
-        changed = {number for number, (now, before) in enumerate(pairs) if now is not before}
-        compared = {i.number for i in run.iterations if i.parent in changed} if changed else set()
-        return sorted(changed | compared | {n for n in toggled if n is not None and n >= 0})
+    class RefinePanel(AnyWidget):
+        _esm = (_HERE / "panel.js").read_text("utf-8")
+        _css = STYLE + (_HERE / "panel.css").read_text("utf-8")
+
+    return RefinePanel

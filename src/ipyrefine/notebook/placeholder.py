@@ -9,18 +9,19 @@ from typing import Any
 from ipyrefine.render.style import STYLE
 
 STARTING = "Starting…"
+# It is also what an export of a notebook shows in the panel's place.
 NO_FRONT_END = (
-    "This front-end shows no ipywidgets. Use the `%refine` commands instead; "
-    "the record of the run follows here."
+    "The panel needs widgets and a live kernel. `%refine` works without them, "
+    "and the run's record follows."
 )
-NO_IPYWIDGETS = (
-    "The panel needs ipywidgets (`pip install ipywidgets`). Without it you get a plain record "
+NO_ANYWIDGET = (
+    "The panel needs anywidget (`pip install anywidget`). Without it you get a plain record "
     "when the run stops, and the `%refine` commands."
 )
 _PANEL_OFF = {"-q", "--quiet", "--plain"}
 # In the order in which a cell needs them; each import is one pause of the kernel's loop.
 _MODULES = (
-    *("ipyrefine.session.commands", "ipyrefine.notebook.cell", "ipywidgets"),
+    *("ipyrefine.session.commands", "ipyrefine.notebook.cell", "anywidget"),
     *("ipyrefine.notebook.panel", "httpx2", "openai", "ipyrefine.providers.openai"),
 )
 _PAUSE = 0.1  # seconds between two imports
@@ -45,19 +46,25 @@ class Placeholder:
         """Put a widget there; a front-end that cannot show it says what to do instead."""
         from IPython.display import display
 
-        self._put({**widget._repr_mimebundle_(), "text/plain": NO_FRONT_END}, display)
+        data, metadata = widget._repr_mimebundle_()  # the metadata is Colab's
+        self._put({**data, "text/plain": NO_FRONT_END}, display, metadata)
 
     def clear(self) -> None:
         """Remove the line, unless there is none or a widget took its place."""
         if self._handle is not None:
             self._put({"text/html": "", "text/plain": ""}, None)
 
-    def _put(self, data: dict[str, Any], display: Callable[..., Any] | None) -> None:
+    def _put(
+        self,
+        data: dict[str, Any],
+        display: Callable[..., Any] | None,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
         if self._handle is not None:
-            self._handle.update(data, raw=True)
+            self._handle.update(data, raw=True, metadata=metadata)
             self._handle = None
         elif display:
-            display(data, raw=True)
+            display(data, raw=True, metadata=metadata)
 
 
 def expects_panel(ui: str, line: str, *, cell_id: bool) -> bool:

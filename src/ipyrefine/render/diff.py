@@ -1,15 +1,14 @@
-"""Differences between two texts, by line for code and by word for prose, as text and as HTML."""
+"""Differences between two texts, by line for code and by word for prose; as text for terminals."""
 
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import groupby, pairwise, zip_longest
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from ipyrefine.render import labels
-from ipyrefine.render.escape import html_code, html_prose, html_text, plain
-from ipyrefine.render.style import pane_class
+from ipyrefine.render.escape import plain
 
 _CONTEXT = 3
 # Up to this many lines an exact comparison is fast; beyond it, frequent lines are no anchors.
@@ -18,7 +17,6 @@ _EXACT_LINES = 1_000
 _LONG_TEXT = 4_000
 _MAX_PAIRS = 1_000_000  # of equal parts of two texts; aligning them takes seconds or more
 _WORDS = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
-_SIGNS = {"+": "+", "-": "\N{MINUS SIGN}", " ": " ", "@": "⋯"}
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
 
 Tag = Literal[" ", "-", "+", "@"]
@@ -45,7 +43,7 @@ def unified(old: str, new: str) -> list[Part]:
     a, b = plain(old).splitlines(), plain(new).splitlines()
     if a == b:
         return []
-    matcher = _matcher(a, b, exact=max(len(a), len(b)) <= _EXACT_LINES)
+    matcher = _line_matcher(a, b)
     parts: list[Part] = []
     end = 0
     for group in matcher.get_grouped_opcodes(_CONTEXT):
@@ -73,6 +71,11 @@ def _matcher(a: list[str], b: list[str], *, exact: bool = False) -> Any:
     if sum(len(places.get(part, ())) for part in a) > _MAX_PAIRS:
         matcher.opcodes = [("replace", 0, len(a), 0, len(b))]  # it computes them unless it has them
     return matcher
+
+
+def _line_matcher(a: Sequence[str], b: Sequence[str]) -> Any:
+    """Return the comparison of two lists of lines."""
+    return _matcher(list(a), list(b), exact=max(len(a), len(b)) <= _EXACT_LINES)
 
 
 def _omitted(lines: int) -> list[Part]:
@@ -103,7 +106,7 @@ def _by_word(old: str, new: str) -> Iterator[Part]:
 def _by_line(old: str, new: str) -> Iterator[tuple[str, str]]:
     """Yield pairs of corresponding passages: comparing words takes quadratic time."""
     a, b = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    matcher = _matcher(a, b, exact=max(len(a), len(b)) <= _EXACT_LINES)
+    matcher = _line_matcher(a, b)
     for _, i1, i2, j1, j2 in matcher.get_opcodes():
         if i2 - i1 == j2 - j1 and all(map(_similar, a[i1:i2], b[j1:j2])):
             yield from zip(a[i1:i2], b[j1:j2], strict=True)
@@ -184,116 +187,107 @@ def _paint(tag: Tag, text: str, colour: bool) -> str:
     return f"{_COLOURS[tag]}{text}\x1b[0m" if colour and tag in _COLOURS else text
 
 
-class _Line(NamedTuple):
-    """A line of a diff as HTML."""
+class Row(NamedTuple):
+    """A line of code in a difference.
 
-    tag: str
-    html: str
+    Attributes:
+        tag: space for kept, ``-`` for removed, ``+`` for added.
+        old: its index in the old text; None for an added line.
+        new: its index in the new text; None for a removed line.
+        hunk: which change it belongs to, from 0; None for a kept line.
+        marks: the characters that differ within the line, as half-open ranges.
+    """
+
+    tag: Tag
+    old: int | None
+    new: int | None
+    hunk: int | None = None
+    marks: tuple[tuple[int, int], ...] = ()
 
 
-def html_diff(
-    old: str, new: str, form: Form, language: str = "python", *, sides: bool = False
-) -> str:
-    """Return the difference as HTML: ``<ins>`` and ``<del>`` with signs, by line or by word.
+@lru_cache(maxsize=64)
+def rows(old: str, new: str) -> tuple[Row, ...]:
+    """Compare code by line, every line included, with what differs inside changed lines."""
+    a, b = _lines(old), _lines(new)
+    found: list[Row] = []
+    hunk = 0
+    for tag, i1, i2, j1, j2 in _line_matcher(a, b).get_opcodes():
+        if tag == "equal":
+            found += [Row(" ", i, j) for i, j in zip(range(i1, i2), range(j1, j2), strict=True)]
+            continue
+        removed, added = _marks(a[i1:i2], b[j1:j2])
+        found += [Row("-", i, None, hunk, marks) for i, marks in enumerate(removed, i1)]
+        found += [Row("+", None, j, hunk, marks) for j, marks in enumerate(added, j1)]
+        hunk += 1
+    return tuple(found)
+
+
+_Marks = tuple[tuple[int, int], ...]
+_PAIRED = 2_000  # pairs of lines that are compared with each other within one change
+
+
+def _marks(removed: Sequence[str], added: Sequence[str]) -> tuple[list[_Marks], list[_Marks]]:
+    """Return what differs inside each line of a change; nothing for a line without counterpart."""
+    before: list[_Marks] = [()] * len(removed)
+    after: list[_Marks] = [()] * len(added)
+    if len(removed) * len(added) > _PAIRED:
+        return before, after
+    start = 0
+    for i, old in enumerate(removed):
+        for j in range(start, len(added)):
+            if _similar(old, added[j]):
+                before[i], after[j] = _ranges(old, added[j])
+                start = j + 1
+                break
+    return before, after
+
+
+def _ranges(old: str, new: str) -> tuple[_Marks, _Marks]:
+    """Return the ranges of characters by which two lines differ."""
+    before, after = [], []
+    i = j = 0
+    for part in _merge_phrases(list(_by_word(old, new))):
+        size = len(part.line)
+        if part.tag == "-" and not part.line.isspace():
+            before.append((i, i + size))
+        if part.tag == "+" and not part.line.isspace():
+            after.append((j, j + size))
+        i += size if part.tag != "+" else 0
+        j += size if part.tag != "-" else 0
+    return tuple(before), tuple(after)
+
+
+def revert(old: str, new: str, form: Form, hunk: int) -> str:
+    """Return the new text with one of its changes taken back.
 
     Args:
         old: the text before.
         new: the text after.
-        form: ``code`` compares by line, with syntax colours; ``prose`` by word.
-        language: the language of code.
-        sides: whether to put the two texts side by side.
+        form: ``code`` counts changes by line, as `rows` does, ``prose`` by word, as `words` does.
+        hunk: which change, from 0.
+
+    Raises:
+        IndexError: there is no such change.
     """
-    if plain(old) == plain(new):
-        return '<p class="rf-quiet">No change to the text.</p>'
-    if form == "prose":
-        return _prose(words(old, new), sides, pane_class(new))
-    parts = unified(old, new)
-    if not parts:
-        return '<p class="rf-quiet">Only line endings changed.</p>'
-    lines = list(_html_lines(parts, old, new, language))
-    if sides:
-        return _table(_pairs(lines))
-    body = "\n".join(_in_line(line) for line in lines)
-    pane = f"rf-text rf-code rf-diff{pane_class(body)}"
-    return f'<pre class="{pane}" tabindex="0"><code>{body}</code></pre>'
+    pieces = ((part.tag, part.line) for part in words(old, new))
+    if form == "code":
+        # As they were: only what is shown has its hidden characters replaced.
+        a, b = (text.replace("\r\n", "\n").split("\n") for text in (old, new))
+        pieces = (
+            (row.tag, a[row.old] if row.new is None else b[row.new])  # type: ignore[index]
+            for row in rows(old, new)
+        )
+    kept, number, inside = [], -1, False
+    for tag, piece in pieces:
+        number += tag != " " and not inside
+        inside = tag != " "
+        if tag == " " or (tag == "-") == (number == hunk):
+            kept.append(piece)
+    if not 0 <= hunk <= number:
+        raise IndexError(hunk)
+    return ("\n" if form == "code" else "").join(kept)
 
 
-def _prose(parts: Sequence[Part], sides: bool, pane: str) -> str:
-    """Return a word diff: in one pane, or one pane per text."""
-    if not sides:
-        body = "".join(_word(part) for part in parts)
-        return f'<div class="rf-text rf-prose rf-diff{pane}">{body}</div>'
-    columns = ("".join(_word(part) for part in parts if part.tag in keep) for keep in (" -", " +"))
-    texts = "".join(f'<div class="rf-text rf-prose{pane}">{column}</div>' for column in columns)
-    return f'<div class="rf-columns">{texts}</div>'
-
-
-def _word(part: Part) -> str:
-    """Return a piece of a word diff; its sign makes it readable without style."""
-    if part.tag == " ":
-        return html_prose(part.line)
-    name = "ins" if part.tag == "+" else "del"
-    return f"<{name}><small>{_SIGNS[part.tag]}</small>{html_prose(part.line)}</{name}>"
-
-
-def _html_lines(parts: Sequence[Part], old: str, new: str, language: str) -> Iterator[_Line]:
-    """Yield the lines, highlighted as in their own text."""
-    # Whole texts are highlighted: a line alone does not show that it is inside a string.
-    a = html_code(old, labels.language(old, "code", language)).split("\n")
-    b = html_code(new, labels.language(new, "code", language)).split("\n")
-    i = j = 0
-    for part in parts:
-        match part.tag:
-            case "@":
-                i, j = i + part.lines, j + part.lines
-                yield _Line("@", html_text(part.line))
-            case "-":
-                yield _Line("-", _line(a, i, part.line))
-                i += 1
-            case "+":
-                yield _Line("+", _line(b, j, part.line))
-                j += 1
-            case _:
-                yield _Line(" ", _line(b, j, part.line))
-                i, j = i + 1, j + 1
-
-
-def _line(lines: Sequence[str], index: int, text: str) -> str:
-    """Return a highlighted line, or the plain one where highlighting split lines differently."""
-    return lines[index] if index < len(lines) else html_text(text)
-
-
-def _in_line(line: _Line) -> str:
-    """Return a line of the single column."""
-    text = f"{_SIGNS[line.tag]} {line.html}"
-    match line.tag:
-        case "+":
-            return f"<ins>{text}</ins>"
-        case "-":
-            return f"<del>{text}</del>"
-        case "@":
-            return f'<span class="rf-quiet">{text}</span>'
-        case _:
-            return text
-
-
-def _pairs(lines: Sequence[_Line]) -> Iterator[tuple[_Line | None, _Line | None]]:
-    """Yield the rows of two columns, removed lines beside the added ones."""
-    for changed, group in groupby(lines, lambda line: line.tag in "+-"):
-        if not changed:
-            yield from ((line, line) for line in group)
-            continue
-        block = list(group)
-        removed = [line for line in block if line.tag == "-"]
-        yield from zip_longest(removed, (line for line in block if line.tag == "+"))
-
-
-def _table(pairs: Iterator[tuple[_Line | None, _Line | None]]) -> str:
-    """Return two columns, each line beside its counterpart."""
-    rows = "".join(f"<tr>{_cell(left)}{_cell(right)}</tr>" for left, right in pairs)
-    return f'<div class="rf-text rf-sides" tabindex="0"><table>{rows}</table></div>'
-
-
-def _cell(line: _Line | None) -> str:
-    """Return one side of a row."""
-    return "<td></td>" if line is None else f"<td><pre><code>{_in_line(line)}</code></pre></td>"
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text; joined by line breaks, they are the text again."""
+    return plain(text).split("\n")

@@ -14,6 +14,7 @@ from ipyrefine.core.model import (
     Severity,
     Status,
     Usage,
+    Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import labels
@@ -24,6 +25,7 @@ from ipyrefine.render.labels import Label
 MAX_CHARTED = 50  # a panel sends the whole chart again with each iteration
 DOUBTFUL = "Doubtful"  # title of the findings that did not hold when they were tried
 SETTLED = (Status.RESOLVED, Status.DISMISSED)
+_REMARKS = ("A replay of ",)  # what the warnings begin with that nobody needs to be warned of
 
 
 class Summary(NamedTuple):
@@ -220,8 +222,13 @@ def notices(run: Run) -> list[Block]:
         *([Paragraph(sentence, "message")] if sentence else []),
         *(question(run.question) if run.question else []),
         *(Paragraph(one) for one in decisions if one != sentence),
-        *(Paragraph(warning, "warning") for warning in run.warnings),
+        *(Paragraph(one, "quiet" if is_remark(one) else "warning") for one in run.warnings),
     ]
+
+
+def is_remark(warning: str) -> bool:
+    """Return whether a warning is only something to know, like that the run is a replay."""
+    return warning.startswith(_REMARKS)
 
 
 def question(asked: Question) -> list[Block]:
@@ -357,8 +364,13 @@ def writing(run: Run, iteration: Iteration, other: int | None = None) -> list[Bl
     elif not iteration.failure:
         old = run.iterations[compared].text
         blocks.append(Difference(compared, old, iteration.text, form, language))
+    return blocks + claims(run, iteration)
+
+
+def claims(run: Run, iteration: Iteration) -> list[Block]:
+    """Return what a revision claims to have done for each finding."""
     parents = () if iteration.parent is None else run.iterations[iteration.parent].findings
-    return blocks + changes(iteration.changes, (*parents, *iteration.findings))
+    return changes(iteration.changes, (*parents, *iteration.findings))
 
 
 def failure(reason: str) -> Paragraph:
@@ -408,15 +420,19 @@ def judgement(run: Run, iteration: Iteration) -> list[Block]:
     if verdict is None:
         return []
     criteria = tuple(map(_criterion_item, verdict.criteria))
-    answers = sorted(verdict.checklist, key=lambda one: one.yes)
-    met = sum(one.yes for one in answers)
-    title = f"Checklist: {met} of {len(answers)} met"
-    items = tuple(map(_answer_item, answers))
+    items = answers(verdict)
+    met = sum(one.yes for one in verdict.checklist)
+    title = f"Checklist: {met} of {len(items)} met"
     return [
         *(Paragraph(sentence, "quiet") for sentence in reliability(run, iteration)),
         *_items("Criteria", criteria),
-        *_items(title, items, folded=met == len(answers)),
+        *_items(title, items, folded=met == len(items)),
     ]
+
+
+def answers(verdict: Verdict) -> tuple[Item, ...]:
+    """Return the judge's answers to the checklist, "no" first."""
+    return tuple(map(_answer_item, sorted(verdict.checklist, key=lambda one: one.yes)))
 
 
 def reliability(run: Run, iteration: Iteration) -> list[str]:

@@ -1,389 +1,413 @@
-"""A run as HTML: the record, the parts of a panel, and the text while it is written.
+"""A run as HTML: the parts of a panel, and the record, which is the same without controls."""
 
-Lists and paragraphs come first, so a record reads well in viewers that drop all style.
-"""
-
-from collections.abc import Iterable
+import re
 from typing import NamedTuple
 
-from ipyrefine.core.model import Finding, Form, Question
-from ipyrefine.core.run import Run
+from ipyrefine.core.decisions import OWN
+from ipyrefine.core.model import Finding, Question, Severity, Status, StopReason
+from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import document, labels
-from ipyrefine.render.chart import svg
-from ipyrefine.render.diff import html_diff
-from ipyrefine.render.escape import html_code, html_prose, html_text, strip_colours
-from ipyrefine.render.style import STYLE, pane_class
+from ipyrefine.render.blocks import badge, blocks_html, fold, head, output
+from ipyrefine.render.controls import button, continue_button, field, form_html, open_button
+from ipyrefine.render.diff import rows
+from ipyrefine.render.escape import html_prose, html_text, plain
+from ipyrefine.render.evidence import chips_html
+from ipyrefine.render.header import MOST_STEPS, top_html
+from ipyrefine.render.progress import WRITING
+from ipyrefine.render.style import STYLE
+from ipyrefine.render.text import line_of, sides_html, text_html, whole_html
+from ipyrefine.render.view import STATIC, View, about_number, compared_with, first_line, short_name
 
-# The two extra classes tell MathJax 3 and 2 to leave the record alone.
-OPEN = '<div class="ipyrefine mathjax_ignore tex2jax_ignore">'
-CLOSE = "</div>"
-TAIL_CHARACTERS = 1_000
-TAIL_LINES = 20
-_DOT = ' <span class="rf-quiet">·</span> '
-_PARAGRAPHS = {
-    "plain": "",
-    "message": ' class="rf-message"',
-    "warning": ' class="rf-note"',
-    "flaw": ' class="rf-note rf-flaw"',
-    "quiet": ' class="rf-quiet"',
-}
-
-
-class View(NamedTuple):
-    """How an iteration's text is compared.
-
-    Attributes:
-        best: with the best iteration instead of its parent.
-        sides: side by side instead of in one column.
-    """
-
-    best: bool = False
-    sides: bool = False
+# The two extra classes tell MathJax 3 and 2 to leave the text alone.
+_CLASSES = "ipyrefine mathjax_ignore tex2jax_ignore"
+PARTS = ("top", "notices", "form", "ask", "text", "evidence", "guide", "foot")
+_BLANK = re.compile(r"\n([ \t]*)(?=\n)")
+FOLDS = ("details", "history", "settings")
+_MOST_WARNINGS = 2  # that are shown unfolded
+_MOST_NOTES = 12  # findings that are shown unfolded
+_CHOICE_CHARACTERS = 60  # of a result that a button shows; its tooltip has all of it
+_BUSY = "No answer from the kernel yet. It may be busy, or gone."
 
 
-INLINE = View()
-
-
-def record_html(run: Run, *, note: str = "", folded: bool = False) -> str:
-    """Return the whole run as one static block.
+def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
+    """Return the whole run as one static block that needs neither kernel nor script.
 
     Args:
         run: the run.
-        note: a sentence to put below the summary, such as where the accepted text went.
-        folded: whether it takes one line until it is opened, as below a live panel.
+        note: a sentence to put below the header, such as where the accepted text went.
+        panel: the id of the panel that takes its place while it is on the page; empty for none.
     """
-    body = _html(document.record(run, note))
-    if folded:
-        body = (
-            '<details class="rf-record"><summary>Run summary</summary>'
-            f'<div class="rf-body">{body}</div></details>'
-        )
-    return styled(body)
+    about = about_number(run, STATIC)
+    parts = [f'<header class="rf-top">{top_html(run, STATIC, about, live=False)}</header>']
+    if note:
+        parts.append(f'<p class="rf-bar-note">{html_prose(note)}</p>')
+    parts.append(_notices(run, told=bool(note)))
+    if run.question:
+        parts.append(blocks_html(document.question(run.question)))
+    if about is not None:
+        parts += [_text(run, STATIC, about, live=False), chips_html(run, about)]
+        task = run.task
+        text = whole_html(run.iterations[about].text, task.form, task.language)
+        parts.append(f'<div class="rf-whole">{head("Text")}{text}</div>')
+    folds = {
+        "Details": _details(run, about),
+        "History": _history(run)
+        + "".join(blocks_html([document.version(run, one)]) for one in run.iterations),
+        "Settings": blocks_html(document.settings(run)[0].blocks),  # type: ignore[union-attr]
+    }
+    foot = "".join(
+        fold(title, f'<div class="rf-body">{body}</div>', name="rf-foot-fold")
+        for title, body in folds.items()
+        if body
+    )
+    parts.append(f'<footer class="rf-foot">{foot}</footer>')
+    mark = f' data-panel="{html_text(panel)}"' if panel else ""
+    # In a Markdown export a blank line would end the HTML.
+    body = _BLANK.sub(r"\n\1<i></i>", "".join(parts))
+    return (
+        f'<div class="{_CLASSES} rf-record"{mark}><style>{STYLE}</style>'
+        f'<section class="rf">{body}</section></div>'
+    )
 
 
 def styled(body: str) -> str:
     """Return HTML inside our scoped container, with its style sheet."""
-    return f"{OPEN}<style>{STYLE}</style>{body}{CLOSE}"
+    return f'<div class="{_CLASSES}"><style>{STYLE}</style>{body}</div>'
 
 
-def summary_line(run: Run) -> str:
-    """Return the summary line: verdict or stage, score, best iteration, usage, stop reason."""
-    return _html([document.summary(run)])
-
-
-def notices_html(run: Run) -> str:
-    """Return why the run stopped, the user's decisions and the warnings."""
-    return _html(document.notices(run))
-
-
-def score_html(run: Run) -> str:
-    """Return chart, version history and criterion scores, from the second verdict on."""
-    return _html(document.scores(run))
-
-
-def spent_html(run: Run) -> str:
-    """Return calls, tokens, time and cost of each stage, folded."""
-    return _html(document.usage(run))
-
-
-def task_html(run: Run) -> str:
-    """Return the task with its criteria, checklist and limits, folded."""
-    return _html(document.settings(run))
-
-
-def iteration_html(
-    run: Run,
-    number: int,
-    *,
-    open: bool = False,  # noqa: A002 - HTML's word
-    view: View = INLINE,
-) -> str:
-    """Return one iteration as a foldable block.
+def panel_html(parts: dict[str, str], panel: str) -> str:
+    """Return a whole panel.
 
     Args:
-        run: the run.
-        number: the iteration's number.
-        open: whether the block starts unfolded.
-        view: how its text is compared.
-
-    Raises:
-        IndexError: the run has no such iteration.
+        parts: the HTML of its parts.
+        panel: its id, by which the record beside it is hidden while it is on the page.
     """
-    iteration = run.iterations[number]
-    other = run.best if view.best and run.best != number else None
-    return _version(document.version(run, iteration, other), open, view.sides)
-
-
-def finding_html(finding: Finding, form: Form, text: str = "", *, passed: bool = False) -> str:
-    """Return one finding.
-
-    Args:
-        finding: the finding.
-        form: how its text is written.
-        text: the text it is about, to show its quote in context.
-        passed: whether that text passes, so that a minor finding is a suggestion.
-    """
-    return _item(document.finding_item(finding, form, text, passed=passed))
-
-
-def question_html(question: Question) -> str:
-    """Return a question as a sentence, with what runs before its input."""
-    call = f"<code>{html_text(question.call)}</code>"
-    setup = _fold("Before it runs", _output(question.setup)) if question.setup.strip() else ""
+    names = {"top": "header", "foot": "footer"}
+    body = "".join(
+        f'<{names.get(name, "div")} class="rf-{name}" data-part="{name}">{parts[name]}'
+        f"</{names.get(name, 'div')}>"
+        for name in PARTS
+    )
+    id_ = html_text(panel)
+    hide = f'<style>.rf-record[data-panel="{id_}"]{{display:none}}</style>'
+    busy = f'<p class="rf-busy" role="status" hidden>{_BUSY}</p>'
     return (
-        f'<p class="rf-head"><strong>Question</strong></p><p>What should {call} give? '
-        f"The drafts disagree, and the task doesn't say.</p>{setup}"
+        f'<div class="{_CLASSES} rf-panel" data-panel="{id_}">{hide}'
+        f'<section class="rf" tabindex="-1" aria-label="Refinement">{body}{busy}</section></div>'
     )
 
 
-def stage_html(stage: str, iteration: int, allowed: int) -> str:
-    """Return the stage under way, which a screen reader announces.
+def panel_parts(run: Run | None, view: View, note: str = "") -> dict[str, str]:
+    """Return the HTML of each part of a panel.
 
     Args:
-        stage: name of the stage.
-        iteration: number of the iteration.
-        allowed: revisions allowed in all.
+        run: the run; None before its first event.
+        view: what the user looks at.
+        note: a message to the user; empty for none.
     """
-    name = html_text(labels.stage_name(stage, iteration, allowed))
-    return f'<strong role="status" aria-live="polite">{name}</strong>'
-
-
-def time_html(run: Run, tokens: int = 0) -> str:
-    """Return a run's time so far and the rest of its budget.
-
-    Args:
-        run: the run.
-        tokens: what the model has written in the stage under way.
-    """
-    written = labels.count(tokens, "token") if tokens else ""
-    parts = (labels.seconds(run.seconds), written, labels.budget_left(run))
-    return html_text("".join(f"· {part} " for part in parts if part))
-
-
-def stream_html(id_: str, *, thinking: bool = False) -> str:
-    """Return the pane that the page's script fills with a streamed text.
-
-    Args:
-        id_: the id of the stream.
-        thinking: whether the text is the model's thinking.
-    """
-    pane = f'class="rf-text rf-wrap rf-stream" data-stream="{html_text(id_)}" tabindex="0"'
-    return f"{_thinking(thinking)}<pre {pane}><code></code></pre>"
-
-
-def tail_html(text: str, *, thinking: bool = False) -> str:
-    """Return the last lines of a text, for a page that has no script to stream it.
-
-    Args:
-        text: the text so far, or more of its end than fits.
-        thinking: whether the text is the model's thinking.
-    """
-    tail = "\n".join(text[-TAIL_CHARACTERS:].split("\n")[-TAIL_LINES:])
-    body = ("⋯\n" if len(tail) < len(text) else "") + html_text(tail)
-    pane = f'<pre class="rf-text rf-wrap rf-tail" tabindex="0"><code>{body}</code></pre>'
-    return f"{_thinking(thinking)}{pane}"
-
-
-def _thinking(thinking: bool) -> str:
-    """Return the line above a model's thinking."""
-    return '<p class="rf-quiet">Thinking…</p>' if thinking else ""
-
-
-def _html(blocks: Iterable[document.Block], sides: bool = False) -> str:
-    """Return blocks as HTML."""
-    return "".join(_block(block, sides) for block in blocks)
-
-
-def _block(block: document.Block, sides: bool) -> str:
-    """Return one block as HTML."""
-    match block:
-        case document.Summary():
-            return _summary(block)
-        case document.Paragraph(kind="words"):
-            return f'<div class="rf-text rf-prose">{html_prose(block.text)}</div>'
-        case document.Paragraph():
-            symbol = "⚠ " if block.kind in ("warning", "flaw") else ""
-            lead = f"<strong>{symbol}{html_prose(block.lead)}</strong> " if block.lead else symbol
-            return f"<p{_PARAGRAPHS[block.kind]}>{lead}{html_prose(block.text)}</p>"
-        case document.Text():
-            return (_head(block.title) if block.title else "") + _text(
-                block.text, block.form, block.language
-            )
-        case document.Difference():
-            diff = html_diff(block.old, block.new, block.form, block.language, sides=sides)
-            full = _fold("Full text", _text(block.new, block.form, block.language))
-            return f"{_head(f'Difference from iteration {block.other}')}{diff}{full}"
-        case document.Output():
-            return _fold(block.title, _output(block.text))
-        case document.Items():
-            return _items(block)
-        case document.Table():
-            return _fold(block.title, _table(block))
-        case document.Scores():
-            first = block.iterations[0].number
-            chart = svg(block.values, block.target, block.best, first=first)
-            note = f'<p class="rf-quiet">{html_text(block.omission)}</p>'
-            return chart + (note if block.omission else "")
-        case document.Tree():
-            lines = html_text("\n".join(block.lines))
-            pane = f'<pre class="rf-text rf-tree" tabindex="0"><code>{lines}</code></pre>'
-            return _fold(block.title, pane, open=True)
-        case document.Section():
-            return _fold(block.title, _html(block.blocks))
-        case document.Version():
-            return _version(block)
-
-
-def _summary(block: document.Summary) -> str:
-    """Return the summary line."""
-    head = f"<strong>{html_text(block.stage)}…</strong>" if block.stage else _badge(block.label)
-    parts = (f"<span>{html_text(part)}</span>" for part in block.parts)
-    return f'<p class="rf-summary">{_DOT.join([head, *parts])}</p>'
-
-
-def _version(
-    block: document.Version,
-    open: bool = False,  # noqa: A002 - HTML's word
-    sides: bool = False,
-) -> str:
-    """Return an iteration, folded under its heading."""
-    heading = [f"<strong>{html_text(block.name)}</strong>"]
-    heading += [_badge(block.label)] if block.label else []
-    heading += [f'<span class="rf-number">{html_text(block.score)}</span>'] if block.score else []
-    if block.best:
-        heading.append(f'<span class="rf-star">{labels.BEST}</span>')
-    if block.flawed:
-        heading.append(_chip(labels.NO_NEW_TEXT))
-    return (
-        f'<details class="rf-iteration"{" open" if open else ""}>'
-        f"<summary>{' '.join(heading)}</summary>"
-        f'<div class="rf-body">{_html(block.blocks, sides)}</div></details>'
-    )
-
-
-def _items(block: document.Items) -> str:
-    """Return a titled list."""
-    rows = "".join(
-        f'<li class="rf-done">{_item(item)}</li>' if item.settled else f"<li>{_item(item)}</li>"
-        for item in block.items
-    )
-    body = f'<ul class="rf-rows">{rows}</ul>'
-    return _fold(block.title, body) if block.folded else _head(block.title) + body
-
-
-def _item(item: document.Item) -> str:
-    """Return the content of a row."""
-    line = [_chip(label) for label in item.labels]
-    line += [f"<strong>{html_prose(item.name)}</strong>"] if item.name else []
-    line += [f'<span class="rf-quiet">{html_prose(item.note)}</span>'] if item.note else []
-    line += [_meter(item.score)] if item.score is not None else []
-    line += [_chip(labels.doubtful(item.doubt))] if item.doubt else []
-    if not item.name:  # a question is one line
-        line.append(f"<span>{html_prose(item.text)}</span>")
-        return f'<div class="rf-line rf-flat">{" ".join(line)}</div>'
-    body = f'<div class="rf-line">{" ".join(line)}</div>'
-    body += f"<p>{html_prose(item.text)}</p>" if item.text else ""
-    body += _quote(item) if item.quote else ""
-    body += _example(*item.example)
-    body += f"<p><strong>Fix:</strong> {html_prose(item.fix)}</p>" if item.fix else ""
-    if item.detail.strip():
-        failed = any(label.kind == "bad" for label in item.labels)
-        body += _fold("Details", _output(item.detail), open=failed)
-    return body
-
-
-def _example(call: str, expected: str) -> str:
-    """Return the input that shows a finding, with what it should give."""
-    if not call.strip():
-        return ""
-    result = f", expected <code>{html_text(expected)}</code>" if expected else ""
-    return f"<p><strong>Shown by:</strong> <code>{html_text(call)}</code>{result}</p>"
-
-
-def _quote(item: document.Item) -> str:
-    """Return a quote with its context, folded where nobody has to act on it."""
-    if item.form == "code":
-        quote = f'<pre class="rf-quote"><code>{html_text(item.quote)}</code></pre>'
+    empty = dict.fromkeys(PARTS, "")
+    said = f'<p class="rf-note" role="alert">{html_prose(note)}</p>' if note else ""
+    if run is None:
+        pill = badge(labels.Label("…", "Starting", "busy"))
+        return empty | {"top": f'<div class="rf-row" role="status">{pill}</div>', "notices": said}
+    about = about_number(run, view)
+    shows_stream = labels.running(run) and run.stage in WRITING and view.shown is None
+    if shows_stream:
+        body = _stream(run, view)
+    elif about is not None:
+        body = _text(run, view, about, live=True)
     else:
-        quote = f'<blockquote class="rf-quote">{html_prose(item.quote)}</blockquote>'
-    if item.settled:
-        return _fold("Quote", quote)
-    return f'<div class="rf-quoted">{quote}{_context(item.quote, item.source)}</div>'
+        body = ""
+    return empty | {
+        "top": top_html(run, view, about, live=True),
+        "notices": said + _notices(run),
+        "form": form_html(run, view, about),
+        "ask": _ask(run.question, view) if run.question else "",
+        "text": body,
+        "evidence": "" if about is None or shows_stream else chips_html(run, about),
+        "guide": _guide(run, view, about),
+        "foot": _foot(run, view, about),
+    }
 
 
-def _context(quote: str, text: str) -> str:
-    """Return the quote marked among the lines around it; folded, and shown on hover."""
-    start = text.find(quote)
-    if start < 0:
-        return ""
-    before, after = text[:start].split("\n"), text[start + len(quote) :].split("\n")
-    around = [html_text("\n".join(lines)) for lines in (before[-2:], after[:2])]
-    lines = f"<mark>{html_text(quote)}</mark>".join(around)
-    pane = f'<pre class="rf-text rf-wrap" tabindex="0"><code>{lines}</code></pre>'
-    return f'<div class="rf-place">{_fold(f"In context, line {len(before)}", pane)}</div>'
+def _notices(run: Run, *, told: bool = False) -> str:
+    """Return why the run stopped, unless that was told or its verdict says so, and the warnings."""
+    parts = []
+    plain_reasons = (StopReason.PASSED, StopReason.OVERRIDDEN, StopReason.QUESTION, None)
+    if run.iterations and not told and run.stop_reason not in plain_reasons:
+        parts.append(f'<p class="rf-why">{html_prose(labels.stop_sentence(run))}</p>')
+    warnings = [w for w in run.warnings if not document.is_remark(w)]
+    shown = [f'<p class="rf-note">⚠ {html_prose(one)}</p>' for one in warnings]
+    parts += shown[-_MOST_WARNINGS:]
+    if hidden := shown[:-_MOST_WARNINGS]:
+        parts.append(fold(labels.count(len(hidden), "earlier warning"), "".join(hidden)))
+    return "".join(parts)
 
 
-def _text(text: str, form: Form, language: str) -> str:
-    """Return a draft or revision: highlighted code, or prose with its line breaks."""
-    if not text.strip():
-        return '<p class="rf-quiet">The text is empty.</p>'
-    if form == "prose":
-        pane = f'<div class="rf-text rf-prose{pane_class(text)}">{html_prose(text)}</div>'
-    else:
-        code = html_code(text, labels.language(text, form, language))
-        # Without <code> a parser drops a newline that directly follows <pre>.
-        pane = (
-            f'<pre class="rf-text rf-code{pane_class(text)}" tabindex="0"><code>{code}</code></pre>'
+def _ask(question: Question, view: View) -> str:
+    """Return the question, with a button for each answer."""
+    answers = []
+    for number, choice in enumerate(question.choices, start=1):
+        result = " ".join(plain(choice.result).split())
+        short = result if len(result) <= _CHOICE_CHARACTERS else f"{result[:_CHOICE_CHARACTERS]}…"
+        word = "raise " if choice.raises else ""
+        body = f"{word}<code>{html_text(short)}</code> · {labels.count(choice.votes, 'draft')}"
+        title = f"Make it an example of the task: {labels.choice_text(choice)}"
+        answers.append(button("", "answer", body=body, title=title, choice=number))
+    if view.form == "answer":
+        answers.append(
+            '<span class="rf-inline" data-form="answer">'
+            + field("result", "Your answer", focus=True, hint="a value as Python, or an exception")
+            + button("Answer", "answer", submit=True)
+            + button("Cancel", "open", kind="rf-ghost", hotkey="Escape")
+            + "</span>"
         )
-    # The button stays hidden where the labextension is not there to act on it.
-    return f'<div class="rf-held">{pane}<button type="button" class="rf-copy">Copy</button></div>'
+    else:
+        answers.append(open_button("something else…", "answer", kind="rf-ghost"))
+    setup = fold("Before it runs", output(question.setup)) if question.setup.strip() else ""
+    call = f"<code>{html_text(question.call)}</code>"
+    return f'<p>What should {call} give?</p><div class="rf-answers">{"".join(answers)}</div>{setup}'
 
 
-def _output(text: str) -> str:
-    """Return program output: wrapped, in a fixed-width font, without its colours."""
-    body = html_text(strip_colours(text))
-    return f'<pre class="rf-text rf-wrap" tabindex="0"><code>{body}</code></pre>'
-
-
-def _table(block: document.Table) -> str:
-    """Return a table that scrolls sideways when it is wide."""
-    head = "".join(
-        f'<th scope="col">{html_prose(cell)}</th>' if cell else "<td></td>" for cell in block.head
+def _stream(run: Run, view: View) -> str:
+    """Return the pane that the page fills with the text while it is written."""
+    if not view.streaming:
+        return '<p class="rf-quiet rf-empty">Waiting for the model…</p>'
+    title = '<p class="rf-quiet rf-empty">Thinking…</p>' if view.streaming == "thinking" else ""
+    kind = "rf-code" if run.task.form == "code" and view.streaming == "text" else "rf-prose"
+    return (
+        f'{title}<div class="rf-stream {kind}" tabindex="0" role="region" '
+        'aria-label="The text as it is written">'
+        '<pre class="rf-gutter" aria-hidden="true" data-gutter></pre>'
+        "<pre><code data-stream></code></pre></div>"
     )
-    rows = "".join(
-        f'<tr><th scope="row">{html_prose(row[0])}</th>'
-        + "".join(f"<td>{html_prose(cell)}</td>" for cell in row[1:])
-        + "</tr>"
-        for row in block.rows
+
+
+def _text(run: Run, view: View, number: int, *, live: bool) -> str:
+    """Return an iteration's text: its difference first, with the findings where they belong."""
+    iteration = run.iterations[number]
+    form, language = run.task.form, run.task.language
+    parts = []
+    if iteration.failure:
+        parts.append(blocks_html([document.failure(iteration.failure)]))
+    other = compared_with(run, view, number)
+    old = None if other is None else run.iterations[other].text
+    if other is not None and other != number - 1:
+        parts.append(
+            f'<p class="rf-quiet rf-empty">Compared with {short_name(run, other).lower()}.</p>'
+        )
+    pinned = _pin(run, iteration, old, view, live=live)
+    if old is not None and view.sides and live:
+        parts.append(sides_html(old, iteration.text, form, language))
+        rest = [note for notes in pinned.lines.values() for note in notes] + pinned.rest
+    else:
+        revert = None
+        if live and old is not None:
+
+            def revert(hunk: int) -> str:
+                return button(
+                    "Revert",
+                    "revert",
+                    kind="rf-revert",
+                    title="Revert this change; the text is checked again.",
+                    body="" if form == "code" else '<span aria-label="Revert">↶</span>',
+                    iteration=number,
+                    other=other,
+                    hunk=hunk,
+                )
+
+        if not live and old is None and not pinned.lines:
+            return "".join(pinned.rest)  # the text itself is shown whole
+        parts.append(
+            text_html(
+                iteration.text, form, language, old=old, notes=pinned.lines,
+                quotes=pinned.quotes, revert=revert,
+            )
+        )  # fmt: skip
+        rest = pinned.rest
+    body = "".join(parts)
+    folded = rest[_MOST_NOTES:]
+    more = fold(labels.count(len(folded), "more finding"), "".join(folded)) if folded else ""
+    return f'<div class="rf-pane">{body}</div>{"".join(rest[:_MOST_NOTES])}{more}'
+
+
+class _Pinned(NamedTuple):
+    """Findings as HTML.
+
+    Attributes:
+        lines: those with a place, by the line of the text below which they belong.
+        rest: those without one.
+        quotes: the words of the text that they are about.
+    """
+
+    lines: dict[int, list[str]]
+    rest: list[str]
+    quotes: tuple[str, ...]
+
+
+def _pin(run: Run, iteration: Iteration, old: str | None, view: View, *, live: bool) -> _Pinned:
+    """Place the findings that stand, and those that this text settles."""
+    lines: dict[int, list[str]] = {}
+    rest: list[str] = []
+    quotes: list[str] = []
+    before = () if iteration.parent is None else run.iterations[iteration.parent].findings
+    stood = {f.id for f in before if f.actionable}
+    claims = {change.finding: change.summary for change in iteration.changes}
+    for finding in document.ranked(iteration.findings):
+        fixed = finding.status is Status.RESOLVED and finding.id in stood
+        if finding.doubtful or not (finding.actionable or fixed):
+            continue
+        html = _finding(
+            finding, view, iteration, live=live, fixed=fixed, claim=claims.get(finding.id, "")
+        )
+        place = line_of(iteration.text, finding.quote)
+        if place is None and fixed and old is not None and run.task.form == "code":
+            place = _successor(old, iteration.text, line_of(old, finding.quote))
+        if place is None:
+            rest.append(html)
+        else:
+            lines.setdefault(place, []).append(html)
+            quotes += [] if fixed else [finding.quote]
+    return _Pinned(lines, rest, tuple(quotes))
+
+
+def _successor(old: str, new: str, line: int | None) -> int | None:
+    """Return the line of the new text that took the place of a line of the old one.
+
+    Without a line, it is that of the only change, if there is only one.
+    """
+    compared = rows(old, new)
+    changes = {row.hunk for row in compared if row.hunk is not None}
+    hunk = next((row.hunk for row in compared if row.old == line), None)
+    if line is None and len(changes) == 1:
+        hunk = changes.pop()
+    added = [row.new for row in compared if row.hunk == hunk and row.new is not None]
+    return added[-1] if hunk is not None and added else None
+
+
+def _finding(
+    finding: Finding, view: View, iteration: Iteration, *, live: bool, fixed: bool, claim: str
+) -> str:
+    """Return a finding as a note in the margin of the text."""
+    passed = bool(iteration.verdict and iteration.verdict.passed)
+    minor = finding.severity is not Severity.BLOCKING
+    kind = "rf-fixed" if fixed else "rf-minor" if minor else ""
+    lead = "✓ Fixed" if fixed else html_text(finding.id)
+    by = finding.check or finding.criterion
+    words = [] if fixed or not minor else ["suggestion" if passed else "minor"]
+    words += ["back again"] if finding.status is Status.REGRESSED else []
+    words += ["yours" if finding.author == "user" and by != OWN else "", by]
+    who = html_prose(" · ".join(filter(None, words)))
+    body = f"<b>{lead}</b> · {html_prose(finding.problem)} <small>· {who}</small>"
+    if finding.input.strip():
+        expected = f", expected <code>{html_text(finding.expected)}</code>"
+        body += f"<br><small>Shown by <code>{html_text(finding.input)}</code>"
+        body += f"{expected if finding.expected else ''}</small>"
+    if finding.fix and not fixed:
+        body += f"<br><small>Fix: {html_prose(finding.fix)}</small>"
+    if claim and fixed:
+        body += f" <small>· {html_prose(first_line(claim))}</small>"
+    if not live or fixed:
+        return f'<div class="rf-finding {kind}"><div>{body}</div></div>'
+    if (view.form, view.finding) == ("dismiss", finding.id):
+        acts = (
+            '<span class="rf-inline" data-form="dismiss">'
+            + field("reason", "Reason (optional)", focus=True)
+            + button("Dismiss", "dismiss", submit=True, finding=finding.id)
+            + button("Cancel", "open", kind="rf-ghost", hotkey="Escape")
+            + "</span>"
+        )
+    else:
+        acts = button("Act on it", "act", title="Revise the text for this finding alone.",
+                       finding=finding.id, iteration=iteration.number, fields="guide")  # fmt: skip
+        if not finding.binding:
+            acts += open_button("Dismiss", "dismiss", finding=finding.id)
+        acts += open_button("Edit", "finding", finding=finding.id)
+    return (
+        f'<div class="rf-finding {kind}" data-key="{html_text(finding.id)}"><div>{body}</div>'
+        f'<span class="rf-acts rf-small">{acts}</span></div>'
     )
-    return f'<div class="rf-wide"><table class="rf-table"><tr>{head}</tr>{rows}</table></div>'
 
 
-def _badge(label: labels.Label) -> str:
-    """Return a verdict."""
-    hollow = " rf-hollow" if label.hollow else ""
-    return f'<strong class="rf-badge rf-{label.kind}{hollow}">{html_text(str(label))}</strong>'
-
-
-def _chip(label: labels.Label) -> str:
-    """Return a small label."""
-    return f'<span class="rf-chip rf-{label.kind}">{html_text(str(label))}</span>'
-
-
-def _meter(score: float) -> str:
-    """Return a score as a bar and a number."""
-    bar = (
-        f'<span class="rf-meter" aria-hidden="true"><span style="width:{score:.0%}"></span></span>'
+def _guide(run: Run, view: View, about: int | None) -> str:
+    """Return the field for guidance, and the button that sends it."""
+    if about is None:
+        return ""
+    running = labels.running(run)
+    needs = view.form == "needs-work"
+    hint = "Guidance for the next revision (optional)"
+    if needs:
+        hint = "What needs work? (optional)"
+    key = f"words-{view.revision}"
+    field = (
+        f'<textarea name="words" rows="1" data-key="{key}" data-focus="words" data-enter '
+        f'aria-label="{hint}" placeholder="{hint}"></textarea>'
     )
-    return f'{bar} <span class="rf-number">{labels.score(score)}</span>'
+    if needs:
+        send = button("Needs work", "needs-work", kind="rf-next", submit=True, iteration=about,
+                       sure=1)  # fmt: skip
+        send += button("Cancel", "open", kind="rf-ghost", hotkey="Escape")
+    elif running:
+        title = "The next revision takes it into account."
+        send = button("Add guidance", "guide", submit=True, title=title)
+    else:
+        send = (
+            '<label class="rf-count" title="How many more revisions Continue allows">'
+            f'<input type="number" name="revisions" min="1" max="9" value="1" '
+            f'data-key="count-{view.revision}" aria-label="Revisions"> more</label>'
+        )
+        send += continue_button(run, about, kind="").replace(' data-hotkey="c"', " data-submit")
+    return f'<div class="rf-inline rf-guide-row" data-form="guide">{field}{send}</div>'
 
 
-def _head(title: str) -> str:
-    """Return a heading; no ``<h*>``, which would fill a notebook's table of contents."""
-    return f'<p class="rf-head"><strong>{html_text(title)}</strong></p>'
+def _foot(run: Run, view: View, about: int | None) -> str:
+    """Return the folds; a closed one is empty until somebody opens it."""
+    bodies = {
+        "details": lambda: _details(run, about),
+        "history": lambda: _history(run) + _go_to(run),
+        "settings": lambda: blocks_html(document.settings(run)[0].blocks),  # type: ignore[union-attr]
+    }
+    folds = "".join(
+        f'<details class="rf-foot-fold" data-fold="{name}"{" open" if name in view.folds else ""}>'
+        f'<summary>{name.capitalize()}</summary><div class="rf-body">'
+        f"{bodies[name]() if name in view.folds else ''}</div></details>"
+        for name in FOLDS
+    )
+    return folds + open_button("? keys", "keys", kind="rf-ghost")
 
 
-def _fold(title: str, body: str, *, open: bool = False) -> str:  # noqa: A002 - HTML's word
-    """Return a foldable part."""
-    state = " open" if open else ""
-    return f'<details class="rf-more"{state}><summary>{html_text(title)}</summary>{body}</details>'
+def _go_to(run: Run) -> str:
+    """Return the field that shows any of many iterations."""
+    if len(run.iterations) <= MOST_STEPS:
+        return ""
+    last = len(run.iterations) - 1
+    return (
+        '<div class="rf-inline" data-form="show"><label class="rf-field"><span>Go to iteration'
+        f'</span><input type="number" name="number" min="0" max="{last}" value="{last}" data-enter>'
+        f"</label>{button('Show', 'show', submit=True)}</div>"
+    )
+
+
+def _details(run: Run, about: int | None) -> str:
+    """Return what a text's verdict rests on, in full."""
+    blocks: list[document.Block] = [
+        document.Paragraph(f"Interpreted as: {labels.interpretation(run.setup)}", "quiet")
+    ]
+    if about is not None:
+        iteration = run.iterations[about]
+        blocks += document.reason(iteration)
+        blocks += document.checks(iteration)
+        blocks += document.judgement(run, iteration)
+        blocks += document.claims(run, iteration)
+        blocks += document.findings(iteration, run.task.form)
+        blocks += document.notes(iteration)
+    return blocks_html(blocks)
+
+
+def _history(run: Run) -> str:
+    """Return what the user did, the scores, and what each stage consumed."""
+    decisions = [document.Paragraph(one.sentence()) for one in run.decisions]
+    stop = labels.stop_sentence(run)
+    ended = [document.Paragraph(stop, "quiet")] if stop and run.stop_reason else []
+    remarks = [document.Paragraph(w, "quiet") for w in run.warnings if document.is_remark(w)]
+    return blocks_html([*remarks, *decisions, *ended, *document.scores(run), *document.usage(run)])

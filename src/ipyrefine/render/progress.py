@@ -1,5 +1,7 @@
 """What the stage under way has taken so far, for the line that moves while a user waits."""
 
+from collections import deque
+
 from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import Stage
 from ipyrefine.core.policy import estimate_tokens
@@ -9,6 +11,7 @@ from ipyrefine.render import labels
 
 WRITING = (Stage.DRAFT, Stage.REVISE)  # the stages whose replies are texts for people
 _TAIL = 200  # characters
+_WINDOW = 5.0  # seconds over which the pace is measured
 
 
 class Progress:
@@ -24,6 +27,7 @@ class Progress:
         self._began = clock()
         self._tokens = self._characters = 0
         self._tail = ""
+        self._pieces: deque[tuple[float, int]] = deque()
 
     def take(self, event: Event) -> None:
         """Count an event."""
@@ -32,8 +36,10 @@ class Progress:
                 self._stage, self._began = event, self._clock()
                 self._tokens = self._characters = 0
                 self._tail = ""
+                self._pieces.clear()
             case TextDelta():
                 self._characters += len(event.text)
+                self._pieces.append((self._clock(), len(event.text)))
                 if event.stage in WRITING:
                     self._tail = (self._tail + event.text)[-_TAIL:]
             case CallEnded():
@@ -47,6 +53,17 @@ class Progress:
     def tokens(self) -> int:
         """Tokens the model wrote in this stage; of a reply that streams, an estimate."""
         return self._tokens + estimate_tokens(self._characters)
+
+    @property
+    def rate(self) -> int:
+        """Tokens a second over the last seconds, an estimate; 0 until it can be told."""
+        now = self._clock()
+        while self._pieces and self._pieces[0][0] < now - _WINDOW:
+            self._pieces.popleft()
+        span = now - self._pieces[0][0] if self._pieces else 0.0
+        if span < 1.0:
+            return 0
+        return round(estimate_tokens(sum(size for _, size in self._pieces)) / span)
 
     def line(self, run: Run) -> str:
         """Return stage, seconds and tokens, like ``Judging · draft · 3 s · 6 tokens``.

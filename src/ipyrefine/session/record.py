@@ -24,19 +24,19 @@ _MAX_FINDINGS, _MAX_WARNINGS = 20, 20  # in a record whose texts are cut
 OMITTED = "(left out of this record)"
 
 
-def bundle(run: Run, *, note: str = "", folded: bool = False) -> dict[str, Any]:
+def bundle(run: Run, *, note: str = "", panel: str = "") -> dict[str, Any]:
     """Return the MIME bundle of a run: plain text, Markdown, HTML and the run itself.
 
     Args:
         run: the run; a long one is shortened, and the record says so.
         note: a sentence the HTML shows first.
-        folded: whether the HTML takes one line until it is opened.
+        panel: the id of the panel that stands for the record while it is on the page.
     """
     run, whole = shorten(run)
     return {
         "text/plain": record_text(run),
         "text/markdown": record_markdown(run),
-        "text/html": record_html(run, note=note, folded=folded),
+        "text/html": record_html(run, note=note, panel=panel),
         MIME: as_json(run) | ({} if whole else {"cut": True}),
     }
 
@@ -52,11 +52,11 @@ class RecordDisplay:
     def __init__(self) -> None:
         self._handle: Any = None
 
-    def show(self, run: Run, *, note: str = "", folded: bool = False) -> None:
+    def show(self, run: Run, *, note: str = "", panel: str = "") -> None:
         """Put the record of a stopped run into the cell's output; arguments as for `bundle`."""
         from IPython.display import display
 
-        data = bundle(run, note=note, folded=folded)
+        data = bundle(run, note=note, panel=panel)
         if self._handle is None:
             self._handle = display(data, raw=True, display_id=True)
         else:

@@ -5,7 +5,7 @@
  *
  * The kernel opens a comm with the target `ipyrefine.cells` and this data:
  *
- *   {op: "insert" | "replace", op_id, cell_id, text, cell_type: "code" | "markdown", expected_source}
+ *   {op: "insert" | "replace", op_id, cell_id, text, cell_type: "code" | "markdown", expected_source, run}
  *   {op: "read", op_id, cell_id}
  *   {op: "above", op_id, cell_id, count}
  *
@@ -199,7 +199,7 @@ function perform(place, request) {
  * Every open page on the kernel is asked. One that is out of sight, or has not got the cell, waits
  * a moment: when another page has answered meanwhile, the kernel has closed the comm.
  */
-async function serve(tracker, kernel, comm, request) {
+async function serve(tracker, kernel, comm, request, app) {
   if (!document.hasFocus() || !findPlace(tracker, kernel, request).home) {
     await new Promise((resolve) => setTimeout(resolve, DEFERENCE));
     if (comm.isDisposed) {
@@ -208,7 +208,13 @@ async function serve(tracker, kernel, comm, request) {
   }
   let answer;
   try {
-    answer = perform(findPlace(tracker, kernel, request), request);
+    const place = findPlace(tracker, kernel, request);
+    answer = perform(place, request);
+    // The command is about the notebook in front.
+    if (request.run && answer.how === "inserted" && place.panel === tracker.currentWidget) {
+      void app.commands.execute("notebook:run-cell");
+      answer.reason = "ran";
+    }
   } catch (error) {
     console.error("ipyrefine: the text could not be put into a cell", error);
     answer = refused("error");
@@ -219,9 +225,9 @@ async function serve(tracker, kernel, comm, request) {
 }
 
 /** Listen on a kernel connection; registering again on the same one changes nothing. */
-export function listen(tracker, kernel) {
+export function listen(tracker, kernel, app) {
   kernel.registerCommTarget(TARGET, (comm, message) => {
     // Not awaited: the connection handles no further message until this function returns.
-    void serve(tracker, kernel, comm, message.content.data);
+    void serve(tracker, kernel, comm, message.content.data, app);
   });
 }

@@ -1,0 +1,295 @@
+/*
+ * The page's half of the panel; the kernel's is panel.py, which says what the messages hold.
+ *
+ * It puts HTML that the kernel rendered in place, keeping what the reader did to the page (focus,
+ * typed words, scroll positions, open folds), appends the text that streams as text, and sends each
+ * click on a `data-action` back with its `data-` attributes and the fields of its form.
+ */
+
+/** How far (px) from its end a text may be scrolled and still follow what is written. */
+const SLACK = 24;
+/** How long (ms) the kernel may take to answer before the panel says so. */
+const PATIENCE = 3000;
+const NUMBERS = new Set(["iteration", "other", "hunk", "number", "choice", "revisions", "sure", "target"]);
+const TYPING = "input:not([type=checkbox]), textarea, select";
+
+const keyOf = (node) => (node.nodeType === Node.ELEMENT_NODE && node.dataset.key) || null;
+const isSame = (a, b) => a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
+
+/** Make an element like another one, and leave alone what is the reader's. */
+function morph(from, to) {
+  if (from.nodeType !== Node.ELEMENT_NODE) {
+    if (from.nodeValue !== to.nodeValue) from.nodeValue = to.nodeValue;
+    return;
+  }
+  for (const { name, value } of [...to.attributes]) {
+    // Whether a fold is open, and what a field holds, is the reader's.
+    if (name !== "open" && name !== "value" && from.getAttribute(name) !== value) {
+      from.setAttribute(name, value);
+    }
+  }
+  for (const { name } of [...from.attributes]) {
+    if (name !== "open" && name !== "value" && !to.hasAttribute(name)) from.removeAttribute(name);
+  }
+  if (from.nodeName !== "TEXTAREA" && !("stream" in from.dataset) && !("gutter" in from.dataset)) {
+    morphChildren(from, to);
+  }
+}
+
+function morphChildren(from, to) {
+  let next = from.firstChild;
+  for (const wanted of [...to.childNodes]) {
+    let match = next;
+    while (match && !isSame(match, wanted)) match = match.nextSibling;
+    if (!match) {
+      from.insertBefore(wanted, next);
+      continue;
+    }
+    while (next !== match) {
+      const gone = next;
+      next = next.nextSibling;
+      gone.remove();
+    }
+    next = match.nextSibling;
+    morph(match, wanted);
+  }
+  while (next) {
+    const gone = next;
+    next = next.nextSibling;
+    gone.remove();
+  }
+}
+
+function parse(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html; // rendered and escaped by the kernel
+  return template.content;
+}
+
+/** Write seconds as the kernel does. */
+function duration(seconds) {
+  const whole = Math.round(seconds);
+  const two = (number) => String(number).padStart(2, "0");
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+  return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
+}
+
+/** Put a text on the clipboard, which a page that is not served securely is not given. */
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return;
+  } catch {
+    // Not allowed, or not there: the old way needs no permission.
+  }
+  const field = document.createElement("textarea");
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+}
+
+function render({ model, el }) {
+  let text = "";
+  let asked = null; // the timer of a click that is not answered yet
+  let based = { value: null, at: 0 };
+
+  const find = (selector) => el.querySelector(selector);
+
+  function send(message) {
+    clearTimeout(asked);
+    asked = setTimeout(() => {
+      const busy = find(".rf-busy");
+      if (busy) busy.hidden = false;
+    }, PATIENCE);
+    model.send(message);
+  }
+
+  // What is shown
+
+  /** Bring the streamed text up to date; it follows its end unless the reader scrolled up. */
+  function fill() {
+    const code = find("[data-stream]");
+    if (!code) return;
+    const box = code.closest(".rf-stream");
+    const follows = box.scrollHeight - box.scrollTop - box.clientHeight < SLACK;
+    const shown = code.textContent;
+    if (text.startsWith(shown)) {
+      code.append(text.slice(shown.length)); // as text: no markup in it can come to life
+    } else {
+      code.textContent = text;
+    }
+    const gutter = find("[data-gutter]");
+    const lines = text.split("\n").length;
+    if (gutter && Number(gutter.dataset.gutter) !== lines) {
+      gutter.dataset.gutter = lines;
+      gutter.textContent = Array.from({ length: lines }, (_, n) => n + 1).join("\n");
+    }
+    if (follows) box.scrollTop = box.scrollHeight;
+  }
+
+  function tick() {
+    const clock = find("[data-clock]");
+    if (!clock) return;
+    if (clock.dataset.clock !== based.value) {
+      based = { value: clock.dataset.clock, at: performance.now() };
+    }
+    clock.textContent = duration(Number(based.value) + (performance.now() - based.at) / 1000);
+  }
+
+  function take(message) {
+    clearTimeout(asked);
+    asked = null;
+    const busy = find(".rf-busy");
+    if (busy) busy.hidden = true;
+    const held = el.contains(document.activeElement) ? document.activeElement : null;
+    if ("page" in message) morphChildren(el, parse(message.page));
+    for (const [name, html] of Object.entries(message.parts || {})) {
+      const part = find(`[data-part="${name}"]`);
+      if (part) morphChildren(part, parse(html));
+    }
+    if ("text" in message) {
+      if (message.at > text.length) {
+        model.send({ action: "hello" }); // a piece is missing
+      } else {
+        text = text.slice(0, message.at) + message.text;
+      }
+    }
+    fill();
+    tick();
+    if ("rate" in message) {
+      const rate = find("[data-rate]");
+      if (rate) rate.textContent = message.rate;
+    }
+    if ("copy" in message) void copy(message.copy);
+    if ("focus" in message) {
+      const field = find(`[data-focus="${message.focus}"]`);
+      if (field) field.focus();
+    } else if (held && !held.isConnected) {
+      const panel = find("section.rf");
+      if (panel) panel.focus({ preventScroll: true });
+    }
+  }
+
+  // What the reader does
+
+  function fieldsOf(form) {
+    const fields = {};
+    for (const field of form ? form.querySelectorAll("[name]") : []) {
+      if (field.matches("details")) continue;
+      if (field.type === "checkbox") {
+        fields[field.name] = fields[field.name] || [];
+        if (field.checked) fields[field.name].push(field.value);
+      } else if (!NUMBERS.has(field.name)) {
+        fields[field.name] = field.value;
+      } else if (field.value !== "") {
+        fields[field.name] = Number(field.value);
+      }
+    }
+    return fields;
+  }
+
+  function closeMenus(except) {
+    for (const menu of el.querySelectorAll("details.rf-menu[open]")) {
+      if (menu !== except) menu.open = false;
+    }
+  }
+
+  function press(button) {
+    const { action, fields, hotkey, submit, ...data } = button.dataset;
+    for (const name of Object.keys(data)) if (NUMBERS.has(name)) data[name] = Number(data[name]);
+    const form = fields ? find(`[data-form="${fields}"]`) : button.closest("[data-form]");
+    closeMenus(null);
+    send({ ...fieldsOf(form), ...data, action });
+  }
+
+  function onClick(event) {
+    const button = event.target.closest("[data-action]");
+    if (button && el.contains(button)) press(button);
+    closeMenus(event.target.closest("details.rf-menu"));
+  }
+
+  function onOutside(event) {
+    if (!el.contains(event.target)) closeMenus(null);
+  }
+
+  function onToggle(event) {
+    const { fold } = event.target.dataset;
+    if (fold) send({ action: "fold", name: fold, open: event.target.open });
+  }
+
+  function onInput(event) {
+    const field = event.target;
+    if (field.matches(".rf-guide-row textarea")) {
+      field.style.height = "auto";
+      field.style.height = `${field.scrollHeight + 2}px`;
+    }
+  }
+
+  /** Act on a key. Heard before the application, whose shortcuts would change the notebook. */
+  function onKey(event) {
+    const { key, target } = event;
+    if (!el.contains(target) || event.ctrlKey || event.metaKey || event.altKey || key === "Tab") return;
+    const typing = target.closest(TYPING);
+    if (key === "Escape") {
+      const menu = find("details.rf-menu[open]");
+      if (menu) {
+        closeMenus(null);
+        menu.firstElementChild.focus();
+      } else {
+        const cancel = find('[data-hotkey="Escape"]');
+        if (cancel) press(cancel);
+        else if (!typing) return; // the notebook's own
+      }
+      event.stopPropagation();
+      return;
+    }
+    if (typing) {
+      event.stopPropagation();
+      if (key === "Enter" && !event.shiftKey && "enter" in target.dataset) {
+        event.preventDefault();
+        const form = target.closest("[data-form]");
+        const submit = form && form.querySelector("[data-submit]");
+        if (submit) press(submit);
+      }
+      return;
+    }
+    if (key === "Enter" && event.shiftKey) return; // runs the cell
+    event.stopPropagation();
+    if (asked !== null) return; // meant for the field that is about to open
+    if (key === "g") {
+      const words = find('[data-focus="words"]');
+      if (words) {
+        event.preventDefault();
+        words.focus();
+      }
+      return;
+    }
+    const button = [...el.querySelectorAll("[data-hotkey]")].find((b) => b.dataset.hotkey === key);
+    if (button) {
+      event.preventDefault();
+      press(button);
+    }
+  }
+
+  el.addEventListener("click", onClick);
+  el.addEventListener("toggle", onToggle, true);
+  el.addEventListener("input", onInput);
+  window.addEventListener("keydown", onKey, true);
+  document.addEventListener("pointerdown", onOutside);
+  model.on("msg:custom", take);
+  const ticking = setInterval(tick, 1000);
+  model.send({ action: "hello" });
+
+  return () => {
+    clearInterval(ticking);
+    clearTimeout(asked);
+    model.off("msg:custom", take);
+    window.removeEventListener("keydown", onKey, true);
+    document.removeEventListener("pointerdown", onOutside);
+  };
+}
+
+export default { render };

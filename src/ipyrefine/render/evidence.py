@@ -1,0 +1,100 @@
+"""Evidence on a text as HTML: a row of chips that open in place, and phrases for the header."""
+
+import re
+
+from ipyrefine.core.model import Evidence
+from ipyrefine.core.run import Run
+from ipyrefine.render import document, labels
+from ipyrefine.render.blocks import item_html, output
+from ipyrefine.render.escape import html_prose, html_text
+
+_MOST_CHIPS = 9  # that one check is drawn as
+_HELD = re.compile(r"^(\d{1,4}) of (\d{1,4}) stated examples hold\.$", re.MULTILINE)
+_AGREED = re.compile(r"on all of (\d{1,4}) further inputs\.$", re.MULTILINE)
+_DIFFERED = re.compile(r"\((\d{1,4}) of (\d{1,4}) inputs differ\)$", re.MULTILINE)
+
+
+def chips_html(run: Run, number: int) -> str:
+    """Return the checks and the judge's answers as a row of chips that open in place."""
+    iteration = run.iterations[number]
+    chips = []
+    for evidence in sorted(iteration.evidence, key=lambda e: not e.failed):
+        chips += _chips(evidence)
+    verdict = iteration.verdict
+    if verdict:
+        for criterion in verdict.criteria:
+            name = f"{html_prose(criterion.name)} {labels.score(criterion.score)}"
+            reason = f"<p>{html_prose(criterion.reason)}</p>" if criterion.reason else ""
+            chips.append(_chip(name, "opinion", reason))
+        if verdict.checklist:
+            met = sum(answer.yes for answer in verdict.checklist)
+            items = document.answers(verdict)
+            body = "".join(item_html(item) for item in items)
+            name = f"checklist {met}/{len(verdict.checklist)}"
+            chips.append(_chip(name, "opinion", body))
+    return f'<div class="rf-chips">{"".join(chips)}</div>' if chips else ""
+
+
+def _chips(evidence: Evidence) -> list[str]:
+    """Return a check as a chip, or as one for each thing that it counted."""
+    label = labels.evidence_label(evidence)
+    detail = document.evidence_item(evidence).detail
+    body = output(detail) if detail.strip() else ""
+    tallies = _tallies(evidence)
+    name = html_text(evidence.name)
+    if evidence.basis == "constraints" and evidence.passed and tallies:
+        # What was found is said already where it is the demanded words themselves.
+        phrases = [one.partition(': "')[0] for one in detail.splitlines()]
+        each = [_chip(f"✓ {html_prose(one)}", "good", "") for one in phrases]
+        if len(each) <= _MOST_CHIPS:
+            return each
+    if evidence.passed is None or evidence.contested:
+        held = [_chip(f"✓ {t[0]} {t[2]}/{t[3]}", "good", "") for t in tallies if t[2] == t[3]]
+        return [*held, _chip(f"{label.symbol} {name}: {label.word}", label.kind, body)]
+    if not evidence.passed and not evidence.required:
+        name, kind = f"{name} (advisory)", "quiet"
+    else:
+        kind = label.kind
+    names = [f"{tally[0]} {tally[2]}/{tally[3]}" for tally in tallies] or [name]
+    return [_chip(f"{label.symbol} {one}", kind, body) for one in names]
+
+
+def _chip(name: str, kind: str, body: str) -> str:
+    if not body:
+        return f'<span class="rf-chip rf-{kind}">{name}</span>'
+    return (
+        f'<details class="rf-ev"><summary class="rf-chip rf-{kind}">{name}</summary>'
+        f'<div class="rf-ev-body">{body}</div></details>'
+    )
+
+
+def phrase(evidence: Evidence) -> str:
+    """Return a check's result in words: ``<b>3 of 3 examples</b> hold``."""
+    tallies = _tallies(evidence)
+    if not tallies:
+        word = "passed" if evidence.passed else "failed"
+        return f"<b>{html_text(evidence.name)}</b> {word}"
+    phrases = []
+    for name, noun, held, of in tallies:
+        if evidence.passed or held < of:
+            verb = "agree" if name == "agreement" else "hold"
+            number = f"{held} of {labels.count(of, noun)}"
+            phrases.append(f"{'' if evidence.passed else 'only '}<b>{number}</b> {verb}")
+    return ", ".join(phrases) or f"<b>{html_text(evidence.name)}</b> failed"
+
+
+def _tallies(evidence: Evidence) -> list[tuple[str, str, int, int]]:
+    """Return what a check counted: name, noun, how many hold, of how many."""
+    found = []
+    if held := _HELD.findall(evidence.detail):
+        found.append(("examples", "example", *map(int, held[-1])))
+    if evidence.basis == "agreement":
+        if agreed := _AGREED.findall(evidence.detail):
+            found.append(("agreement", "further input", int(agreed[-1]), int(agreed[-1])))
+        elif differed := _DIFFERED.findall(evidence.detail):
+            wrong, of = map(int, differed[-1])
+            found.append(("agreement", "further input", of - wrong, of))
+    if evidence.basis == "constraints" and evidence.score is not None:
+        of = len(evidence.detail.splitlines())
+        found.append(("constraints", "requirement", round(evidence.score * of), of))
+    return found  # type: ignore[return-value]

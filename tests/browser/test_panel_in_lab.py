@@ -1,0 +1,234 @@
+"""What a person sees of the panel at once, in both applications, sizes and themes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from judging import all_yes, is_judge
+from lab_driver import Lab
+from openai_server import Answer, ScriptedServer
+from stack_task import kernel
+
+OUTPUT = Path(__file__).parents[1] / "output"
+TASK = """%%refine -n 2 --critique never
+Write median(xs): for an even number of items the mean of the two middle ones.
+
+>>> median([3, 1, 2])
+2
+>>> median([1, 2])
+1.5
+"""
+WRONG = '''```python
+def median(xs):
+    """Return the median of a list of numbers."""
+    xs = sorted(xs)
+    middle = len(xs) // 2
+    return xs[middle]
+
+
+def spread(xs):
+    """Return the distance of the extremes."""
+    return max(xs) - min(xs)
+
+
+def mean(xs):
+    """Return the mean."""
+    return sum(xs) / len(xs)
+
+
+def describe(xs):
+    """Return what there is to say of a list."""
+    return {
+        "median": median(xs),
+        "mean": mean(xs),
+        "spread": spread(xs),
+    }
+```'''
+RIGHT = "f1: the mean of both\n" + WRONG.replace(
+    "    return xs[middle]\n",
+    "    if len(xs) % 2:\n        return xs[middle]\n"
+    "    return (xs[middle - 1] + xs[middle]) / 2\n",
+)
+# Keeps, of every frame that has a text to accept, how far below the output's top things end.
+WATCH = """
+window.lowest = {frames: 0, badge: 0, basis: 0, accept: 0, rows: 0};
+const look = () => {
+  const root = document.querySelector('.rf-panel');
+  const accept = root?.querySelector('[data-action=accept]');
+  if (accept) {
+    const top = root.getBoundingClientRect().top;
+    const end = (s) => root.querySelector(s).getBoundingClientRect().bottom - top;
+    const seen = window.lowest;
+    seen.frames += 1;
+    seen.badge = Math.max(seen.badge, end('.rf-badge'));
+    seen.basis = Math.max(seen.basis, end('.rf-basis'));
+    seen.accept = Math.max(seen.accept, end('[data-action=accept]'));
+  }
+  requestAnimationFrame(look);
+};
+look();
+"""
+App = Literal["lab", "notebook"]
+Theme = Literal["light", "dark"]
+EVERYWHERE = [
+    pytest.mark.parametrize("app", ["lab", "notebook"]),
+    pytest.mark.parametrize("width", [1440, 800]),
+    pytest.mark.parametrize("theme", ["light", "dark"]),
+]
+
+
+def reply(body: dict[str, Any]) -> Answer:
+    asked = body["messages"][-1]["content"]
+    if is_judge(body):
+        return Answer(all_yes(body))
+    return Answer(RIGHT if "text so far" in asked else WRONG, chunk=40, delay=0.02)
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedServer]:
+    with ScriptedServer(reply) as server:
+        yield server
+
+
+async def everywhere(lab: Lab, model: ScriptedServer, app: App, width: int, theme: Theme) -> None:
+    await lab.open(
+        ["%load_ext ipyrefine", TASK, "1 + 1"],
+        env=kernel(model), app=app, width=width, height=900, theme=theme,
+    )  # fmt: skip
+    await lab.run_and_wait(0)
+
+
+@EVERYWHERE[0]
+@EVERYWHERE[1]
+@EVERYWHERE[2]
+async def test_verdict_basis_and_accept_come_first_and_the_whole_is_short(
+    lab: Lab, model: ScriptedServer, app: App, width: int, theme: Theme
+) -> None:
+    from axe_playwright_python.async_playwright import Axe
+
+    await everywhere(lab, model, app, width, theme)
+    await lab.evaluate(WATCH)
+    await lab.run_and_wait(1)
+    await lab.wait_verdict("PASS")
+    await lab.panel(".rf-basis", "2 of 2 examples hold").wait_for()
+    await lab.screenshot(OUTPUT / f"passed-{app}-{width}-{theme}.png")
+    lowest = await lab.evaluate("return window.lowest;")
+    assert lowest["frames"] > 0
+    assert max(lowest["badge"], lowest["basis"], lowest["accept"]) <= 120, lowest
+    box = await lab.panel().bounding_box()
+    assert box["height"] <= 700
+    for name in ("More", "Where the accepted text goes"):
+        await lab.panel(f'.rf-menu > summary[aria-label="{name}"]').click()
+        await assert_accessible(Axe(), lab)
+    for name in ("details", "history", "settings"):
+        await lab.unfold(name)
+    for form in ("edit", "finding", "rubric", "keys"):
+        await lab.press("open", menu="More", name=form)
+        await lab.panel(f'.rf-sheet[data-form="{form}"]').wait_for()
+        await assert_accessible(Axe(), lab)
+
+
+async def assert_accessible(axe: Any, lab: Lab) -> None:
+    found = (await axe.run(lab.page, context=".rf-panel")).response["violations"]
+    serious = [v for v in found if v["impact"] in ("serious", "critical")]
+    assert not serious, [(v["id"], [n["html"] for n in v["nodes"]][:3]) for v in serious]
+
+
+@EVERYWHERE[0]
+@EVERYWHERE[1]
+async def test_the_header_stays_in_sight_while_the_notebook_scrolls(
+    lab: Lab, model: ScriptedServer, app: App, width: int
+) -> None:
+    await everywhere(lab, model, app, width, "light")
+    await lab.run_and_wait(1)
+    await lab.wait_verdict("PASS")
+    for name in ("details", "history", "settings"):
+        await lab.unfold(name)
+    await lab.panel(".rf-foot").evaluate("(foot) => foot.scrollIntoView({block: 'end'})")
+    top = "const top = document.querySelector('.rf-panel .rf-top').getBoundingClientRect();"
+    await lab.wait_for(
+        "(() => { const box = panel.node.getBoundingClientRect();"
+        "const first = document.querySelector('.rf-panel').getBoundingClientRect();"
+        f"{top} const at = document.elementFromPoint(top.x + 20, top.y + top.height / 2);"
+        "return first.top < box.top && top.top >= box.top - 1 && at.closest('.rf-top'); })()"
+    )
+    await lab.press("open", menu="More", name="keys")
+    await lab.panel(".rf-sheet").wait_for()
+
+
+async def test_a_menu_is_whole_and_above_what_follows(lab: Lab, model: ScriptedServer) -> None:
+    await everywhere(lab, model, "lab", 1440, "light")
+    await lab.run_and_wait(1)
+    await lab.wait_verdict("PASS")
+    await lab.panel('.rf-menu > summary[aria-label="More"]').click()
+    last = await lab.evaluate(
+        "const items = [...document.querySelectorAll('.rf-menu[open] li button')];"
+        "return items.map((one) => { const r = one.getBoundingClientRect();"
+        " const at = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);"
+        " return at === one ? '' : one.innerText; }).filter(Boolean);"
+    )
+    assert last == []
+
+
+async def test_the_clock_goes_on_while_the_model_is_silent(lab: Lab) -> None:
+    stalled = Answer(WRONG, chunk=40, delay=0.0, stall_after=4)
+    with ScriptedServer(lambda _: stalled) as model:
+        await everywhere(lab, model, "lab", 1440, "light")
+        await lab.run(1)
+        await lab.panel("[data-clock]").wait_for()
+        await lab.panel("[data-stream]", "def median").wait_for()
+        clocks = "[...document.querySelectorAll('.rf-panel [data-clock]')]"
+        first = await lab.evaluate(f"return {clocks}.map((c) => c.textContent);")
+        assert len(first) == 1
+        await lab.wait_for(f"{clocks}[0].textContent !== arg", first[0])
+        await lab.press("stop")
+        await lab.wait_idle()
+
+
+async def test_a_missing_server_is_said_once(lab: Lab) -> None:
+    env = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "IPYREFINE_MODEL": "m"}
+    await lab.open(["%load_ext ipyrefine", TASK], env=env)
+    await lab.run_and_wait(0)
+    await lab.run_and_wait(1)
+    await lab.wait_output(1, "127.0.0.1:9")
+    assert (await lab.outputs_text(1)).count("127.0.0.1:9") == 1
+    assert not await lab.page.locator(".rf-panel").count()
+
+
+async def test_two_pages_on_one_kernel_show_the_same_and_both_can_decide(
+    lab: Lab, model: ScriptedServer
+) -> None:
+    await everywhere(lab, model, "lab", 1440, "light")
+    await lab.run_and_wait(1)
+    await lab.wait_verdict("PASS")
+    first = lab.page
+    await lab.command("docmanager:save")
+    await lab.open_again()
+    await lab.wait_verdict("PASS")
+    await lab.press("show", iteration="0")
+    await lab.panel(".rf-badge", "NEEDS IMPROVEMENT").wait_for()
+    second, lab.page = lab.page, first
+    await lab.panel(".rf-badge", "NEEDS IMPROVEMENT").wait_for()
+    await lab.press("show", iteration="1")
+    await lab.panel(".rf-badge", "PASS").wait_for()
+    lab.page = second
+    await lab.panel(".rf-badge", "PASS").wait_for()
+
+
+async def test_closing_while_it_revises_says_what_became_of_the_run(lab: Lab) -> None:
+    def answer(body: dict[str, Any]) -> Answer:
+        revising = "text so far" in body["messages"][-1]["content"]
+        return Answer(RIGHT, chunk=20, stall_after=3) if revising else Answer(WRONG)
+
+    with ScriptedServer(answer) as model:
+        await everywhere(lab, model, "lab", 1440, "light")
+        await lab.run(1)
+        await lab.panel(".rf-badge", "Revising").wait_for()
+        await lab.panel("[data-stream]", "def median").wait_for()
+        close = lab.panel('.rf-menu [data-action="close"]')
+        assert await close.text_content() == "Stop and close"
+        await lab.press("close", menu="More")
+        await lab.wait_output(1, "Stopped and closed. The best text so far is in `refined`.")
+        await lab.wait_idle()
+        assert not await lab.page.locator(".rf-panel").count()

@@ -1,0 +1,31 @@
+"""What was sent to a model, kept for the user to read."""
+
+from kit import finish, greeting
+
+from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.session.sent import SentLog
+
+
+async def test_every_request_is_kept_with_its_stage_and_model_in_order() -> None:
+    log, loop = SentLog(), greeting("Write to Ann.", model="m")
+    loop.model = loop.judge = log.watch(loop.model)
+    run = await loop.run()
+    titles = [title for title, _ in log.prompts]
+    assert titles[:2] == ["1 · Writing · m", "2 · Judging · m"]
+    assert len(titles) == run.usage.calls
+    assert all("Write to Ann." in text for _, text in log.prompts)
+    assert loop.model.name == "m"
+
+
+async def test_a_long_run_keeps_its_latest_requests_only() -> None:
+    log, loop = SentLog(), greeting(scores=(4,) * 100)
+    loop.model = loop.judge = log.watch(loop.model)
+    await finish(loop)
+    assert len(log.prompts) == 100
+    assert log.prompts[-1][0].startswith("200 ")
+
+
+def test_a_watched_model_has_what_the_model_has() -> None:
+    model = ScriptedModel([])
+    model.price = "a price"
+    assert SentLog().watch(model).price == "a price"
