@@ -129,7 +129,7 @@ async def test_the_readmes_picture_is_taken_from_the_running_program(
 ) -> None:
     """It lands in tests/output; a changed panel is a reason to copy it to notebooks/images."""
     short = REFINE.split("\n>>> s.pop()")[0]
-    await lab.open(["%load_ext ipyrefine", short], env=kernel(quick), width=1000, height=1000)
+    await lab.open(["%load_ext ipyrefine", short], env=kernel(quick), width=1000, height=880)
     await lab.command("application:toggle-left-area")
     await lab.run_and_wait(0)
     await lab.run_and_wait(1)

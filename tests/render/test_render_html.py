@@ -13,6 +13,7 @@ from ipyrefine.core.model import (
     Limits,
     Outcome,
     Setup,
+    Status,
     StopReason,
     Task,
     Usage,
@@ -43,6 +44,7 @@ PROGRAM_OUTPUT = {"detail", "thoughts"}
 @given(raw=texts, form=st.sampled_from(["code", "prose"]))
 def test_no_text_in_any_field_becomes_markup_and_all_of_it_is_shown(raw, form, make_run, read_html):
     fields = {}
+    raw = raw.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # as records do
 
     def say(field):
         fields[field] = f"«{field}:{raw}»"
@@ -303,3 +305,18 @@ def test_a_branch_is_marked_in_the_timeline(make_run):
     third = run.iterations[2].model_copy(update={"parent": 0})
     run = run.model_copy(update={"iterations": (*run.iterations[:2], third)})
     assert "⑂ 0" in panel_parts(run, View())["top"]
+
+
+def test_a_fixed_finding_without_a_place_stands_below_the_text_unless_one_change_fixed_it(make_run):
+    def run_of(old, new):
+        run = make_run(lambda field: {"draft": old, "revised": new}.get(field, field))
+        fixed = run.iterations[0].findings[0].model_copy(update={"quote": "", "status": "open"})
+        done = fixed.model_copy(update={"status": Status.RESOLVED})
+        first = run.iterations[0].model_copy(update={"findings": (fixed,)})
+        second = run.iterations[1].model_copy(update={"findings": (done,)})
+        return run.model_copy(update={"iterations": (first, second), "best": 1})
+
+    one = body_of(run_of("a = 1\nb = 2", "a = 3\nb = 2"))
+    assert one.index("a = ") < one.index("✓ Fixed") < one.index("b = ")
+    two = body_of(run_of("a = 1\nb = 2\nc = 3", "a = 3\nb = 2\nc = 4"))
+    assert two.index("✓ Fixed") > two.index("c = ")

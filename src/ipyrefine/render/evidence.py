@@ -78,6 +78,7 @@ def phrase(evidence: Evidence) -> str:
     for name, noun, held, of in tallies:
         if evidence.passed or held < of:
             verb = "agree" if name == "agreement" else "hold"
+            verb += "s" if of == 1 else ""
             number = f"{held} of {labels.count(of, noun)}"
             phrases.append(f"{'' if evidence.passed else 'only '}<b>{number}</b> {verb}")
     return ", ".join(phrases) or f"<b>{html_text(evidence.name)}</b> failed"

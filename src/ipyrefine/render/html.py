@@ -278,9 +278,10 @@ def _successor(old: str, new: str, line: int | None) -> int | None:
     """
     compared = rows(old, new)
     changes = {row.hunk for row in compared if row.hunk is not None}
-    hunk = next((row.hunk for row in compared if row.old == line), None)
-    if line is None and len(changes) == 1:
-        hunk = changes.pop()
+    if line is None:
+        hunk = changes.pop() if len(changes) == 1 else None
+    else:
+        hunk = next((row.hunk for row in compared if row.old == line), None)
     added = [row.new for row in compared if row.hunk == hunk and row.new is not None]
     return added[-1] if hunk is not None and added else None
 
