@@ -98,7 +98,7 @@ outline:2px solid var(--rf-accent);outline-offset:1px}
 .ipyrefine .rf-foot{display:flex;flex-wrap:wrap;align-items:baseline;gap:0 14px;padding:4px 14px;
 background:var(--rf-surface);border-top:1px solid var(--rf-line);border-radius:0 0 6px 6px;
 font-size:12px}
-.ipyrefine .rf-foot-fold[open]{flex:1 0 100%;order:1}
+.ipyrefine .rf-foot-fold[open]{flex:1 1 100%;min-width:0;order:1}
 .ipyrefine .rf-foot-fold>summary{color:var(--rf-quiet);width:fit-content;padding:1px 0}
 .ipyrefine .rf-foot-fold>.rf-body{padding:2px 0 10px;font-size:13px}
 .ipyrefine .rf-iteration{border:1px solid var(--rf-line);border-radius:6px;margin:.5em 0;
@@ -110,7 +110,7 @@ border-top:1px solid var(--rf-line)}
 .ipyrefine .rf-ev>summary{list-style:none}
 .ipyrefine .rf-ev>summary::-webkit-details-marker{display:none}
 .ipyrefine .rf-ev>summary::after{content:" ▾";color:var(--rf-quiet)}
-.ipyrefine .rf-ev[open]{flex:1 0 100%;order:1}
+.ipyrefine .rf-ev[open]{flex:1 1 100%;min-width:0;order:1}
 .ipyrefine .rf-ev-body{padding:4px 0}
 """
 
