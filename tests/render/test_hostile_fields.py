@@ -14,7 +14,7 @@ from ipyrefine.core.events import Stopped
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook.panel import Panel
-from ipyrefine.render.html import View, iteration_html, record_html
+from ipyrefine.render.html import FOLDS, record_html
 from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import record_text
 from ipyrefine.session.export import export
@@ -40,24 +40,25 @@ def run_of(record: dict[str, Any], path: Path) -> Run:
     return run
 
 
-def below(widget: Any) -> Any:
-    yield widget
-    for child in getattr(widget, "children", ()):
-        yield from below(child)
-
-
 def html_of(run: Run) -> str:
-    """The record and a panel, which has shown the run with all its forms open."""
+    """The record and a panel, which has shown the run with all its folds and forms open."""
+    sent: list[dict[str, Any]] = []
     panel = Panel(decide=print, stop=print, close=print)
+    panel.widget.send = sent.append
     try:
         panel.show(Stopped(reason=run.stop_reason, message=run.message), run)
-        widgets = list(below(panel.widget))
-        shown = "".join(one.value for one in widgets if type(one).__name__ == "HTML")
+        messages = [{"action": "hello"}, {"action": "show", "iteration": 1}]
+        messages += [{"action": "fold", "name": name, "open": True} for name in FOLDS]
+        forms = ("edit", "finding", "rubric", "select", "answer")
+        messages += [{"action": "open", "name": name} for name in forms]
+        messages += [{"action": "compare"}, {"action": "sides"}]
+        for message in messages:
+            panel.widget._handle_custom_msg(message, [])
     finally:
         panel.close()
-    parts = [record_html(run, note=run.message), record_html(run, folded=True), shown]
-    parts += [iteration_html(run, 1, open=True, view=View(best=True, sides=True))]
-    return "".join(parts)
+    parts = [html for message in sent for html in message.get("parts", {}).values()]
+    parts += [message["page"] for message in sent if "page" in message]
+    return "".join([record_html(run, note=run.message), *parts])
 
 
 @pytest.fixture(scope="module")

@@ -199,7 +199,7 @@ def test_a_run_that_only_began_renders(read_html):
 
 @pytest.mark.parametrize("reason", list(StopReason))
 def test_every_stop_reason_has_a_sentence_and_the_engines_own_comes_first(reason, read_html):
-    run = Run(setup=BARE, stop_reason=reason)
+    run = Run(setup=BARE).model_copy(update={"stop_reason": reason})
     assert labels.STOP_SENTENCES[reason] in read_html(record_html(run)).text
     run = run.model_copy(update={"message": "Precisely this."})
     assert "Precisely this." in read_html(record_html(run)).text
