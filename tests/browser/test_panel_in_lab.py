@@ -172,7 +172,7 @@ async def test_a_menu_is_whole_and_above_what_follows(lab: Lab, model: ScriptedS
 
 
 async def test_the_clock_goes_on_while_the_model_is_silent(lab: Lab) -> None:
-    stalled = Answer(WRONG, chunk=40, delay=0.0, stall_after=4)
+    stalled = Answer(WRONG, chunk=20, delay=0.1, stall_after=10)
     with ScriptedServer(lambda _: stalled) as model:
         await everywhere(lab, model, "lab", 1440, "light")
         await lab.run(1)
@@ -219,7 +219,7 @@ async def test_two_pages_on_one_kernel_show_the_same_and_both_can_decide(
 async def test_closing_while_it_revises_says_what_became_of_the_run(lab: Lab) -> None:
     def answer(body: dict[str, Any]) -> Answer:
         revising = "text so far" in body["messages"][-1]["content"]
-        return Answer(RIGHT, chunk=20, stall_after=10) if revising else Answer(WRONG)
+        return Answer(RIGHT, chunk=20, delay=0.1, stall_after=10) if revising else Answer(WRONG)
 
     with ScriptedServer(answer) as model:
         await everywhere(lab, model, "lab", 1440, "light")
