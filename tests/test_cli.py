@@ -9,20 +9,13 @@ from pathlib import Path
 import pytest
 from openai_server import Failure, ScriptedServer
 
-STACK = """The list keeps the least item beside each item.
+AVERAGE = """Missing grades do not count.
 ```python
-class Stack:
-    def __init__(self):
-        self.items = []
-
-    def push(self, x):
-        self.items.append((x, min(x, self.items[-1][1]) if self.items else x))
-
-    def pop(self):
-        return self.items.pop()[0]
-
-    def getMin(self):
-        return self.items[-1][1]
+def average(grades):
+    known = [grade for grade in grades if grade is not None]
+    if not known:
+        return None
+    return sum(known) / len(known)
 ```"""
 
 
@@ -37,17 +30,17 @@ def ipyrefine(*words: str, env: Mapping[str, str] | None = None) -> tuple[int, s
 
 def test_the_demo_uses_the_server_that_is_configured_and_fits_one_screen() -> None:
     with ScriptedServer() as server:
-        server.then(STACK.replace("min(", "max("), STACK)
+        server.then(AVERAGE.replace("len(known)", "len(grades)"), AVERAGE)
         env = {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "scripted"}
         code, out, err = ipyrefine("demo", env=env)
     assert (code, err) == (0, "")
     parts = (
-        "Interpreted as: task (code), 4 examples",
-        "Draft: ✎ NEEDS IMPROVEMENT · examples failed\n  s.getMin(): expected 1, got 3",
-        "── Revision 1: ✓ PASS · 4 examples ──",
+        "Interpreted as: task (code), 3 examples",
+        "Draft: ✎ NEEDS IMPROVEMENT · examples failed\n  average([1, None, 3]): expected 2,",
+        "── Revision 1: ✓ PASS · 3 examples ──",
         "Changes from draft:",
-        "min(x, self.items",
-        "✓ examples 4/4",
+        "len(known)",
+        "✓ examples 3/3",
         "%%refine",
     )
     places = [out.find(part) for part in parts]
@@ -60,7 +53,8 @@ def test_the_demo_uses_the_server_that_is_configured_and_fits_one_screen() -> No
 def test_the_demo_replays_a_recorded_run_without_a_model_or_a_key(tmp_path: Path) -> None:
     code, out, err = ipyrefine("demo", "--replay", env={"IPYREFINE_MODEL_DIR": str(tmp_path)})
     assert (code, err) == (0, "")
-    assert "── Draft: ✓ PASS · 4 examples" in out
+    assert "Draft: ✎ NEEDS IMPROVEMENT · examples failed" in out
+    assert "── Revision 1: ✓ PASS · 3 examples" in out
     assert "replay of recording.json" in out
     assert "⚠" not in out
     assert "Live:  ipyrefine demo" in out
