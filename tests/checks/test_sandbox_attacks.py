@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -61,6 +62,7 @@ class Place:
         }
         self.process = self.serve()
         if not self.run("print(1)", optional=True):
+            self.close()
             pytest.skip(f"{name}: Python or the sources cannot be read, or seccomp is missing")
 
     def serve(self) -> "subprocess.Popen[str]":
@@ -97,7 +99,8 @@ class Place:
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
-        self.process.stdin.close()
+        with suppress(BrokenPipeError):  # of what it died before reading
+            self.process.stdin.close()
         self.process.stdout.close()
         shutil.rmtree(self.folder)
 
@@ -233,9 +236,13 @@ print("imported")
 @pytest.mark.parametrize("environment", ["", "env={}"])
 def test_a_daemon_does_not_outlive_its_check(place, environment):
     marker = f"61.{os.getpid()}{time.monotonic_ns()}"
-    ran = place.run(
-        f"""
+    ran = place.run(f"""
 import os, subprocess, time
+def command(process):
+    try:
+        return open(f"/proc/{{process}}/cmdline", "rb").read()
+    except OSError:  # it has ended
+        return b""
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
@@ -246,11 +253,10 @@ if os.fork() == 0:
         time.sleep(60)
     os._exit(0)
 os.wait()
-while not [1 for p in os.listdir("/proc") if p.isdigit() and b"{marker}" in read(p)]:
+while not any(b"{marker}" in command(name) for name in os.listdir("/proc") if name.isdigit()):
     pass
 print("there")
-""".replace("import os,", 'read = lambda p: open(f"/proc/{p}/cmdline", "rb").read()\nimport os,')
-    )
+""")
     assert ran.stdout == "there\n", ran.stderr
     assert not is_running(marker)
 

@@ -200,7 +200,7 @@ def test_a_damaged_row_concerns_its_run_alone(path: Path, edit: Edit) -> None:
             assert "\n" not in said
         assert "\x1b" not in str(said)
     assert list(path.parent.glob("*damaged*")) == []
-    assert "another" in listed() or "trigger" in str(edit)
+    assert "Another task." in listed() or "trigger" in str(edit)
 
 
 def test_an_emptied_file_begins_anew(path: Path) -> None:

@@ -288,7 +288,7 @@ async def test_an_error_whose_body_never_comes_keeps_its_status(server, request_
     server.then(Answer(wire=head, beat=b" "))
     model = OpenAIModel("m", base_url=server.base_url, timeout=60)
     async with asyncio.timeout(30):
-        with pytest.raises(ModelError, match="does not know the model 'm'"):
+        with pytest.raises(ModelError, match="doesn't know the model 'm'"):
             await anext(model.stream(request_text))
 
 

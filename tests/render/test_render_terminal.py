@@ -142,7 +142,7 @@ def test_a_long_text_is_cut_to_the_screen_and_says_how_to_see_all(make_run):
 def test_what_is_open_is_a_line_for_each_of_the_first_findings(make_run):
     run = make_run().model_copy(update={"best": 0, "question": None})
     output = closing(run)
-    assert "✗ the check · ? schema: nothing to check" in output
+    assert "✗ the check · ? schema: no result" in output
     assert "  │ the detail" in output
     assert "■ blocking the id · the criterion: the problem" in output
     assert "doubtful" not in output

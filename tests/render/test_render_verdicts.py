@@ -47,7 +47,8 @@ def run_of(verdict, *, evidence=(), findings=(), reliability=None, question=None
     iteration = Iteration(
         number=0, text="the text", verdict=verdict, evidence=evidence, findings=findings
     )
-    return Run(setup=setup, iterations=(iteration,), best=0, question=question)
+    best = None if verdict is None else 0
+    return Run(setup=setup, iterations=(iteration,), best=best, question=question)
 
 
 @pytest.mark.parametrize(
