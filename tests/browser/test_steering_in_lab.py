@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+import pictures
 import pytest
 from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
+from PIL import Image
 from stack_task import LINEAR, STACK, kernel, reply
 
 REFINE = f"%%refine --check examples -n 2\n{STACK}"
 CELLS = ["%load_ext ipyrefine", REFINE, "last = 1"]
-PICTURE = Path(__file__).parents[1] / "output" / "readme-panel.png"
 APPS = pytest.mark.parametrize("app", ["lab", "notebook"])
 App = Literal["lab", "notebook"]
 
@@ -124,16 +125,11 @@ async def test_running_the_cell_again_closes_the_panel_it_had(
     assert int(await lab.outputs_text(2)) == first
 
 
-async def test_the_readmes_picture_is_taken_from_the_running_program(
-    lab: Lab, quick: ScriptedServer
+async def test_the_readmes_pictures_go_from_the_draft_to_the_accepted_text(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It lands in tests/output; a changed panel is a reason to copy it to notebooks/images."""
-    short = REFINE.split("\n>>> s.pop()")[0]
-    await lab.open(["%load_ext ipyrefine", short], env=kernel(quick), width=1000, height=880)
-    await lab.command("application:toggle-left-area")
-    await lab.run_and_wait(0)
-    await lab.run_and_wait(1)
-    await lab.wait_verdict("PASS")
-    await lab.evaluate("panel.content.node.querySelector('.jp-WindowedPanel-outer').scrollTop = 0;")
-    await lab.picture(PICTURE)
-    assert PICTURE.stat().st_size > 20_000
+    monkeypatch.setattr(pictures, "IMAGES", tmp_path)
+    await pictures.film(lab)
+    with Image.open(tmp_path / "panel.gif") as moving:
+        assert moving.n_frames > 5
+    assert (tmp_path / "panel.png").stat().st_size > 20_000

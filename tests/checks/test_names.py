@@ -81,6 +81,8 @@ def test_a_cell_is_code_when_there_is_python_beside_its_magics() -> None:
 
 @pytest.mark.parametrize("name", ["run", "examples", "tests:check", "lint"])
 async def test_checks_run_the_python_and_never_the_magics(name: str) -> None:
+    if name == "lint":
+        pytest.importorskip("ruff")
     space = {"check": "def test_it(): assert f() == 1"}
     task = CODE.model_copy(update={"text": "f() == 1"})
     (check,) = resolve([name], space)

@@ -247,7 +247,7 @@ def bound_names(tree: ast.AST) -> set[str]:
 
 
 def _request(example: Example, plan: _Plan | None = None) -> dict[str, Any]:
-    """Return what the program is told of an example.
+    """Return an example as the program reads it.
 
     Args:
         example: the example.

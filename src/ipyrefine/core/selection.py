@@ -33,7 +33,7 @@ class Selection:
 
     @property
     def request(self) -> str:
-        """What a writer is told, in one sentence with the first words of the outer lines."""
+        """One sentence for the writer, with the first words of the outer lines."""
         chosen = self._lines[self._start : self._end]
         words = [" ".join(line.split()[:4]) for line in chosen if line.strip()] or [""]
         if len(chosen) == 1:

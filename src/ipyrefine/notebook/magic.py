@@ -65,7 +65,7 @@ class Refine(Magics, Configurable):
     variables = Enum(
         ["none", "structure", "values"],
         "structure",
-        help="What a model is told of the names that a cell uses: none; their structure; or their "
+        help="What a model sees of the names that a cell uses: none; their structure; or their "
         "values, where the model runs on this machine.",
     ).tag(config=True)
     ui = Unicode("auto", help="auto, widgets or plain.").tag(config=True)

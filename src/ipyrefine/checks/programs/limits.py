@@ -2,7 +2,7 @@
 
 This program (POSIX only) is the *supervisor*: a fresh interpreter, as a forked child of the kernel
 could deadlock on the kernel's threads. It forks the script's process, counts what that and all its
-descendants use, and ends them at a limit, when it is told to (SIGTERM), and when the kernel dies.
+descendants use, and ends them at a limit, on SIGTERM, and when the kernel dies.
 
 Where Linux allows it, namespaces stand between them. The supervisor's child makes them and forks
 *init*, the first process inside, which mounts a private ``/proc`` and the working folder, starts
