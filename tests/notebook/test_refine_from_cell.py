@@ -1,7 +1,9 @@
 """`%%refine --cell`, `--lines` and `--again` in a shell whose front-end names its cells."""
 
 import asyncio
+import contextlib
 import json
+import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +14,7 @@ from shells import NO_HISTORY
 
 from ipyrefine import api
 from ipyrefine.errors import NoModel, UsageError
+from ipyrefine.journal import schema
 from ipyrefine.journal.store import Journal
 from ipyrefine.notebook import cell_target, options
 from ipyrefine.notebook.cell_target import Placed
@@ -290,6 +293,22 @@ def test_without_its_model_the_record_is_shown_all_the_same(front: Front) -> Non
 
     front.monkeypatch.setattr(api, "choose_model", no_model)
     assert ALREADY in fresh.run(CELL)
+    assert CODE in fresh.shell.user_ns["refined"]
+
+
+def test_a_decided_cells_text_replaces_no_function_that_the_journal_names(front: Front) -> None:
+    front.run(CELL)
+    front.run("%refine accept", "later")
+    with contextlib.closing(sqlite3.connect(schema.default_path())) as database, database:
+        database.execute("UPDATE runs SET settings = json_set(settings, '$.output', 'print')")
+    fresh = Front(front.monkeypatch)
+
+    def no_model(*_: Any, **__: Any) -> Any:
+        raise NoModel("There is no model.")
+
+    front.monkeypatch.setattr(api, "choose_model", no_model)
+    assert ALREADY in fresh.run(CELL)
+    assert "print" not in fresh.shell.user_ns
     assert CODE in fresh.shell.user_ns["refined"]
 
 

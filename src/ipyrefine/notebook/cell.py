@@ -123,7 +123,7 @@ def show_decided(magics: Any, line: str, body: str) -> bool:
                 shown=False,
             )
         except RefineError:  # its model or a check is not here; it can be read all the same
-            variable = args.output or stored.settings.get("output") or "refined"
+            variable = args.output or "refined"
             magics.shell.user_ns |= {variable: stored.run.text, "refined_run": stored.run}
             RecordDisplay().show(stored.run, note=_ALREADY_DECIDED)
             return True

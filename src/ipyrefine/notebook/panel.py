@@ -467,7 +467,7 @@ class Stream:
 
     def add(self, text: str) -> None:
         """Take a piece, with invisible characters made visible."""
-        # A line break may come in two pieces, of which the first alone looks like a stray control.
+        # A line break may arrive in two pieces; the first alone looks like a control character.
         text = self._held + text
         self._held = "\r" if text.endswith("\r") else ""
         if piece := plain(text.removesuffix("\r")):

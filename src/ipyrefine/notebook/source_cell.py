@@ -73,7 +73,7 @@ def _language(magic: str) -> str | None:
 
 
 def _comments(source: str) -> str:
-    """Return the words of a cell that holds nothing but comments; empty for any other."""
+    """Return the words of a cell that holds only comments; empty for any other cell."""
     lines = [line.strip() for line in source.strip().splitlines()]
     if not all(line.startswith("#") for line in lines if line):
         return ""

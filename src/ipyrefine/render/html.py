@@ -237,7 +237,7 @@ class _Pinned(NamedTuple):
     Attributes:
         lines: those with a place, by the line of the text below which they belong.
         rest: those without one.
-        quotes: the words of the text that they are about.
+        quotes: the excerpts that the findings quote.
     """
 
     lines: dict[int, list[str]]
