@@ -212,7 +212,7 @@ async def test_only_the_candidate_that_its_checks_say_most_for_is_judged() -> No
     assert stages(events) == ["draft", "check", "draft", "check", "check", "judge"]
     others = [i.verdict for i in loop.state.iterations if i.number != 1]
     assert all(v and v.outcome is Outcome.NOT_JUDGED for v in others)
-    assert all(v and "Iteration 1 does better on the checks." in v.reason for v in others)
+    assert all(v and "Draft 1 does better on the checks." in v.reason for v in others)
 
 
 async def test_without_checks_every_candidate_is_judged_and_the_best_is_continued_from() -> None:

@@ -647,7 +647,7 @@ async def test_a_decision_while_it_runs_takes_effect_before_the_next_stage() -> 
     events = await finish(loop, at("draft_ready", lambda: loop.decide(Accept())))
     assert stages(events) == ["draft"]
     assert (loop.state.text, loop.state.stop_reason) == ("Hello", StopReason.ACCEPTED)
-    assert loop.state.message == "You accepted iteration 0."
+    assert loop.state.message == "You accepted the draft."
 
 
 async def test_accepting_while_it_runs_stops_at_once_as_accepted() -> None:

@@ -96,7 +96,7 @@ async def test_a_critique_that_cannot_be_read_is_said_and_blocks_nothing(
     verdict = loop.state.verdict
     assert verdict is not None
     assert (verdict.outcome, verdict.basis) == (Outcome.PASS, "judge")
-    assert any(w.startswith("No critique of iteration 0") for w in loop.state.warnings)
+    assert any(w.startswith("No critique of the draft") for w in loop.state.warnings)
 
 
 async def test_a_revision_that_changes_nothing_is_not_judged_and_is_shown_as_such() -> None:
@@ -121,7 +121,7 @@ async def test_a_cosmetic_revision_is_remarked_on() -> None:
         limits=Limits(max_revisions=1),
     )
     await finish(loop)
-    assert "Iteration 1 changes spacing and punctuation only." in loop.state.warnings
+    assert "Revision 1 changes spacing and punctuation only." in loop.state.warnings
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ async def test_going_back_and_forth_between_two_texts_stops_as_a_plateau_and_say
     )
     await finish(loop)
     assert loop.state.stop_reason is StopReason.PLATEAU
-    assert "Revision 2 repeats iteration 1" in loop.state.message
+    assert "Revision 2 repeats revision 1" in loop.state.message
     assert loop.state.text == "Hi"
 
 

@@ -110,7 +110,7 @@ async def test_an_unreadable_judgement_is_asked_for_once_more_then_the_text_is_n
     assert (verdict.outcome, verdict.basis, verdict.score) == (Outcome.NOT_JUDGED, "none", None)
     assert "2 of 1 answers" in verdict.reason
     assert "it says 'it'" in asked[1].messages[-1].content
-    assert any(w.startswith("Iteration 0 was not judged: ") for w in loop.state.warnings)
+    assert any(w.startswith("The draft was not judged: ") for w in loop.state.warnings)
     assert (loop.state.stop_reason, loop.state.text) == (StopReason.UNJUDGED, "Hi there")
 
 

@@ -455,7 +455,7 @@ async def test_a_judge_s_pass_stays_an_opinion_where_the_critique_cannot_be_read
     assert run.verdict is not None
     assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "judge")
     assert run.verdict.is_opinion
-    assert "No critique of iteration 0" in run.warnings[-1]
+    assert "No critique of the draft" in run.warnings[-1]
     assert trial.asked == 2
 
 

@@ -187,7 +187,8 @@ class ModelCall(Generic[T]):
             self.value = self._parse_cut(reply)
         except ReplyError:
             return
-        await warn(loop, f"Iteration {self._iteration}: {self.failure}, after the text had ended.")
+        name = loop.state.mention(self._iteration).capitalize()
+        await warn(loop, f"{name}: {self.failure}, after the text had ended.")
 
     def _unconsumed(self, run: Run) -> list[Reply]:
         """Return the replies that this stage got before it was cut short."""

@@ -346,7 +346,7 @@ class Add(_Decision):
             raise UsageError("A finding needs a problem in words.")
         text = run.chosen if self.iteration is None else run.iterations[self.iteration]
         if text and not contains_quote(text.text, self.finding.quote):
-            raise UsageError(f"The quoted words are not in iteration {text.number}.")
+            raise UsageError(f"The quoted words are not in {run.mention(text.number)}.")
 
     def sentence(self) -> str:
         """Return the decision in one sentence."""

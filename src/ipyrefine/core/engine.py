@@ -572,7 +572,9 @@ class Refinement:
         judgement = await call.make(self, self._requests.judge(self.state, iteration))
         iteration = self.state.iterations[number]
         if judgement is None:
-            await warn(self, f"Iteration {number} was not judged: {call.advice}.")
+            await warn(
+                self, f"{self.state.mention(number).capitalize()} was not judged: {call.advice}."
+            )
             reason = f"Couldn't judge: {call.failure}."
             return settled or verdicts.not_judged(self.state, iteration, reason)
         if self.state.setup.judge == self.state.setup.model and not self.checks:
@@ -602,7 +604,7 @@ class Refinement:
             f.id for f in base.findings if ledger.regress(f, found).status is not f.status
         )
         if critique is None:
-            await warn(self, f"No critique of iteration {base.number}: {call.advice}.")
+            await warn(self, f"No critique of {self.state.mention(base.number)}: {call.advice}.")
         elif len(found) < least:
             await warn(self, f"The critique names {len(found)} of {least} findings.")
         numbered = Critique(findings=ledger.number(self.state, new))
@@ -634,7 +636,9 @@ class Refinement:
         acting_on = to_act_on(self.state, base)
         revision = await call.make(self, request, splitter=replies.Splitter(form))
         if revision is None:
-            await warn(self, f"Iteration {number} has no new text: {call.advice}.")
+            await warn(
+                self, f"{self.state.mention(number).capitalize()} has no new text: {call.advice}."
+            )
             await self.emit(
                 RevisionReady(
                     iteration=number, parent=base.number, text=base.text, failure=call.failure
@@ -644,7 +648,10 @@ class Refinement:
         if revision.text != base.text and ledger.is_cosmetic(
             base.text, revision.text, form, self.state.task.language
         ):
-            await warn(self, f"Iteration {number} changes spacing and punctuation only.")
+            await warn(
+                self,
+                f"{self.state.mention(number).capitalize()} changes spacing and punctuation only.",
+            )
         await self.emit(
             RevisionReady(
                 iteration=number,
@@ -690,7 +697,7 @@ class Refinement:
         length, most = len(iteration.text), self.state.limits.max_eval_chars
         if length > most:
             await self._warn_once(
-                f"The {stage} of iteration {iteration.number} saw the first {most:,} "
+                f"The {stage} of {self.state.mention(iteration.number)} saw the first {most:,} "
                 f"of its {length:,} characters. Raise --max-eval-chars."
             )
 

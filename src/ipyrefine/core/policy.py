@@ -56,7 +56,7 @@ def next_step(run: Run) -> Stage | Stop:
     if not base.critiqued and (critique == "always" or (critique == "auto" and not explained)):
         return Stage.CRITIQUE
     if not feedback:
-        return _nothing_to_act_on(base)
+        return _nothing_to_act_on(run, base)
     return Stage.REVISE
 
 
@@ -278,7 +278,7 @@ def finished(run: Run) -> Stop | None:
     """Return one of a run's own stops, once its latest text is verified."""
     best = run.iterations[run.best or 0]
     if best.verdict and best.verdict.passed and not run.revision_requested:
-        return Stop(StopReason.PASSED, f"Iteration {best.number} passes.")
+        return Stop(StopReason.PASSED, f"{run.mention(best.number).capitalize()} passes.")
     if not run.revision_requested and (question := question_of(best)):
         return Stop(
             StopReason.QUESTION,
@@ -356,14 +356,14 @@ def _unjudged(run: Run, best: Iteration) -> Stop | None:
 _YOURS = "Accept the text, or say what you need and continue."
 
 
-def _nothing_to_act_on(base: Iteration) -> Stop:
+def _nothing_to_act_on(run: Run, base: Iteration) -> Stop:
     if base.verdict and base.verdict.outcome is Outcome.NOT_JUDGED:
         return Stop(StopReason.UNJUDGED, f"Not judged: {base.verdict.reason} {_YOURS}")
     passed = base.verdict is not None and base.verdict.passed
     return Stop(
         StopReason.PASSED if passed else StopReason.PLATEAU,
-        f"Nothing says what iteration {base.number} should change. Give guidance, add a finding, "
-        "or accept it.",
+        f"Nothing says what to change in {run.mention(base.number)}. Give guidance, add a "
+        "finding, or accept it.",
     )
 
 
@@ -372,8 +372,8 @@ def _settled_by_user(run: Run) -> Stop | None:
     if ruling is None or not ruling.settles or run.chosen is None:
         return None
     if isinstance(ruling, Accept):
-        return Stop(StopReason.ACCEPTED, f"You accepted iteration {run.chosen.number}.")
-    return Stop(StopReason.OVERRIDDEN, f"You passed iteration {run.chosen.number}.")
+        return Stop(StopReason.ACCEPTED, f"You accepted {run.mention(run.chosen.number)}.")
+    return Stop(StopReason.OVERRIDDEN, f"You passed {run.mention(run.chosen.number)}.")
 
 
 def _repeats(run: Run) -> Stop | None:
@@ -385,7 +385,8 @@ def _repeats(run: Run) -> Stop | None:
     if latest.number <= run.patience_from or latest.text == run.iterations[latest.parent].text:
         return None
     best = run.iterations[run.best or 0]
-    message = f"Revision {latest.number} repeats iteration {earlier.number}. {_still_open(best)}"
+    repeated = run.mention(earlier.number)
+    message = f"{run.mention(latest.number).capitalize()} repeats {repeated}. {_still_open(best)}"
     return Stop(StopReason.PLATEAU, message.rstrip())
 
 

@@ -243,6 +243,23 @@ class Run(Record):
             StopReason.OVERRIDDEN,
         )
 
+    def name(self, number: int) -> str:
+        """Return what an iteration is called, one that is being written too: ``Revision 2``."""
+        if number >= len(self.iterations):
+            revising = self.iterations and self.stage is Stage.REVISE
+            return f"Revision {number}" if revising else "Draft"
+        iteration = self.iterations[number]
+        if iteration.author == "user":
+            return "Your text" if iteration.parent is None else f"Your edit {number}"
+        if iteration.parent is None:
+            return f"Draft {number}" if number else "Draft"
+        return f"Revision {number}"
+
+    def mention(self, number: int) -> str:
+        """Return an iteration's name inside a sentence: ``the draft``, ``revision 2``."""
+        name = self.name(number).lower()
+        return "the draft" if name == "draft" else name
+
     @property
     def cost(self) -> float | None:
         """US dollars spent; None when a price is not known."""

@@ -70,7 +70,9 @@ def from_evidence(run: Run, iteration: Iteration) -> Ruling | None:
             reason=reason,
         )
     if ahead := _better_draft(run, iteration):
-        return not_judged(run, iteration, f"Iteration {ahead.number} does better on the checks.")
+        return not_judged(
+            run, iteration, f"{run.mention(ahead.number).capitalize()} does better on the checks."
+        )
     return None
 
 
@@ -402,7 +404,7 @@ def _inherit(run: Run, iteration: Iteration) -> Ruling:
     reason = (
         "The revision changed nothing."
         if from_parent
-        else f"The same text as iteration {earlier.number}."
+        else f"The same text as {run.mention(earlier.number)}."
     )
     return Ruling(
         before.model_copy(update={"reason": iteration.failure or reason}),

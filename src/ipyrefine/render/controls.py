@@ -12,7 +12,7 @@ from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import labels
 from ipyrefine.render.blocks import fold, head, output
 from ipyrefine.render.escape import html_prose, html_text, plain
-from ipyrefine.render.view import View, short_name
+from ipyrefine.render.view import View
 
 _KEYS = (
     ("a", "Accept"),
@@ -229,7 +229,7 @@ def continue_button(run: Run, about: int | None, *, kind: str, word: str = "Cont
     title = "Write one more revision, with the guidance below."
     data: dict[str, Any] = {"fields": "guide"}
     if about is not None and about != chosen:
-        title = f"Branch: revise {short_name(run, about).lower()} next, with the guidance below."
+        title = f"Branch: revise {run.mention(about)} next, with the guidance below."
         data["iteration"] = about
     if about is None:
         title = "Ask again."

@@ -9,7 +9,7 @@ from ipyrefine.render.controls import button, continue_button, menu, open_button
 from ipyrefine.render.escape import html_prose, html_text
 from ipyrefine.render.evidence import phrase
 from ipyrefine.render.progress import WRITING
-from ipyrefine.render.view import View, compared_with, first_line, short_name
+from ipyrefine.render.view import View, compared_with, first_line
 
 MOST_STEPS = 9  # of the timeline, without the gaps
 _PLACES = {
@@ -46,7 +46,7 @@ def _stage(run: Run, view: View) -> tuple[str, str]:
     assert run.stage is not None, "only called while a stage runs"
     name = labels.Label("", labels.STAGES[run.stage], "busy")
     pill = f'<strong class="rf-badge rf-busy-pill">{html_text(name.word)}</strong>'
-    subject = html_text(short_name(run, view.under_way))
+    subject = html_text(run.name(view.under_way))
     if run.stage is Stage.REVISE and run.iterations:
         base = run.iterations[-1] if run.head is None else run.iterations[run.head]
         problems = [finding.problem for finding in to_act_on(run, base)]
@@ -227,7 +227,7 @@ def _timeline(run: Run, view: View, about: int | None, *, live: bool) -> str:
         current = number == about and not (writing and view.shown is None)
         steps.append(_step(run, number, current, live=live))
     if writing:
-        name = html_text(short_name(run, view.under_way))
+        name = html_text(run.name(view.under_way))
         now = f'<i class="rf-dot rf-now" aria-hidden="true"></i>{name}'
         state = ' aria-current="step"' if view.shown is None else ""
         steps.append(
@@ -253,7 +253,7 @@ def _step(run: Run, number: int, current: bool, *, live: bool) -> str:
     iteration = run.iterations[number]
     label = labels.iteration_label(iteration)
     parts = [f'<i class="rf-dot rf-{label.kind}" aria-hidden="true"></i>']
-    parts.append(html_text(short_name(run, number)))
+    parts.append(html_text(run.name(number)))
     if iteration.parent is not None and iteration.parent != number - 1:
         parts.append(f'<small title="revised from {iteration.parent}">⑂ {iteration.parent}</small>')
     if number == run.best and len(run.iterations) > 1:

@@ -16,7 +16,7 @@ from ipyrefine.render.header import MOST_STEPS, top_html
 from ipyrefine.render.progress import WRITING
 from ipyrefine.render.style import STYLE
 from ipyrefine.render.text import line_of, sides_html, text_html, whole_html
-from ipyrefine.render.view import STATIC, View, about_number, compared_with, first_line, short_name
+from ipyrefine.render.view import STATIC, View, about_number, compared_with, first_line
 
 # The two extra classes tell MathJax 3 and 2 to leave the text alone.
 _CLASSES = "ipyrefine mathjax_ignore tex2jax_ignore"
@@ -193,9 +193,7 @@ def _text(run: Run, view: View, number: int, *, live: bool) -> str:
     other = compared_with(run, view, number)
     old = None if other is None else run.iterations[other].text
     if other is not None and other != number - 1:
-        parts.append(
-            f'<p class="rf-quiet rf-empty">Compared with {short_name(run, other).lower()}.</p>'
-        )
+        parts.append(f'<p class="rf-quiet rf-empty">Compared with {run.mention(other)}.</p>')
     pinned = _pin(run, iteration, old, view, live=live)
     if old is not None and view.sides and live:
         parts.append(sides_html(old, iteration.text, form, language))

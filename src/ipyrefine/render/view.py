@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from ipyrefine.core.model import Stage
 from ipyrefine.core.run import Run
 from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
@@ -67,18 +66,6 @@ def compared_with(run: Run, view: View, number: int) -> int | None:
     if view.best and run.best is not None and run.best != number:
         return run.best
     return iteration.parent
-
-
-def short_name(run: Run, number: int) -> str:
-    """Return what an iteration is called in the timeline: ``Draft``, ``Revision 2``."""
-    if number >= len(run.iterations):
-        return f"Revision {number}" if run.iterations and run.stage is Stage.REVISE else "Draft"
-    iteration = run.iterations[number]
-    if iteration.author == "user":
-        return "Your text" if iteration.parent is None else f"Your edit {number}"
-    if iteration.parent is None:
-        return f"Draft {number}" if number else "Draft"
-    return f"Revision {number}"
 
 
 def first_line(text: str) -> str:
