@@ -26,8 +26,26 @@ examples:
   def has_duplicates(xs): ...
 
   %%refine --budget "20k tokens, 90 s" -o reply
-  Answer this complaint in three friendly sentences: my parcel came late.
-"""
+  Answer this complaint in three friendly sentences: my parcel came late."""
+_NOTES = {
+    "check functions": "A function takes the text, and the task if it has a second parameter; it "
+    "may be async. It returns a bool, a score 0..1, a message (empty for a pass), a list of "
+    'findings, (verdict, feedback), or a dict such as {"score": 0.7, "feedback": "…"}.',
+    "replies to your own prompts": 'A judge may reply PASS, a score, {"evaluation": "FAIL", '
+    '"feedback": "…"}, {"done": false, "feedback": ["…"]} or {"score": 0.7, "feedback": "…"}. A '
+    'writer may reply "Thoughts: … Response: …", or JSON with "thoughts" and "response".',
+    "names of the notebook": "The model sees the structure of the names that the cell uses, in "
+    "prose those in backticks or before a parenthesis: types, shapes, columns, fields, signatures. "
+    'It sees values only with -v, or with `%config Refine.variables = "values"` where it runs on '
+    'this machine; with "none" it sees nothing. What looks like a secret is never shown. Checked '
+    "code gets copies, 50 MB in all, of a large frame its first rows; without -v only where the "
+    "sandbox keeps it from the network, your keys and other processes. A check whose code needs a "
+    "variable without a copy is not run rather than failed. Checks skip magics and shell lines.",
+    "waiting": "The panel's buttons work while the cell runs. Where a cell cannot await (%%time, "
+    "%%capture, %run, IPython.embed, threads, run_cell_magic in a function) it blocks until the "
+    "run stops, without a panel; then decide with %refine. %%timeit is refused.",
+    "defaults": "`%config Refine` lists the defaults that you can set.",
+}
 _RENAMED = {"--max-iterations": "--max-revisions", "--gate": "--pairwise"}
 _REMOVED = {
     "--critics": "--critics is gone: one critic reads a text. Ask for more findings with "
@@ -67,36 +85,30 @@ def parser() -> MagicParser:
     """Build the parser of the cell magic's line."""
     p = MagicParser(
         prog="%%refine",
+        usage="%(prog)s [options], with the task or the draft in the lines below",
         add_help=False,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Refine the cell: draft, verify, critique, revise, until it passes.",
-        epilog=f"{EXAMPLES}\n{checks.help_table()}\n\n{_prompts_help()}",
+        description="Refine the cell: draft, verify, critique, revise, until it passes.\n"
+        "Defaults are in parentheses.",
+        epilog="\n\n".join([EXAMPLES, checks.help_table(), _prompts_help(), _notes_help()]),
     )
-    add = p.add_argument
     # fmt: off
-    add("-m", "--model",
-        help="the model that writes: a model of the server, an embedded model, or recorded:FILE")
-    add("--judge", help="the model that scores (the writer)")
-    add("--base-url", metavar="URL", help="an OpenAI-compatible server")
+    add = p.add_argument_group("task").add_argument
     add("-p", "--profile", help=f"{', '.join(NAMES)}; a dict of the notebook; or a TOML file; by "
         "default chosen from the cell; `%%refine profiles` lists them")
     add("--task", action="store_true", help="the cell is a task")
     add("--draft", action="store_true", help="the cell is a draft to improve")
     add("--goal", help="how to improve the draft")
+    add("--lines", type=_parse_lines, metavar="A-B",
+        help="the lines of the draft that may change, as 3-7 or 5; what a model changes elsewhere "
+        "is put back")
     add("--language", metavar="NAME", help="the language of the code, as java or c++; by default "
         "as the task or the draft says, else Python")
-    add("--criteria", help="what to judge, as a,b,c, instead of the profile's criteria and "
-        "checklist")
-    add("--checklist", metavar="VAR", help="yes/no questions that a finished text answers with "
-        "yes: a list of the notebook, or a,b,c; instead of the profile's; none for none")
-    add("--categories", help="what a critique looks at, as a,b,c, instead of the profile's")
-    add("--prompts", metavar="VAR", help="your own prompts: a dict of the notebook, by stage; see "
-        "prompts below")
-    add("-c", "--check", action="append", default=[], metavar="NAME", help=checks.option_help())
-    add("--no-check", action="append", default=[], metavar="NAME",
-        help="leave out a check that the task's own demands add: examples, constraints, agreement, "
-        "or all; may be repeated")
+    add("--again", action="store_true",
+        help="refine anew; without it, a cell that you have decided and left unchanged shows its "
+        "record")
+    add = p.add_argument_group("context").add_argument
     add("-v", "--var", action="append", default=[], metavar="NAME",
         help="a variable that the task is about, shown to the model with its value, and copied for "
         "the code of the checks; may be repeated. Names that the cell uses are found without it "
@@ -105,65 +117,80 @@ def parser() -> MagicParser:
         help="leave out a name that the cell uses, or all; may be repeated")
     add("--context", type=_parse_count, metavar="N",
         help="show the model the N cells above, with their outputs in short")
-    add("-n", "--max-revisions", type=int, metavar="N",
-        help="revisions allowed after the draft (4); without --patience, it switches "
-        "patience off")
+    add = p.add_argument_group("verdict").add_argument
+    add("-c", "--check", action="append", default=[], metavar="NAME", help=checks.option_help())
+    add("--no-check", action="append", default=[], metavar="NAME",
+        help="leave out a check that the task's own demands add: examples, constraints, agreement, "
+        "or all; may be repeated")
+    add("--criteria", help="what to judge, as a,b,c, instead of the profile's criteria and "
+        "checklist")
+    add("--checklist", metavar="VAR", help="yes/no questions that a finished text answers with "
+        "yes: a list of the notebook, or a,b,c; instead of the profile's; none for none")
     add("--target", type=float, metavar="SCORE",
         help="score 0..1 that passes (0.8, or the profile's); without --critique, it switches "
         "critiques off")
+    add("--opinion", choices=get_args(Limits.model_fields["opinion"].annotation),
+        help="when the judge is asked: where the evidence leaves a text open (auto); always, which "
+        "lowers no verdict that rests on evidence; never")
+    add = p.add_argument_group("drafts and revisions").add_argument
+    add("--candidates", type=int, metavar="N",
+        help="independent drafts (1); with checks, only as many of them as it takes to settle one; "
+        "continues from the best by checks, then by judge")
+    add("--pairwise", action="store_true", default=None,
+        help="a text with a better score must also win a comparison with the best, in both orders")
+    add("--critique", choices=get_args(Limits.model_fields["critique"].annotation),
+        help="when a critic reads a text: where nothing else says what is wrong, and before a "
+        "draft passes on the judge's word alone (auto); always; never")
+    add("--categories", help="what a critique looks at, as a,b,c, instead of the profile's")
+    add("--min-findings", type=int, metavar="N",
+        help="findings that a critique must name (0, or the profile's)")
+    add("--revise", choices=get_args(Limits.model_fields["revise"].annotation),
+        help="how code that misses a check is revised: the code with what is wrong (edit), the "
+        "task with what was wrong (anew), or the one and then the other (auto)")
+    add("--base", choices=get_args(Limits.model_fields["base"].annotation),
+        help="the text a revision continues from: the latest, the best, or the latest unless it is "
+        "worse (auto)")
+    add("--memory", choices=["best", "all"],
+        help="whether a revision sees the text that it continues from (best), or all attempts with "
+        "their feedback")
+    add = p.add_argument_group("limits").add_argument
+    add("-n", "--max-revisions", type=int, metavar="N",
+        help="revisions allowed after the draft (4); without --patience, it switches "
+        "patience off")
     add("--patience", type=_parse_patience, metavar="N",
         help="revisions without improvement before it stops (2); off for any number")
     add("--delta", type=float, metavar="GAIN",
         help="gain in score, 0..1, up to which a better text is no improvement (0)")
-    add("--base", choices=get_args(Limits.model_fields["base"].annotation),
-        help="the text a revision continues from: the latest, the best, or the latest unless it is "
-        "worse (auto)")
-    add("--critique", choices=get_args(Limits.model_fields["critique"].annotation),
-        help="when a critic reads a text: where nothing else says what is wrong, and before a "
-        "draft passes on the judge's word alone (auto); always; never")
-    add("--opinion", choices=get_args(Limits.model_fields["opinion"].annotation),
-        help="when the judge is asked: where the evidence leaves a text open (auto); always, which "
-        "lowers no verdict that rests on evidence; never")
-    add("--revise", choices=get_args(Limits.model_fields["revise"].annotation),
-        help="how code that misses a check is revised: the code with what is wrong (edit), the "
-        "task with what was wrong (anew), or the one and then the other (auto)")
-    add("--min-findings", type=int, metavar="N",
-        help="findings that a critique must name (0, or the profile's)")
-    add("--pairwise", action="store_true", default=None,
-        help="a text with a better score must also win a comparison with the best, in both orders")
-    add("--memory", choices=["best", "all"],
-        help="whether a revision sees the text that it continues from (best), or all attempts with "
-        "their feedback")
-    add("--candidates", type=int, metavar="N",
-        help="independent drafts (1); with checks, only as many of them as it takes to settle one; "
-        "continues from the best by checks, then by judge")
-    add("--step", action="store_true", default=None, help="pause for you after every verdict")
-    add("--background", action="store_true", help="return at once; the run continues in the panel")
     add("--budget", help='upper bounds, as "20k tokens, 30 calls, $0.05, 90 s"; or per kind of '
         'token, as "10k prompt tokens, 5k completion tokens"')
+    add("--price", metavar="IN,OUT", help="dollars per million prompt and completion tokens, as "
+        '"0.15,0.60", for a model that is not in the price list')
     add("--max-tokens", type=int, metavar="N", help="completion tokens allowed per call (2,048)")
     add("--max-eval-chars", type=int, metavar="N",
         help="characters of a text that the judge and the critic see (32,768)")
-    add("--price", metavar="IN,OUT", help="dollars per million prompt and completion tokens, as "
-        '"0.15,0.60", for a model that is not in the price list')
+    add = p.add_argument_group("models and prompts").add_argument
+    add("-m", "--model",
+        help="the model that writes: a model of the server, an embedded model, or recorded:FILE")
+    add("--judge", help="the model that judges (the one that writes)")
+    add("--base-url", metavar="URL", help="an OpenAI-compatible server")
+    add("--prompts", metavar="VAR", help="your own prompts: a dict of the notebook, by stage; see "
+        "prompts below")
     add("--temperature", type=float, metavar="T",
         help="sampling temperature of the writer (0, or the profile's)")
     add("--seed", type=int, metavar="N", help="sampling seed")
-    add("--cell", metavar="ID",
-        help="the notebook cell that this text is from, as the button above a cell writes it: "
-        "accepting replaces its text, unless that has changed meanwhile")
-    add("--lines", type=_parse_lines, metavar="A-B",
-        help="the lines of the draft that may change, as 3-7 or 5; what a model changes elsewhere "
-        "is put back")
-    add("--again", action="store_true",
-        help="refine anew; without it, a cell that you have decided and left unchanged shows its "
-        "record")
+    add = p.add_argument_group("result").add_argument
     add("-o", "--output", metavar="NAME", help="variable for the text (refined)")
     add("-a", "--apply", choices=["ask", "insert", "replace", "none"],
         help="what to do with the text at the end (ask)")
+    add("--cell", metavar="ID",
+        help="the notebook cell that this text is from, as the button above a cell writes it: "
+        "accepting replaces its text, unless that has changed meanwhile")
     add("--name", help="the run's name in the journal; by default made from the task")
     add("--no-journal", dest="journal", action="store_false",
         help="keep the run out of the journal: it cannot be resumed after a restart")
+    add = p.add_argument_group("display").add_argument
+    add("--step", action="store_true", default=None, help="pause for you after every verdict")
+    add("--background", action="store_true", help="return at once; the run continues in the panel")
     add("--plain", action="store_true", help="no widgets: text and a static record only")
     add("-q", "--quiet", action="store_true", help="show only the record, at the end")
     # fmt: on
@@ -174,12 +201,17 @@ def _prompts_help() -> str:
     """Return the stages that have a prompt, with the places in each."""
     lines = ["prompts:"]
     for stage, places in PLACES.items():
-        lines += textwrap.wrap(
-            places, width=78, initial_indent=f"  {stage:<10}", subsequent_indent=" " * 12
-        )
-    return "\n".join(
-        [*lines, *textwrap.wrap(APPENDED, 78, initial_indent="  ", subsequent_indent="  ")]
-    )
+        lines.append(_wrap(places, f"  {stage:<10}", " " * 12))
+    return "\n".join([*lines, _wrap(APPENDED)])
+
+
+def _notes_help() -> str:
+    """Return what holds for several options, a paragraph for each subject."""
+    return "\n\n".join(f"{subject}:\n{_wrap(note)}" for subject, note in _NOTES.items())
+
+
+def _wrap(text: str, start: str = "  ", below: str = "  ") -> str:
+    return textwrap.fill(text, 78, initial_indent=start, subsequent_indent=below)
 
 
 _OFF = "off"
