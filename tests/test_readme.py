@@ -1,63 +1,128 @@
-"""What the README promises is there."""
+"""What the README, CONTRIBUTING, the benches' README and the docstrings they lead to promise."""
 
+import ast
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+
+import pytest
 
 import ipyrefine
-from ipyrefine.core.prompts import PLACES
+from ipyrefine.core.decisions import COMMANDS as DECISIONS
+from ipyrefine.core.model import Basis
+from ipyrefine.notebook.magic import Refine
 from ipyrefine.notebook.options import limits, parse, parser
 from ipyrefine.profiles import NAMES
 from ipyrefine.session.commands import COMMANDS
 
-README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+ROOT = Path(__file__).parents[1]
+PAGES = {
+    name: (ROOT / name).read_text("utf-8")
+    for name in ("README.md", "CONTRIBUTING.md", "tests/bench/README.md")
+}
+README, CONTRIBUTING, BENCHES = PAGES.values()
+LOOPS = (
+    "generator_evaluator",
+    "feedback_lists",
+    "scored_loop",
+    "chain_of_thought",
+    "four_phases",
+)
 
 
-def test_every_option_of_the_magic_is_in_the_table_and_no_other() -> None:
-    table = README.split("## Options of `%%refine`")[1].split("\n\n")[1]
-    named = set(re.findall(r"`(--?[a-z-]+)`", table))
+def section(page: str, heading: str) -> str:
+    return page.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def help_text() -> str:
+    """What `%%refine?` shows."""
+    return str(Refine.refine.getdoc())
+
+
+def test_every_option_of_the_magic_is_in_its_help_and_no_other() -> None:
+    lines = re.findall(r"^  -.+$", help_text().split("\nexamples:\n")[0], re.MULTILINE)
+    named = {name for line in lines for name in re.findall(r"(?:^  |, )(--?[a-z-]+)", line)}
     assert named == set(parser().options)
 
 
-def test_the_places_of_prompts_are_those_of_the_help() -> None:
-    table = README.split("### Your own prompts")[1].split("\n\n")[2]
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", table, re.MULTILINE))
-    assert {stage: set(re.findall(r"{(\w+)}", row)) for stage, row in rows.items()} == {
-        stage: set(re.findall(r"{(\w+)}", places)) for stage, places in PLACES.items()
+def test_the_table_of_options_has_each_purpose_with_options_of_it() -> None:
+    rows = re.findall(
+        r"^\| ([a-z ]+) \| (.*`.*) \|$", section(README, "Options by purpose"), re.MULTILINE
+    )
+    groups = {
+        group.title: {name for action in group._group_actions for name in action.option_strings}
+        for group in parser()._action_groups
+        if group._group_actions
     }
+    assert [title for title, _ in rows] == [*groups]
+    for title, row in rows:
+        named = set(re.findall(r"`(--?[a-z][a-z-]*)", row))
+        named |= set(re.findall(r"`--?[a-z][^`]* (--[a-z-]+)", row))
+        assert named
+        assert named <= groups[title]
 
 
-def test_every_loop_has_three_lines_and_a_cell_that_can_be_parsed() -> None:
-    section = README.split("## Coming from another loop")[1].split("\n## ")[0]
-    loops = re.split(r"^\*\*.+\*\*$", section, flags=re.MULTILINE)[1:]
-    assert len(loops) == 5
-    for loop in loops:
-        assert len(re.findall(r"^- ", loop, re.MULTILINE)) == 3
-        lines = re.findall(r"`%%refine (.+?)`", loop)
-        assert lines
+def test_every_line_of_options_can_be_parsed() -> None:
+    table = section(README, "Options by purpose")
+    lines = [line for line in re.findall(r"`(-[^`]+)`", table) if line not in parser().options]
+    assert len(lines) > 10
+    for line in [*lines, *re.findall(r"`%%refine (-[^`]+)`", README)]:
+        parse(line)
+
+
+def test_the_help_says_what_else_holds() -> None:
+    """Subjects that no option's own help can cover."""
+    for subject in ("check functions", "replies to your own prompts", "names of the notebook"):
+        assert f"\n{subject}:\n  " in help_text()
+
+
+def test_every_loop_has_a_row_and_its_tests_say_what_differs() -> None:
+    table = section(README, "Coming from another loop").split("\n\n")[1]
+    rows = table.splitlines()[2:]
+    assert len(rows) == len(LOOPS)
+    for row, name in zip(rows, LOOPS, strict=True):
+        path = f"tests/conformance/test_{name}.py"
+        assert f"({path})" in row
+        assert f"({path})" in CONTRIBUTING
+        said = ast.get_docstring(ast.parse((ROOT / path).read_text("utf-8"))) or ""
+        assert re.findall(r"^- (Your loop:|Here:|By default)", said, re.MULTILINE) == [
+            "Your loop:",
+            "Here:",
+            "By default",
+        ]
+        one_line = re.findall(r"`%%refine (.+?)`", row)
+        lines = one_line + re.findall(r"`%%refine (.+?)`", " ".join(said.split()))
+        assert one_line
+        assert len(lines) > len(one_line)
         for line in lines:
-            assert limits(parse(line), {}).max_revisions >= 1
+            assert limits(parse(line), {}).max_revisions is not None
 
 
-def test_every_command_is_named() -> None:
-    lists = {"models", "profiles"}  # their names say what they list
-    for command in set(COMMANDS) - lists:
-        assert re.search(rf"`(%refine )?{command}\b", README), command
+def test_every_command_is_named_in_the_help_and_the_readmes_exist() -> None:
+    commands = help_text().split("\n%refine COMMAND\n")[1]
+    for command in {*COMMANDS, *DECISIONS}:
+        assert re.search(rf"^  {command}\b", commands, re.MULTILINE), command
+    named = set(re.findall(r"`%refine (\w+)", "".join(PAGES.values())))
+    assert {"accept", "override", "continue", "answer", "resume"} <= named <= set(COMMANDS)
 
 
-def test_every_profile_is_named() -> None:
+def test_every_basis_and_every_profile_is_named() -> None:
+    cells = re.findall(r"^\| (`.+?) \|", section(README, "What a verdict rests on"), re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", " ".join(cells))) == set(get_args(Basis))
     assert all(f"`{name}`" in README for name in NAMES)
 
 
-def test_its_pictures_are_there() -> None:
-    pictures = re.findall(r"!\[[^]]*\]\(((?!http)[^)]+)\)", README)
-    assert pictures
-    assert all((Path(__file__).parents[1] / picture).is_file() for picture in pictures)
+def test_its_first_screen_has_the_picture_both_commands_and_a_cell() -> None:
+    first = README.split("\n## ")[0]
+    [picture] = re.findall(r'<img src="([^"]+)"', first)
+    assert (ROOT / picture).is_file()
+    assert first.index(picture) < first.index("```sh") < first.index("%%refine\n")
 
 
-def test_its_two_commands_are_what_the_checks_run() -> None:
-    script = (Path(__file__).parents[1] / ".ci/run").read_text("utf-8")
-    assert 'pip install -e ".[test]" && pytest' in README
+def test_its_commands_are_what_the_checks_run() -> None:
+    script = (ROOT / ".ci/run").read_text("utf-8")
+    for page in (README, CONTRIBUTING):
+        assert 'pip install -e ".[test]" && pytest' in page
     assert 'pip install -e ".[test]" && pytest' in script
     assert 'pip install -e ".[local]" && ipyrefine demo' in README
 
@@ -81,14 +146,19 @@ async def test_its_python_examples_work_together() -> None:
     assert run.iterations[0].findings[0].problem.startswith("It has 1 lines.")
 
 
-def test_every_notebook_is_listed_and_every_link_leads_somewhere() -> None:
-    root = Path(__file__).parents[1]
-    linked = re.findall(r"\]\(((?!http|#)[^)]+)\)", README)
-    headings = re.findall(r"^#+ (.+)$", README, re.MULTILINE)
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_leads_somewhere(name: str) -> None:
+    page = PAGES[name]
+    headings = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
     anchors = {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
-    assert set(re.findall(r"\]\(#([^)]+)\)", README)) <= anchors
-    assert all((root / link).exists() for link in linked)
-    assert {str(path.relative_to(root)) for path in root.glob("notebooks/*.ipynb")} <= set(linked)
+    assert set(re.findall(r"\]\(#([^)]+)\)", page)) <= anchors
+    links = re.findall(r"\]\(((?!http|#)[^)]+)\)", page)
+    assert all(((ROOT / name).parent / link).exists() for link in links)
+
+
+def test_every_notebook_is_listed() -> None:
+    linked = set(re.findall(r"\]\((notebooks/[^)]+)\)", README))
+    assert {str(path.relative_to(ROOT)) for path in ROOT.glob("notebooks/*.ipynb")} <= linked
 
 
 def test_every_module_has_an_owner_line() -> None:
@@ -96,4 +166,17 @@ def test_every_module_has_an_owner_line() -> None:
     for room in rooms:
         if room.stem.startswith("__") or room.name in ("errors.py", "py.typed"):
             continue
-        assert f"`{room.name}{'/' if room.is_dir() else ''}`" in README, room.name
+        assert f"`{room.name}{'/' if room.is_dir() else ''}`" in CONTRIBUTING, room.name
+
+
+def test_every_place_that_contributing_names_is_there() -> None:
+    places = re.findall(r"^\| [^|`]+(?:`[^`]+`)? \| (.*`.+) \|$", CONTRIBUTING, re.MULTILINE)
+    files = [name for place in places for name in re.findall(r"`(\w+/[\w./]*)`", place)]
+    assert len(files) > 8
+    assert all((Path(ipyrefine.__file__).parent / name).exists() for name in files)
+
+
+def test_every_bench_has_a_line() -> None:
+    for path in (ROOT / "tests/bench").glob("*.py"):
+        if '__name__ == "__main__"' in path.read_text("utf-8"):
+            assert f"| `{path.name}` |" in BENCHES, path.name

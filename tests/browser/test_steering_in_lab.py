@@ -125,11 +125,10 @@ async def test_running_the_cell_again_closes_the_panel_it_had(
     assert int(await lab.outputs_text(2)) == first
 
 
-async def test_the_readmes_pictures_go_from_the_draft_to_the_accepted_text(
+async def test_the_readmes_picture_goes_from_the_draft_to_the_accepted_text(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pictures, "IMAGES", tmp_path)
     await pictures.film(lab)
     with Image.open(tmp_path / "panel.gif") as moving:
         assert moving.n_frames > 5
-    assert (tmp_path / "panel.png").stat().st_size > 20_000

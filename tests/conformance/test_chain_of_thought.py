@@ -1,4 +1,13 @@
-"""D. Evaluator-optimizer: the solution with every generation and its thoughts."""
+"""D. Evaluator-optimizer: the solution with every generation and its thoughts.
+
+- Your loop: the generator returns thoughts and a response, the evaluator a verdict and feedback;
+  the result is the solution with its chain of thoughts.
+- Here: `%%refine --prompts mine --memory all -n 10`, or `%%refine -n 0` and ``%refine continue 1
+  "your feedback"`` for a person's. ``[(i.thoughts, i.text) for i in refined_run.iterations]`` is
+  the chain. Java stays Java.
+- By default thoughts are shown and stored, but never judged or tested. Patience and critique are as
+  in the first loop.
+"""
 
 import json
 

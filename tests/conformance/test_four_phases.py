@@ -1,4 +1,13 @@
-"""E. Draft, critique, rewrite, verify: four labelled phases, and the pasted template."""
+"""E. Draft, critique, rewrite, verify: four labelled phases, and the pasted template.
+
+- Your loop: a template with four labelled phases, categories, a minimum number of weaknesses, and a
+  checklist.
+- Here: `%%refine -n 1`, with the template pasted below it, ``[ITERATION 1]`` to ``[ITERATION 4]``.
+  Its categories, numbers and checklist replace the profile's. One pass is four calls; ``-n 3``
+  repeats from the critique.
+- By default the draft is not judged, every text is criticised (``--critique never`` switches that
+  off), and an unfilled ``[placeholder]`` is a warning.
+"""
 
 import json
 from typing import Any

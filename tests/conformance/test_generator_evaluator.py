@@ -1,4 +1,15 @@
-"""A. Iterative workflow: a generator and an evaluator, until PASS."""
+"""A. Iterative workflow: a generator and an evaluator, until PASS.
+
+- Your loop: generate, evaluate as PASS, NEEDS_IMPROVEMENT or FAIL with feedback, and repeat until
+  PASS, with all attempts in memory.
+- Here: `%%refine --prompts mine --memory all -n 10`, with your evaluator prompt as
+  ``mine["judge"]``; or `%%refine --check evaluate --memory all -n 10`, with a function that returns
+  ``("FAIL", "feedback")``.
+- By default there is a cap (``-n``), and a text whose check failed does not pass whatever the judge
+  says. Our own judge answers with yes and no; your prompt, with its own form of reply, is taken at
+  its word, asks for no critique, and nothing that the task states is checked beside it. ``-n``
+  switches patience off.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,12 @@
-"""C. Scored loop: a target, patience, the best result, and a bound on everything."""
+"""C. Scored loop: a target, patience, the best result, and a bound on everything.
+
+- Your loop: score each text from 0 to 1, revise until the target, the cap, or too many stale steps.
+- Here: `%%refine --check score --target 0.9 -n 3 --patience 3 --delta 0.01 --budget "30 calls"`,
+  with ``score(text)`` or ``score(text, task)``, sync or async. Without the function a judge scores,
+  in at most 2 × (1 + revisions) calls.
+- By default patience is 2 (``--patience off``). With ``--target`` or a function there is no
+  critique. The stop reason tells ``passed``, ``plateau``, ``revisions`` and ``budget`` apart.
+"""
 
 import json
 from typing import Any

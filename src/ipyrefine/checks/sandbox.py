@@ -7,16 +7,27 @@ the kernel's folder, ``/tmp`` and ``/run``, except where Python's packages are. 
 output, processes and disk are limited for all of its processes together.
 
 What is missing elsewhere, `ProcessResult.protection` says; it comes from the processes that set the
-sandbox up, by a file that the code cannot reach:
+sandbox up, by a file that the code cannot reach. Evidence repeats it in words.
 
-- A container, and Ubuntu for programs it has no profile for, forbids user namespaces: the network
-  is open, and files are limited one by one. Landlock still hides files and keys, and no process
-  stays behind.
-- Without Landlock (Linux before 5.13, or switched off) the code can read what the user can.
+| checked code | Linux with namespaces | Linux without | macOS, Windows |
+|---|---|---|---|
+| network | a private loopback only | **open** | **open** |
+| the kernel's environment and memory, with its keys | unreadable | unreadable | **readable** |
+| home, the kernel's folder, `/tmp` | unreadable | unreadable | **readable** |
+| other files | read-only | read-only | **as for the user** |
+| other processes | invisible | visible, out of reach | **within reach** |
+| memory, disk of all its processes together | limited | memory only | **unlimited** |
+
+- Most containers forbid namespaces, and so does Ubuntu since 24.04 for programs without an AppArmor
+  profile. Files are then limited one by one, and their mode and owner can be changed. Landlock
+  still hides files and keys, and no process stays behind.
+- Before Linux 5.13, or with Landlock switched off, all files can be read, and without namespaces
+  keys too. Before 6.12 other processes can be reached without namespaces.
 - macOS limits processor time, output and the size of a file; Windows wall time and output.
+- Nowhere isolated: files of the user elsewhere can be read, sockets in folders connected to.
 
-Nowhere isolated: files of the user elsewhere can be read, sockets in folders connected to. With
-namespaces forbidden, mode and owner of the user's files can be changed as well.
+Code that only waits (``time.sleep(100)``) ends at a limit of wall time, and counts neither for nor
+against a text, as a busy machine looks the same.
 """
 
 import ast

@@ -1,4 +1,11 @@
-"""Write the record of a run into a notebook, as one output that needs no kernel, and read it."""
+"""Write the record of a run into a notebook, as one output that needs no kernel, and read it.
+
+A file from somebody else runs nothing here. Its records are validated as a whole, and its texts are
+escaped wherever they are shown. Resuming takes from a file or the journal only built-in checks that
+need nothing of the user's; their code runs in the sandbox. Functions, tests, schemas, variables,
+recordings and servers are used only if the user names them again: ``%refine resume x.ipynb --check
+my_check``. The limits, the prompts and the model's name are the record's.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
