@@ -1,6 +1,7 @@
 """The command line, as a process of its own, against a real server or the real model."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from openai_server import Failure, ScriptedServer
+
+from ipyrefine import cli
 
 AVERAGE = """Missing grades do not count.
 ```python
@@ -100,6 +103,45 @@ def test_the_notebooks_open_before_any_model_is_fetched(tmp_path: Path) -> None:
     root = hasattr(os, "geteuid") and os.geteuid() == 0
     assert ("--allow-root" in words) is root
     assert ("Starting it with --allow-root." in out) is root
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_ctrl_c_is_for_jupyterlab_to_answer(tmp_path: Path) -> None:
+    """The demo neither kills it nor says a word beside it."""
+    (tmp_path / "jupyterlab.py").write_text(
+        "import time\n"
+        "try:\n"
+        "    print('READY', flush=True)\n"
+        "    time.sleep(60)\n"
+        "except KeyboardInterrupt:\n"
+        "    time.sleep(1)\n"
+        "    print('ENDED IN ORDER', flush=True)\n"
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    with subprocess.Popen(
+        [sys.executable, "-m", "ipyrefine", "demo", "--lab"],
+        env=os.environ | {"PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as demo:
+        assert demo.stdout
+        assert any("READY" in line for line in demo.stdout)
+        os.killpg(demo.pid, signal.SIGINT)  # as a terminal does
+        out, err = demo.communicate(timeout=60)
+    assert (demo.returncode, out, err) == (0, "ENDED IN ORDER\n", "")
+
+
+def test_an_interrupt_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "run_demo", interrupt)
+    assert cli.main(["demo"]) == 130
+    assert capsys.readouterr().err == "ipyrefine: Interrupted.\n"
 
 
 def test_the_demo_takes_the_revisions_allowed_by_their_old_name_too() -> None:

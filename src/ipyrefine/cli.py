@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return int(options.action(options))
     except (Interrupted, KeyboardInterrupt) as error:
-        print(f"ipyrefine: {error or 'Interrupted.'}", file=sys.stderr)
+        print(f"ipyrefine: {str(error) or 'Interrupted.'}", file=sys.stderr)
         return 130
     except RefineError as error:
         print(f"ipyrefine: {error}", file=sys.stderr)

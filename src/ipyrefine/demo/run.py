@@ -128,4 +128,9 @@ def _open_lab(model: str | None) -> int:
         print(_AS_ROOT, flush=True)
         command.append("--allow-root")
     env = os.environ | ({"IPYREFINE_MODEL": model} if model else {})
-    return subprocess.call(command, env=env)
+    lab = subprocess.Popen(command, env=env)
+    while True:
+        try:
+            return lab.wait()
+        except KeyboardInterrupt:  # JupyterLab got it, too, and asks whether to shut down
+            continue
