@@ -85,6 +85,17 @@ async def test_an_edge_case_is_asked_about_only_if_nothing_else_separates_the_dr
     assert only is None or len(only.choices) == 2
 
 
+async def test_drafts_that_agree_but_for_an_edge_case_pass_and_ask_about_it():
+    evidence = await compare(MEAN, MEAN.replace("xs, n =", "if not xs: return None\n    xs, n ="))
+    for one in evidence:
+        assert (one.passed, one.decisive, one.contested) == (True, True, False)
+        assert one.question is not None
+        assert one.question.call == "middle([])"
+        assert {c.result for c in one.question.choices} == {"None", "IndexError"}
+        assert "Open: middle([]): the drafts differ: None (1), raises IndexError (1)" in one.detail
+    assert await ask(MEAN, MEAN) is None
+
+
 @pytest.mark.parametrize("clarified", ["1", "2", "1.5"])
 async def test_an_answer_is_a_stated_example_that_the_drafts_are_compared_by(clarified):
     answer = Clarification(call="middle([1, 2])", result=clarified)

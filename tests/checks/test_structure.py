@@ -93,14 +93,20 @@ def test_cells_of_a_frame_are_shown_without_their_code() -> None:
 def test_a_frame_is_described_by_its_columns() -> None:
     df = pandas.DataFrame({"n": [1, 2], "when": pandas.to_datetime(["2024-01-01"] * 2)})
     text = describe("df", df.set_index("when"))
-    assert text.startswith("df (DataFrame, 2 rows × 1 columns):\nn int64\nindex: when Datetime")
+    assert text.startswith(
+        "df (pandas DataFrame, 2 rows × 1 columns):\nn int64\nindex: when Datetime"
+    )
     assert label("df", pandas.DataFrame({f"c{n}": range(1_204) for n in range(8)})) == (
         "df (1,204 × 8)"
     )
 
 
 def test_a_series_an_array_and_a_module_are_described() -> None:
-    assert describe("s", pandas.Series([1.5], name="p")) == "s (Series of length 1):\np float64"
+    dated = pandas.Series([1.5], index=pandas.to_datetime(["2024-01-01"]))
+    assert "float64\nindex: DatetimeIndex datetime64" in describe("s", dated)
+    assert (
+        describe("s", pandas.Series([1.5], name="p")) == "s (pandas Series of length 1):\np float64"
+    )
     assert describe("a", numpy.zeros((3, 4))) == "a (ndarray of shape (3, 4)):\nfloat64"
     assert "first items: [0, 1, 2]" in describe("a", numpy.arange(3), values=True)
     assert describe("np", numpy) == "np (module numpy)"
@@ -109,9 +115,9 @@ def test_a_series_an_array_and_a_module_are_described() -> None:
 def test_a_polars_frame_is_described() -> None:
     polars = pytest.importorskip("polars")
     df = polars.DataFrame({"n": [1, 2], "password": ["a", "b"]})
-    assert describe("df", df) == "df (DataFrame, 2 rows × 2 columns):\nn Int64"
+    assert describe("df", df) == "df (polars DataFrame, 2 rows × 2 columns):\nn Int64"
     assert describe("df", df, values=True).endswith("first rows: n\n1\n2")
-    assert describe("s", df["n"]) == "s (Series of length 2):\nn Int64"
+    assert describe("s", df["n"]) == "s (polars Series of length 2):\nn Int64"
 
 
 def test_a_library_that_was_not_imported_is_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,8 @@ from kit import (
     text,
 )
 
-from ipyrefine.core.model import Limits, Stage
+from ipyrefine.core.events import TextDelta
+from ipyrefine.core.model import Evidence, Limits, Stage, Task
 from ipyrefine.core.prompts import Prompts, fill
 from ipyrefine.errors import UsageError
 
@@ -130,3 +131,32 @@ async def test_what_a_writer_is_told_of_earlier_revisions_does_not_grow_with_the
     assert "Earlier revisions" not in revisions[0]
     assert "Earlier revisions" in revisions[-1]
     assert len(revisions[-1]) == len(revisions[8])
+
+
+class Number:
+    """A check that wants a JSON number."""
+
+    name = "schema:number"
+
+    def __init__(self) -> None:
+        self.json_schema = {"type": "number"}
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        passed = text.isdecimal()
+        return Evidence(name=self.name, passed=passed, decisive=True, basis="schema")
+
+
+async def test_a_server_can_hold_the_writer_to_the_schema_that_a_check_wants() -> None:
+    loop = refinement(["{}", "7"], checks=[Number()], limits=Limits(critique="never"))
+    events = await finish(loop)
+    assert [(r.json_schema, r.strict) for r in requests(loop)] == [({"type": "number"}, False)] * 2
+    assert loop.state.text == "7"
+    streamed = [e.kind for e in events if isinstance(e, TextDelta)]
+    assert set(streamed) == {"text"}, "what it writes is the text from its first character"
+
+
+async def test_a_prompt_of_ones_own_may_ask_for_another_shape_than_the_schema() -> None:
+    own = Prompts(draft="Thoughts: and Response: please", revise="REV {text} {findings}")
+    loop = refinement(["no", "7"], checks=[Number()], prompts=own, limits=Limits(critique="never"))
+    await finish(loop)
+    assert [request.json_schema for request in requests(loop)] == [None, None]

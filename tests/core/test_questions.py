@@ -54,7 +54,9 @@ class Agreement:
             detail = f"{CALL} gives {gives[0]}, not {task.clarifications[-1].result}"
             return self._found(right, detail, decisive=right, final=True)
         if gives.count(gives[0]) > 1:
-            return self._found(True, detail, decisive=True, final=True)
+            open_edge = Question(call="f(0)", choices=(Choice(result="1"), Choice(result="2")))
+            edge = open_edge if gives[0] == "'edge'" else None
+            return self._found(True, detail, decisive=True, final=True, question=edge)
         if len(gives) == 1:
             return self._found(None, "there is no other draft yet")
         results = sorted(set(gives))
@@ -86,6 +88,17 @@ async def test_drafts_that_agree_pass_on_it_without_a_question() -> None:
     assert verdict is not None
     assert (verdict.outcome, verdict.basis) == (Outcome.PASS, "agreement")
     assert (loop.state.stop_reason, loop.state.question) == (StopReason.PASSED, None)
+
+
+async def test_a_pass_asks_about_an_edge_case_that_the_task_leaves_open() -> None:
+    loop = await asked("'edge'", "'edge'")
+    assert loop.state.stop_reason is StopReason.PASSED
+    assert loop.state.question is not None
+    assert loop.state.question.call == "f(0)"
+    calls = loop.state.usage.calls
+    assert stages(await decide(loop, Answer(result="'edge'"))) == ["check"]
+    assert (loop.state.stop_reason, loop.state.usage.calls) == (StopReason.PASSED, calls)
+    assert loop.state.question is None
 
 
 async def test_drafts_that_disagree_stop_with_the_question_and_ask_no_model() -> None:

@@ -51,6 +51,13 @@ async def test_it_falls_back_to_what_the_server_takes_and_remembers_it(
     assert [level_of(body) for body in server.bodies] == [accepted]
 
 
+async def test_a_schema_of_the_users_own_is_never_asked_for_in_strict_mode(server, request_json):
+    server.default = lambda _: "{}"
+    own = request_json.model_copy(update={"strict": False, "schema_name": "text"})
+    assert await run(server, own) == ([], "{}")
+    assert [level_of(body) for body in server.bodies] == ["json_schema"]
+
+
 async def test_a_notice_says_what_is_used_instead(server, request_json):
     server.default = lambda _: "{}"
     server.rejecting("response_format", lambda body: level_of(body) == "strict")

@@ -62,8 +62,9 @@ class Agreement:
     error. Other inputs tell nothing of a text; they show that something is wrong, unless they are
     edge cases (`is_edge_case`). The drafts have a quorum with at least five conclusive inputs and
     eight for each of the others that is no edge case; where they never differ, fewer inputs do.
-    Then the evidence is decisive. Without a quorum it is contested: neither passed nor failed, with
-    a question about the input that separates the drafts best.
+    Then the evidence is decisive, and if it passed, an edge case on which the drafts differ is its
+    question, which the user may answer. Without a quorum it is contested: neither passed nor
+    failed, with a question about the input that separates the drafts best.
 
     Where no draft can be compared (none is there yet, none meets the examples, or no further input
     can be made), the stated examples decide, and the evidence has their basis. A pass settles the
@@ -159,12 +160,13 @@ class Agreement:
         doubts = _doubts(comparisons, conclusive)
         enough = _has_quorum(len(conclusive), comparisons, doubts, least)
         against = [c for c in conclusive if not c.agrees]
-        question = None if enough else _question(comparisons)
-        detail = (
-            _format(conclusive, against, drafts - 1)
-            if enough
-            else _format_contested(question, drafts)
-        )
+        if enough:
+            open_edges = [c for c in comparisons if c.is_edge and c not in conclusive]
+            question = None if against else _question(open_edges, alike=False)
+            detail = _format(conclusive, against, drafts - 1, question)
+        else:
+            question = _question(comparisons)
+            detail = _format_contested(question, drafts)
         return Evidence(
             name=self.name,
             passed=not against if enough else None,
@@ -334,12 +336,18 @@ def _format_result(outcome: Outcome) -> str:
     return f"gives {shorten(str(outcome.get('repr', '')))}"
 
 
-def _format(conclusive: Sequence[_Comparison], against: Sequence[_Comparison], others: int) -> str:
+def _format(
+    conclusive: Sequence[_Comparison],
+    against: Sequence[_Comparison],
+    others: int,
+    question: Question | None,
+) -> str:
     if not against:
         drafts = (
             "the other draft gives" if others == 1 else f"most of the {others} other drafts give"
         )
-        return f"It gives what {drafts} on all of {len(conclusive)} further inputs."
+        agreed = f"It gives what {drafts} on all of {len(conclusive)} further inputs."
+        return f"{agreed}\nOpen: {_format_question(question)}" if question else agreed
     lines = [
         f"{shorten(c.example.source)}: {_format_result(c.outcomes[0])}, where {max(c.votes)} of "
         f"{others + 1} drafts agree: {_format_result(c.outcomes[c.usual])}"
@@ -353,24 +361,31 @@ def _format_contested(question: Question | None, drafts: int) -> str:
     summary = f"{drafts} drafts were compared, without a quorum."
     if question is None:
         return summary
+    return f"{_format_question(question)}\n{summary}"
+
+
+def _format_question(question: Question) -> str:
     results = [
         f"{'raises ' if c.raises else ''}{shorten(c.result)} ({c.votes})" for c in question.choices
     ]
-    return f"{shorten(question.call)}: the drafts differ: {', '.join(results)}\n{summary}"
+    return f"{shorten(question.call)}: the drafts differ: {', '.join(results)}"
 
 
 # The question.
 
 
-def _question(comparisons: Sequence[_Comparison]) -> Question | None:
+def _question(comparisons: Sequence[_Comparison], *, alike: bool = True) -> Question | None:
     """Return the input that separates the drafts best, the shortest of several; None without one.
 
     That is the most even split into results that can be written down. Edge cases come last, as
-    right drafts differ there too. Where all drafts raise the same exception on an input like the
-    stated ones, it is asked whether they should.
+    right drafts differ there too.
+
+    Args:
+        comparisons: the inputs to choose from.
+        alike: whether to ask about an exception that all drafts raise.
     """
     asked = [(c, choices) for c in comparisons if (choices := _choices(c))]
-    able = [(c, choices) for c, choices in asked if len(choices) > 1 or choices[0].raises]
+    able = [(c, found) for c, found in asked if len(found) > 1 or (alike and found[0].raises)]
 
     def order(pair: tuple[_Comparison, list[Choice]]) -> tuple[bool, bool, float, int, str]:
         comparison, choices = pair

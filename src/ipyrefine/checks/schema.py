@@ -52,6 +52,7 @@ class Schema:
         self._schema = schema if self._adapter is None else self._adapter.json_schema()
         if self._adapter is None:
             _require_valid(schema, self.name)
+        self.json_schema = self._schema if isinstance(self._schema, dict) else None
         # Asked for "a value that follows this schema", small models write the schema again.
         request = (
             "The text is one JSON value with the values themselves, as this schema describes them"

@@ -137,6 +137,7 @@ def _lines(value: Any, values: bool) -> Iterator[str]:
         name = _column_name(value.name)
         if not _is_secret_column(name, value.dtype):
             yield f"{name} {_dtype_name(value.dtype)}".removeprefix("None ")
+            yield from _index_lines(value)
             if values:
                 yield _render(value[:_MAX_ITEMS].to_list())
     elif is_named(value, "numpy", "ndarray"):
@@ -160,6 +161,8 @@ def _kind(value: Any) -> str:
     if _is(value, type):
         return "class"
     name = _type_name(type(value))
+    if is_frame(value):
+        name = f"{type(value).__module__.partition('.')[0]} {name}"
     if (frame := _frame(value)) is not None:
         rows, columns = value.shape[0], len(frame)
         return f"{name}, {rows:,} rows × {columns:,} columns"
@@ -228,10 +231,7 @@ def _frame_lines(value: Any, frame: list[tuple[str, Any]], values: bool) -> Iter
     listed = [f"{frame[n][0]} {_dtype_name(frame[n][1])}" for n in places[:_MAX_COLUMNS]]
     more = len(places) - len(listed)
     yield ", ".join([*listed, *([f"… {more} more"] if more > 0 else [])])
-    if is_named(value, "pandas", "DataFrame") and not is_named(value.index, "pandas", "RangeIndex"):
-        index = value.index
-        names = ", ".join(_column_name(name) for name in index.names if name is not None)
-        yield f"index: {names} {_type_name(type(index))} {_dtype_name(index.dtype)}"
+    yield from _index_lines(value)
     if values:
         shown = places[:_ROW_COLUMNS]
         yield f"first rows: {' | '.join(frame[n][0] for n in shown)}"
@@ -242,6 +242,17 @@ def _frame_lines(value: Any, frame: list[tuple[str, Any]], values: bool) -> Iter
         ]
         for row in zip(*columns, strict=True):
             yield " | ".join(map(_render, row))
+
+
+def _index_lines(value: Any) -> Iterator[str]:
+    """Yield the index of a pandas frame or series, unless it only counts the rows."""
+    if not is_named(value, "pandas", "DataFrame", "Series"):
+        return
+    index = value.index
+    if not is_named(index, "pandas", "RangeIndex"):
+        names = ", ".join(_column_name(name) for name in index.names if name is not None)
+        words = (names, _type_name(type(index)), _dtype_name(index.dtype))
+        yield f"index: {' '.join(filter(None, words))}"
 
 
 def _is_secret_column(name: str, dtype: Any) -> bool:

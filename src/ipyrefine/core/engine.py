@@ -156,7 +156,10 @@ class Refinement:
         self.model, self.judge, self.checks = model, judge or model, tuple(checks)
         self.clock, self.selection, self._trial = clock, selection, trial
         self.error: RefineError | None = None
-        self._requests = Requests(prompts, nonce or make_nonce(secrets.token_bytes(32)))
+        schema = next(
+            (s for check in self.checks if (s := getattr(check, "json_schema", None))), None
+        )
+        self._requests = Requests(prompts, nonce or make_nonce(secrets.token_bytes(32)), schema)
         self._begun, self._warnings = run is not None, tuple(warnings)
         self.state = run or Run.begin(
             Setup(
@@ -383,10 +386,10 @@ class Refinement:
                 await stages[step]()
         except OutOfBudget as error:
             step = error.stop
-        if step.reason is StopReason.QUESTION and self.state.question is None:
+        if step.reason in (StopReason.QUESTION, StopReason.PASSED) and self.state.question is None:
             question = question_of(self.state.iterations[self.state.best or 0])
-            assert question is not None, "the run stops for a question that there is"
-            await self.emit(QuestionAsked(question=question))
+            if question is not None:
+                await self.emit(QuestionAsked(question=question))
         await self.emit(Stopped(reason=step.reason, message=step.message))
 
     async def _stop_cancelled(self) -> None:
@@ -466,7 +469,7 @@ class Refinement:
         async def write(number: int, emit: Emit) -> ModelCall[replies.WrittenText]:
             call = ModelCall(self.model, parse, Stage.DRAFT, number, partial(parse, cut=True))
             request = self._requests.draft(run, number)
-            splitter = replies.Splitter(run.task.form)
+            splitter = replies.Splitter(run.task.form, inside=request.json_schema is not None)
             await call.make(self, request, splitter=splitter, budget=budget, emit=emit)
             return call
 
@@ -634,7 +637,9 @@ class Refinement:
         call = ModelCall(self.model, parse, Stage.REVISE, number, partial(parse, cut=True))
         request = self._requests.revise(self.state, base)
         acting_on = to_act_on(self.state, base)
-        revision = await call.make(self, request, splitter=replies.Splitter(form))
+        revision = await call.make(
+            self, request, splitter=replies.Splitter(form, inside=request.json_schema is not None)
+        )
         if revision is None:
             await warn(
                 self, f"{self.state.mention(number).capitalize()} has no new text: {call.advice}."

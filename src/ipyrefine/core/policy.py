@@ -336,9 +336,9 @@ def is_scored(iteration: Iteration) -> bool:
 
 
 def question_of(iteration: Iteration) -> Question | None:
-    """Return the question that an iteration's verdict leaves to the user, if any."""
+    """Return the question that an iteration's evidence leaves to the user, if any."""
     verdict = iteration.verdict
-    if verdict is None or verdict.passed or not verdict.required_passed:
+    if verdict is None or not verdict.required_passed:
         return None
     return next((e.question for e in iteration.evidence if e.question), None)
 

@@ -25,8 +25,9 @@ class Request(Record):
 
     Attributes:
         messages: the conversation, stable part first.
-        json_schema: a flat JSON schema the reply must follow, or None for free text.
+        json_schema: the JSON schema the reply must follow, or None for free text.
         schema_name: a short name for it, as servers want one.
+        strict: whether the schema is flat and complete, as a server's strict mode wants it.
         max_tokens: completion tokens allowed.
         temperature: sampling temperature.
         seed: sampling seed, or None.
@@ -40,6 +41,7 @@ class Request(Record):
     messages: tuple[Message, ...]
     json_schema: dict[str, Any] | None = None
     schema_name: str = "reply"
+    strict: bool = True
     max_tokens: int = 2_048
     temperature: float = 0.0
     seed: int | None = None

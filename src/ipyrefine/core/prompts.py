@@ -476,10 +476,13 @@ class Requests:
     Args:
         prompts: the text of each stage.
         nonce: makes the nonce of a fence.
+        schema: the JSON schema of the text, to which servers can hold the writer.
     """
 
-    def __init__(self, prompts: Prompts, nonce: Nonce) -> None:
-        self._prompts, self._nonce = prompts, nonce
+    def __init__(
+        self, prompts: Prompts, nonce: Nonce, schema: dict[str, Any] | None = None
+    ) -> None:
+        self._prompts, self._nonce, self._schema = prompts, nonce, schema
 
     @property
     def has_own_judge(self) -> bool:
@@ -496,7 +499,9 @@ class Requests:
         template = _with_format(self._prompts.draft)
         think = fill(THINK[run.task.form], task=run.task.request)
         prompt = fill(template, ask=_ask(run.task), think=think, format=_format(run.task))
-        request = self._request(run, Stage.DRAFT, prompt, (), temperature=run.limits.temperature)
+        options = self._constraint(self._prompts.draft == DRAFT)
+        options["temperature"] = run.limits.temperature
+        request = self._request(run, Stage.DRAFT, prompt, (), **options)
         return _resampled(request, "candidate", candidate) if candidate else request
 
     def critique(self, run: Run, iteration: Iteration) -> Request:
@@ -569,7 +574,10 @@ class Requests:
         temperature = run.limits.temperature
         if tried:  # a greedy model would only repeat what already failed (arXiv 2506.11930)
             temperature = max(temperature, min(0.4 + 0.2 * len(tried), 1.0))
-        return self._request(run, Stage.REVISE, prompt, about.values(), temperature=temperature)
+        options = self._constraint(self._prompts.revise == REVISE)
+        return self._request(
+            run, Stage.REVISE, prompt, about.values(), temperature=temperature, **options
+        )
 
     def _rewrite(self, run: Run, base: Iteration) -> Request:
         """Ask for the text anew, with what is wrong with ``base`` but not its words.
@@ -578,9 +586,8 @@ class Requests:
         """
         about = self._feedback(run, base, "Its findings")
         prompt = fill(REWRITE, ask=_ask(run.task), **about)
-        request = self._request(
-            run, Stage.REVISE, prompt, about.values(), temperature=run.limits.temperature
-        )
+        options = self._constraint() | {"temperature": run.limits.temperature}
+        request = self._request(run, Stage.REVISE, prompt, about.values(), **options)
         return _resampled(request, "anew", len(run.iterations))
 
     def _feedback(self, run: Run, base: Iteration, title: str) -> dict[str, str]:
@@ -622,6 +629,12 @@ class Requests:
             inputs=(_whole_request(run.task), *criteria, *run.task.checklist, *own, *about),
             **{"schema_name": stage.value, **options},
         )
+
+    def _constraint(self, built_in: bool = True) -> dict[str, Any]:
+        """Return the options that hold a writer to the schema, unless the prompt is the user's."""
+        if not (self._schema and built_in):
+            return {}
+        return {"json_schema": self._schema, "schema_name": "text", "strict": False}
 
     def _system(self, task: Task) -> Message:
         items = "".join(f"\n{n}. {item}" for n, item in enumerate(task.checklist, start=1))
@@ -705,8 +718,7 @@ def _from_user(run: Run, iteration: Iteration) -> bool:
 
 
 def _ask(task: Task) -> str:
-    planned = task.plan and task.form == "prose"
-    if planned:
+    if task.plan and task.form == "prose":
         return fill(PLANNED, task=task.request)
     return fill(GIVE[task.form], language=task.language_name, tag=task.language)
 

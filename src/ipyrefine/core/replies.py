@@ -165,11 +165,12 @@ class Splitter:
 
     Args:
         form: how the text is marked, as in `parse_text`.
+        inside: whether it begins with the text.
     """
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: Form, *, inside: bool = False) -> None:
         self._mark = "```" if form == "code" else "<"
-        self._inside = False
+        self._inside = inside
         self._line = ""
         self._passing = False
 

@@ -167,6 +167,6 @@ def _response_format(level: int, request: Request) -> dict[str, Any]:
     if level == _OBJECT:
         return {"type": "json_object"}
     schema: dict[str, Any] = {"name": request.schema_name, "schema": request.json_schema}
-    if level == _STRICT:
+    if level == _STRICT and request.strict:
         schema["strict"] = True
     return {"type": "json_schema", "json_schema": schema}
