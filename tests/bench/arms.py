@@ -12,7 +12,6 @@ both.
 """
 
 import argparse
-import asyncio
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -20,18 +19,18 @@ from typing import Any, NamedTuple, Protocol
 
 import measure
 from measure import Meter, Replies
-from tqdm import tqdm
 
 from ipyrefine.api import build
 from ipyrefine.checks import resolve
 from ipyrefine.checks.examples import Examples
+from ipyrefine.checks.variables import Variables
 from ipyrefine.core import decisions, replies
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Limits, Question, StopReason, Task, Usage
 from ipyrefine.core.ports import Check, Message, Model, Reply, Request
 from ipyrefine.core.prompts import Prompts, Requests, make_nonce
 from ipyrefine.core.run import Run
-from ipyrefine.errors import ModelError, ReplyError, UsageError
+from ipyrefine.errors import ModelError, ReplyError
 
 SAMPLED = 0.8  # temperature of resampling
 _MAX_TOKENS = 1_024  # completion tokens a reply may take
@@ -149,24 +148,36 @@ class NotYet(SystemExit):
 # The arms.
 
 
-def refinement(case: Case, model: Model, plan: Plan) -> Refinement:
-    """Return the loop on a case, as a user would start it."""
+def refinement(
+    case: Case, model: Model, plan: Plan, variables: Variables | None = None
+) -> Refinement:
+    """Return the loop on a case, as a user would start it.
+
+    Args:
+        case: the case.
+        model: answers.
+        plan: its checks and limits.
+        variables: those of the notebook that the task is about.
+    """
     limits = {"max_tokens": _MAX_TOKENS, "seed": 0, **plan.limits.model_dump(exclude_unset=True)}
     return build(
         case.text,
         model=model,
         profile=case.profile,
+        variables=variables,
         checks=resolve(plan.checks, {}, target=Limits.model_validate(limits).target),
         limits=Limits.model_validate(limits),
     )
 
 
-async def write_draft(case: Case, model: Model, plan: Plan) -> Draft:
-    """Return the greedy first draft, which all arms start from."""
-    loop = refinement(case, model, plan)
+async def write_draft(
+    case: Case, model: Model, plan: Plan, variables: Variables | None = None
+) -> Draft:
+    """Return the greedy first draft, which all arms start from; arguments as for `refinement`."""
+    loop = refinement(case, model, plan, variables)
     task, stated = loop.state.task, _stated_checks(loop)
     request = _draft_request(loop.state)
-    text = _text(await measure.complete(model, request), task.form)
+    text = read_text(await measure.complete(model, request), task.form)
     return Draft(task, request, text, await _misses(text, task, stated), stated)
 
 
@@ -191,7 +202,7 @@ async def run_case(case: Case, model: Model, plan: Plan) -> Row:
         number += 1
         # What the loop asks too is answered by the same sample: chance then favours neither.
         sample = await measure.complete(meter, _sampled(first.request, number))
-        found = _text(sample, task.form)
+        found = read_text(sample, task.form)
         failing = await _misses(found, task, first.stated)
     found = text if failing else found
     accepted = not failing if first.stated else None
@@ -232,7 +243,8 @@ def _stated_checks(loop: Refinement) -> list[Check]:
     return [check for check in loop.checks if check.name == "constraints"]
 
 
-def _text(reply: Reply, form: Any) -> str:
+def read_text(reply: Reply, form: Any) -> str:
+    """Return the text in a reply; empty where it cannot be read."""
     try:
         return replies.parse_text(reply.text, form, cut=reply.finish != "stop").text
     except ReplyError:
@@ -456,26 +468,11 @@ def run(what: str, cases: Sequence[Case], model: Replies, plan: Plan) -> list[Ro
 
     A stop (Ctrl-C, or a replay that lacks a reply) prints what there is.
     """
-    rows: list[Row] = []
 
-    async def run_all() -> None:
-        for case in (bar := tqdm(cases, unit="task", desc=what)):
-            row = await run_case(case, model, plan)
-            if model.missing:
-                model.missing = f"{model.missing} for {case.name}"
-                return
-            rows.append(row)
-            solved = sum((one.loop or one.resampling).solved for one in rows)
-            bar.set_postfix_str(f"solved {solved} of {len(rows)}, asked {model.asked}")
+    def note(rows: Sequence[Row]) -> str:
+        return f"solved {sum((row.loop or row.resampling).solved for row in rows)} of {len(rows)}"
 
-    try:
-        asyncio.run(run_all())
-    except measure.MissingReply:
-        model.missing = f"{model.missing} for {cases[len(rows)].name}"
-    except KeyboardInterrupt:
-        print(f"\nStopped after {len(rows)} of {len(cases)} tasks; run it again to go on.")
-    except UsageError as error:
-        raise SystemExit(str(error)) from None
+    rows = measure.collect(what, cases, model, lambda case: run_case(case, model, plan), note)
     if rows:
         print(f"\n{report(rows, f'{what}, {model.name}')}\n")
     return rows

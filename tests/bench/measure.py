@@ -1,33 +1,45 @@
 """What the benches of the model share: kept replies, options, intervals and tables."""
 
 import argparse
+import asyncio
 import hashlib
 import json
 import random
 import re
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import platformdirs
+from tqdm import tqdm
 
 from ipyrefine.api import choose_model
 from ipyrefine.core.model import Usage
 from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request
-from ipyrefine.errors import ModelError, RequestRejected
+from ipyrefine.errors import ModelError, RequestRejected, UsageError
 
 MODEL = "qwen2.5-coder-1.5b"
 DATA = Path(__file__).parents[3] / "shared" / "data"
 _DRAWS = 5_000
+_CELL = 60  # characters of a message in a table
 
 # Fences have a new nonce in each run, and addresses in memory differ.
 _VOLATILE = re.compile(r"(?<=material-)[0-9a-f]+|0x[0-9a-f]{6,}")
 
 T = TypeVar("T")
+
+
+class Named(Protocol):
+    """A case with a name for messages."""
+
+    name: str
+
+
+C = TypeVar("C", bound=Named)
 
 
 class MissingReply(ModelError):
@@ -206,6 +218,49 @@ def load_cases(folder: Path, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
+# Running.
+
+
+def collect(
+    what: str,
+    cases: Sequence[C],
+    model: Replies,
+    run_case: Callable[[C], Awaitable[T]],
+    note: Callable[[Sequence[T]], str],
+) -> list[T]:
+    """Run cases one after another and return what came of them, as a row each.
+
+    A stop (Ctrl-C, or a replay that lacks a reply) returns the rows that there are.
+
+    Args:
+        what: the bar's title.
+        cases: the cases.
+        model: answers in all of them.
+        run_case: returns the row of a case.
+        note: returns what the bar says about the rows so far.
+    """
+    rows: list[T] = []
+
+    async def run_all() -> None:
+        for case in (bar := tqdm(cases, unit="task", desc=what)):
+            row = await run_case(case)
+            if model.missing:
+                model.missing = f"{model.missing} for {case.name}"
+                return
+            rows.append(row)
+            bar.set_postfix_str(f"{note(rows)}, asked {model.asked}")
+
+    try:
+        asyncio.run(run_all())
+    except MissingReply:
+        model.missing = f"{model.missing} for {cases[len(rows)].name}"
+    except KeyboardInterrupt:
+        print(f"\nStopped after {len(rows)} of {len(cases)} tasks; run it again to go on.")
+    except UsageError as error:
+        raise SystemExit(str(error)) from None
+    return rows
+
+
 # Intervals and tables.
 
 
@@ -231,6 +286,20 @@ def share(rows: Sequence[T], holds: Callable[[T], bool]) -> str:
     percent = interval(rows, lambda some: 100 * sum(map(holds, some)) / len(some))
     value, _, rest = percent.partition(" ")
     return f"{sum(map(holds, rows))} of {len(rows)}: {value} % {rest}"
+
+
+def gain(rows: Sequence[T], holds: Callable[[T], bool], before: Callable[[T], bool]) -> str:
+    """Return by how many points of per cent more rows meet one condition than another."""
+
+    def points(some: Sequence[T]) -> float:
+        return 100 * sum(holds(row) - before(row) for row in some) / len(some)
+
+    return interval(rows, points)
+
+
+def short(message: str) -> str:
+    """Return a message as a table's cell: one line, cut."""
+    return " ".join(message.split()).replace("|", "/")[:_CELL]
 
 
 def table(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
