@@ -164,6 +164,7 @@ async def _run_cell(shell: Any, cell: str) -> BaseException | None:
         result = await shell.run_cell_async(
             cell, store_history=True, transformed_cell=shell.transform_cell(cell)
         )
+        shell.events.trigger("post_run_cell", result)  # as a kernel does
     return result.error_before_exec or result.error_in_exec  # type: ignore[no-any-return]
 
 
