@@ -20,6 +20,7 @@ from notebook_cells import run_cells
 
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.session.commands import USAGE
 
 TASKS = frames.load("own", Path())
 BROKEN = fix.load()
@@ -234,3 +235,17 @@ async def test_a_command_that_cannot_be_used_ends_the_bench():
     async with fix.failed_cell(CELL, ScriptedModel([])) as (shell, _):
         with pytest.raises(UsageError):
             await fix.fix(shell, "m --no-such-option")
+
+
+@pytest.mark.skipif("fix" not in USAGE, reason="needs the command %refine fix")
+async def test_a_repair_pays_for_its_own_calls_and_is_run_after_the_cells_above(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    answers = [block("total = 4"), block("total = sum(valeus)"), block(CELL.fix)]
+    row = await fix.run_case(CELL, replies(path, *answers))
+    assert row.reask.result == (True, False, "AssertionError: ")
+    assert row.fix.result == (True, True, "")
+    assert row.fix.accepted
+    assert (row.reask.usage.calls, row.fix.usage.calls) == (1, 2)
+    assert "| repaired | 0 of 1: 0.0 % (0.0 to 0.0) | 1 of 1" in fix.report([row], "m")
+    again = await fix.run_case(CELL, replies(path))
+    assert (again.reask.result, again.fix.result) == (row.reask.result, row.fix.result)
