@@ -95,6 +95,16 @@ async def test_hidden_cases_are_compared_with_a_tolerance_for_floats(text, solve
     assert await code_tasks.Mbpp(MBPP).solves(text) is solves
 
 
+async def test_results_are_compared_as_sets_where_the_stated_assert_does_so():
+    fields = {"entry_point": "f", "atol": 0, "cases": [[["b a"], ["a", "b"]]], "task_id": "own/1"}
+    ordered = code_tasks.Mbpp({**fields, "prompt": "Split.\nassert f('b') == ['b']"})
+    unordered = code_tasks.Mbpp({**fields, "prompt": "Split.\nassert set(f('b')) == {'b'}"})
+    for text in ("def f(s):\n    return set(s.split())", "def f(s):\n    return s.split()"):
+        assert await unordered.solves(text)
+    assert not await ordered.solves("def f(s):\n    return s.split()")
+    assert not await unordered.solves("def f(s):\n    return [s]")
+
+
 async def test_a_unit_test_file_decides_on_a_module():
     tests = (
         "import unittest\nfrom own import f\n\nclass T(unittest.TestCase):\n"

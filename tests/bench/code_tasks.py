@@ -1,16 +1,16 @@
 """Solve programming tasks by draft, by plain resampling and by the loop, and print the tables.
 
-``python tests/bench/code_tasks.py humaneval|mbpp|exercism [--tasks A-B] [--answer] [--ask]``
+``python tests/bench/code_tasks.py humaneval|mbpp|exercism … [--tasks A-B] [--answer] [--ask]``
 (needs the extras ``local`` and ``bench``). `arms` says what the three arms are.
 
-- humaneval: tasks 0 to 81 of HumanEval; the hidden tests decide what is solved. Their replies are
-  in ``humaneval_kept.jsonl``.
+- humaneval: tasks 0 to 81 of HumanEval; the hidden tests decide what is solved.
 - mbpp: the first 80 of MBPP+. The task is its sentence with the one assert; the other cases are
   hidden, and compared as evalplus compares them.
 - exercism: the first 25 of exercism's Python track: instructions and stub; their unit tests are
   hidden.
 
-Every reply is kept at once, so that a bench that was stopped goes on where it was. Without
+Replies on HumanEval and MBPP+ are in the ``_kept.jsonl`` files beside this one. Every reply is
+kept at once, so that a bench that was stopped goes on where it was. Without
 ``--ask`` no model is asked: a reply that is missing ends the bench. ``--validate`` runs the hidden
 tests on the reference solutions instead, and on wrong ones. Seconds are those that the replies
 took when they were asked for, so ask on a machine that does nothing else.
@@ -50,6 +50,8 @@ _MBPP_TEST = """\
 import json, math
 
 def plain(value):
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(plain, value), key=repr)
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, dict):
@@ -83,7 +85,10 @@ with open("cases.json") as file:
 import candidate
 function = getattr(candidate, task["entry_point"])
 for args, expected in task["cases"]:
-    value = plain(function(*args))
+    value = function(*args)
+    if task["as_set"]:
+        value, expected = {*map(str, value)}, {*map(str, expected)}
+    value = plain(value)
     assert same(value, plain(expected), task["atol"]), (args, value, expected)
 """
 
@@ -177,7 +182,9 @@ class Mbpp:
 
     async def solves(self, text: str) -> bool:
         wanted = {name: self._fields[name] for name in ("entry_point", "atol", "cases")}
-        return await passes(_MBPP_TEST, {"candidate.py": text, "cases.json": json.dumps(wanted)})
+        as_set = f"set({wanted['entry_point']}(" in self.text  # what the stated assert compares
+        case = json.dumps({**wanted, "as_set": as_set})
+        return await passes(_MBPP_TEST, {"candidate.py": text, "cases.json": case})
 
     async def answer(self, question: Question) -> str | None:
         """Return the expected value where the input is among the cases."""
@@ -237,7 +244,7 @@ def _as_choice(expected: Any, question: Question) -> str:
 
 SETS = {"humaneval": "HumanEval", "mbpp": "MBPP+", "exercism": "exercism"}
 _DEFAULTS = {"humaneval": "0-81", "mbpp": "0-79", "exercism": "0-24"}
-_KEPT = Path(__file__).parent / "humaneval_kept.jsonl"
+_KEPT = ("humaneval", "mbpp")  # sets whose replies are part of the project
 
 
 def load(name: str, folder: Path, tasks: str | None) -> Sequence[HumanEval | Mbpp | Exercism]:
@@ -259,10 +266,32 @@ def load(name: str, folder: Path, tasks: str | None) -> Sequence[HumanEval | Mbp
 
 
 def kept_path(name: str, model: str, path: Path | None) -> Path:
-    """Return where the replies on a set are kept; those on HumanEval are part of the project."""
-    if path is None and name == "humaneval" and model == measure.MODEL:
-        return _KEPT
+    """Return where the replies on a set are kept; those on some sets are part of the project."""
+    if path is None and name in _KEPT and model == measure.MODEL:
+        return Path(__file__).with_name(f"{name}_kept.jsonl")
     return measure.replies_path(name, model, path)
+
+
+def write_table(path: Path, model: str, found: Mapping[str, Sequence[arms.Row]]) -> None:
+    """Write how often the loop's PASS was wrong into the table that ships, by its basis.
+
+    Args:
+        path: the table, ``providers/reliability.json``.
+        model: the writer's name.
+        found: what came of the odd rows of each set.
+    """
+    passed: dict[str, list[bool]] = {}
+    for row in (row for rows in found.values() for row in rows):
+        if row.loop and row.loop.accepted:
+            passed.setdefault(row.ended.rpartition(", ")[2], []).append(row.loop.solved)
+    source = " and ".join(f"{SETS[name]}, {len(rows)} tasks" for name, rows in found.items())
+    entries = {
+        basis: {"texts": len(solved), "wrong": solved.count(False), "source": source}
+        for basis, solved in passed.items()
+    }
+    known = json.loads(path.read_text("utf-8"))
+    known["accepted"].setdefault(model, {})["code"] = entries
+    path.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n", "utf-8")
 
 
 async def validate(cases: Sequence[HumanEval | Mbpp | Exercism]) -> None:
@@ -280,22 +309,30 @@ async def validate(cases: Sequence[HumanEval | Mbpp | Exercism]) -> None:
 def main() -> None:
     """Run a set and print its tables."""
     parser = measure.parser(__doc__)
-    parser.add_argument("set", choices=SETS)
+    parser.add_argument("sets", nargs="+", choices=SETS)
     arms.add_options(parser, checks="agreement", candidates=7, revisions=1)
     parser.add_argument(
         "--answer", action="store_true", help="answer questions, from the reference"
     )
     parser.add_argument("--judge", action="store_true", help="let a bare judge read each draft")
     parser.add_argument("--validate", action="store_true", help="test the hidden tests instead")
+    parser.add_argument(
+        "--table", type=Path, help="write how often a PASS was wrong (odd rows) into this file"
+    )
     options: argparse.Namespace = parser.parse_args()
-    cases = load(options.set, options.data, options.tasks)
-    if options.validate:
-        asyncio.run(validate(cases))
-    path = kept_path(options.set, options.model, options.replies)
-    replies = measure.Replies(options.model, path, ask=options.ask)
     plan = arms.plan(options, answer=options.answer, judge=options.judge)
-    rows = arms.run(SETS[options.set], cases, replies, plan)
-    measure.stop(replies, len(rows), len(cases))
+    odd = {}
+    for name in options.sets:
+        cases = load(name, options.data, options.tasks)
+        if options.validate:
+            asyncio.run(validate(cases))
+        path = kept_path(name, options.model, options.replies)
+        replies = measure.Replies(options.model, path, ask=options.ask)
+        rows = arms.run(SETS[name], cases, replies, plan)
+        odd[name] = rows[1::2]
+        if options.table:
+            write_table(options.table, options.model, odd)
+        measure.stop(replies, len(rows), len(cases))
 
 
 if __name__ == "__main__":
