@@ -93,6 +93,11 @@ FORMAT = {"code": f"Then give {_CODE}", "prose": f"Then give {_PROSE}"}
 # Of 75 tasks a small model solved 59 with code written at once, 55 where it thought first, which
 # took over twice the tokens.
 GIVE = {"code": f"Give {_CODE}", "prose": f"Give {_PROSE}"}
+# A small model writes a function with made-up data below it otherwise.
+IN_CELL = (
+    " The code is a notebook cell in which the variables exist: it works on them as they are, and "
+    "never assigns made-up data to them."
+)
 PLANNED = f"{THINK['prose']}\n{FORMAT['prose']}"
 
 DRAFT = "{ask}"
@@ -720,11 +725,16 @@ def _from_user(run: Run, iteration: Iteration) -> bool:
 def _ask(task: Task) -> str:
     if task.plan and task.form == "prose":
         return fill(PLANNED, task=task.request)
-    return fill(GIVE[task.form], language=task.language_name, tag=task.language)
+    return fill(GIVE[task.form], language=task.language_name, tag=task.language) + _in_cell(task)
 
 
 def _format(task: Task) -> str:
-    return fill(FORMAT[task.form], language=task.language_name, tag=task.language)
+    return fill(FORMAT[task.form], language=task.language_name, tag=task.language) + _in_cell(task)
+
+
+def _in_cell(task: Task) -> str:
+    uses_variables = any(material.kind == "variable" for material in task.materials)
+    return IN_CELL if task.form == "code" and uses_variables else ""
 
 
 def _shape(schema: dict[str, Any]) -> str:
