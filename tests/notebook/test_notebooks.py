@@ -1,35 +1,50 @@
-"""The notebooks that come with the source, on their recordings and on the embedded model."""
+"""The notebooks that come with the source: their outputs, their recordings, the embedded model."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 from notebooks import (
+    EXECUTE,
     FOLDER,
     NOTEBOOKS,
-    RECORD_ANEW,
     RECORDINGS,
+    UPDATE,
     CellFailed,
     execute,
-    known,
+    is_current,
     live,
     number,
-    replayed,
+    outcomes,
+    outputs,
+    replay,
 )
 
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.replay import Recording, read_recording
 from ipyrefine.providers.weights import WEIGHTS
 from ipyrefine.session.audit import Result
+from ipyrefine.session.record import MIME
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 ON_THE_MODEL = ("01", "02")  # the others only need more of its minutes
 
 
-def outputs(notebook: Any, source: str) -> list[Any]:
+# What a machine, a moment or a live page leaves in a notebook.
+VOLATILE = re.compile(
+    rf"{re.escape(str(Path.home()))}/|/tmp/|127\.0\.0\.1|0x[0-9a-f]{{6,}}|widget-view|iopub"
+)
+
+
+def outputs_of(notebook: Any, source: str) -> list[Any]:
     return next(c.outputs for c in notebook.cells if c.source.startswith(source))
+
+
+def code_cells(path: Path) -> list[Any]:
+    return [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
 
 
 def test_they_are_numbered_from_one() -> None:
@@ -37,41 +52,68 @@ def test_they_are_numbered_from_one() -> None:
 
 
 @each
-def test_a_notebook_is_valid_names_its_kernel_and_carries_no_outputs(path: Path) -> None:
+def test_a_notebook_is_valid_names_its_kernel_and_is_executed_from_top_to_bottom(
+    path: Path,
+) -> None:
     notebook = nbformat.read(path, as_version=nbformat.NO_CONVERT)
     nbformat.validate(notebook)
     assert notebook.metadata.kernelspec.name == "python3"
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert code
-    for cell in code:
-        assert cell.outputs == []
-        assert cell.execution_count is None
+    assert "widgets" not in notebook.metadata
+    counts = [cell.execution_count for cell in code_cells(path)]
+    assert counts == [*range(1, len(counts) + 1)]
+    assert counts
 
 
 @each
-def test_a_notebook_says_what_to_look_at_and_ends_with_exercises(path: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)
-    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+def test_a_notebook_is_titled_by_one_idea_and_ends_with_exercises(path: Path) -> None:
+    texts = [c.source for c in nbformat.read(path, as_version=4).cells if c.cell_type == "markdown"]
+    titles = [line for text in texts for line in text.splitlines() if re.match("# ", line)]
+    assert texts[0].startswith("# ")
+    assert len(titles) == 1
     assert any("**What to look at:**" in text for text in texts)
     assert texts[-1].startswith("## Exercise")
 
 
 @each
-async def test_a_notebook_replays_its_recording_into_the_same_runs(path: Path) -> None:
+def test_stored_outputs_show_each_run_without_a_kernel_and_nothing_of_a_machine(
+    path: Path,
+) -> None:
+    for cell in code_cells(path):
+        assert not VOLATILE.search(json.dumps([cell.outputs, cell.metadata]))
+        if cell.source.startswith("%%refine"):
+            [record] = [output.data for output in cell.outputs if MIME in output.get("data", {})]
+            assert {"text/html", "text/markdown", "text/plain"} <= set(record)
+
+
+@each
+async def test_stored_outputs_are_what_the_recording_gives(path: Path) -> None:
     """Without a model or a key; a call that is not in the recording fails the notebook.
 
     Every verdict in its outputs and in the journal is recomputed, and none differs.
     """
     audits: list[str] = []
+    executed = await replayed(path, audits)
+    assert outcomes(executed) == outcomes(nbformat.read(path, as_version=4))
+    assert [one for one in audits if one.startswith(Result.DIFFERS)] == []
+    if not is_current(path, executed):
+        assert outputs(nbformat.read(path, as_version=4)) == outputs(executed), (
+            f"The outputs have changed. Store them with `{EXECUTE.format(number(path))}`."
+        )
+
+
+@each
+async def test_an_exercise_starts_from_cells_that_run_on_the_recording(path: Path) -> None:
+    await replayed(path, exercises=True)
+
+
+async def replayed(path: Path, *args: Any, **options: Any) -> Any:
     try:
-        came = await replayed(path, audits)
+        return await replay(path, *args, **options)
     except CellFailed as failure:
         if "not in the recording" in failure.said:
-            stale = f"The loop asks other things now: {RECORD_ANEW.format(number(path))}"
-            pytest.fail(f"{stale}\n{failure}")
+            command = UPDATE.format(number(path))
+            pytest.fail(f"The loop asks other things now. Record it with `{command}`.\n{failure}")
         raise
-    assert came == known()[number(path)]
-    assert [one for one in audits if one.startswith(Result.DIFFERS)] == []
 
 
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("0*.json")), ids=lambda path: path.stem)
@@ -92,8 +134,7 @@ def test_a_notebook_made_live_names_no_recording() -> None:
         assert "recorded:recordings" not in json.dumps([s for s in code if "Refine.model" in s])
 
 
-def test_a_stale_recording_names_the_command_that_mends_it() -> None:
-    assert RECORD_ANEW.format("03").endswith("`python tests/support/notebooks.py 03`")
+def test_a_missing_recording_names_what_makes_it() -> None:
     with pytest.raises(UsageError, match="IPYREFINE_RECORD=1"):
         read_recording(FOLDER / "recordings" / "99.json")
 
@@ -106,11 +147,11 @@ async def test_a_notebook_runs_on_the_embedded_model(digits: str, tmp_path: Path
     await execute(notebook, tmp_path, {"IPYREFINE_MODEL": "qwen2.5-coder-0.5b"}, seconds=900)
     if digits != "01":
         return
-    records = [o.data for o in outputs(notebook, "%%refine") if "text/html" in o.get("data", {})]
+    records = [o.data for o in outputs_of(notebook, "%%refine") if "text/html" in o.get("data", {})]
     assert records, "the cell left no record"
     for mime in ("text/html", "text/markdown", "text/plain"):
         assert records[-1][mime].strip()
-    printed = outputs(notebook, "print(refined)")
+    printed = outputs_of(notebook, "print(refined)")
     assert "Stack" in "".join(o.text for o in printed if o.output_type == "stream")
-    shown = outputs(notebook, "refined_run.score_history")[-1].data["text/plain"]
+    shown = outputs_of(notebook, "refined_run.score_history")[-1].data["text/plain"]
     assert "StopReason" in shown

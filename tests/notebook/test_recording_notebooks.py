@@ -1,4 +1,4 @@
-"""Recording the teaching notebooks: a call is made once, and a failure says where."""
+"""Making the teaching notebooks: calls are made once, outputs are stored, a failure says where."""
 
 import json
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from notebooks import CellFailed, known, record
+from notebooks import CellFailed, is_current, outcomes, record, replay, store
 from openai_server import ScriptedServer
 
 SETTING = """\
@@ -41,12 +41,12 @@ async def test_a_failure_names_the_cell_and_the_next_try_asks_only_what_is_missi
     with pytest.raises(CellFailed, match=r"cell 3 \(import pathlib\): AssertionError: not ready"):
         await record(path)
     assert len(server.requests) == 1
-    assert known(tmp_path / "recordings" / "outcomes.json") == {}
+    assert outcomes(nbformat.read(path, as_version=4)) == []
     (tmp_path / "ready").touch()
     assert await record(path)
     assert len(server.requests) == 2
-    [came] = known(tmp_path / "recordings" / "outcomes.json").values()
-    assert [run["stop"] for run in came] == ["passed", "passed"]
+    runs = outcomes(nbformat.read(path, as_version=4))
+    assert [run["stop"] for run in runs] == ["passed", "passed"]
 
 
 async def test_a_good_recording_is_kept_and_one_that_asks_other_things_is_made_anew(
@@ -56,8 +56,32 @@ async def test_a_good_recording_is_kept_and_one_that_asks_other_things_is_made_a
     assert await record(path)
     assert not await record(path)
     assert len(server.requests) == 1
-    notebook(tmp_path, SETTING, TASK.replace("saves", "undoes"))
+    path.write_text(path.read_text("utf-8").replace("that saves", "that undoes"), "utf-8")
     assert await record(path)
     calls = json.loads((tmp_path / "recordings" / "09.json").read_text("utf-8"))["calls"]
     assert [call["purpose"] for call in calls] == ["draft"]
     assert len(server.requests) == 2
+
+
+async def test_outputs_are_stored_once_and_a_changed_one_is_seen(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    path = notebook(tmp_path, SETTING, TASK, "print(refined)")
+    await record(path)
+    executed = await replay(path)
+    assert is_current(path, executed)
+    assert not store(path, executed)
+    path.write_text(path.read_text("utf-8").replace('"Save\\n"', '"Send\\n"'), "utf-8")
+    assert not is_current(path, executed)
+    assert store(path, executed)
+    assert is_current(path, executed)
+    assert len(server.requests) == 1
+
+
+async def test_two_executions_store_the_same_bytes(tmp_path: Path, server: ScriptedServer) -> None:
+    path = notebook(tmp_path, SETTING, TASK, "import time, sys; print(1, file=sys.stderr)")
+    await record(path)
+    stored = path.read_bytes()
+    nbformat.write(await replay(path), path)
+    assert path.read_bytes() == stored
+    assert b"stderr" not in stored.partition(b'"outputs"')[2].replace(b"sys.stderr", b"")

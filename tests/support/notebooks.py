@@ -1,13 +1,15 @@
-"""Executes the teaching notebooks, on their recordings or to make them.
+"""Record the teaching notebooks, and store them with the outputs that their recordings give.
 
-``python tests/support/notebooks.py 01 03`` records notebooks 01 and 03 on the configured model
-(``IPYREFINE_MODEL``, else the embedded one); without numbers, all of them. One whose recording
-still replays is skipped, one that was interrupted goes on where it was, and ``--anew`` begins
-again. A notebook that fails names its cell, and the others go on.
+``python tests/support/notebooks.py 01 03`` brings notebooks 01 and 03 up to date; without numbers,
+all of them. One whose recording still replays is executed from it, and its outputs are stored. Any
+other is recorded on the configured model (``IPYREFINE_MODEL``, else the embedded one) first: an
+interrupted recording continues, and ``--anew`` starts over. ``--execute`` never asks a model. A
+notebook that fails names its cell, and the others go on.
 """
 
 import argparse
 import asyncio
+import copy
 import json
 import os
 import re
@@ -25,14 +27,17 @@ from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKerne
 from ipyrefine.core.run import Run
 from ipyrefine.journal.store import Journal
 from ipyrefine.session.audit import audit
-from ipyrefine.session.record import Recorded, read_json
+from ipyrefine.session.record import MIME, Recorded, bundle, read_json
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 RECORDINGS = FOLDER / "recordings"
-OUTCOMES = RECORDINGS / "outcomes.json"
-RECORD_ANEW = "record it anew with `python tests/support/notebooks.py {}`"
+UPDATE = "python tests/support/notebooks.py {}"
+EXECUTE = f"{UPDATE} --execute"
 _REPLAYED = re.compile(r'"?recorded:recordings/\d\d\.json"?')
+_EXERCISE = re.compile(r"^```python\n(.+?)^```", re.DOTALL | re.MULTILINE)
+_IMAGE = re.compile("image/")
+_INLINE = "module://matplotlib_inline.backend_inline"
 _NO_MODEL = {"IPYREFINE_MODEL": "recorded:none.json", "IPYREFINE_RECORD": ""}
 
 
@@ -81,7 +86,7 @@ async def execute(
         resources={"metadata": {"path": str(folder)}},
         on_cell_start=lambda cell, cell_index: reached.append(_place(cell, cell_index)),
     )
-    given = os.environ | {"IPYREFINE_HOME": str(home), "MPLBACKEND": "agg"} | dict(env)
+    given = os.environ | {"IPYREFINE_HOME": str(home), "MPLBACKEND": _INLINE} | dict(env)
     try:
         await client.async_execute(env=given)
     except CellExecutionError as error:
@@ -121,27 +126,26 @@ def outcome(run: Run) -> dict[str, Any]:
     }
 
 
-def known(file: Path = OUTCOMES) -> dict[str, Any]:
-    """The outcomes of the runs that were recorded to their end, by notebook."""
-    return json.loads(file.read_text("utf-8")) if file.exists() else {}
-
-
-async def replayed(path: Path, audits: list[str] | None = None) -> list[dict[str, Any]]:
-    """Execute a notebook on its recording alone; returns what became of its runs.
+async def replay(path: Path, audits: list[str] | None = None, *, exercises: bool = False) -> Any:
+    """Execute a notebook on its recording alone; returns it with the outputs to store.
 
     Args:
         path: the notebook.
         audits: filled with what an audit says of each run, in the journal and in the outputs.
+        exercises: whether the cells that its exercises propose are executed after its own.
 
     Raises:
         CellFailed: a cell asks what is not in the recording, or fails otherwise.
     """
     notebook = nbformat.read(path, as_version=4)
+    if exercises:
+        proposed = _EXERCISE.findall(notebook.cells[-1].source)
+        notebook.cells += map(nbformat.v4.new_code_cell, proposed)
     with tempfile.TemporaryDirectory() as home:
         await execute(notebook, Path(home), _NO_MODEL, folder=path.parent)
         if audits is not None:
             audits += [str(await audit(one)) for one in _recorded(notebook, Path(home))]
-    return outcomes(notebook)
+    return _stable(notebook)
 
 
 def _recorded(notebook: Any, home: Path) -> list[Recorded]:
@@ -149,6 +153,58 @@ def _recorded(notebook: Any, home: Path) -> list[Recorded]:
     journal = Journal(home / "journal" / "runs.db")
     kept = [Recorded(journal.get(str(one.number)).run, True) for one in journal.runs()]
     return kept + read_json(json.loads(json.dumps(notebook)), FOLDER)
+
+
+def _stable(notebook: Any) -> Any:
+    """Return an executed notebook without what differs between machines, and between two runs."""
+    notebook.metadata.language_info.pop("version", None)
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)  # when each cell ran
+        if cell.cell_type == "code":
+            # Standard error has progress bars and a library's notices.
+            cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]
+        for output in cell.get("outputs", []):
+            if MIME in output.get("data", {}):
+                output.data = nbformat.from_dict(_record(output.data[MIME]))
+    return notebook
+
+
+def _record(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run's record with zero for all seconds, which a replay spends on nothing."""
+    [one] = read_json(_without_seconds(stored), FOLDER)
+    return bundle(one.run)
+
+
+def _without_seconds(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_seconds(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: one if name == "budget" else 0.0 if name == "seconds" else _without_seconds(one)
+        for name, one in value.items()
+    }
+
+
+def outputs(notebook: Any) -> list[Any]:
+    """Return the outputs of a notebook's cells; of images, which libraries draw, only the kind."""
+    found = copy.deepcopy([cell.get("outputs") for cell in notebook.cells])
+    for output in (output for cell in found for output in cell or ()):
+        for kind in filter(_IMAGE.match, output.get("data", {})):
+            output.data[kind] = ""
+    return found
+
+
+def is_current(path: Path, executed: Any) -> bool:
+    """Return whether a notebook is stored with the outputs that an execution gave."""
+    return outputs(nbformat.read(path, as_version=4)) == outputs(executed)
+
+
+def store(path: Path, executed: Any) -> bool:
+    """Store a notebook with its outputs if they have changed; returns whether they have."""
+    if changed := not is_current(path, executed):
+        nbformat.write(executed, path)
+    return changed
 
 
 async def record(path: Path, *, anew: bool = False) -> bool:
@@ -168,66 +224,76 @@ async def record(path: Path, *, anew: bool = False) -> bool:
         CellFailed: a cell failed; the calls so far are kept.
     """
     recording = path.parent / "recordings" / f"{number(path)}.json"
-    file = recording.parent / OUTCOMES.name
-    before = known(file)
-    finished = recording.exists() and number(path) in before
-    if finished and not anew and await _replays_into(path, before[number(path)]):
+    notebook = nbformat.read(path, as_version=4)
+    finished = any(cell.get("outputs") for cell in notebook.cells)
+    if finished and not anew and await _replays(path):
         return False
     if finished or anew:
         recording.unlink(missing_ok=True)
-        _write(file, {name: came for name, came in before.items() if name != number(path)})
-    notebook = nbformat.read(path, as_version=4)
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.outputs, cell.execution_count = [], None
+        nbformat.write(notebook, path)
     with tempfile.TemporaryDirectory() as home:
         env = {"IPYREFINE_RECORD": "1"}
         await execute(notebook, Path(home), env, seconds=3600, folder=path.parent)
-    came = await replayed(path)  # a model that failed without a word would be missed here
-    _write(file, known(file) | {number(path): came})
+    store(path, await replay(path))  # a model that failed without a word would be missed here
     return True
 
 
-async def _replays_into(path: Path, expected: list[dict[str, Any]]) -> bool:
+async def _replays(path: Path) -> bool:
+    """Return whether a notebook replays into its stored runs; if so, store its outputs."""
     try:
-        return json.loads(json.dumps(await replayed(path))) == expected
+        executed = await replay(path)
     except CellFailed as failure:
         print(f"{path.stem} no longer replays. {failure}", flush=True)
         return False
+    if same := outcomes(executed) == outcomes(nbformat.read(path, as_version=4)):
+        store(path, executed)
+    return same
 
 
-def _write(file: Path, came: Mapping[str, Any]) -> None:
-    text = json.dumps(came, indent=1, sort_keys=True, ensure_ascii=False)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text + "\n", "utf-8")
+async def update(paths: Sequence[Path], *, anew: bool = False, live: bool = True) -> list[str]:
+    """Bring notebooks up to date one after the other; returns what failed, a line each.
 
-
-async def record_all(paths: Sequence[Path], *, anew: bool = False) -> list[str]:
-    """Record notebooks one after the other and tell of each; returns what failed, a line each."""
+    Args:
+        paths: the notebooks.
+        anew: whether all are recorded again.
+        live: whether a model may be asked; without it they are only executed.
+    """
     failed = []
     for path in paths:
         began = time.monotonic()
         print(f"{path.stem} …", flush=True)
         try:
-            asked = await record(path, anew=anew)
+            if live:
+                done = "recorded" if await record(path, anew=anew) else "still replays"
+            else:
+                done = "stored" if store(path, await replay(path)) else "current"
         except CellFailed as failure:
             failed.append(f"{path.stem}, {failure}")
             print(f"  failed: {failure}", flush=True)
             continue
-        said = f"recorded in {time.monotonic() - began:.0f} s" if asked else "good as it is"
-        print(f"  {said}", *known().get(number(path), []), sep="\n  ", flush=True)
+        print(f"  {done}, {time.monotonic() - began:.0f} s", flush=True)
+        for one in outcomes(nbformat.read(path, as_version=4)):
+            print(f"  {one}", flush=True)
     return failed
 
 
 def main() -> None:
-    """Record the notebooks that are named."""
+    """Bring the named notebooks up to date."""
     parser = argparse.ArgumentParser(description=__doc__)
     numbers = [number(path) for path in NOTEBOOKS]
     parser.add_argument("notebook", nargs="*", help=f"its number: {', '.join(numbers)}")
-    parser.add_argument("--anew", action="store_true", help="keep nothing recorded before")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--anew", action="store_true", help="record again, whatever is recorded")
+    how.add_argument("--execute", action="store_true", help="store the outputs; ask no model")
     options = parser.parse_args()
-    if strange := set(options.notebook) - set(numbers):
-        parser.error(f"there is no notebook {', '.join(sorted(strange))}")
+    if unknown := set(options.notebook) - set(numbers):
+        parser.error(f"there is no notebook {', '.join(sorted(unknown))}")
     chosen = [path for path in NOTEBOOKS if number(path) in (options.notebook or numbers)]
-    if failed := asyncio.run(record_all(chosen, anew=options.anew)):
-        sys.exit("Run it again to go on:\n" + "\n".join(failed))
+    if failed := asyncio.run(update(chosen, anew=options.anew, live=not options.execute)):
+        sys.exit("Failed:\n" + "\n".join(failed))
 
 
 if __name__ == "__main__":
