@@ -1,5 +1,6 @@
 """The benches' own parts: what they keep, replay, grade and compute."""
 
+import json
 import math
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ pytest.importorskip("tqdm")
 import arms
 import code_tasks
 import judge
+import loops
 import measure
 
 from ipyrefine.core.model import Choice, Limits, Question, Usage
@@ -142,6 +144,66 @@ async def test_arms_share_the_draft_and_each_pays_for_it(tmp_path):
     assert row.loop.usage.calls == row.resampling.usage.calls == 2
     assert model.asked == 2
     assert "| solved | 0 of 1: 0.0 % (0.0 to 0.0) | 1 of 1" in arms.report([row], "own")
+
+
+WRONG = "```python\ndef pairs(x):\n    return []\n```"
+RIGHT = f"```python\n{PAIRS.format('0.1, 0.3')}```"
+FAILED = '{"evaluation": "FAIL", "feedback": "It returns no pairs."}'
+PASSED = '{"evaluation": "PASS", "feedback": ""}'
+WEAK = '{{"criterion": "unclear code", "severity": "blocking", "quote": "[]", "problem": "{}"}}'
+WEAKNESSES = ", ".join(map(WEAK.format, ("no pairs", "ignores x", "no docstring")))
+LOOP_REPLIES = {
+    "until PASS": (WRONG, FAILED, RIGHT, PASSED),
+    "feedback lists": (
+        WRONG,
+        '{"feedback": ["Return the pairs."], "done": false}',
+        RIGHT,
+        '{"feedback": [], "done": true}',
+    ),
+    "scored": (
+        WRONG,
+        '{"score": 0.2, "feedback": "It returns no pairs."}',
+        RIGHT,
+        '{"score": 0.95, "feedback": ""}',
+    ),
+    "evaluator-optimizer": (
+        f"Thoughts: none\nResponse: {WRONG}",
+        FAILED,
+        f"Thoughts: pairs\nResponse: {RIGHT}",
+        PASSED,
+    ),
+    "four phases": (WRONG, f'{{"findings": [{WEAKNESSES}]}}', RIGHT, PASSED),
+}
+
+
+@pytest.mark.parametrize("name", loops.LOOPS)
+async def test_a_well_known_loop_ends_when_its_own_evaluator_is_content(name, tmp_path):
+    model = replies(tmp_path / "kept.jsonl", *LOOP_REPLIES[name])
+    outcome = await loops.run_loop(name, code_tasks.Mbpp(MBPP), model)
+    assert (outcome.solved, outcome.accepted) == (True, True)
+    assert (outcome.usage.calls, model.asked) == (4, 4)
+
+
+async def test_an_arm_counts_the_tasks_before_the_first_that_lacks_a_reply(tmp_path):
+    path, case = tmp_path / "kept.jsonl", code_tasks.Mbpp(MBPP)
+    await loops.run_loop("until PASS", case, replies(path, *LOOP_REPLIES["until PASS"]))
+    other = code_tasks.Mbpp({**MBPP, "prompt": "Return the triples."})
+    found = await loops.run_arms([case, other, case], replies(path))
+    loops.write(tmp_path / "data" / "loops.json", "m", found)
+    written = json.loads((tmp_path / "data" / "loops.json").read_text("utf-8"))["loops"]
+    assert {name: row["tasks"] for name, row in written.items() if row["tasks"]} == {
+        "until PASS": 1
+    }
+    tokens = found["until PASS"][0].usage.tokens
+    counts = {"tasks": 1, "solved": 1, "accepted": 1, "wrong": 0, "tokens": tokens}
+    assert written["until PASS"] == counts
+
+
+def test_a_text_that_nothing_decides_on_counts_as_accepted():
+    wrong = arms.Outcome(solved=False, accepted=None, usage=Usage(prompt_tokens=3))
+    refused = arms.Outcome(solved=False, accepted=False, usage=Usage(completion_tokens=4))
+    counts = loops.count([wrong, refused])
+    assert counts == {"tasks": 2, "solved": 0, "accepted": 1, "wrong": 1, "tokens": 7}
 
 
 def test_the_area_under_the_curve_counts_ties_half():

@@ -1,0 +1,166 @@
+"""Compare five well-known loops with ours on HumanEval, and write what notebook 07 plots.
+
+``python tests/bench/loops.py [--tasks A-B] [--ask]`` (needs the extras ``local`` and ``bench``).
+A single draft, resampling and our loop are those of ``code_tasks.py humaneval``. The five are
+rebuilt as the README's "Coming from another loop" says: the writer is its own evaluator, and
+nothing is run. Tasks and kept replies are those of ``code_tasks.py``.
+
+An arm counts the tasks before the first one for which a reply was not kept. Counting later ones
+would favour tasks that need few replies.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import arms
+import code_tasks
+import measure
+from measure import Meter, Replies
+from tqdm import tqdm
+
+from ipyrefine.api import build
+from ipyrefine.core.model import Limits, StopReason
+from ipyrefine.core.ports import Model
+
+DATA = Path(__file__).parents[2] / "notebooks" / "data" / "loops.json"
+PLAN = arms.Plan(("agreement",), Limits(candidates=7, max_revisions=1))
+OURS = {"one draft": "draft", "resampling": "resampling", "ours": "loop"}
+
+_EVALUATE = """\
+Evaluate this code for the task. Is it correct, and are all requirements met?
+
+{text}
+
+Reply with JSON: {{"evaluation": "PASS", "NEEDS_IMPROVEMENT" or "FAIL", "feedback": "…"}}"""
+_DOCUMENTED = _EVALUATE.replace("met?", "met? Is each function documented?")
+_LIST = """\
+List the actions that would improve this code, and say whether it is done.
+
+{text}
+
+Reply with JSON: {{"feedback": ["action", …], "done": true or false}}"""
+_SCORE = """\
+Score this code from 0 to 1: how well does it do the task?
+
+{text}
+
+Reply with JSON: {{"score": 0.7, "feedback": "…"}}"""
+_THINK = """\
+Think first, then write the code. Reply with
+
+Thoughts: what matters here, in two lines
+Response: the code"""
+_PHASES = """
+
+[ITERATION 1: DRAFT]
+Write the first version.
+[ITERATION 2: CRITIQUE]
+Name at least three weaknesses in correctness, edge cases and clarity.
+[ITERATION 3: REWRITE]
+Rewrite it, and say what you changed for each weakness.
+[ITERATION 4: VERIFY]
+- [ ] Does it do what the task asks?
+- [ ] Are empty and smallest inputs handled?
+"""
+# What `build` takes for each; `suffix` is pasted below the task.
+LOOPS: dict[str, dict[str, Any]] = {
+    "until PASS": {
+        "prompts": {"judge": _EVALUATE},
+        "limits": {"max_revisions": 3, "patience": None, "memory": "all"},
+    },
+    "feedback lists": {
+        "prompts": {"judge": _LIST},
+        "limits": {"max_revisions": 3, "patience": None, "base": "latest"},
+    },
+    "scored": {
+        "prompts": {"judge": _SCORE},
+        "limits": {"max_revisions": 3, "patience": 3, "target": 0.9, "delta": 0.01},
+    },
+    "evaluator-optimizer": {
+        "prompts": {"draft": _THINK, "judge": _DOCUMENTED},
+        "limits": {"max_revisions": 3, "patience": None, "memory": "all"},
+    },
+    "four phases": {
+        "prompts": {"judge": _EVALUATE},
+        "limits": {"max_revisions": 1},
+        "suffix": _PHASES,
+    },
+}
+
+
+async def run_loop(name: str, case: arms.Case, model: Model) -> arms.Outcome:
+    """Run one of the five loops on a case."""
+    options, meter = LOOPS[name], Meter(model)
+    refinement = build(
+        case.text + options.get("suffix", ""),
+        model=meter,
+        profile=case.profile,
+        prompts=options["prompts"],
+        no_checks=["all"],
+        limits=Limits(max_tokens=1_024, seed=0, **options["limits"]),
+    )
+    run = await refinement.run()
+    solved = bool(run.iterations) and await case.solves(run.text)
+    return arms.Outcome(solved, run.stop_reason is StopReason.PASSED, meter.usage, run.text)
+
+
+async def run_arms(cases: Sequence[arms.Case], model: Replies) -> dict[str, list[arms.Outcome]]:
+    """Return each arm's outcomes, up to the first case for which a reply is missing."""
+    found: dict[str, list[arms.Outcome]] = {name: [] for name in (*OURS, *LOOPS)}
+    for number, case in enumerate(tqdm(cases, unit="task")):
+        if all(len(found[name]) == number for name in OURS):
+            try:
+                row = await arms.run_case(case, model, PLAN)
+            except measure.MissingReply:
+                row = None
+            if row and not model.missing:
+                for name, arm in OURS.items():
+                    found[name].append(getattr(row, arm))
+        for name in LOOPS:
+            model.missing = ""
+            if len(found[name]) == number:
+                outcome = await run_loop(name, case, model)
+                if not model.missing:
+                    found[name].append(outcome)
+        model.missing = ""
+    return found
+
+
+def count(outcomes: Sequence[arms.Outcome]) -> dict[str, int]:
+    """Return what an arm's outcomes add up to; where nothing decides, all texts are accepted."""
+    accepted = [one for one in outcomes if one.accepted is not False]
+    return {
+        "tasks": len(outcomes),
+        "solved": sum(one.solved for one in outcomes),
+        "accepted": len(accepted),
+        "wrong": sum(not one.solved for one in accepted),
+        "tokens": sum(one.usage.tokens for one in outcomes),
+    }
+
+
+def write(path: Path, model: str, found: Mapping[str, Sequence[arms.Outcome]]) -> None:
+    """Write the counts, an arm a line."""
+    lines = ",\n".join(
+        f"  {json.dumps(name)}: {json.dumps(count(some))}" for name, some in found.items()
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'{{"model": {json.dumps(model)}, "loops": {{\n{lines}\n}}}}\n', "utf-8")
+
+
+def main() -> None:
+    """Run all arms, print the counts and write them."""
+    options = measure.parser(__doc__).parse_args()
+    cases = code_tasks.load("humaneval", options.data, options.tasks)
+    path = code_tasks.kept_path("humaneval", options.model, options.replies)
+    replies = Replies(options.model, path, ask=options.ask)
+    found = asyncio.run(run_arms(cases, replies))
+    heads = ["loop", "tasks", "solved", "accepted", "wrong", "tokens"]
+    print(measure.table(heads, [(name, *count(some).values()) for name, some in found.items()]))
+    write(DATA, replies.name, found)
+
+
+if __name__ == "__main__":
+    main()
