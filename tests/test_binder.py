@@ -2,11 +2,17 @@
 
 import os
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import nbformat
 import pytest
+from nbformat.sign import NotebookNotary
+
+import ipyrefine
 
 ROOT = Path(__file__).parents[1]
 BINDER = ROOT / "binder"
@@ -45,11 +51,27 @@ def test_the_notebooks_extra_holds_what_their_cells_import_and_their_checks_need
     assert {"jupyterlab", "ipykernel", "matplotlib", "pytest"} <= names
 
 
-def test_the_badge_opens_a_notebook_that_is_there() -> None:
+def test_the_badge_opens_a_notebook_that_shows_its_run_before_it_is_executed() -> None:
     badge = re.search(
         r"\((https://mybinder\.org/v2/\S+)\)", (ROOT / "README.md").read_text("utf-8")
     )
     assert badge
     [opened] = parse_qs(urlsplit(badge[1]).query)["urlpath"]
     assert opened.startswith("lab/tree/")
-    assert (ROOT / opened.removeprefix("lab/tree/")).is_file()
+    path = ROOT / opened.removeprefix("lab/tree/")
+    assert ipyrefine.load(path)
+
+
+def test_its_build_marks_the_stored_outputs_as_trusted(tmp_path: Path) -> None:
+    """JupyterLab drops the style of an output that it does not trust."""
+    path = shutil.copy(next(ROOT.glob("notebooks/01-*.ipynb")), tmp_path)
+    command = (BINDER / "postBuild").read_text("utf-8").splitlines()[-1]
+    assert "notebooks/*.ipynb" in command
+    subprocess.run(
+        ["bash", "-c", command.replace("notebooks/", f"{tmp_path}/")],
+        env=os.environ | {"JUPYTER_DATA_DIR": str(tmp_path)},
+        check=True,
+        timeout=60,
+    )
+    notary = NotebookNotary(data_dir=str(tmp_path))
+    assert notary.check_signature(nbformat.read(path, as_version=4))

@@ -21,11 +21,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ipyrefine.api import refine
+    from ipyrefine.api import build, refine
     from ipyrefine.batch.frame import refine_frame
     from ipyrefine.batch.refine_many import Item, refine_many
     from ipyrefine.core.engine import Refinement
     from ipyrefine.core.model import Budget, Limits, Task
+    from ipyrefine.core.ports import Delta, Reply, Request
     from ipyrefine.core.run import Run
     from ipyrefine.errors import RefineError
     from ipyrefine.providers.choose import choose_model
@@ -33,12 +34,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Budget",
+    "Delta",
     "Item",
     "Limits",
     "RefineError",
     "Refinement",
+    "Reply",
+    "Request",
     "Run",
     "Task",
+    "build",
     "choose_model",
     "load",
     "load_ipython_extension",
@@ -49,12 +54,16 @@ __all__ = [
 
 _HOME = {
     "Budget": "ipyrefine.core.model",
+    "Delta": "ipyrefine.core.ports",
     "Item": "ipyrefine.batch.refine_many",
     "Limits": "ipyrefine.core.model",
     "RefineError": "ipyrefine.errors",
     "Refinement": "ipyrefine.core.engine",
+    "Reply": "ipyrefine.core.ports",
+    "Request": "ipyrefine.core.ports",
     "Run": "ipyrefine.core.run",
     "Task": "ipyrefine.core.model",
+    "build": "ipyrefine.api",
     "choose_model": "ipyrefine.providers.choose",
     "load": "ipyrefine.session.record",
     "refine": "ipyrefine.api",

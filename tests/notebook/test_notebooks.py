@@ -75,6 +75,13 @@ def test_a_notebook_is_titled_by_one_idea_and_ends_with_exercises(path: Path) ->
 
 
 @each
+def test_a_teaching_cell_imports_public_names_only(path: Path) -> None:
+    """`ipyrefine` itself, and no module inside it."""
+    internal = re.compile(r"^\s*(?:from|import) ipyrefine\.\S+", re.MULTILINE)
+    assert [line for cell in code_cells(path) for line in internal.findall(cell.source)] == []
+
+
+@each
 def test_stored_outputs_show_each_run_without_a_kernel_and_nothing_of_a_machine(
     path: Path,
 ) -> None:
