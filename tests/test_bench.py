@@ -1,5 +1,6 @@
 """The benches' own parts: what they keep, replay, grade and compute."""
 
+import asyncio
 import json
 import math
 import sys
@@ -184,11 +185,12 @@ async def test_a_well_known_loop_ends_when_its_own_evaluator_is_content(name, tm
     assert (outcome.usage.calls, model.asked) == (4, 4)
 
 
-async def test_an_arm_counts_the_tasks_before_the_first_that_lacks_a_reply(tmp_path):
+def test_an_arm_counts_the_tasks_before_the_first_that_lacks_a_reply(tmp_path):
     path, case = tmp_path / "kept.jsonl", code_tasks.Mbpp(MBPP)
-    await loops.run_loop("until PASS", case, replies(path, *LOOP_REPLIES["until PASS"]))
+    writer = replies(path, *LOOP_REPLIES["until PASS"])
+    asyncio.run(loops.run_loop("until PASS", case, writer))
     other = code_tasks.Mbpp({**MBPP, "prompt": "Return the triples."})
-    found = await loops.run_arms([case, other, case], replies(path))
+    found = loops.run_arms([case, other, case], replies(path))
     loops.write(tmp_path / "data" / "loops.json", "m", found)
     written = json.loads((tmp_path / "data" / "loops.json").read_text("utf-8"))["loops"]
     assert {name: row["tasks"] for name, row in written.items() if row["tasks"]} == {

@@ -2,24 +2,23 @@
 
 ``python tests/bench/loops.py [--tasks A-B] [--ask]`` (needs the extras ``local`` and ``bench``).
 A single draft, resampling and our loop are those of ``code_tasks.py humaneval``. The five are
-rebuilt as the README's "Coming from another loop" says: the writer is its own evaluator, and
-nothing is run. Tasks and kept replies are those of ``code_tasks.py``.
+rebuilt with options, as the README says for each: the writer is its own evaluator, and nothing is
+run. Tasks and kept replies are those of ``code_tasks.py``.
 
 An arm counts the tasks before the first one for which a reply was not kept. Counting later ones
 would favour tasks that need few replies.
 """
 
-import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import arms
 import code_tasks
 import measure
 from measure import Meter, Replies
-from tqdm import tqdm
 
 from ipyrefine.api import build
 from ipyrefine.core.model import Limits, StopReason
@@ -27,6 +26,7 @@ from ipyrefine.core.ports import Model
 
 DATA = Path(__file__).parents[2] / "notebooks" / "data" / "loops.json"
 PLAN = arms.Plan(("agreement",), Limits(candidates=7, max_revisions=1))
+T = TypeVar("T")
 OURS = {"one draft": "draft", "resampling": "resampling", "ours": "loop"}
 
 _EVALUATE = """\
@@ -107,26 +107,25 @@ async def run_loop(name: str, case: arms.Case, model: Model) -> arms.Outcome:
     return arms.Outcome(solved, run.stop_reason is StopReason.PASSED, meter.usage, run.text)
 
 
-async def run_arms(cases: Sequence[arms.Case], model: Replies) -> dict[str, list[arms.Outcome]]:
+def run_arms(cases: Sequence[arms.Case], model: Replies) -> dict[str, list[arms.Outcome]]:
     """Return each arm's outcomes, up to the first case for which a reply is missing."""
-    found: dict[str, list[arms.Outcome]] = {name: [] for name in (*OURS, *LOOPS)}
-    for number, case in enumerate(tqdm(cases, unit="task")):
-        if all(len(found[name]) == number for name in OURS):
-            try:
-                row = await arms.run_case(case, model, PLAN)
-            except measure.MissingReply:
-                row = None
-            if row and not model.missing:
-                for name, arm in OURS.items():
-                    found[name].append(getattr(row, arm))
-        for name in LOOPS:
-            model.missing = ""
-            if len(found[name]) == number:
-                outcome = await run_loop(name, case, model)
-                if not model.missing:
-                    found[name].append(outcome)
-        model.missing = ""
+    rows = _collect("draft, resampling, ours", cases, model, lambda one: _run_ours(one, model))
+    found = {name: [row[place] for row in rows] for place, name in enumerate(OURS)}
+    for name in LOOPS:
+        found[name] = _collect(name, cases, model, partial(run_loop, name, model=model))
     return found
+
+
+async def _run_ours(case: arms.Case, model: Model) -> list[arms.Outcome]:
+    row = await arms.run_case(case, model, PLAN)
+    return [getattr(row, arm) for arm in OURS.values()]
+
+
+def _collect(
+    what: str, cases: Sequence[Any], model: Replies, run_case: Callable[[Any], Awaitable[T]]
+) -> list[T]:
+    model.missing = ""
+    return measure.collect(what, cases, model, run_case, lambda rows: f"{len(rows)} done")
 
 
 def count(outcomes: Sequence[arms.Outcome]) -> dict[str, int]:
@@ -156,7 +155,7 @@ def main() -> None:
     cases = code_tasks.load("humaneval", options.data, options.tasks)
     path = code_tasks.kept_path("humaneval", options.model, options.replies)
     replies = Replies(options.model, path, ask=options.ask)
-    found = asyncio.run(run_arms(cases, replies))
+    found = run_arms(cases, replies)
     heads = ["loop", "tasks", "solved", "accepted", "wrong", "tokens"]
     print(measure.table(heads, [(name, *count(some).values()) for name, some in found.items()]))
     write(DATA, replies.name, found)

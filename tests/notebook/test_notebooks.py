@@ -75,6 +75,13 @@ def test_a_notebook_is_titled_by_one_idea_and_ends_with_exercises(path: Path) ->
 
 
 @each
+def test_a_link_to_a_file_of_the_project_leads_there(path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    links = re.findall(r"\]\(((?!http)[^)#]+)", "".join(c.source + "\n" for c in cells))
+    assert [link for link in links if not (FOLDER / link).exists()] == []
+
+
+@each
 def test_a_teaching_cell_imports_public_names_only(path: Path) -> None:
     """`ipyrefine` itself, and no module inside it."""
     internal = re.compile(r"^\s*(?:from|import) ipyrefine\.\S+", re.MULTILINE)
