@@ -93,10 +93,11 @@ FORMAT = {"code": f"Then give {_CODE}", "prose": f"Then give {_PROSE}"}
 # Of 75 tasks a small model solved 59 with code written at once, 55 where it thought first, which
 # took over twice the tokens.
 GIVE = {"code": f"Give {_CODE}", "prose": f"Give {_PROSE}"}
-# A small model writes a function with made-up data below it otherwise.
-IN_CELL = (
-    " The code is a notebook cell in which the variables exist: it works on them as they are, and "
-    "never assigns made-up data to them."
+# Asked for complete code, a small model writes a function, and made-up data below it.
+CELL = (
+    "the next cell of the notebook in one block that starts with ```python and ends with ```. "
+    "The notebook already holds {names}: use that by name, and do not define or load it. Write "
+    "plain statements, no function unless the task asks for one, and no example."
 )
 PLANNED = f"{THINK['prose']}\n{FORMAT['prose']}"
 
@@ -299,6 +300,7 @@ _LOOK_ALIKE = re.compile(
     r"<(?=\W*material|\|\w{1,40}\|>|(?:start|end)_of_turn>)|\[(?=/?INST\])", re.IGNORECASE
 )
 _EXCERPT = 2_000  # characters of an earlier text that is quoted beside the one at hand
+_NAMED = 8  # variables that a prompt names once more
 _REASONS = 6  # earlier revisions whose fate a prompt tells; it must not grow with the run
 
 
@@ -725,16 +727,23 @@ def _from_user(run: Run, iteration: Iteration) -> bool:
 def _ask(task: Task) -> str:
     if task.plan and task.form == "prose":
         return fill(PLANNED, task=task.request)
-    return fill(GIVE[task.form], language=task.language_name, tag=task.language) + _in_cell(task)
+    return _cell("Give", task) or fill(
+        GIVE[task.form], language=task.language_name, tag=task.language
+    )
 
 
 def _format(task: Task) -> str:
-    return fill(FORMAT[task.form], language=task.language_name, tag=task.language) + _in_cell(task)
+    return _cell("Then give", task) or fill(
+        FORMAT[task.form], language=task.language_name, tag=task.language
+    )
 
 
-def _in_cell(task: Task) -> str:
-    uses_variables = any(material.kind == "variable" for material in task.materials)
-    return IN_CELL if task.form == "code" and uses_variables else ""
+def _cell(verb: str, task: Task) -> str:
+    """Ask for a cell that works on the notebook's variables; empty where it has none to use."""
+    names = [m.name for m in task.materials if m.kind == "variable"][:_NAMED]
+    if task.form != "code" or not names:
+        return ""
+    return f"{verb} {fill(CELL, names=', '.join(f'`{name}`' for name in names))}"
 
 
 def _shape(schema: dict[str, Any]) -> str:
