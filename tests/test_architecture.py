@@ -19,7 +19,7 @@ BELOW = {
     **{room: {"core", "errors"} for room in SIDE_BY_SIDE},
     "api": {*SIDE_BY_SIDE, "core", "errors"},
     "session": {*SIDE_BY_SIDE, "api", "core", "errors"},
-    "batch": {"api", "journal", "checks", "core", "errors"},
+    "batch": {*SIDE_BY_SIDE, "api", "core", "errors"},
     "notebook": {*SIDE_BY_SIDE, "session", "api", "core", "errors"},
     "cli": {*SIDE_BY_SIDE, "session", "batch", "api", "core", "errors", "demo"},
     "demo": {*SIDE_BY_SIDE, "session", "api", "core", "errors"},

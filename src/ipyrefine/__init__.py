@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ipyrefine.api import build, refine
     from ipyrefine.batch.frame import refine_frame
+    from ipyrefine.batch.groups import group
     from ipyrefine.batch.refine_many import Item, refine_many
     from ipyrefine.core.engine import Refinement
     from ipyrefine.core.model import Budget, Limits, Task
@@ -45,6 +46,7 @@ __all__ = [
     "Task",
     "build",
     "choose_model",
+    "group",
     "load",
     "load_ipython_extension",
     "refine",
@@ -65,6 +67,7 @@ _HOME = {
     "Task": "ipyrefine.core.model",
     "build": "ipyrefine.api",
     "choose_model": "ipyrefine.providers.choose",
+    "group": "ipyrefine.batch.groups",
     "load": "ipyrefine.session.record",
     "refine": "ipyrefine.api",
     "refine_frame": "ipyrefine.batch.frame",

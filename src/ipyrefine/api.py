@@ -13,6 +13,7 @@ from ipyrefine import profiles
 from ipyrefine.checks.automatic import NOTHING, check_names, find_demands
 from ipyrefine.checks.magics import python_part
 from ipyrefine.checks.variables import Variables
+from ipyrefine.core.decisions import Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import OLD_LIMITS, Form, Limits, Material, Price, Task
 from ipyrefine.core.policy import PRICE_UNKNOWN
@@ -366,6 +367,30 @@ async def finish(
         RefineError: what ended the run early; the error's ``run`` holds the best text so far.
     """
     await refinement.run(*filter(None, consumers), journal=journal)
+    raise_failure(refinement)
+    return refinement.state
+
+
+async def decide(run: Run, decision: Decision, journal: Journal | None = None) -> Run:
+    """Take a user's decision on a run that has stopped, and ask no model.
+
+    A revision that the decision asks for waits until the run is continued.
+
+    Args:
+        run: the run.
+        decision: what the user decided.
+        journal: continues the run's events; None for a run that is not kept.
+
+    Raises:
+        UsageError: the decision cannot be carried out; nothing has changed.
+        RefineError: it could not be stored.
+    """
+    from ipyrefine.providers.scripted import ScriptedModel
+
+    model = ScriptedModel((), name=run.setup.model)
+    refinement = Refinement(run.task, model=model, run=run, clock=monotonic)
+    refinement.decide(decision)
+    await refinement.end(journal=journal)
     raise_failure(refinement)
     return refinement.state
 

@@ -92,7 +92,7 @@ for args, expected in task["cases"]:
     assert same(value, plain(expected), task["atol"]), (args, value, expected)
 """
 
-_UNITTEST = """\
+UNITTEST = """\
 import sys, unittest
 suite = unittest.defaultTestLoader.loadTestsFromName("hidden")
 result = unittest.TextTestRunner(stream=sys.stderr, verbosity=0).run(suite)
@@ -113,12 +113,12 @@ with open({report!r}, "w") as file:
 """
 
 
-async def passes(test: str, files: Mapping[str, str]) -> bool:
+async def passes(test: str, files: Mapping[str, str], seconds: float = _SECONDS) -> bool:
     """Return whether a test script runs to its end in the sandbox, with some files beside it."""
     token, report = secrets.token_hex(8), secrets.token_hex(8)
     source = _RUNNER.format(report=report, token=token)
     result = await run_python(
-        source, seconds=_SECONDS, files={**files, "test.py": test}, report=report
+        source, seconds=seconds, files={**files, "test.py": test}, report=report
     )
     return result.exit_code == 0 and result.report == token
 
@@ -221,7 +221,7 @@ class Exercism:
 
     async def solves(self, text: str) -> bool:
         files = {f"{self._fields['module']}.py": text, "hidden.py": self._fields["tests"]}
-        return await passes(_UNITTEST, files)
+        return await passes(UNITTEST, files)
 
     async def answer(self, question: Question) -> str | None:
         return await evaluate(self.reference, question)

@@ -23,10 +23,10 @@ from kit import (
     without_deltas,
 )
 
-from ipyrefine.core.decisions import Accept, Continue
+from ipyrefine.core.decisions import Accept, Continue, Override
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped, TextDelta
-from ipyrefine.core.model import Evidence, Limits, Stage, StopReason, Task
+from ipyrefine.core.model import Evidence, Limits, Outcome, Stage, StopReason, Task
 from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
@@ -710,6 +710,19 @@ async def test_ending_with_a_decision_stops_with_its_reason() -> None:
     loop.decide(Accept())
     await loop.end()
     assert loop.state.stop_reason is StopReason.ACCEPTED
+
+
+async def test_ending_with_a_decision_that_asks_for_a_revision_waits_and_asks_nobody() -> None:
+    loop = begin(limits=LIMITS.model_copy(update={"step": True}))
+    await finish(loop)
+    asked = len(loop.model.requests)
+    loop.decide(Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason="Too short."))
+    await loop.end()
+    assert loop.state.stop_reason is StopReason.PAUSED
+    assert loop.state.verdict.basis == "user"
+    assert len(loop.model.requests) == asked
+    await finish(loop)
+    assert len(loop.state.iterations) == 2, "it is revised once the run is continued"
 
 
 async def test_a_cancel_while_it_is_ended_comes_out_too() -> None:

@@ -1,5 +1,6 @@
 """`refine_frame`: a column of tasks in, a table of texts, verdicts, scores and costs out."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ipyrefine.batch.refine_many import Item, refine_many
@@ -31,24 +32,43 @@ async def refine_frame(
         UsageError: pandas is missing, there is no such column, or as for `refine_many`.
         NoModel: no model is configured.
     """
-    try:
-        import pandas
-    except ImportError:
-        raise UsageError("refine_frame needs pandas: `pip install pandas`.") from None
+    _require_pandas()
     for wanted in (column, drafts):
         if wanted is not None and wanted not in frame.columns:
             known = [str(name) for name in frame.columns]
             hint = did_you_mean(wanted, known) or f" It has {', '.join(known)}."
             raise UsageError(f"The table has no column {wanted!r}.{hint}")
-    tasks = [{"text": text} for text in _texts(frame[column])]
+    tasks = [{"text": text} for text in column_texts(frame[column])]
     if drafts is not None:
-        for task, draft in zip(tasks, _texts(frame[drafts]), strict=True):
+        for task, draft in zip(tasks, column_texts(frame[drafts]), strict=True):
             task |= {"draft": draft} if draft else {}
-    items = await refine_many(tasks, **options)
-    return pandas.DataFrame([_row(item) for item in items], index=frame.index, columns=[*COLUMNS])
+    return items_frame(await refine_many(tasks, **options), frame.index)
 
 
-def _texts(column: Any) -> list[str]:
+def items_frame(items: Sequence[Item], index: Any) -> "DataFrame":
+    """Return items as a table.
+
+    Args:
+        items: the results of many tasks.
+        index: the table's index.
+
+    Raises:
+        UsageError: pandas is missing.
+    """
+    pandas = _require_pandas()
+    return pandas.DataFrame([_row(item) for item in items], index=index, columns=[*COLUMNS])
+
+
+def _require_pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise UsageError("Tables need pandas: `pip install pandas`.") from None
+    return pandas
+
+
+def column_texts(column: Any) -> list[str]:
+    """Return the texts of a pandas column; a missing one is empty."""
     return [
         "" if missing else str(value) for value, missing in zip(column, column.isna(), strict=True)
     ]

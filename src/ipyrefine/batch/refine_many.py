@@ -31,12 +31,14 @@ class Item(NamedTuple):
         task: its text.
         run: the run as far as it got; None when it never began.
         error: what ended it early; None when the run came to its own stop.
+        name: its run's name in the journal; empty where it is not kept there.
     """
 
     number: int
     task: str
     run: Run | None
     error: Exception | None = None
+    name: str = ""
 
     @property
     def passed(self) -> bool:
@@ -71,7 +73,8 @@ class BatchTask(NamedTuple):
 
     def item(self, run: Run | None, error: Exception | None = None) -> Item:
         """Return the item of its result."""
-        return Item(self.number, self.text, run, error)
+        name = self.name if self.options.get("journal", True) else ""
+        return Item(self.number, self.text, run, error, name)
 
 
 async def refine_many(

@@ -47,6 +47,7 @@ from ipyrefine.core.model import (
     Task,
 )
 from ipyrefine.core.policy import (
+    WAITING,
     Stop,
     base_of,
     best_of,
@@ -205,7 +206,11 @@ class Refinement:
         return self.state
 
     async def end(self, *consumers: Consumer, journal: Journal | None = None) -> Run:
-        """Stop a run that waits for the user, the best text kept; arguments as for `run`."""
+        """Take the decisions that came in and stop a run that waits, without asking a model.
+
+        The best text is kept. A run whose decision asks for a revision stays paused. Arguments as
+        for `run`.
+        """
         if await self._drive(self._stop_cancelled, consumers, journal):
             raise asyncio.CancelledError
         return self.state
@@ -397,6 +402,8 @@ class Refinement:
         decided = bool(self._inbox)
         await self._take_decisions()
         step = next_step(self.state) if decided else None
+        if decided and not self._stopping and not isinstance(step, Stop):
+            step = WAITING
         if not isinstance(step, Stop):
             kept = "The best text so far is kept." if self.state.text else "There is no text yet."
             step = Stop(StopReason.CANCELLED, f"You stopped it. {kept}")

@@ -31,6 +31,9 @@ class Stop(NamedTuple):
     message: str
 
 
+WAITING = Stop(StopReason.PAUSED, "Waiting for you: continue, change something, or accept.")
+
+
 def next_step(run: Run) -> Stage | Stop:
     """Return the next stage of a run, or why it stops."""
     if stop := _settled_by_user(run):
@@ -49,7 +52,7 @@ def next_step(run: Run) -> Stage | Stop:
     if stop := finished(run):
         return stop
     if run.waiting:
-        return Stop(StopReason.PAUSED, "Waiting for you: continue, change something, or accept.")
+        return WAITING
     feedback = to_act_on(run, base)
     explained = any(finding.check != LOW_SCORE for finding in feedback)
     critique = run.limits.critique

@@ -65,7 +65,7 @@ def _block(block: document.Block) -> str:
 
 
 def _version(block: document.Version) -> str:
-    """Return an iteration, folded under its heading."""
+    """Return an iteration or a group, foldable under its heading."""
     heading = [f"<strong>{html_text(block.name)}</strong>"]
     heading += [badge(block.label)] if block.label else []
     heading += [f'<span class="rf-number">{html_text(block.score)}</span>'] if block.score else []
@@ -74,7 +74,9 @@ def _version(block: document.Version) -> str:
     if block.flawed:
         heading.append(chip(labels.NO_NEW_TEXT))
     body = blocks_html(block.blocks)
-    return f'<details class="rf-iteration"><summary>{" ".join(heading)}</summary>{body}</details>'
+    state = " open" if block.open else ""
+    summary = f"<summary>{' '.join(heading)}</summary>"
+    return f'<details class="rf-iteration"{state}>{summary}{body}</details>'
 
 
 def _items(block: document.Items) -> str:

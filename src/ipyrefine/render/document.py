@@ -165,7 +165,7 @@ class Section(NamedTuple):
 
 
 class Version(NamedTuple):
-    """One iteration."""
+    """One iteration, or one of several groups of texts; `open` where it starts unfolded."""
 
     name: str
     label: Label | None
@@ -173,6 +173,7 @@ class Version(NamedTuple):
     best: bool
     flawed: bool
     blocks: tuple["Block", ...]
+    open: bool = False
 
     def __str__(self) -> str:
         """Return the heading as plain text."""

@@ -58,6 +58,11 @@ def record_text(run: Run, columns: int = 80, *, colour: bool = False) -> str:
     return "\n".join(_Printer(columns, colour).blocks(blocks)).rstrip("\n")
 
 
+def blocks_text(blocks: Iterable[document.Block], columns: int = 80) -> str:
+    """Return blocks as text, wrapped at a width; lines of code stay whole."""
+    return "\n".join(_Printer(columns, colour=False).blocks(blocks)).strip("\n")
+
+
 def _is_text(block: document.Block, text: str) -> bool:
     """Return whether a block is a text in full."""
     return isinstance(block, document.Text) and block.text == text

@@ -1,0 +1,244 @@
+"""Group mutants of exercism's solutions by what they do, and print what that saves a teacher.
+
+``python tests/bench/submissions.py [--tasks A-B] [--first]``: no model is asked.
+
+A class is made for each exercise: the reference solution and mutants of it, each with one change (a
+comparison, an operator or a constant, a condition negated, a branch dropped). The teacher is
+assumed to give exercism's instructions and three examples: of the calls that its tests make with
+plain values the first, the one in the middle and the last (``--first``: the first three, which are
+often trivial). Exercises whose tests make fewer than two are left out. The unit tests are hidden
+otherwise, and serve as the truth: a ruling that is spread is wrong for a submission whose tests
+come out otherwise than its representative's.
+
+A row says what is compared: the results on all inputs, as `ipyrefine.group` does, or only whether
+the stated examples hold; the last row counts only the submissions that meet the examples, as the
+others are known to be wrong. Mutants are no class: students repeat each other's mistakes, and here
+each text has one of its own, so a class needs fewer rulings than this.
+"""
+
+import argparse
+import ast
+import asyncio
+import copy
+import random
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+import measure
+from code_tasks import UNITTEST, Exercism, passes
+from tqdm import tqdm
+
+import ipyrefine
+
+_SECONDS = 4.0  # processor time of a submission on all inputs, and of its tests
+_COMPARISONS = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+_OPERATORS = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.FloorDiv: ast.Mult,
+    ast.Div: ast.FloorDiv,
+    ast.Mod: ast.FloorDiv,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+Change = Callable[[Any], None]
+
+
+class Spread(NamedTuple):
+    """What one way to group a class comes to.
+
+    Attributes:
+        submissions: how many there are.
+        groups: how many rulings they need.
+        lenient: how many wrong submissions a right representative passes.
+        strict: how many right submissions a wrong representative fails.
+    """
+
+    submissions: int
+    groups: int
+    lenient: int
+    strict: int
+
+    @property
+    def spread(self) -> int:
+        """How many rulings nobody had to give."""
+        return self.submissions - self.groups
+
+
+def examples(tests: str, functions: set[str], *, first: bool) -> list[str]:
+    """Return three calls of tested functions with plain values as doctests, in their order."""
+    found = []
+    for node in ast.walk(ast.parse(tests)):
+        if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith(".assertEqual"):
+            continue
+        call, expected = node.args[:2]
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in functions and not call.keywords:
+            try:
+                values = [ast.literal_eval(part) for part in (*call.args, expected)]
+            except ValueError:
+                continue
+            arguments = ", ".join(map(repr, values[:-1]))
+            found.append(f">>> {ast.unparse(call.func)}({arguments})\n{values[-1]!r}")
+    found = [*dict.fromkeys(found)]
+    places = (0, 1, 2) if first else (0, len(found) // 2, len(found) - 1)
+    return [found[place] for place in dict.fromkeys(places) if 0 <= place < len(found)]
+
+
+def mutants(solution: str, count: int) -> list[str]:
+    """Return a solution and at most so many texts that differ from it by one change each."""
+    tree = ast.parse(solution)
+    nodes = list(ast.walk(tree))
+    found = dict.fromkeys([ast.unparse(tree)])
+    for place, node in enumerate(nodes):
+        for change in _changes(node):
+            other = copy.deepcopy(tree)
+            change(list(ast.walk(other))[place])
+            found[ast.unparse(ast.fix_missing_locations(other))] = None
+    first, *rest = found
+    return [first, *random.Random(0).sample(rest, min(count, len(rest)))]
+
+
+def _changes(node: ast.AST) -> Iterator[Change]:
+    """Yield what can be changed about a node of a syntax tree."""
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARISONS:
+        operator = _COMPARISONS[type(node.ops[0])]
+        yield lambda copied: copied.ops.__setitem__(0, operator())
+    elif isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign) and type(node.op) in _OPERATORS:
+        other = _OPERATORS[type(node.op)]
+        yield lambda copied: setattr(copied, "op", other())
+    elif isinstance(node, ast.Constant) and type(node.value) is int:
+        yield lambda copied: setattr(copied, "value", copied.value + 1)
+        yield lambda copied: setattr(copied, "value", copied.value - 1)
+    elif isinstance(node, ast.If):
+        yield lambda copied: setattr(copied, "test", ast.UnaryOp(ast.Not(), copied.test))
+        yield lambda copied: setattr(copied, "body", [ast.Pass()])
+        if node.orelse:
+            yield lambda copied: setattr(copied, "orelse", [])
+
+
+class Measured(NamedTuple):
+    """A class: how many submissions are right, and how rulings spread in it, by row."""
+
+    right: int
+    by_results: Spread
+    by_examples: Spread
+    open: Spread
+
+
+async def measure_class(case: dict[str, Any], count: int, *, first: bool) -> Measured | None:
+    """Return what came of a class; None where the teacher has too few examples."""
+    tree = ast.parse(case["solution"])
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    stated = examples(case["tests"], functions, first=first)
+    if len(stated) < 2:
+        return None
+    task = "\n\n".join([Exercism(case).text, *stated])
+    texts = mutants(case["solution"], count)
+    groups = await ipyrefine.group(
+        texts,
+        task,
+        seconds=_SECONDS,
+        checks=[f"examples seconds={_SECONDS:.0f}"],
+        at_once=2,
+        journal=False,
+        progress=False,
+    )
+    right = []
+    for text in texts:
+        files = {f"{case['module']}.py": text, "hidden.py": case["tests"]}
+        right.append(await passes(UNITTEST, files, _SECONDS))
+    verdicts = [item.passed for item in groups.items]
+    by_results = [(group.representative, group.members) for group in groups]
+    by_examples = []
+    for outcome in dict.fromkeys(verdicts):
+        members = [place for place, verdict in enumerate(verdicts) if verdict is outcome]
+        by_examples.append((min(members, key=lambda place: len(texts[place])), members))
+    met = [one for one in by_results if verdicts[one[0]]]
+    spreads = (_spread(groups, right) for groups in (by_results, by_examples, met))
+    return Measured(sum(right), *spreads)
+
+
+def _spread(groups: Sequence[tuple[int, Sequence[int]]], right: Sequence[bool]) -> Spread:
+    pairs = [(right[shown], right[member]) for shown, members in groups for member in members]
+    lenient = sum(shown and not own for shown, own in pairs)
+    strict = sum(own and not shown for shown, own in pairs)
+    return Spread(len(pairs), len(groups), lenient, strict)
+
+
+def report(name: str, rows: Sequence[Spread]) -> list[str]:
+    """Return the row of one way to group: totals, with intervals over the exercises."""
+
+    def rulings(some: Sequence[Spread]) -> float:
+        return sum(one.groups for one in some) / max(1, sum(one.submissions for one in some))
+
+    def wrong(some: Sequence[Spread]) -> float:
+        spread = sum(one.spread for one in some)
+        return 100 * sum(one.lenient + one.strict for one in some) / spread if spread else 0.0
+
+    total = [sum(column) for column in zip(*rows, strict=True)]
+    spread = sum(one.spread for one in rows)
+    return [
+        name,
+        str(total[0]),
+        str(total[1]),
+        measure.interval(rows, rulings, 2),
+        f"{total[2] + total[3]} of {spread}: {measure.interval(rows, wrong)}",
+        str(total[2]),
+    ]
+
+
+async def run(cases: Sequence[dict[str, Any]], count: int, *, first: bool) -> None:
+    """Measure the classes and print the table."""
+    classes, left_out = list[Measured](), list[str]()
+    for case in tqdm(cases, unit="class"):
+        found = await measure_class(case, count, first=first)
+        if found is None:
+            left_out.append(case["slug"])
+            continue
+        classes.append(found)
+        submissions, groups, *wrong = found.by_results
+        line = f"{case['slug']}: {submissions} in {groups} groups, {found.right} right"
+        print(f"{line}, spread wrongly {sum(wrong)}", flush=True)
+    total = sum(one.by_results.submissions for one in classes)
+    right = sum(one.right for one in classes)
+    print(f"\n{len(classes)} classes, {total} submissions, {right} of them right.")
+    print(f"Left out, as too few calls have plain values: {', '.join(left_out) or 'none'}.\n")
+    heads = ["grouped by", "submissions", "rulings", "for each", "spread wrongly", "passed wrongly"]
+    lines = [
+        report("all results", [one.by_results for one in classes]),
+        report("stated examples", [one.by_examples for one in classes]),
+        report("all results, where the examples hold", [one.open for one in classes]),
+    ]
+    print(measure.table(heads, lines))
+
+
+def main() -> None:
+    """Run the bench."""
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
+    parser.add_argument("--data", type=Path, default=measure.DATA, help="where the cases are")
+    parser.add_argument("--tasks", metavar="A-B", help="which cases, by their place in the file")
+    parser.add_argument("--mutants", type=int, default=15, help="of each solution, at most (15)")
+    parser.add_argument("--first", action="store_true", help="state the first three calls")
+    options = parser.parse_args()
+    cases = measure.load_cases(options.data, "exercism")
+    places = measure.task_range(options.tasks, f"0-{len(cases) - 1}", len(cases) - 1)
+    asyncio.run(run([cases[place] for place in places], options.mutants, first=options.first))
+
+
+if __name__ == "__main__":
+    main()
