@@ -124,6 +124,9 @@ async def test_the_same_name_again_brings_the_rulings_back():
     assert [item.passed for item in again.items] == [True, False, True, False, False, True]
     assert again.items[0].run.verdict.basis == "user"
     assert again.items[5].run.verdict.basis == "examples"
+    assert "You ruled on" not in repr(again), "one of the group is new"
+    await again.rule(1, "pass", "Clear.")
+    assert "You ruled on 1 of the groups, 3 submissions." in repr(again)
 
 
 async def test_without_a_journal_the_items_alone_are_ruled_on():
@@ -176,7 +179,7 @@ async def test_it_shows_each_group_with_a_representative_and_what_tells_it_apart
     assert "You ruled on 1 of the groups, 2 submissions." in text
     assert "Marked PASS by you: Clear." in text
     assert SORTS in text
-    assert "gives 2; group 1 gives 1" in text
+    assert "middle([3, 1, 2]) · gives 2; group 1 gives 1" in text
     assert "does not load: SyntaxError" in text
     assert "The submission is empty." in text
     html = groups._repr_html_()

@@ -4,11 +4,11 @@
 
 A class is made for each exercise: the reference solution and mutants of it, each with one change (a
 comparison, an operator or a constant, a condition negated, a branch dropped). The teacher is
-assumed to give exercism's instructions and three examples: of the calls that its tests make with
-plain values the first, the one in the middle and the last (``--first``: the first three, which are
-often trivial). Exercises whose tests make fewer than two are left out. The unit tests are hidden
-otherwise, and serve as the truth: a ruling that is spread is wrong for a submission whose tests
-come out otherwise than its representative's.
+assumed to give exercism's instructions and examples of every function that its tests call: of the
+calls with plain values the first, the one in the middle and the last, and one that raises, if any
+does (``--first``: only the first, which is often trivial). Exercises whose tests call anything else
+are left out. The unit tests are hidden otherwise, and serve as the truth: a ruling that is spread
+is wrong for a submission whose tests come out otherwise than its representative's.
 
 A row says what is compared: the results on all inputs, as `ipyrefine.group` does, or only whether
 the stated examples hold; the last row counts only the submissions that meet the examples, as the
@@ -22,9 +22,9 @@ import asyncio
 import copy
 import random
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
@@ -33,8 +33,12 @@ from code_tasks import UNITTEST, Exercism, passes
 from tqdm import tqdm
 
 import ipyrefine
+from ipyrefine.errors import CheckNotRun
 
 _SECONDS = 4.0  # processor time of a submission on all inputs, and of its tests
+_TRIES, _STARVED = 20, "machine is busy"
+_EQUALITIES = ("self.assertEqual", "self.assertIs")
+_TRACEBACK = "Traceback (most recent call last):"
 _COMPARISONS = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -56,6 +60,7 @@ _OPERATORS = {
     ast.Or: ast.And,
 }
 Change = Callable[[Any], None]
+T = TypeVar("T")
 
 
 class Spread(NamedTuple):
@@ -79,23 +84,57 @@ class Spread(NamedTuple):
         return self.submissions - self.groups
 
 
-def examples(tests: str, functions: set[str], *, first: bool) -> list[str]:
-    """Return three calls of tested functions with plain values as doctests, in their order."""
-    found = []
-    for node in ast.walk(ast.parse(tests)):
-        if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith(".assertEqual"):
-            continue
-        call, expected = node.args[:2]
-        if isinstance(call, ast.Call) and ast.unparse(call.func) in functions and not call.keywords:
-            try:
-                values = [ast.literal_eval(part) for part in (*call.args, expected)]
-            except ValueError:
-                continue
-            arguments = ", ".join(map(repr, values[:-1]))
-            found.append(f">>> {ast.unparse(call.func)}({arguments})\n{values[-1]!r}")
-    found = [*dict.fromkeys(found)]
-    places = (0, 1, 2) if first else (0, len(found) // 2, len(found) - 1)
-    return [found[place] for place in dict.fromkeys(places) if 0 <= place < len(found)]
+def examples(case: dict[str, Any], *, first: bool) -> list[str]:
+    """Return examples of every function that the tests call, as doctests; none if one has none."""
+    tests = ast.parse(case["tests"])
+    imports = [node for node in tests.body if isinstance(node, ast.ImportFrom)]
+    imported = {a.name for node in imports if node.module == case["module"] for a in node.names}
+    found: dict[str, list[str]] = {
+        node.func.id: []
+        for node in ast.walk(tests)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in imported
+    }
+    raised: dict[str, str] = {}
+    for node in ast.walk(tests):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in _EQUALITIES:
+            call, expected = node.args[:2]
+            if (source := plain_call(call)) and is_plain(expected):
+                name = source.partition("(")[0]
+                found.get(name, []).append(f">>> {source}\n{ast.literal_eval(expected)!r}")
+        elif isinstance(node, ast.With):
+            context, body = node.items[0].context_expr, node.body[0]
+            if ast.unparse(context).startswith("self.assertRaises(") and isinstance(body, ast.Expr):
+                source = plain_call(body.value)
+                error = f"{_TRACEBACK}\n{ast.unparse(context.args[0])}"
+                raised.setdefault(source.partition("(")[0], f">>> {source}\n{error}")
+    stated = []
+    for name, calls in found.items():
+        if not calls:
+            return []
+        places = dict.fromkeys([0] if first else [0, len(calls) // 2, len(calls) - 1])
+        stated += [calls[place] for place in places]
+        stated += [raised[name]] if name in raised and not first else []
+    return stated
+
+
+def plain_call(node: ast.expr) -> str:
+    """Return a call of a function with plain values as Python; empty for anything else."""
+    is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords
+    if not is_call or not all(map(is_plain, node.args)):
+        return ""
+    arguments = (repr(ast.literal_eval(argument)) for argument in node.args)
+    return f"{node.func.id}({', '.join(arguments)})"
+
+
+def is_plain(node: ast.expr) -> bool:
+    """Return whether an expression is a literal."""
+    try:
+        ast.literal_eval(node)
+    except ValueError:
+        return False
+    return True
 
 
 def mutants(solution: str, count: int) -> list[str]:
@@ -140,27 +179,28 @@ class Measured(NamedTuple):
 
 
 async def measure_class(case: dict[str, Any], count: int, *, first: bool) -> Measured | None:
-    """Return what came of a class; None where the teacher has too few examples."""
-    tree = ast.parse(case["solution"])
-    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    stated = examples(case["tests"], functions, first=first)
-    if len(stated) < 2:
+    """Return what came of a class; None where the teacher can give no examples."""
+    stated = examples(case, first=first)
+    if not stated:
         return None
     task = "\n\n".join([Exercism(case).text, *stated])
     texts = mutants(case["solution"], count)
-    groups = await ipyrefine.group(
-        texts,
-        task,
-        seconds=_SECONDS,
-        checks=[f"examples seconds={_SECONDS:.0f}"],
-        at_once=2,
-        journal=False,
-        progress=False,
+    groups = await retry(
+        lambda: ipyrefine.group(
+            texts,
+            task,
+            seconds=_SECONDS,
+            checks=[f"examples seconds={_SECONDS:.0f}"],
+            at_once=2,
+            journal=False,
+            progress=False,
+        ),
+        until=lambda groups: not any(_STARVED in group.failure for group in groups),
     )
     right = []
     for text in texts:
         files = {f"{case['module']}.py": text, "hidden.py": case["tests"]}
-        right.append(await passes(UNITTEST, files, _SECONDS))
+        right.append(await retry(lambda files=files: passes(UNITTEST, files, _SECONDS)))
     verdicts = [item.passed for item in groups.items]
     by_results = [(group.representative, group.members) for group in groups]
     by_examples = []
@@ -170,6 +210,21 @@ async def measure_class(case: dict[str, Any], count: int, *, first: bool) -> Mea
     met = [one for one in by_results if verdicts[one[0]]]
     spreads = (_spread(groups, right) for groups in (by_results, by_examples, met))
     return Measured(sum(right), *spreads)
+
+
+async def retry(work: Callable[[], Awaitable[T]], until: Callable[[T], bool] = lambda _: True) -> T:
+    """Return what work comes to, done again while the machine is too busy for it.
+
+    Raises:
+        SystemExit: it is still too busy at the last try.
+    """
+    for _ in range(_TRIES):
+        try:
+            if until(result := await work()):
+                return result
+        except CheckNotRun:
+            continue
+    raise SystemExit("The machine is too busy to run submissions. Try again later.")
 
 
 def _spread(groups: Sequence[tuple[int, Sequence[int]]], right: Sequence[bool]) -> Spread:
@@ -216,7 +271,8 @@ async def run(cases: Sequence[dict[str, Any]], count: int, *, first: bool) -> No
     total = sum(one.by_results.submissions for one in classes)
     right = sum(one.right for one in classes)
     print(f"\n{len(classes)} classes, {total} submissions, {right} of them right.")
-    print(f"Left out, as too few calls have plain values: {', '.join(left_out) or 'none'}.\n")
+    names = ", ".join(left_out) or "none"
+    print(f"Left out, as their tests call more than functions of plain values: {names}.\n")
     heads = ["grouped by", "submissions", "rulings", "for each", "spread wrongly", "passed wrongly"]
     lines = [
         report("all results", [one.by_results for one in classes]),
@@ -233,7 +289,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=measure.DATA, help="where the cases are")
     parser.add_argument("--tasks", metavar="A-B", help="which cases, by their place in the file")
     parser.add_argument("--mutants", type=int, default=15, help="of each solution, at most (15)")
-    parser.add_argument("--first", action="store_true", help="state the first three calls")
+    parser.add_argument("--first", action="store_true", help="state only the first call")
     options = parser.parse_args()
     cases = measure.load_cases(options.data, "exercism")
     places = measure.task_range(options.tasks, f"0-{len(cases) - 1}", len(cases) - 1)

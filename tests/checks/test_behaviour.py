@@ -44,6 +44,23 @@ def test_an_answer_of_the_users_is_a_stated_call():
     assert comparison_inputs(answered).examples[0].source == "f(2)"
 
 
+def test_constants_of_the_code_are_put_into_calls():
+    text = "def square(n):\n    'at most 99'\n    if n > 64 or n == 10**9: raise ValueError\n"
+    broken = "def square(n) return 71"
+    inputs = comparison_inputs(code("Write square(n).\n>>> square(3)\n4"), [text, broken])
+    calls = {example.source for example in inputs.examples}
+    assert {"square(63)", "square(64)", "square(65)"} <= calls
+    assert not {"square(99)", "square(71)", "square(1000000000)"} & calls
+
+
+def test_constants_take_the_place_of_arguments_of_their_type_only():
+    text = "def f(s, xs, deep):\n    return 'ab' in s or 40 in xs or deep is True"
+    inputs = comparison_inputs(code("Write f.\n>>> f('q', [1, 2], False)\n3"), [text])
+    calls = {example.source for example in inputs.examples}
+    assert {"f('ab', [1, 2], False)", "f('qab', [1, 2], False)", "f('q', [40, 2], False)"} <= calls
+    assert not any(call.endswith((" 40)", " 0)", " 1)", " 2)")) for call in calls)
+
+
 @pytest.mark.parametrize("text", ["Write a function.", "```python\ndef f(x):\n    ...\n```"])
 def test_a_task_that_gives_nothing_to_call_is_refused_in_a_sentence(text):
     with pytest.raises(UsageError, match="State an example"):

@@ -50,10 +50,10 @@ async def group(
 ) -> "Groups":
     """Group submissions to one task by what they do; no model is asked.
 
-    Each is run in the sandbox on the examples that the task states and on further inputs made from
-    them, or else from the annotated types of the function whose head the task gives. Those with the
-    same results on all of them, and the same results of the checks, are one group. What does not
-    load is grouped by its error.
+    Each is run in the sandbox on the examples that the task states, or else on calls made from the
+    annotated types of the function whose head it gives; and on further inputs, made from those and
+    from the constants in the submissions. Those with the same results on all inputs, and the same
+    results of the checks, are one group. What does not load is grouped by its error.
 
     Args:
         submissions: texts, such as a list or a pandas column, or items of `refine_many`.
@@ -83,7 +83,8 @@ async def group(
             item if text.strip() else item._replace(error=empty)
             for item, text in zip(items, given, strict=True)
         ]
-    inputs = comparison_inputs(_common_task(items))
+    texts = dict.fromkeys(text for item in items if (text := _text_of(item)))
+    inputs = comparison_inputs(_common_task(items), [*texts])
     files = Variables.of(variables).files
 
     async def run(text: str) -> tuple[str, Behaviour]:
@@ -91,7 +92,6 @@ async def group(
 
     from tqdm.auto import tqdm
 
-    texts = dict.fromkeys(text for item in items if (text := _text_of(item)))
     known: dict[str, Behaviour] = {}
     with tqdm(total=len(texts), unit="text", desc="Comparing", disable=not progress) as bar:
         async with aclosing(run_all(texts, at_once, run)) as results:
@@ -180,13 +180,14 @@ class Groups:
     ) -> None:
         self.items = list(items)
         self.inputs = tuple(example.source for example in inputs.examples)
-        self._examples, self._stated = inputs.examples, inputs.stated
+        self._inputs = inputs
         self._index = list(range(len(self.items))) if index is None else list(index)
         self._keys = group_behaviours(behaviours, inputs)
         places: dict[Hashable, list[int]] = {}
         for place, item in enumerate(self.items):
-            checks = [(e.name, e.passed) for e in _chosen(item).evidence] if _text_of(item) else []
-            places.setdefault((self._keys[place], *checks), []).append(place)
+            evidence = _chosen(item).evidence if _text_of(item) else ()
+            checks = frozenset((one.name, one.passed) for one in evidence)
+            places.setdefault((self._keys[place], checks), []).append(place)
         self._groups = [
             self._group(number, members, behaviours)
             for number, members in enumerate(sorted(places.values(), key=len, reverse=True), 1)
@@ -247,8 +248,8 @@ class Groups:
         if not group.text:
             raise UsageError(f"Group {number} has no code to rule on.")
         same = f"same results on {labels.count(len(self.inputs), 'input')}"
-        source = f"(spread from submission {group.representative}: "
-        source += f"{'same error' if group.failure else same})"
+        same = "same error" if group.failure else same
+        source = f"(spread from submission {group.representative}: {same})"  # a place names nobody
         runs = []
         for place in group.members:
             own = place == group.representative
@@ -286,22 +287,26 @@ class Groups:
         return next(others, None) if group.results else None
 
     def _differences(self, group: Group, other: Group | None) -> list[int]:
-        """Return the places of the inputs that tell two groups apart: stated first, then short."""
+        """Return the places of the inputs that tell two groups apart.
+
+        Stated ones come first and edge cases last; of others the short ones come first.
+        """
         if other is None:
             return []
         pairs = zip(self._keys[group.representative], self._keys[other.representative], strict=True)
         places = [place for place, (mine, theirs) in enumerate(pairs) if mine != theirs]
-        return sorted(places, key=lambda n: (n >= self._stated, len(self.inputs[n])))
+        stated, edges = self._inputs.stated, self._inputs.edges
+        return sorted(places, key=lambda n: (n >= stated, edges[n], len(self.inputs[n])))
 
     # What it shows
 
     def _blocks(self) -> list[document.Block]:
-        further = len(self.inputs) - self._stated
-        parts = [labels.count(self._stated, "stated example")] if self._stated else []
+        further = len(self.inputs) - self._inputs.stated
+        parts = [labels.count(self._inputs.stated, "stated example")] if self._inputs.stated else []
         parts += [labels.count(further, "further input")] if further else []
         counted = labels.count(len(self.items), "submission")
         summary = f"{counted} in {labels.count(len(self), 'group')}, by {' and '.join(parts)}."
-        ruled = [group for group in self if self._ruling(group)]
+        ruled = [group for group in self if self._is_ruled(group)]
         blocks: list[document.Block] = [document.Paragraph(summary)]
         if not further:
             note = "No further inputs could be made: only calls with plain values are varied."
@@ -314,7 +319,7 @@ class Groups:
 
     def _version(self, group: Group) -> document.Version:
         name = f"Group {group.number}: {labels.count(len(group.members), 'submission')}"
-        item, ruled = self.items[group.representative], self._ruling(group)
+        item, ruled = self.items[group.representative], self._is_ruled(group)
         blocks: list[document.Block] = []
         if ruled:
             blocks += document.reason(_chosen(item))
@@ -341,32 +346,27 @@ class Groups:
             return [document.Paragraph(group.failure, "flaw")]
         other = self._other(group)
         places = self._differences(group, other)
-        title = "Results"
-        if places and other:
-            title = f"Differs from group {other.number} on {len(places)} of {len(self.inputs)}"
-            title += " inputs"
-        elif other:
+        if other and not places:
             differs = f"Same results as group {other.number}, but the checks differ."
-            return [document.Paragraph(differs), *document.checks(_chosen(self._item(group)))]
+            checks = document.checks(_chosen(self.items[group.representative]))
+            return [document.Paragraph(differs), *checks]
+        title = "Results"
+        if other:
+            counted = f"{len(places)} of {len(self.inputs)} inputs"
+            title = f"Differs from group {other.number} on {counted}"
         rows = []
         for place in (places or range(len(self.inputs)))[:_MOST_INPUTS]:
-            setup = "; ".join(self._examples[place].setup.splitlines())
-            rest = f"; group {other.number} {other.results[place]}" if places and other else ""
-            rows.append(
-                document.Item(
-                    name=self.inputs[place],
-                    note=f"after {setup}" if setup else "",
-                    text=group.results[place] + rest,
-                )
-            )
+            setup = "; ".join(self._inputs.examples[place].setup.splitlines())
+            parts = [f"after {setup}"] if setup else []
+            parts.append(group.results[place])
+            parts += [f"group {other.number} {other.results[place]}"] if other else []
+            rows.append(document.Item(name=self.inputs[place], note="; ".join(parts)))
         return [document.Items(title, tuple(rows))]
 
-    def _item(self, group: Group) -> Item:
-        return self.items[group.representative]
-
-    def _ruling(self, group: Group) -> Override | None:
-        item = self._item(group)
-        return _chosen(item).override if _text_of(item) else None
+    def _is_ruled(self, group: Group) -> bool:
+        """Return whether every submission of a group has a ruling."""
+        items = [self.items[place] for place in group.members]
+        return all(_text_of(item) and _chosen(item).override for item in items)
 
 
 def _chosen(item: Item) -> Iteration:

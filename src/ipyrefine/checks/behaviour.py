@@ -13,15 +13,15 @@ from ipyrefine.checks.evaluation import (
     shorten,
 )
 from ipyrefine.checks.examples import stated_examples
-from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
+from ipyrefine.checks.inputs import constant_inputs, first_calls, further_inputs, is_edge_case
 from ipyrefine.core.model import Task
 from ipyrefine.errors import CheckNotRun, UsageError
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 NO_INPUTS = (
-    "The task gives nothing to call. State an example (`>>> f(1)` with its result), or the head of "
-    "the function with plain annotated types."
+    "The task gives nothing to call. State an example such as `f(1) == 2`, or the head of the "
+    "function with plain annotated types."
 )
 
 
@@ -54,11 +54,12 @@ class Behaviour(NamedTuple):
     kind: str = ""
 
 
-def comparison_inputs(task: Task) -> Inputs:
+def comparison_inputs(task: Task, texts: Sequence[str] = ()) -> Inputs:
     """Return the calls that the task states, or else has the types for, and others like them.
 
     Args:
         task: the task.
+        texts: what will be compared; constants of its code are put into calls, too.
 
     Raises:
         UsageError: it gives nothing to call, or asks for code in another language than Python.
@@ -70,7 +71,8 @@ def comparison_inputs(task: Task) -> Inputs:
     if not calls:
         raise UsageError(NO_INPUTS)
     bare = [Example(source=e.source, expected="", kind="equals", setup=e.setup) for e in calls]
-    examples = tuple(dict.fromkeys([*bare, *further_inputs(calls)]))
+    further = [*further_inputs(calls), *constant_inputs(calls, texts)]
+    examples = tuple(dict.fromkeys([*bare, *further]))
     edges = tuple(is_edge_case(example, calls) for example in examples)
     return Inputs(examples, len(set(bare)) if stated else 0, edges)
 

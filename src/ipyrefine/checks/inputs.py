@@ -3,17 +3,19 @@
 import ast
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ipyrefine.checks.evaluation import Example
 from ipyrefine.checks.examples import fenced_python
+from ipyrefine.checks.magics import python_part
 
 MAX_INPUTS = 60
 
 # Further inputs: the stated calls with other arguments.
 
 _MAX_CALL = 2_000  # characters
+_MAX_CONSTANT, _MAX_CONSTANT_LENGTH = 1_000, 20  # of code that is put into calls
 _MAX_ITEMS = 6  # items of a sequence that are left out of it, or left alone, one at a time
 
 
@@ -50,17 +52,77 @@ def further_inputs(examples: Sequence[Example]) -> tuple[Example, ...]:
         At most 60 calls, none of them stated, always the same for the same examples.
     """
     calls = [call for example in examples if (call := _read_call(example))]
-    inputs: dict[str, Example] = {}
-    for call in calls:
-        for arguments in _variants(call, calls):
-            source = call._replace(arguments=arguments).source
-            if len(source) <= _MAX_CALL:
-                inputs[source] = Example(
-                    source=source, expected="", kind="equals", setup=call.setup
-                )
+    inputs = _as_examples(
+        call._replace(arguments=arguments) for call in calls for arguments in _variants(call, calls)
+    )
     stated = {call.source for call in calls}
     fresh = [example for source, example in inputs.items() if source not in stated]
     return tuple(random.Random(0).sample(fresh, MAX_INPUTS) if len(fresh) > MAX_INPUTS else fresh)
+
+
+def constant_inputs(examples: Sequence[Example], texts: Sequence[str]) -> tuple[Example, ...]:
+    """Return calls like those of the examples, with constants of the code in place of arguments.
+
+    Code branches where it compares with a constant, and other inputs rarely reach that (constant
+    seeding, Fraser and Arcuri, doi 10.1109/ICST.2012.54).
+
+    Args:
+        examples: as for `further_inputs`.
+        texts: the code; only small numbers and short strings in it count.
+
+    Returns:
+        At most 60 calls, always the same for the same examples and texts.
+    """
+    values = sorted({*_constants(texts)}, key=repr)
+    inputs = _as_examples(
+        call._replace(arguments=_replace(call.arguments, place, changed))
+        for call in filter(None, map(_read_call, examples))
+        for place, argument in enumerate(call.arguments)
+        for value in values
+        for changed in _seed(argument, value)
+    )
+    return tuple(random.Random(0).sample([*inputs.values()], min(MAX_INPUTS, len(inputs))))
+
+
+def _as_examples(calls: Iterable[_Call]) -> dict[str, Example]:
+    """Return calls that are not too long as examples without a result, by their source."""
+    return {
+        call.source: Example(source=call.source, expected="", kind="equals", setup=call.setup)
+        for call in calls
+        if len(call.source) <= _MAX_CALL
+    }
+
+
+def _constants(texts: Sequence[str]) -> Iterator[Any]:
+    """Yield the numbers up to 1,000 and the short strings of code; a docstring is none of them."""
+    for text in texts:
+        try:
+            tree = ast.parse(python_part(text).code)
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            continue
+        alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            match node:
+                case ast.Constant(value=bool()):
+                    pass
+                case ast.Constant(value=int() | float() as value) if abs(value) <= _MAX_CONSTANT:
+                    yield value
+                case ast.Constant(value=str(value)) if id(node) not in alone:
+                    if len(value) <= _MAX_CONSTANT_LENGTH:
+                        yield value
+
+
+def _seed(argument: Any, value: Any) -> Iterator[Any]:
+    """Yield an argument's replacements by a constant of its type, or of its first item's."""
+    if type(argument) is type(value):
+        yield value
+        if isinstance(value, int):
+            yield from (value - 1, value + 1)
+        elif isinstance(value, str):
+            yield argument + value
+    elif isinstance(argument, list | tuple) and argument:
+        rest = argument[1:]
+        yield from (type(argument)([new, *rest]) for new in _seed(argument[0], value))
 
 
 def is_edge_case(example: Example, stated: Sequence[Example]) -> bool:
