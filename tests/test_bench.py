@@ -1,6 +1,8 @@
 """The benches' own parts: what they keep, replay, grade and compute."""
 
+import ast
 import asyncio
+import difflib
 import json
 import math
 import sys
@@ -17,6 +19,7 @@ import code_tasks
 import judge
 import loops
 import measure
+import submissions
 
 from ipyrefine.core.model import Choice, Limits, Question, Usage
 from ipyrefine.core.ports import Message, Reply, Request
@@ -230,3 +233,55 @@ def test_calibration_is_finite_where_the_scores_separate_the_labels():
     fitted = judge.fit([(0.9, True)] * 20 + [(0.1, False)] * 20)
     assert 0.9 < fitted(0.9) < 1
     assert 0 < fitted(0.1) < 0.1
+
+
+DIVIDE = """
+def divide(a, b):
+    if b == 0:
+        raise ValueError("zero")
+    return a // b
+"""
+DIVIDE_TESTS = """
+import unittest
+from divide import divide
+
+class DivideTest(unittest.TestCase):
+    def test_all(self):
+        self.assertEqual(divide(6, 3), 2)
+        self.assertEqual(divide(*[6, 2]), 3)
+        self.assertEqual(divide(9, 3), 3)
+
+    def test_zero(self):
+        with self.assertRaises(ValueError):
+            divide(1, 0)
+"""
+
+
+def test_a_teachers_examples_are_plain_calls_of_the_tests_and_one_that_raises():
+    case = {"module": "divide", "tests": DIVIDE_TESTS}
+    assert submissions.examples(case, first=True) == [">>> divide(6, 3)\n2"]
+    assert submissions.examples(case, first=False) == [
+        ">>> divide(6, 3)\n2",
+        ">>> divide(9, 3)\n3",
+        ">>> divide(1, 0)\nTraceback (most recent call last):\nValueError",
+    ]
+    other = DIVIDE_TESTS.replace("divide(6, 3)", "divide(6, len([1]))").replace("9, 3", "9, b=3")
+    assert submissions.examples(case | {"tests": other}, first=False) == []
+
+
+def test_mutants_are_the_solution_and_texts_with_one_change_each():
+    first, *rest = submissions.mutants(DIVIDE, 20)
+    assert first == ast.unparse(ast.parse(DIVIDE))
+    assert len({first, *rest}) == len(rest) + 1 == 7
+    assert first.replace("a // b", "a * b") in rest
+    for text in rest:
+        pairs = difflib.unified_diff(first.splitlines(), text.splitlines(), n=0, lineterm="")
+        assert sum(line.startswith("-") for line in pairs) == 2  # the head of the diff, and a line
+    assert len(submissions.mutants(DIVIDE, 3)) == 4
+
+
+def test_a_spread_ruling_is_wrong_where_a_member_differs_from_its_representative():
+    right = [True, True, False, False, True]
+    spread = submissions.spread_of([(0, (0, 1, 2)), (3, (3, 4))], right)
+    assert spread == submissions.Spread(submissions=5, groups=2, lenient=1, strict=1)
+    assert spread.spread == 3

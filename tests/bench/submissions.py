@@ -208,7 +208,7 @@ async def measure_class(case: dict[str, Any], count: int, *, first: bool) -> Mea
         members = [place for place, verdict in enumerate(verdicts) if verdict is outcome]
         by_examples.append((min(members, key=lambda place: len(texts[place])), members))
     met = [one for one in by_results if verdicts[one[0]]]
-    spreads = (_spread(groups, right) for groups in (by_results, by_examples, met))
+    spreads = (spread_of(groups, right) for groups in (by_results, by_examples, met))
     return Measured(sum(right), *spreads)
 
 
@@ -227,7 +227,13 @@ async def retry(work: Callable[[], Awaitable[T]], until: Callable[[T], bool] = l
     raise SystemExit("The machine is too busy to run submissions. Try again later.")
 
 
-def _spread(groups: Sequence[tuple[int, Sequence[int]]], right: Sequence[bool]) -> Spread:
+def spread_of(groups: Sequence[tuple[int, Sequence[int]]], right: Sequence[bool]) -> Spread:
+    """Return what rulings on representatives come to.
+
+    Args:
+        groups: of each the representative and the members, by their places.
+        right: of each submission, whether it passes the hidden tests.
+    """
     pairs = [(right[shown], right[member]) for shown, members in groups for member in members]
     lenient = sum(shown and not own for shown, own in pairs)
     strict = sum(own and not shown for shown, own in pairs)

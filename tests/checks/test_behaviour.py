@@ -55,9 +55,10 @@ def test_constants_of_the_code_are_put_into_calls():
 
 def test_constants_take_the_place_of_arguments_of_their_type_only():
     text = "def f(s, xs, deep):\n    return 'ab' in s or 40 in xs or deep is True"
-    inputs = comparison_inputs(code("Write f.\n>>> f('q', [1, 2], False)\n3"), [text])
-    calls = {example.source for example in inputs.examples}
+    task = "Write f.\n>>> f('q', [1, 2], False)\n3\n>>> f('q r', [], True)\n4"
+    calls = {example.source for example in comparison_inputs(code(task), [text]).examples}
     assert {"f('ab', [1, 2], False)", "f('qab', [1, 2], False)", "f('q', [40, 2], False)"} <= calls
+    assert "f('q r ab', [], True)" in calls
     assert not any(call.endswith((" 40)", " 0)", " 1)", " 2)")) for call in calls)
 
 

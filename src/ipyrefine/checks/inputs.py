@@ -113,13 +113,16 @@ def _constants(texts: Sequence[str]) -> Iterator[Any]:
 
 
 def _seed(argument: Any, value: Any) -> Iterator[Any]:
-    """Yield an argument's replacements by a constant of its type, or of its first item's."""
+    """Yield an argument's replacements by a constant of its type, or of its first item's.
+
+    A string is also put behind another one, as a further word where that has several.
+    """
     if type(argument) is type(value):
         yield value
         if isinstance(value, int):
             yield from (value - 1, value + 1)
         elif isinstance(value, str):
-            yield argument + value
+            yield argument + " " * (" " in argument) + value
     elif isinstance(argument, list | tuple) and argument:
         rest = argument[1:]
         yield from (type(argument)([new, *rest]) for new in _seed(argument[0], value))
