@@ -12,8 +12,8 @@ is wrong for a submission whose tests come out otherwise than its representative
 
 A row says what is compared: the results on all inputs, as `ipyrefine.group` does, or only whether
 the stated examples hold; the last row counts only the submissions that meet the examples, as the
-others are known to be wrong. Mutants are no class: students repeat each other's mistakes, and here
-each text has one of its own, so a class needs fewer rulings than this.
+others are known to be wrong. Mutants are no class: each has a change of its own, where students
+repeat each other's mistakes.
 """
 
 import argparse
