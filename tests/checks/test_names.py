@@ -4,7 +4,7 @@ import pytest
 
 from ipyrefine.checks import resolve
 from ipyrefine.checks.magics import has_python_beside_magics, python_part
-from ipyrefine.checks.names import names_in_code, names_in_prose
+from ipyrefine.checks.names import names_in_code, names_in_draft, names_in_prose
 from ipyrefine.core.model import Task
 
 CODE = Task(text="Improve it.", form="code")
@@ -88,3 +88,18 @@ async def test_checks_run_the_python_and_never_the_magics(name: str) -> None:
     (check,) = resolve([name], space)
     evidence = await check("%time 1 / 0\n!touch made\n\n\ndef f():\n    return 1\n", task)
     assert evidence.passed, evidence.detail
+
+
+@pytest.mark.parametrize(
+    ("draft", "names"),
+    [
+        ("total(price)\nout = df.price", ["total", "price", "df"]),
+        ("x = sum(df['price']\nprint(f'{rate} of', y.z  # note", ["x", "sum", "df", "rate", "y"]),
+        ("files = !ls\nlen(files)", ["files"]),
+        ("", []),
+    ],
+)
+def test_a_draft_is_about_its_names_also_where_it_is_no_python_yet(
+    draft: str, names: list[str]
+) -> None:
+    assert [name for name in names_in_draft(draft) if name != "print"] == names

@@ -7,7 +7,7 @@ import pickle
 import re
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from types import ModuleType
@@ -70,7 +70,11 @@ def explain_absence(files: Mapping[str, str | bytes], error: str, stderr: str = 
 
 
 def copy_variables(
-    named: Mapping[str, Any], found: Mapping[str, Any], *, closed: bool = True
+    named: Mapping[str, Any],
+    found: Mapping[str, Any],
+    *,
+    closed: bool = True,
+    secrets: Iterable[str] = (),
 ) -> Copies:
     """Return copies of variables for the sandbox, 50 MB of them at most.
 
@@ -78,8 +82,10 @@ def copy_variables(
         named: those that the user named; code of theirs that pickles them may run.
         found: those that the cell uses.
         closed: whether the sandbox is closed, so that found ones may be copied.
+        secrets: names of those that are left out, so that code which needs one is not judged.
     """
-    if not named and not found:
+    hidden = dict.fromkeys(secrets, "it looks like a secret")
+    if not named and not found and not hidden:
         return Copies({}, {}, {})
     contents, absent, samples = dict[str, bytes](), dict[str, str](), dict[str, int]()
     room = MAX_BYTES
@@ -100,7 +106,7 @@ def copy_variables(
     files = {
         _PROGRAM: load_program("variables").encode(),
         _CONTENTS: pickle.dumps({"path": import_path(), "variables": contents}),
-        _ABSENT: json.dumps(absent).encode(),
+        _ABSENT: json.dumps({**absent, **hidden}).encode(),
     }
     return Copies(files, absent, samples)
 

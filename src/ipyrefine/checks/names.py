@@ -39,6 +39,26 @@ def names_in_code(source: str) -> list[str]:
     return [name for name in dict.fromkeys(names) if name not in _BUILTINS | part.names]
 
 
+def names_in_draft(source: str) -> list[str]:
+    """Return the names that a draft is about, also where it is no Python yet.
+
+    They are those that it reads, and those that its lines for IPython bind, which no check runs.
+    """
+    part = python_part(source[:_MAX_SOURCE])
+    names = names_in_code(source) if parses(part.code) else _names_in_broken_code(part.code)
+    return list(dict.fromkeys([*names, *sorted(part.names)]))
+
+
+def _names_in_broken_code(source: str) -> Iterator[str]:
+    from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
+
+    before = ""
+    for kind, text in PythonLexer().get_tokens(source):
+        if text.isidentifier() and kind[:1] == ("Name",) and before != ".":
+            yield text
+        before = text if text.strip() else before
+
+
 def names_in_prose(text: str) -> list[str]:
     """Return the names that a request in words is about, in their order.
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Self
 from ipyrefine.checks.copies import explain_absence
 from ipyrefine.checks.evaluation import Event, parse_events
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
+from ipyrefine.checks.lack import explain_lack
 from ipyrefine.checks.magics import python_part
+from ipyrefine.checks.names import names_in_code
 from ipyrefine.checks.redaction import redact
 from ipyrefine.checks.sandbox import ProcessResult, describe_failure, load_program, run_python
 from ipyrefine.core.model import Evidence, Finding, Task
@@ -41,10 +43,14 @@ class RunsCleanly:
     Its detail says what the text did to the DataFrames among the variables: rows and columns before
     and after, types that changed, nulls that were added.
 
+    A text that fails for want of what only the notebook has (a variable without a copy, the
+    network, its files, its input, IPython) is not judged, and the detail says what that is.
+
     Args:
         seconds: processor time it may take.
         decisive: whether a pass settles the verdict without a judge.
         files: files to put beside it, such as `ipyrefine.checks.variables.sandbox_files`.
+        labels: what to call the variables that these files bring, by name.
     """
 
     def __init__(
@@ -53,14 +59,16 @@ class RunsCleanly:
         seconds: float = 10.0,
         decisive: bool = False,
         files: Mapping[str, bytes] | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         self.name = "run"
         self._seconds, self._decisive, self._files = seconds, decisive, dict(files or {})
+        self._labels = dict(labels or {})
 
     @classmethod
     def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
         """Build the check ``run``, which takes no argument."""
-        return cls(files=context.files, **settings)
+        return cls(files=context.files, labels=context.variables.labels, **settings)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the text as a script in the sandbox."""
@@ -70,6 +78,7 @@ class RunsCleanly:
         files: dict[str, str | bytes] = {
             **self._files,
             "candidate.py": python_part(text).code,
+            "notebook_program.py": load_program("notebook"),
             "request.json": json.dumps({"token": token, "report": report}),
         }
         result = await run_python(
@@ -77,8 +86,11 @@ class RunsCleanly:
         )
         events = parse_events(result.report, token)
         fault = _find_fault(events, result, self._seconds)
-        passed, message = not fault, fault or "It runs without an error."
+        passed, message = not fault, fault or self._success(text)
         absence = explain_absence(self._files, message, result.stderr) if fault else ""
+        if fault and not absence:
+            offline = result.protection.network
+            absence = explain_lack(fault, events, python_part(text), offline=offline)
         if absence:
             return Evidence(name=self.name, passed=None, detail=absence, seconds=result.seconds)
         return Evidence(
@@ -90,6 +102,14 @@ class RunsCleanly:
             decisive=self._decisive,
             basis="tests",
         )
+
+    def _success(self, text: str) -> str:
+        """Return the sentence that says what a text that runs has run on."""
+        copied = [self._labels[n] for n in names_in_code(text) if n in self._labels]
+        if not copied:
+            return "It runs without an error."
+        *others, last = copied
+        return f"It runs on copies of {', '.join(others)}{' and ' * bool(others)}{last}."
 
 
 def _find_fault(events: list[Event], result: ProcessResult, seconds: float) -> str:

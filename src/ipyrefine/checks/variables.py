@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from ipyrefine.checks.copies import Copies, copy_variables
-from ipyrefine.checks.names import names_in_code, names_in_prose
+from ipyrefine.checks.names import names_in_draft, names_in_prose
 from ipyrefine.checks.redaction import is_environment, is_secret, is_secret_name
 from ipyrefine.checks.sandbox import run_python
 from ipyrefine.checks.structure import describe, is_frame, is_named, label
@@ -57,10 +57,10 @@ class Variables:
             if _is_secret(name, value):
                 raise UsageError(f"{name} looks like a secret, so no model is shown it.")
         others = {n: v for n, v in (found or {}).items() if n not in self.named}
-        secrets = [name for name, value in others.items() if _is_secret(name, value)]
-        self.found = {name: value for name, value in others.items() if name not in secrets}
-        names = ", ".join(secrets)
-        self.left_out = f"{names} left out: looks like a secret." if secrets else ""
+        self._secrets = [name for name, value in others.items() if _is_secret(name, value)]
+        self.found = {name: value for name, value in others.items() if name not in self._secrets}
+        names = ", ".join(self._secrets)
+        self.left_out = f"{names} left out: looks like a secret." if names else ""
 
     @classmethod
     def of(cls, variables: "Variables | Mapping[str, Any] | None") -> "Variables":
@@ -102,7 +102,16 @@ class Variables:
     def copies(self) -> "Copies":
         """The copies for the sandbox."""
         closed = not self.found or sandbox_is_closed()
-        return copy_variables(self.named, self.found, closed=closed)
+        return copy_variables(self.named, self.found, closed=closed, secrets=self._secrets)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """What people call those that have a copy, by name; a module needs none."""
+        return {
+            name: label(name, value).partition(" (")[0]
+            for name, value in {**self.named, **self.found}.items()
+            if not issubclass(type(value), types.ModuleType) and name not in self.copies.absent
+        }
 
     @property
     def files(self) -> Mapping[str, bytes]:
@@ -132,6 +141,7 @@ def find(
     draft: str = "",
     named: Iterable[str] = (),
     without: Iterable[str] = (),
+    more: Iterable[str] = (),
     mode: Mode = "structure",
 ) -> Variables:
     """Return the variables that a cell is about.
@@ -142,6 +152,7 @@ def find(
         draft: the cell's code.
         named: names that the user gave; they must exist.
         without: names to leave out of what is found; ``all`` for all.
+        more: further names that it may be about.
         mode: ``none`` finds nothing; ``values`` shows values to a model on this machine.
 
     Raises:
@@ -153,7 +164,7 @@ def find(
         raise UsageError(f"-v {min(both)} and --no-var {min(both)} contradict each other.")
     chosen, found = gather(named, namespace), dict[str, Any]()
     if mode != "none" and "all" not in without:
-        for name in dict.fromkeys([*names_in_code(draft), *names_in_prose(text)]):
+        for name in dict.fromkeys([*names_in_draft(draft), *names_in_prose(text), *more]):
             if name in namespace and name not in without and name[:1] != "_":
                 found[name] = namespace[name]
     return Variables(chosen, dict(islice(found.items(), _MAX_FOUND)), mode=mode)

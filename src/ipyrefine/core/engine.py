@@ -554,6 +554,7 @@ class Refinement:
         always = run.limits.opinion == "always" and find_duplicate(run, iteration) is None
         if ruling is None and not always and not judge_available(run):
             reason = "No judge was asked." if run.limits.opinion == "never" else UNRELIABLE
+            reason = verdicts.not_run(iteration) or reason
             ruling = verdicts.not_judged(run, iteration, reason)
         elif ruling is None or (always and ruling.verdict.passed):
             ruling = await self._ask_judge(iteration, ruling)

@@ -353,7 +353,12 @@ def _unjudged(run: Run, best: Iteration) -> Stop | None:
     tried = len(run.iterations) - 1 > run.patience_from and run.revisions > 0
     if run.revision_requested or not (tried or run.revisions >= run.allowed_revisions):
         return None
-    return Stop(StopReason.UNJUDGED, f"Not judged: {best.verdict.reason} {_YOURS}")
+    return _not_judged(best.verdict.reason)
+
+
+def _not_judged(reason: str) -> Stop:
+    sentence = reason if reason.startswith("Not run") else f"Not judged: {reason}"
+    return Stop(StopReason.UNJUDGED, f"{sentence} {_YOURS}")
 
 
 _YOURS = "Accept the text, or say what you need and continue."
@@ -361,7 +366,7 @@ _YOURS = "Accept the text, or say what you need and continue."
 
 def _nothing_to_act_on(run: Run, base: Iteration) -> Stop:
     if base.verdict and base.verdict.outcome is Outcome.NOT_JUDGED:
-        return Stop(StopReason.UNJUDGED, f"Not judged: {base.verdict.reason} {_YOURS}")
+        return _not_judged(base.verdict.reason)
     passed = base.verdict is not None and base.verdict.passed
     return Stop(
         StopReason.PASSED if passed else StopReason.PLATEAU,

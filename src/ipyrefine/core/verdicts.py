@@ -145,6 +145,12 @@ def from_judgement(run: Run, iteration: Iteration, judgement: Judgement) -> Ruli
     )
 
 
+def not_run(iteration: Iteration) -> str:
+    """Return why a check could not run a text; empty if none says so."""
+    details = [ledger.first_line(e.detail) for e in iteration.evidence if e.passed is None]
+    return next((detail for detail in details if detail.startswith("Not run")), "")
+
+
 UNRELIABLE = "The judge is too unreliable on such texts to decide."
 
 

@@ -195,7 +195,7 @@ def build(
     used = variables.find(
         visible_names(magics.shell),
         text=text,
-        draft=_python_of(draft),
+        draft=_python_of(draft) if profile.form == "code" and language in (None, "python") else "",
         named=args.var,
         without=args.no_var,
         mode=magics.variables,

@@ -40,7 +40,8 @@ _NOTES = {
     'this machine; with "none" it sees nothing. What looks like a secret is never shown. Checked '
     "code gets copies, 50 MB in all, of a large frame its first rows; without -v only where the "
     "sandbox keeps it from the network, your keys and other processes. A check whose code needs a "
-    "variable without a copy is not run rather than failed. Checks skip magics and shell lines.",
+    "variable without a copy is not run rather than failed, nor is run for code that needs the "
+    "network, your files, input or IPython. Checks skip magics and shell lines.",
     "waiting": "The panel's buttons work while the cell runs. Where a cell cannot await (%%time, "
     "%%capture, %run, IPython.embed, threads, run_cell_magic in a function) it blocks until the "
     "run stops, without a panel; then decide with %refine. %%timeit is refused.",

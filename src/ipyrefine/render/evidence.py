@@ -11,6 +11,7 @@ from ipyrefine.render.escape import html_prose, html_text
 _MOST_CHIPS = 9  # that one check is drawn as
 _HELD = re.compile(r"^(\d{1,4}) of (\d{1,4}) stated examples hold\.$", re.MULTILINE)
 _AGREED = re.compile(r"on all of (\d{1,4}) further inputs\.$", re.MULTILINE)
+_RAN = re.compile(r"It (runs on copies of .+)\.$", re.MULTILINE)
 _DIFFERED = re.compile(r"\((\d{1,4}) of (\d{1,4}) inputs differ\)$", re.MULTILINE)
 
 
@@ -41,7 +42,7 @@ def _chips(evidence: Evidence) -> list[str]:
     detail = document.evidence_item(evidence).detail
     body = output(detail) if detail.strip() else ""
     tallies = _tallies(evidence)
-    name = html_text(evidence.name)
+    name = html_text(labels.check_name(evidence))
     if evidence.basis == "constraints" and evidence.passed and tallies:
         # What was found is said already where it is the demanded words themselves.
         phrases = [one.partition(': "')[0] for one in detail.splitlines()]
@@ -72,8 +73,10 @@ def phrase(evidence: Evidence) -> str:
     """Return a check's result in words: ``<b>3 of 3 examples</b> hold``."""
     tallies = _tallies(evidence)
     if not tallies:
+        if evidence.passed and (ran := _RAN.match(evidence.detail)):
+            return html_prose(ran[1])
         word = "passed" if evidence.passed else "failed"
-        return f"<b>{html_text(evidence.name)}</b> {word}"
+        return f"<b>{html_text(labels.check_name(evidence))}</b> {word}"
     phrases = []
     for name, noun, held, of in tallies:
         if evidence.passed or held < of:

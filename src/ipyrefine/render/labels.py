@@ -318,13 +318,18 @@ def evidence_label(evidence: Evidence) -> Label:
     return Label("✓", "passed", "good") if evidence.passed else Label("✗", "failed", "bad")
 
 
+def check_name(evidence: Evidence) -> str:
+    """Return a check's name without the setting that its pass decides, which the verdict shows."""
+    return evidence.name.removesuffix(" decisive")
+
+
 def evidence_chip(evidence: Evidence) -> str:
     """Return a check's result in a few words: ``✓ examples 4/4``, ``✗ lint``."""
     counted = _COUNTED.findall(evidence.detail)
     part = f" {counted[-1][0]}/{counted[-1][1]}" if counted else ""
     label = evidence_label(evidence)
     word = "" if evidence.passed is not None and not evidence.contested else f": {label.word}"
-    return f"{label.symbol} {evidence.name}{part}{word}"
+    return f"{label.symbol} {check_name(evidence)}{part}{word}"
 
 
 def answer_label(yes: bool) -> Label:

@@ -7,6 +7,7 @@ that Python itself came to its end, which a process that was left early never sa
 
 import ast
 import atexit
+import builtins
 import json
 import os
 import runpy
@@ -18,6 +19,7 @@ from typing import Any
 
 _TEXT = "candidate.py"
 _VARIABLES = "variables_program.py"
+_NOTEBOOK = "notebook_program.py"
 
 
 def main() -> None:
@@ -46,6 +48,8 @@ def main() -> None:
     program = runpy.run_path(_VARIABLES) if os.path.exists(_VARIABLES) else {}
     variables = program["load"]() if program else {}
     before = program["measure"](variables) if program else {}
+    notebook = runpy.run_path(_NOTEBOOK)
+    vars(builtins)["display"] = notebook["display"]
     try:
         after = runpy.run_path(_TEXT, init_globals=variables, run_name="__main__")
         if program:
@@ -56,6 +60,9 @@ def main() -> None:
             status = error.code if isinstance(error.code, int) else int(bool(error.code))
             write_event(exit=status, line=_last_line(error))
             sys.exit(1)
+    except Exception as error:
+        write_event(lack=notebook["find_lack"](error), line=_last_line(error))
+        raise
 
 
 def _only_own(report: Any, ignore: Any) -> Any:
