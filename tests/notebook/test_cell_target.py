@@ -12,7 +12,14 @@ import pytest
 
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook import cell_target
-from ipyrefine.notebook.cell_target import CellTarget, Placed, insert_with_reply, put_text
+from ipyrefine.notebook.cell_target import (
+    CellTarget,
+    Origin,
+    Placed,
+    insert_with_reply,
+    put_text,
+    read_cell,
+)
 from ipyrefine.session.commands import Place
 
 PROJECT = Path(__file__).parents[2]
@@ -141,6 +148,29 @@ async def test_without_a_kernel_it_is_unavailable_at_once():
     assert placed == Placed(how="unavailable", reason="no-kernel")
 
 
+READ = {**ACK, "how": "read", "cell_id": "home", "text": "1 / 0"}
+ERROR = {"output_type": "error", "ename": "E", "evalue": "x"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "cell"),
+    [
+        ({**READ, "cells": [{"outputs": [ERROR, 3]}]}, {"source": "1 / 0", "outputs": [ERROR]}),
+        ({**READ, "cells": "x"}, {"source": "1 / 0", "outputs": []}),
+        ({**READ, "cells": [3]}, {"source": "1 / 0", "outputs": []}),
+        ({**READ, "text": None}, None),
+        ({**ACK, "how": "refused", "cell_id": None, "reason": "no-cell"}, None),
+    ],
+)
+async def test_a_cell_is_read_with_its_outputs(answer: dict[str, Any], cell: Any):
+    comm = ScriptedComm()
+    task = asyncio.create_task(read_cell("home", timeout=30, comm_factory=comm))
+    await comm.listening.wait()
+    comm.answer(answer)
+    assert await asyncio.wait_for(task, 5) == cell
+    assert (comm.data["op"], comm.data["cell_id"]) == ("read", "home")
+
+
 @pytest.mark.parametrize("data", [None, {}, {**ACK, "how": "sideways"}, {"how": "inserted"}])
 async def test_an_answer_that_cannot_be_read_is_a_refusal(data: Any):
     comm = ScriptedComm()
@@ -267,6 +297,20 @@ async def test_from_another_cell_it_is_inserted_there_but_replaces_the_source(
     await front.put("replace", executing=True, running="later")
     assert [asked["cell_id"] for asked in front.asked] == ["later", "home"]
     assert front.asked[1]["expected_source"] == "%%refine"
+
+
+async def test_a_text_that_is_to_run_runs_in_the_cell_that_it_replaces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    front = Front(monkeypatch, Placed(how="replaced", cell_id="failed", reason="ran"))
+    target = CellTarget(front, "refined", origin=Origin("failed", "1 / 0", "%%time\n"))
+    target.where, target.run_after = target.place_to_run, True
+    sentence = await target.put("1 / 1", form="code", executing=False)
+    assert sentence == (
+        "The text replaced the cell's source, and the cell runs now; undo brings it back."
+    )
+    [asked] = front.asked
+    assert (asked["op"], asked["cell_id"], asked["run"]) == ("replace", "failed", True)
 
 
 @pytest.mark.parametrize(("running", "replaces"), [("home", True), ("later", False)])

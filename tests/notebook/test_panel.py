@@ -58,7 +58,7 @@ from ipyrefine.core.model import (
     Verdict,
 )
 from ipyrefine.core.run import Run
-from ipyrefine.notebook.cell_target import CellTarget
+from ipyrefine.notebook.cell_target import CellTarget, Origin
 from ipyrefine.notebook.panel import Panel, Stream
 from ipyrefine.render.escape import plain
 
@@ -353,6 +353,15 @@ def test_where_the_text_goes_is_the_users_choice(desk: Callable[..., Desk]) -> N
     d.page.click("accept", place="replace")
     assert (target.where, target.run_after) == ("replace", False)
     assert len(d.decisions) == 3
+
+
+def test_accept_and_run_is_for_the_cell_that_the_text_is_from(desk: Callable[..., Desk]) -> None:
+    target = CellTarget(object(), "refined", "replace", Origin("home", "x = 1"))
+    d = desk(cell_target=target)
+    d.show(*FIRST, END)
+    assert "Put the text in place of the cell, and run that cell." in d.page.html
+    d.page.click("accept", place="run")
+    assert (target.where, target.run_after) == ("replace", True)
 
 
 def test_stop_and_close_call_back(desk: Callable[..., Desk]) -> None:

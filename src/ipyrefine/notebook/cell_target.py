@@ -8,7 +8,7 @@ import asyncio
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeGuard
 
 from ipyrefine.core.model import Form, Record
 from ipyrefine.errors import UsageError
@@ -48,8 +48,10 @@ class CellTarget:
 
     Attributes:
         where: as above; the user may change it.
-        run_after: whether to run the new cell once the text is in it.
+        run_after: whether to run the cell once the text is in it.
         cell_id: id of the cell that ran it; None where the front-end does not say.
+        place_to_run: where a text goes that is to run: into the cell that it is from, where that
+            is another than the running one, else into a new one.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class CellTarget:
         self.where = where
         self.run_after = False
         self.cell_id = source_cell_id()
+        self.place_to_run: Place = "insert" if origin is None else "replace"
         if origin is None and self.cell_id:
             origin = Origin(self.cell_id, source_cell_text() or "")
         self._origin = origin
@@ -102,7 +105,8 @@ class CellTarget:
             case "replaced":
                 assert self._origin is not None, "only a known cell is replaced"
                 self._origin = self._origin._replace(source=text)
-                return "The text replaced the cell's source; undo brings it back."
+                runs = ", and the cell runs now" * (placed.reason == "ran")
+                return f"The text replaced the cell's source{runs}; undo brings it back."
             case "already":
                 return "The text is in a cell already."
         changed = placed.reason == "changed"
@@ -125,7 +129,7 @@ class CellTarget:
             op="replace" if origin else "insert",
             cell_type="code" if form == "code" else "markdown",
             expected_source=origin.source if origin else None,
-            run=self.run_after and origin is None,
+            run=self.run_after,
         )
 
     def _send_with_reply(self, text: str, running: str | None) -> str:
@@ -148,7 +152,7 @@ class Placed(Record):
         reason: why it was refused (``changed``, ``no-cell``, ``read-only``, ``no-notebook``,
             ``error``) or is unavailable (``no-kernel``, ``closed``, ``timeout``); with
             ``inserted``, ``no-cell`` when the named cell is gone and the text went below the
-            active one, or ``ran`` when the new cell runs; else empty.
+            active one; with ``inserted`` or ``replaced``, ``ran`` when the cell runs; else empty.
     """
 
     how: Literal["inserted", "replaced", "already", "read", "refused", "unavailable"]
@@ -171,7 +175,12 @@ class Shell(Protocol):
 def source_cell_id() -> str | None:
     """Return the id of the running notebook cell; None where the front-end does not say."""
     cell_id = _parent().get("metadata", {}).get("cellId")
-    return cell_id if isinstance(cell_id, str) and _CELL_ID.fullmatch(cell_id) else None
+    return cell_id if is_cell_id(cell_id) else None
+
+
+def is_cell_id(value: object) -> TypeGuard[str]:
+    """Return whether a value is the id of a cell in the notebook's file."""
+    return isinstance(value, str) and _CELL_ID.fullmatch(value) is not None
 
 
 def source_cell_text() -> str | None:
@@ -237,7 +246,7 @@ async def put_text(
     """Ask the notebook's front-end to put a text into a cell, and wait for its answer.
 
     The front-end does it in JupyterLab 4 and Notebook 7 through the extension in this package, as
-    one step that its Undo takes back, and does not run the cell.
+    one step that its Undo takes back, and runs the cell only when asked to.
 
     Args:
         text: the cell's new text.
@@ -246,7 +255,7 @@ async def put_text(
         op: add a cell, or replace the text of ``cell_id``.
         cell_type: type of an added cell.
         expected_source: the text ``cell_id`` must still hold for a replacement.
-        run: whether to run an added cell.
+        run: whether to run the cell then.
         op_id: names the request, so that asking again cannot do it twice; a fresh one when None.
         timeout: seconds to wait for an answer.
         comm_factory: makes the comm from ``target_name`` and ``data``; Jupyter's own when None.
@@ -284,8 +293,34 @@ async def read_text(
         timeout: seconds to wait for an answer.
         comm_factory: as for `put_text`.
     """
+    cell = await read_cell(cell_id, timeout=timeout, comm_factory=comm_factory)
+    return None if cell is None else cell["source"]
+
+
+async def read_cell(
+    cell_id: str,
+    *,
+    timeout: float = TIMEOUT,  # noqa: ASYNC109 - as in `put_text`
+    comm_factory: "Callable[..., Channel] | None" = None,
+) -> dict[str, Any] | None:
+    """Ask the notebook's front-end for a cell; None where it cannot say.
+
+    Args:
+        cell_id: the cell.
+        timeout: seconds to wait for an answer.
+        comm_factory: as for `put_text`.
+
+    Returns:
+        A dict with ``source``, a text, and ``outputs``, as for `read_cells_above`.
+    """
     request = {"op": "read", "op_id": uuid.uuid4().hex, "cell_id": cell_id}
-    return (await _ask(request, timeout, comm_factory)).text
+    answer = await _ask(request, timeout, comm_factory)
+    if answer.text is None:
+        return None
+    cell = answer.cells[0] if answer.cells else None
+    outputs = cell.get("outputs") if isinstance(cell, dict) else None
+    known = [one for one in outputs if isinstance(one, dict)] if isinstance(outputs, list) else []
+    return {"source": answer.text, "outputs": known}
 
 
 async def read_cells_above(

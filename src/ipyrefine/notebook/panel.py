@@ -67,7 +67,7 @@ class Click(TypedDict, total=False):
         finding: the id of a finding.
         findings: the ids of the ticked ones.
         choice: which answer to the question.
-        place: where the accepted text goes; ``run`` inserts and runs it.
+        place: where the accepted text goes; ``run`` runs it too.
         name: a form or a fold.
         open: whether the fold is open.
         sure: whether it was asked for twice.
@@ -143,7 +143,10 @@ class Panel:
         self._target, self._change_model, self._prompts = cell_target, change_model, prompts
         self._interval, self._clock = interval, clock
         self._run: Run | None = None
-        self._view = View(place=cell_target.where if cell_target else "insert")
+        self._view = View()
+        if cell_target:
+            place, runs_at = cell_target.where, cell_target.place_to_run
+            self._view = View(place=place, place_to_run=runs_at)
         self._note = ""
         self._closed = self._has_page = self._stale = False
         self._parts: dict[str, str] = {}
@@ -366,7 +369,7 @@ class Panel:
         if self._target is not None and click["action"] == "accept":
             self._target.run_after = place == "run"
             if place is not None:
-                self._target.where = "insert" if place == "run" else place
+                self._target.where = self._target.place_to_run if place == "run" else place
                 self._view = self._view._replace(place=self._target.where)
         self._decide(self._decision(click))
         self._settle()

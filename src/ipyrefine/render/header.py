@@ -158,7 +158,8 @@ def _accept_menu(view: View, about: int | None, kind: str) -> str:
         + ('<span class="rf-tick" aria-hidden="true">✓</span>' if place == view.place else "")
         for place, (name, title) in _PLACES.items()
     ]
-    run = "Put the text into a new cell below, and run that cell."
+    where = "in place of the cell" if view.place_to_run == "replace" else "into a new cell below"
+    run = f"Put the text {where}, and run that cell."
     items.append(button("Accept and run", "accept", title=run, iteration=about, place="run"))
     return menu("▾", "Where the accepted text goes", items, f"rf-b {kind}")
 

@@ -19,6 +19,7 @@ class View(NamedTuple):
         finding: the finding that the form is about; empty for none.
         folds: the names of the open folds.
         place: where an accepted text goes: ``insert``, ``replace`` or ``none``.
+        place_to_run: where it goes when it is to run: ``insert`` or ``replace``.
         seconds: what the run has taken up to now.
         rate: how fast the model writes, in words.
         under_way: the iteration that the stage under way is about.
@@ -36,6 +37,7 @@ class View(NamedTuple):
     finding: str = ""
     folds: frozenset[str] = frozenset()
     place: str = "insert"
+    place_to_run: str = "insert"
     seconds: float = 0.0
     rate: str = ""
     under_way: int = 0

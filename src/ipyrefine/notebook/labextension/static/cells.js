@@ -13,6 +13,8 @@
  *
  *   {op_id, ok, how: "inserted" | "replaced" | "already" | "read" | "refused", cell_id, reason, text?,
  *    cells?: [{type, source, outputs}]}
+ *
+ * With `run`, the cell that holds the text then is run.
  */
 const TARGET = "ipyrefine.cells";
 
@@ -129,8 +131,10 @@ function read(place, request) {
   if (!home) {
     return refused("no-cell");
   }
-  const text = sharedNotebook(panel).cells[indexOf(panel, hasId(request.cell_id))].getSource();
-  return { ok: true, how: "read", cell_id: request.cell_id, reason: "", text };
+  const index = indexOf(panel, hasId(request.cell_id));
+  const text = sharedNotebook(panel).cells[index].getSource();
+  const cells = [cellText(panel.content.model.cells.get(index))];
+  return { ok: true, how: "read", cell_id: request.cell_id, reason: "", text, cells };
 }
 
 /** How many characters of a cell's source, or of one of its outputs, are sent. */
@@ -152,6 +156,15 @@ function outputText(output) {
   return { output_type, data: { "text/plain": excerpt((output.data || {})["text/plain"]) } };
 }
 
+/** A cell as in a notebook's file, its texts cut. */
+function cellText(model) {
+  return {
+    type: model.type,
+    source: excerpt(model.sharedModel.getSource()),
+    outputs: model.outputs ? model.outputs.toJSON().slice(0, 20).map(outputText) : [],
+  };
+}
+
 function above(place, request) {
   const { panel, home } = place;
   if (!home) {
@@ -161,12 +174,7 @@ function above(place, request) {
   const models = panel.content.model.cells;
   const cells = [];
   for (let n = Math.max(0, index - request.count); n < index; n++) {
-    const model = models.get(n);
-    cells.push({
-      type: model.type,
-      source: excerpt(model.sharedModel.getSource()),
-      outputs: model.outputs ? model.outputs.toJSON().slice(0, 20).map(outputText) : [],
-    });
+    cells.push(cellText(models.get(n)));
   }
   return { ok: true, how: "read", cell_id: request.cell_id, reason: "", cells };
 }
@@ -211,7 +219,7 @@ async function serve(tracker, kernel, comm, request, app) {
     const place = findPlace(tracker, kernel, request);
     answer = perform(place, request);
     // The command is about the notebook in front.
-    if (request.run && answer.how === "inserted" && place.panel === tracker.currentWidget) {
+    if (request.run && ["inserted", "replaced"].includes(answer.how) && place.panel === tracker.currentWidget) {
       void app.commands.execute("notebook:run-cell");
       answer.reason = "ran";
     }
