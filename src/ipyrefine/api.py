@@ -76,6 +76,7 @@ def build(
     lines: tuple[int, int] | None = None,
     limits: Limits | None = None,
     prompts: Prompts | Mapping[str, str] | None = None,
+    warnings: Sequence[str] = (),
 ) -> Refinement:
     """Build a refinement.
 
@@ -111,6 +112,7 @@ def build(
             back whatever the model writes.
         limits: when to stop; what they leave unset is the profile's to say.
         prompts: own prompts for its stages, or a dict of them by stage.
+        warnings: what the user should know before the first call.
 
     Raises:
         UsageError: there is neither a task nor a draft, or no such profile; a named variable
@@ -124,7 +126,7 @@ def build(
         raise UsageError("There is nothing to refine. Write a task or a draft.")
     if not isinstance(prompts, Prompts):
         prompts = Prompts.build(prompts or {})
-    template, warnings = read_template(text), list[str]()
+    template, warnings = read_template(text), list(warnings)
     if template:
         text, prompts = template.task, template.prompts(prompts)
         limits = _template_limits(template, limits)

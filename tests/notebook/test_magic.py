@@ -184,6 +184,8 @@ def completions(shell: Any, typed: str) -> set[str]:
         ("%refine acc", ["accept"]),
         ("%refine override ", ["fail", "pass"]),
         ("%refine accept in", ["insert"]),
+        ("%refine fix --ap", ["--apply"]),
+        ("%refine fix -q --apply r", ["replace"]),
     ],
 )
 def test_tab_offers_options_fitting_values_and_commands_and_nothing_else(

@@ -79,13 +79,30 @@ def start_run(
     body = _exact(body)
     source = _read_source(args, body, magics.shell)
     refinement = build(magics, args, source, cells)
+    origin = Origin(args.cell, body, source.head) if args.cell else None
+    key = cell_key(shlex.split(line), body)
+    return new_run(magics, args, refinement, placeholder, origin=origin, key=key)
+
+
+def new_run(
+    magics: Any,
+    args: argparse.Namespace,
+    refinement: Refinement,
+    placeholder: Placeholder,
+    *,
+    origin: Origin | None,
+    key: str,
+) -> "CellRun":
+    """Return the run of a new refinement, with what resuming it needs in the journal.
+
+    Arguments as for `CellRun`.
+    """
     settings = _stored_settings(args, args.base_url or magics.base_url)
-    if args.cell:
-        settings |= {"source": body, "head": source.head}
-    if key := _key(line, body):
+    if origin:
+        settings |= {"source": origin.source, "head": origin.head}
+    if key:
         settings["key"] = key
     journal = open_journal(args.journal and magics.journal, name=args.name or "", settings=settings)
-    origin = Origin(args.cell, body, source.head) if args.cell else None
     return CellRun(magics, args, refinement, journal, placeholder, origin=origin, key=key)
 
 
@@ -103,8 +120,20 @@ def show_decided(magics: Any, line: str, body: str) -> bool:
         UsageError: the options cannot be read.
         JournalError: the journal cannot be read.
     """
-    args = options.parse(line)
-    key = _key(line, _exact(body))
+    return show_decided_run(magics, options.parse(line), cell_key(shlex.split(line), _exact(body)))
+
+
+def show_decided_run(magics: Any, args: argparse.Namespace, key: str) -> bool:
+    """Show the record of a cell's run if the user has decided it, and return whether.
+
+    Args:
+        magics: the configured magics, with their shell.
+        args: the options.
+        key: what the cell is recognised by (see `cell_key`).
+
+    Raises:
+        JournalError: the journal cannot be read.
+    """
     if args.again:
         magics.decided.pop(key, None)
     if args.again or not key:
@@ -131,12 +160,17 @@ def show_decided(magics: Any, line: str, body: str) -> bool:
     return True
 
 
-def _key(line: str, body: str) -> str:
-    """Return what a cell is recognised by; empty where the front-end does not name it."""
+def cell_key(words: Sequence[str], body: str = "") -> str:
+    """Return what the running cell is recognised by; empty where the front-end does not name it.
+
+    Args:
+        words: its command or options.
+        body: the text below them.
+    """
     cell_id = source_cell_id()
     if cell_id is None:
         return ""
-    words = [word for word in shlex.split(line) if word != "--again"]
+    words = [word for word in words if word != "--again"]
     identity = [cell_id, button_press(), words, body]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
 
@@ -159,7 +193,12 @@ def _read_source(args: argparse.Namespace, body: str, shell: Any) -> SourceCell:
 
 
 def build(
-    magics: Any, args: argparse.Namespace, source: SourceCell, cells: Material | None = None
+    magics: Any,
+    args: argparse.Namespace,
+    source: SourceCell,
+    cells: Material | None = None,
+    names: Sequence[str] = (),
+    warnings: Sequence[str] = (),
 ) -> Refinement:
     """Build the refinement that a cell asks for; errors as for `start_run`.
 
@@ -168,6 +207,8 @@ def build(
         args: the options.
         source: the cell.
         cells: the cells above it that the model is shown.
+        names: further names of the notebook that it may be about.
+        warnings: what the user should know before the first call.
     """
     namespace = magics.shell.user_ns
     if args.goal and not source.is_draft:
@@ -198,6 +239,7 @@ def build(
         draft=_python_of(draft) if profile.form == "code" and language in (None, "python") else "",
         named=args.var,
         without=args.no_var,
+        more=names,
         mode=magics.variables,
     )
     return api.build(
@@ -219,7 +261,15 @@ def build(
         lines=_lines_below(source.head, args.lines),
         limits=limits,
         prompts=_prompts(args.prompts, namespace),
+        warnings=[*_head_warning(source), *warnings],
     )
+
+
+def _head_warning(source: SourceCell) -> list[str]:
+    """Return a sentence on the cell magic that stays above a draft, if there is one."""
+    magic = source.head.strip()
+    is_magic = source.is_draft and magic.startswith("%%")
+    return [f"Kept as it is, and never run by checks: {magic}"] if is_magic else []
 
 
 def _python_of(draft: str | None) -> str:

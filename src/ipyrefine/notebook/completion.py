@@ -62,6 +62,8 @@ def _offers(shell: Any, command: str, before: list[str]) -> Iterable[str]:
     from ipyrefine.notebook.options import parser
     from ipyrefine.session.commands import COMMANDS
 
+    if command == "%refine" and before[:1] == ["fix"]:
+        command, before = "%%refine", before[1:]
     if command == "%refine":
         return _arguments(shell, before) if before else COMMANDS
     options = parser().options

@@ -11,6 +11,7 @@ from traitlets.config import Configurable
 
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook.blocking import FINISHED, caller_waits, can_await, run_to_end
+from ipyrefine.notebook.failure import Failures
 from ipyrefine.notebook.placeholder import Placeholder, expects_panel, warm_up
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Refine(Magics, Configurable):
         latest: the latest run, a `CellRun`; None before the first.
         runs: the runs that may be on screen, by the id of their cell.
         decided: the decided runs that no journal keeps, by what their cell is recognised by.
+        failures: the cells that failed lately.
     """
 
     model = Unicode("", help="The model that writes; empty: the configured one.").tag(config=True)
@@ -82,6 +84,7 @@ class Refine(Magics, Configurable):
         self.latest: Any = None
         self.runs: dict[str | None, Any] = {}
         self.decided: dict[str, Any] = {}
+        self.failures = Failures()
 
     @observe("max_iterations")
     def _set_max_revisions(self, change: Any) -> None:
@@ -122,10 +125,7 @@ class Refine(Magics, Configurable):
             from ipyrefine.session import commands
 
             return await commands.run_command(self, _split(line))
-        placeholder = Placeholder()
-        named = "cellId" in self._request_metadata() and not caller_waits()
-        if expects_panel(self.ui, line, cell_id=named):
-            placeholder.show()
+        placeholder = self._show_placeholder(line)
         try:
             # The first import takes a second.
             from ipyrefine.notebook.cell import show_decided, start_run
@@ -137,6 +137,37 @@ class Refine(Magics, Configurable):
         finally:
             placeholder.clear()
         await run.go()
+
+    async def fix(self, words: list[str]) -> None:
+        """Fix the cell that failed, in the cell that runs now.
+
+        Args:
+            words: the options of ``%%refine``.
+
+        Raises:
+            UsageError: no cell has failed, this one cannot be fixed, or an option cannot be used.
+            NoModel: no model is configured.
+            RefineError: what ended the run early.
+        """
+        placeholder = self._show_placeholder(shlex.join(words))
+        try:
+            from ipyrefine.notebook.fix import start_fix
+
+            run = await start_fix(self, words, placeholder)
+            if run is None:  # it is decided, and its record was shown
+                return
+            self.register(run)
+        finally:
+            placeholder.clear()
+        await run.go()
+
+    def _show_placeholder(self, line: str) -> Placeholder:
+        """Return the panel's place in the output, shown where there will be a panel."""
+        placeholder = Placeholder()
+        named = "cellId" in self._request_metadata() and not caller_waits()
+        if expects_panel(self.ui, line, cell_id=named):
+            placeholder.show()
+        return placeholder
 
     async def _read_cells_above(self, line: str) -> "Material | None":
         """Return the cells above the running one that the options ask for."""
@@ -246,10 +277,23 @@ def _add_matcher(shell: Any) -> None:
     matchers.append(match_refine)
 
 
+def _watch_failures(shell: Any) -> None:
+    """Let the magics know of cells that fail, the one that ran last included."""
+
+    def note_failure(result: Any) -> None:
+        shell.magics_manager.registry["Refine"].failures.note(result)
+
+    callbacks = shell.events.callbacks["post_run_cell"]
+    callbacks[:] = [c for c in callbacks if getattr(c, "__name__", "") != note_failure.__name__]
+    callbacks.append(note_failure)
+    note_failure(getattr(shell, "last_execution_result", None))
+
+
 def load(shell: Any) -> None:
-    """Register the magics and the input transformers with a shell, once."""
+    """Register the magics, the input transformers and a callback with a shell, once."""
     shell.register_magics(Refine)
     _add_matcher(shell)
+    _watch_failures(shell)
     for transformers, ours in (
         (shell.input_transformers_cleanup, call_refine),
         (shell.input_transformers_post, await_refine),

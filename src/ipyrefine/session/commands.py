@@ -42,6 +42,7 @@ USAGE = {
     "rubric": ("a,b,c [target]", "change the criteria or the target"),
     "stop": ("", "stop the run and keep the best text"),
     "close": ("", "stop the run and close its panel"),
+    "fix": ("[OPTIONS]", "fix the cell that failed; takes the options of %%refine"),
     "show": ("[k|PART]", f"print the run, text k, or one part: {', '.join(DETAILS)}"),
     "diff": ("[i j]", "print what changed between two texts"),
     "apply": ("[k] [insert|replace]", "put a text into a cell"),
@@ -55,6 +56,7 @@ USAGE = {
 }
 _HELP = """\
 A cell that starts with %%refine is refined; %%refine? lists its options.
+%refine fix fixes the cell that failed.
 Then decide with %refine COMMAND:
 {most}
 Earlier runs: history, resume, export, forget, stats. All commands: %refine?"""
@@ -101,6 +103,9 @@ class Magics(Protocol):
 
     async def resume(self, words: list[str]) -> None:
         """Resume the earlier run that the words name."""
+
+    async def fix(self, words: list[str]) -> None:
+        """Fix the cell that failed; the words are options."""
 
 
 def usage(names: Iterable[str] = tuple(USAGE)) -> str:
@@ -149,6 +154,8 @@ async def run_command(magics: Magics, words: list[str]) -> None:
             print(_export(magics.latest, args))
         case "resume":
             await magics.resume(args)
+        case "fix":
+            await magics.fix(args)
         case _:
             if magics.latest is None:
                 raise UsageError("There is no run yet. Start one with a %%refine cell.")

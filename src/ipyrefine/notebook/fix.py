@@ -1,0 +1,283 @@
+"""`%refine fix`: from the cell that failed to a run that mends it on copies of its variables."""
+
+import argparse
+import builtins
+import difflib
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from ipyrefine.checks.magics import has_python_beside_magics, parses, python_part
+from ipyrefine.checks.names import names_in_draft
+from ipyrefine.checks.redaction import redact, secret_values
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.findings import first_line
+from ipyrefine.core.model import Evidence, Material, Task
+from ipyrefine.core.ports import Check
+from ipyrefine.errors import CheckNotRun, UsageError
+from ipyrefine.notebook import options
+from ipyrefine.notebook.cell import (
+    CellRun,
+    build,
+    cell_key,
+    new_run,
+    show_decided_run,
+    visible_names,
+)
+from ipyrefine.notebook.cell_target import Origin, hears_comms_while_running, is_cell_id, read_cell
+from ipyrefine.notebook.context import read_context
+from ipyrefine.notebook.failure import Failure
+from ipyrefine.notebook.placeholder import Placeholder
+from ipyrefine.notebook.source_cell import SourceCell, read_code_cell
+
+_NONE = "No failed cell is known. Run the cell again, then %refine fix."
+_UNKNOWN = "This cell is not known to have failed. Run it again, then fix it."
+_CHANGED = "The cell has changed since it failed. Run it again, then fix it."
+_ONLY_IPYTHON = "The cell holds only lines for IPython, which checks don't run. Fix it by hand."
+_WORDS = "The cell holds words, not code. Put %%refine above them."
+_NOT_FOR_FIX = ("task", "language")  # options
+_TASK = (
+    "Fix this code from a notebook: it fails with {kind}. Change only what the error asks for, and "
+    "keep what the code is for, the names it defines and what it prints."
+)
+_LINE = re.compile(r"\s*(?:%\w|!(?!=))")  # for IPython, in a cell that is no Python yet
+_LEFT_BY_US = ("refined", "refined_run")
+
+
+async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> CellRun | None:
+    """Build the run that fixes the cell that failed; None where its decided record was shown.
+
+    Args:
+        magics: the configured magics, with their shell and the failures they know of.
+        words: the options of ``%%refine``; ``--cell ID`` names another cell than the last one.
+        placeholder: the panel's place in the cell's output.
+
+    Raises:
+        UsageError: no such cell has failed, it has changed, it is nothing to fix, it runs by now,
+            or an option cannot be used.
+        NoModel: no model is configured.
+    """
+    args = options.parse_words(words)
+    for name in _NOT_FOR_FIX:
+        if getattr(args, name):
+            raise UsageError(f"--{name} is not for %refine fix, which takes Python that failed.")
+    key = cell_key(["fix", *words])
+    failure = await _find_failure(magics, args)
+    if failure is None:
+        if show_decided_run(magics, args, key):
+            return None
+        raise UsageError(_UNKNOWN if args.cell else _NONE)
+    failure = _redact(failure, magics.shell)
+    source = _read_source(failure, magics.shell)
+    args.cell = args.cell or (failure.cell_id if is_cell_id(failure.cell_id) else None)
+    args.check = _with_run(args.check)
+    args.opinion = args.opinion or "never"  # what cannot be run is not judged either
+    args.profile = args.profile or "code"
+    args.draft = True
+    lines = _ipython_lines(source.text)
+    goal, kept = _TASK.format(kind=failure.kind), list[str]()
+    if lines and not python_part(source.text).lines:  # it is no Python yet
+        goal += "\n\nKeep these lines for IPython as they are:\n" + "\n".join(lines)
+        kept.append(f"Kept as they are, and never run by checks: {', '.join(lines)}")
+    args.goal = f"{goal}\n\n{args.goal}" if args.goal else goal
+    namespace = visible_names(magics.shell)
+    shown = await _material(failure, magics.shell, args.context)
+    refinement = build(magics, args, source, shown, _near_names(source.text, namespace), kept)
+    refinement.checks = await _rerun(refinement, failure, lines)
+    origin = Origin(args.cell, failure.source, source.head) if args.cell else None
+    return new_run(magics, args, refinement, placeholder, origin=origin, key=key)
+
+
+# The cell
+
+
+async def _find_failure(magics: Any, args: argparse.Namespace) -> Failure | None:
+    """Return the failure to fix; None where none is known, even to the front-end.
+
+    Raises:
+        UsageError: the cell has changed since.
+    """
+    failure: Failure | None = magics.failures.find(args.cell)
+    cell_id = args.cell or (failure.cell_id if failure else None)
+    can_ask = hears_comms_while_running()
+    cell = await read_cell(cell_id) if can_ask and is_cell_id(cell_id) else None
+    if failure is None:
+        return _failure_in(cell, args.cell) if cell else None
+    if cell and cell["source"] != failure.source:
+        raise UsageError(_CHANGED)
+    return failure
+
+
+def _failure_in(cell: Mapping[str, Any], cell_id: str) -> Failure | None:
+    """Return the failure that a cell's outputs show, as after a kernel's restart."""
+    outputs = cell.get("outputs")
+    errors = [one for one in outputs or () if one.get("output_type") == "error"]
+    if not errors:
+        return None
+    kind, message = str(errors[-1].get("ename")), str(errors[-1].get("evalue"))
+    return Failure(cell["source"], cell_id, kind if kind.isidentifier() else "an error", message)
+
+
+def _read_source(failure: Failure, shell: Any) -> SourceCell:
+    """Return the failed cell as a draft.
+
+    Raises:
+        UsageError: it holds no Python.
+    """
+    source = read_code_cell(failure.source, shell)
+    if source.language:
+        name = failure.source.split(maxsplit=1)[0]
+        raise UsageError(f"A {name} cell can't be fixed: checks run Python only.")
+    if not source.is_draft:
+        raise UsageError(_WORDS)
+    if _ipython_lines(source.text) and _is_only_ipython(source.text):
+        raise UsageError(_ONLY_IPYTHON)
+    return source
+
+
+def _ipython_lines(text: str) -> tuple[str, ...]:
+    """Return a cell's magics and shell lines, also where the rest is no Python yet."""
+    part = python_part(text)
+    if part.lines or parses(text):
+        return part.lines
+    return tuple(line.strip() for line in text.splitlines() if _LINE.match(line))
+
+
+def _is_only_ipython(text: str) -> bool:
+    if python_part(text).lines:
+        return not has_python_beside_magics(text)
+    return all(line.strip()[:1] in ("", "%", "!", "#") for line in text.splitlines())
+
+
+# What the model is told of it
+
+
+def _redact(failure: Failure, shell: Any) -> Failure:
+    """Return a failure without the secrets in its message and in the lines it went through."""
+    secrets = secret_values(shell.user_ns)
+    frames = tuple(redact(frame, secrets) for frame in failure.frames)
+    return failure._replace(message=redact(failure.message, secrets), frames=frames)
+
+
+async def _material(failure: Failure, shell: Any, cells: int | None) -> Material:
+    """Return the traceback as a model is shown it, below the cells that the user asks for."""
+    raised = f"{failure.kind}: {failure.message}".rstrip(": ")
+    head = "[what the code to fix raised in the notebook]"
+    text = "\n".join([head, *failure.frames, raised])
+    material = Material(kind="cells", name="traceback", phrase="the traceback", text=text)
+    above = await read_context(shell, cells) if cells else None
+    if above is None:
+        return material
+    phrase = f"{above.phrase}, {material.phrase}"
+    return material.model_copy(update={"phrase": phrase, "text": f"{above.text}\n\n{text}"})
+
+
+def _near_names(text: str, namespace: Mapping[str, Any]) -> list[str]:
+    """Return names of the notebook that the code may mean by those that nothing defines."""
+    if not parses(python_part(text).code):
+        return []
+    known = [name for name in namespace if name[:1] != "_" and name not in _LEFT_BY_US]
+    builtin = dir(builtins)
+    unknown = [n for n in names_in_draft(text) if n not in namespace and n not in builtin]
+    near = [m for name in unknown for m in difflib.get_close_matches(name, known, n=3)]
+    # Without a near one any may be meant; the latest first.
+    return near or (known[::-1] if unknown else [])
+
+
+# The check
+
+
+def _with_run(names: list[str]) -> list[str]:
+    """Return the names of checks with a decisive `run` as the first."""
+    own = next((name for name in names if name.split()[:1] == ["run"]), "run")
+    others = [name for name in names if name != own]
+    return [own if "decisive" in own else f"{own} decisive", *others]
+
+
+async def _rerun(
+    refinement: Refinement, failure: Failure, lines: tuple[str, ...]
+) -> tuple[Check, ...]:
+    """Return the checks of a refinement, `run` with what it finds of the failed cell.
+
+    Raises:
+        UsageError: the cell runs by now.
+    """
+    run, *others = refinement.checks
+    draft = refinement.state.setup.draft or ""
+    known = _failed(run, failure.summary)
+    if failure.is_syntax:  # so it is everywhere
+        return (Rerun(run, draft, known, lines), *others)
+    try:
+        evidence = await run(draft, refinement.state.task)
+    except CheckNotRun as error:
+        evidence = Evidence(name=run.name, passed=None, detail=str(error))
+    if evidence.passed:
+        detail = first_line(evidence.detail)
+        raise UsageError(
+            f"Nothing to fix: {detail[:1].lower()}{detail[1:-1]} now. Run the cell again."
+        )
+    if evidence.passed is None:
+        known = _failed(run, f"{failure.summary}\n{evidence.detail}")
+        return (Rerun(run, draft, known, lines), *others)
+    if _kind(evidence) == failure.kind:
+        return (Rerun(run, draft, evidence, lines), *others)
+    known = _failed(
+        run, f"{failure.summary}\nIn the sandbox it fails differently: {evidence.detail}"
+    )
+    return (Rerun(run, draft, known, lines, sandbox_fault=_kind(evidence)), *others)
+
+
+def _failed(check: Check, detail: str) -> Evidence:
+    return Evidence(
+        name=check.name, passed=False, score=0.0, detail=detail, decisive=True, basis="tests"
+    )
+
+
+def _kind(evidence: Evidence) -> str:
+    """Return the name of the exception that a check failed with, else how it failed."""
+    fault = first_line(evidence.detail)
+    name = fault.partition(":")[0].partition(" (line")[0].rpartition(".")[2]
+    return name if name.isidentifier() else fault
+
+
+class Rerun:
+    """The check `run` for a cell that failed, of which it knows how.
+
+    A text that lacks one of the cell's lines for IPython fails. One that fails as nothing but the
+    sandbox makes the cell fail is not judged.
+
+    Args:
+        check: runs a text.
+        draft: the cell's code.
+        evidence: what is known of it.
+        lines: its lines for IPython.
+        sandbox_fault: how it fails in the sandbox only; empty where it fails as in the notebook.
+    """
+
+    def __init__(
+        self,
+        check: Check,
+        draft: str,
+        evidence: Evidence,
+        lines: tuple[str, ...],
+        *,
+        sandbox_fault: str = "",
+    ) -> None:
+        self.name = check.name
+        self._check, self._draft, self._evidence = check, draft, evidence
+        self._lines, self._sandbox_fault = Counter(lines), sandbox_fault
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        """Run a text, unless that is the cell itself."""
+        if text == self._draft:
+            return self._evidence
+        missing = list(self._lines - Counter(_ipython_lines(text)))
+        if missing:
+            return _failed(self._check, f"It must keep this line for IPython: {missing[0]}")
+        evidence = await self._check(text, task)
+        if evidence.failed and _kind(evidence) == self._sandbox_fault:
+            fault = first_line(evidence.detail)
+            detail = f"Not run: the sandbox stops it, as it stops the failed cell. {fault}"
+            return evidence.model_copy(update={"passed": None, "score": None, "detail": detail})
+        return evidence
