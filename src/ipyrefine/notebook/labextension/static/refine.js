@@ -3,7 +3,8 @@
  * and the shortcuts, which `schemas/ipyrefine/cells.json` lists.
  *
  * The run lives in a cell of its own below, whose source is hidden. Its text is an ordinary
- * `%%refine --cell ID …` cell, so that it says how to do the same by hand.
+ * `%%refine --cell ID …` cell, or `%refine fix --cell ID …` below a cell that failed, so that it says
+ * how to do the same by hand. A cell that failed has a Fix button below its outputs, too.
  */
 
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24">
@@ -105,13 +106,24 @@ function selectedLines(cell) {
   return { first: start.line + 1, last };
 }
 
-/** Return the options that a cell's magic starts with. */
-function optionsOf(cell, lines) {
-  const words = ["%%refine", "--cell", cell.model.id];
-  if (cell.model.type === "markdown") {
-    words.push("--draft", "-p", "prose");
+/** Whether the last run of a cell failed, and neither an interrupt nor a cell of ours did. */
+function hasFailed(cell) {
+  if (cell.model.type !== "code" || /^\s*%%?refine\b/.test(cell.model.sharedModel.getSource())) {
+    return false;
   }
-  return words.concat(lines ? ["--lines", `${lines.first}-${lines.last}`] : []).join(" ");
+  const error = cell.model.outputs.toJSON().find((output) => output.output_type === "error");
+  return Boolean(error) && !["KeyboardInterrupt", "Interrupted", "SystemExit"].includes(error.ename);
+}
+
+/** Return what the magic of a refining cell starts with. */
+function magicOf(cell, failed) {
+  return `${failed ? "%refine fix" : "%%refine"} --cell ${cell.model.id}`;
+}
+
+/** Return the options that a cell's magic goes on with. */
+function optionsOf(cell, lines) {
+  const words = cell.model.type === "markdown" ? ["--draft", "-p", "prose"] : [];
+  return words.concat(lines ? ["--lines", `${lines.first}-${lines.last}`] : []);
 }
 
 /** Return the options of an earlier run of the same cell, which the user may have changed. */
@@ -125,7 +137,7 @@ function keptOptions(source, lines) {
  *
  * Returns its index.
  */
-function placeCell(notebook, cell, lines) {
+function placeCell(notebook, cell, { lines = null, failed = false }) {
   const shared = notebook.model.sharedModel;
   const source = cell.model.sharedModel.getSource();
   const id = cell.model.id;
@@ -134,16 +146,20 @@ function placeCell(notebook, cell, lines) {
   const isOurs = below && (below.getMetadata("ipyrefine") || {}).refines === id;
   // Each press asks anew; the cell, when it is run again later, is known by the press.
   const mark = { refines: id, press: `${Date.now()}` };
-  if (isOurs && below.getSource().startsWith(`%%refine --cell ${id}`)) {
+  const magic = magicOf(cell, failed);
+  const again = isOurs && below.getSource().startsWith(magic);
+  const options = again ? keptOptions(below.getSource(), lines) : [magic, ...optionsOf(cell, lines)].join(" ");
+  const text = failed ? options : `${options}\n${source}`;
+  if (again || (isOurs && below.getSource().startsWith(magicOf(cell, !failed)))) {
     below.transact(() => {
-      below.setSource(`${keptOptions(below.getSource(), lines)}\n${source}`);
+      below.setSource(text);
       below.setMetadata("ipyrefine", mark);
     });
   } else {
     shared.transact(() => {
       shared.insertCell(above + 1, {
         cell_type: "code",
-        source: `${optionsOf(cell, lines)}\n${source}`,
+        source: text,
         metadata: { ipyrefine: mark, jupyter: { source_hidden: true }, trusted: true },
       });
     });
@@ -160,7 +176,7 @@ function run(app, notebook, index) {
   Promise.resolve(notebook.scrollToItem(index, "smart")).catch(() => undefined);
 }
 
-/** Refine the active cell, or its selected lines. */
+/** Refine the active cell, or its selected lines; one that failed is fixed. */
 async function refine(app, panel, { selection }) {
   const notebook = panel.content;
   const cell = notebook.activeCell;
@@ -188,8 +204,53 @@ async function refine(app, panel, { selection }) {
   if (/^\s*%%refine\b/.test(source)) {
     run(app, notebook, notebook.widgets.indexOf(cell));
   } else {
-    run(app, notebook, placeCell(notebook, cell, lines));
+    const failed = !selection && hasFailed(cell) && !cell.model.isDirty;
+    run(app, notebook, placeCell(notebook, cell, { lines, failed }));
   }
+}
+
+/** Fix a cell that failed, whichever cell is active. */
+async function fix(app, panel, cell) {
+  if (panel.content.model.readOnly) {
+    throw new Refusal("This notebook is read-only. Save a copy to fix its cells.");
+  }
+  await prepare(panel);
+  run(app, panel.content, placeCell(panel.content, cell, { failed: true }));
+}
+
+/**
+ * Show a Fix button below a cell's outputs for as long as they hold its error.
+ */
+async function offerFix(panel, cell, press) {
+  const kernel = panel.sessionContext.session && panel.sessionContext.session.kernel;
+  if (!kernel || !hasFailed(cell) || cell.node.querySelector(".ipyrefine-fix")) {
+    return;
+  }
+  const { language_info: language } = await kernel.info;
+  if (language.name !== "python" || cell.isDisposed || !hasFailed(cell)) {
+    return;
+  }
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "jp-mod-styled jp-mod-reject";
+  button.title = "Fix this cell with a language model, on copies of its variables";
+  button.textContent = "Fix";
+  button.addEventListener("click", press);
+  const row = document.createElement("div");
+  row.className = "ipyrefine-fix";
+  row.style.margin = "4px 0 8px var(--jp-cell-prompt-width)";
+  // Else Enter on the button would edit the cell.
+  row.dataset.lmSuppressShortcuts = "true";
+  row.append(button);
+  cell.outputArea.node.append(row);
+  const outputs = cell.model.outputs;
+  const update = () => {
+    if (cell.isDisposed || !hasFailed(cell)) {
+      outputs.changed.disconnect(update);
+      row.remove();
+    }
+  };
+  outputs.changed.connect(update);
 }
 
 /**
@@ -215,7 +276,7 @@ export function addCommands(app, tracker, palette, host) {
     }
   };
 
-  const start = async (options) => {
+  const start = async (act) => {
     const panel = tracker.currentWidget;
     // A second click while the first still asks the kernel would start a second run.
     if (!panel || starting.has(panel)) {
@@ -223,7 +284,7 @@ export function addCommands(app, tracker, palette, host) {
     }
     starting.add(panel);
     try {
-      await refine(app, panel, options);
+      await act(panel);
     } catch (error) {
       if (!(error instanceof Refusal)) {
         console.error("ipyrefine: the cell could not be refined", error);
@@ -241,13 +302,20 @@ export function addCommands(app, tracker, palette, host) {
     return Boolean(cell) && cell.model.type !== "raw";
   };
 
+  host.NotebookActions.executed.connect((_, { notebook, cell }) => {
+    const panel = tracker.find((one) => one.content === notebook);
+    if (panel) {
+      void offerFix(panel, cell, () => start((front) => fix(app, front, cell)));
+    }
+  });
+
   app.commands.addCommand("ipyrefine:refine-cell", {
     label: "Refine Cell",
     caption: "Refine this cell with a language model",
     icon,
     isEnabled,
     isVisible: isRefinable,
-    execute: () => start({ selection: false }),
+    execute: () => start((panel) => refine(app, panel, { selection: false })),
   });
   app.commands.addCommand("ipyrefine:refine-selection", {
     label: "Refine Selection",
@@ -255,7 +323,7 @@ export function addCommands(app, tracker, palette, host) {
     icon,
     isEnabled,
     isVisible: isRefinable,
-    execute: () => start({ selection: true }),
+    execute: () => start((panel) => refine(app, panel, { selection: true })),
   });
   if (palette) {
     for (const command of ["ipyrefine:refine-cell", "ipyrefine:refine-selection"]) {

@@ -1,0 +1,160 @@
+"""A cell that failed: the Fix button below its output, the toolbar, and Accept and run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab_driver import App, Lab
+from openai_server import ScriptedServer
+
+from ipyrefine.checks.variables import sandbox_is_closed
+
+APPS = pytest.mark.parametrize("app", ["lab", "notebook"])
+OUTPUT = Path(__file__).parents[1] / "output"
+
+SETUP = "prices = {'a': 1, 'b': 41}\ndef total(d): return sum(d.values())"
+BROKEN = "answer = total(price)\nprint('total', answer)"
+FIXED = BROKEN.replace("(price)", "(prices)")
+OTHER = "print('b is', prices['c'])"
+BUTTON = '.jp-Cell.jp-mod-active .jp-cell-toolbar [data-jp-item-name="refine"]'
+SOURCE = "panel.content.model.sharedModel.cells[arg[0]].getSource() === arg[1]"
+
+
+def reply(body: dict[str, Any]) -> str:
+    """Mend the cell that is shown."""
+    asked = body["messages"][-1]["content"]
+    text = OTHER.replace("'c'", "'b'") if "b is" in asked else FIXED
+    return f"f1: the name is another\n```python\n{text}\n```"
+
+
+@pytest.fixture(autouse=True)
+def copies() -> None:
+    """Skip where checked code gets copies of named variables only."""
+    if not sandbox_is_closed():
+        pytest.skip("the sandbox is not closed here")
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedServer]:
+    with ScriptedServer(reply) as server:
+        yield server
+
+
+@pytest.fixture
+def env(model: ScriptedServer, tmp_path: Path) -> dict[str, str]:
+    return {
+        "OPENAI_BASE_URL": model.base_url,
+        "IPYREFINE_MODEL": "m",
+        "IPYREFINE_HOME": str(tmp_path / "journal"),
+    }
+
+
+def fix_button(lab: Lab, index: int) -> Any:
+    """The Fix button below the outputs of a cell."""
+    return lab.page.locator(".jp-Notebook .jp-Cell").nth(index).locator(".ipyrefine-fix button")
+
+
+async def run_all(lab: Lab, *cells: int) -> None:
+    for cell in cells:
+        await lab.run_and_wait(cell)
+
+
+@APPS
+async def test_a_failed_cell_is_fixed_accepted_and_run(
+    lab: Lab, env: dict[str, str], app: App, model: ScriptedServer
+) -> None:
+    page = await lab.open([SETUP, BROKEN, "last = 1"], app=app, env=env)
+    await run_all(lab, 0, 1)
+    await lab.wait_output(1, "NameError")
+    await fix_button(lab, 1).wait_for()
+    assert await fix_button(lab, 0).count() == 0
+    await lab.screenshot(OUTPUT / f"fix-button-{app}.png")
+    await fix_button(lab, 1).click()
+    await lab.wait_verdict("PASS")
+    await lab.wait_idle()
+    cell_id = (await lab.cell_ids())[1]
+    assert await lab.cell_sources() == [
+        SETUP, BROKEN, f"%refine fix --cell {cell_id}", "last = 1",
+    ]  # fmt: skip
+    assert await lab.evaluate("return panel.content.widgets[2].inputHidden;")
+    assert "runs on copies of total() and prices" in await lab.outputs_text(2)
+    assert len(model.requests) == 1
+    await lab.screenshot(OUTPUT / f"fix-passed-{app}.png")
+    await lab.press("accept", menu="Where the accepted text goes", place="run")
+    await lab.wait_for(SOURCE, [1, FIXED])
+    await lab.wait_output(1, "total 42")
+    await lab.wait_output(2, "and the cell runs now; undo brings it back")
+    assert await fix_button(lab, 1).count() == 0
+    assert len(await lab.cell_sources()) == 4
+    await page.locator(".jp-Notebook .jp-Cell").nth(1).locator(".cm-content").click()
+    await page.keyboard.press("Control+z")
+    await lab.wait_for(SOURCE, [1, BROKEN])
+
+
+async def test_each_button_fixes_the_cell_that_it_stands_under(
+    lab: Lab, env: dict[str, str]
+) -> None:
+    await lab.open([SETUP, "%load_ext ipyrefine", BROKEN, OTHER], env=env)
+    await run_all(lab, 0, 1, 2, 3)
+    await fix_button(lab, 3).wait_for()
+    await fix_button(lab, 2).click()
+    await lab.wait_verdict("PASS")
+    await lab.wait_idle()
+    assert (await lab.cell_sources())[3] == f"%refine fix --cell {(await lab.cell_ids())[2]}"
+    await lab.press("accept", menu="Where the accepted text goes", place="run")
+    await lab.wait_output(2, "total 42")
+    await lab.wait_idle()
+    assert (await lab.cell_sources())[4] == OTHER
+
+
+async def test_a_failure_of_before_the_extension_was_loaded_is_read_from_the_page(
+    lab: Lab, env: dict[str, str]
+) -> None:
+    await lab.open([SETUP, BROKEN, OTHER], env=env)
+    await run_all(lab, 0, 1, 2)
+    await fix_button(lab, 1).click()
+    await lab.wait_verdict("PASS")
+    await lab.wait_idle()
+    await lab.click_button("Accept")
+    await lab.wait_for(SOURCE, [1, FIXED])
+
+
+async def test_the_toolbar_fixes_a_failed_cell_and_refines_one_that_was_edited_since(
+    lab: Lab, env: dict[str, str]
+) -> None:
+    page = await lab.open([SETUP, BROKEN], env=env)
+    await run_all(lab, 0, 1)
+    await fix_button(lab, 1).wait_for()
+    await lab.select(1)
+    await page.locator(BUTTON).locator("button, jp-button").first.click()
+    await lab.wait_verdict("PASS")
+    await lab.wait_idle()
+    fixing = f"%refine fix --cell {(await lab.cell_ids())[1]}"
+    assert (await lab.cell_sources())[2] == fixing
+    await lab.set_source(1, f"{BROKEN}  # mine")
+    await fix_button(lab, 1).click()
+    await lab.wait_output(2, "The cell has changed since it failed. Run it again, then fix it.")
+    assert len(await lab.cell_sources()) == 3
+    await lab.wait_idle()
+    await lab.select(1)
+    await page.locator(BUTTON).locator("button, jp-button").first.click()
+    await lab.wait_for(
+        "panel.content.model.sharedModel.cells[2].getSource().startsWith('%%refine --cell')"
+    )
+    assert len(await lab.cell_sources()) == 3
+
+
+async def test_an_interrupted_cell_and_a_refused_command_offer_no_fix(
+    lab: Lab, env: dict[str, str]
+) -> None:
+    await lab.open(
+        ["%load_ext ipyrefine", "raise KeyboardInterrupt", "%refine fix", "1 / 0"], env=env
+    )
+    await run_all(lab, 0, 1, 2, 3)
+    await lab.wait_output(2, "No failed cell is known")
+    await fix_button(lab, 3).wait_for()
+    assert await lab.page.locator(".ipyrefine-fix").count() == 1
+    await lab.set_source(3, "1 / 1")
+    await lab.run_and_wait(3)
+    await lab.wait_for("!panel.node.querySelector('.ipyrefine-fix')")
