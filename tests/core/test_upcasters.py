@@ -13,6 +13,7 @@ from kit import finish, greeting, without_deltas
 from loop_strategies import runs
 
 from ipyrefine.core.events import EVENT, CallEnded
+from ipyrefine.core.model import Evidence
 from ipyrefine.core.run import Run
 from ipyrefine.core.upcasters import VERSION, read_event, read_record, upcast_recording
 
@@ -100,7 +101,7 @@ anything = st.recursive(
     ),
     max_leaves=5,
 )
-versions = st.sampled_from([1, 2, 3]) | anything
+versions = st.sampled_from([1, 2, 3, 4]) | anything
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -134,6 +135,21 @@ def test_version_3_had_nothing_beside_the_words_of_a_task() -> None:
     assert read_record({**whole, "version": 3}) == run
     started = {"type": "run_started", "at": 1.0, "setup": whole["setup"]}
     assert read_event(started, 3).setup == run.setup  # type: ignore[union-attr]
+
+
+def test_version_4_kept_nothing_of_what_checked_code_printed_or_drew() -> None:
+    run = read_record(RECORD_2)
+    evidence = Evidence(name="run", passed=True)
+    checked = run.iterations[0].model_copy(update={"evidence": (evidence,)})
+    run = run.model_copy(update={"iterations": (checked, *run.iterations[1:])})
+    whole = run.model_dump(mode="json")
+    for iteration in whole["iterations"]:
+        for one in iteration["evidence"]:
+            del one["outputs"]
+    assert read_record({**whole, "version": 4}) == run
+    stored = whole["iterations"][0]["evidence"][0]
+    ready = {"type": "evidence_ready", "at": 1.0, "iteration": 0, "evidence": stored}
+    assert read_event(ready, 4).evidence == evidence  # type: ignore[union-attr]
 
 
 @st.composite

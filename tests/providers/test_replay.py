@@ -199,7 +199,7 @@ async def test_a_recording_names_its_version_day_and_model(path: Path) -> None:
     async for _ in RecordedModel(path, live=lambda: live, record=True).stream(ask):
         pass
     head = read_recording(path).model_dump()
-    assert head["format"] == 4
+    assert head["format"] == 5
     assert head["ipyrefine"]
     assert len(head["date"]) == 10
     assert head["models"][0]["name"] == "qwen2.5-coder-0.5b"
@@ -219,7 +219,7 @@ async def test_without_the_file_every_request_is_one_for_the_live_model(path: Pa
 def test_a_recording_is_written_with_every_field(path: Path) -> None:
     asyncio.run(record(path))
     content = json.loads(path.read_text("utf-8"))
-    assert content["format"] == 4
+    assert content["format"] == 5
     assert content["models"] == [{"name": "scribe", "weights": "", "price": None}]
     for call in content["calls"]:
         assert call.keys() == Call.model_fields.keys()
@@ -241,7 +241,7 @@ def test_a_file_that_left_defaults_out_is_read_with_the_defaults_of_its_time(
     }))  # fmt: skip
     recording = read_recording(path)
     assert recording == Recording(
-        format=4,
+        format=5,
         ipyrefine="0.1.0",
         date="2026-11-01",
         models=(SourceModel(name="m", weights="", price=None),),

@@ -8,6 +8,7 @@ from typing import Any
 
 from annotated_types import Gt
 from mutations import Path, places
+from png import PNG
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
@@ -110,6 +111,8 @@ def _filled(hint: Any, name: str, field: FieldInfo | None = None) -> Any:
         return _model(hint)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return next(iter(hint)).value
+    if name == "png":
+        return PNG
     if hint is str:
         return f"the {name}"
     if hint is bool:

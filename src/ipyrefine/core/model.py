@@ -1,11 +1,21 @@
 """The records of a refinement: frozen values with one word for one thing."""
 
+import base64
 import math
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
+
+from ipyrefine.core.png import MAX_PNG, png_size
 
 # Numbers are bounded, so that sums of what a file holds stay finite and can be written out.
 _MOST = 2**53
@@ -29,6 +39,10 @@ Basis = Literal[
 ]
 
 MAX_ITERATIONS = 2_000  # of a run
+# Of what checked code printed, returned and drew.
+MAX_OUTPUTS = 4  # of one check
+MAX_OUTPUT = 4_000  # characters of a text
+MAX_ROWS, MAX_COLUMNS, MAX_CELL = 10, 20, 80  # of a table; characters of a cell
 RELIABLE_AUROC = 0.65  # below it a judge abstains
 LOW_SCORE = "judge's score"  # check that findings about a score below the target come from
 # The languages that are not written as their name with a capital.
@@ -341,6 +355,101 @@ class Change(Record):
     summary: str
 
 
+OutputText = Annotated[str, StringConstraints(max_length=MAX_OUTPUT)]
+Cell = Annotated[str, StringConstraints(max_length=MAX_CELL)]
+Cells = Annotated[tuple[Cell, ...], Field(max_length=MAX_COLUMNS)]
+
+
+class Printed(Record):
+    """What code printed.
+
+    Attributes:
+        text: the start of it.
+    """
+
+    kind: Literal["printed"] = "printed"
+    text: OutputText
+
+
+class Value(Record):
+    """The value of code's last expression.
+
+    Attributes:
+        text: the start of it, as Python.
+    """
+
+    kind: Literal["value"] = "value"
+    text: OutputText
+
+
+class TableValue(Record):
+    """The value of code's last expression where that is a table.
+
+    Attributes:
+        columns: the names of its first columns.
+        labels: a label for each row shown.
+        rows: the first rows, a cell for each of these columns.
+        height: how many rows it has.
+        width: how many columns it has.
+    """
+
+    kind: Literal["table"] = "table"
+    columns: Cells
+    labels: Annotated[tuple[Cell, ...], Field(max_length=MAX_ROWS)]
+    rows: Annotated[tuple[Cells, ...], Field(max_length=MAX_ROWS)]
+    height: Count
+    width: Count
+
+    @model_validator(mode="after")
+    def _check_shape(self) -> "TableValue":
+        uneven = any(len(row) != len(self.columns) for row in self.rows)
+        if uneven or len(self.labels) != len(self.rows):
+            raise ValueError("a table has a label for each row, and a cell for each column")
+        if self.height < len(self.rows) or self.width < len(self.columns):
+            raise ValueError("a table has no less rows and columns than are shown")
+        return self
+
+    @property
+    def phrase(self) -> str:
+        """The table in words: ``a table of 1,204 rows × 8 columns``."""
+        rows = f"{self.height:,} row{'' if self.height == 1 else 's'}"
+        return f"a table of {rows} × {self.width:,} column{'' if self.width == 1 else 's'}"
+
+
+class Figure(Record):
+    """The first figure that code drew.
+
+    Attributes:
+        png: the picture, as base64 of a PNG.
+    """
+
+    kind: Literal["figure"] = "figure"
+    png: Annotated[str, StringConstraints(max_length=(MAX_PNG + 2) // 3 * 4)]
+
+    @field_validator("png")
+    @classmethod
+    def _check_picture(cls, png: str) -> str:
+        data = base64.b64decode(png, validate=True)
+        if base64.b64encode(data).decode() != png:
+            raise ValueError("the picture is no plain base64")
+        png_size(data)
+        return png
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Its width and height in pixels."""
+        return png_size(base64.b64decode(self.png))
+
+    @property
+    def phrase(self) -> str:
+        """The figure in words: ``a figure of 640 × 480 pixels``."""
+        width, height = self.size
+        return f"a figure of {width} × {height} pixels"
+
+
+Output = Annotated[Printed | Value | TableValue | Figure, Field(discriminator="kind")]
+
+
 class Evidence(Record):
     """One check's result on one text.
 
@@ -359,6 +468,7 @@ class Evidence(Record):
         contested: whether the drafts were compared and too few of them agree.
         final: whether further drafts could not change this.
         question: the input that separates contested drafts best.
+        outputs: what the text printed, returned and drew when it ran; never a reason to pass.
     """
 
     name: str
@@ -374,6 +484,7 @@ class Evidence(Record):
     contested: bool = False
     final: bool = False
     question: Question | None = None
+    outputs: Annotated[tuple[Output, ...], Field(max_length=MAX_OUTPUTS)] = ()
 
     @property
     def failed(self) -> bool:

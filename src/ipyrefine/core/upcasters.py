@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from ipyrefine.core.events import EVENT, Event
 from ipyrefine.core.run import Run
 
-VERSION = 4  # of records, of the journal's events, and of recordings
+VERSION = 5  # of records, of the journal's events, and of recordings
 _Data = dict[str, Any]
 _Steps = dict[int, Callable[[_Data], _Data]]
 
@@ -281,9 +281,42 @@ def recording_from_3(data: _Data) -> _Data:
     return data
 
 
-_RECORDS: _Steps = {1: record_from_1, 2: record_from_2, 3: record_from_3}
-_EVENTS: _Steps = {1: event_from_1, 2: event_from_2, 3: event_from_3}
-_RECORDINGS: _Steps = {1: recording_from_1, 2: recording_from_2, 3: recording_from_3}
+def record_from_4(data: _Data) -> _Data:
+    """Bring a run of version 4 to version 5, which keeps what checked code printed and drew."""
+    iterations = [
+        {**one, "evidence": [_evidence_from_4(evidence) for evidence in one["evidence"]]}
+        for one in data["iterations"]
+    ]
+    return {**data, "iterations": iterations}
+
+
+def event_from_4(data: _Data) -> _Data:
+    """Bring an event of version 4 to version 5."""
+    if data["type"] != "evidence_ready":
+        return data
+    return {**data, "evidence": _evidence_from_4(data["evidence"])}
+
+
+def recording_from_4(data: _Data) -> _Data:
+    """Bring a recording of version 4 to version 5, which changed nothing in recordings."""
+    return data
+
+
+_RECORDS: _Steps = {1: record_from_1, 2: record_from_2, 3: record_from_3, 4: record_from_4}
+_EVENTS: _Steps = {1: event_from_1, 2: event_from_2, 3: event_from_3, 4: event_from_4}
+_RECORDINGS: _Steps = {
+    1: recording_from_1,
+    2: recording_from_2,
+    3: recording_from_3,
+    4: recording_from_4,
+}
+
+
+# The parts of version 4, with what version 5 added
+
+
+def _evidence_from_4(data: _Data) -> _Data:
+    return {**data, "outputs": ()}
 
 
 # The parts of version 3, with what version 4 added

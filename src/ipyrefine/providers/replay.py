@@ -286,7 +286,7 @@ class Recording(Record):
         calls: the calls, in the order they ended.
     """
 
-    format: Literal[4]
+    format: Literal[5]
     ipyrefine: str
     date: str
     models: tuple[SourceModel, ...]
