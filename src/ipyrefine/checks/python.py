@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ipyrefine.checks.copies import explain_absence
 from ipyrefine.checks.evaluation import Event, parse_events
+from ipyrefine.checks.fonts import font_files
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
 from ipyrefine.checks.lack import explain_lack
 from ipyrefine.checks.magics import python_part
 from ipyrefine.checks.names import names_in_code
+from ipyrefine.checks.outputs import IMPORT_SECONDS, draws, imports_of, read_outputs
 from ipyrefine.checks.redaction import redact
 from ipyrefine.checks.sandbox import ProcessResult, describe_failure, load_program, run_python
 from ipyrefine.core.model import Evidence, Finding, Task
@@ -41,13 +43,14 @@ class RunsCleanly:
     still pretend to have come to its end.
 
     Its detail says what the text did to the DataFrames among the variables: rows and columns before
-    and after, types that changed, nulls that were added.
+    and after, types that changed, nulls that were added. Its outputs are what the text printed, the
+    value of its last expression, and its first figure.
 
     A text that fails for want of what only the notebook has (a variable without a copy, the
     network, its files, its input, IPython) is not judged, and the detail says what that is.
 
     Args:
-        seconds: processor time it may take.
+        seconds: processor time it may take, its imports apart.
         decisive: whether a pass settles the verdict without a judge.
         files: files to put beside it, such as `ipyrefine.checks.variables.sandbox_files`.
         labels: what to call the variables that these files bring, by name.
@@ -74,15 +77,27 @@ class RunsCleanly:
         """Run the text as a script in the sandbox."""
         if task.is_foreign:
             return not_python(self.name, task)
-        report, token = secrets.token_hex(16), secrets.token_hex(16)
+        report, token, code = secrets.token_hex(16), secrets.token_hex(16), python_part(text).code
+        request = {
+            "token": token,
+            "report": report,
+            "imports": imports_of(code),
+            "seconds": self._seconds,
+        }
         files: dict[str, str | bytes] = {
+            **(await font_files() if draws(code) else {}),
             **self._files,
-            "candidate.py": python_part(text).code,
+            "candidate.py": code,
             "notebook_program.py": load_program("notebook"),
-            "request.json": json.dumps({"token": token, "report": report}),
+            "outputs_program.py": load_program("outputs"),
+            "request.json": json.dumps(request),
         }
         result = await run_python(
-            load_program("run"), seconds=self._seconds, files=files, report=report
+            load_program("run"),
+            seconds=self._seconds,
+            startup=IMPORT_SECONDS,
+            files=files,
+            report=report,
         )
         events = parse_events(result.report, token)
         fault = _find_fault(events, result, self._seconds)
@@ -101,6 +116,7 @@ class RunsCleanly:
             seconds=result.seconds,
             decisive=self._decisive,
             basis="tests",
+            outputs=read_outputs(events, result.stdout),
         )
 
     def _success(self, text: str) -> str:

@@ -193,6 +193,7 @@ async def run_python(
     source: str,
     *,
     seconds: float = 10,
+    startup: float = 0,
     memory_mb: int = 1024,
     output_limit: int = 64_000,
     files: Mapping[str, str | bytes] | None = None,
@@ -208,6 +209,7 @@ async def run_python(
     Args:
         source: the script.
         seconds: processor time allowed to all processes together; on Windows, wall time.
+        startup: seconds on top of it, for what a script does before it limits its time itself.
         memory_mb: megabytes of memory allowed to them, and of address space to each.
         output_limit: bytes to keep of standard output, and of standard error.
         files: name and content of files to put beside the script.
@@ -230,8 +232,8 @@ async def run_python(
         request = {
             "script": str(script),
             "report": report,
-            "seconds": seconds,
-            "wall": _WALL_FACTOR * seconds + _WALL_FLOOR_S,
+            "seconds": seconds + startup,
+            "wall": _WALL_FACTOR * seconds + _WALL_FLOOR_S + startup,
             "memory": memory_mb * 2**20,
             "file": _FILE_MB * 2**20,
             "disk": _DISK_MB * 2**20 + _size(folder),
@@ -494,10 +496,12 @@ def _command(request: Mapping[str, Any], results: int) -> tuple[list[str], dict[
 
 def _environment(folder: str) -> dict[str, str]:
     names = ("PATH", "LANG", "SYSTEMROOT") if sys.platform == "win32" else ("PATH", "LANG")
-    folders = dict.fromkeys(("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP"), folder)
+    homes = ("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP", "MPLCONFIGDIR")
+    folders = dict.fromkeys(homes, folder)
     # One buffer per core would not fit into the address space on a large machine.
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    return {name: os.environ[name] for name in names if name in os.environ} | folders | threads
+    known = {name: os.environ[name] for name in names if name in os.environ}
+    return known | folders | threads | {"MPLBACKEND": "Agg"}  # matplotlib opens no window
 
 
 class _Excerpt:

@@ -1,8 +1,11 @@
 """Run ``candidate.py`` as the main script, with the user's variables in its namespace.
 
 It writes lines of JSON, each with the request's token, to the file the request names: how the text
-ended, what it did to the user's frames, what threads and exit handlers of the text raised, and last
-that Python itself came to its end, which a process that was left early never says.
+ended, what it did to the user's frames, the value of its last expression and its first figure, what
+threads and exit handlers of the text raised, and last that Python itself came to its end, which a
+process that was left early never says.
+
+The packages that the text imports are imported before its time starts to count.
 """
 
 import ast
@@ -11,15 +14,18 @@ import builtins
 import json
 import os
 import runpy
+import signal
 import sys
 import threading
 import traceback
 import types
+from contextlib import suppress
 from typing import Any
 
 _TEXT = "candidate.py"
-_VARIABLES = "variables_program.py"
+_VARIABLES, _OUTPUTS = "variables_program.py", "outputs_program.py"
 _NOTEBOOK = "notebook_program.py"
+_VALUE = "value of the last expression"  # a name that no text can have
 
 
 def main() -> None:
@@ -46,12 +52,18 @@ def main() -> None:
     with open(_TEXT, "rb") as text:
         source = text.read()
     program = runpy.run_path(_VARIABLES) if os.path.exists(_VARIABLES) else {}
+    collect = runpy.run_path(_OUTPUTS)["collect"]
     variables = program["load"]() if program else {}
     before = program["measure"](variables) if program else {}
     notebook = runpy.run_path(_NOTEBOOK)
     vars(builtins)["display"] = notebook["display"]
+    _import(request["imports"])
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, request["seconds"])
+    value = None
     try:
-        after = runpy.run_path(_TEXT, init_globals=variables, run_name="__main__")
+        after = _run(source, variables)
+        value = after.pop(_VALUE, None)
         if program:
             write_event(effects=program["compare"](before, program["measure"](after)))
     except SystemExit as error:
@@ -63,6 +75,40 @@ def main() -> None:
     except Exception as error:
         write_event(lack=notebook["find_lack"](error), line=_last_line(error))
         raise
+    write_event(outputs=collect(value))
+
+
+def _import(modules: list[Any]) -> None:
+    """Import what the text is going to import; what fails does so again where the text does it."""
+    for module, names in modules:
+        try:
+            __import__(module, fromlist=names)
+        except BaseException:
+            continue
+
+
+def _run(source: bytes, variables: dict[str, Any]) -> dict[str, Any]:
+    """Run the text as the main module; return its names, with the value of its last expression.
+
+    As in a notebook, a semicolon at its end keeps that back.
+    """
+    space = vars(sys.modules["__main__"])
+    space.update(variables, __file__=_TEXT)
+    sys.argv[:] = [_TEXT]
+    code: Any = compile(source, _TEXT, "exec", dont_inherit=True)
+    if not source.rstrip().endswith(b";"):
+        with suppress(RecursionError, MemoryError):  # it compiles, but is too deep for a tree
+            code = compile(_keep_value(ast.parse(source, _TEXT)), _TEXT, "exec", dont_inherit=True)
+    exec(code, space)
+    return space.copy()
+
+
+def _keep_value(tree: ast.Module) -> ast.Module:
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.Expr):
+        name = ast.copy_location(ast.Name(_VALUE, ast.Store()), last)
+        tree.body[-1] = ast.copy_location(ast.Assign([name], last.value), last)
+    return tree
 
 
 def _only_own(report: Any, ignore: Any) -> Any:

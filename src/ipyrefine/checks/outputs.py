@@ -1,0 +1,111 @@
+"""Read what code printed, returned and drew in the sandbox: within bounds, without secrets."""
+
+import ast
+import re
+import sys
+import warnings
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from ipyrefine.checks.evaluation import Event
+from ipyrefine.checks.fonts import matplotlib_version
+from ipyrefine.checks.magics import ERRORS
+from ipyrefine.checks.redaction import HIDDEN, is_secret_name, redact
+from ipyrefine.core.model import (
+    MAX_CELL,
+    MAX_COLUMNS,
+    MAX_OUTPUT,
+    MAX_OUTPUTS,
+    MAX_ROWS,
+    Output,
+    Printed,
+)
+
+Import = tuple[str, list[str]]
+
+IMPORT_SECONDS = 20.0  # of processor time, for what a text imports and for drawing its figure
+_OUTPUT: TypeAdapter[Output] = TypeAdapter(Output)
+_MAX_IMPORTS = 50
+# Words of code that draws, by matplotlib or by what is built on it.
+_DRAWS = re.compile(r"matplotlib|plt|plot|hist|seaborn")
+
+
+def read_outputs(events: Iterable[Event], printed: str) -> tuple[Output, ...]:
+    """Return the outputs of a run, without what is beyond its bounds or no output at all.
+
+    Args:
+        events: the report of the program ``run``.
+        printed: what the process wrote to standard output.
+    """
+    found = list[Output]()
+    if text := _clean(printed.strip("\n").rstrip(), MAX_OUTPUT):
+        found.append(Printed(text=text))
+    reported = next((event["outputs"] for event in events if "outputs" in event), ())
+    for one in reported if isinstance(reported, list) else ():
+        try:
+            found.append(_OUTPUT.validate_python(_tidy(one)))
+        except (ValidationError, TypeError, AttributeError, KeyError):
+            continue  # only the text can have written that
+    return tuple(found[:MAX_OUTPUTS])
+
+
+def _tidy(output: Any) -> dict[str, Any]:
+    """Return a reported output within its bounds, its texts without secrets."""
+    match output["kind"]:
+        case "value":
+            return {"kind": "value", "text": _clean(output["text"], MAX_OUTPUT)}
+        case "table":
+            columns, rows = output["columns"][:MAX_COLUMNS], output["rows"][:MAX_ROWS]
+            return {
+                **output,
+                "columns": [_clean(name, MAX_CELL) for name in columns],
+                "labels": [_clean(label, MAX_CELL) for label in output["labels"][:MAX_ROWS]],
+                "rows": [
+                    [_clean_cell(name, cell) for name, cell in zip(columns, row, strict=False)]
+                    for row in rows
+                ],
+            }
+        case "figure":
+            return dict(output)
+    raise KeyError(output["kind"])
+
+
+def _clean_cell(column: str, cell: str) -> str:
+    number = re.fullmatch(r"[-+.\deE]*|nan|NaN|None", cell)
+    return HIDDEN if is_secret_name(column, 0 if number else cell) else _clean(cell, MAX_CELL)
+
+
+def _clean(text: str, limit: int) -> str:
+    text = redact(text[: 2 * limit])
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def imports_of(code: str) -> list[Import]:
+    """Return the packages that code imports, each with the names it takes from it.
+
+    They are imported before the time of a check counts. The standard library is not among them.
+    """
+    found: list[Import] = []
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(code)
+    except ERRORS:
+        return []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, []) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.append((node.module, [a.name for a in node.names if a.name != "*"]))
+    if draws(code):
+        found.append(("matplotlib.pyplot", []))
+    foreign = (one for one in found if one[0].partition(".")[0] not in sys.stdlib_module_names)
+    return list(islice(foreign, _MAX_IMPORTS))
+
+
+def draws(code: str) -> bool:
+    """Return whether code may draw a figure with matplotlib, which is installed."""
+    return bool(_DRAWS.search(code)) and bool(matplotlib_version())

@@ -1,0 +1,171 @@
+"""Collect what a text returned and drew, inside the sandbox; its output is read from outside."""
+
+import base64
+import io
+import math
+import reprlib
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_DRAW_SECONDS, _SHOW_SECONDS = 5.0, 1.0  # of processor time
+_MAX_TEXT, _MAX_CELL = 8_000, 400  # characters, before secrets are taken out
+_MAX_ROWS, _MAX_COLUMNS = 10, 20
+_MAX_SIDE, _MAX_PIXELS, _MAX_BYTES = 1_999, 1_500_000, 200_000  # of a picture
+_TRIES = 4  # to make a picture small enough
+_DIGITS = 10  # characters of a number that is shown as it is
+
+
+class _TooLong(BaseException):
+    """It takes too long to collect the outputs."""
+
+
+def collect(value: Any) -> list[dict[str, Any]]:
+    """Return the value of a text's last expression, and its first figure, as plain data.
+
+    What cannot be shown is left out: no output is a fault of the text.
+
+    Args:
+        value: the value; None for nothing to show.
+    """
+    found: list[dict[str, Any]] = []
+
+    def draw() -> None:
+        figure = _first_figure(value)
+        picture = None if figure is None else _draw(figure)
+        if picture:
+            found.append({"kind": "figure", "png": picture})
+
+    def show() -> None:
+        # An artist is what a call that draws returns, and says nothing beside its figure.
+        if value is not None and not (found and _is_artist(value)):
+            found.insert(0, _table(value) or {"kind": "value", "text": _text(value)})
+
+    _within(_DRAW_SECONDS, draw)
+    _within(_SHOW_SECONDS, show)
+    return found
+
+
+def _within(seconds: float, action: Callable[[], None]) -> None:
+    """Call code that may run the text's own, for that long at most and whatever it raises."""
+    if not hasattr(signal, "setitimer"):
+        _ignore_errors(action)
+        return
+    left = signal.setitimer(signal.ITIMER_PROF, 0)[0]  # threads of the text have this time still
+    handler = signal.signal(signal.SIGPROF, _stop)
+    try:
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        _ignore_errors(action)
+    except _TooLong:
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, handler)
+        signal.setitimer(signal.ITIMER_PROF, left)
+
+
+def _ignore_errors(action: Callable[[], None]) -> None:
+    try:
+        action()
+    except _TooLong:
+        raise
+    except BaseException:
+        return
+
+
+def _stop(*_: Any) -> None:
+    raise _TooLong
+
+
+def _first_figure(value: Any) -> Any:
+    """Return the first figure that pyplot holds, else the one that a value is or belongs to."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    numbers = pyplot.get_fignums() if pyplot is not None else []
+    if pyplot is not None and numbers:
+        return pyplot.figure(numbers[0])
+    if not _is_artist(value):
+        return None
+    owner = getattr(value, "figure", None)
+    return value if hasattr(value, "savefig") else owner if hasattr(owner, "savefig") else None
+
+
+def _is_artist(value: Any) -> bool:
+    """Return whether a value is matplotlib's, or a list or an array of such."""
+    for _ in range(3):
+        if type(value).__module__.startswith("matplotlib."):
+            return True
+        if type(value).__name__ not in ("list", "tuple", "ndarray") or not len(value):
+            return False
+        value = value[0]
+    return False
+
+
+def _draw(figure: Any) -> str:
+    """Return a figure as base64 of a PNG, as sharp as the bounds allow; empty if they do not."""
+    width, height = map(float, figure.get_size_inches())
+    dpi = min(
+        float(figure.dpi),
+        _MAX_SIDE / max(width, height),
+        math.sqrt(_MAX_PIXELS / (width * height)),
+    )
+    for _ in range(_TRIES):
+        file = io.BytesIO()
+        figure.savefig(file, format="png", dpi=dpi, metadata={"Software": None})
+        if len(file.getvalue()) <= _MAX_BYTES:
+            return base64.b64encode(file.getvalue()).decode()
+        dpi /= 1.5
+    return ""
+
+
+def _table(value: Any) -> dict[str, Any] | None:
+    """Return the first rows of a DataFrame or a Series of pandas or polars; None for others."""
+    for library in ("pandas", "polars"):
+        module = sys.modules.get(library)
+        if module is None or not isinstance(value, (module.DataFrame, module.Series)):
+            continue
+        frame = value.to_frame() if isinstance(value, module.Series) else value
+        unnamed = frame is not value and value.name is None
+        height, width = frame.shape
+        if library == "pandas":
+            head = frame.iloc[:_MAX_ROWS, :_MAX_COLUMNS]
+            labels, rows = list(head.index), head.itertuples(index=False, name=None)
+        else:
+            head = frame.head(_MAX_ROWS).select(frame.columns[:_MAX_COLUMNS])
+            labels, rows = list(range(len(head))), head.rows()
+        return {
+            "kind": "table",
+            "columns": ["" if unnamed else _label(name) for name in head.columns],
+            "labels": [_label(label) for label in labels],
+            "rows": [[_cell(cell) for cell in row] for row in rows],
+            "height": int(height),
+            "width": int(width),
+        }
+    return None
+
+
+def _label(name: Any) -> str:
+    parts = name if isinstance(name, tuple) else (name,)
+    return ", ".join(map(_cell, parts))[:_MAX_CELL]
+
+
+def _cell(value: Any) -> str:
+    text = str(float(value)) if isinstance(value, float) else _short(value)
+    return f"{value:.6g}" if isinstance(value, float) and len(text) > _DIGITS else text[:_MAX_CELL]
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else _text(value) if _is_nested(value) else str(value)
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, (list, tuple, dict, set, frozenset))
+
+
+def _text(value: Any) -> str:
+    """Return a value as Python, its start where it is long."""
+    writer = reprlib.Repr()
+    writer.maxlist = writer.maxtuple = writer.maxset = writer.maxfrozenset = 200
+    writer.maxdict = writer.maxdeque = writer.maxarray = 200
+    writer.maxstring = writer.maxother = writer.maxlong = _MAX_TEXT
+    return writer.repr(value)[:_MAX_TEXT]
