@@ -165,7 +165,12 @@ def build(
     demands = NOTHING
     if not own_judge:
         demands = find_demands(
-            task, checks, several=limits.candidates > 1, without=no_checks, files=files
+            task,
+            checks,
+            several=limits.candidates > 1,
+            without=no_checks,
+            files=files,
+            runs=task.is_python and variables.lets_run,
         )
     checks = (*checks, *demands.checks)
     warnings += [variables.left_out] if variables.left_out else []

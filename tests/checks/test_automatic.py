@@ -1,16 +1,19 @@
 """Checks that nobody named: those that the task's own words ask for."""
 
+import math
 from typing import Any
 
 import pytest
 
 from ipyrefine import api, refine
-from ipyrefine.checks import resolve
+from ipyrefine.checks import from_record, resolve
 from ipyrefine.checks.automatic import NOTHING, find_demands
+from ipyrefine.checks.python import RunOnCopies
 from ipyrefine.checks.variables import sandbox_files
-from ipyrefine.core.model import Form, Limits, Task
+from ipyrefine.core.model import Evidence, Form, Limits, Material, Task, Value
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.render import labels
 
 EXAMPLES = "Write inc(n).\n\n>>> inc(1)\n2\n\ninc(4) == 5"
 PROSE = 'Describe the sea in at most 50 words, with the word "salt" in it.'
@@ -89,6 +92,107 @@ async def test_examples_may_use_the_variables():
     assert (await check("def f():\n    return limit", stated)).passed
 
 
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sandbox keeps code from the network, keys and processes, as far as anybody asks."""
+    monkeypatch.setattr("ipyrefine.checks.variables.sandbox_is_closed", lambda: True)
+
+
+@pytest.mark.usefixtures("closed")
+def test_code_that_uses_variables_is_run_on_their_copies_and_the_first_line_says_so():
+    setup = build(
+        "Sort `xs`.\n\n>>> f()\n3\n", variables={"xs": [2, 1]}, profile="code"
+    ).state.setup
+    assert setup.checks == ("examples", "run on copies")
+    assert setup.demands == ("1 example", "a run on copies")
+    assert labels.interpretation(setup).startswith("task (code), 1 example, a run on copies. Uses")
+
+
+@pytest.mark.usefixtures("closed")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"variables": {"xs": [1]}, "no_checks": ["run"]},
+        {"variables": {"xs": [1]}, "no_checks": ["all"]},
+        {"variables": {}},
+        {"variables": {"math": math}},
+        {"variables": {"gen": (n for n in ())}},
+        {"variables": {"xs": [1]}, "profile": "prose"},
+        {"variables": {"xs": [1]}, "language": "java"},
+    ],
+    ids=["run", "all", "no variables", "a module", "no copy", "prose", "another language"],
+)
+def test_code_is_not_run_unasked_where_that_is_switched_off_or_there_is_nothing_to_run(options):
+    setup = build("Do it.", **{"profile": "code", **options}).state.setup
+    assert (setup.checks, setup.demands) == ((), ())
+
+
+def test_code_is_not_run_unasked_in_a_sandbox_that_is_open(monkeypatch):
+    monkeypatch.setattr("ipyrefine.checks.variables.sandbox_is_closed", lambda: False)
+    assert build("Do it.", variables={"xs": [1]}, profile="code").state.setup.checks == ()
+
+
+@pytest.mark.usefixtures("closed")
+@pytest.mark.parametrize("name", ["run", "run seconds=3"])
+def test_a_run_that_the_user_named_is_not_added_once_more(name):
+    options = {"variables": {"xs": [1]}, "profile": "code", "checks": resolve([name], {})}
+    assert build("Do it.", **options).state.setup.checks == (name,)
+
+
+USES = task("Use `xs`.", materials=(Material(kind="variable", name="xs", phrase="xs", text="xs"),))
+
+
+async def run_on_copies(text: str, **variables: Any) -> Evidence:
+    files = sandbox_files(variables)
+    (check,) = find_demands(USES, (), files=files, runs=True).checks
+    return await check(text, USES)
+
+
+async def test_a_run_on_copies_that_ends_well_is_no_basis_of_a_verdict():
+    evidence = await run_on_copies("sum(xs)", xs=[1, 2])
+    assert (evidence.passed, evidence.decisive, evidence.basis) == (True, False, "none")
+    assert (evidence.outputs, evidence.score) == ((Value(text="3"),), None)
+
+
+async def test_a_run_on_copies_that_fails_blocks():
+    evidence = await run_on_copies("xs['a']", xs=[1, 2])
+    assert (evidence.failed, evidence.basis) == (True, "tests")
+    assert evidence.detail.startswith("TypeError")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "open('data.csv')",
+        "open('/root/data.csv', 'w')",
+        "input()",
+        "import urllib.request\nurllib.request.urlopen('http://192.0.2.1/')",
+        "import socket\nsocket.create_connection(('192.0.2.1', 80), 1)",
+        "x = bytearray(10**10)",
+        "raise MemoryError",
+        "ys",
+    ],
+)
+async def test_what_only_the_sandbox_is_the_reason_for_is_no_failure(text):
+    materials = [Material(kind="variable", name=n, phrase=n, text=n) for n in ("xs", "ys")]
+    used = USES.model_copy(update={"materials": tuple(materials)})
+    (check,) = find_demands(used, (), files=sandbox_files({"xs": [1]}), runs=True).checks
+    evidence = await check(text, used)
+    assert evidence.passed is None, evidence.detail
+    assert evidence.detail.startswith("Nothing can be said in the sandbox: ")
+
+
+async def test_a_name_that_nobody_knows_is_the_texts_own_fault():
+    assert (await run_on_copies("zs", xs=[1])).failed
+
+
+def test_a_run_that_is_resumed_has_it_again_by_its_name():
+    (check,) = from_record(["run on copies"], variables={"xs": [1]})
+    assert (type(check), check.name) == (RunOnCopies, "run on copies")
+    with pytest.raises(UsageError):
+        from_record(["run on copies decisive"])
+
+
 # What the user says about them
 
 
@@ -141,7 +245,7 @@ def test_a_wrong_name_gets_a_sentence_with_the_right_ones(name: str, hint: str, 
     with pytest.raises(UsageError) as raised:
         find_demands(task(EXAMPLES, form), (), without=(name,))
     message = str(raised.value)
-    assert f"examples, agreement, constraints or all, not {name!r}." in message
+    assert f"examples, agreement, run, constraints or all, not {name!r}." in message
     assert message.endswith(hint)
 
 
@@ -210,7 +314,8 @@ def documented(n: int) -> int:
 
 @pytest.mark.parametrize("profile", ["code", "prose"])
 def test_what_a_variable_says_of_itself_is_no_demand_of_the_task(profile):
-    setup = build("Use it well.", variables={"documented": documented}, profile=profile).state.setup
+    used = {"documented": documented}
+    setup = build("Use it well.", variables=used, profile=profile, no_checks=["run"]).state.setup
     assert (setup.checks, setup.demands) == ((), ())
 
 

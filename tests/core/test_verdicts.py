@@ -22,6 +22,7 @@ from kit import (
     text,
 )
 from loop_strategies import evidence as any_evidence
+from png import PNG
 
 from ipyrefine.core import verdicts
 from ipyrefine.core.decisions import Add, Continue, Guide, Override, Select
@@ -33,6 +34,7 @@ from ipyrefine.core.model import (
     Choice,
     CriterionScore,
     Evidence,
+    Figure,
     Finding,
     Judgement,
     Limits,
@@ -172,6 +174,36 @@ async def test_a_right_length_alone_is_not_judged_where_no_judge_is_asked() -> N
 async def test_a_check_that_found_nothing_to_check_is_no_basis() -> None:
     verdict = await first_verdict(found("examples", None), judge=[judgement(9)])
     assert (verdict.outcome, verdict.basis) == (PASS, "judge")
+
+
+RAN = found("none", name="run on copies", decisive=False)
+
+
+async def test_code_that_only_runs_passes_on_no_evidence_and_spares_no_judge() -> None:
+    drawn = RAN.model_copy(update={"outputs": (Figure(png=PNG),)})
+    for ran in (RAN, drawn):
+        verdict = await first_verdict(ran, judge=[judgement(3)])
+        assert (verdict.outcome, verdict.basis) == (NEEDS, "judge")
+        limits = ONCE.model_copy(update={"opinion": "never"})
+        assert (await first_verdict(ran, limits=limits)).outcome is NOT_JUDGED
+
+
+async def test_code_that_only_runs_stands_in_the_way_of_no_check_that_settles_it() -> None:
+    beside = await first_verdict(RAN, found("examples", score=0.9))
+    assert beside == await first_verdict(found("examples", score=0.9))
+
+
+async def test_code_that_does_not_run_passes_on_no_other_evidence() -> None:
+    failed = RAN.model_copy(update={"passed": False, "basis": "tests"})
+    verdict = await first_verdict(failed, found("examples"))
+    assert (verdict.outcome, verdict.basis) == (NEEDS, "tests")
+
+
+async def test_a_draft_that_runs_and_passes_on_opinion_is_criticised_all_the_same() -> None:
+    replies = [text("Hi"), judgement(9), critique()]
+    loop = refinement(replies, checks=[Finds(RAN)], limits=Limits(max_revisions=0))
+    await finish(loop)
+    assert loop.state.iterations[0].critiqued
 
 
 async def test_a_user_s_word_is_a_basis_of_its_own() -> None:

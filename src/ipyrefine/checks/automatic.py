@@ -7,7 +7,7 @@ from ipyrefine.core.model import Task
 from ipyrefine.core.ports import Check
 from ipyrefine.errors import UsageError, did_you_mean
 
-_NAMES = ("examples", "agreement", "constraints")
+_NAMES = ("examples", "agreement", "run", "constraints")
 
 
 class Demands(NamedTuple):
@@ -32,6 +32,7 @@ def find_demands(
     several: bool = False,
     without: Sequence[str] = (),
     files: Mapping[str, bytes] | None = None,
+    runs: bool = False,
 ) -> Demands:
     """Return the checks of what a task states, beside those that there are.
 
@@ -42,6 +43,7 @@ def find_demands(
         without: names of checks to leave out; ``all`` for all of them.
         files: files to put beside checked code, such as
             `ipyrefine.checks.variables.sandbox_files`.
+        runs: whether the text is run on these files' copies of variables.
 
     Raises:
         UsageError: a name to leave out is not one of these checks.
@@ -51,7 +53,12 @@ def find_demands(
         return NOTHING
     named = {check.name.split()[0] for check in checks if check.name}
     if task.form == "code":
-        return _of_code(task, named, set(without), several, files or {})
+        checks, phrases = _of_code(task, named, set(without), several, files or {})
+        if runs and "run" not in named | set(without):
+            from ipyrefine.checks.python import RunOnCopies
+
+            checks, phrases = (*checks, RunOnCopies(files=files)), (*phrases, "a run on copies")
+        return Demands(checks, phrases)
     return NOTHING if "constraints" in named | set(without) else _of_prose(task)
 
 

@@ -28,11 +28,19 @@ if TYPE_CHECKING:
 
 _NO_RUFF = "ruff is not installed, so the text was not linted: `pip install ruff`."
 _START_RUFF = "import subprocess, sys\nsys.exit(subprocess.run({command!r}).returncode)\n"
+RUN_ON_COPIES = "run on copies"
 _REPORT = "report.json"
 # The one kind of comment that ruff obeys in spite of --ignore-noqa.
 _ISORT = re.compile(r"(#.*?)isort:")
 _MAX_LINES = 10
 _LINE = 400
+# How code meets the sandbox's walls: time, memory, files, standard input, the network.
+_OUT_OF_REACH = re.compile(
+    r"It did not end within|It was stopped, because it (?:used too much|started too many)|"
+    r"(?:[\w.]*\.)?(?:OSError|FileNotFoundError|PermissionError|NotADirectoryError|gaierror|"
+    r"MemoryError|EOFError|\w*(?:Connect|URL|HTTP|Network|SSL|Timeout)\w*)\b"
+)
+_UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 
 
 class RunsCleanly:
@@ -107,7 +115,13 @@ class RunsCleanly:
             offline = result.protection.network
             absence = explain_lack(fault, events, python_part(text), offline=offline)
         if absence:
-            return Evidence(name=self.name, passed=None, detail=absence, seconds=result.seconds)
+            return Evidence(
+                name=self.name,
+                passed=None,
+                detail=absence,
+                seconds=result.seconds,
+                outputs=read_outputs(events, result.stdout),
+            )
         return Evidence(
             name=self.name,
             passed=passed,
@@ -126,6 +140,34 @@ class RunsCleanly:
             return "It runs without an error."
         *others, last = copied
         return f"It runs on copies of {', '.join(others)}{' and ' * bool(others)}{last}."
+
+
+class RunOnCopies(RunsCleanly):
+    """The text runs on copies of the notebook's variables; code that uses them is run unasked.
+
+    A pass settles nothing, and stands in the way of no check that does. A failure blocks, but not
+    one that the sandbox is the reason for: no file, no network, no copy of a variable, too little
+    time or memory.
+
+    Args:
+        files: the files that bring the copies there.
+    """
+
+    def __init__(self, *, files: Mapping[str, bytes] | None = None) -> None:
+        super().__init__(files=files)
+        self.name = RUN_ON_COPIES
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        """Run the text as a script in the sandbox."""
+        evidence = await super().__call__(text, task)
+        if evidence.passed:
+            return evidence.model_copy(update={"basis": "none", "score": None})
+        undefined = _UNDEFINED.match(evidence.detail)
+        without_copy = undefined and undefined[1] in {one.name for one in task.materials}
+        if evidence.failed and (without_copy or _OUT_OF_REACH.match(evidence.detail)):
+            detail = f"Nothing can be said in the sandbox: {evidence.detail}"
+            return evidence.model_copy(update={"passed": None, "score": None, "detail": detail})
+        return evidence
 
 
 def _find_fault(events: list[Event], result: ProcessResult, seconds: float) -> str:

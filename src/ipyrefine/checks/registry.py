@@ -74,6 +74,8 @@ _TABLE = (
     BuiltIn("matches", "REGEX", "a regular expression is found in it", "text:Matches", None),
 )
 # fmt: on
+# Added to a task by itself, never by its name; a run that is resumed has it by that.
+_RUN_ON_COPIES = BuiltIn("run on copies", "", "", "python:RunOnCopies", None, form="code")
 BUILTIN: Mapping[str, BuiltIn] = {kind.prefix: kind for kind in _TABLE}
 
 
@@ -253,6 +255,8 @@ def _from_name(name: str, context: Context) -> "Check":
 
 
 def _find(name: str) -> BuiltIn | None:
+    if name == _RUN_ON_COPIES.name:
+        return _RUN_ON_COPIES
     start, colon, _ = name.partition(":")
     return BUILTIN.get(start + colon if colon else _first_word(name))
 

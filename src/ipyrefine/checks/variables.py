@@ -114,6 +114,16 @@ class Variables:
         }
 
     @property
+    def lets_run(self) -> bool:
+        """Whether code may be run on the copies unasked: there are some, and nothing can leave.
+
+        A module is no copy of anything.
+        """
+        values = {**self.named, **self.found}
+        used = [n for n, v in values.items() if not issubclass(type(v), types.ModuleType)]
+        return bool(used) and sandbox_is_closed() and any(n not in self.copies.absent for n in used)
+
+    @property
     def files(self) -> Mapping[str, bytes]:
         """The files that bring the copies into a sandbox; none for no variables."""
         return self.copies.files

@@ -491,6 +491,11 @@ class Evidence(Record):
         """Whether it keeps the text from passing."""
         return self.required and self.passed is False
 
+    @property
+    def grounds(self) -> bool:
+        """Whether it counts for a verdict: it failed, or a verdict may rest on its pass."""
+        return self.basis != "none" or self.passed is False
+
 
 class CriterionScore(Record):
     """The judge's score for one criterion.

@@ -139,7 +139,7 @@ def settled(iteration: Iteration) -> bool:
     text of the right length may be nonsense. Beside a pass of the user's own tests, functions or
     schema neither is in the way.
     """
-    conclusive = iteration.conclusive
+    conclusive = [evidence for evidence in iteration.conclusive if evidence.grounds]
     own = any(e.decisive and e.basis in ("tests", "function", "schema") for e in conclusive)
     contested = any(e.contested for e in iteration.evidence)
     passed = bool(conclusive) and all(
@@ -168,7 +168,7 @@ def passed_on_opinion(run: Run, iteration: Iteration) -> bool:
         and iteration.parent is None
         and not iteration.critiqued
         and run.limits.critique != "never"
-        and not any(evidence.passed for evidence in iteration.evidence)
+        and not any(evidence.passed and evidence.grounds for evidence in iteration.evidence)
     )
 
 

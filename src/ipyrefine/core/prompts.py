@@ -19,12 +19,26 @@ from typing import Any
 
 from ipyrefine.core import findings as ledger
 from ipyrefine.core import replies
-from ipyrefine.core.model import GUIDANCE, Finding, Outcome, Record, Stage, Task
+from ipyrefine.core.model import (
+    GUIDANCE,
+    Evidence,
+    Figure,
+    Finding,
+    Outcome,
+    Output,
+    Printed,
+    Record,
+    Stage,
+    TableValue,
+    Task,
+    Value,
+)
 from ipyrefine.core.policy import EVIDENCE_CHARACTERS, REPAIR_CHARACTERS, to_act_on
 from ipyrefine.core.ports import Message, Request
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import UsageError, did_you_mean
 
+_OUTPUT_CHARACTERS = 500  # of one output of checked code
 # The places of each stage's prompt, as `%%refine?` shows them.
 PLACES = {
     "system": "heads every prompt of a run: {task}; {criteria}, a line each; {checklist}; {kind}, "
@@ -371,19 +385,49 @@ def _evidence(iteration: Iteration, nonce: Nonce, listed: Sequence[Finding] = ()
         listed: findings that the prompt lists beside it, whose words it need not repeat.
     """
     known = {line.strip() for finding in listed for line in finding.problem.splitlines()}
-    lines = [
-        f"- {e.name}: {'passed' if e.passed else 'FAILED'}. {_detail(e.detail, known)}".rstrip()
-        for e in iteration.conclusive
-    ]
-    if not lines:
-        return ""
-    return "\n\nWhat the checks found by running it:\n" + fence("\n".join(lines), nonce)
+    told = (e for e in iteration.conclusive if e.grounds or e.outputs or "\n" in e.detail)
+    return _fence_evidence((_result(e, known, e.outputs) for e in told), nonce)
 
 
-def _detail(detail: str, known: Collection[str]) -> str:
-    """Return a check's detail, cut, without the lines that are known."""
-    lines = [line for line in detail.splitlines() if line.strip() not in known]
-    return "\n".join(lines)[:EVIDENCE_CHARACTERS]
+def _grounds(iteration: Iteration, nonce: Nonce) -> str:
+    """Return what a judge is told of the checks: nothing that no verdict may rest on."""
+    counted = (e for e in iteration.conclusive if e.grounds)
+    return _fence_evidence(map(_result, counted), nonce)
+
+
+def _fence_evidence(results: Iterable[str], nonce: Nonce) -> str:
+    text = "\n".join(results)
+    return f"\n\nWhat the checks found by running it:\n{fence(text, nonce)}" if text else ""
+
+
+def _result(evidence: Evidence, known: Collection[str] = (), outputs: Iterable[Output] = ()) -> str:
+    """Return a check's result with its detail, cut, without the lines that are known."""
+    lines = [line for line in evidence.detail.splitlines() if line.strip() not in known]
+    text = "\n".join([*lines, *_output_texts(outputs)])[:EVIDENCE_CHARACTERS]
+    return f"- {evidence.name}: {'passed' if evidence.passed else 'FAILED'}. {text}".rstrip()
+
+
+def _output_texts(outputs: Iterable[Output]) -> list[str]:
+    """Return what code printed, returned and drew as texts, cut: a figure is one phrase."""
+    texts = []
+    for output in outputs:
+        match output:
+            case Printed():
+                texts.append(f"It printed:\n{output.text[:_OUTPUT_CHARACTERS]}")
+            case Value():
+                texts.append(
+                    f"The value of its last expression:\n{output.text[:_OUTPUT_CHARACTERS]}"
+                )
+            case TableValue():
+                rows = [("", *output.columns)]
+                rows += [(n, *row) for n, row in zip(output.labels, output.rows, strict=True)]
+                drawn = "\n".join(" | ".join(row) for row in rows)[:_OUTPUT_CHARACTERS]
+                texts.append(
+                    f"The value of its last expression is {output.phrase}, which starts:\n{drawn}"
+                )
+            case Figure():
+                texts.append(f"It drew {output.phrase}.")
+    return texts
 
 
 def _list_findings(title: str, findings: Sequence[Finding]) -> str:
@@ -544,7 +588,7 @@ class Requests:
         questions = judge_questions(run.task, ledger.up_for_review(iteration))
         about = {
             "text": _excerpt(iteration.text, run.limits.max_eval_chars, self._nonce),
-            "evidence": _evidence(iteration, self._nonce),
+            "evidence": _grounds(iteration, self._nonce),
             "precedents": _precedents(run, self._nonce),
         }
         numbered = "\n".join(f"{n}. {_line(q)}" for n, q in enumerate(questions, start=1))

@@ -82,7 +82,7 @@ def _settle(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) -> Ru
         f.model_copy(update={"severity": Severity.MINOR}) if f.blocks and f.author == "model" else f
         for f in findings
     )
-    reason = f"{', '.join(e.name for e in iteration.conclusive)} passed."
+    reason = f"{', '.join(e.name for e in iteration.conclusive if e.grounds)} passed."
     score = _mean(iteration.conclusive)
     return _compute(run, iteration, findings, score=score, basis=basis_of(iteration), reason=reason)
 
@@ -432,11 +432,13 @@ def _better_draft(run: Run, draft: Iteration) -> Iteration | None:
 
 
 def _check_score(iteration: Iteration) -> float:
-    return _mean(iteration.conclusive) if iteration.conclusive else -1.0
+    return _mean(iteration.conclusive) if any(e.grounds for e in iteration.conclusive) else -1.0
 
 
 def _mean(evidence: Iterable[Evidence]) -> float:
     scores = [
-        float(e.passed) if e.score is None else e.score for e in evidence if e.passed is not None
+        float(e.passed) if e.score is None else e.score
+        for e in evidence
+        if e.passed is not None and e.grounds
     ]
     return sum(scores) / len(scores)

@@ -100,7 +100,9 @@ def _basis(run: Run, iteration: Iteration) -> str:
         call = html_text(run.question.call)
         return f"drafts disagree on <code>{call}</code>, and the task doesn't say"
     relevant = [
-        e for e in iteration.conclusive if (e.passed if verdict.passed else e.failed) and e.required
+        e
+        for e in iteration.conclusive
+        if (e.passed if verdict.passed else e.failed) and e.required and e.grounds
     ]
     phrases = [phrase(e) for e in relevant]
     fallback = html_text(labels.basis_label(verdict, iteration.evidence))

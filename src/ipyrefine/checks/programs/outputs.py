@@ -90,15 +90,12 @@ def _first_figure(value: Any) -> Any:
     return value if hasattr(value, "savefig") else owner if hasattr(owner, "savefig") else None
 
 
-def _is_artist(value: Any) -> bool:
-    """Return whether a value is matplotlib's, or a list or an array of such."""
-    for _ in range(3):
-        if type(value).__module__.startswith("matplotlib."):
-            return True
-        if type(value).__name__ not in ("list", "tuple", "ndarray") or not len(value):
-            return False
-        value = value[0]
-    return False
+def _is_artist(value: Any, depth: int = 2) -> bool:
+    """Return whether a value is matplotlib's, or a list or an array that holds such."""
+    if type(value).__module__.startswith("matplotlib."):
+        return True
+    some = type(value).__name__ in ("list", "tuple", "ndarray") and depth > 0 and len(value)
+    return bool(some) and any(_is_artist(one, depth - 1) for one in value[:_MAX_ROWS])
 
 
 def _draw(figure: Any) -> str:
@@ -114,7 +111,7 @@ def _draw(figure: Any) -> str:
         figure.savefig(file, format="png", dpi=dpi, metadata={"Software": None})
         if len(file.getvalue()) <= _MAX_BYTES:
             return base64.b64encode(file.getvalue()).decode()
-        dpi /= 1.5
+        dpi *= min(0.7, 0.9 * math.sqrt(_MAX_BYTES / len(file.getvalue())))
     return ""
 
 

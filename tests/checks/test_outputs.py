@@ -1,0 +1,365 @@
+"""What checked code printed, returned and drew: read from the sandbox, bounded and harmless."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from png import PNG, png
+
+from ipyrefine.checks import fonts
+from ipyrefine.checks.outputs import imports_of, read_outputs
+from ipyrefine.checks.python import RunsCleanly
+from ipyrefine.checks.redaction import HIDDEN
+from ipyrefine.checks.sandbox import run_python
+from ipyrefine.core.model import (
+    MAX_CELL,
+    MAX_COLUMNS,
+    MAX_OUTPUT,
+    MAX_ROWS,
+    Evidence,
+    Figure,
+    Output,
+    Printed,
+    TableValue,
+    Task,
+    Value,
+)
+
+TASK = Task(text="Show it.", form="code")
+SECRET = "sk-abcdefghijkl"
+
+
+async def run(text: str, seconds: float = 60) -> Evidence:
+    return await RunsCleanly(seconds=seconds)(text, TASK)
+
+
+async def outputs(text: str) -> tuple[Output, ...]:
+    evidence = await run(text)
+    assert evidence.passed, evidence.detail
+    return evidence.outputs
+
+
+async def test_what_code_printed_and_the_value_of_its_last_expression_are_kept() -> None:
+    assert await outputs("print('a')\nprint('b')\n1 + 1\n") == (
+        Printed(text="a\nb"),
+        Value(text="2"),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x = 1", "None", "print()", "1;", "1;\n\n", "def f():\n    return 1", "", "# nothing"],
+)
+async def test_code_that_shows_nothing_has_no_outputs(text: str) -> None:
+    assert await outputs(text) == ()
+
+
+async def test_what_was_printed_before_a_failure_is_kept() -> None:
+    evidence = await run("print('so far')\n1 / 0\n2")
+    assert (evidence.passed, evidence.outputs) == (False, (Printed(text="so far"),))
+
+
+async def test_long_output_and_long_values_are_cut() -> None:
+    printed, value = await outputs("print('x' * 20_000)\nlist(range(10**6))")
+    assert isinstance(printed, Printed)
+    assert isinstance(value, Value)
+    assert (len(printed.text), printed.text[-2:]) == (MAX_OUTPUT, "x…")
+    assert value.text.startswith("[0, 1, 2, 3, ")
+    assert len(value.text) < MAX_OUTPUT
+
+
+@pytest.mark.parametrize(
+    "body", ["raise SystemExit(3)", "raise KeyboardInterrupt", "while True: pass", "return 3"]
+)
+async def test_a_value_that_cannot_be_shown_is_no_fault(body: str) -> None:
+    assert not any(
+        isinstance(one, TableValue)
+        for one in await outputs(f"class A:\n    def __repr__(self):\n        {body}\nA()")
+    )
+
+
+async def test_an_exit_that_ends_the_script_shows_what_was_printed() -> None:
+    assert await outputs("import sys\nprint('done')\nsys.exit(int())") == (Printed(text="done"),)
+
+
+# Tables
+
+
+async def test_a_frame_is_a_table_of_its_first_rows_with_its_whole_size() -> None:
+    pytest.importorskip("pandas")
+    text = (
+        "import pandas\n"
+        "pandas.DataFrame({'city': list('abc') * 10, 'price': [0.1 + 0.2, 1234567.25, None] * 10})"
+    )
+    (table,) = await outputs(text)
+    assert isinstance(table, TableValue)
+    assert (table.height, table.width, len(table.rows)) == (30, 2, MAX_ROWS)
+    assert table.columns == ("city", "price")
+    assert table.rows[:3] == (("a", "0.3"), ("b", "1234567.25"), ("c", "nan"))
+    assert table.labels[:3] == ("0", "1", "2")
+
+
+async def test_a_series_is_a_table_whose_labels_are_its_index() -> None:
+    pytest.importorskip("pandas")
+    text = "import pandas\npandas.DataFrame({'k': ['x', 'y'], 'n': [1, 2]}).groupby('k').n.sum()"
+    (table,) = await outputs(text)
+    assert table == TableValue(
+        columns=("n",), labels=("x", "y"), rows=(("1",), ("2",)), height=2, width=1
+    )
+
+
+async def test_several_levels_of_labels_and_names_that_are_no_text_are_shown() -> None:
+    pytest.importorskip("pandas")
+    text = (
+        "import pandas\n"
+        "labels = pandas.MultiIndex.from_tuples([('x', 7)])\n"
+        "pandas.DataFrame({('a', 1): [1], None: [2]}, index=labels)"
+    )
+    (table,) = await outputs(text)
+    assert isinstance(table, TableValue)
+    assert (table.labels, table.rows) == (("x, 7",), (("1", "2"),))
+
+
+async def test_a_huge_table_is_cut_to_its_first_rows_and_columns() -> None:
+    pytest.importorskip("pandas")
+    text = (
+        "import pandas\n"
+        "pandas.DataFrame({f'c{n}' * 200: ['y' * 100_000] * 2000 for n in range(60)})"
+    )
+    (table,) = await outputs(text)
+    assert isinstance(table, TableValue)
+    assert (table.height, table.width) == (2000, 60)
+    assert (len(table.rows), len(table.columns)) == (MAX_ROWS, MAX_COLUMNS)
+    assert {len(cell) for row in table.rows for cell in row} == {MAX_CELL}
+
+
+async def test_a_polars_frame_is_a_table_too() -> None:
+    pytest.importorskip("polars")
+    (table,) = await outputs("import polars\npolars.DataFrame({'n': [1, 2], 's': ['a', None]})")
+    assert table == TableValue(
+        columns=("n", "s"), labels=("0", "1"), rows=(("1", "a"), ("2", "None")), height=2, width=2
+    )
+
+
+# Figures
+
+
+async def test_the_first_figure_is_a_picture_and_what_draws_it_says_nothing_beside_it() -> None:
+    pytest.importorskip("matplotlib")
+    text = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.figure()\nplt.plot([1, 3])"
+    (figure,) = await outputs(text)
+    assert isinstance(figure, Figure)
+    assert figure.size == (640, 480)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()",
+        "import matplotlib\nmatplotlib.use('svg')\nimport matplotlib.pyplot as plt\nplt.hist([1])",
+        "from matplotlib.figure import Figure\nf = Figure()\nf.add_subplot().plot([1])\nf",
+        "from matplotlib.figure import Figure\nFigure().add_subplot()",
+        "import pandas\npandas.Series([1, 2]).plot()",
+        "import sys, matplotlib.pyplot as plt\nplt.plot([1])\nsys.exit(int())",
+    ],
+    ids=["shown", "another backend", "no pyplot", "its axes", "pandas", "before an exit"],
+)
+async def test_a_figure_is_found_however_it_was_drawn(text: str) -> None:
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("pandas")
+    assert [type(one) for one in await outputs(text)] == [Figure]
+
+
+async def test_a_huge_figure_is_drawn_smaller() -> None:
+    pytest.importorskip("matplotlib")
+    text = (
+        "import matplotlib.pyplot as plt, numpy\n"
+        "fig, ax = plt.subplots(figsize=(60, 40), dpi=300)\n"
+        "ax.imshow(numpy.random.default_rng(0).random((400, 600, 3)))"
+    )
+    (figure,) = await outputs(text)
+    assert isinstance(figure, Figure)
+    assert figure.size[0] * figure.size[1] <= 1_500_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.close('all')",
+        "import matplotlib.pyplot as plt\nplt.figure()\n"
+        "plt.Figure.savefig = lambda self, file, **_: file.write(b'<script>')",
+        "import matplotlib.pyplot as plt\nplt.title('$\\\\frac{$')",
+    ],
+    ids=["closed", "no picture", "one that cannot be drawn"],
+)
+async def test_code_without_a_figure_that_can_be_drawn_passes_as_well(text: str) -> None:
+    pytest.importorskip("matplotlib")
+    assert not any(isinstance(one, Figure) for one in await outputs(text))
+
+
+async def test_a_figure_is_no_reason_to_pass() -> None:
+    pytest.importorskip("matplotlib")
+    evidence = await run("import matplotlib.pyplot as plt\nplt.plot([1])\n1 / 0")
+    assert (evidence.passed, evidence.decisive) == (False, False)
+    drawn = await run("import matplotlib.pyplot as plt\nplt.plot([1])")
+    assert (drawn.passed, drawn.decisive, drawn.score) == (True, False, 1.0)
+
+
+# Time
+
+
+async def test_what_code_imports_takes_none_of_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ipyrefine.checks.sandbox._WALL_FACTOR", 200)  # this machine may be busy
+    slow = "import time\nwhile time.process_time() < 1.5: pass\nx = 1\n"
+    tmp_path.joinpath("slow_package.py").write_text(slow)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    text = "import sys\nsys.path.insert(0, {!r})\nfrom slow_package import x\nx"
+    evidence = await RunsCleanly(
+        seconds=0.5, files={"variables_program.py": _PATH.format(str(tmp_path)).encode()}
+    )(text.format(str(tmp_path)), TASK)
+    assert (evidence.passed, evidence.outputs) == (True, (Value(text="1"),)), evidence.detail
+
+
+_PATH = """
+import sys
+def load():
+    sys.path.insert(0, {!r})
+    return {{}}
+def measure(values):
+    return {{}}
+def compare(before, after):
+    return []
+"""
+
+
+async def test_code_that_never_ends_still_uses_up_its_own_time() -> None:
+    evidence = await run("print('started', flush=True)\nwhile True: pass", seconds=0.5)
+    assert evidence.detail.startswith("It did not end within 0.5 seconds")
+    assert evidence.outputs == (Printed(text="started"),)
+
+
+def test_the_packages_that_code_imports_are_found_and_the_standard_library_is_not() -> None:
+    code = (
+        "import os, this\nimport a.b as c\nfrom d.e import f, g\n"
+        "def h():\n    import i\nfrom . import j"
+    )
+    assert imports_of(code) == [("a.b", []), ("d.e", ["f", "g"]), ("i", [])]
+    assert imports_of("import (") == []
+    assert len(imports_of("\n".join(f"import m{n}" for n in range(999)))) == 50
+
+
+async def test_fonts_are_looked_for_once_and_the_list_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("matplotlib")
+    made = await fonts.font_files()
+    ((name, content),) = made.items()
+    assert json.loads(content)["ttflist"]
+    monkeypatch.setattr(fonts, "_lists", {})
+    monkeypatch.setattr(fonts, "_make", None)  # it would be called otherwise
+    assert await fonts.font_files() == made
+    code = (
+        f"import os\nbefore = os.stat({name!r}).st_mtime_ns\n"
+        "import matplotlib.font_manager as fonts\n"
+        f"print(os.stat({name!r}).st_mtime_ns == before, len(fonts.fontManager.ttflist) > 1)"
+    )
+    ran = await run_python(code, seconds=60, files=made)
+    assert ran.stdout.split() == ["True", "True"], ran.stderr
+
+
+async def test_code_that_draws_is_run_where_matplotlib_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ipyrefine.checks.outputs.matplotlib_version", lambda: "")
+    evidence = await run("import no_plot_library_here")
+    assert evidence.detail.startswith("ModuleNotFoundError")
+    assert imports_of("plt.plot()") == []
+    assert await outputs("plot = 1\nplot") == (Value(text="1"),)
+
+
+# Hostile reports
+
+
+def reported(*found: Any) -> tuple[Output, ...]:
+    return read_outputs([{"outputs": list(found)}], "")
+
+
+TABLE = {
+    "kind": "table",
+    "columns": ["n"],
+    "labels": ["0"],
+    "rows": [["1"]],
+    "height": 1,
+    "width": 1,
+}
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        None,
+        "x",
+        7,
+        {},
+        {"kind": "page", "text": "<b>"},
+        {"kind": "value"},
+        {"kind": "value", "text": 3},
+        {**TABLE, "columns": None},
+        {**TABLE, "rows": [None]},
+        {**TABLE, "rows": [[{}]]},
+        {**TABLE, "labels": []},
+        {**TABLE, "height": -1},
+        {**TABLE, "height": float("nan")},
+        {**TABLE, "height": 10**30},
+        {"kind": "figure", "png": "x"},
+        {"kind": "figure", "png": base64.b64encode(b"<svg onload=alert(1)>").decode()},
+        {"kind": "figure", "png": base64.b64encode(png()).decode()},
+        {"kind": "figure", "png": f'{PNG}"><script>'},
+        {"kind": "figure", "png": None},
+    ],
+    ids=repr,
+)
+def test_what_only_a_forged_report_can_hold_is_left_out(forged: Any) -> None:
+    assert reported(forged) == ()
+    assert reported(forged, {"kind": "value", "text": "1"})[-1:] == (Value(text="1"),)
+    assert read_outputs([{"outputs": forged}], "") == ()
+
+
+def test_a_report_of_more_than_there_can_be_is_cut() -> None:
+    many = reported(*[{"kind": "value", "text": "1"}] * 99)
+    assert len(many) < 10
+    long = {**TABLE, "columns": ["c"] * 99, "rows": [["x" * 999] * 99] * 99, "labels": ["l"] * 99}
+    (table,) = reported({**long, "height": 99, "width": 99})
+    assert isinstance(table, TableValue)
+    assert (len(table.columns), len(table.rows), len(table.rows[0])) == (20, 10, 20)
+
+
+def test_secrets_are_taken_out_of_every_text() -> None:
+    table = {
+        "kind": "table", "columns": [SECRET, "password", "max_tokens"], "labels": [SECRET],
+        "rows": [[SECRET, "hunter", "12"]], "height": 1, "width": 3,
+    }  # fmt: skip
+    found = read_outputs(
+        [{"outputs": [{"kind": "value", "text": f"'{SECRET}'"}, table]}], f"token: {SECRET}"
+    )
+    text = str(found)
+    assert SECRET not in text
+    assert "hunter" not in text
+    assert text.count(HIDDEN) == 6
+    assert found[2].rows[0][2] == "12"  # type: ignore[union-attr]
+
+
+async def test_code_that_forges_a_report_without_its_token_adds_nothing() -> None:
+    forged = json.dumps({"outputs": [{"kind": "value", "text": "forged"}]})
+    text = (
+        "import os\n"
+        "for name in os.listdir('.'):\n"
+        "    if len(name) == 32:\n"
+        f"        open(name, 'a').write({forged!r} + chr(10))\n"
+        "'own'"
+    )
+    assert await outputs(text) == (Value(text="'own'"),)
