@@ -30,7 +30,7 @@ from ipyrefine.core.model import (
 from ipyrefine.core.run import Iteration, Run
 
 Say = Callable[[str], str]
-_VOID = {"br", "line", "circle", "input"}
+_VOID = {"br", "line", "circle", "img", "input"}
 
 
 class Page(HTMLParser):

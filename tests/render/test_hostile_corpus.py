@@ -113,6 +113,8 @@ def assert_inert(page, benign) -> None:
     tags, attributes = benign
     assert page.tags <= tags
     assert {name for name, _ in page.attributes} <= attributes
+    sources = {value for name, value in page.attributes if name == "src"}
+    assert all(re.fullmatch(r"data:image/png;base64,[\w+/=]+", source) for source in sources)
     assert page.balanced
     for name, value in page.attributes:
         if name in HOLD_WORDS:

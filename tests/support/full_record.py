@@ -12,6 +12,7 @@ from png import PNG
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from ipyrefine.core.model import MAX_CELL
 from ipyrefine.core.run import Run
 from ipyrefine.core.upcasters import VERSION
 from ipyrefine.session.record import as_json
@@ -47,10 +48,11 @@ def keys(record: dict[str, Any]) -> Iterator[Path]:
 
 
 def replaced(record: dict[str, Any], paths: list[Path], text: str) -> dict[str, Any]:
-    """Return a record with a text at these places."""
+    """Return a record with a text at these places, cut where only a short one may stand."""
     changed = _copy(record)
     for path in paths:
-        _value(changed, path[:-1])[path[-1]] = text
+        short = not {"columns", "labels", "rows"}.isdisjoint(path)
+        _value(changed, path[:-1])[path[-1]] = text[:MAX_CELL] if short else text
     return changed
 
 

@@ -48,7 +48,9 @@ def _block(block: document.Block) -> str:
         case document.Items():
             return _items(block)
         case document.Table():
-            return fold(block.title, _table(block))
+            return fold(block.title, table(block))
+        case document.Picture():
+            return fold("Figure", picture(block))
         case document.Scores():
             first = block.iterations[0].number
             chart = svg(block.values, block.target, block.best, first=first)
@@ -140,7 +142,16 @@ def output(text: str) -> str:
     return f'<pre class="rf-text rf-wrap" tabindex="0"><code>{body}</code></pre>'
 
 
-def _table(block: document.Table) -> str:
+def picture(block: document.Picture) -> str:
+    """Return a picture, no wider than its place, with its caption for who cannot see it."""
+    width, height = block.size
+    return (
+        f'<p class="rf-figure"><img src="data:image/png;base64,{html_text(block.png)}" '
+        f'alt="{html_text(block.caption)}" width="{width}" height="{height}"></p>'
+    )
+
+
+def table(block: document.Table) -> str:
     """Return a table that scrolls sideways when it is wide."""
     head = "".join(
         f'<th scope="col">{html_prose(cell)}</th>' if cell else "<td></td>" for cell in block.head

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
+from ipyrefine.core import model
 from ipyrefine.core.model import (
     Answer,
     Change,
@@ -130,6 +131,20 @@ class Table(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
 
 
+class Picture(NamedTuple):
+    """A picture.
+
+    Attributes:
+        png: it, as base64 of a PNG.
+        size: its width and height in pixels.
+        caption: what it is, in words.
+    """
+
+    png: str
+    size: tuple[int, int]
+    caption: str
+
+
 class Scores(NamedTuple):
     """The latest scores of a run."""
 
@@ -185,7 +200,7 @@ class Version(NamedTuple):
 
 
 Block = (
-    Summary | Paragraph | Text | Difference | Output | Items | Table | Scores | Tree
+    Summary | Paragraph | Text | Difference | Output | Items | Table | Picture | Scores | Tree
     | Section | Version
 )  # fmt: skip
 
@@ -319,13 +334,16 @@ def settings(run: Run) -> list[Block]:
     ]
 
 
-def version(run: Run, iteration: Iteration, other: int | None = None) -> Version:
+def version(
+    run: Run, iteration: Iteration, other: int | None = None, *, with_outputs: bool = True
+) -> Version:
     """Return an iteration: its verdict, its text, what it rests on and what is left to do.
 
     Args:
         run: the run.
         iteration: one of its iterations.
         other: the iteration to compare the text with; its parent by default.
+        with_outputs: whether its outputs are not shown elsewhere.
     """
     return Version(
         labels.iteration_name(iteration),
@@ -337,6 +355,7 @@ def version(run: Run, iteration: Iteration, other: int | None = None) -> Version
             *reason(iteration),
             *writing(run, iteration, other),
             *checks(iteration),
+            *(outputs(iteration) if with_outputs else ()),
             *judgement(run, iteration),
             *findings(iteration, run.task.form),
             *notes(iteration),
@@ -413,6 +432,30 @@ def evidence_item(evidence: Evidence) -> Item:
         labels=(labels.evidence_label(evidence),),
         detail=strip_colours(evidence.detail).strip("\n"),
     )
+
+
+def outputs(iteration: Iteration) -> list[Block]:
+    """Return what a text printed, returned and drew when a check ran it."""
+    return [_output(one) for evidence in iteration.evidence for one in evidence.outputs]
+
+
+def _output(output: model.Output) -> Block:
+    match output:
+        case model.Printed():
+            return Output("Printed", output.text)
+        case model.Value():
+            return Output("Value", output.text)
+        case model.TableValue():
+            shown = len(output.rows)
+            first = f", the first {shown}" if shown < output.height else ""
+            columns = labels.count(output.width, "column")
+            if len(output.columns) < output.width:
+                columns += f", the first {len(output.columns)}"
+            title = f"Table: {labels.count(output.height, 'row')}{first} × {columns}"
+            rows = zip(output.labels, output.rows, strict=True)
+            return Table(title, ("", *output.columns), tuple((label, *row) for label, row in rows))
+        case model.Figure():
+            return Picture(output.png, output.size, output.phrase.capitalize())
 
 
 def judgement(run: Run, iteration: Iteration) -> list[Block]:

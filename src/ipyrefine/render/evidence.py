@@ -5,10 +5,11 @@ import re
 from ipyrefine.core.model import Evidence
 from ipyrefine.core.run import Run
 from ipyrefine.render import document, labels
-from ipyrefine.render.blocks import item_html, output
+from ipyrefine.render.blocks import head, item_html, output, picture, table
 from ipyrefine.render.escape import html_prose, html_text
 
 _MOST_CHIPS = 9  # that one check is drawn as
+_MOST_COLUMNS = 3  # of outputs that differ
 _HELD = re.compile(r"^(\d{1,4}) of (\d{1,4}) stated examples hold\.$", re.MULTILINE)
 _AGREED = re.compile(r"on all of (\d{1,4}) further inputs\.$", re.MULTILINE)
 _RAN = re.compile(r"It (runs on copies of .+)\.$", re.MULTILINE)
@@ -34,6 +35,56 @@ def chips_html(run: Run, number: int) -> str:
             name = f"checklist {met}/{len(verdict.checklist)}"
             chips.append(_chip(name, "opinion", body))
     return f'<div class="rf-chips">{"".join(chips)}</div>' if chips else ""
+
+
+def differing_outputs(run: Run, number: int, other: int | None) -> dict[int, list[document.Block]]:
+    """Return a text's outputs, beside those of others that differ, each by its iteration.
+
+    Args:
+        run: the run.
+        number: the iteration.
+        other: the one that its text is compared with; None compares a draft with the other drafts.
+    """
+    own = document.outputs(run.iterations[number])
+    if not own:
+        return {}
+    if other is not None:
+        before = document.outputs(run.iterations[other])
+        return {number: own} if before in ([], own) else {other: before, number: own}
+    found = {number: own}
+    for draft in run.drafts:
+        outputs = document.outputs(draft)
+        if outputs and outputs not in found.values() and len(found) < _MOST_COLUMNS:
+            found[draft.number] = outputs
+    return found
+
+
+def outputs_html(run: Run, number: int, other: int | None) -> str:
+    """Return `differing_outputs` side by side, or one below the other where there is no room."""
+    found = differing_outputs(run, number, other)
+    if not found:
+        return ""
+    body = "".join(
+        f"<div>{head(run.name(one)) if len(found) > 1 else ''}"
+        f"{''.join(map(_output, outputs))}</div>"
+        for one, outputs in found.items()
+    )
+    same = other is not None and document.outputs(run.iterations[other]) == found[number]
+    note = f"Same output as {run.mention(other)}." if same and other is not None else ""
+    said = f'<p class="rf-quiet rf-empty">{html_text(note)}</p>' if note else ""
+    return f'<div class="rf-outputs">{body}</div>{said}'
+
+
+def _output(block: document.Block) -> str:
+    """Return one output under its name, unfolded."""
+    match block:
+        case document.Output():
+            return head(block.title) + output(block.text)
+        case document.Table():
+            return head(block.title) + table(block)
+        case document.Picture():
+            return head("Figure") + picture(block)
+    raise TypeError(block)
 
 
 def _chips(evidence: Evidence) -> list[str]:

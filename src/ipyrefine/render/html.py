@@ -11,7 +11,7 @@ from ipyrefine.render.blocks import badge, blocks_html, fold, head, output
 from ipyrefine.render.controls import button, continue_button, field, form_html, open_button
 from ipyrefine.render.diff import rows
 from ipyrefine.render.escape import html_prose, html_text, plain
-from ipyrefine.render.evidence import chips_html
+from ipyrefine.render.evidence import chips_html, differing_outputs, outputs_html
 from ipyrefine.render.header import MOST_STEPS, top_html
 from ipyrefine.render.progress import WRITING
 from ipyrefine.render.style import STYLE
@@ -44,15 +44,20 @@ def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
     parts.append(_notices(run, told=bool(note)))
     if run.question:
         parts.append(blocks_html(document.question(run.question)))
+    above: set[int] = set()  # iterations whose outputs are shown there
     if about is not None:
-        parts += [_text(run, STATIC, about, live=False), chips_html(run, about)]
+        parts += [_text(run, STATIC, about, live=False), _evidence(run, STATIC, about)]
         task = run.task
+        above |= differing_outputs(run, about, compared_with(run, STATIC, about)).keys()
         text = whole_html(run.iterations[about].text, task.form, task.language)
         parts.append(f'<div class="rf-whole">{head("Text")}{text}</div>')
     folds = {
         "Details": _details(run, about),
         "History": _history(run)
-        + "".join(blocks_html([document.version(run, one)]) for one in run.iterations),
+        + "".join(
+            blocks_html([document.version(run, one, with_outputs=one.number not in above)])
+            for one in run.iterations
+        ),
         "Settings": blocks_html(document.settings(run)[0].blocks),  # type: ignore[union-attr]
     }
     foot = "".join(
@@ -124,7 +129,7 @@ def panel_parts(run: Run | None, view: View, note: str = "") -> dict[str, str]:
         "form": form_html(run, view, about),
         "ask": _ask(run.question, view) if run.question else "",
         "text": body,
-        "evidence": "" if about is None or shows_stream else chips_html(run, about),
+        "evidence": "" if about is None or shows_stream else _evidence(run, view, about),
         "guide": _guide(run, view, about),
         "foot": _foot(run, view, about),
     }
@@ -227,6 +232,12 @@ def _text(run: Run, view: View, number: int, *, live: bool) -> str:
     folded = rest[_MOST_NOTES:]
     more = fold(labels.count(len(folded), "more finding"), "".join(folded)) if folded else ""
     return f'<div class="rf-pane">{body}</div>{"".join(rest[:_MOST_NOTES])}{more}'
+
+
+def _evidence(run: Run, view: View, number: int) -> str:
+    """Return what a text's verdict rests on, and what its code printed, returned and drew."""
+    other = compared_with(run, view, number)
+    return chips_html(run, number) + outputs_html(run, number, other)
 
 
 class _Pinned(NamedTuple):

@@ -42,7 +42,7 @@ def _stages(run: Run, iteration: Iteration) -> Iterator[Part]:
     written = _titled(heading, document.writing(run, iteration))
     yield Part("draft" if iteration.parent is None else "revise", number, written)
     if checks := document.checks(iteration):
-        yield Part("check", number, _markdown(checks))
+        yield Part("check", number, _markdown([*checks, *document.outputs(iteration)]))
     if verdict is not None:
         beside = labels.score_beside(verdict)
         label = f"**{markdown_text(str(labels.iteration_label(iteration)))}** {beside}".rstrip()
@@ -89,6 +89,8 @@ def _block(block: document.Block) -> str:
             return f"**{markdown_text(block.title)}**\n\n{rows}"
         case document.Table():
             return _fold(block.title, _table(block.head, block.rows))
+        case document.Picture():
+            return f"*{markdown_text(block.caption)}*"
         case document.Scores():
             return f"{_scores(block)}\n\n{block.omission}".rstrip()
         case document.Tree():
@@ -163,7 +165,7 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """Return a table; the first column is aligned to the left, the others to the right."""
     head = list(head)
     ruler = ["---", *["--:"] * (len(head) - 1)]
-    lines = [head, ruler, *(map(_cell, row) for row in rows)]
+    lines = [map(_cell, head), ruler, *(map(_cell, row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -112,6 +112,14 @@ border-top:1px solid var(--rf-line)}
 .ipyrefine .rf-ev>summary::after{content:" ▾";color:var(--rf-quiet)}
 .ipyrefine .rf-ev[open]{flex:1 1 100%;min-width:0;order:1}
 .ipyrefine .rf-ev-body{padding:4px 0}
+.ipyrefine .rf-outputs{display:grid;gap:0 18px;padding:2px 14px 8px;
+grid-template-columns:repeat(auto-fit,minmax(min(100%,17rem),1fr))}
+.ipyrefine .rf-outputs>div{min-width:0}
+.ipyrefine .rf-outputs .rf-head{margin:.6em 0 .2em}
+.ipyrefine .rf-outputs pre.rf-text{max-height:12rem}
+.ipyrefine .rf-figure{margin:.2em 0}
+.ipyrefine .rf-figure img{display:block;max-width:100%;height:auto;border-radius:4px;
+background:#fff}
 """
 
 _TEXT = """

@@ -35,6 +35,7 @@ COLOURS = {
 _DIFF_LINES = 60
 _MIN_TEXT_LINES = 8  # of the kept text, however small the terminal is
 _DETAIL_LINES = 3  # of a failed check on the closing screen
+_OUTPUT_LINES = 6  # of one output on the screen of a stopped run
 _FINDINGS = 3  # on the closing screen
 _DIFF_KINDS = {"+": "good", "-": "bad", "@": "quiet"}
 _PARAGRAPH_KINDS = {"warning": "warn", "flaw": "bad", "quiet": "quiet"}
@@ -91,6 +92,7 @@ DETAILS: dict[str, Callable[[Run, Iteration], list[document.Block]]] = {
     "text": lambda run, _: document.result(run),
     "diff": lambda run, one: document.writing(run, one),
     "checks": lambda run, one: document.checks(one),
+    "output": lambda run, one: document.outputs(one),
     "judge": lambda run, one: document.judgement(run, one),
     "findings": lambda run, one: document.findings(one, run.task.form),
     "scores": lambda run, _: document.scores(run),
@@ -164,6 +166,8 @@ class _Printer:
                 return [*self.wrap(block.title, "bold"), *self.items(block.items)]
             case document.Table():
                 return [*self.wrap(block.title, "bold"), *self.table(block)]
+            case document.Picture():
+                return self.wrap(f"{block.caption}.")
             case document.Scores():
                 values = " → ".join(labels.score(value) for value in block.values)
                 target = f"(target {labels.score(block.target)})"
@@ -281,7 +285,7 @@ class _Printer:
         if run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN):
             return [heading]
         above = [*self.left_behind(run.iterations, chosen), heading]
-        below = [*self.evidence(chosen), *self.open_findings(run, chosen)]
+        below = [*self.evidence(chosen), *self.outputs(chosen), *self.open_findings(run, chosen)]
         if run.question:
             below += self.blocks(document.question(run.question))
         below += self.wrap(" · ".join(labels.usage_parts(run.usage, run.seconds)), "quiet")
@@ -324,6 +328,14 @@ class _Printer:
             for row in detail.split("\n")[:_DETAIL_LINES]
             if row.strip()
         ]
+
+    def outputs(self, text: Iteration) -> list[str]:
+        """Return the first lines of what a text's code printed, returned and drew."""
+        found = [self.block(block) for block in document.outputs(text)]
+        lines = [line for one in found for line in one[:_OUTPUT_LINES]]
+        if any(len(one) > _OUTPUT_LINES for one in found):
+            lines += self.wrap("⋯ more: show output", "quiet")
+        return lines
 
     def open_findings(self, run: Run, text: Iteration) -> list[str]:
         """Return a line for each finding to act on beside the failed checks; few of many."""

@@ -9,6 +9,7 @@ from ipyrefine.core.model import StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.core.upcasters import VERSION
 from ipyrefine.errors import UsageError
+from ipyrefine.render import document
 from ipyrefine.render.markdown import Part, parts, record_markdown
 from ipyrefine.session.record import KEY, as_json
 
@@ -50,7 +51,7 @@ def _make_notebook(run: Run) -> Any:
     from nbformat import v4
 
     make: Any = v4
-    cells = [_make_cell(part) for part in parts(run)]
+    cells = [_make_cell(part, run) for part in parts(run)]
     settled = run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
     if settled and run.task.is_python:
         cells.append(make.new_code_cell(run.text, metadata={KEY: {"stage": "result"}}))
@@ -60,14 +61,24 @@ def _make_notebook(run: Run) -> Any:
     return notebook
 
 
-def _make_cell(part: Part) -> Any:
+def _make_cell(part: Part, run: Run) -> Any:
+    """Return a cell for a part; that of a check has the figures that its text drew."""
     from nbformat import v4
 
     make: Any = v4
     metadata: dict[str, Any] = {"stage": part.stage}
+    text, pictures = part.markdown, dict[str, Any]()
     if part.iteration is not None:
         metadata["iteration"] = part.iteration
-    return make.new_markdown_cell(part.markdown, metadata={KEY: metadata})
+        for block in document.outputs(run.iterations[part.iteration]):
+            if part.stage == "check" and isinstance(block, document.Picture):
+                name = f"figure-{len(pictures)}.png"
+                pictures[name] = {"image/png": block.png}
+                text += f"\n\n![{block.caption}](attachment:{name})"
+    cell = make.new_markdown_cell(text, metadata={KEY: metadata})
+    if pictures:
+        cell.attachments = pictures
+    return cell
 
 
 def _format_notebook(run: Run) -> str:

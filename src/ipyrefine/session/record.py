@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ipyrefine.core.model import Figure
 from ipyrefine.core.policy import base_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.upcasters import VERSION, parse_json, read_record
@@ -197,7 +198,7 @@ def _read_one(record: Any, path: Path) -> Recorded:
 def shorten(run: Run, limit: int = LIMIT) -> tuple[Run, bool]:
     """Cut a run that is too long for a notebook.
 
-    What helps least goes first: model notes and long check details, then everything but the
+    What helps least goes first: figures, model notes and long check details, then all but the
     verdict of the iterations in between. The chosen text, the latest, the base of the next
     revision, and their parents stay whole as long as that is enough.
 
@@ -211,10 +212,13 @@ def shorten(run: Run, limit: int = LIMIT) -> tuple[Run, bool]:
     """
     if _size(run) <= limit:
         return run, True
-    short = _map_iterations(run, _drop_details)
-    if _size(short) <= limit:
-        return _warn(short, "model notes and long check details are left out"), True
     needed = _needed(run)
+    short = _map_iterations(run, lambda one: one if one.number in needed else _drop_figures(one))
+    if _size(short) <= limit:
+        return _warn(short, "figures of texts in between are left out"), True
+    short = _map_iterations(run, lambda one: _drop_figures(_drop_details(one)))
+    if _size(short) <= limit:
+        return _warn(short, "figures, model notes and long check details are left out"), True
     short = _map_iterations(short, lambda one: one if one.number in needed else _outline(one))
     short = _map_iterations(short, lambda one: one if one.parent in needed else _orphan(one))
     if _size(short) <= limit:
@@ -253,6 +257,16 @@ def _needed(run: Run) -> set[int | None]:
     """Return the iterations to keep whole; None stands for the missing parent of a draft."""
     ends = [one for one in (run.chosen, base_of(run), *run.iterations[-1:]) if one is not None]
     return {one.number for one in ends} | {one.parent for one in ends} | {0, None}
+
+
+def _drop_figures(iteration: Iteration) -> Iteration:
+    evidence = tuple(
+        one.model_copy(
+            update={"outputs": tuple(o for o in one.outputs if not isinstance(o, Figure))}
+        )
+        for one in iteration.evidence
+    )
+    return iteration.model_copy(update={"evidence": evidence})
 
 
 def _drop_details(iteration: Iteration) -> Iteration:
