@@ -106,7 +106,7 @@ async def test_a_series_is_a_table_whose_labels_are_its_index() -> None:
     text = "import pandas\npandas.DataFrame({'k': ['x', 'y'], 'n': [1, 2]}).groupby('k').n.sum()"
     (table,) = await outputs(text)
     assert table == TableValue(
-        columns=("n",), labels=("x", "y"), rows=(("1",), ("2",)), height=2, width=1
+        columns=("n",), index="k", labels=("x", "y"), rows=(("1",), ("2",)), height=2, width=1
     )
 
 
@@ -149,6 +149,14 @@ async def test_a_polars_frame_is_a_table_too() -> None:
 async def test_the_first_figure_is_a_picture_and_what_draws_it_says_nothing_beside_it() -> None:
     pytest.importorskip("matplotlib")
     text = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.figure()\nplt.plot([1, 3])"
+    (figure,) = await outputs(text)
+    assert isinstance(figure, Figure)
+    assert max(abs(a - b) for a, b in zip(figure.size, (640, 480), strict=True)) < 120
+
+
+async def test_a_figure_with_something_far_outside_is_drawn_without_it() -> None:
+    pytest.importorskip("matplotlib")
+    text = "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.figtext(20, 0, 'far away')"
     (figure,) = await outputs(text)
     assert isinstance(figure, Figure)
     assert figure.size == (640, 480)
@@ -341,6 +349,7 @@ def test_a_report_of_more_than_there_can_be_is_cut() -> None:
 def test_secrets_are_taken_out_of_every_text() -> None:
     table = {
         "kind": "table", "columns": [SECRET, "password", "max_tokens"], "labels": [SECRET],
+        "index": SECRET,
         "rows": [[SECRET, "hunter", "12"]], "height": 1, "width": 3,
     }  # fmt: skip
     found = read_outputs(
@@ -349,7 +358,7 @@ def test_secrets_are_taken_out_of_every_text() -> None:
     text = str(found)
     assert SECRET not in text
     assert "hunter" not in text
-    assert text.count(HIDDEN) == 6
+    assert text.count(HIDDEN) == 7
     assert found[2].rows[0][2] == "12"  # type: ignore[union-attr]
 
 

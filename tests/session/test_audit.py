@@ -73,6 +73,14 @@ def test_a_verdict_on_evidence_holds(passed: Run) -> None:
     assert audited(passed) == (Result.HOLDS, "")
 
 
+def test_outputs_that_differ_change_no_verdict() -> None:
+    run = asyncio.run(checked(CODE, "print(id(object()))\n3", checks=("run decisive",)))
+    assert [one.kind for one in run.iterations[0].evidence[0].outputs] == ["printed", "value"]
+    assert audited(run) == (Result.HOLDS, "")
+    for outputs in ((), [{"kind": "printed", "text": "PASS"}]):
+        assert audited(of_evidence(run, 0, outputs=outputs)) == (Result.HOLDS, "")
+
+
 def test_what_constraints_leave_open_holds_as_not_judged() -> None:
     run = asyncio.run(checked(PROSE, "Hello.", checks=("length:<=5 words",)))
     assert audited(run) == (Result.HOLDS, "")

@@ -387,6 +387,7 @@ class TableValue(Record):
 
     Attributes:
         columns: the names of its first columns.
+        index: what the labels of its rows are called; empty for nothing.
         labels: a label for each row shown.
         rows: the first rows, a cell for each of these columns.
         height: how many rows it has.
@@ -395,6 +396,7 @@ class TableValue(Record):
 
     kind: Literal["table"] = "table"
     columns: Cells
+    index: Cell = ""
     labels: Annotated[tuple[Cell, ...], Field(max_length=MAX_ROWS)]
     rows: Annotated[tuple[Cells, ...], Field(max_length=MAX_ROWS)]
     height: Count

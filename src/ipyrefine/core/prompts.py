@@ -419,7 +419,7 @@ def _output_texts(outputs: Iterable[Output]) -> list[str]:
                     f"The value of its last expression:\n{output.text[:_OUTPUT_CHARACTERS]}"
                 )
             case TableValue():
-                rows = [("", *output.columns)]
+                rows = [(output.index, *output.columns)]
                 rows += [(n, *row) for n, row in zip(output.labels, output.rows, strict=True)]
                 drawn = "\n".join(" | ".join(row) for row in rows)[:_OUTPUT_CHARACTERS]
                 texts.append(

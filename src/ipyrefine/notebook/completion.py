@@ -142,7 +142,7 @@ def _values(shell: Any, option: str) -> Iterable[str]:
         case "patience":
             return ["off"]
         case "no_check":
-            return ["agreement", "all", "constraints", "examples"]
+            return ["agreement", "all", "constraints", "examples", "run"]
         case "language":
             from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
 

@@ -41,7 +41,9 @@ _NOTES = {
     "code gets copies, 50 MB in all, of a large frame its first rows; without -v only where the "
     "sandbox keeps it from the network, your keys and other processes. A check whose code needs a "
     "variable without a copy is not run rather than failed, nor is run for code that needs the "
-    "network, your files, input or IPython. Checks skip magics and shell lines.",
+    "network, your files, input or IPython. Where there are copies, code that uses variables is run "
+    "on them unasked: an error blocks, and that it runs is no reason to pass. Checks skip magics "
+    "and shell lines.",
     "waiting": "The panel's buttons work while the cell runs. Where a cell cannot await (%%time, "
     "%%capture, %run, IPython.embed, threads, run_cell_magic in a function) it blocks until the "
     "run stops, without a panel; then decide with %refine. %%timeit is refused.",
@@ -122,7 +124,7 @@ def parser() -> MagicParser:
     add("-c", "--check", action="append", default=[], metavar="NAME", help=checks.option_help())
     add("--no-check", action="append", default=[], metavar="NAME",
         help="leave out a check that the task's own demands add: examples, constraints, agreement, "
-        "or all; may be repeated")
+        "run (of code that uses variables, on copies), or all; may be repeated")
     add("--criteria", help="what to judge, as a,b,c, instead of the profile's criteria and "
         "checklist")
     add("--checklist", metavar="VAR", help="yes/no questions that a finished text answers with "

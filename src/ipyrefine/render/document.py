@@ -446,14 +446,17 @@ def _output(output: model.Output) -> Block:
         case model.Value():
             return Output("Value", output.text)
         case model.TableValue():
-            shown = len(output.rows)
-            first = f", the first {shown}" if shown < output.height else ""
-            columns = labels.count(output.width, "column")
-            if len(output.columns) < output.width:
-                columns += f", the first {len(output.columns)}"
-            title = f"Table: {labels.count(output.height, 'row')}{first} × {columns}"
-            rows = zip(output.labels, output.rows, strict=True)
-            return Table(title, ("", *output.columns), tuple((label, *row) for label, row in rows))
+            rows, columns = len(output.rows), len(output.columns)
+            size = f"{labels.count(output.height, 'row')} × {labels.count(output.width, 'column')}"
+            first = f", the first {labels.count(rows, 'row')}" if rows < output.height else ""
+            if columns < output.width:
+                first = f", the first {rows} × {columns}"
+            labelled = zip(output.labels, output.rows, strict=True)
+            return Table(
+                f"Table: {size}{first}",
+                (output.index, *output.columns),
+                tuple((label, *row) for label, row in labelled),
+            )
         case model.Figure():
             return Picture(output.png, output.size, output.phrase.capitalize())
 

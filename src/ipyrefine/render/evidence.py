@@ -65,14 +65,17 @@ def outputs_html(run: Run, number: int, other: int | None) -> str:
     if not found:
         return ""
     body = "".join(
-        f"<div>{head(run.name(one)) if len(found) > 1 else ''}"
-        f"{''.join(map(_output, outputs))}</div>"
+        f"<div>{_name(run, one) if len(found) > 1 else ''}{''.join(map(_output, outputs))}</div>"
         for one, outputs in found.items()
     )
     same = other is not None and document.outputs(run.iterations[other]) == found[number]
     note = f"Same output as {run.mention(other)}." if same and other is not None else ""
     said = f'<p class="rf-quiet rf-empty">{html_text(note)}</p>' if note else ""
     return f'<div class="rf-outputs">{body}</div>{said}'
+
+
+def _name(run: Run, number: int) -> str:
+    return f'<p class="rf-side"><strong>{html_text(run.name(number))}</strong></p>'
 
 
 def _output(block: document.Block) -> str:

@@ -116,6 +116,9 @@ border-top:1px solid var(--rf-line)}
 grid-template-columns:repeat(auto-fit,minmax(min(100%,17rem),1fr))}
 .ipyrefine .rf-outputs>div{min-width:0}
 .ipyrefine .rf-outputs .rf-head{margin:.6em 0 .2em}
+.ipyrefine .rf-outputs>div>:first-child{margin-top:0}
+.ipyrefine .rf-side{border-bottom:1px solid var(--rf-line)}
+.ipyrefine .rf-side strong{font-weight:600}
 .ipyrefine .rf-outputs pre.rf-text{max-height:12rem}
 .ipyrefine .rf-figure{margin:.2em 0}
 .ipyrefine .rf-figure img{display:block;max-width:100%;height:auto;border-radius:4px;

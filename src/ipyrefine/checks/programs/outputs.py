@@ -5,6 +5,7 @@ import io
 import math
 import reprlib
 import signal
+import struct
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -99,19 +100,27 @@ def _is_artist(value: Any, depth: int = 2) -> bool:
 
 
 def _draw(figure: Any) -> str:
-    """Return a figure as base64 of a PNG, as sharp as the bounds allow; empty if they do not."""
+    """Return a figure as base64 of a PNG, as sharp as the bounds allow; empty if they do not.
+
+    As in a notebook its edges are moved to what is drawn, unless that lies far outside.
+    """
     width, height = map(float, figure.get_size_inches())
     dpi = min(
         float(figure.dpi),
         _MAX_SIDE / max(width, height),
         math.sqrt(_MAX_PIXELS / (width * height)),
     )
+    edges: str | None = "tight"
     for _ in range(_TRIES):
         file = io.BytesIO()
-        figure.savefig(file, format="png", dpi=dpi, metadata={"Software": None})
-        if len(file.getvalue()) <= _MAX_BYTES:
-            return base64.b64encode(file.getvalue()).decode()
-        dpi *= min(0.7, 0.9 * math.sqrt(_MAX_BYTES / len(file.getvalue())))
+        figure.savefig(file, format="png", dpi=dpi, bbox_inches=edges, metadata={"Software": None})
+        picture = file.getvalue()
+        if max(struct.unpack(">2I", picture[16:24])) > _MAX_SIDE:
+            edges = None
+        elif len(picture) <= _MAX_BYTES:
+            return base64.b64encode(picture).decode()
+        else:
+            dpi *= min(0.7, 0.9 * math.sqrt(_MAX_BYTES / len(picture)))
     return ""
 
 
@@ -127,12 +136,14 @@ def _table(value: Any) -> dict[str, Any] | None:
         if library == "pandas":
             head = frame.iloc[:_MAX_ROWS, :_MAX_COLUMNS]
             labels, rows = list(head.index), head.itertuples(index=False, name=None)
+            index = [name for name in head.index.names if name is not None]
         else:
             head = frame.head(_MAX_ROWS).select(frame.columns[:_MAX_COLUMNS])
-            labels, rows = list(range(len(head))), head.rows()
+            labels, rows, index = list(range(len(head))), head.rows(), []
         return {
             "kind": "table",
             "columns": ["" if unnamed else _label(name) for name in head.columns],
+            "index": ", ".join(map(_label, index)),
             "labels": [_label(label) for label in labels],
             "rows": [[_cell(cell) for cell in row] for row in rows],
             "height": int(height),
