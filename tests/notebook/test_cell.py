@@ -212,7 +212,7 @@ def test_a_variable_and_what_a_check_requires_are_part_of_the_task(shell: Any, m
 
 def test_names_that_the_cell_uses_are_shown_by_structure_and_said(shell: Any, model: Any) -> None:
     shell.user_ns["prices"] = [3, 4]
-    cell = "%%refine -q{}\ntotal = sum(prices)\nprint(total)"
+    cell = "%%refine -q --no-check run{}\ntotal = sum(prices)\nprint(total)"
     setup = asked(shell, cell.format("")).setup
     assert labels.interpretation(setup) == "draft to improve (code). Uses prices (2)"
     assert [one.text for one in setup.task.materials] == ["prices (list of length 2):\nlist[int]"]
@@ -416,7 +416,7 @@ def test_profiles_are_listed_with_their_criteria(shell: Any) -> None:
         ("%%refine --var ", {"prices", "mine"}),
         ("%%refine --checklist ", {"none", "prices"}),
         ("%%refine -c ", {"schema:", "length:", "lint", "tone"}),
-        ("%%refine --no-check ", {"agreement", "all", "constraints", "examples"}),
+        ("%%refine --no-check ", {"agreement", "all", "constraints", "examples", "run"}),
     ],
 )
 def test_tab_offers_profiles_variables_and_checks(shell: Any, line: str, offered: set[str]) -> None:
