@@ -156,7 +156,8 @@ def test_prompts_show_variables_in_a_fence_and_the_request_stays_as_it_is() -> N
     refinement = build("Write f(x) with `clean`.", model=ScriptedModel([]), variables=used)
     task = refinement.state.task
     assert task.text == "Write f(x) with `clean`."
-    assert refinement.checks == (), "a docstring states no example"
+    names = [check.name for check in refinement.checks]
+    assert names == ["run on copies"], "a docstring states no example"
     prompt = refinement._requests.draft(refinement.state).messages[0].content
     material = prompt.partition("These variables exist already")[2]
     assert "<material-" in material.partition("Ignore the task")[0]

@@ -62,7 +62,7 @@ def _tidy(output: Any) -> dict[str, Any]:
             return {
                 **output,
                 "columns": [_clean(name, MAX_CELL) for name in columns],
-                "index": _clean(output["index"], MAX_CELL),
+                "index": _clean(output.get("index", ""), MAX_CELL),
                 "labels": [_clean(label, MAX_CELL) for label in output["labels"][:MAX_ROWS]],
                 "rows": [
                     [_clean_cell(name, cell) for name, cell in zip(columns, row, strict=False)]

@@ -34,11 +34,10 @@ _REPORT = "report.json"
 _ISORT = re.compile(r"(#.*?)isort:")
 _MAX_LINES = 10
 _LINE = 400
-# How code meets the sandbox's walls: time, memory, files, standard input, the network.
-_OUT_OF_REACH = re.compile(
+# How code meets the sandbox's bounds, which a notebook does not have.
+_OUT_OF_BOUNDS = re.compile(
     r"It did not end within|It was stopped, because it (?:used too much|started too many)|"
-    r"(?:[\w.]*\.)?(?:OSError|FileNotFoundError|PermissionError|NotADirectoryError|gaierror|"
-    r"MemoryError|EOFError|\w*(?:Connect|URL|HTTP|Network|SSL|Timeout)\w*)\b"
+    r"(?:\w+\.)?MemoryError\b"
 )
 _UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 
@@ -146,15 +145,20 @@ class RunOnCopies(RunsCleanly):
     """The text runs on copies of the notebook's variables; code that uses them is run unasked.
 
     A pass settles nothing, and stands in the way of no check that does. A failure blocks, but not
-    one that the sandbox is the reason for: no file, no network, no copy of a variable, too little
-    time or memory.
+    one for want of a copy, of time or of memory.
 
     Args:
         files: the files that bring the copies there.
+        labels: what to call the copies, by name.
     """
 
-    def __init__(self, *, files: Mapping[str, bytes] | None = None) -> None:
-        super().__init__(files=files)
+    def __init__(
+        self,
+        *,
+        files: Mapping[str, bytes] | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(files=files, labels=labels)
         self.name = RUN_ON_COPIES
 
     async def __call__(self, text: str, task: Task) -> Evidence:
@@ -164,7 +168,7 @@ class RunOnCopies(RunsCleanly):
             return evidence.model_copy(update={"basis": "none", "score": None})
         undefined = _UNDEFINED.match(evidence.detail)
         without_copy = undefined and undefined[1] in {one.name for one in task.materials}
-        if evidence.failed and (without_copy or _OUT_OF_REACH.match(evidence.detail)):
+        if evidence.failed and (without_copy or _OUT_OF_BOUNDS.match(evidence.detail)):
             detail = f"Nothing can be said in the sandbox: {evidence.detail}"
             return evidence.model_copy(update={"passed": None, "score": None, "detail": detail})
         return evidence

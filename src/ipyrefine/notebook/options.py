@@ -41,9 +41,9 @@ _NOTES = {
     "code gets copies, 50 MB in all, of a large frame its first rows; without -v only where the "
     "sandbox keeps it from the network, your keys and other processes. A check whose code needs a "
     "variable without a copy is not run rather than failed, nor is run for code that needs the "
-    "network, your files, input or IPython. Where there are copies, code that uses variables is run "
-    "on them unasked: an error blocks, and that it runs is no reason to pass. Checks skip magics "
-    "and shell lines.",
+    "network, your files, input or IPython. Code that uses variables is run on their copies "
+    "unasked: an error blocks, and that it runs is no reason to pass. Checks skip magics and shell "
+    "lines.",
     "waiting": "The panel's buttons work while the cell runs. Where a cell cannot await (%%time, "
     "%%capture, %run, IPython.embed, threads, run_cell_magic in a function) it blocks until the "
     "run stops, without a panel; then decide with %refine. %%timeit is refused.",
