@@ -101,7 +101,7 @@ def scripted(case: UseCase) -> ScriptedModel:
     def reply(request: Request) -> str | Reply:
         if request.answers:
             return answers(request, case.good in request.messages[-1].content)
-        if request.json_schema is None:
+        if request.purpose in ("draft", "revise"):
             return written.pop(0)
         return critique(finding("It misses the task.", criterion="scope"))
 

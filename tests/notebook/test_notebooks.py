@@ -48,7 +48,7 @@ def code_cells(path: Path) -> list[Any]:
 
 
 def test_they_are_numbered_from_one() -> None:
-    assert [number(path) for path in NOTEBOOKS] == [f"{n:02}" for n in range(1, 10)]
+    assert [number(path) for path in NOTEBOOKS] == [f"{n:02}" for n in range(1, len(NOTEBOOKS) + 1)]
 
 
 @each

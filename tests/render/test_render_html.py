@@ -37,7 +37,7 @@ OUR_ATTRIBUTES = re.compile(
     "|font-weight|scope|title"
 )
 BARE = Setup(task=Task(text="Write."))
-PROGRAM_OUTPUT = {"detail", "thoughts"}
+PROGRAM_OUTPUT = {"setup", "detail", "thoughts"}
 
 
 @settings(max_examples=60, deadline=None)
