@@ -9,8 +9,7 @@
 - exercism: the first 25 of exercism's Python track: instructions and stub; their unit tests are
   hidden.
 
-Replies on HumanEval and MBPP+ are in the ``_kept.jsonl`` files beside this one. Every reply is
-kept at once, so that a bench that was stopped goes on where it was. Without
+Every reply is kept at once, so that a bench that was stopped goes on where it was. Without
 ``--ask`` no model is asked: a reply that is missing ends the bench. ``--validate`` runs the hidden
 tests on the reference solutions instead, and on wrong ones. Seconds are those that the replies
 took when they were asked for, so ask on a machine that does nothing else.
@@ -244,7 +243,6 @@ def _as_choice(expected: Any, question: Question) -> str:
 
 SETS = {"humaneval": "HumanEval", "mbpp": "MBPP+", "exercism": "exercism"}
 _DEFAULTS = {"humaneval": "0-81", "mbpp": "0-79", "exercism": "0-24"}
-_KEPT = ("humaneval", "mbpp")  # sets whose replies are part of the project
 
 
 def load(name: str, folder: Path, tasks: str | None) -> Sequence[HumanEval | Mbpp | Exercism]:
@@ -263,13 +261,6 @@ def load(name: str, folder: Path, tasks: str | None) -> Sequence[HumanEval | Mbp
     kind = Mbpp if name == "mbpp" else Exercism
     places = measure.task_range(tasks, _DEFAULTS[name], len(rows) - 1)
     return [kind(rows[place]) for place in places]
-
-
-def kept_path(name: str, model: str, path: Path | None) -> Path:
-    """Return where the replies on a set are kept; those on some sets are part of the project."""
-    if path is None and name in _KEPT and model == measure.MODEL:
-        return Path(__file__).with_name(f"{name}_kept.jsonl")
-    return measure.replies_path(name, model, path)
 
 
 def write_table(path: Path, model: str, found: Mapping[str, Sequence[arms.Row]]) -> None:
@@ -326,7 +317,7 @@ def main() -> None:
         cases = load(name, options.data, options.tasks)
         if options.validate:
             asyncio.run(validate(cases))
-        path = kept_path(name, options.model, options.replies)
+        path = measure.replies_path(name, options.model, options.replies)
         replies = measure.Replies(options.model, path, ask=options.ask)
         rows = arms.run(SETS[name], cases, replies, plan)
         odd[name] = rows[1::2]

@@ -94,7 +94,7 @@ def main() -> None:
     parser = measure.parser(__doc__)
     parser.add_argument("--texts", type=int, default=15, help="right texts, and wrong ones (15)")
     options = parser.parse_args()
-    drafts = Replies(options.model, code_tasks.kept_path("humaneval", options.model, None))
+    drafts = Replies(options.model, measure.replies_path("humaneval", options.model, None))
     path = measure.replies_path("findings", options.model, options.replies)
     model = Replies(options.model, path, ask=options.ask)
     claims, others, texts = asyncio.run(

@@ -276,7 +276,7 @@ async def drafts(name: str, options: argparse.Namespace) -> list[Sample]:
         path = measure.replies_path(name, options.model, None)
     else:
         cases = code_tasks.load(name, options.data, options.tasks)
-        path = code_tasks.kept_path(name, options.model, None)
+        path = measure.replies_path(name, options.model, None)
     model = Replies(options.model, path, ask=options.ask)
     samples: list[Sample] = []
     for place, case in enumerate(tqdm(cases, unit="draft", desc=name)):

@@ -153,7 +153,7 @@ def main() -> None:
     """Run all arms, print the counts and write them."""
     options = measure.parser(__doc__).parse_args()
     cases = code_tasks.load("humaneval", options.data, options.tasks)
-    path = code_tasks.kept_path("humaneval", options.model, options.replies)
+    path = measure.replies_path("humaneval", options.model, options.replies)
     replies = Replies(options.model, path, ask=options.ask)
     found = run_arms(cases, replies)
     heads = ["loop", "tasks", "solved", "accepted", "wrong", "tokens"]

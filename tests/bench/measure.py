@@ -186,9 +186,15 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def replies_path(name: str, model: str, path: Path | None) -> Path:
-    """Return where the replies on a set of cases are kept: outside of the project by default."""
+    """Return where the replies on a set of cases are kept.
+
+    Those of the embedded model that the tables rest on are part of the project, others are in the
+    user's cache.
+    """
+    kept = Path(__file__).parent / "kept" / f"{name}.jsonl"
     folder = Path(platformdirs.user_cache_dir("ipyrefine")) / "bench"
-    return path or folder / f"{name}-{model.replace('/', '_')}.jsonl"
+    other = folder / f"{name}-{model.replace('/', '_')}.jsonl"
+    return path or (kept if model == MODEL and kept.exists() else other)
 
 
 def task_range(wanted: str | None, default: str, last: int) -> range:

@@ -35,7 +35,8 @@ ON_THE_MODEL = ("01", "02")  # the others only need more of its minutes
 
 # What a machine, a moment or a live page leaves in a notebook.
 VOLATILE = re.compile(
-    rf"{re.escape(str(Path.home()))}/|/tmp/|127\.0\.0\.1|0x[0-9a-f]{{6,}}|widget-view|iopub"
+    rf"{re.escape(str(Path.home()))}/|/tmp/|127\.0\.0\.1|0x[0-9a-f]{{6,}}|widget-view"
+    r"|iopub|/site-packages/"
 )
 
 
