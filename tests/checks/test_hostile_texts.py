@@ -56,7 +56,9 @@ async def test_it_is_evidence_soon_and_says_why(
         return
     evidence = await CHECKS[check]()(text, TASK)
     took = time.monotonic() - began
-    assert evidence.passed is False
+    # The notebook could have answered it, so `run` cannot tell.
+    expected = None if (check, deed) == ("run", "reads input") else False
+    assert evidence.passed is expected
     assert evidence.detail.splitlines()[0].strip()
     assert len(evidence.detail) < 2_000
     assert took < 20
