@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -69,7 +70,11 @@ def test_its_build_marks_the_stored_outputs_as_trusted(tmp_path: Path) -> None:
     assert "notebooks/*.ipynb" in command
     subprocess.run(
         ["bash", "-c", command.replace("notebooks/", f"{tmp_path}/")],
-        env=os.environ | {"JUPYTER_DATA_DIR": str(tmp_path)},
+        env=os.environ
+        | {
+            "JUPYTER_DATA_DIR": str(tmp_path),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        },
         check=True,
         timeout=60,
     )
