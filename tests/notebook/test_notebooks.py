@@ -167,6 +167,6 @@ async def test_a_notebook_runs_on_the_embedded_model(digits: str, tmp_path: Path
     for mime in ("text/html", "text/markdown", "text/plain"):
         assert records[-1][mime].strip()
     printed = outputs_of(notebook, "print(refined)")
-    assert "Stack" in "".join(o.text for o in printed if o.output_type == "stream")
+    assert "average" in "".join(o.text for o in printed if o.output_type == "stream")
     shown = outputs_of(notebook, "refined_run.score_history")[-1].data["text/plain"]
     assert "StopReason" in shown
