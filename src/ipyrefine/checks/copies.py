@@ -21,7 +21,7 @@ MAX_BYTES = 50 * 2**20  # of all copies together
 _MAX_NODES = 20_000  # objects that are looked at in one variable
 _PROGRAM, _CONTENTS, _ABSENT = "variables_program.py", "variables.pickle", "variables_absent.json"
 _SIZED = (str, bytes, bytearray, int, float, list, tuple, dict, set, frozenset)
-_UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
+UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 _UNREADABLE = re.compile(r"^ipyrefine: the variable (\w+) cannot be read here", re.MULTILINE)
 
 
@@ -57,7 +57,7 @@ def explain_absence(files: Mapping[str, str | bytes], error: str, stderr: str = 
         error: how the code failed.
         stderr: what the sandbox's process wrote there.
     """
-    missing = _UNDEFINED.search(error)
+    missing = UNDEFINED.search(error)
     if missing is None or _ABSENT not in files:
         return ""
     name = missing[1]

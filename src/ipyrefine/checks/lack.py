@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 
+from ipyrefine.checks.copies import UNDEFINED
 from ipyrefine.checks.evaluation import Event
 from ipyrefine.checks.magics import ERRORS, PythonPart
 from ipyrefine.checks.redaction import redact
 
 _MAX_PATH = 100  # characters of a path in a sentence
-_UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 _AWAITS = re.compile(r"SyntaxError: .*outside (?:async )?function")
 _SANDBOX = re.compile(r".*/ipyrefine-\w+/(.+)", re.DOTALL)  # in its temporary folder
 # A line that writes a file, which need not be there yet.
@@ -32,7 +32,7 @@ def explain_lack(fault: str, events: Sequence[Event], part: PythonPart, *, offli
     Returns:
         A sentence; empty if the fault is the code's own.
     """
-    if undefined := _UNDEFINED.match(fault):
+    if undefined := UNDEFINED.match(fault):
         if undefined[1] in part.names:
             return f"Not run: it needs {undefined[1]}, which only a line for IPython gives."
         if undefined[1] == "get_ipython":

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from ipyrefine.checks.copies import explain_absence
+from ipyrefine.checks.copies import UNDEFINED, explain_absence
 from ipyrefine.checks.evaluation import Event, parse_events
 from ipyrefine.checks.fonts import font_files
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
@@ -39,7 +39,6 @@ _OUT_OF_BOUNDS = re.compile(
     r"It did not end within|It was stopped, because it (?:used too much|started too many)|"
     r"(?:\w+\.)?MemoryError\b"
 )
-_UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 
 
 class RunsCleanly:
@@ -144,8 +143,8 @@ class RunsCleanly:
 class RunOnCopies(RunsCleanly):
     """The text runs on copies of the notebook's variables; code that uses them is run unasked.
 
-    A pass settles nothing, and stands in the way of no check that does. A failure blocks, but not
-    one for want of a copy, of time or of memory.
+    A pass settles nothing, and other checks may still settle the verdict. A failure blocks, unless
+    a copy, time or memory was missing.
 
     Args:
         files: the files that bring the copies there.
@@ -166,7 +165,7 @@ class RunOnCopies(RunsCleanly):
         evidence = await super().__call__(text, task)
         if evidence.passed:
             return evidence.model_copy(update={"basis": "none", "score": None})
-        undefined = _UNDEFINED.match(evidence.detail)
+        undefined = UNDEFINED.match(evidence.detail)
         without_copy = undefined and undefined[1] in {one.name for one in task.materials}
         if evidence.failed and (without_copy or _OUT_OF_BOUNDS.match(evidence.detail)):
             detail = f"Nothing can be said in the sandbox: {evidence.detail}"

@@ -390,7 +390,7 @@ def _evidence(iteration: Iteration, nonce: Nonce, listed: Sequence[Finding] = ()
 
 
 def _grounds(iteration: Iteration, nonce: Nonce) -> str:
-    """Return what a judge is told of the checks: nothing that no verdict may rest on."""
+    """Return the evidence a judge is shown: only what a verdict may rest on."""
     counted = (e for e in iteration.conclusive if e.grounds)
     return _fence_evidence(map(_result, counted), nonce)
 

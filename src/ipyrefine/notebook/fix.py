@@ -150,7 +150,7 @@ def _is_only_ipython(text: str) -> bool:
     return all(line.strip()[:1] in ("", "%", "!", "#") for line in text.splitlines())
 
 
-# What the model is told of it
+# The prompt's context
 
 
 def _redact(failure: Failure, shell: Any) -> Failure:
@@ -242,7 +242,7 @@ def _kind(evidence: Evidence) -> str:
 
 
 class Rerun:
-    """The check `run` for a cell that failed, of which it knows how.
+    """The check `run` for a cell whose failure is known already.
 
     A text that lacks one of the cell's lines for IPython fails. One that fails as nothing but the
     sandbox makes the cell fail is not judged.
