@@ -1,7 +1,6 @@
 """`ipyrefine`: the loop, its models and its runs on the command line."""
 
 import argparse
-import ast
 import asyncio
 import json
 import keyword
@@ -12,6 +11,7 @@ from typing import Any
 
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.core.run import Run
+from ipyrefine.core.syntax import NO_VALUE, read_literal
 from ipyrefine.demo.run import fetch, run_demo
 from ipyrefine.errors import Interrupted, RefineError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
@@ -260,10 +260,8 @@ def read_parameter(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not (equals and name.isidentifier()) or keyword.iskeyword(name):
         raise UsageError(f"-p {text!r}: write NAME=VALUE with the name of a variable.")
-    try:
-        return name, ast.literal_eval(value)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return name, value
+    parsed = read_literal(value)
+    return name, value if parsed is NO_VALUE else parsed
 
 
 _INJECTED = "injected-parameters"  # the tag that papermill uses

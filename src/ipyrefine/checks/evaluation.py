@@ -13,13 +13,20 @@ from ipyrefine.checks.copies import explain_absence
 from ipyrefine.checks.magics import python_part
 from ipyrefine.checks.sandbox import EXCESSES, ProcessResult, load_program, run_python
 from ipyrefine.core.model import Record
+from ipyrefine.core.syntax import (
+    ERRORS,
+    NO_VALUE,
+    is_literal,
+    parse,
+    read_literal,
+    try_parse_expression,
+)
 from ipyrefine.errors import CheckNotRun
 
 _SHARE = 4  # one example may take this fraction of the whole time
 _WIDTH = 200
 _TOLERANCE = 1e-9
 _TRACEBACK = "Traceback (most recent call last):"
-_NO_VALUE = object()
 _CHECKER = doctest.OutputChecker()
 _CHECKER_FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.DONT_ACCEPT_TRUE_FOR_1
 
@@ -185,19 +192,18 @@ _PART = "_part_"
 def _plan(example: Example) -> _Plan:
     computed = bool(example.expected.strip()) and not is_literal(example.expected)
     try:
-        bound = bound_names(ast.parse(example.setup))
+        bound = bound_names(parse(example.setup))
         if example.kind == "equals" and computed:
-            names = {n.id for n in ast.walk(ast.parse(example.expected)) if isinstance(n, ast.Name)}
+            names = {n.id for n in ast.walk(parse(example.expected)) if isinstance(n, ast.Name)}
             return _Plan((example.source,), example.expected, tuple(sorted(names & bound)))
-        if example.kind == "holds":
-            tree = ast.parse(example.source, mode="eval")
+        if example.kind == "holds" and (tree := try_parse_expression(example.source)):
             splitter = _Splitter(bound)
-            outer = splitter.visit(tree).body
+            outer = splitter.visit(tree)
             names = {n.id for n in ast.walk(outer) if isinstance(n, ast.Name)} & bound
             if splitter.parts and not isinstance(outer, ast.Name):
                 outside = f"bool({ast.unparse(outer)})"
                 return _Plan(tuple(splitter.parts), outside, tuple(sorted(names)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except ERRORS:
         pass  # the program says what is wrong with it
     return _Plan((example.source,))
 
@@ -345,10 +351,10 @@ def holds(example: Example, outcome: Outcome) -> bool:
         return False
     value = _decode(outcome)
     if is_literal(example.expected):
-        return equal_values(value, _literal(example.expected))
+        return equal_values(value, read_literal(example.expected))
     expected = _decode(outcome.get("expected", {}))
     # The text's own `==` counts only where the task expects an object of the text's own.
-    return outcome.get("equal") is True if expected is _NO_VALUE else equal_values(value, expected)
+    return outcome.get("equal") is True if expected is NO_VALUE else equal_values(value, expected)
 
 
 def raised_type(outcome: Outcome) -> str:
@@ -405,11 +411,6 @@ def prompt_output(outcome: Outcome) -> str:
     return str(outcome.get("stdout", "")) + value
 
 
-def is_literal(source: str) -> bool:
-    """Return whether a source is a Python literal, also of lists and the like."""
-    return _literal(source) is not _NO_VALUE
-
-
 def equal_values(a: Any, b: Any) -> bool:
     """Return whether two values are equal; floats may differ by 1e-9, and nan equals itself."""
     if isinstance(a, int | float) and isinstance(b, int | float):
@@ -430,14 +431,6 @@ def _equal_numbers(a: float, b: float) -> bool:
         return False
 
 
-def _literal(source: str) -> Any:
-    """Return the value of a literal, or `_NO_VALUE` for anything else."""
-    try:
-        return ast.literal_eval(source.strip())
-    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
-        return _NO_VALUE
-
-
 def _output_matches(expected: str, outcome: Outcome) -> bool:
     if "error" in outcome:
         last = expected.splitlines()[-1].strip()
@@ -449,10 +442,10 @@ def _output_matches(expected: str, outcome: Outcome) -> bool:
     if _matches(expected, prompt_output(outcome)):
         return True
     value = _decode(outcome)
-    if outcome.get("stdout") or value is _NO_VALUE or not is_literal(expected):
+    if outcome.get("stdout") or value is NO_VALUE or not is_literal(expected):
         return False
     # At a prompt True is not 1, though they are equal.
-    literal = _literal(expected)
+    literal = read_literal(expected)
     return isinstance(value, bool) is isinstance(literal, bool) and equal_values(value, literal)
 
 
@@ -461,11 +454,11 @@ def _matches(expected: str, output: str) -> bool:
 
 
 def _decode(description: Mapping[str, Any]) -> Any:
-    """Return the value the examples' program described, or `_NO_VALUE` if it is no plain data."""
+    """Return the value the examples' program described, or `NO_VALUE` if it is no plain data."""
     try:
-        return _decode_data(description["data"]) if "data" in description else _NO_VALUE
+        return _decode_data(description["data"]) if "data" in description else NO_VALUE
     except (ValueError, TypeError, KeyError, RecursionError):
-        return _NO_VALUE
+        return NO_VALUE
 
 
 def _decode_data(data: Any) -> Any:

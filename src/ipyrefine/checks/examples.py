@@ -8,7 +8,6 @@ import builtins
 import doctest
 import re
 import textwrap
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from time import monotonic
@@ -20,12 +19,12 @@ from ipyrefine.checks.evaluation import (
     Outcome,
     format_error,
     holds,
-    is_literal,
     prompt_output,
     shorten,
 )
 from ipyrefine.checks.functions import not_python
 from ipyrefine.core.model import Clarification, Evidence, Task
+from ipyrefine.core.syntax import is_literal, try_parse, try_parse_expression
 
 if TYPE_CHECKING:
     from ipyrefine.checks.registry import Context
@@ -263,7 +262,7 @@ def _split_doctests(lines: list[str]) -> tuple[list[list[str]], list[str]]:
 
 def _without_prose(source: str, output: list[str]) -> str:
     """Return the output without prose that follows a value; several values are no prose."""
-    single = _expression(source) and not source.startswith("print(")
+    single = try_parse_expression(source) and not source.startswith("print(")
     if single and not is_literal("\n".join(output)):
         for end in range(len(output) - 1, 0, -1):
             if is_literal("\n".join(output[:end])):
@@ -355,7 +354,7 @@ def _docstring(node: ast.Module | _Definition, source: str) -> str:
 def _read_input_output(function: str, docstring: str) -> Iterator[Example]:
     """Yield the ``Input:`` and ``Output:`` pairs of a function's docstring."""
     for pair in _INPUT_OUTPUT.finditer(docstring):
-        call = _expression(f"{function}({pair['input']})")
+        call = try_parse_expression(f"{function}({pair['input']})")
         expected = _read_value(pair["output"], to_end=True)
         if expected and isinstance(call, ast.Call) and _is_closed(call, set()):
             yield Example(source=ast.unparse(call), expected=expected, kind="equals")
@@ -406,7 +405,7 @@ def _read_call(text: str) -> str:
     # A sentence may end in a call: what follows its full stop is no attribute.
     text = _SENTENCE_END.split(text)[-1].rstrip(" :,")
     for start in re.finditer(r"(?<![\w.])[A-Za-z_]", text):
-        node = _expression(f"({text[start.start() :]})")  # in which no comment can end it
+        node = try_parse_expression(f"({text[start.start() :]})")  # in which no comment can end it
         if isinstance(node, _CALL_CHAIN) and _calls_text(node, set()):
             return ast.unparse(node)
     return ""
@@ -425,7 +424,7 @@ def _read_value(text: str, *, to_end: bool) -> str:
     whole = text.strip().rstrip(".;,:! ")
     if whole in _CONSTANTS:
         return _CONSTANTS[whole]
-    node = _expression(whole)
+    node = try_parse_expression(whole)
     to_end = to_end or (is_literal(whole) and not isinstance(node, ast.Tuple))
     if (
         to_end
@@ -436,7 +435,7 @@ def _read_value(text: str, *, to_end: bool) -> str:
         return ast.unparse(node)
     for end in reversed([m.start() for m in re.finditer(r"[\s,;.:!?)]", whole)]):
         start = whole[:end].rstrip(" ,;.:")
-        node = _expression(start)
+        node = try_parse_expression(start)
         bare = isinstance(node, ast.Tuple) and not start.startswith("(")
         if (is_literal(start) or _is_arithmetic(node)) and not bare:
             return start
@@ -447,20 +446,8 @@ def _read_value(text: str, *, to_end: bool) -> str:
 
 
 def _parse(source: str) -> ast.Module | None:
-    """Return the syntax tree of a source; None if it is not Python."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return ast.parse(textwrap.dedent(source).strip())
-        except (SyntaxError, ValueError, MemoryError, RecursionError):
-            return None
-
-
-def _expression(source: str) -> ast.expr | None:
-    """Return the syntax tree of an expression; None if it is not one."""
-    tree = _parse(source)
-    first = tree.body[0] if tree and len(tree.body) == 1 else None
-    return first.value if isinstance(first, ast.Expr) else None
+    """Return the syntax tree of a source, which may be indented; None if it is not Python."""
+    return try_parse(textwrap.dedent(source).strip())
 
 
 def _is_arithmetic(node: ast.expr | None) -> bool:

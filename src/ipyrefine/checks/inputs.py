@@ -4,11 +4,13 @@ import ast
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ipyrefine.checks.evaluation import Example
 from ipyrefine.checks.examples import fenced_python
 from ipyrefine.checks.magics import python_part
+from ipyrefine.core.syntax import ERRORS, try_parse, try_parse_expression
 
 MAX_INPUTS = 60
 
@@ -96,9 +98,7 @@ def _as_examples(calls: Iterable[_Call]) -> dict[str, Example]:
 def _constants(texts: Sequence[str]) -> Iterator[Any]:
     """Yield the numbers up to 1,000 and the short strings of code; a docstring is none of them."""
     for text in texts:
-        try:
-            tree = ast.parse(python_part(text).code)
-        except (SyntaxError, ValueError, MemoryError, RecursionError):
+        if (tree := try_parse(python_part(text).code)) is None:
             continue
         alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):
@@ -175,13 +175,10 @@ def _size(value: Any) -> float:
 
 
 def _read_call(example: Example) -> _Call | None:
-    try:
-        node = ast.parse(example.source.strip(), mode="eval").body
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-            arguments = tuple(map(ast.literal_eval, node.args))
-            return _Call(node.func.id, arguments, example.setup)
-    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
-        pass  # an argument is no literal
+    match try_parse_expression(example.source):
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+            with suppress(*ERRORS):  # an argument is no literal
+                return _Call(name, tuple(map(ast.literal_eval, arguments)), example.setup)
     return None
 
 

@@ -1,6 +1,5 @@
 """Tell a fault of code from the want of something that only the notebook has."""
 
-import ast
 import os
 import re
 from collections.abc import Sequence
@@ -8,8 +7,9 @@ from contextlib import suppress
 
 from ipyrefine.checks.copies import UNDEFINED
 from ipyrefine.checks.evaluation import Event
-from ipyrefine.checks.magics import ERRORS, PythonPart
+from ipyrefine.checks.magics import PythonPart
 from ipyrefine.checks.redaction import redact
+from ipyrefine.core.syntax import ERRORS, compile_cell
 
 _MAX_PATH = 100  # characters of a path in a sentence
 _AWAITS = re.compile(r"SyntaxError: .*outside (?:async )?function")
@@ -69,7 +69,7 @@ def _lies_here(module: str) -> bool:
 def _runs_in_notebook(code: str) -> bool:
     """Return whether code compiles where `await` may stand outside a function."""
     try:
-        compile(code, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        compile_cell(code)
     except ERRORS:
         return False
     return True

@@ -2,10 +2,10 @@
 
 import ast
 import re
-import warnings
 from typing import NamedTuple
 
-ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
+from ipyrefine.core.syntax import ERRORS, parse, try_parse
+
 _PYTHON_MAGICS = re.compile(r"%%(?:time|timeit|capture|prun)\b[^\n]*")
 
 
@@ -25,7 +25,7 @@ class PythonPart(NamedTuple):
 
 def python_part(text: str) -> PythonPart:
     """Return what of a cell is Python; a text without magics and shell lines as it is."""
-    if not re.search(r"^\s*[%!]|=\s*[%!]|\?\s*$", text, re.MULTILINE) or parses(text):
+    if not re.search(r"^\s*[%!]|=\s*[%!]|\?\s*$", text, re.MULTILINE) or try_parse(text):
         return PythonPart(text)
     from IPython.core.inputtransformer2 import TransformerManager
 
@@ -37,7 +37,7 @@ def python_part(text: str) -> PythonPart:
     plain = [("" if n in head else line) + "\n" for n, line in enumerate(lines)]
     try:
         source = TransformerManager().do_token_transforms(plain)
-        tree = ast.parse("".join(source))
+        tree = parse("".join(source))
     except ERRORS:
         return PythonPart(text)
     found, names = dict(head), set[str]()
@@ -60,19 +60,8 @@ def python_part(text: str) -> PythonPart:
 def has_python_beside_magics(text: str) -> bool:
     """Return whether a cell has magics or shell lines, and Python beside them."""
     part = python_part(text)
-    body = ast.parse(part.code).body if part.lines else []
+    body = parse(part.code).body if part.lines else []
     return any(not isinstance(node, ast.Pass) for node in body)
-
-
-def parses(text: str) -> bool:
-    """Return whether a text is Python."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(text)
-    except ERRORS:
-        return False
-    return True
 
 
 def _is_ipython(node: ast.expr) -> bool:

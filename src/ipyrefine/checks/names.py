@@ -5,11 +5,11 @@ import builtins
 import dis
 import re
 import types
-import warnings
 from collections.abc import Iterable, Iterator
 
 from ipyrefine.checks.examples import extract, fenced_python
-from ipyrefine.checks.magics import ERRORS, parses, python_part
+from ipyrefine.checks.magics import python_part
+from ipyrefine.core.syntax import ERRORS, compile_cell, parse, try_parse
 
 _MAX_SOURCE = 200_000  # characters of code that are read
 _BUILTINS = frozenset(dir(builtins))
@@ -30,10 +30,7 @@ def names_in_code(source: str) -> list[str]:
     """Return the names that code reads before it binds them, in their order; no built-in ones."""
     part = python_part(source[:_MAX_SOURCE])
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the user's code, who sees them when it runs
-            tree = ast.parse(part.code)
-            names = _free_names(tree)
+        names = _free_names(parse(part.code))
     except ERRORS:
         return []
     return [name for name in dict.fromkeys(names) if name not in _BUILTINS | part.names]
@@ -45,7 +42,7 @@ def names_in_draft(source: str) -> list[str]:
     They are those that it reads, and those that its lines for IPython bind, which no check runs.
     """
     part = python_part(source[:_MAX_SOURCE])
-    names = names_in_code(source) if parses(part.code) else _names_in_broken_code(part.code)
+    names = names_in_code(source) if try_parse(part.code) else _names_in_broken_code(part.code)
     return list(dict.fromkeys([*names, *sorted(part.names)]))
 
 
@@ -85,9 +82,8 @@ def names_in_prose(text: str) -> list[str]:
 
 def _free_names(tree: ast.Module) -> list[str]:
     """Return the names that a module reads and has not bound before, as Python compiles them."""
-    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     try:
-        code = compile(tree, "<cell>", "exec", flags=flags, dont_inherit=True)
+        code = compile_cell(tree)
     except SyntaxError:  # such as `return` outside of a function
         nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
         stored = {node.id for node in nodes if not isinstance(node.ctx, ast.Load)}
@@ -119,7 +115,7 @@ def _names_in_span(span: str) -> Iterable[str]:
     if names := names_in_code(span):
         return names
     start = re.match(r"[A-Za-z_]\w*", span)
-    return [start[0]] if start and not parses(span) else []
+    return [start[0]] if start and not try_parse(span) else []
 
 
 def _source(example: object) -> str:
@@ -127,16 +123,12 @@ def _source(example: object) -> str:
 
 
 def _called(source: str) -> Iterator[str]:
-    try:
-        tree = ast.parse(source.strip())
-    except ERRORS:
-        return
-    for node in ast.walk(tree):
+    for node in ast.walk(try_parse(source.strip()) or ast.Module([], [])):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id
 
 
 def _bound(source: str) -> Iterator[str]:
-    for node in ast.parse(source).body:
+    for node in parse(source).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name

@@ -3,7 +3,6 @@
 import ast
 import re
 import sys
-import warnings
 from collections.abc import Iterable
 from itertools import islice
 from typing import Any
@@ -12,7 +11,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from ipyrefine.checks.evaluation import Event
 from ipyrefine.checks.fonts import matplotlib_version
-from ipyrefine.checks.magics import ERRORS
 from ipyrefine.checks.redaction import HIDDEN, is_secret_name, redact
 from ipyrefine.core.model import (
     MAX_CELL,
@@ -23,6 +21,7 @@ from ipyrefine.core.model import (
     Output,
     Printed,
 )
+from ipyrefine.core.syntax import try_parse
 
 Import = tuple[str, list[str]]
 
@@ -90,11 +89,8 @@ def imports_of(code: str) -> list[Import]:
     They are imported before the time of a check counts. The standard library is not among them.
     """
     found: list[Import] = []
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(code)
-    except ERRORS:
+    tree = try_parse(code)
+    if tree is None:
         return []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

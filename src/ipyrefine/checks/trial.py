@@ -3,9 +3,10 @@
 import ast
 from collections.abc import Mapping
 
-from ipyrefine.checks.evaluation import Evaluation, Example, holds, is_literal
+from ipyrefine.checks.evaluation import Evaluation, Example, holds
 from ipyrefine.checks.examples import stated_examples
 from ipyrefine.core.model import Finding, Task
+from ipyrefine.core.syntax import is_literal, try_parse, try_parse_expression
 from ipyrefine.errors import CheckNotRun
 
 _SECONDS = 5.0
@@ -55,10 +56,7 @@ def _normalise(source: str) -> str:
     """Return a call as Python writes it; empty for anything else, and for a very long one."""
     if len(source) > _LONGEST:
         return ""
-    try:
-        node = ast.parse(source.strip().removeprefix(">>> "), mode="eval").body
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return ""
+    node = try_parse_expression(source.strip().removeprefix(">>> "))
     return ast.unparse(node) if isinstance(node, ast.Call) else ""
 
 
@@ -67,11 +65,10 @@ def _uses_only(call: str, text: str) -> bool:
 
     What a critic writes must not open a file or start a program by itself.
     """
-    try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
+    tree, expression = try_parse(text), try_parse_expression(call)
+    if tree is None or expression is None:
         return False
     kinds = (ast.FunctionDef, ast.ClassDef)
-    defined = {node.name for node in body if isinstance(node, kinds)}
-    names = {node.id for node in ast.walk(ast.parse(call)) if isinstance(node, ast.Name)}
+    defined = {node.name for node in tree.body if isinstance(node, kinds)}
+    names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
     return bool(names) and names <= defined

@@ -3,7 +3,6 @@
 A new decision is one class here, its effect in `reducer`, one button and one command.
 """
 
-import ast
 import builtins
 import re
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
@@ -23,6 +22,7 @@ from ipyrefine.core.model import (
     Severity,
     named_criteria,
 )
+from ipyrefine.core.syntax import is_literal
 from ipyrefine.errors import UsageError
 
 if TYPE_CHECKING:
@@ -446,7 +446,7 @@ class Answer(_Decision):
         choices = run.question.choices
         if self.choice is not None and self.choice > len(choices):
             raise UsageError(f"The question has answers 1 to {len(choices)}, not {self.choice}.")
-        if self.choice is None and not (_exception_name(self.result) or _is_value(self.result)):
+        if self.choice is None and not (_exception_name(self.result) or is_literal(self.result)):
             raise UsageError(
                 "Answer with the number of a result, a value as Python, or the name of an "
                 'exception: %refine answer 1, or %refine answer "ValueError".'
@@ -487,14 +487,6 @@ def _exception_name(words: str) -> str:
     kind = getattr(builtins, name, None)
     builtin = isinstance(kind, type) and issubclass(kind, Exception)
     return name if builtin or name.endswith(("Error", "Exception")) else ""
-
-
-def _is_value(words: str) -> bool:
-    try:
-        ast.literal_eval(words.strip())
-    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
-        return False
-    return True
 
 
 Decision = Annotated[

@@ -17,6 +17,7 @@ from ipyrefine.core.model import (
     Status,
 )
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.syntax import ERRORS, parse
 
 CHECKLIST = "checklist"  # criterion of the findings that are unmet checklist items
 SCOPE = "scope"  # criterion of findings about something that nobody asked for
@@ -381,8 +382,8 @@ def is_cosmetic(old: str, new: str, form: Form, language: str = "python") -> boo
     if language != "python":
         return old.split() == new.split()
     try:
-        same_program = ast.dump(ast.parse(old)) == ast.dump(ast.parse(new))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        same_program = ast.dump(parse(old)) == ast.dump(parse(new))
+    except ERRORS:
         return old.split() == new.split()
     return same_program and _comments(old) == _comments(new)
 

@@ -23,6 +23,7 @@ from ipyrefine.core.model import (
     Task,
 )
 from ipyrefine.core.ports import Reply
+from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import ReplyError
 
 _Shape = TypeVar("_Shape", bound=Record)
@@ -148,10 +149,8 @@ def _inline_text(reply: str) -> tuple[str, str]:
 
 
 def _is_python(reply: str) -> bool:
-    try:
-        body = ast.parse(reply).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+    tree = try_parse(reply)
+    body = tree.body if tree else []
     # A lone literal is data: a JSON reply that happens to be an expression.
     return bool(body) and not (
         len(body) == 1

@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ipyrefine.checks.magics import has_python_beside_magics, parses, python_part
+from ipyrefine.checks.magics import has_python_beside_magics, python_part
 from ipyrefine.checks.names import names_in_draft
 from ipyrefine.checks.redaction import redact, secret_values
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.findings import first_line
 from ipyrefine.core.model import Evidence, Material, Task
 from ipyrefine.core.ports import Check
+from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.notebook import options
 from ipyrefine.notebook.cell import (
@@ -139,7 +140,7 @@ def _read_source(failure: Failure, shell: Any) -> SourceCell:
 def _ipython_lines(text: str) -> tuple[str, ...]:
     """Return a cell's magics and shell lines, also where the rest is no Python yet."""
     part = python_part(text)
-    if part.lines or parses(text):
+    if part.lines or try_parse(text):
         return part.lines
     return tuple(line.strip() for line in text.splitlines() if _LINE.match(line))
 
@@ -175,7 +176,7 @@ async def _material(failure: Failure, shell: Any, cells: int | None) -> Material
 
 def _near_names(text: str, namespace: Mapping[str, Any]) -> list[str]:
     """Return names of the notebook that the code may mean by those that nothing defines."""
-    if not parses(python_part(text).code):
+    if not try_parse(python_part(text).code):
         return []
     known = [name for name in namespace if name[:1] != "_" and name not in _LEFT_BY_US]
     builtin = dir(builtins)

@@ -4,6 +4,7 @@ import ast
 import re
 from typing import Any, NamedTuple
 
+from ipyrefine.core.syntax import ERRORS, parse
 from ipyrefine.errors import UsageError
 from ipyrefine.profiles.choose import pygments_name
 
@@ -83,8 +84,8 @@ def _comments(source: str) -> str:
 def _is_words(source: str, shell: Any) -> bool:
     """Return whether a cell is a request in words rather than code, which may be broken code."""
     try:
-        body = ast.parse(shell.transform_cell(source)).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        body = parse(shell.transform_cell(source)).body
+    except ERRORS:
         pass
     else:
         return all(isinstance(_constant(statement), str) for statement in body)

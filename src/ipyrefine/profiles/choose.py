@@ -11,6 +11,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from ipyrefine.core.syntax import try_parse
 from ipyrefine.profiles import Profile, builtin
 
 _VERB = re.compile(
@@ -86,11 +87,8 @@ def looks_like_code(text: str) -> bool:
 
 def is_python(text: str) -> bool:
     """Return whether a text is Python with a statement beyond bare expressions and names."""
-    try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return any(not isinstance(node, ast.Expr) for node in body)
+    tree = try_parse(text)
+    return tree is not None and any(not isinstance(node, ast.Expr) for node in tree.body)
 
 
 def _name_by_artifact(head: str) -> str | None:

@@ -1,0 +1,67 @@
+"""Read Python that nobody vouches for: it may be no Python at all, or too deep for a tree."""
+
+import ast
+import types
+import warnings
+from typing import Any
+
+# What `ast` and `compile` raise for what is no Python, or is too long or too deep for them.
+ERRORS = (SyntaxError, ValueError, TypeError, RecursionError, MemoryError)
+NO_VALUE = object()
+
+
+def parse(source: str) -> ast.Module:
+    """Return the syntax tree of a source.
+
+    Python's warnings about it are not shown: they are for whoever runs it.
+
+    Raises:
+        SyntaxError: it is not Python; other faults raise another of `ERRORS`.
+    """
+    with warnings.catch_warnings(action="ignore"):
+        return ast.parse(source)
+
+
+def try_parse(source: str) -> ast.Module | None:
+    """Return the syntax tree of a source; None if it is not Python."""
+    try:
+        return parse(source)
+    except ERRORS:
+        return None
+
+
+def try_parse_expression(source: str) -> ast.expr | None:
+    """Return the syntax tree of an expression; None if the source is anything else."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return ast.parse(source.strip(), mode="eval").body
+    except ERRORS:
+        return None
+
+
+def compile_cell(source: str | ast.Module) -> types.CodeType:
+    """Return a notebook's cell compiled: ``await`` may stand outside of a function there.
+
+    Raises:
+        SyntaxError: it cannot be compiled; other faults raise another of `ERRORS`.
+    """
+    with warnings.catch_warnings(action="ignore"):
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        code: types.CodeType = compile(source, "<cell>", "exec", flags, dont_inherit=True)
+        return code
+
+
+def read_literal(source: str) -> Any:
+    """Return the value of a literal, or `NO_VALUE` for anything else."""
+    expression = try_parse_expression(source)
+    if expression is None:
+        return NO_VALUE
+    try:
+        return ast.literal_eval(expression)
+    except ERRORS:
+        return NO_VALUE
+
+
+def is_literal(source: str) -> bool:
+    """Return whether a source is a literal, such as ``[1, 2]``."""
+    return read_literal(source) is not NO_VALUE

@@ -1,0 +1,61 @@
+"""What is read of Python that may be no Python, and what is not said about it."""
+
+import pytest
+
+from ipyrefine.checks.examples import extract
+from ipyrefine.checks.magics import python_part
+from ipyrefine.checks.names import names_in_code, names_in_draft
+from ipyrefine.checks.outputs import imports_of
+from ipyrefine.core.findings import is_cosmetic
+from ipyrefine.core.syntax import (
+    ERRORS,
+    NO_VALUE,
+    compile_cell,
+    is_literal,
+    parse,
+    read_literal,
+    try_parse,
+    try_parse_expression,
+)
+from ipyrefine.profiles.choose import is_python
+
+WARNS = 'pattern = "\\d+"\nsame = pattern is "\\d"\n'  # an unknown escape, and `is` with a literal
+TOO_DEEP = "x = " + "(" * 5_000 + ")" * 5_000
+
+
+@pytest.mark.parametrize("source", ["def f(", "x = \0", TOO_DEEP, "return = 1"])
+def test_what_is_no_python_has_no_tree_and_no_code(source: str) -> None:
+    assert try_parse(source) is None
+    with pytest.raises(ERRORS):
+        parse(source)
+    with pytest.raises(ERRORS):
+        compile_cell(source)
+
+
+def test_a_cell_may_await_outside_of_a_function() -> None:
+    assert compile_cell("await thing()").co_name == "<module>"
+
+
+@pytest.mark.parametrize("source", ["x = 1", "f(1); f(2)", "", "1 +", "for"])
+def test_only_an_expression_is_read_as_one(source: str) -> None:
+    assert try_parse_expression(source) is None
+    assert not is_literal(source)
+
+
+def test_a_literal_is_read_and_a_call_is_none() -> None:
+    assert read_literal(" {'a': [1, -2.5]} ") == {"a": [1, -2.5]}
+    assert read_literal("None") is None
+    assert read_literal("list()") is NO_VALUE
+    assert read_literal("{[]: 1}") is NO_VALUE
+
+
+def test_warnings_about_code_that_a_model_wrote_are_not_shown_to_the_user() -> None:
+    """Tests turn warnings into errors, so each of these would fail if one got out."""
+    assert is_python(WARNS)
+    assert is_cosmetic(WARNS, WARNS.replace(" = ", "  = "), "code")
+    assert names_in_code(WARNS) == []
+    assert names_in_draft(WARNS + "x +") == ["pattern", "same", "x"]
+    assert imports_of("import pandas\n" + WARNS) == [("pandas", [])]
+    assert python_part("%time\n" + WARNS).lines == ("%time",)
+    assert is_literal('"\\d"')
+    assert [e.source for e in extract('f("\\d") == 1')] == ["f('\\\\d')"]
