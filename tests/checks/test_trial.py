@@ -8,7 +8,7 @@ from kit import critique, finding, finish, judgement, refinement
 
 from ipyrefine.checks import trial
 from ipyrefine.checks.trial import Trial
-from ipyrefine.checks.variables import sandbox_files
+from ipyrefine.checks.variables import Variables
 from ipyrefine.core.model import Finding, Limits, Severity, StopReason, Task
 
 TASK = Task(text="Write inc(n).\n\n>>> inc(1)\n2\n", form="code")
@@ -115,8 +115,8 @@ async def test_the_code_has_the_variables_of_the_notebook():
     found = FINDING.model_copy(update={"input": "inc(1)", "expected": "4"})
     task = TASK.model_copy(update={"text": "Write inc(n)."})
     add = "def inc(n):\n    return n + step"
-    assert await Trial(sandbox_files({"step": 3}))(found, add, task) is False
-    assert await Trial(sandbox_files({"step": 2}))(found, add, task) is True
+    assert await Trial(Variables({"step": 3}).files)(found, add, task) is False
+    assert await Trial(Variables({"step": 2}).files)(found, add, task) is True
 
 
 # In a whole refinement

@@ -78,7 +78,7 @@ class Agreement:
         seconds: processor time for all inputs of one text.
         decisive: whether a pass settles the verdict without a judge; None to let the rules above
             decide.
-        files: files to put beside the text, such as `ipyrefine.checks.variables.sandbox_files`.
+        files: files to put beside the text, such as `checks.variables.Variables.files`.
         others: the other drafts.
         left: how many more drafts may still be written.
     """

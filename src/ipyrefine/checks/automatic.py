@@ -41,8 +41,7 @@ def find_demands(
         checks: the checks that the user named; none of them is added once more.
         several: whether several drafts are written, so that they can be compared.
         without: names of checks to leave out; ``all`` for all of them.
-        files: files to put beside checked code, such as
-            `ipyrefine.checks.variables.sandbox_files`.
+        files: files to put beside checked code, such as `checks.variables.Variables.files`.
         runs: whether the text is run on these files' copies of variables.
 
     Raises:

@@ -90,7 +90,7 @@ async def observe(
         text: the code.
         inputs: what to call.
         seconds: processor time for all inputs; one may take a quarter of it.
-        files: files to put beside it, such as `ipyrefine.checks.variables.sandbox_files`.
+        files: files to put beside it, such as `checks.variables.Variables.files`.
     """
     evaluation = Evaluation(text, seconds=seconds, files=files or {})
     try:

@@ -58,7 +58,7 @@ class Evaluation:
     Args:
         text: the code.
         seconds: processor time for all examples together; one may take a quarter of it.
-        files: files to put beside it, such as `ipyrefine.checks.variables.sandbox_files`.
+        files: files to put beside it, such as `checks.variables.Variables.files`.
 
     Attributes:
         load_error: why the text does not load, or empty.

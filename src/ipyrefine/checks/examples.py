@@ -41,7 +41,7 @@ class Examples:
     Args:
         seconds: processor time for all examples together; one may take a quarter of it.
         decisive: whether a pass settles the verdict without a judge.
-        files: files to put beside the text, such as `ipyrefine.checks.variables.sandbox_files`.
+        files: files to put beside the text, such as `checks.variables.Variables.files`.
     """
 
     def __init__(

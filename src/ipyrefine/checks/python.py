@@ -58,7 +58,7 @@ class RunsCleanly:
     Args:
         seconds: processor time it may take, its imports apart.
         decisive: whether a pass settles the verdict without a judge.
-        files: files to put beside it, such as `ipyrefine.checks.variables.sandbox_files`.
+        files: files to put beside it, such as `checks.variables.Variables.files`.
         labels: what to call the variables that these files bring, by name.
     """
 

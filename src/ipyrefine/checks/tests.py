@@ -51,7 +51,7 @@ class Tests:
         label: the user's name for them.
         seconds: processor time for all of them; one may take a quarter of it.
         decisive: whether a pass settles the verdict without a judge.
-        files: files to put beside them, such as `ipyrefine.checks.variables.sandbox_files`.
+        files: files to put beside them, such as `checks.variables.Variables.files`.
 
     Raises:
         UsageError: the source does not parse or holds no test, or pytest is not installed.

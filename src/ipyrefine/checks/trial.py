@@ -19,7 +19,7 @@ class Trial:
     What the task states about the same call counts, not what the finding says of it.
 
     Args:
-        files: files to put beside the text, such as `ipyrefine.checks.variables.sandbox_files`.
+        files: files to put beside the text, such as `checks.variables.Variables.files`.
     """
 
     def __init__(self, files: Mapping[str, bytes] | None = None) -> None:

@@ -180,14 +180,6 @@ def find(
     return Variables(chosen, dict(islice(found.items(), _MAX_FOUND)), mode=mode)
 
 
-def sandbox_files(variables: Mapping[str, Any]) -> Mapping[str, bytes]:
-    """Return the files that bring variables into a sandbox, by name; none for no variables.
-
-    A variable that cannot be copied is not among them; code that needs it is not judged.
-    """
-    return Variables(variables).files
-
-
 @cache
 def sandbox_is_closed() -> bool:
     """Return whether the sandbox keeps code from the network, keys and other processes here.
