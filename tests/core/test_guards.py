@@ -241,6 +241,18 @@ async def test_code_whose_drafts_all_miss_a_check_is_written_anew(
     assert loop.state.text.strip() == "y = 9"
 
 
+async def test_prose_that_an_edit_did_not_mend_is_written_anew() -> None:
+    """Of 41 drafts of a small model, edits mended 2 and samples 6."""
+    check = Scores(0.2, 0.1, 1.0, target=1.0, basis="constraints")
+    replies = [text("Good day"), text("Good days"), text("Hey you")]
+    loop = refinement(replies, TASK, checks=[check], limits=Limits(opinion="never"))
+    await finish(loop)
+    mend, anew = prompts(loop, Stage.REVISE)
+    assert "Good day" in mend
+    assert "Good day" not in anew
+    assert "scored" in anew, "what the checks found is told"
+
+
 @pytest.mark.parametrize(
     ("how", "anew"),
     [

@@ -136,6 +136,49 @@ async def test_a_revision_cut_off_at_the_token_limit_keeps_the_text_before_it() 
     assert "cut off" in loop.state.iterations[1].failure
 
 
+CIRCLES = Reply(text="1. A count, and a count of the count he was.\n" * 20, finish="length")
+
+
+async def test_a_draft_that_repeats_itself_up_to_the_limit_is_sampled_once_instead() -> None:
+    """A small model at temperature 0 goes round in circles, and would again."""
+    loop = refinement([CIRCLES, text("Hi"), judgement(9), *NO_FINDINGS])
+    await finish(loop)
+    assert loop.state.text == "Hi"
+    first, second = requests(loop, Stage.DRAFT)
+    assert first.messages == second.messages
+    assert first.temperature == 0 < second.temperature
+    assert "Asked scripted again: the reply repeats itself up to the token limit." in (
+        loop.state.warnings
+    )
+
+
+async def test_a_draft_that_repeats_itself_twice_ends_the_run_with_what_to_do() -> None:
+    loop = refinement([CIRCLES, CIRCLES])
+    await finish(loop)
+    assert loop.state.stop_reason is StopReason.FAILED
+    assert loop.state.message == (
+        "scripted gave no draft: the reply repeats itself up to the token limit. "
+        "Word the task differently, or use a larger model."
+    )
+
+
+async def test_a_long_draft_that_is_cut_off_is_not_asked_for_again() -> None:
+    words = " ".join(f"word{number}" for number in range(500))
+    loop = refinement([Reply(text=f"<text>\n{words}", finish="length"), text("Hi")])
+    await finish(loop)
+    assert loop.state.usage.calls == 1
+    assert "Raise --max-tokens" in loop.state.message
+
+
+async def test_one_of_several_drafts_that_repeats_itself_is_left_out() -> None:
+    loop = refinement(
+        [CIRCLES, text("Hi"), judgement(9), *NO_FINDINGS], limits=Limits(candidates=2)
+    )
+    await finish(loop)
+    assert loop.state.text == "Hi"
+    assert len(requests(loop, Stage.DRAFT)) == 2
+
+
 async def test_a_model_that_fails_ends_the_run_with_the_best_text_kept() -> None:
     loop = refinement([text("Hi"), judgement(5, finding("short")), Unreachable("No server.")])
     await finish(loop)

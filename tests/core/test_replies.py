@@ -24,7 +24,13 @@ from ipyrefine.core.model import (
     StopReason,
 )
 from ipyrefine.core.ports import Reply
-from ipyrefine.core.replies import Splitter, parse_answers, parse_evaluation, parse_text
+from ipyrefine.core.replies import (
+    Splitter,
+    parse_answers,
+    parse_evaluation,
+    parse_text,
+    repeats_itself,
+)
 from ipyrefine.errors import ReplyError
 
 # Texts
@@ -501,3 +507,28 @@ def test_a_judge_of_the_users_is_read(
 def test_a_judge_that_says_nothing_of_the_kind_is_unreadable(reply: str) -> None:
     with pytest.raises(ReplyError):
         parse_evaluation(reply)
+
+
+# Replies that go round in circles
+
+
+@pytest.mark.parametrize(
+    ("reply", "circles"),
+    [
+        ("He was a member of the army and of the guard.\n" * 8, True),
+        ("".join(f"{n}. He was a member of the army and the guard.\n" for n in range(8)), True),
+        ("He was a member of the army and of the guard.\n" * 7, False),
+        ("ha " * 64, True),
+        ("ha " * 63, False),
+        (
+            "".join(f"assert f({n}) == {n * n}, 'square of {chr(97 + n)}'\n" for n in range(26)),
+            False,
+        ),
+        ("", False),
+    ],
+    ids=["eight times", "numbered", "seven times", "a word", "fewer words", "like lines", "none"],
+)
+def test_a_reply_repeats_itself_when_eight_words_stand_in_it_eight_times(
+    reply: str, circles: bool
+) -> None:
+    assert repeats_itself(reply) is circles

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from itertools import groupby
 from operator import itemgetter
 from typing import Generic, Literal, Protocol, TypeVar
@@ -18,7 +18,7 @@ from ipyrefine.core.policy import (
 )
 from ipyrefine.core.ports import Clock, Delta, Model, Notice, Reply, Request
 from ipyrefine.core.prompts import repair
-from ipyrefine.core.replies import Splitter
+from ipyrefine.core.replies import Splitter, repeats_itself
 from ipyrefine.core.run import Run
 from ipyrefine.errors import ModelError, RefineError, ReplyError, ServerFailed, describe
 
@@ -33,6 +33,7 @@ FAILURES = {
     "filtered": "the provider's content filter withheld the reply",
     "incomplete": "the reply broke off before its end",
 }
+_CIRCLES = "the reply repeats itself up to the token limit"
 
 
 class OutOfBudget(Exception):
@@ -97,7 +98,8 @@ class ModelCall(Generic[T]):
     """Asks a model until its reply can be read, at most twice.
 
     A reply that was paid for already is used, not asked for again. One that was cut off, refused
-    or filtered is never asked for again blindly.
+    or filtered is never asked for again blindly: only one that repeats itself up to the token
+    limit is sampled instead, where the caller says how.
 
     Args:
         model: who is asked.
@@ -105,6 +107,8 @@ class ModelCall(Generic[T]):
         stage: the stage that asks.
         iteration: the iteration it is about.
         parse_cut: reads a reply that was cut off, if what was asked for is whole in it.
+        sampled: what to ask in place of a reply that repeats itself up to the limit; None to leave
+            it at that.
 
     Attributes:
         value: what was read, or None.
@@ -119,8 +123,10 @@ class ModelCall(Generic[T]):
         stage: Stage,
         iteration: int,
         parse_cut: Callable[[Reply], T] | None = None,
+        sampled: Request | None = None,
     ) -> None:
         self._model, self._parse, self._parse_cut = model, parse, parse_cut
+        self._sampled = sampled
         self._stage, self._iteration = stage, iteration
         self.value: T | None = None
         self.failure = ""
@@ -129,6 +135,8 @@ class ModelCall(Generic[T]):
     @property
     def advice(self) -> str:
         """Return the failure with its remedy: two clauses, without a full stop."""
+        if self.failure == _CIRCLES:
+            return f"{self.failure}. Word the task differently, or use a larger model"
         if self.failure != FAILURES["length"]:
             return self.failure
         return f"{self.failure}. Raise {'--budget' if self._bounded_by_budget else '--max-tokens'}"
@@ -167,13 +175,16 @@ class ModelCall(Generic[T]):
                 reply = await self._ask(loop, bounded, splitter, emit or loop.emit)
             if reply.finish != "stop":
                 await self._rescue(loop, reply)
-                return self.value
-            try:
-                self.value = self._parse(reply)
-                return self.value
-            except ReplyError as error:
-                self.failure = f"the reply could not be read: {error}"
-                request = repair(loop.state, request, reply.text, str(error))
+                if self.failure != _CIRCLES or self._sampled is None:
+                    return self.value
+                request = self._sampled
+            else:
+                try:
+                    self.value = self._parse(reply)
+                    return self.value
+                except ReplyError as error:
+                    self.failure = f"the reply could not be read: {error}"
+                    request = repair(loop.state, request, reply.text, str(error))
             if attempt == 0:
                 await warn(loop, f"Asked {self._model.name} again: {self.failure}.")
         return None
@@ -181,11 +192,12 @@ class ModelCall(Generic[T]):
     async def _rescue(self, loop: Loop, reply: Reply) -> None:
         """Take what was whole in a reply that was cut off at the token limit, and say so."""
         self.failure = FAILURES[reply.finish]
-        if self._parse_cut is None or reply.finish != "length":
+        if reply.finish != "length":
             return
-        try:
-            self.value = self._parse_cut(reply)
-        except ReplyError:
+        with suppress(ReplyError):
+            self.value = self._parse_cut(reply) if self._parse_cut else None
+        if self.value is None:
+            self.failure = _CIRCLES if repeats_itself(reply.text) else self.failure
             return
         name = loop.state.mention(self._iteration).capitalize()
         await warn(loop, f"{name}: {self.failure}, after the text had ended.")

@@ -474,8 +474,11 @@ class Refinement:
         parse = _parse_text(run.task, self.selection)
 
         async def write(number: int, emit: Emit) -> ModelCall[replies.WrittenText]:
-            call = ModelCall(self.model, parse, Stage.DRAFT, number, partial(parse, cut=True))
             request = self._requests.draft(run, number)
+            cut = partial(parse, cut=True)
+            # Where others are written too, a lost one is no loss.
+            other = self._requests.draft(run, 1) if run.limits.candidates == 1 else None
+            call = ModelCall(self.model, parse, Stage.DRAFT, number, cut, other)
             splitter = replies.Splitter(run.task.form, inside=request.json_schema is not None)
             await call.make(self, request, splitter=splitter, budget=budget, emit=emit)
             return call

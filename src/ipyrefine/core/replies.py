@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeVar
 
@@ -110,6 +111,25 @@ def parse_text(
     if not text.strip():
         raise ReplyError("it holds no text")
     return WrittenText(text=text, thoughts=thoughts)
+
+
+_WORD = re.compile(r"\b\d*[^\W\d]\w*")
+_CIRCLE = 8  # words, and times
+
+
+def repeats_itself(reply: str) -> bool:
+    """Return whether a reply goes round in circles: eight words in a row stand in it eight times.
+
+    Of the embedded model's kept replies that holds for 54 of 61 that ran into the token limit, and
+    for 4 of 1,034 others.
+    """
+    words, last, times = _WORD.findall(reply.lower()), dict[str, int](), Counter[str]()
+    for end in range(_CIRCLE, len(words) + 1):
+        row = " ".join(words[end - _CIRCLE : end])
+        if end - last.get(row, -_CIRCLE) >= _CIRCLE:  # else it overlaps with itself
+            last[row] = end
+            times[row] += 1
+    return any(count >= _CIRCLE for count in times.values())
 
 
 _HEADING = r"[ \t*_#]*{}[ \t*_]*:[*_]*"
