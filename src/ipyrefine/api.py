@@ -241,7 +241,7 @@ async def refine(
     - ``delta``: gain in score, 0..1, that is still no improvement (0).
     - ``base``: a revision continues from the ``latest`` text, the ``best``, or ``auto``.
     - ``critique``: ``auto``, ``always`` or ``never``; ``min_findings``: how many it must name (0).
-    - ``revise``: whether code that misses a check is shown to be edited (``edit``), written
+    - ``revise``: whether a text that misses a check is shown to be edited (``edit``), written
       ``anew``, or the one and then the other (``auto``).
     - ``opinion``: whether the judge is asked where evidence leaves a text open (``auto``),
       ``always`` or ``never``.

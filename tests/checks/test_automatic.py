@@ -9,7 +9,7 @@ from ipyrefine import api, refine
 from ipyrefine.checks import from_record, resolve
 from ipyrefine.checks.automatic import NOTHING, find_demands
 from ipyrefine.checks.python import RunOnCopies
-from ipyrefine.checks.variables import sandbox_files
+from ipyrefine.checks.variables import Variables
 from ipyrefine.core.model import Evidence, Form, Limits, Material, Task, Value
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
@@ -81,14 +81,16 @@ def test_code_in_another_language_cannot_be_run_and_gets_no_check(several):
 
 
 def test_variables_of_the_notebook_are_there_for_the_examples():
-    found = find_demands(task("Write f().\n\n>>> f()\n3\n"), (), files=sandbox_files({"limit": 3}))
+    found = find_demands(
+        task("Write f().\n\n>>> f()\n3\n"), (), files=Variables({"limit": 3}).files
+    )
     (check,) = found.checks
     assert check.name == "examples"
 
 
 async def test_examples_may_use_the_variables():
     stated = task("Write f().\n\n>>> f()\n3\n")
-    (check,) = find_demands(stated, (), files=sandbox_files({"limit": 3})).checks
+    (check,) = find_demands(stated, (), files=Variables({"limit": 3}).files).checks
     assert (await check("def f():\n    return limit", stated)).passed
 
 
@@ -143,7 +145,7 @@ USES = task("Use `xs`.", materials=(Material(kind="variable", name="xs", phrase=
 
 
 async def run_on_copies(text: str, **variables: Any) -> Evidence:
-    files = sandbox_files(variables)
+    files = Variables(variables).files
     (check,) = find_demands(USES, (), files=files, runs=True).checks
     return await check(text, USES)
 
@@ -175,7 +177,7 @@ async def test_a_run_on_copies_that_fails_blocks():
 async def test_what_only_the_sandbox_is_the_reason_for_is_no_failure(text):
     materials = [Material(kind="variable", name=n, phrase=n, text=n) for n in ("xs", "ys")]
     used = USES.model_copy(update={"materials": tuple(materials)})
-    (check,) = find_demands(used, (), files=sandbox_files({"xs": [1]}), runs=True).checks
+    (check,) = find_demands(used, (), files=Variables({"xs": [1]}).files, runs=True).checks
     evidence = await check(text, used)
     assert evidence.passed is None, evidence.detail
     assert evidence.detail.startswith(("Nothing can be said in the sandbox: ", "Not run: it "))

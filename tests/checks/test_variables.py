@@ -11,7 +11,7 @@ from ipyrefine.api import build
 from ipyrefine.checks import copies, resolve, sandbox, variables
 from ipyrefine.checks.sandbox import run_python
 from ipyrefine.checks.trial import Trial
-from ipyrefine.checks.variables import Variables, find, gather, sandbox_files, sandbox_is_closed
+from ipyrefine.checks.variables import Variables, find, gather, sandbox_is_closed
 from ipyrefine.core.model import Finding, Severity, Task
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
@@ -375,5 +375,5 @@ async def test_a_finding_is_not_tried_on_code_that_needs_what_has_no_copy(
     assert await Trial(files)(finding, "def f():\n    return 1", TASK) is True
 
 
-def test_sandbox_files_of_no_variables_are_none() -> None:
-    assert sandbox_files({}) == {}
+def test_no_variables_bring_no_files_into_the_sandbox() -> None:
+    assert Variables({}).files == {}

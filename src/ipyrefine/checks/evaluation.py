@@ -196,7 +196,7 @@ def _plan(example: Example) -> _Plan:
         if example.kind == "equals" and computed:
             names = {n.id for n in ast.walk(parse(example.expected)) if isinstance(n, ast.Name)}
             return _Plan((example.source,), example.expected, tuple(sorted(names & bound)))
-        if example.kind == "holds" and (tree := try_parse_expression(example.source)):
+        if example.kind == "holds" and (tree := _divisible(example.source)):
             splitter = _Splitter(bound)
             outer = splitter.visit(tree)
             names = {n.id for n in ast.walk(outer) if isinstance(n, ast.Name)} & bound
@@ -208,6 +208,17 @@ def _plan(example: Example) -> _Plan:
     return _Plan((example.source,))
 
 
+_LAZY = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp)
+_WHOLE = (*_LAZY, ast.GeneratorExp, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+
+
+def _divisible(source: str) -> ast.expr | None:
+    """Return a condition as a tree; None where a part of it may not be evaluated at all."""
+    tree = try_parse_expression(source)
+    whole = tree is None or any(isinstance(part, _WHOLE) for part in ast.walk(tree))
+    return None if whole else tree
+
+
 class _Splitter(ast.NodeTransformer):
     """Replace what a condition takes from the text by placeholders.
 
@@ -215,19 +226,12 @@ class _Splitter(ast.NodeTransformer):
         bound: the names that the setup binds; these, like Python's own, are not the text's.
     """
 
-    _LAZY = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp)
-    _UNSPLIT = (*_LAZY, ast.GeneratorExp, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
-
     def __init__(self, bound: set[str]) -> None:
         self._bound = bound
         self.parts: list[str] = []
 
     def visit(self, node: ast.AST) -> Any:
-        """Return a node with its parts replaced; what may not be evaluated at all stays whole."""
-        if isinstance(node, ast.Expression) and any(
-            isinstance(part, self._UNSPLIT) for part in ast.walk(node)
-        ):
-            return node
+        """Return a node with its parts replaced."""
         root = node
         while isinstance(root, ast.Call | ast.Attribute | ast.Subscript):
             root = root.func if isinstance(root, ast.Call) else root.value

@@ -7,7 +7,7 @@ import builtins
 import re
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from ipyrefine.core.model import (
     MAX_ITERATIONS,
@@ -493,6 +493,7 @@ Decision = Annotated[
     Accept | Answer | Override | Continue | Branch | Select | Guide | Edit | Dismiss | Add | Rubric,
     Field(discriminator="kind"),
 ]
+DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
 
 # What `%refine` offers by name; `edit` reads a variable, a cell or an editor first.
 COMMANDS: dict[str, type[_Decision]] = {

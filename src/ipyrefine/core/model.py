@@ -728,10 +728,10 @@ class Limits(Record):
             passes on the judge's opinion alone; ``always``; ``never``.
         opinion: when the judge is asked: ``auto``, where the evidence leaves a text open;
             ``always``, also where it does not, which can lower no verdict; ``never``.
-        revise: how code that misses a check is revised: ``edit`` shows the code with what is wrong,
+        revise: how a text that misses a check is revised: ``edit`` shows it with what is wrong,
             ``anew`` the task with what was wrong; ``auto`` edits first and writes anew when that
-            did not help, or at once where that was measured to be better. A text, a function or a
-            prompt of the user's is always edited.
+            did not help, code also at once where that was measured to be better. A text, a
+            function or a prompt of the user's is always edited.
         min_findings: findings a critique must name.
         verify_drafts: whether drafts are judged too, or only revisions, as in a pasted template.
         max_eval_chars: characters of the text that the judge sees.
