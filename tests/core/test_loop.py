@@ -16,6 +16,7 @@ from kit import (
 )
 
 from ipyrefine.core.decisions import Accept, Continue, Override
+from ipyrefine.core.events import TextDelta
 from ipyrefine.core.model import (
     LOW_SCORE,
     Budget,
@@ -160,6 +161,14 @@ async def test_a_draft_that_repeats_itself_twice_ends_the_run_with_what_to_do() 
         "scripted gave no draft: the reply repeats itself up to the token limit. "
         "Word the task differently, or use a larger model."
     )
+
+
+async def test_the_thoughts_of_the_next_reply_are_not_shown_as_text() -> None:
+    """Though the reply before it broke off in the middle of its text."""
+    cut = Reply(text=f"<text>\n{CIRCLES.text}and on", finish="length")
+    loop = refinement([cut, Reply(text="A plan.\n<text>\nHi\n</text>"), judgement(9), *NO_FINDINGS])
+    shown = [event for event in await finish(loop) if isinstance(event, TextDelta)]
+    assert ("thinking", "A plan.\n") in [(event.kind, event.text) for event in shown]
 
 
 async def test_a_long_draft_that_is_cut_off_is_not_asked_for_again() -> None:

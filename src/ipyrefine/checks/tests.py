@@ -29,6 +29,7 @@ from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_pytho
 from ipyrefine.checks.magics import python_part
 from ipyrefine.checks.sandbox import ProcessResult, describe_failure, load_program, run_python
 from ipyrefine.core.model import Evidence, Finding, Task
+from ipyrefine.core.syntax import ERRORS, parse
 from ipyrefine.errors import UsageError
 
 if TYPE_CHECKING:
@@ -373,8 +374,8 @@ def _read_file(path: Path, name: str) -> str:
 
 def _parse(source: str, name: str) -> ast.Module:
     try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError) as error:
+        return parse(source)
+    except ERRORS as error:
         line = f" (line {error.lineno})" if isinstance(error, SyntaxError) else ""
         message = getattr(error, "msg", str(error))
         raise UsageError(f"The check {name!r} is not Python: {message}{line}.") from None

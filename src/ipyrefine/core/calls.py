@@ -146,7 +146,7 @@ class ModelCall(Generic[T]):
         loop: Loop,
         request: Request,
         *,
-        splitter: Splitter | None = None,
+        splitter: Callable[[], Splitter] | None = None,
         budget: CallBudget | None = None,
         emit: Callable[[Event], Awaitable[None]] | None = None,
     ) -> T | None:
@@ -155,7 +155,8 @@ class ModelCall(Generic[T]):
         Args:
             loop: the loop that makes it.
             request: what is asked.
-            splitter: tells text from thoughts while it streams; None where there is no text.
+            splitter: makes what tells text from thoughts while a reply streams, a new one for each;
+                None where there is no text.
             budget: what it may use beside other calls; all of it by default.
             emit: emits its events; the loop's own by default.
 
@@ -172,7 +173,8 @@ class ModelCall(Generic[T]):
             else:
                 bounded = budget.bound(request, loop.state, loop.elapsed())
                 self._bounded_by_budget = bounded.max_tokens < loop.state.limits.max_tokens
-                reply = await self._ask(loop, bounded, splitter, emit or loop.emit)
+                split = splitter() if splitter else None
+                reply = await self._ask(loop, bounded, split, emit or loop.emit)
             if reply.finish != "stop":
                 await self._rescue(loop, reply)
                 if self.failure != _CIRCLES or self._sampled is None:

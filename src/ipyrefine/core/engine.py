@@ -479,7 +479,8 @@ class Refinement:
             # Where others are written too, a lost one is no loss.
             other = self._requests.draft(run, 1) if run.limits.candidates == 1 else None
             call = ModelCall(self.model, parse, Stage.DRAFT, number, cut, other)
-            splitter = replies.Splitter(run.task.form, inside=request.json_schema is not None)
+            inside = request.json_schema is not None
+            splitter = partial(replies.Splitter, run.task.form, inside=inside)
             await call.make(self, request, splitter=splitter, budget=budget, emit=emit)
             return call
 
@@ -649,7 +650,9 @@ class Refinement:
         request = self._requests.revise(self.state, base)
         acting_on = to_act_on(self.state, base)
         revision = await call.make(
-            self, request, splitter=replies.Splitter(form, inside=request.json_schema is not None)
+            self,
+            request,
+            splitter=partial(replies.Splitter, form, inside=request.json_schema is not None),
         )
         if revision is None:
             await warn(
