@@ -253,6 +253,21 @@ async def test_prose_that_an_edit_did_not_mend_is_written_anew() -> None:
     assert "scored" in anew, "what the checks found is told"
 
 
+@pytest.mark.parametrize("task", [TASK, CODE], ids=["prose", "code"])
+@pytest.mark.parametrize(("second", "anew"), [(0.2, True), (0.5, False)], ids=["not", "a little"])
+async def test_a_revision_that_did_not_help_is_not_edited_further(
+    task: Task, second: float, anew: bool
+) -> None:
+    """It ties with the text before, so the next one goes on from it."""
+    write = code if task.form == "code" else text
+    replies = [write("x = 0"), write("x = 1"), write("y = 9")]
+    check = Scores(0.2, second, 1.0, target=1.0, basis="examples")
+    loop = refinement(replies, task, checks=[check], limits=Limits(opinion="never"))
+    await finish(loop)
+    assert loop.state.iterations[2].parent == 1
+    assert ("x = 1" not in prompts(loop, Stage.REVISE)[1]) is anew
+
+
 @pytest.mark.parametrize(
     ("how", "anew"),
     [

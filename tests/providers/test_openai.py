@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-import time
+import threading
 from typing import Any
 
 import pytest
@@ -394,14 +394,13 @@ async def test_a_proxy_is_not_asked_for_a_server_on_this_machine(
 
 
 async def test_waiting_for_the_server_does_not_hold_up_the_event_loop(server, model, request_text):
-    server.then(Answer("slow but steady", delay=0.05))
-    ticks, task = 0, asyncio.create_task(reply_of(model, request_text))
-    started = time.monotonic()
-    while not task.done():
-        await asyncio.sleep(0.01)
-        ticks += 1
-    assert task.result().text == "slow but steady"
-    assert ticks > (time.monotonic() - started) / 0.05
+    gate = threading.Event()
+    server.then(Answer("slow but steady", gate=gate))
+    task = asyncio.create_task(reply_of(model, request_text))
+    await asyncio.to_thread(server.asked.wait, 10)
+    assert not task.done(), "the server answers only when it may, and until then others have a turn"
+    gate.set()
+    assert (await task).text == "slow but steady"
 
 
 @pytest.mark.parametrize("attempt", range(8))

@@ -32,6 +32,7 @@ class Answer:
     tokens: tuple[Token, ...] = ()  # the text's tokens, each in a chunk with its log-probabilities
     chunk: int = 8  # characters per piece
     delay: float = 0.0  # seconds before each piece
+    gate: threading.Event | None = None  # not a piece before it is set, or ten seconds have passed
     finish: str | None = "stop"
     usage: Mapping[str, Any] | Literal["counted"] | None = "counted"
     reasoning: str = ""
@@ -219,6 +220,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._write(answer.raw)
             self._beat(answer, self._write)
         else:
+            if answer.gate:
+                answer.gate.wait(10)
             for number, piece in enumerate(_pieces(answer, body)):
                 if number == answer.drop_after:
                     return self._reset()

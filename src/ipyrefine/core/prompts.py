@@ -739,6 +739,14 @@ def _repeated(base: Iteration, tried: Iterable[Iteration]) -> bool:
     return any(i.text == base.text and not i.failure for i in tried)
 
 
+def _gained_nothing(run: Run, base: Iteration) -> bool:
+    """Return whether a text is a revision that ranks no better than what it was revised from."""
+    if base.parent is None:
+        return False
+    old, new = run.iterations[base.parent].verdict, base.verdict
+    return old is not None and new is not None and new.rank <= old.rank
+
+
 def _writes_anew(run: Run, base: Iteration, tried: Sequence[Iteration]) -> bool:
     """Return whether a revision starts from the task rather than from the text.
 
@@ -756,12 +764,12 @@ def _writes_anew(run: Run, base: Iteration, tried: Sequence[Iteration]) -> bool:
         return False
     if any(evidence.basis == "function" for evidence in failed):
         return False
-    edited = any(not iteration.failure for iteration in tried)
-    if run.task.form == "prose":
-        return edited
+    edited = _gained_nothing(run, base) or any(not iteration.failure for iteration in tried)
+    if edited or run.setup.reliability.revise == "anew":
+        return True
     all_missed = all(any(e.failed for e in draft.evidence) for draft in run.drafts)
     several = base.parent is None and all_missed and len(run.drafts) > 1
-    return several or edited or run.setup.reliability.revise == "anew"
+    return several and run.task.form != "prose"
 
 
 def _from_user(run: Run, iteration: Iteration) -> bool:
