@@ -19,10 +19,10 @@ def frame() -> pandas.DataFrame:
     return pandas.DataFrame({"city": ["a", "b", "c"], "price": ["1", "2", "x"], "n": [1, 2, 3]})
 
 
-async def detail(text: str, passed: bool = True, **variables: Any) -> list[str]:
+async def detail(text: str, **variables: Any) -> list[str]:
     (check,) = resolve(["run seconds=120"], {}, variables=Variables(variables))
     evidence = await check(text, TASK)
-    assert evidence.passed is passed, evidence.detail
+    assert evidence.passed, evidence.detail
     return [line for line in evidence.detail.splitlines()[1:] if not line.startswith("(")]
 
 
@@ -50,40 +50,6 @@ async def test_what_the_evidence_says_of_a_frame_holds_no_secret() -> None:
     lines = await detail("df = df.rename(columns={'n': 'sk-abcdefghijkl'})", df=frame())
     assert "[secret]" in lines[0]
     assert "abcdefghijkl" not in lines[0]
-
-
-async def test_a_line_that_fails_in_pandas_says_what_columns_its_frames_have() -> None:
-    text = "other = df[['city', 2024]]\nout = other.merge(df,\n    on='town')"
-    data = frame().set_axis(["city", " price", 2024], axis=1)
-    string = str(frame().dtypes["price"])
-    assert sorted(await detail(text, passed=False, df=data)) == [
-        f"df has the columns 'city' ({string}), ' price' ({string}), 2024 (int64).",
-        f"other has the columns 'city' ({string}), 2024 (int64).",
-    ]
-
-
-async def test_a_missing_column_may_be_the_index() -> None:
-    (line,) = await detail("df['city']", passed=False, df=frame()[["city", "n"]].set_index("city"))
-    assert line == "df has the columns 'n' (int64), indexed by 'city'."
-
-
-async def test_of_many_columns_those_most_like_the_missing_one_are_named() -> None:
-    wide = pandas.DataFrame({f"{letter}_{n}": [n] for letter in "abc" for n in range(8)})
-    (line,) = await detail("def last():\n    return df['c_9']\n\nlast()", passed=False, df=wide)
-    assert line.startswith("df has the columns 'c_0' (int64), 'c_1' (int64), ")
-    assert line.endswith(", 14 more.")
-
-
-@pytest.mark.parametrize("text", ["{}['price']", "len(df) / 0", "df['price'"])
-async def test_columns_are_not_named_where_the_fault_is_not_in_pandas(text: str) -> None:
-    assert not await detail(text, passed=False, df=frame())
-
-
-async def test_columns_that_are_named_hold_no_secret() -> None:
-    text = "df = df.rename(columns={'n': 'sk-abcdefghijkl'})\ndf['town']"
-    (line,) = await detail(text, passed=False, df=frame())
-    assert "[secret]" in line
-    assert "abcdefghijkl" not in line
 
 
 TARGETS = {

@@ -4,7 +4,7 @@ import pytest
 
 from ipyrefine.checks import resolve
 from ipyrefine.checks.magics import has_python_beside_magics, python_part
-from ipyrefine.checks.names import names_in_code, names_in_draft, names_in_prose
+from ipyrefine.checks.names import names_defined, names_in_code, names_in_draft, names_in_prose
 from ipyrefine.core.model import Task
 
 CODE = Task(text="Improve it.", form="code")
@@ -103,3 +103,18 @@ def test_a_draft_is_about_its_names_also_where_it_is_no_python_yet(
     draft: str, names: list[str]
 ) -> None:
     assert [name for name in names_in_draft(draft) if name != "print"] == names
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("a, (b, *c) = d = 1, (2, 3)", ["a", "b", "c", "d"]),
+        ("x: int = [y for y in z]\nx += 1", ["x"]),
+        ("def f():\n    inner = 1\nclass A:\n    field = 2\nf.attr = d['k'] = 1", ["f", "A"]),
+        ("import os\nfor i in xs:\n    last = i\n_tmp = 1", []),
+        ("%time\nx = 1\n!ls", ["x"]),
+        ("x = (1,", []),
+    ],
+)
+def test_the_names_that_code_leaves_to_the_cells_below(source: str, names: list[str]) -> None:
+    assert sorted(names_defined(source)) == sorted(names)

@@ -116,6 +116,36 @@ def test_a_cell_that_failed_is_refined_until_it_runs_on_copies(book: Notebook) -
     assert book.values() == before, "nothing of the notebook's has changed"
 
 
+def test_a_text_that_drops_a_name_of_the_cells_fails(book: Notebook) -> None:
+    """Cells below may need it, and code that is cut short runs well."""
+    book.run(SETUP)
+    book.run("first, last = prices['a'], prices['c']\ndef span():\n    return last - first")
+    book.reply("first = prices['a']", "first, last = prices['a'], prices['b']\nspan = last - first")
+    run = book.fix()
+    [dropped] = run.iterations[1].evidence
+    assert dropped.failed
+    assert dropped.detail == "It must define span and last, as the cell does."
+    assert run.verdict.passed
+
+
+@pytest.mark.parametrize(
+    ("cell", "fixed", "options"),
+    [
+        ("totl = 2\nprint(total)", "total = 2\nprint(total)", ""),
+        ("total = 1 / 0", "share = 1 / 1", '--goal "Call it share."'),
+        ("rows = [1]\nfor row in rows:\n    row / 0\n_tmp = 1", "rows = [1]", ""),
+        ("import json\nout = json.load(1)", "out = 1", ""),
+    ],
+    ids=["misspelt above", "a goal of the user's", "loops and underscores", "imports"],
+)
+def test_but_names_may_go_that_are_in_the_way(
+    book: Notebook, cell: str, fixed: str, options: str
+) -> None:
+    book.run(cell)
+    book.reply(fixed)
+    assert book.fix(options).verdict.passed
+
+
 def test_the_model_is_shown_the_cells_own_frames_in_a_fence_without_secrets(
     book: Notebook,
 ) -> None:
@@ -151,7 +181,7 @@ def test_evidence_of_a_failure_in_the_notebook_holds_no_secret(book: Notebook) -
 def test_frames_of_libraries_and_of_other_cells_are_left_out(book: Notebook) -> None:
     book.run("import json\ndef read(text):\n    return json.loads(text)")
     book.run("def inner():\n    return read('{')\n\ninner()")
-    book.reply("x = 1")
+    book.reply("inner = 1")
     told = book.fix().task.materials[-1].text.splitlines()
     assert told[1:3] == ["line 4: inner()", "line 2, in inner: return read('{')"]
     assert told[3].startswith("JSONDecodeError: Expecting property name")
@@ -163,7 +193,7 @@ def test_frames_of_libraries_and_of_other_cells_are_left_out(book: Notebook) -> 
 )
 def test_what_a_prompt_holds_of_a_failure_is_bounded(book: Notebook, depth: str) -> None:
     book.run(depth)
-    book.reply("x = 1")
+    book.reply("f = 1")
     assert len(book.fix().task.materials[-1].text) < 3_000
 
 
@@ -295,7 +325,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_error_is_fixed_like_any_other(book: Notebook, name: str) -> None:
     book.run(HOSTILE[name])
-    book.reply("x = 1")
+    book.reply("E = 1")
     run = book.fix("-q", cell_id="here")
     assert run.verdict.passed
     assert "<script>" not in book.shown
@@ -419,7 +449,7 @@ def test_accepting_replaces_the_cell_that_failed(book: Notebook) -> None:
 def test_several_failed_cells_are_told_by_their_ids(book: Notebook) -> None:
     book.run(BROKEN.replace("clean(prices)", "{}"), "one")
     book.run("2 / 0", "two")
-    book.reply("x = 1")
+    book.reply("total = 1")
     run = book.fix("--cell one", cell_id="fixing")
     assert run.setup.draft == BROKEN.replace("clean(prices)", "{}")
     book.run("%refine accept", "later")

@@ -15,6 +15,7 @@ _MAX_SOURCE = 200_000  # characters of code that are read
 _BUILTINS = frozenset(dir(builtins))
 _LOADS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
 _STORES = frozenset({"STORE_NAME", "STORE_GLOBAL"})
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _BACKTICKS = re.compile(r"(?<!`)`([^`\n]{1,200})`(?!`)")
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,100})\((?!e?s\))")  # not the plural of "file(s)"
 # What a request asks to write is not there yet; an older one of that name must not stand in for it.
@@ -56,6 +57,17 @@ def _names_in_broken_code(source: str) -> Iterator[str]:
         before = text if text.strip() else before
 
 
+def names_defined(source: str) -> list[str]:
+    """Return the names that code leaves to what comes below it; none if it is no Python.
+
+    They are those of its functions and classes, and those that its own statements assign. Loops,
+    imports, and names that start with an underscore do not count.
+    """
+    tree = try_parse(python_part(source[:_MAX_SOURCE]).code)
+    names = [*_defined(tree), *_assigned(tree)] if tree else []
+    return [name for name in dict.fromkeys(names) if name[:1] != "_"]
+
+
 def names_in_prose(text: str) -> list[str]:
     """Return the names that a request in words is about, in their order.
 
@@ -75,7 +87,7 @@ def names_in_prose(text: str) -> list[str]:
     asked = {
         *_ASKED.findall(prose),
         *(name for example in examples for name in _called(example.source)),
-        *(name for source in fenced for name in _bound(source)),
+        *(name for source in fenced for name in _defined(parse(source))),
     }
     return [n for n in dict.fromkeys(names) if n not in asked and n not in _BUILTINS]
 
@@ -128,7 +140,16 @@ def _called(source: str) -> Iterator[str]:
             yield node.func.id
 
 
-def _bound(source: str) -> Iterator[str]:
-    for node in parse(source).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
+def _defined(tree: ast.Module) -> Iterator[str]:
+    """Return the names of a module's functions and classes."""
+    return (node.name for node in tree.body if isinstance(node, _DEFINITIONS))
+
+
+def _assigned(tree: ast.Module) -> Iterator[str]:
+    """Return the names that a module's own statements assign."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            inner = (one for target in targets for one in ast.walk(target))
+            names = (one for one in inner if isinstance(one, ast.Name))
+            yield from (one.id for one in names if isinstance(one.ctx, ast.Store))

@@ -49,9 +49,8 @@ class RunsCleanly:
     still pretend to have come to its end.
 
     Its detail says what the text did to the DataFrames among the variables: rows and columns before
-    and after, types that changed, nulls that were added. Where a line fails in pandas, it names the
-    columns of that line's frames. Its outputs are what the text printed, the value of its last
-    expression, and its first figure.
+    and after, types that changed, nulls that were added. Its outputs are what the text printed, the
+    value of its last expression, and its first figure.
 
     A text that fails for want of what only the notebook has (a variable without a copy, the
     network, its files, its input, IPython) is not judged, and the detail says what that is.

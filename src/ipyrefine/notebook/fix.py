@@ -6,10 +6,12 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from ipyrefine.checks.copies import UNDEFINED
+from ipyrefine.checks.evaluation import bound_names
 from ipyrefine.checks.magics import has_python_beside_magics, python_part
-from ipyrefine.checks.names import names_in_draft
+from ipyrefine.checks.names import names_defined, names_in_draft
 from ipyrefine.checks.redaction import redact, secret_values
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.findings import first_line
@@ -81,11 +83,13 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     if lines and not python_part(source.text).lines:  # it is no Python yet
         goal += "\n\nKeep these lines for IPython as they are:\n" + "\n".join(lines)
         kept.append(f"Kept as they are, and never run by checks: {', '.join(lines)}")
-    args.goal = f"{goal}\n\n{args.goal}" if args.goal else goal
+    own_goal = args.goal  # it may ask for other names
+    args.goal = f"{goal}\n\n{own_goal}" if own_goal else goal
     namespace = visible_names(magics.shell)
     shown = await _material(failure, magics.shell, args.context)
     refinement = build(magics, args, source, shown, _near_names(source.text, namespace), kept)
-    refinement.checks = await _rerun(refinement, failure, lines)
+    names = [] if own_goal else _names_to_keep(source.text, failure)
+    refinement.checks = await _rerun(refinement, failure, Kept(lines, tuple(names)))
     origin = Origin(args.cell, failure.source, source.head) if args.cell else None
     return new_run(magics, args, refinement, placeholder, origin=origin, key=key)
 
@@ -186,7 +190,38 @@ def _near_names(text: str, namespace: Mapping[str, Any]) -> list[str]:
     return near or (known[::-1] if unknown else [])
 
 
+def _names_to_keep(text: str, failure: Failure) -> list[str]:
+    """Return the names that a cell defines, but for one that may be the undefined one misspelt."""
+    undefined = UNDEFINED.match(failure.summary)
+    return [
+        name
+        for name in names_defined(text)
+        if not (undefined and difflib.get_close_matches(undefined[1], [name]))
+    ]
+
+
 # The check
+
+
+class Kept(NamedTuple):
+    """What every text has to keep of the cell.
+
+    Attributes:
+        lines: its lines for IPython.
+        names: names that it defines.
+    """
+
+    lines: tuple[str, ...]
+    names: tuple[str, ...]
+
+    def missing(self, text: str) -> str:
+        """Return a sentence on what a text lacks of that; empty if it has all."""
+        lines = list((Counter(self.lines) - Counter(_ipython_lines(text))).elements())
+        if lines:
+            return f"It must keep this line for IPython: {lines[0]}"
+        tree = try_parse(python_part(text).code)
+        names = [name for name in self.names if tree and name not in bound_names(tree)]
+        return f"It must define {' and '.join(names)}, as the cell does." if names else ""
 
 
 def _with_run(names: list[str]) -> list[str]:
@@ -196,9 +231,7 @@ def _with_run(names: list[str]) -> list[str]:
     return [own if "decisive" in own else f"{own} decisive", *others]
 
 
-async def _rerun(
-    refinement: Refinement, failure: Failure, lines: tuple[str, ...]
-) -> tuple[Check, ...]:
+async def _rerun(refinement: Refinement, failure: Failure, kept: Kept) -> tuple[Check, ...]:
     """Return the checks of a refinement, `run` with what it finds of the failed cell.
 
     Raises:
@@ -208,7 +241,7 @@ async def _rerun(
     draft = refinement.state.setup.draft or ""
     known = _failed(run, failure.summary)
     if failure.is_syntax:  # so it is everywhere
-        return (Rerun(run, draft, known, lines), *others)
+        return (Rerun(run, draft, known, kept), *others)
     try:
         evidence = await run(draft, refinement.state.task)
     except CheckNotRun as error:
@@ -220,13 +253,13 @@ async def _rerun(
         )
     if evidence.passed is None:
         known = _failed(run, f"{failure.summary}\n{evidence.detail}")
-        return (Rerun(run, draft, known, lines), *others)
+        return (Rerun(run, draft, known, kept), *others)
     if _kind(evidence) == failure.kind:
-        return (Rerun(run, draft, evidence, lines), *others)
+        return (Rerun(run, draft, evidence, kept), *others)
     known = _failed(
         run, f"{failure.summary}\nIn the sandbox it fails differently: {evidence.detail}"
     )
-    return (Rerun(run, draft, known, lines, sandbox_fault=_kind(evidence)), *others)
+    return (Rerun(run, draft, known, kept, sandbox_fault=_kind(evidence)), *others)
 
 
 def _failed(check: Check, detail: str) -> Evidence:
@@ -245,14 +278,14 @@ def _kind(evidence: Evidence) -> str:
 class Rerun:
     """The check `run` for a cell whose failure is known already.
 
-    A text that lacks one of the cell's lines for IPython fails. One that fails as nothing but the
-    sandbox makes the cell fail is not judged.
+    A text that lacks one of the cell's lines for IPython, or a name that the cell defines, fails.
+    One that fails as nothing but the sandbox makes the cell fail is not judged.
 
     Args:
         check: runs a text.
         draft: the cell's code.
         evidence: what is known of it.
-        lines: its lines for IPython.
+        kept: what every text has to keep of it.
         sandbox_fault: how it fails in the sandbox only; empty where it fails as in the notebook.
     """
 
@@ -261,21 +294,20 @@ class Rerun:
         check: Check,
         draft: str,
         evidence: Evidence,
-        lines: tuple[str, ...],
+        kept: Kept,
         *,
         sandbox_fault: str = "",
     ) -> None:
         self.name = check.name
         self._check, self._draft, self._evidence = check, draft, evidence
-        self._lines, self._sandbox_fault = Counter(lines), sandbox_fault
+        self._kept, self._sandbox_fault = kept, sandbox_fault
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run a text, unless that is the cell itself."""
         if text == self._draft:
             return self._evidence
-        missing = list(self._lines - Counter(_ipython_lines(text)))
-        if missing:
-            return _failed(self._check, f"It must keep this line for IPython: {missing[0]}")
+        if missing := self._kept.missing(text):
+            return _failed(self._check, missing)
         evidence = await self._check(text, task)
         if evidence.failed and _kind(evidence) == self._sandbox_fault:
             fault = first_line(evidence.detail)

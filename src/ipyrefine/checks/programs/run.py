@@ -1,9 +1,9 @@
 """Run ``candidate.py`` as the main script, with the user's variables in its namespace.
 
 It writes lines of JSON, each with the request's token, to the file the request names: how the text
-ended, what it did to the user's frames (or their columns, where it failed on them), the value of
-its last expression and its first figure, and what threads and exit handlers of the text raised. The
-last says that Python itself came to its end, which a process that was left early never says.
+ended, what it did to the user's frames, the value of its last expression and its first figure, what
+threads and exit handlers of the text raised, and last that Python itself came to its end, which a
+process that was left early never says.
 
 The packages that the text imports are imported before its time starts to count.
 """
@@ -74,8 +74,6 @@ def main() -> None:
             sys.exit(1)
     except Exception as error:
         write_event(lack=notebook["find_lack"](error), line=_last_line(error))
-        with suppress(Exception):  # the frames may be of the text's own making
-            write_event(effects=program["describe_frames"](error) if program else [])
         raise
     write_event(outputs=collect(value))
 

@@ -1,17 +1,12 @@
 """Load the user's variables inside the sandbox, and tell what code did to their frames."""
 
-import ast
-import difflib
 import os
 import pickle
 import site
 import sys
-import traceback
-from types import FrameType
 from typing import Any
 
 _FILE = "variables.pickle"
-_TEXT = "candidate.py"
 _MAX_FRAMES = 10
 _MAX_NAMES = 10  # of columns in a line
 _WIDTH = 60  # characters of a name
@@ -56,23 +51,16 @@ def measure(values: dict[str, Any]) -> dict[str, Facts]:
 
 
 def _measure_frame(value: Any) -> Facts | None:
-    library = _library_of(value)
-    if not library:
-        return None
-    nulls = value.isna().sum().tolist() if library == "pandas" else value.null_count().row(0)
-    names = [str(name)[:_WIDTH] for name in value.columns]
-    types = [str(kind)[:_WIDTH] for kind in value.dtypes]
-    columns = {n: [t, int(k)] for n, t, k in zip(names, types, nulls, strict=True)}
-    return {"rows": len(value), "count": len(names), "columns": columns}
-
-
-def _library_of(value: Any) -> str:
-    """Return whose frame a value is; empty if it is none."""
     for library in ("pandas", "polars"):
         kind = getattr(sys.modules.get(library), "DataFrame", None)
-        if kind is not None and type(value) is kind:
-            return library
-    return ""
+        if kind is None or type(value) is not kind:
+            continue
+        nulls = value.isna().sum().tolist() if library == "pandas" else value.null_count().row(0)
+        names = [str(name)[:_WIDTH] for name in value.columns]
+        types = [str(kind)[:_WIDTH] for kind in value.dtypes]
+        columns = {n: [t, int(k)] for n, t, k in zip(names, types, nulls, strict=True)}
+        return {"rows": len(value), "count": len(names), "columns": columns}
+    return None
 
 
 def compare(before: dict[str, Facts], after: dict[str, Facts]) -> list[str]:
@@ -105,53 +93,3 @@ def _changes(old: Facts, new: Facts) -> list[str]:
 def _list(names: list[str]) -> str:
     more = len(names) - _MAX_NAMES
     return ", ".join([*names[:_MAX_NAMES], *([f"{more} more"] if more > 0 else [])])
-
-
-def describe_frames(error: BaseException) -> list[str]:
-    """Return the columns of each frame on the line of the text at which pandas raised an error."""
-    steps = list(traceback.walk_tb(error.__traceback__))
-    own = [n for n, (frame, _) in enumerate(steps) if frame.f_code.co_filename == _TEXT]
-    if not own or not any(_is_pandas(frame) for frame, _ in steps[own[-1] + 1 :]):
-        return []
-    frame, line = steps[own[-1]]
-    values = {**frame.f_globals, **frame.f_locals}
-    frames = {name: values[name] for name in _names_at(line) if _library_of(values.get(name))}
-    missing = error.args[0] if type(error) is KeyError and error.args else None
-    return [
-        f"{name} has the columns {_columns(frame, missing)}{_index(frame)}."
-        for name, frame in frames.items()
-    ]
-
-
-def _is_pandas(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__")).partition(".")[0] == "pandas"
-
-
-def _names_at(line: int) -> list[str]:
-    """Return the names in the smallest statement of the text that holds a line."""
-    with open(_TEXT, "rb") as text:
-        nodes = list(ast.walk(ast.parse(text.read())))
-    holding = [
-        node
-        for node in nodes
-        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0)
-    ]
-    least = min(holding, key=lambda node: (node.end_lineno or 0) - node.lineno)
-    return list(dict.fromkeys(x.id for x in ast.walk(least) if isinstance(x, ast.Name)))
-
-
-def _columns(frame: Any, missing: object) -> str:
-    """Return columns with their types; those most like a missing one first, if there are many."""
-    columns = list(zip(map(repr, frame.columns), map(str, frame.dtypes), strict=True))
-    if isinstance(missing, str) and len(columns) > _MAX_NAMES:
-        columns.sort(key=lambda one: -difflib.SequenceMatcher(None, missing, one[0]).ratio())
-    return _list([f"{n[:_WIDTH]} ({kind[:_WIDTH]})" for n, kind in columns]) or "(none)"
-
-
-def _index(frame: Any) -> str:
-    """Return what a frame is indexed by, unless its rows are only numbered."""
-    index = getattr(frame, "index", None)  # polars has none
-    if index is None or type(index).__name__ == "RangeIndex":
-        return ""
-    names = [repr(name)[:_WIDTH] for name in index.names if name is not None]
-    return f", indexed by {_list(names) or index.dtype}"
