@@ -3,7 +3,8 @@
 ``python tests/bench/fix.py [--tasks A-B] [--ask]`` (needs the extras ``local`` and ``bench``).
 ``broken_cells.jsonl`` holds 40 cells: eleven with a wrong column, nine with a wrong dtype, and five
 each with a name error, a shape that does not fit, a missing import, and an off by one that raises.
-The last ten came later, and nothing was shaped on them. Each comes with the cells above it and a hidden check.
+The last ten came later, and nothing was shaped on them. Each comes with the cells above it and a
+hidden check.
 
 - fix: ``%refine fix -q --apply none`` in an IPython shell in which the cells above and the broken
   one have just run.

@@ -560,7 +560,7 @@ def finding_item(finding: Finding, form: Form, source: str = "", *, passed: bool
     severity = labels.severity_label(finding.severity, passed=passed)
     return Item(
         name=finding.id,
-        note=" · ".join([finding.criterion, *by]),
+        note=" · ".join([labels.check_name(finding.criterion), *by]),
         labels=(severity, labels.status_label(finding.status)),
         text=finding.problem,
         quote=finding.quote,

@@ -96,7 +96,7 @@ def _chips(evidence: Evidence) -> list[str]:
     detail = document.evidence_item(evidence).detail
     body = output(detail) if detail.strip() else ""
     tallies = _tallies(evidence)
-    name = html_text(labels.check_name(evidence))
+    name = html_text(labels.check_name(evidence.name))
     if evidence.basis == "constraints" and evidence.passed and tallies:
         # What was found is said already where it is the demanded words themselves.
         phrases = [one.partition(': "')[0] for one in detail.splitlines()]
@@ -130,7 +130,7 @@ def phrase(evidence: Evidence) -> str:
         if evidence.passed and (ran := _RAN.match(evidence.detail)):
             return html_prose(ran[1])
         word = "passed" if evidence.passed else "failed"
-        return f"<b>{html_text(labels.check_name(evidence))}</b> {word}"
+        return f"<b>{html_text(labels.check_name(evidence.name))}</b> {word}"
     phrases = []
     for name, noun, held, of in tallies:
         if evidence.passed or held < of:

@@ -303,7 +303,7 @@ def _finding(
     minor = finding.severity is not Severity.BLOCKING
     kind = "rf-fixed" if fixed else "rf-minor" if minor else ""
     lead = "✓ Fixed" if fixed else html_text(finding.id)
-    by = finding.check or finding.criterion
+    by = labels.check_name(finding.check or finding.criterion)
     words = [] if fixed or not minor else ["suggestion" if passed else "minor"]
     words += ["back again"] if finding.status is Status.REGRESSED else []
     words += ["yours" if finding.author == "user" and by != OWN else "", by]

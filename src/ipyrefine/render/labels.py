@@ -318,9 +318,9 @@ def evidence_label(evidence: Evidence) -> Label:
     return Label("✓", "passed", "good") if evidence.passed else Label("✗", "failed", "bad")
 
 
-def check_name(evidence: Evidence) -> str:
+def check_name(name: str) -> str:
     """Return a check's name without the setting that its pass decides, which the verdict shows."""
-    return evidence.name.removesuffix(" decisive")
+    return name.removesuffix(" decisive")
 
 
 def evidence_chip(evidence: Evidence) -> str:
@@ -329,7 +329,7 @@ def evidence_chip(evidence: Evidence) -> str:
     part = f" {counted[-1][0]}/{counted[-1][1]}" if counted else ""
     label = evidence_label(evidence)
     word = "" if evidence.passed is not None and not evidence.contested else f": {label.word}"
-    return f"{label.symbol} {check_name(evidence)}{part}{word}"
+    return f"{label.symbol} {check_name(evidence.name)}{part}{word}"
 
 
 def answer_label(yes: bool) -> Label:

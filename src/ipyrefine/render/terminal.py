@@ -346,7 +346,7 @@ class _Printer:
         for one in found[:_FINDINGS]:
             passed = text.verdict is not None and text.verdict.passed
             label = labels.severity_label(one.severity, passed=passed)
-            line = f"{label} {one.id} · {one.criterion}: {one.problem}"
+            line = f"{label} {one.id} · {labels.check_name(one.criterion)}: {one.problem}"
             cut = clip(plain(line).replace("\n", " "), self._columns)
             lines.append(paint(cut, label.kind, self._colour))
         if len(found) > _FINDINGS:

@@ -1,6 +1,6 @@
 /*
  * ipyrefine's front-end half: text into cells (cells.js), refinements from cells (refine.js), and
- * records beside a lost panel (record.js).
+ * what the page looks like (style.js).
  *
  * A prebuilt ("federated") extension of JupyterLab 4 and Notebook 7, written by hand, so that what is
  * shipped is what is read: the host asks for nothing but `init` and `get` of a module-federation
@@ -47,7 +47,7 @@
     }
   }
 
-  function plugin(host, cells, refine, record) {
+  function plugin(host, cells, refine, style) {
     return {
       id: "ipyrefine:cells",
       description: "Refines notebook cells, and puts the text into them.",
@@ -56,7 +56,7 @@
       optional: [host.ICommandPalette],
       activate: (app, tracker, palette) => {
         refine.addCommands(app, tracker, palette, host);
-        record.hideLostPanels();
+        style.addStyle();
         const listen = (kernel) => cells.listen(tracker, kernel, app);
         tracker.forEach((panel) => follow(panel, listen));
         tracker.widgetAdded.connect((_, panel) => follow(panel, listen));
@@ -76,7 +76,7 @@
       const names = ["notebook", "apputils", "ui-components"];
       const packages = names.map((name) => hostPackage(`@jupyterlab/${name}`));
       const host = Object.assign({}, ...(await Promise.all(packages)));
-      const files = await Promise.all(["cells.js", "refine.js", "record.js"].map(beside));
+      const files = await Promise.all(["cells.js", "refine.js", "style.js"].map(beside));
       return () => ({ __esModule: true, default: plugin(host, ...files) });
     },
   };

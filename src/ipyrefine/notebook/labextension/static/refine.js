@@ -238,7 +238,6 @@ async function offerFix(panel, cell, press) {
   button.addEventListener("click", press);
   const row = document.createElement("div");
   row.className = "ipyrefine-fix";
-  row.style.margin = "4px 0 8px var(--jp-cell-prompt-width)";
   // Else Enter on the button would edit the cell.
   row.dataset.lmSuppressShortcuts = "true";
   row.append(button);
