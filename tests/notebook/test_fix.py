@@ -120,11 +120,15 @@ def test_a_text_that_drops_a_name_of_the_cells_fails(book: Notebook) -> None:
     """Cells below may need it, and code that is cut short runs well."""
     book.run(SETUP)
     book.run("first, last = prices['a'], prices['c']\ndef span():\n    return last - first")
-    book.reply("first = prices['a']", "first, last = prices['a'], prices['b']\nspan = last - first")
-    run = book.fix()
-    [dropped] = run.iterations[1].evidence
-    assert dropped.failed
-    assert dropped.detail == "It must define span and last, as the cell does."
+    hidden = "def main():\n    first, last = 1, 2\n    span = 3\nmain()"
+    whole = "if prices:\n    first, last = prices['a'], prices['b']\nspan = last - first"
+    book.reply("first = prices['a']", hidden, whole)
+    run = book.fix("-n 3")
+    details = [one.evidence[0].detail for one in run.iterations[1:3]]
+    assert details == [
+        "It must define span, last, as the cell does.",
+        "It must define span, first, last, as the cell does.",
+    ]
     assert run.verdict.passed
 
 

@@ -68,6 +68,15 @@ def names_defined(source: str) -> list[str]:
     return [name for name in dict.fromkeys(names) if name[:1] != "_"]
 
 
+def names_bound(source: str) -> set[str] | None:
+    """Return the names that code binds outside of functions; None if it is no Python."""
+    try:
+        code = compile_cell(python_part(source[:_MAX_SOURCE]).code)
+    except ERRORS:
+        return None
+    return {one.argval for one in dis.get_instructions(code) if one.opname in _STORES}
+
+
 def names_in_prose(text: str) -> list[str]:
     """Return the names that a request in words is about, in their order.
 

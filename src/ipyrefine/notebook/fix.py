@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ipyrefine.checks.copies import UNDEFINED
-from ipyrefine.checks.evaluation import bound_names
 from ipyrefine.checks.magics import has_python_beside_magics, python_part
-from ipyrefine.checks.names import names_defined, names_in_draft
+from ipyrefine.checks.names import names_bound, names_defined, names_in_draft
 from ipyrefine.checks.redaction import redact, secret_values
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.findings import first_line
@@ -219,9 +218,9 @@ class Kept(NamedTuple):
         lines = list((Counter(self.lines) - Counter(_ipython_lines(text))).elements())
         if lines:
             return f"It must keep this line for IPython: {lines[0]}"
-        tree = try_parse(python_part(text).code)
-        names = [name for name in self.names if tree and name not in bound_names(tree)]
-        return f"It must define {' and '.join(names)}, as the cell does." if names else ""
+        bound = names_bound(text)
+        names = [name for name in self.names if bound is not None and name not in bound]
+        return f"It must define {', '.join(names)}, as the cell does." if names else ""
 
 
 def _with_run(names: list[str]) -> list[str]:
