@@ -15,7 +15,6 @@ _MAX_SOURCE = 200_000  # characters of code that are read
 _BUILTINS = frozenset(dir(builtins))
 _LOADS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
 _STORES = frozenset({"STORE_NAME", "STORE_GLOBAL"})
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _BACKTICKS = re.compile(r"(?<!`)`([^`\n]{1,200})`(?!`)")
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,100})\((?!e?s\))")  # not the plural of "file(s)"
 # What a request asks to write is not there yet; an older one of that name must not stand in for it.
@@ -151,7 +150,9 @@ def _called(source: str) -> Iterator[str]:
 
 def _defined(tree: ast.Module) -> Iterator[str]:
     """Return the names of a module's functions and classes."""
-    return (node.name for node in tree.body if isinstance(node, _DEFINITIONS))
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
 
 
 def _assigned(tree: ast.Module) -> Iterator[str]:

@@ -730,8 +730,8 @@ class Limits(Record):
             ``always``, also where it does not, which can lower no verdict; ``never``.
         revise: how a text that misses a check is revised: ``edit`` shows it with what is wrong,
             ``anew`` the task with what was wrong; ``auto`` edits first and writes anew when that
-            did not help, code also at once where that was measured to be better. A text, a
-            function or a prompt of the user's is always edited.
+            did not help, or at once where that was measured to be better. A text, a function or a
+            prompt of the user's is always edited.
         min_findings: findings a critique must name.
         verify_drafts: whether drafts are judged too, or only revisions, as in a pasted template.
         max_eval_chars: characters of the text that the judge sees.
