@@ -505,33 +505,25 @@ def report(by_way: dict[str, list[Judged]]) -> str:
     Args:
         by_way: the judgements of each way.
     """
-    odd = {way: halves(judged)[1] for way, judged in by_way.items()}
+    shipped = by_way.get("line", [])
+    odd = halves(shipped)[1]
     kinds: list[tuple[str, Callable[[Judged], str]]] = [
         ("", lambda one: one.sample.source),
         ("all ", lambda one: one.sample.form),
     ]
-    same = {(one.sample.source, one.sample.row, one.sample.text) for one in odd.get("json", [])}
     groups = [
-        (prefix + name, way, [one for one in judged if kind(one) == name])
+        (prefix + name, "line", [one for one in odd if kind(one) == name])
         for prefix, kind in kinds
-        for name in dict.fromkeys(kind(one) for judged in odd.values() for one in judged)
-        for way, judged in odd.items()
+        for name in dict.fromkeys(kind(one) for one in odd)
     ]
-    if same:
-        groups += [
-            (
-                "texts that json judged",
-                way,
-                [
-                    one
-                    for one in judged
-                    if (one.sample.source, one.sample.row, one.sample.text) in same
-                ],
-            )
-            for way, judged in odd.items()
-        ]
+    # Nothing is fitted for this comparison, so it takes both halves.
+    same = {one.sample for one in by_way.get("json", [])}
+    groups += [
+        ("all that json judged", way, [one for one in judged if one.sample in same])
+        for way, judged in by_way.items()
+        if same
+    ]
     parts = [summary(group for group in groups if group[2])]
-    shipped = by_way.get("line", [])
     for form in dict.fromkeys(one.sample.form for one in shipped):
         some = [one for one in shipped if one.sample.form == form]
         entry = calibration_entry(some)

@@ -60,20 +60,16 @@ def names_defined(source: str) -> list[str]:
     """Return the names that code leaves to what comes below it; none if it is no Python.
 
     They are those of its functions and classes, and those that its own statements assign. Loops,
-    imports, and names that start with an underscore do not count.
+    imports, what it deletes, and names that start with an underscore do not count.
     """
-    tree = try_parse(python_part(source[:_MAX_SOURCE]).code)
-    names = [*_defined(tree), *_assigned(tree)] if tree else []
-    return [name for name in dict.fromkeys(names) if name[:1] != "_"]
-
-
-def names_bound(source: str) -> set[str] | None:
-    """Return the names that code binds outside of functions; None if it is no Python."""
-    try:
-        code = compile_cell(python_part(source[:_MAX_SOURCE]).code)
-    except ERRORS:
-        return None
-    return {one.argval for one in dis.get_instructions(code) if one.opname in _STORES}
+    tree = try_parse(python_part(source[:_MAX_SOURCE]).code) or ast.Module([], [])
+    deleted = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)
+    }
+    names = dict.fromkeys([*_defined(tree), *_assigned(tree)])
+    return [name for name in names if name[:1] != "_" and name not in deleted]
 
 
 def names_in_prose(text: str) -> list[str]:

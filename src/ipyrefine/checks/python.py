@@ -1,5 +1,6 @@
 """The checks ``run`` (the code runs without an exception) and ``lint`` (ruff finds no fault)."""
 
+import copy
 import json
 import os
 import re
@@ -73,11 +74,18 @@ class RunsCleanly:
         self.name = "run"
         self._seconds, self._decisive, self._files = seconds, decisive, dict(files or {})
         self._labels = dict(labels or {})
+        self._names: tuple[str, ...] = ()
 
     @classmethod
     def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
         """Build the check ``run``, which takes no argument."""
         return cls(files=context.files, labels=context.variables.labels, **settings)
+
+    def requiring(self, names: Iterable[str]) -> Self:
+        """Return this check for texts that also have to define some names."""
+        other = copy.copy(self)
+        other._names = tuple(names)
+        return other
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the text as a script in the sandbox."""
@@ -88,6 +96,7 @@ class RunsCleanly:
             "token": token,
             "report": report,
             "imports": imports_of(code),
+            "names": self._names,
             "seconds": self._seconds,
         }
         files: dict[str, str | bytes] = {
@@ -106,7 +115,7 @@ class RunsCleanly:
             report=report,
         )
         events = parse_events(result.report, token)
-        fault = _find_fault(events, result, self._seconds)
+        fault = _find_fault(events, result, self._seconds) or self._find_missing(events)
         passed, message = not fault, fault or self._success(text)
         absence = explain_absence(self._files, message, result.stderr) if fault else ""
         if fault and not absence:
@@ -130,6 +139,12 @@ class RunsCleanly:
             basis="tests",
             outputs=read_outputs(events, result.stdout),
         )
+
+    def _find_missing(self, events: list[Event]) -> str:
+        """Return which names it had to define and does not; or nothing."""
+        defined = next((event["defined"] for event in events if "defined" in event), None)
+        missing = [n for n in self._names if isinstance(defined, list) and n not in defined]
+        return f"It ends without defining {', '.join(missing)}." if missing else ""
 
     def _success(self, text: str) -> str:
         """Return the sentence that says what a text that runs has run on."""

@@ -5,12 +5,13 @@ import builtins
 import difflib
 import re
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ipyrefine.checks.copies import UNDEFINED
 from ipyrefine.checks.magics import has_python_beside_magics, python_part
-from ipyrefine.checks.names import names_bound, names_defined, names_in_draft
+from ipyrefine.checks.names import names_defined, names_in_draft
+from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.checks.redaction import redact, secret_values
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.findings import first_line
@@ -88,7 +89,7 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     shown = await _material(failure, magics.shell, args.context)
     refinement = build(magics, args, source, shown, _near_names(source.text, namespace), kept)
     names = [] if own_goal else _names_to_keep(source.text, failure)
-    refinement.checks = await _rerun(refinement, failure, Kept(lines, tuple(names)))
+    refinement.checks = await _rerun(refinement, failure, lines, names)
     origin = Origin(args.cell, failure.source, source.head) if args.cell else None
     return new_run(magics, args, refinement, placeholder, origin=origin, key=key)
 
@@ -202,27 +203,6 @@ def _names_to_keep(text: str, failure: Failure) -> list[str]:
 # The check
 
 
-class Kept(NamedTuple):
-    """What every text has to keep of the cell.
-
-    Attributes:
-        lines: its lines for IPython.
-        names: names that it defines.
-    """
-
-    lines: tuple[str, ...]
-    names: tuple[str, ...]
-
-    def missing(self, text: str) -> str:
-        """Return a sentence on what a text lacks of that; empty if it has all."""
-        lines = list((Counter(self.lines) - Counter(_ipython_lines(text))).elements())
-        if lines:
-            return f"It must keep this line for IPython: {lines[0]}"
-        bound = names_bound(text)
-        names = [name for name in self.names if bound is not None and name not in bound]
-        return f"It must define {', '.join(names)}, as the cell does." if names else ""
-
-
 def _with_run(names: list[str]) -> list[str]:
     """Return the names of checks with a decisive `run` as the first."""
     own = next((name for name in names if name.split()[:1] == ["run"]), "run")
@@ -230,17 +210,21 @@ def _with_run(names: list[str]) -> list[str]:
     return [own if "decisive" in own else f"{own} decisive", *others]
 
 
-async def _rerun(refinement: Refinement, failure: Failure, kept: Kept) -> tuple[Check, ...]:
+async def _rerun(
+    refinement: Refinement, failure: Failure, lines: tuple[str, ...], names: Iterable[str]
+) -> tuple[Check, ...]:
     """Return the checks of a refinement, `run` with what it finds of the failed cell.
 
     Raises:
         UsageError: the cell runs by now.
     """
     run, *others = refinement.checks
+    if isinstance(run, RunsCleanly):
+        run = run.requiring(names)
     draft = refinement.state.setup.draft or ""
     known = _failed(run, failure.summary)
     if failure.is_syntax:  # so it is everywhere
-        return (Rerun(run, draft, known, kept), *others)
+        return (Rerun(run, draft, known, lines), *others)
     try:
         evidence = await run(draft, refinement.state.task)
     except CheckNotRun as error:
@@ -252,13 +236,13 @@ async def _rerun(refinement: Refinement, failure: Failure, kept: Kept) -> tuple[
         )
     if evidence.passed is None:
         known = _failed(run, f"{failure.summary}\n{evidence.detail}")
-        return (Rerun(run, draft, known, kept), *others)
+        return (Rerun(run, draft, known, lines), *others)
     if _kind(evidence) == failure.kind:
-        return (Rerun(run, draft, evidence, kept), *others)
+        return (Rerun(run, draft, evidence, lines), *others)
     known = _failed(
         run, f"{failure.summary}\nIn the sandbox it fails differently: {evidence.detail}"
     )
-    return (Rerun(run, draft, known, kept, sandbox_fault=_kind(evidence)), *others)
+    return (Rerun(run, draft, known, lines, sandbox_fault=_kind(evidence)), *others)
 
 
 def _failed(check: Check, detail: str) -> Evidence:
@@ -277,14 +261,14 @@ def _kind(evidence: Evidence) -> str:
 class Rerun:
     """The check `run` for a cell whose failure is known already.
 
-    A text that lacks one of the cell's lines for IPython, or a name that the cell defines, fails.
-    One that fails as nothing but the sandbox makes the cell fail is not judged.
+    A text that lacks one of the cell's lines for IPython fails. One that fails as nothing but the
+    sandbox makes the cell fail is not judged.
 
     Args:
         check: runs a text.
         draft: the cell's code.
         evidence: what is known of it.
-        kept: what every text has to keep of it.
+        lines: its lines for IPython.
         sandbox_fault: how it fails in the sandbox only; empty where it fails as in the notebook.
     """
 
@@ -293,20 +277,21 @@ class Rerun:
         check: Check,
         draft: str,
         evidence: Evidence,
-        kept: Kept,
+        lines: tuple[str, ...],
         *,
         sandbox_fault: str = "",
     ) -> None:
         self.name = check.name
         self._check, self._draft, self._evidence = check, draft, evidence
-        self._kept, self._sandbox_fault = kept, sandbox_fault
+        self._lines, self._sandbox_fault = Counter(lines), sandbox_fault
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run a text, unless that is the cell itself."""
         if text == self._draft:
             return self._evidence
-        if missing := self._kept.missing(text):
-            return _failed(self._check, missing)
+        missing = list(self._lines - Counter(_ipython_lines(text)))
+        if missing:
+            return _failed(self._check, f"It must keep this line for IPython: {missing[0]}")
         evidence = await self._check(text, task)
         if evidence.failed and _kind(evidence) == self._sandbox_fault:
             fault = first_line(evidence.detail)
