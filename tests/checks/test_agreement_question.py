@@ -243,3 +243,10 @@ async def test_results_of_every_plain_kind_can_be_asked_about():
         )
         assert question is not None
         assert value in [choice.result for choice in question.choices]
+
+
+async def test_without_examples_no_further_draft_is_of_use() -> None:
+    (evidence,) = await compare(LOWER, task=Task(text="Write middle(xs).", form="code"), left=6)
+    assert (evidence.passed, evidence.final) == (None, True)
+    (evidence,) = await compare(LOWER, left=6)
+    assert (evidence.passed, evidence.final) == (True, False)

@@ -27,7 +27,17 @@ from ipyrefine.core.events import (
     StageStarted,
     TextDelta,
 )
-from ipyrefine.core.model import Budget, Evidence, Limits, Outcome, StopReason, Task, Usage
+from ipyrefine.core.model import (
+    Budget,
+    Calibration,
+    Evidence,
+    Limits,
+    Outcome,
+    Reliability,
+    StopReason,
+    Task,
+    Usage,
+)
 from ipyrefine.core.policy import settled
 from ipyrefine.core.ports import Check, Reply
 from ipyrefine.core.reducer import replay
@@ -35,6 +45,7 @@ from ipyrefine.errors import ModelError, Unreachable
 from ipyrefine.providers.scripted import ScriptedModel
 
 THREE = Limits(candidates=3, critique="never")
+UNRELIABLE = Reliability(calibration=Calibration(auroc=0.6, slope=1, intercept=0, texts=50))
 
 
 def version(number: int) -> str:
@@ -173,6 +184,39 @@ async def test_no_further_candidate_is_written_once_it_could_not_change_the_outc
     loop = refinement(replies, checks=[Neighbours(9, final=2)], limits=limits)
     events = await finish(loop)
     assert drafts_at_once(events) == [1, 1, 1]
+
+
+class Silent:
+    """A check that can compare nothing."""
+
+    name = "silent"
+
+    def beside(self, others: Sequence[str], left: int = 0) -> Check:
+        return self
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        return Evidence(name=self.name, passed=None, final=True)
+
+
+@pytest.mark.parametrize(
+    ("checks", "reliability", "drafts"),
+    [
+        ([Silent()], UNRELIABLE, 1),
+        ([Silent()], Reliability(), 3),
+        ([Silent(), Wants("version 9")], UNRELIABLE, 3),
+        ([Silent(), Wants("version 0")], UNRELIABLE, 1),
+    ],
+    ids=["nothing", "a judge", "a check that fails", "a check that passes"],
+)
+async def test_drafts_that_nothing_could_tell_apart_are_not_written(
+    checks: list[Check], reliability: Reliability, drafts: int
+) -> None:
+    replies = [version(number) for number in range(3)]
+    judge = ScriptedModel([judgement(9)] * 3)
+    limits = Limits(candidates=3, critique="never", max_revisions=0)
+    loop = refinement(replies, judge=judge, checks=checks, limits=limits, reliability=reliability)
+    await finish(loop)
+    assert len(loop.state.drafts) == drafts
 
 
 async def test_contested_drafts_are_not_settled_by_another_check() -> None:

@@ -147,7 +147,9 @@ class Agreement:
         decisive = not can_compare or self._left == 0 or vouched
         if self._decisive is not None:
             decisive = self._decisive
-        update = {"decisive": decisive and bool(examples.passed), "final": self._left == 0}
+        silent = examples.passed is None and not can_compare
+        final = self._left == 0 or silent
+        update = {"decisive": decisive and bool(examples.passed), "final": final}
         return examples.model_copy(update=update)
 
     def _by_comparison(

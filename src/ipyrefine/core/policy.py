@@ -72,7 +72,8 @@ def missing_drafts(run: Run) -> tuple[int, ...]:
     With checks, only as many are written as it takes: one, then (two where a check compares them)
     up to three, five, and so on, so that of an odd number most can agree. They end once a draft is
     settled, or a comparison says that further drafts could not change it (Adaptive-Consistency,
-    arXiv 2305.11860). Without checks nothing can settle it, and all are written at once.
+    arXiv 2305.11860), or nothing can tell drafts apart. Without checks nothing can settle it, and
+    all are written at once.
     """
     wanted = 1 if run.setup.draft is not None else run.limits.candidates
     asked = len(run.iterations) + run.failed_drafts
@@ -83,16 +84,24 @@ def missing_drafts(run: Run) -> tuple[int, ...]:
     pair = run.setup.compares_drafts and asked < 3
     complete = pair or asked % 2 == 1  # a run may have been cut short in between
     if complete and (
-        unchecked(run) or any(i.verdict or settled(i) or _is_final(i) for i in run.iterations)
+        unchecked(run) or any(i.verdict or settled(i) or _is_final(run, i) for i in run.iterations)
     ):
         return ()
     step = 1 if pair or asked % 2 == 0 else 2
     return tuple(range(asked, min(asked + step, wanted)))
 
 
-def _is_final(iteration: Iteration) -> bool:
-    """Return whether further drafts could not change a comparison that a text did not fail."""
-    return any(evidence.final and not evidence.failed for evidence in iteration.evidence)
+def _is_final(run: Run, iteration: Iteration) -> bool:
+    """Return whether further drafts could not change a comparison that a text did not fail.
+
+    A comparison without a result, as of a task without examples, leaves the choice to other checks
+    or a judge. Where there are none, drafts would be written for nothing.
+    """
+    chosen = judge_available(run) or any(e.passed is not None for e in iteration.evidence)
+    return any(
+        e.final and not e.failed and (e.passed or e.contested or not chosen)
+        for e in iteration.evidence
+    )
 
 
 def drafts_left(run: Run, iteration: Iteration) -> int:
