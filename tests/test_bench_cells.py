@@ -88,8 +88,8 @@ def test_there_are_enough_cases_of_every_kind():
     kinds = [case.kind for case in BROKEN]
     assert {kind: kinds.count(kind) for kind in kinds} == {
         "name error": 5,
-        "wrong column": 5,
-        "wrong dtype": 5,
+        "wrong column": 11,
+        "wrong dtype": 9,
         "shape mismatch": 5,
         "missing import": 5,
         "off by one": 5,
