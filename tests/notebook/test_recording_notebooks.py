@@ -78,6 +78,20 @@ async def test_outputs_are_stored_once_and_a_changed_one_is_seen(
     assert len(server.requests) == 1
 
 
+async def test_an_image_that_was_drawn_anew_is_stored_but_is_no_fault(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    path = notebook(tmp_path, SETTING, TASK)
+    await record(path)
+    executed = await replay(path)
+    for drawn in ("old", "new"):
+        executed.cells[-1].outputs = [nbformat.v4.new_output("display_data", {"image/png": drawn})]
+        assert store(path, executed)
+        assert not store(path, executed)
+    executed.cells[-1].outputs[0].data["image/png"] = "drawn elsewhere"
+    assert is_current(path, executed)
+
+
 async def test_two_executions_store_the_same_bytes(tmp_path: Path, server: ScriptedServer) -> None:
     path = notebook(tmp_path, SETTING, TASK, "import time, sys; print(1, file=sys.stderr)")
     await record(path)

@@ -186,10 +186,15 @@ def _without_seconds(value: Any) -> Any:
     }
 
 
-def outputs(notebook: Any) -> list[Any]:
-    """Return the outputs of a notebook's cells; of images, which libraries draw, only the kind."""
+def outputs(notebook: Any, *, images: bool = False) -> list[Any]:
+    """Return the outputs of a notebook's cells; of images, which libraries draw, only the kind.
+
+    Args:
+        notebook: the notebook.
+        images: whether images are returned too, which may differ on another machine.
+    """
     found = copy.deepcopy([cell.get("outputs") for cell in notebook.cells])
-    for output in (output for cell in found for output in cell or ()):
+    for output in (output for cell in found if not images for output in cell or ()):
         for kind in filter(_IMAGE.match, output.get("data", {})):
             output.data[kind] = ""
     return found
@@ -201,8 +206,9 @@ def is_current(path: Path, executed: Any) -> bool:
 
 
 def store(path: Path, executed: Any) -> bool:
-    """Store a notebook with its outputs if they have changed; returns whether they have."""
-    if changed := not is_current(path, executed):
+    """Store a notebook with its outputs if they or its images have changed; returns whether."""
+    kept = nbformat.read(path, as_version=4)
+    if changed := outputs(kept, images=True) != outputs(executed, images=True):
         nbformat.write(executed, path)
     return changed
 
