@@ -15,7 +15,8 @@ the profile that the loop would choose, all in one line. Beside it, ``json`` on 
 the judge that wrote a JSON object, with its prompt as it was.
 
 Calibration is fitted on even rows, by logistic regression on the logit of the score; all that is
-reported, and what ``--table FILE`` writes, is of odd rows. The two texts of a pair are one row.
+reported, and what ``--table FILE`` writes, is of odd rows, but for the comparison with ``json``,
+for which nothing is fitted. The two texts of a pair are one row.
 Every reply is kept at once, outside of the project.
 """
 
@@ -500,7 +501,7 @@ async def collect(options: argparse.Namespace) -> list[Sample]:
 
 
 def report(by_way: dict[str, list[Judged]]) -> str:
-    """Return all tables on odd rows.
+    """Return all tables.
 
     Args:
         by_way: the judgements of each way.
@@ -516,10 +517,9 @@ def report(by_way: dict[str, list[Judged]]) -> str:
         for prefix, kind in kinds
         for name in dict.fromkeys(kind(one) for one in odd)
     ]
-    # Nothing is fitted for this comparison, so it takes both halves.
     same = {one.sample for one in by_way.get("json", [])}
     groups += [
-        ("all that json judged", way, [one for one in judged if one.sample in same])
+        ("both halves of what json judged", way, [one for one in judged if one.sample in same])
         for way, judged in by_way.items()
         if same
     ]

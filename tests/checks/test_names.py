@@ -114,6 +114,7 @@ def test_a_draft_is_about_its_names_also_where_it_is_no_python_yet(
         ("import os\nfor i in xs:\n    last = i\n_tmp = 1", []),
         ("%time\nx = 1\n!ls", ["x"]),
         ("x = y = 1\ndel x", ["y"]),
+        ("x: int\ny: int = 1", ["y"]),
         ("x = (1,", []),
     ],
 )

@@ -147,8 +147,7 @@ class Agreement:
         decisive = not can_compare or self._left == 0 or vouched
         if self._decisive is not None:
             decisive = self._decisive
-        silent = examples.passed is None and not can_compare
-        final = self._left == 0 or silent
+        final = self._left == 0 or (examples.passed is None and not can_compare)
         update = {"decisive": decisive and bool(examples.passed), "final": final}
         return examples.model_copy(update=update)
 

@@ -152,9 +152,9 @@ def _defined(tree: ast.Module) -> Iterator[str]:
 
 
 def _assigned(tree: ast.Module) -> Iterator[str]:
-    """Return the names that a module's own statements assign."""
+    """Return the names that a module's own statements assign; an annotation alone assigns none."""
     for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             inner = (one for target in targets for one in ast.walk(target))
             names = (one for one in inner if isinstance(one, ast.Name))

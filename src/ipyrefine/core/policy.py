@@ -97,9 +97,9 @@ def _is_final(run: Run, iteration: Iteration) -> bool:
     A comparison without a result, as of a task without examples, leaves the choice to other checks
     or a judge. Where there are none, drafts would be written for nothing.
     """
-    chosen = judge_available(run) or any(e.passed is not None for e in iteration.evidence)
+    others = judge_available(run) or any(e.passed is not None for e in iteration.evidence)
     return any(
-        e.final and not e.failed and (e.passed or e.contested or not chosen)
+        e.final and not e.failed and (e.passed or e.contested or not others)
         for e in iteration.evidence
     )
 
