@@ -15,8 +15,11 @@ SIDE_BY_SIDE = {"profiles", "providers", "checks", "render", "journal"}
 # What each room may import besides itself. `__init__` is the façade and may import all of them.
 BELOW = {
     "errors": set[str](),
+    "folders": set[str](),
     "core": {"errors"},
     **{room: {"core", "errors"} for room in SIDE_BY_SIDE},
+    "providers": {"core", "errors", "folders"},
+    "journal": {"core", "errors", "folders"},
     "api": {*SIDE_BY_SIDE, "core", "errors"},
     "session": {*SIDE_BY_SIDE, "api", "core", "errors"},
     "batch": {*SIDE_BY_SIDE, "api", "core", "errors"},

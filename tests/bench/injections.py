@@ -26,7 +26,7 @@ from ipyrefine.core.prompts import Prompts, Requests, fence
 from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Run
 from ipyrefine.errors import ReplyError
-from ipyrefine.journal.schema import home
+from ipyrefine.folders import home
 
 CRITERIA = (Criterion(name="correctness", definition="It does what the task asks, in full."),)
 MISSED = {

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-import platformdirs
-
 from ipyrefine.errors import JournalError
+from ipyrefine.folders import home
 
 BUSY_SECONDS = 10.0
 _RETRY_SECONDS = 0.01
@@ -63,12 +62,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     # What a verdict rests on; not known of runs that were kept before.
     ("ALTER TABLE runs ADD COLUMN basis TEXT",),
 )
-
-
-def home() -> Path:
-    """Return the folder of what is kept: ``IPYREFINE_HOME``, else the user's data folder."""
-    own = os.environ.get("IPYREFINE_HOME")
-    return Path(own).expanduser() if own else Path(platformdirs.user_data_dir("ipyrefine"))
 
 
 def default_path() -> Path:
