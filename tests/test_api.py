@@ -2,15 +2,19 @@
 
 import re
 from inspect import getdoc
+from pathlib import Path
 from typing import Any
 
 import pytest
+from openai_server import Answer, ScriptedServer, answer_line
 from refining import judged, text
 
 from ipyrefine import Limits, refine
-from ipyrefine.api import build
+from ipyrefine.api import build, resume
 from ipyrefine.core.events import Warned
-from ipyrefine.errors import UsageError
+from ipyrefine.errors import Unreachable, UsageError
+from ipyrefine.providers.local import LocalModel
+from ipyrefine.providers.openai import OpenAIModel
 from ipyrefine.providers.scripted import ScriptedModel
 
 PROSE: dict[str, Any] = {"profile": "prose", "criteria": ["tone"]}
@@ -42,6 +46,54 @@ async def test_a_limit_that_is_not_set_is_the_profiles() -> None:
     model = ScriptedModel([text("{}")])
     run = await refine("Greet.", model=model, profile="data", checks=[bool], max_revisions=0)
     assert run.limits.target == 0.9
+
+
+async def test_a_server_s_model_may_write_as_much_as_it_needs_where_nobody_limits_it() -> None:
+    def allowed(**options: Any) -> int | None:
+        model = OpenAIModel("m", base_url="http://127.0.0.1:1/v1")
+        return build("Greet.", **{"model": model, **options}).state.limits.max_tokens
+
+    own = {"form": "prose", "criteria": {"tone": "Warm."}, "limits": {"max_tokens": 99}}
+    embedded = LocalModel(Path("m.gguf"), name="m")
+    assert allowed() is None
+    assert allowed(profile="microcopy") is None  # 1,024 leave no room for hidden reasoning
+    assert allowed(limits=Limits(max_tokens=2_048)) == 2_048
+    assert allowed(profile=own) == 99
+    assert allowed(model=embedded) == 2_048
+    assert allowed(model=embedded, profile="microcopy") == 1_024
+
+
+async def test_a_run_continued_with_another_kind_of_model_has_that_kind_s_limit() -> None:
+    served = OpenAIModel("m", base_url="http://127.0.0.1:1/v1")
+    embedded = LocalModel(Path("m.gguf"), name="m")
+    for first, then in ((served, embedded), (embedded, served)):
+        run = build("Greet.", model=first, **PROSE).state
+        begun = build("Greet.", model=then, **PROSE).state.limits
+        assert resume(run, model=then).state.limits == begun
+    run = build("Greet.", model=embedded, limits=Limits(max_tokens=99), **PROSE).state
+    assert resume(run, model=served).state.limits.max_tokens == 99
+
+
+async def test_effort_and_extra_fields_and_the_timeout_reach_writer_and_judge() -> None:
+    with ScriptedServer(lambda body: answer_line(0.9) if "logprobs" in body else text("Hi")) as s:
+        options: dict[str, Any] = {"base_url": s.base_url, "model": "m", "judge": "j"}
+        options |= {"effort": "low", "extra": {"top_k": 20}, "timeout": 30}
+        await refine("Greet.", **options, critique="never", journal=False, **PROSE)
+        assert {body["model"] for body in s.bodies} == {"m", "j"}
+        assert {(body["reasoning_effort"], body["top_k"]) for body in s.bodies} == {("low", 20)}
+        s.default = lambda body: Answer(hold=True)
+        with pytest.raises(Unreachable):
+            await refine("Greet.", **{**options, "timeout": 0.2}, journal=False, **PROSE)
+
+
+@pytest.mark.parametrize(
+    "options", [{"effort": "hard"}, {"extra": {"stream": False}}, {"timeout": 0}]
+)
+async def test_settings_of_a_server_that_cannot_be_used_are_refused(
+    options: dict[str, Any],
+) -> None:
+    with pytest.raises(UsageError):
+        await refine("Greet.", model="m", base_url="http://127.0.0.1:1/v1", **options)
 
 
 def test_its_help_lists_every_limit() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import ValidationError
 
@@ -35,12 +35,15 @@ from ipyrefine.journal.writer import open_journal
 from ipyrefine.profiles import Profile
 from ipyrefine.profiles.choose import is_python, language_of, pygments_name, read_fence, suggest
 from ipyrefine.providers.choose import choose_model as choose_model
-from ipyrefine.providers.choose import is_local
+from ipyrefine.providers.choose import is_embedded, is_local
 from ipyrefine.providers.key import Key
 from ipyrefine.providers.reliability import measured
 
 ProfileLike = str | Path | Mapping[str, Any] | Profile
 ApiKey = str | Callable[[], str]
+Effort = Literal["low", "medium", "high"]
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
+_EMBEDDED_TOKENS = Limits().max_tokens
 
 IMPROVE = {
     "code": "Improve this code: make it correct, efficient and clear; keep what it is for.",
@@ -54,6 +57,11 @@ class Models(NamedTuple):
     model: Model
     judge: Model | None
 
+    @property
+    def are_embedded(self) -> bool:
+        """Whether no server answers, whose model may think in silence."""
+        return is_embedded(self.model) and is_embedded(self.judge or self.model)
+
 
 def build(
     text: str,
@@ -63,6 +71,9 @@ def build(
     base_url: str | None = None,
     api_key: ApiKey | None = None,
     price: Price | str | None = None,
+    timeout: float | None = None,
+    effort: Effort | None = None,
+    extra: Mapping[str, Any] | None = None,
     checks: Sequence[Check] = (),
     no_checks: Sequence[str] = (),
     profile: ProfileLike | None = None,
@@ -94,6 +105,9 @@ def build(
         api_key: its key, or a callable that returns it, asked before every call.
         price: what it charges (``"0.15,0.60"``: dollars per million prompt and completion
             tokens); by default from the price list.
+        timeout: seconds of silence after which a server counts as gone; 600 by default.
+        effort: how hard a model that thinks should think: ``low``, ``medium`` or ``high``.
+        extra: further fields of every request to a server; one that it refuses is left out.
         checks: run on every text.
         no_checks: names of checks that the task's own demands must not add; ``all`` for none.
         profile: a profile, its name, a dict of its fields, or a TOML file's path; by default
@@ -149,13 +163,27 @@ def build(
         categories=tuple(categories),
         language=pygments_name(language) if language else spoken,
     )
-    models = choose_models(model, judge, base_url=base_url, api_key=api_key, price=price)
+    models = choose_models(
+        model,
+        judge,
+        base_url=base_url,
+        api_key=api_key,
+        price=price,
+        timeout=timeout,
+        effort=effort,
+        extra=extra,
+    )
     materials = variables.materials(
         local=is_local(models.model) and is_local(models.judge or models.model),
         copied=task.is_python,
     )
     task = task.model_copy(update={"materials": (*materials, *([cells] if cells else []))})
+    own = set(limits.model_fields_set) if limits else set()
+    if profiles.builtin().get(chosen.name) is not chosen:
+        own |= chosen.limits.model_fields_set
     limits = chosen.limited(limits)
+    if "max_tokens" not in own and not models.are_embedded:
+        limits = limits.model_copy(update={"max_tokens": None})
     own_judge = "judge" in prompts.own() and not template
     if limits.critique == "auto" and (own_judge or any(map(_is_evaluator, checks))):
         # An evaluator of the user's says what is wrong; a further call would break its loop.
@@ -248,8 +276,9 @@ async def refine(
     - ``verify_drafts``: whether drafts are judged, too (True).
     - ``candidates``: independent drafts (1); ``pairwise``: whether a better score must also win a
       comparison (False); ``memory``: whether a revision sees the ``best`` text or ``all``.
-    - ``max_tokens``: completion tokens per call (2,048); ``max_eval_chars``: characters that the
-      judge sees (32,768).
+    - ``max_tokens``: completion tokens per call (2,048 for an embedded model; else 16,384 or three
+      times the text, and four times that after a reply that was cut off); ``max_eval_chars``:
+      characters that the judge sees (32,768).
     - ``temperature`` (0) and ``seed`` (None) of the writer.
     - ``step``: whether to pause after every verdict (False).
     - ``budget``: an `ipyrefine.Budget`, or a dict of its fields.
@@ -262,9 +291,9 @@ async def refine(
         name: its name there; made from the task by default.
         limits: when to stop, as one value; a limit given as a keyword wins over it.
         **options: the limits above, and what `ipyrefine.api.build` takes: ``model``, ``judge``,
-            ``base_url``, ``api_key``, ``price``, ``no_checks``, ``profile``, ``criteria``,
-            ``checklist``, ``categories``, ``language``, ``variables``, ``draft``, ``lines``,
-            ``prompts``.
+            ``base_url``, ``api_key``, ``price``, ``timeout``, ``effort``, ``extra``,
+            ``no_checks``, ``profile``, ``criteria``, ``checklist``, ``categories``,
+            ``language``, ``variables``, ``draft``, ``lines``, ``prompts``.
 
     Raises:
         UsageError: an option cannot be used.
@@ -297,6 +326,9 @@ def resume(
     judge: Model | str | None = None,
     base_url: str | None = None,
     api_key: ApiKey | None = None,
+    timeout: float | None = None,
+    effort: Effort | None = None,
+    extra: Mapping[str, Any] | None = None,
     checks: Sequence[Check] = (),
     lines: tuple[int, int] | None = None,
 ) -> Refinement:
@@ -308,6 +340,9 @@ def resume(
         judge: scores; by default the judge so far.
         base_url: an OpenAI-compatible server for models given by name.
         api_key: its key, as for `build`.
+        timeout: seconds of silence, as for `build`.
+        effort: how hard a model thinks, as for `build`.
+        extra: further fields of every request, as for `build`.
         checks: the run's checks, made again.
         lines: the lines of its draft that may change, as for `build`.
 
@@ -330,7 +365,14 @@ def resume(
         base_url=base_url,
         api_key=api_key,
         price=setup.price,
+        timeout=timeout,
+        effort=effort,
+        extra=extra,
     )
+    if setup.limits.max_tokens in (None, _EMBEDDED_TOKENS):  # maybe the other kind's default
+        tokens = {"max_tokens": _EMBEDDED_TOKENS if models.are_embedded else None}
+        limits = setup.limits.model_copy(update=tokens)
+        run = run.model_copy(update={"setup": setup.model_copy(update={"limits": limits})})
     return Refinement(
         setup.task,
         model=models.model,
@@ -417,14 +459,27 @@ def choose_models(
     base_url: str | None = None,
     api_key: ApiKey | None = None,
     price: Price | str | None = None,
+    timeout: float | None = None,
+    effort: Effort | None = None,
+    extra: Mapping[str, Any] | None = None,
 ) -> Models:
     """Choose the models that are given by name; arguments and errors as for `build`."""
     api_key = Key(api_key)
+    if effort is not None:
+        if effort not in EFFORTS:
+            raise UsageError(f"effort is one of {', '.join(EFFORTS)}, not {effort!r}.")
+        extra = {**(extra or {}), "reasoning_effort": effort}
     if isinstance(price, str):
         from ipyrefine.providers.prices import read_price
 
         price = read_price(price)
-    server: dict[str, Any] = {"base_url": base_url, "api_key": api_key, "price": price}
+    server: dict[str, Any] = {
+        "base_url": base_url,
+        "api_key": api_key,
+        "price": price,
+        "timeout": timeout,
+        "extra": extra,
+    }
     if model is None or isinstance(model, str):
         model = choose_model(model, **server)
     if isinstance(judge, str):

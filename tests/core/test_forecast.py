@@ -9,7 +9,7 @@ from kit import TASK, critique, finding, finish, judgement, refinement, text
 from ipyrefine.core.events import CallEnded
 from ipyrefine.core.model import Budget, Limits, Price, Setup, Stage, Usage
 from ipyrefine.core.policy import dearest, forecast
-from ipyrefine.core.ports import Request
+from ipyrefine.core.ports import Reply, Request
 from ipyrefine.core.run import Iteration, Run
 
 
@@ -19,13 +19,17 @@ def begin(limits: Limits, draft: str | None = None, price: Price | None = None) 
     )
 
 
-def whimsical(seed: int) -> Iterator[Callable[[Request], str]]:
+def whimsical(seed: int) -> Iterator[Callable[[Request], str | Reply]]:
     """Replies that may be anything, readable or not, as long as they are allowed to be."""
     dice = random.Random(seed)
 
-    def reply(request: Request) -> str:
+    def reply(request: Request) -> str | Reply:
         if dice.random() < 0.3:
             return ""
+        if dice.random() < 0.2:  # it thought, up to the limit
+            read = sum(len(message.content) for message in request.messages) // 4
+            usage = Usage(calls=1, prompt_tokens=read, completion_tokens=request.max_tokens)
+            return Reply(text="", finish="length", usage=usage)
         severities = dice.choices(["blocking", "minor"], k=dice.randrange(4))
         weak = [finding(f"p{dice.random()}", severity=severity) for severity in severities]
         match request.purpose:
@@ -48,6 +52,7 @@ async def test_no_run_takes_more_than_was_forecast(seed: int) -> None:
         target=0.99,
         min_findings=dice.choice([0, 3]),
         candidates=dice.choice([1, 1, 3]),
+        max_tokens=dice.choice([2_048, None]),
     )
     draft = dice.choice([None, "Hi there."])
     loop = refinement(whimsical(seed), limits=limits, draft=draft, clock=lambda: 0.0)

@@ -82,7 +82,7 @@ def test_a_reply_may_be_no_longer_than_the_tokens_that_are_left(
 ) -> None:
     run = run_within(Budget(tokens=limit), used)
     assume(over_budget(run, 0, estimate) is None)
-    assert used.tokens + estimate + completion_allowance(run, estimate) <= limit
+    assert used.tokens + estimate + completion_allowance(run, estimate, 2_048) <= limit
 
 
 def run_within(budget: Budget, used: Usage) -> Run:

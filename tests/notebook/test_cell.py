@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from openai_server import Answer, ScriptedServer
 from pydantic import BaseModel
 from shells import NO_HISTORY
 
@@ -192,6 +193,42 @@ def test_a_reply_that_is_cut_off_names_the_option_that_allows_more(
     monkeypatch.setattr(api, "choose_model", lambda *_, **__: ScriptedModel([cut]))
     error = run(shell, "%%refine -q --max-tokens 9\nSay hello.").error_in_exec
     assert "cut off at the token limit. Raise --max-tokens." in str(error)
+
+
+def test_how_a_server_is_asked_is_configured_or_an_option_and_holds_for_another_model(
+    shell: Any,
+) -> None:
+    def reply(body: dict[str, Any]) -> str | Answer:
+        return Answer(hold=True) if body["model"] == "silent" else "<text>\nHello.\n</text>"
+
+    with ScriptedServer(reply) as server:
+        shell.run_line_magic("config", f"Refine.base_url = {server.base_url!r}")
+        shell.run_line_magic("config", "Refine.extra = {'top_k': 20}")
+        cell = "%%refine -q -p prose -n 0 --opinion never -m m --effort low\nSay hello."
+        run(shell, cell)
+        first = server.bodies[0]
+        assert (first["top_k"], first["reasoning_effort"]) == (20, "low")
+        assert first["max_tokens"] >= 16_384
+
+        async def another() -> None:
+            latest = shell.magics_manager.registry["Refine"].latest
+            latest.change_model("other")
+            await latest.session.settle()
+
+        asyncio.run(another())
+        sent = [body for body in server.bodies if body["model"] == "other"]
+        assert {(body["top_k"], body["reasoning_effort"]) for body in sent} == {(20, "low")}
+        error = run(shell, cell.replace("-m m", "-m silent --timeout 0.2")).error_in_exec
+        assert isinstance(error, Unreachable)
+        assert "--timeout" in str(error)
+        shell.run_line_magic("config", "Refine.timeout = 0.2")
+        assert isinstance(run(shell, cell.replace("-m m", "-m silent")).error_in_exec, Unreachable)
+
+
+@pytest.mark.parametrize("option", ["--timeout 0", "--timeout soon", "--effort hard"])
+def test_a_setting_of_a_server_that_cannot_be_used_is_one_sentence(shell: Any, option: str) -> None:
+    line = f"%%refine -q -m m --base-url http://127.0.0.1:1/v1 {option}\nSay hello."
+    assert isinstance(run(shell, line).error_in_exec, UsageError)
 
 
 def test_prompts_are_the_users_where_they_say_so(

@@ -50,6 +50,7 @@ class Answer:
     beat_seconds: float = 0.05  # seconds between two beats
     headers: Mapping[str, str] = field(default_factory=dict)
     content_type: str = "text/event-stream"
+    whole: bool = False  # one JSON object, though a stream was asked for
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,9 @@ Rule = Callable[[Body], Failure | None]
 class ScriptedServer:
     """Answers requests from a queue, then from `default`; `rules` may reject any of them first.
 
-    Use it as a context manager; it records `requests`, sets `asked` at the first and `left` when a
-    reader goes away (`left_at`, in seconds of `time.monotonic`).
+    Use it as a context manager; it records `requests`, sets `asked` at the first, `held` when one
+    is left without an answer, and `left` when a reader goes away (`left_at`, in seconds of
+    `time.monotonic`).
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class ScriptedServer:
         self.default = default
         self.requests: list[Seen] = []
         self.asked = threading.Event()
+        self.held = threading.Event()
         self.left = threading.Event()
         self.left_at = 0.0
         self.closing = threading.Event()
@@ -194,21 +197,28 @@ class _Handler(BaseHTTPRequestHandler):
         data, text = failure.body, isinstance(failure.body, str)
         if not isinstance(data, bytes):
             data = (data if text else json.dumps(data)).encode()
-        self.send_response(failure.status)
-        self.send_header("Content-Type", "text/html" if text else "application/json")
+        kind = "text/html" if text else "application/json"
+        self._send(failure.status, data, {"Content-Type": kind, **failure.headers})
+
+    def _send(self, status: int, data: bytes, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
         self.send_header("Connection", "close")
-        for name, value in failure.headers.items():
+        for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
 
     def _stream(self, answer: Answer, body: Body) -> None:
         if answer.hold:
+            self.server.owner.held.set()
             return self._wait_for_reader_to_leave()
         if answer.wire is not None:
             self.wfile.write(answer.wire)
             return self._beat(answer, self.wfile.write)
+        if answer.raw is None and (answer.whole or not body.get("stream")):
+            data = json.dumps(_completion(answer, body)).encode()
+            return self._send(200, data, {"Content-Type": "application/json"})
         self.send_response(200)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Transfer-Encoding", "chunked")
@@ -285,15 +295,30 @@ def _pieces(answer: Answer, body: Body) -> list[Any]:
     return pieces
 
 
+def _completion(answer: Answer, body: Body) -> Body:
+    message = {"role": "assistant", "content": answer.text, "refusal": answer.refusal or None}
+    message[answer.reasoning_field] = answer.reasoning
+    choice: Body = {"index": 0, "message": message, "finish_reason": answer.finish}
+    if rows := [row for token in answer.tokens for row in _token_rows(token, body)]:
+        choice["logprobs"] = {"content": rows}
+    usage = _counted(answer, body) if answer.usage == "counted" else answer.usage
+    return {**_head(body), "object": "chat.completion", "choices": [choice], "usage": usage}
+
+
 def _token_chunk(chunk: Callable[[Body], Body], token: Token, body: Body) -> Body:
-    text, table = token
-    piece = chunk({"content": text})
-    if body.get("logprobs"):
-        rows = [{"token": other, "logprob": value} for other, value in table.items()]
-        rows = rows[: body.get("top_logprobs", 0)]
-        entry = {"token": text, "logprob": table.get(text, 0.0), "top_logprobs": rows}
-        piece["choices"][0]["logprobs"] = {"content": [entry]}
+    piece = chunk({"content": token[0]})
+    if rows := _token_rows(token, body):
+        piece["choices"][0]["logprobs"] = {"content": rows}
     return piece
+
+
+def _token_rows(token: Token, body: Body) -> list[Body]:
+    if not body.get("logprobs"):
+        return []
+    text, table = token
+    rows = [{"token": other, "logprob": value} for other, value in table.items()]
+    rows = rows[: body.get("top_logprobs", 0)]
+    return [{"token": text, "logprob": table.get(text, 0.0), "top_logprobs": rows}]
 
 
 def answer_line(*probabilities: float | None) -> Answer:

@@ -20,7 +20,7 @@ from ipyrefine.journal.writer import open_journal
 _NAME = re.compile(r"(?!\d+$)\w[\w-]{0,31}")
 _DIGEST_CHARACTERS = 16
 _CUT_SHORT = (None, StopReason.FAILED, StopReason.CANCELLED)
-_RESUME_OPTIONS = ("model", "judge", "base_url", "api_key")
+_RESUME_OPTIONS = ("model", "judge", "base_url", "api_key", "timeout", "effort", "extra")
 
 
 class Item(NamedTuple):
@@ -202,7 +202,7 @@ def _digest(text: str, draft: str | None) -> str:
 
 def _choose_models(options: dict[str, Any]) -> dict[str, Any]:
     """Choose the models once: each has a client, which takes longer to make than a short call."""
-    names = ("model", "judge", "base_url", "api_key", "price")
+    names = ("model", "judge", "base_url", "api_key", "price", "timeout", "effort", "extra")
     args = {name: options.get(name) for name in names}
     return {**options, **api.choose_models(**args)._asdict()}
 

@@ -1,5 +1,6 @@
 """One model call: its share of the budget, its stream, its cost, and its reply once it is read."""
 
+import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing, suppress
@@ -10,6 +11,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 from ipyrefine.core.events import CallEnded, Event, TextDelta, Warned
 from ipyrefine.core.model import Stage, Usage
 from ipyrefine.core.policy import (
+    RAISE,
     Stop,
     completion_allowance,
     estimate_tokens,
@@ -34,6 +36,8 @@ FAILURES = {
     "incomplete": "the reply broke off before its end",
 }
 _CIRCLES = "the reply repeats itself up to the token limit"
+_THOUGHT = "the model reached the token limit before its first word"
+_CAPPED = "the reply was cut off at the longest that the server allows"
 
 
 class OutOfBudget(Exception):
@@ -81,7 +85,8 @@ class CallBudget:
         if stop := over_budget(run, seconds, at_once * estimate, at_once):
             raise OutOfBudget(stop)
         self._begun += 1
-        allowed = completion_allowance(run, self._calls * estimate, self._calls)
+        tokens = self._calls * estimate
+        allowed = completion_allowance(run, tokens, request.max_tokens, self._calls)
         return request.model_copy(update={"max_tokens": allowed})
 
 
@@ -97,9 +102,10 @@ def affordable_calls(request: Request, run: Run, seconds: float, wanted: int) ->
 class ModelCall(Generic[T]):
     """Asks a model until its reply can be read, at most twice.
 
-    A reply that was paid for already is used, not asked for again. One that was cut off, refused
-    or filtered is never asked for again blindly: only one that repeats itself up to the token
-    limit is sampled instead, where the caller says how.
+    A reply that was paid for already is used, not asked for again. One that was refused or filtered
+    is never asked for again. One that was cut off at the token limit is asked for with a higher
+    limit where the user set none; one that repeats itself up to the limit is sampled instead, where
+    the caller says how.
 
     Args:
         model: who is asked.
@@ -137,7 +143,9 @@ class ModelCall(Generic[T]):
         """Return the failure with its remedy: two clauses, without a full stop."""
         if self.failure == _CIRCLES:
             return f"{self.failure}. Word the task differently, or use a larger model"
-        if self.failure != FAILURES["length"]:
+        if self.failure == _CAPPED:
+            return f"{self.failure}. Ask for a shorter text, or use another model"
+        if self.failure not in (FAILURES["length"], _THOUGHT):
             return self.failure
         return f"{self.failure}. Raise {'--budget' if self._bounded_by_budget else '--max-tokens'}"
 
@@ -167,19 +175,25 @@ class ModelCall(Generic[T]):
         """
         replies = deque(self._unconsumed(loop.state))
         budget = budget or CallBudget(loop.state)
+        cut_at = 0  # a higher limit that the budget doesn't allow is not worth a call
         for attempt in range(2):
             if replies:
                 reply = replies.popleft()
             else:
                 bounded = budget.bound(request, loop.state, loop.elapsed())
-                self._bounded_by_budget = bounded.max_tokens < loop.state.limits.max_tokens
+                self._bounded_by_budget = bounded.max_tokens < request.max_tokens
+                if bounded.max_tokens <= cut_at:
+                    return None
+                if attempt:
+                    await warn(loop, f"Asked {self._model.name} again: {self.failure}.")
                 split = splitter() if splitter else None
                 reply = await self._ask(loop, bounded, split, emit or loop.emit)
             if reply.finish != "stop":
-                await self._rescue(loop, reply)
-                if self.failure != _CIRCLES or self._sampled is None:
+                again = await self._rescue(loop, reply, request)
+                if again is None:
                     return self.value
-                request = self._sampled
+                cut_at = request.max_tokens if again.max_tokens > request.max_tokens else 0
+                request = again
             else:
                 try:
                     self.value = self._parse(reply)
@@ -187,22 +201,29 @@ class ModelCall(Generic[T]):
                 except ReplyError as error:
                     self.failure = f"the reply could not be read: {error}"
                     request = repair(loop.state, request, reply.text, str(error))
-            if attempt == 0:
-                await warn(loop, f"Asked {self._model.name} again: {self.failure}.")
         return None
 
-    async def _rescue(self, loop: Loop, reply: Reply) -> None:
-        """Take what was whole in a reply that was cut off at the token limit, and say so."""
+    async def _rescue(self, loop: Loop, reply: Reply, request: Request) -> Request | None:
+        """Take what is whole in a reply that was cut off; else return what to ask for instead."""
         self.failure = FAILURES[reply.finish]
         if reply.finish != "length":
-            return
+            return None
         with suppress(ReplyError):
             self.value = self._parse_cut(reply) if self._parse_cut else None
-        if self.value is None:
-            self.failure = _CIRCLES if repeats_itself(reply.text) else self.failure
-            return
-        name = loop.state.mention(self._iteration).capitalize()
-        await warn(loop, f"{name}: {self.failure}, after the text had ended.")
+        if self.value is not None:
+            name = loop.state.mention(self._iteration).capitalize()
+            await warn(loop, f"{name}: {self.failure}, after the text had ended.")
+            return None
+        if repeats_itself(reply.text):
+            self.failure = _CIRCLES
+            return self._sampled
+        if reply.capped:
+            self.failure = _CAPPED
+        elif not reply.text.strip():
+            self.failure = _THOUGHT
+        fixed = loop.state.limits.max_tokens is not None or self._bounded_by_budget or reply.capped
+        more = {"max_tokens": RAISE * request.max_tokens}
+        return None if fixed else request.model_copy(update=more)
 
     def _unconsumed(self, run: Run) -> list[Reply]:
         """Return the replies that this stage got before it was cut short."""
@@ -221,6 +242,7 @@ class ModelCall(Generic[T]):
     ) -> Reply:
         reply: Reply | None = None
         began, written = loop.clock(), 0
+        most = loop.state.limits.budget.seconds
         batcher = DeltaBatcher(self._stage, self._iteration, splitter, loop.clock)
 
         async def end(usage: Usage) -> None:
@@ -238,29 +260,34 @@ class ModelCall(Generic[T]):
             )
 
         try:
-            async with aclosing(self._model.stream(request)) as stream:  # type: ignore[type-var]
-                async for part in stream:
-                    events: list[Event] = []
-                    if isinstance(part, Delta):  # nearly all parts are
-                        written += len(part.text)
-                        events += batcher.add(part)
-                    elif isinstance(part, Notice):
-                        events += batcher.flush()
-                        events += [Warned(message=part.text)] if part.text else []
-                    elif isinstance(part, Reply):
-                        reply = part
-                        continue
-                    else:
-                        kind = type(part).__name__
-                        raise TypeError(f"it streams {kind}, not Delta, Notice or Reply")
-                    if events or isinstance(part, Notice):
-                        _check_time(loop, part)
-                    for event in events:
-                        await emit(event)
+            # A silent server brings nothing by which to notice that the time is over.
+            async with asyncio.timeout(None if most is None else most - loop.elapsed()) as timer:
+                async with aclosing(self._model.stream(request)) as stream:  # type: ignore[type-var]
+                    async for part in stream:
+                        events: list[Event] = []
+                        if isinstance(part, Delta):  # nearly all parts are
+                            written += len(part.text)
+                            events += batcher.add(part)
+                        elif isinstance(part, Notice):
+                            events += batcher.flush()
+                            known = not part.wait and part.text in loop.state.warnings
+                            events += [Warned(message=part.text)] if part.text and not known else []
+                        elif isinstance(part, Reply):
+                            reply = part
+                            continue
+                        else:
+                            kind = type(part).__name__
+                            raise TypeError(f"it streams {kind}, not Delta, Notice or Reply")
+                        if events or isinstance(part, Notice):
+                            _check_time(loop, part)
+                        for event in events:
+                            await emit(event)
         except Exception as error:
             await end(_estimate_usage(request, written, loop.state))
             if isinstance(error, RefineError | OutOfBudget):
                 raise
+            if timer.expired() and most and (stop := over_time(loop.state, most)):
+                raise OutOfBudget(stop) from None
             raise ModelError(f"{self._model.name} failed: {describe(error)}.") from error
         await end(reply.usage if reply else _estimate_usage(request, written, loop.state))
         if reply is None:

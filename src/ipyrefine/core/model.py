@@ -735,7 +735,9 @@ class Limits(Record):
         min_findings: findings a critique must name.
         verify_drafts: whether drafts are judged too, or only revisions, as in a pasted template.
         max_eval_chars: characters of the text that the judge sees.
-        max_tokens: completion tokens allowed per call.
+        max_tokens: completion tokens allowed per call; None for as many as a model that thinks
+            in silence may take: 16,384 or three times the text, and four times that after a reply
+            that was cut off.
         temperature: sampling temperature of drafts and revisions; critique and judge use 0.
         seed: sampling seed passed to the server, or None.
         delta: gain in score, 0..1, up to which a better text still counts as no progress.
@@ -757,7 +759,7 @@ class Limits(Record):
     min_findings: int = Field(default=0, ge=0, le=1_000)
     verify_drafts: bool = True
     max_eval_chars: int = Field(default=32_768, gt=0, le=_MOST)
-    max_tokens: int = Field(default=2_048, gt=0, le=_MOST)
+    max_tokens: int | None = Field(default=2_048, gt=0, le=_MOST)
     temperature: float = Field(default=0.0, ge=0, le=2)
     seed: int | None = Field(default=None, ge=-_MOST, le=_MOST)
     delta: Score = 0.0

@@ -22,6 +22,8 @@ PRICE_UNKNOWN = (
 )
 EVIDENCE_CHARACTERS = 1_500  # of a check's detail that a prompt holds
 REPAIR_CHARACTERS = 4_000  # of an unreadable reply that are quoted back to the model
+RAISE = 4  # times the limit, for a reply that was cut off where nobody set the limit
+_LEAST_LIMIT = 16_384  # tokens; hidden reasoning takes thousands of them
 
 
 class Stop(NamedTuple):
@@ -468,15 +470,24 @@ def over_time(run: Run, seconds: float, wait: float = 0.0) -> Stop | None:
     return _used_up(f"{seconds:.0f} of {limit:.0f} seconds{asked}")
 
 
-def completion_allowance(run: Run, prompt_tokens: int, calls: int = 1) -> int:
-    """Return the completion tokens a call may write: the limit's, or its share of the budget.
+def token_limit(run: Run) -> int:
+    """Return the completion tokens that a call may write as far as the limits go."""
+    if run.limits.max_tokens is not None:
+        return run.limits.max_tokens
+    longest = max((len(i.text) for i in run.iterations), default=len(run.setup.draft or ""))
+    return max(_LEAST_LIMIT, 3 * estimate_tokens(longest))
+
+
+def completion_allowance(run: Run, prompt_tokens: int, limit: int, calls: int = 1) -> int:
+    """Return the completion tokens a call may write: its limit, or its share of the budget.
 
     Args:
         run: the run so far.
         prompt_tokens: tokens that all the calls are expected to read together.
+        limit: completion tokens that the call may write without a budget.
         calls: how many calls share the budget at once.
     """
-    budget, left = run.limits.budget, [calls * run.limits.max_tokens]
+    budget, left = run.limits.budget, [calls * limit]
     if budget.tokens is not None:
         left.append(budget.tokens - run.usage.tokens - prompt_tokens)
     if budget.completion_tokens is not None:
@@ -565,13 +576,15 @@ def forecast(run: Run) -> Forecast:
     """Estimate what a run may cost, within its limits and its budget.
 
     The worst case assumes that every stage runs, that every reply is as long as it may be, and
-    that every reply has to be asked for twice. The next revision is estimated from the latest
-    ones, or from the texts at hand.
+    that every reply has to be asked for twice, a cut one with a higher limit. The next revision is
+    estimated from the latest ones, or from the texts at hand.
     """
     budget, price = run.limits.budget, run.setup.price
     calls = _at_most(_worst_calls(run), budget.calls)
     prompt = _at_most(calls * _longest_prompt(run), budget.prompt_tokens)
-    completion = _at_most(calls * run.limits.max_tokens, budget.completion_tokens)
+    raised = RAISE if run.limits.max_tokens is None else 1
+    written = calls * token_limit(run) * (1 + raised) // _ATTEMPTS
+    completion = _at_most(written, budget.completion_tokens)
     cost = price.cost(prompt, completion) if price else None
     tokens = _at_most(prompt + completion, budget.tokens)
     if cost is not None and budget.cost is not None:
@@ -600,10 +613,10 @@ def _worst_calls(run: Run) -> int:
 
 def _longest_prompt(run: Run) -> int:
     """Estimate the tokens of the longest prompt: system, text, evidence, findings, repair."""
-    text = max(4 * run.limits.max_tokens, len(run.setup.draft or ""))
+    text = max(4 * token_limit(run), len(run.setup.draft or ""))
     excerpt = min(text, run.limits.max_eval_chars)
     # Beside the text: two attempts that failed, or all that were written.
-    attempts = run.limits.max_tokens
+    attempts = token_limit(run)
     if run.limits.memory == "all":
         attempts *= max(1, run.limits.max_revisions)
     evidence = EVIDENCE_CHARACTERS * len(run.setup.checks)

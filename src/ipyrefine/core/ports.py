@@ -82,6 +82,7 @@ class Reply(Record):
         thinking: reasoning the server sent apart from the text.
         finish: how it ended: ``stop``; ``length`` (token limit); ``refused``; ``filtered``
             (content filter); ``incomplete`` (the stream ended without saying how).
+        capped: whether it was cut off at a limit of the server's, below the request's own.
         usage: what the call consumed, ``calls`` included.
         probabilities: of each yes/no answer, P(yes) / (P(yes) + P(no)), 0..1, from the server's
             log-probabilities; None where it gave none for the token, empty for any other reply.
@@ -90,6 +91,7 @@ class Reply(Record):
     text: str
     thinking: str = ""
     finish: Finish = "stop"
+    capped: bool = False
     usage: Usage = Usage(calls=1)
     probabilities: tuple[Score | None, ...] = ()
 

@@ -33,7 +33,7 @@ from ipyrefine.core.model import (
     Task,
     Value,
 )
-from ipyrefine.core.policy import EVIDENCE_CHARACTERS, REPAIR_CHARACTERS, to_act_on
+from ipyrefine.core.policy import EVIDENCE_CHARACTERS, REPAIR_CHARACTERS, to_act_on, token_limit
 from ipyrefine.core.ports import Message, Request
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import UsageError, did_you_mean
@@ -674,7 +674,7 @@ class Requests:
         own = (text for item in run.setup.prompts.items() for text in item)
         return Request(
             messages=(self._system(run.task), Message(role="user", content=prompt)),
-            max_tokens=run.limits.max_tokens,
+            max_tokens=token_limit(run),
             seed=run.limits.seed,
             purpose=stage,
             inputs=(_whole_request(run.task), *criteria, *run.task.checklist, *own, *about),

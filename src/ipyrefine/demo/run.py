@@ -86,8 +86,10 @@ def run_demo(options: argparse.Namespace) -> int:
         print(_FETCH.format(name=wanted.name, size=wanted.size / 1e9, minutes=minutes), flush=True)
         fetch(wanted.name)
     # Small models mend code by trying again: only the number of revisions stops them.
-    limits = Limits(max_revisions=options.max_revisions, patience=None, max_tokens=_TOKENS)
-    return asyncio.run(_refine(name, limits, note))
+    limits = {"max_revisions": options.max_revisions, "patience": None}
+    if embedded or options.replay:
+        limits["max_tokens"] = _TOKENS
+    return asyncio.run(_refine(name, Limits.model_validate(limits), note))
 
 
 def fetch(name: str) -> Path:

@@ -48,7 +48,10 @@ from ipyrefine.session.session import Session
 
 # The options that `%refine resume` takes; the run's start settled all others.
 _RESUME_OPTIONS = frozenset(
-    ("model", "judge", "base_url", "check", "var", "output", "apply", "journal", "plain", "quiet")
+    (
+        *("model", "judge", "base_url", "timeout", "effort", "check", "var", "output"),
+        *("apply", "journal", "plain", "quiet"),
+    )
 )
 # What a run in the journal remembers of its options.
 _STORED_OPTIONS = ("check", "var", "output", "apply", "cell", "lines")
@@ -246,8 +249,8 @@ def build(
         text,
         model=args.model or magics.model or None,
         judge=args.judge or magics.judge or None,
-        base_url=args.base_url or magics.base_url or None,
         price=args.price or magics.price or None,
+        **_server(magics, args),
         checks=checks.resolve(args.check, namespace, target=target, variables=used),
         no_checks=args.no_check,
         profile=profile,
@@ -263,6 +266,16 @@ def build(
         prompts=_prompts(args.prompts, namespace),
         warnings=[*_head_warning(source), *warnings],
     )
+
+
+def _server(magics: Any, args: argparse.Namespace) -> dict[str, Any]:
+    """Return how servers are asked, as `api.build` takes it."""
+    return {
+        "base_url": args.base_url or magics.base_url or None,
+        "timeout": magics.timeout if args.timeout is None else args.timeout,
+        "effort": args.effort,
+        "extra": magics.extra,
+    }
 
 
 def _head_warning(source: SourceCell) -> list[str]:
@@ -327,7 +340,7 @@ def _resume(
         earlier.run,
         model=args.model or _configured(setup.model, magics.model),
         judge=args.judge or _configured(setup.judge, magics.judge or magics.model),
-        base_url=args.base_url or magics.base_url or None,
+        **_server(magics, args),
         checks=checks.from_record(setup.checks, given, variables=known),
         lines=_lines_below(head, args.lines),
     )
@@ -524,7 +537,7 @@ class CellRun:
         self._sent = SentLog()
         self._watch(refinement)
         self.session = Session(refinement, [self._update_namespace], journal)
-        self._args, self._base_url = args, magics.base_url
+        self._args, self._server = args, _server(magics, args)
         self._variable = args.output or "refined"
         by_default: Place = "replace" if origin else "insert"
         place = args.apply if args.apply in PLACES else by_default
@@ -642,7 +655,7 @@ class CellRun:
         refinement = api.resume(
             run.model_copy(update={"setup": setup}),
             judge=None if run.setup.judge == run.setup.model else before.judge,
-            base_url=self._args.base_url or self._base_url or None,
+            **self._server,
             checks=before.checks,
         )
         self._watch(refinement)

@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
-from traitlets import Bool, Enum, Float, Integer, Unicode, observe
+from traitlets import Bool, Dict, Enum, Float, Integer, Unicode, observe
 from traitlets.config import Configurable
 
 from ipyrefine.errors import UsageError
@@ -62,6 +62,13 @@ class Refine(Magics, Configurable):
         "",
         help='Dollars per million prompt and completion tokens, as "0.15,0.60"; empty: the price '
         "list's.",
+    ).tag(config=True)
+    timeout = Float(600.0, help="Seconds that a server may be silent before a run ends.").tag(
+        config=True
+    )
+    extra = Dict(
+        help='Further fields of every request to a server, as {"top_k": 20}; one that the server '
+        "refuses is left out."
     ).tag(config=True)
     journal = Bool(True, help="Keep every run in the journal, to resume it.").tag(config=True)
     variables = Enum(

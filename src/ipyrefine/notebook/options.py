@@ -11,6 +11,7 @@ from typing import Any, NoReturn, get_args
 from pydantic import ValidationError
 
 from ipyrefine import checks
+from ipyrefine.api import EFFORTS
 from ipyrefine.core.model import Budget, Limits
 from ipyrefine.core.prompts import APPENDED, PLACES
 from ipyrefine.errors import UsageError, did_you_mean
@@ -168,7 +169,9 @@ def parser() -> MagicParser:
         'token, as "10k prompt tokens, 5k completion tokens"')
     add("--price", metavar="IN,OUT", help="dollars per million prompt and completion tokens, as "
         '"0.15,0.60", for a model that is not in the price list')
-    add("--max-tokens", type=int, metavar="N", help="completion tokens allowed per call (2,048)")
+    add("--max-tokens", type=int, metavar="N",
+        help="completion tokens allowed per call (2,048 for an embedded model; else 16,384 or "
+        "three times the text, and four times that after a reply that was cut off)")
     add("--max-eval-chars", type=int, metavar="N",
         help="characters of a text that the judge and the critic see (32,768)")
     add = p.add_argument_group("models and prompts").add_argument
@@ -176,6 +179,10 @@ def parser() -> MagicParser:
         help="the model that writes: a model of the server, an embedded model, or recorded:FILE")
     add("--judge", help="the model that judges (the one that writes)")
     add("--base-url", metavar="URL", help="an OpenAI-compatible server")
+    add("--timeout", type=float, metavar="SECONDS",
+        help="how long the server may be silent before the run ends (600)")
+    add("--effort", choices=EFFORTS, help="how hard a model that thinks should think; for other "
+        "fields of a request see `%%config Refine.extra`")
     add("--prompts", metavar="VAR", help="your own prompts: a dict of the notebook, by stage; see "
         "prompts below")
     add("--temperature", type=float, metavar="T",

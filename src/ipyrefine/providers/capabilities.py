@@ -1,29 +1,48 @@
-"""Remember which request fields a server takes, and ask for less when it rejects one.
+"""Remember which request fields a server takes, and ask for less when it refuses one.
 
-There are four levels of asking for a JSON reply, from a strict schema to the prompt alone, and
-three of asking for log-probabilities. The next one is tried only when the server's error names the
-field. What the server then takes is remembered per address and model for the life of the process.
+Any HTTP 4xx that names a field that was sent is a step down for that field. There are four levels
+of asking for a JSON reply, from a strict schema to the prompt alone, and three of asking for
+log-probabilities; a token limit is lowered, or sent under its other name; every other field is left
+out. What a server refused is remembered per address and model, across kernels too, and tried again
+after `_DAYS`.
 """
 
+import datetime
 import re
-from typing import Any, NamedTuple
+from collections.abc import Container
+from typing import Any, Literal, NamedTuple, Self, get_args
 from urllib.parse import urlsplit
 
+from pydantic import Field, ValidationError
+
+from ipyrefine.core.model import Record
 from ipyrefine.core.ports import Request
 from ipyrefine.providers.answers import answer_grammar
+from ipyrefine.providers.servers import facts_about, remember_about
 
 _LEVELS = ("a strict JSON schema", "a JSON schema", "JSON mode", "the prompt alone")
 _STRICT, _SCHEMA, _OBJECT, _PROMPT = range(len(_LEVELS))
 
 # OpenAI, vLLM, Ollama and llama.cpp give 20; older vLLM and Azure, Fireworks and xAI 5 or 8.
 _TABLE_SIZES = (20, 5, 0)
+_TABLE_SIZE_NAMED = re.compile(r"top_logprobs|\d")
 
-# Room for "1. yes" on a line of its own each, and for a few words before. A model that explains
-# its answers would only cost time.
-_TOKENS_PER_ANSWER, _TOKENS_BESIDE = 4, 16
+TokenLimit = Literal["max_tokens", "max_completion_tokens"]
+TOKEN_LIMITS: tuple[TokenLimit, ...] = get_args(TokenLimit)
+_LIMIT_NAME = re.compile(r"\bmax_(?:completion_|new_|output_)?tokens\b", re.IGNORECASE)
+# Where prompt and reply share a window, or a minute's tokens, the limit is not always named.
+_SHARED = re.compile(r"context.{0,3}(?:length|size|window)|too many tokens", re.IGNORECASE)
+_TOO_LARGE = re.compile(r"request too large.{0,200}tokens", re.IGNORECASE)
+_LESS = re.compile(
+    r"too (?:large|big|high|many|long)|at most|maximum|less than|exceed|range|must be|<|>|≤",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"(?<![\w.-])(?:\d{1,3}(?:,\d{3})+|\d+)(?!\w|[,-]\w)")
+_LEAST_NAMED = 512  # smaller numbers in an error are statuses and versions
+_LEAST = 2_048  # halving goes no further: then it is the prompt that is too long
 
 # How servers name a field in an error; the plain name where they all do.
-_FIELD_NAMES = {
+_FIELD_NAMES: dict[str, re.Pattern[str]] = {
     "response_format": re.compile(
         r"response.?format|json.?schema|json.?object|json.?mode|json.?validate|generate json"
         r"|structured.?output|additionalproperties|\bstrict\b|\bgrammar\b|\$ref",
@@ -31,29 +50,34 @@ _FIELD_NAMES = {
     ),
     "stream_options": re.compile(r"stream_options|include_usage", re.IGNORECASE),
     "logprobs": re.compile(r"log.?prob", re.IGNORECASE),
+    "reasoning_effort": re.compile(r"reasoning.?effort", re.IGNORECASE),
+    "max_tokens": _LIMIT_NAME,
+    "max_completion_tokens": _LIMIT_NAME,
 }
 
+_DAYS = 30  # that a refusal holds: accounts are verified, servers updated
 
-class Capabilities(NamedTuple):
+
+class Capabilities(Record):
     """What one server takes for one model.
 
     Attributes:
         response_format_level: how a JSON reply is asked for, 0 (strictest) to 3 (by the prompt
             alone).
         token_limit_fields: names of the completion limit; the first is used.
+        max_tokens: the highest completion limit that it takes; None where none was refused.
         rejected_fields: fields that are left out.
         table_size: how many log-probabilities are asked for at each token of an answer.
-        thinks: whether the model thinks before it answers, so that answers need more tokens.
     """
 
-    response_format_level: int = _STRICT
-    token_limit_fields: tuple[str, ...] = ("max_tokens", "max_completion_tokens")
+    response_format_level: int = Field(default=_STRICT, ge=_STRICT, le=_PROMPT)
+    token_limit_fields: tuple[TokenLimit, ...] = Field(default=TOKEN_LIMITS, min_length=1)
+    max_tokens: int | None = Field(default=None, ge=_LEAST_NAMED)
     rejected_fields: frozenset[str] = frozenset()
-    table_size: int = _TABLE_SIZES[0]
-    thinks: bool = False
+    table_size: int = Field(default=_TABLE_SIZES[0], ge=0, le=_TABLE_SIZES[0])
 
     def optional_fields(self, request: Request, *, grammar: bool = False) -> dict[str, Any]:
-        """Return the optional fields of a chat completion request.
+        """Return the fields of a chat completion request beside model and messages.
 
         Args:
             request: what is asked.
@@ -62,6 +86,7 @@ class Capabilities(NamedTuple):
         fields: dict[str, Any] = {
             self.token_limit_fields[0]: self.token_limit(request),
             "temperature": request.temperature,
+            "stream": True,
             "stream_options": {"include_usage": True},
         }
         if request.seed is not None:
@@ -73,18 +98,37 @@ class Capabilities(NamedTuple):
         if request.answers and grammar:
             # A space of its own would take a token, and its table the place of the answer's.
             fields |= {"grammar": answer_grammar(request), "logit_bias": [[" ", False]]}
-        return {name: value for name, value in fields.items() if name not in self.rejected_fields}
+        rejected = self.rejected_fields
+        if "stream" in rejected:
+            rejected |= {"stream_options"}
+        return {name: value for name, value in fields.items() if name not in rejected}
 
     def token_limit(self, request: Request) -> int:
-        """Return the completion tokens to allow: few where answers alone are asked for."""
-        if not request.answers or self.thinks:
-            return request.max_tokens
-        return min(request.max_tokens, _TOKENS_PER_ANSWER * request.answers + _TOKENS_BESIDE)
+        """Return the completion tokens to ask for: the request's, or what the server takes."""
+        return min(request.max_tokens, self.max_tokens or request.max_tokens)
+
+    def joined(self, other: Self) -> Self:
+        """Return what both leave: concurrent calls may each have learnt something."""
+        caps = [one.max_tokens for one in (self, other) if one.max_tokens is not None]
+        return self.model_copy(
+            update={
+                "response_format_level": max(
+                    self.response_format_level, other.response_format_level
+                ),
+                "token_limit_fields": min(
+                    self.token_limit_fields, other.token_limit_fields, key=len
+                ),
+                "max_tokens": min(caps, default=None),
+                "rejected_fields": self.rejected_fields | other.rejected_fields,
+                "table_size": min(self.table_size, other.table_size),
+            }
+        )
 
 
 class Fallback(NamedTuple):
-    """What to ask for next, and the notice for the user."""
+    """What to ask for after a field was refused, and the notice for the user."""
 
+    field: str
     capabilities: Capabilities
     notice: str
 
@@ -95,17 +139,73 @@ BY_SERVER: dict[tuple[str, str], Capabilities] = {}
 
 def recall(base_url: str, model: str) -> Capabilities:
     """Return what the server took last; everything for a server not met before."""
-    if (base_url, model) in BY_SERVER:
-        return BY_SERVER[base_url, model]
-    if is_openai(base_url):
-        # OpenAI's reasoning models know only the new name; other servers may ignore it silently.
-        return Capabilities(token_limit_fields=("max_completion_tokens", "max_tokens"))
-    return Capabilities()
+    known = BY_SERVER.get((base_url, model))
+    if known is None:
+        fact = _fact(base_url, model)
+        known = _begin(base_url) if _is_old(fact) else _read(base_url, fact)
+        BY_SERVER[base_url, model] = known
+    return known
 
 
-def remember(base_url: str, model: str, capabilities: Capabilities) -> None:
-    """Keep what a server has just taken."""
-    BY_SERVER[base_url, model] = capabilities
+def remember(
+    base_url: str, model: str, capabilities: Capabilities, *, across_kernels: bool = True
+) -> None:
+    """Keep what a server has just taken, after it refused more.
+
+    Args:
+        base_url: its address.
+        model: the name it knows the model by.
+        capabilities: what it took.
+        across_kernels: whether later kernels know it too.
+    """
+    known = BY_SERVER[base_url, model] = recall(base_url, model).joined(capabilities)
+    if not across_kernels:
+        return
+    begin = _begin(base_url).model_dump(mode="json")
+    fact = {name: v for name, v in known.model_dump(mode="json").items() if v != begin[name]}
+    fact["since"] = datetime.date.today().isoformat()
+    remember_about(base_url, models={**_facts(base_url), model: fact})
+
+
+def is_news(base_url: str, model: str, capabilities: Capabilities) -> bool:
+    """Return whether a server refuses more than it was ever seen to."""
+    known = _read(base_url, _fact(base_url, model)).joined(recall(base_url, model))
+    return known.joined(capabilities) != known
+
+
+def _begin(base_url: str) -> Capabilities:
+    """Return what a server is asked for first."""
+    # OpenAI's reasoning models know only the new name; other servers may ignore it silently.
+    names = TOKEN_LIMITS[::-1] if is_openai(base_url) else TOKEN_LIMITS
+    return Capabilities(token_limit_fields=names)
+
+
+def _facts(base_url: str) -> dict[str, Any]:
+    facts = facts_about(base_url).get("models")
+    return facts if isinstance(facts, dict) else {}
+
+
+def _fact(base_url: str, model: str) -> dict[str, Any]:
+    fact = _facts(base_url).get(model)
+    return fact if isinstance(fact, dict) else {}
+
+
+def _is_old(fact: dict[str, Any]) -> bool:
+    try:
+        since = datetime.date.fromisoformat(fact["since"])
+    except (LookupError, TypeError, ValueError):
+        return True
+    return abs((datetime.date.today() - since).days) > _DAYS
+
+
+def _read(base_url: str, fact: dict[str, Any]) -> Capabilities:
+    """Return the capabilities in a fact; of a damaged one, those to begin with."""
+    begin = _begin(base_url)
+    known = {name: value for name, value in fact.items() if name != "since"}
+    try:
+        return Capabilities.model_validate({**begin.model_dump(), **known})
+    except ValidationError:
+        return begin
 
 
 def is_openai(base_url: str) -> bool:
@@ -114,15 +214,21 @@ def is_openai(base_url: str) -> bool:
     return host == "openai.com" or host.endswith(".openai.com")
 
 
+def is_too_large(complaint: str) -> bool:
+    """Return whether an error of any status says that fewer tokens have to be asked for."""
+    return _TOO_LARGE.search(complaint) is not None
+
+
 def fall_back(
-    capabilities: Capabilities, fields: dict[str, Any], complaint: str
+    capabilities: Capabilities, fields: dict[str, Any], complaint: str, own: Container[str] = ()
 ) -> Fallback | None:
-    """Return what to ask for after HTTP 400 or 422, with one field less or weaker.
+    """Return what to ask for after an error, with one field less or weaker.
 
     Args:
         capabilities: what the rejected request was made from.
         fields: the optional fields of that request.
         complaint: the server's error: parameter, code and message.
+        own: those of the fields that the user adds; the capabilities say nothing about them.
 
     Returns:
         The fallback, or None if the error names no field that can be left out.
@@ -130,37 +236,69 @@ def fall_back(
     field = _rejected_field(fields, complaint)
     if field is None:
         return None
+    without = f"The server doesn't take `{field}`. Asking without it."
+    if field in own:
+        return Fallback(field, capabilities, without)
+    if field in TOKEN_LIMITS:
+        return _other_limit(capabilities, field, fields[field], complaint)
+    less: dict[str, Any] = {"rejected_fields": capabilities.rejected_fields | {field}}
+    notice = without
     if field == "response_format":
         level = capabilities.response_format_level
+        less = {"response_format_level": level + 1}
         notice = f"The server doesn't take {_LEVELS[level]}. Using {_LEVELS[level + 1]} instead."
-        return Fallback(capabilities._replace(response_format_level=level + 1), notice)
-    if field in ("logprobs", "top_logprobs"):
-        fewer = _TABLE_SIZES[_TABLE_SIZES.index(capabilities.table_size) + 1]
-        instead = f"Asking for {fewer}" if fewer else "Asking without them"
-        notice = (
-            f"The server doesn't give {capabilities.table_size} log-probabilities a token. "
-            f"{instead}."
-        )
-        return Fallback(capabilities._replace(table_size=fewer), notice)
-    if field in capabilities.token_limit_fields:
-        others = capabilities.token_limit_fields[1:]
-        if not others:
-            return None
-        notice = f"The server doesn't take `{field}`. Using `{others[0]}` instead."
-        return Fallback(capabilities._replace(token_limit_fields=others), notice)
-    rejected = capabilities.rejected_fields | {field}
-    notice = f"The server doesn't take `{field}`. Asking without it."
-    return Fallback(capabilities._replace(rejected_fields=rejected), notice)
+    elif field in ("logprobs", "top_logprobs"):
+        fewer = 0
+        if _TABLE_SIZE_NAMED.search(complaint):
+            fewer = next(size for size in _TABLE_SIZES if size < capabilities.table_size)
+        less = {"table_size": fewer}
+        if fewer:
+            size = capabilities.table_size
+            notice = (
+                f"The server doesn't give {size} log-probabilities a token. Asking for {fewer}."
+            )
+    return Fallback(field, capabilities.model_copy(update=less), notice)
 
 
 def _rejected_field(fields: dict[str, Any], complaint: str) -> str | None:
-    """Return the field named first: servers that quote the whole request do so at the end."""
+    """Return which of the fields that were sent an error names; None for none of them.
+
+    The one that is named first counts: servers that quote the whole request do so at the end.
+    """
     starts = {
         field: match.start()
         for field in fields
-        if (match := _FIELD_NAMES.get(field, re.compile(rf"\b{field}\b")).search(complaint))
+        if (match := _name_of(field).search(complaint)) is not None
     }
-    return min(starts, key=starts.__getitem__) if starts else None
+    if starts:
+        return min(starts, key=starts.__getitem__)
+    is_limit = _SHARED.search(complaint) or _TOO_LARGE.search(complaint)
+    return next((field for field in TOKEN_LIMITS if field in fields), None) if is_limit else None
+
+
+def _name_of(field: str) -> re.Pattern[str]:
+    return _FIELD_NAMES.get(field) or re.compile(rf"\b{re.escape(field)}\b")
+
+
+def _other_limit(
+    capabilities: Capabilities, field: str, limit: int, complaint: str
+) -> Fallback | None:
+    """Return a lower completion limit, or its other name, whichever an error is about."""
+    shared = _SHARED.search(complaint)
+    if shared or _LESS.search(complaint) or _TOO_LARGE.search(complaint):
+        numbers = (int(number.replace(",", "")) for number in _NUMBER.findall(complaint))
+        named = max((n for n in numbers if _LEAST_NAMED <= n < limit), default=0)
+        # A context's length is the prompt's too: half of what was asked for is tried instead.
+        lower = named if named and not shared else max(limit // 2, _LEAST)
+        if lower < limit:
+            notice = f"The server allows fewer tokens a reply. Asking for {lower:,}."
+            return Fallback(field, capabilities.model_copy(update={"max_tokens": lower}), notice)
+    others = capabilities.token_limit_fields[1:]
+    if shared or not others:
+        return None
+    notice = f"The server doesn't take `{field}`. Using `{others[0]}` instead."
+    less = {"token_limit_fields": others}
+    return Fallback(field, capabilities.model_copy(update=less), notice)
 
 
 def _response_format(level: int, request: Request) -> dict[str, Any]:

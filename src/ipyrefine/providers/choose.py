@@ -1,7 +1,7 @@
 """Choose the model that a name, the environment or this machine offers."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -27,6 +27,8 @@ def choose_model(
     base_url: str | None = None,
     api_key: str | Callable[[], str] | None = None,
     price: Price | None = None,
+    timeout: float | None = None,
+    extra: Mapping[str, Any] | None = None,
 ) -> Model:
     """Return the model to use.
 
@@ -41,9 +43,12 @@ def choose_model(
         api_key: the server's key, or a callable that returns it, called before every request;
             ``OPENAI_API_KEY`` by default. Only the model keeps it.
         price: what a server's model charges; by default as the price list knows it.
+        timeout: seconds of silence after which a server counts as gone; 600 by default.
+        extra: further fields of every request to a server, such as ``reasoning_effort``.
 
     Raises:
         NoModel: there is none; the message says how to get one.
+        UsageError: `base_url`, `timeout` or `extra` cannot be used.
         WeightsError: the embedded model's file is damaged.
     """
     from ipyrefine.providers import weights
@@ -52,9 +57,10 @@ def choose_model(
     name = name or os.environ.get("IPYREFINE_MODEL")
     server = base_url or os.environ.get("OPENAI_BASE_URL")
     api_key = Key(api_key)
+    settings: dict[str, Any] = {"price": price, "timeout": timeout, "extra": extra}
     has_key = bool(api_key or os.environ.get("OPENAI_API_KEY"))
     if name and name.startswith(PREFIX):
-        live = partial(_live, base_url=base_url, api_key=api_key, price=price)
+        live = partial(_live, base_url=base_url, api_key=api_key, **settings)
         return RecordedModel.from_name(name, live=live, record=bool(os.environ.get(RECORD)))
     if name in weights.WEIGHTS and not base_url:
         path = weights.find(name)
@@ -64,7 +70,7 @@ def choose_model(
     if name and (server or has_key):
         from ipyrefine.providers.openai import OpenAIModel
 
-        return OpenAIModel(name, base_url=server, api_key=api_key, price=price)
+        return OpenAIModel(name, base_url=server, api_key=api_key, **settings)
     if name:
         catalogue = f" The embedded models are {', '.join(weights.WEIGHTS)}."
         raise NoModel(
@@ -80,6 +86,17 @@ def choose_model(
         if path := weights.find(embedded):
             return _embedded(path, embedded)
     raise NoModel(NO_MODEL)
+
+
+def is_embedded(model: Model) -> bool:
+    """Return whether a model is an embedded one, or a recording of one."""
+    from ipyrefine.providers import weights
+    from ipyrefine.providers.local import LocalModel
+    from ipyrefine.providers.replay import RecordedModel
+
+    if isinstance(model, RecordedModel):
+        return model.source in weights.WEIGHTS
+    return isinstance(model, LocalModel)
 
 
 def is_local(model: Model) -> bool:

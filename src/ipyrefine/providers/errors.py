@@ -185,7 +185,7 @@ def _faults() -> tuple[Fault, ...]:
         ),
         Fault(
             errors.Unreachable,
-            "{server} sent nothing new for too long. Check that it is running and not overloaded.",
+            "{server} sent nothing new for too long. Check that it is running, or raise --timeout.",
             exceptions=(openai.APITimeoutError, httpx2.TimeoutException, TimeoutError),
         ),
         Fault(

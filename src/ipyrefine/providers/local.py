@@ -24,7 +24,6 @@ BATCH_TOKENS = 512  # an interrupt takes effect between batches of the prompt
 CACHE_MIB = 512  # of earlier prompts; a thousand tokens of the default model take 28
 STOP_SECONDS = 2.0
 _SPIN_COUNT = "1000"  # rounds in which a thread looks for the others before it sleeps
-_TIMEOUT = 600.0  # seconds; a long prompt takes a slow processor minutes to read
 _MAGIC = b"GGUF"
 
 
@@ -119,7 +118,6 @@ class LlamaServer:
                     self._path.stem,
                     base_url=f"{_load(self.process, self._path, key, self._speculation)}/v1",
                     api_key=key,
-                    timeout=_TIMEOUT,
                     grammar=True,
                 )
             return self._model

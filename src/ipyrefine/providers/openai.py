@@ -9,15 +9,25 @@ becomes an error of ours; none leaves it with a frame that holds the key.
 
 import asyncio
 import base64
+import json
 import math
 import os
 import random
 import ssl
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Container,
+    Iterator,
+    Mapping,
+)
 from contextlib import aclosing, suppress
 from email.utils import parsedate_to_datetime
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 from weakref import WeakKeyDictionary
@@ -25,15 +35,18 @@ from weakref import WeakKeyDictionary
 import httpx2
 import openai
 
-from ipyrefine.core.model import Price, Usage
+from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
 from ipyrefine.errors import AccessDenied, ModelError, RefineError, UsageError
 from ipyrefine.providers import prices
 from ipyrefine.providers.capabilities import (
+    TOKEN_LIMITS,
     Capabilities,
     Fallback,
     fall_back,
+    is_news,
     is_openai,
+    is_too_large,
     recall,
     remember,
 )
@@ -63,17 +76,32 @@ _CONNECT_SECONDS = 10.0
 _ERROR_SECONDS = 10.0  # for the body of an error answer
 
 _TRANSIENT = frozenset({408, 409, 429})  # and every 5xx
+_NO_FIELD = frozenset({402, *_TRANSIENT})  # other 4xx may name a field that was sent
 _BUSY = frozenset({503, 529})
 _FIRST_DELAY = 0.5  # seconds
 _MAX_DELAY = 8.0
 _MAX_RETRY_AFTER = 60.0
 _END = object()  # of a stream; None may be a chunk
 
+TIMEOUT = 600.0  # seconds; models that think in silence take minutes
+_OURS = frozenset({"model", "messages", "stream"})
+_LEAST_SECRET = 7  # characters of a text in `extra` that no error repeats
+
 
 class _Stream(openai.AsyncStream[Any]):
-    """A stream that ends at its end mark, whatever follows, and decodes its chunks as we do."""
+    """A stream that ends at its end mark, whatever follows, and decodes its chunks as we do.
+
+    A reply that is not streamed, as some servers send it to every request, is its only chunk.
+    """
 
     async def _iter_events(self) -> AsyncIterator[Any]:
+        if "json" in self.response.headers.get("content-type", ""):
+            body = await self.response.aread()
+            completion = decode(body)
+            if not (isinstance(completion, dict) and completion.keys() & {"choices", "error"}):
+                raise NotCompletions
+            yield SimpleNamespace(event=None, data="", json=lambda: completion)
+            return
         async with aclosing(super()._iter_events()) as events:  # type: ignore[type-var]
             async for event in events:
                 if event.data.startswith("[DONE]"):
@@ -96,14 +124,17 @@ class OpenAIModel:
         api_key: the key, or a callable that returns it, called before every request; None for
             ``OPENAI_API_KEY``. Servers other than OpenAI may need none.
         price: what it charges; by default as the price list knows it for this server.
-        timeout: seconds without anything new of the reply after which the server counts as gone;
-            signs of life that add nothing to it do not count.
+        timeout: seconds without anything new of the reply after which the server counts as gone
+            (600); signs of life that add nothing to it do not count.
+        extra: further fields of every request, such as ``reasoning_effort``; one that the server
+            refuses is left out, with a notice.
         max_retries: how often a request is repeated when the server is busy or unreachable.
         sleep: waits a number of seconds between retries.
         grammar: whether the server is llama.cpp's own, so that a grammar can hold it to answers.
 
     Raises:
-        UsageError: `base_url` is not an http or https address.
+        UsageError: `base_url` is not an http or https address, `timeout` is not positive, or
+            `extra` sets a field that is not the user's to set.
     """
 
     def __init__(
@@ -113,7 +144,8 @@ class OpenAIModel:
         base_url: str | None = None,
         api_key: str | Callable[[], str] | None = None,
         price: Price | None = None,
-        timeout: float = 120.0,
+        timeout: float | None = None,
+        extra: Mapping[str, Any] | None = None,
         max_retries: int = 2,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         grammar: bool = False,
@@ -125,7 +157,12 @@ class OpenAIModel:
         )
         self._api_key = api_key
         self._price = price
-        self._timeout = timeout
+        self._timeout = TIMEOUT if timeout is None else timeout
+        if not 0 < self._timeout < math.inf:
+            raise UsageError(f"The timeout must be a number of seconds above 0, not {timeout}.")
+        self._extra = read_extra(extra)
+        self._secrets = tuple(_long_texts(self._extra))
+        self._announced = set[str]()
         self._max_retries = max_retries
         self._sleep = sleep
         self._grammar = grammar
@@ -154,14 +191,11 @@ class OpenAIModel:
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
         """Answer a request; closing the generator closes the connection at once.
 
-        Answers get few tokens. A model that has used them up in thought is asked once more,
-        with all that the request allows.
-
         Raises:
             ModelError: the model or its server failed; one subclass for each kind of failure.
         """
         key = self._current_key()
-        async with aclosing(self._answer(request, key)) as items:
+        async with aclosing(self._ask(request, key)) as items:
             while True:
                 try:
                     item = await anext(items, None)
@@ -178,32 +212,6 @@ class OpenAIModel:
                     return
                 yield item
 
-    async def _answer(
-        self, request: Request, key: Key
-    ) -> AsyncGenerator[Delta | Notice | Reply, None]:
-        spent = Usage()
-        async with aclosing(self._ask(request, key)) as items:
-            async for item in items:
-                if isinstance(item, Reply) and self._was_cut_in_thought(request, item):
-                    spent = item.usage
-                else:
-                    yield item
-        if not spent.calls:
-            return
-        known = recall(self.base_url, self._model)
-        remember(self.base_url, self._model, known._replace(thinks=True))
-        yield Notice(text="The model thinks before it answers. Asking again with more tokens.")
-        async with aclosing(self._ask(request, key)) as items:
-            async for item in items:
-                if isinstance(item, Reply):
-                    item = item.model_copy(update={"usage": spent + item.usage})
-                yield item
-
-    def _was_cut_in_thought(self, request: Request, reply: Reply) -> bool:
-        """Return whether a reply ended, before its first word, at a limit of our own."""
-        limit = recall(self.base_url, self._model).token_limit(request)
-        return reply.finish == "length" and not reply.text.strip() and limit < request.max_tokens
-
     async def _ask(
         self, request: Request, key: Key
     ) -> AsyncGenerator[Delta | Notice | Reply, None]:
@@ -217,7 +225,11 @@ class OpenAIModel:
                 async with aclosing(self._read(item, assembly)) as deltas:
                     async for delta in deltas:
                         yield delta
-        yield self._add_cost(assembly.reply(time.monotonic() - start))
+        reply = assembly.reply(time.monotonic() - start)
+        allowed = recall(self.base_url, self._model).token_limit(request)
+        if reply.finish == "length" and allowed < request.max_tokens:
+            reply = reply.model_copy(update={"capped": True})
+        yield self._add_cost(reply)
 
     async def aclose(self) -> None:
         """Close the client of the running event loop and its connections."""
@@ -227,22 +239,29 @@ class OpenAIModel:
 
     async def _open(self, request: Request, key: Key) -> AsyncGenerator[Notice | _Stream, None]:
         """Send the request until a reply begins: yield notices on the way, then the stream."""
-        capabilities = recall(self.base_url, self._model)
+        known = capabilities = recall(self.base_url, self._model)
         retries = 0
         while True:
+            extra = dict(self._extra)
             fields = capabilities.optional_fields(request, grammar=self._grammar)
+            if not extra.keys().isdisjoint(TOKEN_LIMITS):
+                fields = {name: v for name, v in fields.items() if name not in TOKEN_LIMITS}
             try:
-                stream = await self._send(request, fields, key)
+                stream = await self._send(request, fields | extra, key)
                 break
             except Exception as error:
-                fallback = _fallback(capabilities, fields, error)
+                fallback = _fallback(capabilities, fields | extra, error, own=extra)
                 delay = _retry_delay(error, retries) if retries < self._max_retries else None
                 if fallback is None and delay is None:
                     raise
                 refusal = find_refusal(error)
             if fallback is not None:
                 capabilities = fallback.capabilities
-                yield Notice(text=fallback.notice)
+                self._extra.pop(fallback.field, None)
+                news = fallback.field in extra or is_news(self.base_url, self._model, capabilities)
+                if news and fallback.notice not in self._announced:  # by a call at the same time
+                    self._announced.add(fallback.notice)
+                    yield Notice(text=fallback.notice)
             elif delay is not None:
                 retries += 1
                 notice = ""  # without an answer: if it stays away, the error says so once
@@ -252,7 +271,9 @@ class OpenAIModel:
                     notice = f"{reason}; trying again in {math.ceil(delay)} s {count}."
                 yield Notice(text=notice, wait=delay)
                 await self._sleep(delay)
-        remember(self.base_url, self._model, capabilities)
+        if capabilities != known:
+            # The embedded server has another address each time.
+            remember(self.base_url, self._model, capabilities, across_kernels=not self._grammar)
         yield stream
 
     async def _send(self, request: Request, fields: dict[str, Any], key: Key) -> _Stream:
@@ -263,7 +284,7 @@ class OpenAIModel:
             stream: _Stream = await self._client().post(
                 "/chat/completions",
                 cast_to=object,
-                body={"model": self._model, "messages": messages, "stream": True, **fields},
+                body={"model": self._model, "messages": messages, **fields},
                 options={"headers": {"Authorization": self._endpoint.login or f"Bearer {key()}"}},
                 stream=True,
                 stream_cls=_Stream,
@@ -355,7 +376,7 @@ class OpenAIModel:
         return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost": cost})})
 
     def _model_error(self, error: Exception, key: Key) -> ModelError:
-        secrets = (key().removeprefix(_NO_KEY), *self._endpoint.secrets)
+        secrets = (key().removeprefix(_NO_KEY), *self._endpoint.secrets, *self._secrets)
         return model_error(error, server=self.base_url, model=self._model, secret=secrets)
 
 
@@ -467,12 +488,40 @@ def _retry_delay(error: Exception, attempt: int) -> float | None:
 
 
 def _fallback(
-    capabilities: Capabilities, fields: dict[str, Any], error: Exception
+    capabilities: Capabilities, fields: dict[str, Any], error: Exception, own: Container[str]
 ) -> Fallback | None:
     refusal = find_refusal(error)
-    if refusal is None or refusal.status not in (400, 422):
+    if refusal is None or not 400 <= refusal.status < 500:
         return None
-    return fall_back(capabilities, fields, refusal.complaint)
+    if refusal.status in _NO_FIELD and not is_too_large(refusal.message):
+        return None
+    return fall_back(capabilities, fields, refusal.complaint, own)
+
+
+def read_extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return a copy of the request fields that a user adds.
+
+    Raises:
+        UsageError: it is not a dict of JSON values, or sets a field that ipyrefine sets.
+    """
+    if not isinstance(extra or {}, Mapping):
+        raise UsageError('extra must be a dict of request fields, as {"top_k": 20}.')
+    try:
+        fields: dict[str, Any] = json.loads(json.dumps(dict(extra or {}), allow_nan=False))
+    except (TypeError, ValueError, RecursionError):  # its words may quote a secret
+        raise UsageError("extra holds something that JSON can't. Use numbers and texts.") from None
+    for name in sorted(_OURS & fields.keys()):
+        raise UsageError(f"extra can't set `{name}`: ipyrefine sets it for every request.")
+    return fields
+
+
+def _long_texts(value: Any) -> Iterator[str]:
+    """Yield the texts in a JSON value that may be secrets."""
+    if isinstance(value, str) and len(value) >= _LEAST_SECRET:
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _long_texts(item)
 
 
 async def _receive(response: httpx2.Response) -> None:

@@ -48,7 +48,7 @@ class Assembly:
         choices = chunk.get("choices")
         # Azure's first chunk and every final usage chunk hold no choice.
         choice = _object(choices[0]) if isinstance(choices, list) and choices else {}
-        delta = _object(choice.get("delta"))
+        delta = _object(choice.get("delta")) or _object(choice.get("message"))  # or a whole reply
         thinking = _string(delta.get("reasoning_content")) or _string(delta.get("reasoning"))
         refusal = _string(delta.get("refusal"))
         self._refused |= bool(refusal)
