@@ -32,6 +32,7 @@ from ipyrefine.core.decisions import (
 )
 from ipyrefine.core.events import (
     BestChanged,
+    CallEnded,
     Decided,
     DraftReady,
     Event,
@@ -55,6 +56,7 @@ from ipyrefine.core.model import (
     Severity,
     StopReason,
     Task,
+    Usage,
     Verdict,
 )
 from ipyrefine.core.run import Run
@@ -596,6 +598,41 @@ async def test_the_pace_is_shown_and_neither_sent_with_every_piece(
     rates = [message["rate"] for message in d.page.messages if "rate" in message]
     assert " · 25 tokens/s" in rates
     assert len(rates) <= 11
+
+
+def test_a_long_silence_is_shown_with_a_button_that_ends_it(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.show(OPENING, DRAFTING)
+    d.clock.now += 19
+    assert "No reply for" not in d.page.html
+    d.clock.now += 1
+    assert "No reply for" in d.page.html
+    assert sum(one["action"] == "stop" for one in d.page.controls) == 2
+    d.clock.now += 1
+    d.write("Hello")
+    assert "No reply for" not in d.page.parts["top"]
+    d.clock.now += 60
+    d.show(CallEnded(stage="draft", iteration=0, usage=Usage()), DraftReady(text="Hello."))
+    d.show(StageStarted(stage="check", iteration=0))
+    d.clock.now += 60
+    assert "No reply for" not in d.page.html  # no model is asked
+    d.show(StageStarted(stage="judge", iteration=0))
+    d.clock.now += 60
+    assert "No reply for" in d.page.html
+    d.show(END)
+    d.clock.now += 60
+    assert "No reply for" not in d.page.html
+
+
+async def test_a_silence_is_shown_though_nothing_happens(
+    desk: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ipyrefine.notebook.panel.SILENCE", 0.05)
+    d = desk()
+    d.show(OPENING, DRAFTING)
+    d.clock.now += 1
+    while "No reply for" not in d.page.parts.get("top", ""):  # noqa: ASYNC110 - see above
+        await asyncio.sleep(0.01)
 
 
 async def test_thoughts_give_way_to_the_text_and_do_not_come_back(

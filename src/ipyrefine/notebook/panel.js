@@ -94,7 +94,7 @@ async function copy(text) {
 function render({ model, el }) {
   let text = "";
   let asked = null; // the timer of a click that is not answered yet
-  let based = { value: null, at: 0 };
+  const bases = new WeakMap(); // what each clock showed when, as the kernel last said
 
   const find = (selector) => el.querySelector(selector);
 
@@ -131,12 +131,12 @@ function render({ model, el }) {
   }
 
   function tick() {
-    const clock = find("[data-clock]");
-    if (!clock) return;
-    if (clock.dataset.clock !== based.value) {
-      based = { value: clock.dataset.clock, at: performance.now() };
+    const now = performance.now();
+    for (const clock of el.querySelectorAll("[data-clock]")) {
+      const { clock: value } = clock.dataset;
+      if (bases.get(clock)?.value !== value) bases.set(clock, { value, at: now });
+      clock.textContent = duration(Number(value) + (now - bases.get(clock).at) / 1000);
     }
-    clock.textContent = duration(Number(based.value) + (performance.now() - based.at) / 1000);
   }
 
   function take(message) {

@@ -47,7 +47,7 @@ from ipyrefine.render import labels
 from ipyrefine.render.diff import revert
 from ipyrefine.render.escape import plain
 from ipyrefine.render.html import panel_html, panel_parts
-from ipyrefine.render.progress import WRITING, Progress
+from ipyrefine.render.progress import SILENCE, WRITING, Progress
 from ipyrefine.render.style import STYLE
 from ipyrefine.render.view import View, about_number
 
@@ -152,6 +152,7 @@ class Panel:
         self._parts: dict[str, str] = {}
         self._updated = self._sent = self._rated = clock()
         self._pending: asyncio.Handle | None = None
+        self._listening: asyncio.Handle | None = None
         self._loop = Loop()
         self._stream, self._progress = Stream(), Progress(clock)
         self.id = uuid.uuid4().hex
@@ -171,6 +172,9 @@ class Panel:
             return
         self._loop.attach()
         self._progress.take(event)
+        self._stale = self._stale or bool(self._view.silence)
+        if self._listening is None:
+            self._listening = self._loop.later(SILENCE, self._listen)
         if isinstance(event, TextDelta):
             self._add(event)
             return
@@ -196,6 +200,8 @@ class Panel:
             return
         self._closed = True
         self._cancel()
+        if self._listening:
+            self._listening.cancel()
         self.widget.layout.close()
         self.widget.close()
 
@@ -212,6 +218,16 @@ class Panel:
                 self._stale = True
             self._stream.add(event.text)
         self._draw_soon(now=False)
+
+    def _listen(self) -> None:
+        """Say so when no reply has come for long; the next event starts the wait again."""
+        silence, self._listening = self._progress.silence, None
+        if silence is None:
+            return
+        if silence < SILENCE:
+            self._listening = self._loop.later(SILENCE - silence, self._listen)
+        else:
+            self._draw_soon()
 
     def _draw_soon(self, *, now: bool = True) -> None:
         """Bring the page up to date, at once or together with what follows.
@@ -269,9 +285,10 @@ class Panel:
         seconds = run.seconds if run else 0.0
         if run and labels.running(run):
             seconds += self._clock() - self._updated
-        prompts = self._prompts()
+        prompts, silence = self._prompts(), self._progress.silence or 0.0
         self._view = self._view._replace(
             seconds=seconds,
+            silence=silence if silence >= SILENCE else 0.0,
             rate=self._rate(),
             streaming=self._stream.kind,
             has_prompts=bool(prompts),

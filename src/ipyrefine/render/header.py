@@ -37,7 +37,7 @@ def top_html(run: Run, view: View, about: int | None, *, live: bool) -> str:
         f'<div class="rf-row"><div class="rf-status"{announced}>'
         f'{pill} <span class="rf-basis">{basis}</span></div>{right}</div>'
         f'<div class="rf-row">{_timeline(run, view, about, live=live)}'
-        f' <span class="rf-meta">{meta}</span></div>{bar}'
+        f' <span class="rf-meta">{meta}</span></div>{_silence(view) if busy else ""}{bar}'
     )
 
 
@@ -66,6 +66,16 @@ def _clock(run: Run, view: View) -> str:
         f'{limit}<span data-clock="{view.seconds:.1f}">{labels.seconds(view.seconds)}</span>'
         f"<span data-rate>{html_text(view.rate)}</span>{f' · {left}' if left else ''}"
     )
+
+
+def _silence(view: View) -> str:
+    """Return for how long nothing has come, and the button that ends the wait; empty until then."""
+    if not view.silence:
+        return ""
+    title = "Stop now and keep the best text so far."
+    clock = f'<span data-clock="{view.silence:.1f}">{labels.seconds(view.silence)}</span>'
+    stop = button("Stop", "stop", kind="rf-ghost", title=title)
+    return f'<div class="rf-row rf-meta">No reply for {clock} · {stop}</div>'
 
 
 def _verdict(run: Run, about: int | None) -> tuple[str, str]:

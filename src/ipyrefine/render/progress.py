@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta
+from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta, Warned
 from ipyrefine.core.model import Stage
 from ipyrefine.core.policy import estimate_tokens
 from ipyrefine.core.ports import Clock
@@ -10,6 +10,7 @@ from ipyrefine.core.run import Run
 from ipyrefine.render import labels
 
 WRITING = (Stage.DRAFT, Stage.REVISE)  # the stages whose replies are texts for people
+SILENCE = 20.0  # seconds without a reply that a user is told of
 _TAIL = 200  # characters
 _WINDOW = 5.0  # seconds over which the pace is measured
 
@@ -25,6 +26,7 @@ class Progress:
         self._clock = clock
         self._stage: StageStarted | None = None
         self._began = clock()
+        self._heard: float | None = None  # when a reply that is waited for last came on
         self._tokens = self._characters = 0
         self._tail = ""
         self._pieces: deque[tuple[float, int]] = deque()
@@ -34,10 +36,12 @@ class Progress:
         match event:
             case StageStarted():
                 self._stage, self._began = event, self._clock()
+                self._heard = None if event.stage is Stage.CHECK else self._began
                 self._tokens = self._characters = 0
                 self._tail = ""
                 self._pieces.clear()
             case TextDelta():
+                self._heard = self._clock()
                 self._characters += len(event.text)
                 self._pieces.append((self._clock(), len(event.text)))
                 if event.stage in WRITING:
@@ -46,8 +50,12 @@ class Progress:
                 # The reply's own count replaces the estimate.
                 self._tokens += event.usage.completion_tokens
                 self._characters = 0
+                # Other drafts may still be under way.
+                self._heard = self._clock() if event.stage is Stage.DRAFT else None
+            case Warned() if self._stage and self._stage.stage is not Stage.CHECK:
+                self._heard = self._clock()  # it is asked again
             case Stopped():
-                self._stage = None
+                self._stage = self._heard = None
 
     @property
     def tokens(self) -> int:
@@ -65,15 +73,23 @@ class Progress:
             return 0
         return round(estimate_tokens(sum(size for _, size in self._pieces)) / span)
 
+    @property
+    def silence(self) -> float | None:
+        """Seconds since a reply that is waited for came on; None while none is."""
+        return None if self._heard is None else self._clock() - self._heard
+
     def line(self, run: Run) -> str:
         """Return stage, seconds and tokens, like ``Judging · draft · 3 s · 6 tokens``.
 
-        While a text is written, its latest line follows. It is empty when no stage is under way.
+        While a text is written, its latest line follows; while nothing comes, for how long. It is
+        empty when no stage is under way.
         """
         if self._stage is None:
             return ""
         name = labels.stage_name(self._stage.stage, self._stage.iteration, run.allowed_revisions)
         parts = [name, f"{self._clock() - self._began:.0f} s"]
         parts += [labels.count(self.tokens, "token")] if self.tokens else []
+        if (self.silence or 0.0) >= SILENCE:
+            parts.append(f"no reply for {self.silence:.0f} s · Ctrl-C stops it")
         written = [line.strip() for line in self._tail.splitlines() if line.strip()]
         return " · ".join(parts + written[-1:])

@@ -22,6 +22,7 @@ class View(NamedTuple):
         place_to_run: where it goes when it is to run: ``insert`` or ``replace``.
         seconds: what the run has taken up to now.
         rate: how fast the model writes, in words.
+        silence: seconds without a reply, once they are many; else 0.
         under_way: the iteration that the stage under way is about.
         streaming: what streams: ``text``, ``thinking``, or empty.
         has_prompts: whether it is known what was sent to models.
@@ -40,6 +41,7 @@ class View(NamedTuple):
     place_to_run: str = "insert"
     seconds: float = 0.0
     rate: str = ""
+    silence: float = 0.0
     under_way: int = 0
     streaming: str = ""
     has_prompts: bool = False
