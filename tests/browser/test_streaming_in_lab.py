@@ -1,6 +1,8 @@
 """A text that streams is seen whole, as text, in every view of the panel."""
 
+import asyncio
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -8,6 +10,7 @@ from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
 from stack_task import kernel
 
+OUTPUT = Path(__file__).parents[1] / "output"
 CELL = "%%refine -p prose --task -n 0 --no-journal{}\nWrite a long letter."
 LINES = [f"Line {number} of a letter that is long enough to scroll. 😀\n" for number in range(120)]
 HOSTILE = (
@@ -92,3 +95,17 @@ async def test_a_hostile_text_is_only_text_while_it_streams(lab: Lab, serve: Ser
     assert seen["text"].startswith(HOSTILE.replace("\x1b", "␛"))
     assert (seen["hostile"], seen["tags"]) == ("undefined", [])
     assert not [url for url in asked if "evil" in url or url.endswith("/x")]
+
+
+async def test_a_long_silence_is_shown_and_its_button_ends_the_wait(lab: Lab) -> None:
+    sooner = "import ipyrefine.notebook.panel as p\np.SILENCE = 2\n%load_ext ipyrefine"
+    with ScriptedServer(lambda _: Answer(hold=True)) as server:
+        await lab.open([sooner, CELL.format("")], env=kernel(server))
+        await lab.run_and_wait(0)
+        await lab.run(1)
+        for seconds in (3, 5):  # the page's own clock
+            await lab.wait_output(1, f"No reply for {seconds} s")
+        await lab.screenshot(OUTPUT / "silence.png")
+        await lab.panel(".rf-small", "No reply for").get_by_role("button", name="Stop").click()
+        assert await asyncio.to_thread(server.left.wait, 10)
+        await lab.panel(".rf-badge", "STOPPED").wait_for()

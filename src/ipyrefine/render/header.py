@@ -74,8 +74,8 @@ def _silence(view: View) -> str:
         return ""
     title = "Stop now and keep the best text so far."
     clock = f'<span data-clock="{view.silence:.1f}">{labels.seconds(view.silence)}</span>'
-    stop = button("Stop", "stop", kind="rf-ghost", title=title)
-    return f'<div class="rf-row rf-meta">No reply for {clock} · {stop}</div>'
+    stop = button("Stop", "stop", title=title)
+    return f'<div class="rf-row rf-small"><span>No reply for {clock} ·</span>{stop}</div>'
 
 
 def _verdict(run: Run, about: int | None) -> tuple[str, str]:
