@@ -59,7 +59,7 @@ class Models(NamedTuple):
 
     @property
     def are_embedded(self) -> bool:
-        """Whether no server answers, whose model may think in silence."""
+        """Whether both are embedded models."""
         return is_embedded(self.model) and is_embedded(self.judge or self.model)
 
 

@@ -313,6 +313,15 @@ async def test_a_limit_that_is_too_high_is_lowered_and_remembered(
     assert [body["max_tokens"] for body in server.bodies] == [4_096, 99]
 
 
+async def test_a_number_that_is_too_long_to_be_a_limit_is_passed_over(server, request_text):
+    server.default = lambda _: "ok"
+    words = f"max_tokens is too large: {'9' * 5_000} or {',999' * 2_000}"
+    failure = Failure(400, {"error": {"message": words}})
+    server.rules.append(lambda body: failure if body["max_tokens"] > 8_192 else None)
+    _, text = await run(server, request_text.model_copy(update={"max_tokens": 16_384}))
+    assert text == "ok"
+
+
 @pytest.mark.parametrize("status", [413, 429])
 async def test_fewer_tokens_are_asked_for_where_a_minute_allows_fewer(server, request_text, status):
     server.default = lambda _: "ok"
@@ -462,7 +471,7 @@ def test_extra_cannot_set_what_every_request_sets(name):
 
 
 @pytest.mark.parametrize("extra", [["top_k"], "top_k", {"a": {1}}, {"a": float("nan")}], ids=str)
-def test_extra_that_is_no_dict_of_json_is_refused(extra):
+def test_extra_that_json_cannot_hold_is_refused(extra):
     with pytest.raises(errors.UsageError, match="extra"):
         OpenAIModel("m", base_url="http://127.0.0.1:1/v1", extra=extra)
 
@@ -478,7 +487,7 @@ async def test_an_error_never_repeats_a_secret_in_extra(server, request_text):
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf")])
-def test_a_timeout_that_is_no_time_is_refused(timeout):
+def test_a_timeout_that_is_not_a_positive_number_is_refused(timeout):
     with pytest.raises(errors.UsageError, match="timeout"):
         OpenAIModel("m", base_url="http://127.0.0.1:1/v1", timeout=timeout)
 

@@ -11,7 +11,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 from ipyrefine.core.events import CallEnded, Event, TextDelta, Warned
 from ipyrefine.core.model import Stage, Usage
 from ipyrefine.core.policy import (
-    RAISE,
+    LIMIT_FACTOR,
     Stop,
     completion_allowance,
     estimate_tokens,
@@ -222,7 +222,7 @@ class ModelCall(Generic[T]):
         elif not reply.text.strip():
             self.failure = _THOUGHT
         fixed = loop.state.limits.max_tokens is not None or self._bounded_by_budget or reply.capped
-        more = {"max_tokens": RAISE * request.max_tokens}
+        more = {"max_tokens": LIMIT_FACTOR * request.max_tokens}
         return None if fixed else request.model_copy(update=more)
 
     def _unconsumed(self, run: Run) -> list[Reply]:

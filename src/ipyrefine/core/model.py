@@ -735,9 +735,8 @@ class Limits(Record):
         min_findings: findings a critique must name.
         verify_drafts: whether drafts are judged too, or only revisions, as in a pasted template.
         max_eval_chars: characters of the text that the judge sees.
-        max_tokens: completion tokens allowed per call; None for as many as a model that thinks
-            in silence may take: 16,384 or three times the text, and four times that after a reply
-            that was cut off.
+        max_tokens: completion tokens allowed per call; None for 16,384 or three times the text,
+            and four times that after a reply that was cut off, as hidden reasoning counts too.
         temperature: sampling temperature of drafts and revisions; critique and judge use 0.
         seed: sampling seed passed to the server, or None.
         delta: gain in score, 0..1, up to which a better text still counts as no progress.

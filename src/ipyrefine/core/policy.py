@@ -22,7 +22,7 @@ PRICE_UNKNOWN = (
 )
 EVIDENCE_CHARACTERS = 1_500  # of a check's detail that a prompt holds
 REPAIR_CHARACTERS = 4_000  # of an unreadable reply that are quoted back to the model
-RAISE = 4  # times the limit, for a reply that was cut off where nobody set the limit
+LIMIT_FACTOR = 4  # for a reply that was cut off where nobody set the limit
 _LEAST_LIMIT = 16_384  # tokens; hidden reasoning takes thousands of them
 
 
@@ -582,7 +582,7 @@ def forecast(run: Run) -> Forecast:
     budget, price = run.limits.budget, run.setup.price
     calls = _at_most(_worst_calls(run), budget.calls)
     prompt = _at_most(calls * _longest_prompt(run), budget.prompt_tokens)
-    raised = RAISE if run.limits.max_tokens is None else 1
+    raised = LIMIT_FACTOR if run.limits.max_tokens is None else 1
     written = calls * token_limit(run) * (1 + raised) // _ATTEMPTS
     completion = _at_most(written, budget.completion_tokens)
     cost = price.cost(prompt, completion) if price else None

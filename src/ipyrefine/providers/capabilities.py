@@ -37,7 +37,7 @@ _LESS = re.compile(
     r"too (?:large|big|high|many|long)|at most|maximum|less than|exceed|range|must be|<|>|≤",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"(?<![\w.-])(?:\d{1,3}(?:,\d{3})+|\d+)(?!\w|[,-]\w)")
+_NUMBER = re.compile(r"(?<![\w.-])(?:\d{1,3}(?:,\d{3}){1,2}|\d{1,9})(?!\w|[,-]\w)")
 _LEAST_NAMED = 512  # smaller numbers in an error are statuses and versions
 _LEAST = 2_048  # halving goes no further: then it is the prompt that is too long
 
@@ -77,7 +77,7 @@ class Capabilities(Record):
     table_size: int = Field(default=_TABLE_SIZES[0], ge=0, le=_TABLE_SIZES[0])
 
     def optional_fields(self, request: Request, *, grammar: bool = False) -> dict[str, Any]:
-        """Return the fields of a chat completion request beside model and messages.
+        """Return the fields of a chat completion request besides model and messages.
 
         Args:
             request: what is asked.

@@ -95,7 +95,7 @@ class _Stream(openai.AsyncStream[Any]):
     """
 
     async def _iter_events(self) -> AsyncIterator[Any]:
-        if "json" in self.response.headers.get("content-type", ""):
+        if self.response.headers.get("content-type", "").startswith("application/json"):
             body = await self.response.aread()
             completion = decode(body)
             if not (isinstance(completion, dict) and completion.keys() & {"choices", "error"}):
@@ -160,7 +160,7 @@ class OpenAIModel:
         self._timeout = TIMEOUT if timeout is None else timeout
         if not 0 < self._timeout < math.inf:
             raise UsageError(f"The timeout must be a number of seconds above 0, not {timeout}.")
-        self._extra = read_extra(extra)
+        self._extra = _read_extra(extra)
         self._secrets = tuple(_long_texts(self._extra))
         self._announced = set[str]()
         self._max_retries = max_retries
@@ -498,7 +498,7 @@ def _fallback(
     return fall_back(capabilities, fields, refusal.complaint, own)
 
 
-def read_extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:
+def _read_extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a copy of the request fields that a user adds.
 
     Raises:

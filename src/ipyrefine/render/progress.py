@@ -26,7 +26,7 @@ class Progress:
         self._clock = clock
         self._stage: StageStarted | None = None
         self._began = clock()
-        self._heard: float | None = None  # when a reply that is waited for last came on
+        self._heard: float | None = None  # when the awaited reply last grew
         self._tokens = self._characters = 0
         self._tail = ""
         self._pieces: deque[tuple[float, int]] = deque()
@@ -75,7 +75,7 @@ class Progress:
 
     @property
     def silence(self) -> float | None:
-        """Seconds since a reply that is waited for came on; None while none is."""
+        """Seconds since the awaited reply last grew; None while none is awaited."""
         return None if self._heard is None else self._clock() - self._heard
 
     def line(self, run: Run) -> str:
