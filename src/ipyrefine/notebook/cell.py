@@ -20,7 +20,7 @@ from ipyrefine.checks.schema import Schema
 from ipyrefine.core.decisions import Accept, Continue, Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped
-from ipyrefine.core.model import Material, StopReason
+from ipyrefine.core.model import Form, Material, StopReason
 from ipyrefine.core.ports import Check
 from ipyrefine.core.run import Run
 from ipyrefine.errors import Interrupted, RefineError, UsageError, did_you_mean
@@ -199,6 +199,7 @@ def build(
     cells: Material | None = None,
     names: Sequence[str] = (),
     warnings: Sequence[str] = (),
+    form: Form | None = None,
 ) -> Refinement:
     """Build the refinement that a cell asks for; errors as for `start_run`.
 
@@ -209,8 +210,9 @@ def build(
         cells: the cells above it that the model is shown.
         names: further names of the notebook that it may be about.
         warnings: what the user should know before the first call.
+        form: ``code`` or ``prose``, whatever the cell and the options say.
     """
-    namespace = magics.shell.user_ns
+    namespace, visible = magics.shell.user_ns, visible_names(magics.shell)
     if args.goal and not source.is_draft:
         raise UsageError(
             "--goal says how to improve a draft, but this cell is a task. Put the goal into the "
@@ -227,14 +229,15 @@ def build(
         text,
         draft=draft,
         checks=args.check,
-        namespace=namespace,
+        namespace=visible,
         language=language,
+        form=form,
     )
     configured = {name: getattr(magics, name) for name in _CONFIGURED_LIMITS}
     limits = options.limits(args, {name: n for name, n in configured.items() if n is not None})
     target = profile.limited(limits).target
     used = variables.find(
-        visible_names(magics.shell),
+        visible,
         text=text,
         draft=_python_of(draft) if profile.form == "code" and language in (None, "python") else "",
         named=args.var,
