@@ -183,6 +183,19 @@ def test_a_resumed_run_keeps_to_its_lines_and_its_cell(front: Front) -> None:
     assert (put["op"], put["cell_id"], put["expected_source"]) == ("replace", "home", TWO)
 
 
+def test_another_model_keeps_to_the_lines_too(front: Front) -> None:
+    front.replies = ["no code", "no code", f"```python\n{TWO.replace('2', '1')}\n```"]
+    front.run(f"{REFINE} --lines 1-2\n{TWO}")
+    cell = front.shell.magics_manager.registry["Refine"].latest
+
+    async def change_model() -> None:
+        cell.change_model("other")
+        await cell.session.settle()
+
+    asyncio.run(change_model())
+    assert front.last.text == TWO.replace("+ 2", "+ 1")
+
+
 @pytest.mark.parametrize(
     ("options_", "body", "sentence"),
     [

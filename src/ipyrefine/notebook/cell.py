@@ -648,6 +648,7 @@ class CellRun:
             base_url=self._args.base_url or self._base_url or None,
             checks=before.checks,
         )
+        refinement.selection = before.selection
         self._watch(refinement)
         self.session.refinement = refinement
         self.decide(Continue(guidance=guidance))
