@@ -9,7 +9,7 @@ import json
 import keyword
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -39,6 +39,7 @@ from ipyrefine.notebook.placeholder import NO_ANYWIDGET, Placeholder
 from ipyrefine.notebook.source_cell import SourceCell, read_code_cell
 from ipyrefine.profiles.choose import is_python, read_fence
 from ipyrefine.providers.errors import safe_url
+from ipyrefine.render import labels
 from ipyrefine.render.escape import fence
 from ipyrefine.session.commands import PLACES, Place
 from ipyrefine.session.history import Earlier, find_earlier
@@ -78,10 +79,14 @@ def start_run(
         raise UsageError("The cell is empty. Write a task or a draft below %%refine.")
     body = _exact(body)
     source = _read_source(args, body, magics.shell)
-    refinement = build(magics, args, source, cells)
     origin = Origin(args.cell, body, source.head) if args.cell else None
     key = cell_key(shlex.split(line), body)
-    return new_run(magics, args, refinement, placeholder, origin=origin, key=key)
+
+    def begin(form: Form | None = None) -> tuple[Refinement, Recorder | None]:
+        refinement = build(magics, args, source, cells, form=form)
+        return refinement, _new_journal(magics, args, origin, key)
+
+    return CellRun(magics, args, *begin(), placeholder, origin=origin, key=key, begin=begin)
 
 
 def new_run(
@@ -93,17 +98,21 @@ def new_run(
     origin: Origin | None,
     key: str,
 ) -> "CellRun":
-    """Return the run of a new refinement, with what resuming it needs in the journal.
+    """Return the run of a new refinement; arguments as for `CellRun`."""
+    journal = _new_journal(magics, args, origin, key)
+    return CellRun(magics, args, refinement, journal, placeholder, origin=origin, key=key)
 
-    Arguments as for `CellRun`.
-    """
+
+def _new_journal(
+    magics: Any, args: argparse.Namespace, origin: Origin | None, key: str
+) -> Recorder | None:
+    """Return the journal of a new run, with what resuming it needs."""
     settings = _stored_settings(args, args.base_url or magics.base_url)
     if origin:
         settings |= {"source": origin.source, "head": origin.head}
     if key:
         settings["key"] = key
-    journal = open_journal(args.journal and magics.journal, name=args.name or "", settings=settings)
-    return CellRun(magics, args, refinement, journal, placeholder, origin=origin, key=key)
+    return open_journal(args.journal and magics.journal, name=args.name or "", settings=settings)
 
 
 def show_decided(magics: Any, line: str, body: str) -> bool:
@@ -502,6 +511,7 @@ class CellRun:
         placeholder: the panel's place in the output, where there is one.
         origin: the cell that the text is from, where that is another one.
         key: what the cell is recognised by when it runs again; empty where it is not.
+        begin: builds its run as code or as prose, with a journal; None where it can't be switched.
         shown: whether the run is displayed as it goes.
 
     Attributes:
@@ -521,6 +531,7 @@ class CellRun:
         *,
         origin: Origin | None = None,
         key: str = "",
+        begin: Callable[[Form], tuple[Refinement, Recorder | None]] | None = None,
         shown: bool = True,
     ) -> None:
         self.shell = magics.shell
@@ -530,9 +541,10 @@ class CellRun:
         self._args, self._base_url = args, magics.base_url
         self._variable = args.output or "refined"
         by_default: Place = "replace" if origin else "insert"
-        place = args.apply if args.apply in PLACES else by_default
-        self.cell_target = CellTarget(self.shell, self._variable, place, origin)
+        self._place = args.apply if args.apply in PLACES else by_default
+        self.cell_target = CellTarget(self.shell, self._variable, self._place, origin)
         self._key, self._decided = key, magics.decided
+        self._begin, self._form = begin, refinement.state.task.form
         self.panel: Any = None
         self._record = RecordDisplay()
         self._note = ""  # what the record says of how the panel was closed
@@ -585,10 +597,17 @@ class CellRun:
             Interrupted: the user interrupted the cell.
             RefineError: what ended the run early.
         """
-        if self._uses_panel and self.panel is None and not isinstance(decision, Accept):
-            self._open_panel(Placeholder())
+        await self._steer(lambda: self.decide(decision), shown=not isinstance(decision, Accept))
+
+    async def start_again(self, form: Form | None = None) -> None:
+        """Do as `switch` from a cell of its own; errors as for it and for `carry_out`."""
+        await self._steer(lambda: self.switch(form))
+
+    async def _steer(self, act: Callable[[], None], *, shown: bool = True) -> None:
         with self._cell_executes():
-            self.decide(decision)
+            act()
+            if shown and self._uses_panel and self.panel is None:
+                self._open_panel(Placeholder())
             await self.session.go()
             await self._text_inserted()
         self._raise_failure()
@@ -653,6 +672,32 @@ class CellRun:
         self.session.refinement = refinement
         self.decide(Continue(guidance=guidance))
 
+    def switch(self, form: Form | None = None) -> None:
+        """Stop the run, and start its cell again as code or as prose.
+
+        Args:
+            form: which; by default the one that it is not.
+
+        Raises:
+            UsageError: it is that already, it was not started by a `%%refine` cell of this kernel,
+                or an option does not fit the form.
+        """
+        task = self.session.run.task
+        form = form or labels.other_form(task)
+        if form == task.form:
+            raise UsageError(f"This run is for {form} already.")
+        if self._begin is None:
+            raise UsageError(f"This run cannot be switched. Start a %%refine cell with -p {form}.")
+        refinement, journal = self._begin(form)
+        self._sent = SentLog()
+        self._watch(refinement)
+        self._note = ""
+        if self._args.cell:  # whose own kind of text is the one that it was started for
+            own = form == self._form
+            self.cell_target.where = self._place if own else "insert"
+            self.cell_target.place_to_run = "replace" if own else "insert"
+        self.session.restart(refinement, journal)
+
     def _watch(self, refinement: Refinement) -> None:
         """Keep what is sent to its models."""
         same = refinement.judge is refinement.model
@@ -685,7 +730,7 @@ class CellRun:
         elif not self._args.quiet and not hasattr(self.shell, "kernel"):
             from ipyrefine.session.terminal import Transcript
 
-            self.session.displays.append(Transcript())
+            self.session.displays.append(Transcript(can_switch=self._begin is not None))
 
     def _open_panel(self, placeholder: Placeholder) -> None:
         """Show the panel in the output of the running cell, or say why there is none."""
@@ -698,6 +743,7 @@ class CellRun:
                 close=self.close,
                 cell_target=self.cell_target,
                 change_model=self.change_model,
+                switch=self.switch if self._begin else None,
                 prompts=lambda: self._sent.prompts,
             )
         except ImportError:
