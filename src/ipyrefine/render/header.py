@@ -37,18 +37,18 @@ def top_html(run: Run, view: View, about: int | None, *, live: bool) -> str:
         f'<div class="rf-row"><div class="rf-status"{announced}>'
         f'{pill} <span class="rf-basis">{basis}</span></div>{right}</div>'
         f'<div class="rf-row">{_timeline(run, view, about, live=live)}'
-        f' <span class="rf-meta">{_kind(run, view, live=live)} {meta}</span></div>{bar}'
+        f' <span class="rf-meta">{_kind(run, view) if live else ""}{meta}</span></div>{bar}'
     )
 
 
-def _kind(run: Run, view: View, *, live: bool) -> str:
+def _kind(run: Run, view: View) -> str:
     """Return the chip that says what the cell was taken for, and starts it again as the other."""
     name = labels.form_name(run.task)
-    if not (live and view.can_switch):
-        return f'<span class="rf-chip">{html_text(name)}</span>'
+    if not view.can_switch:
+        return f'<span class="rf-chip">{html_text(name)}</span> '
     other = labels.other_form(run.task)
     title = f"The cell was taken for {name}. Start again as {other}."
-    return button(f"{name} ▾", "switch", kind="rf-chip", title=title)
+    return button(f"{name} ▾", "switch", kind="rf-chip", title=title) + " "
 
 
 def _stage(run: Run, view: View) -> tuple[str, str]:
