@@ -405,7 +405,7 @@ def test_a_switched_text_does_not_take_the_place_of_the_cell_that_asked_for_the_
     ("options_", "command", "sentence"),
     [
         ("", "kind code", "This run is for code already."),
-        ("", "kind poem", "Say %refine kind code, or %refine kind prose."),
+        ("", "kind poem", "Use %refine kind code or %refine kind prose."),
         (" -c run", "kind prose", "The check run is for Python code, and the profile prose is not"),
     ],
 )

@@ -72,13 +72,13 @@ def test_every_stage_is_printed_and_the_accepted_text_is_the_next_input(terminal
 def test_the_first_lines_say_what_the_cell_was_taken_for_and_how_to_switch(terminal: Any) -> None:
     refine(terminal, "-n 0", check="")
     terminal.expect(r"Interpreted as: task \(code\)")
-    terminal.expect("Not code[?] %refine kind prose starts again")
+    terminal.expect("Not code[?] Use %refine kind prose")
     terminal.expect("leave it:")
     terminal.send("\r")
     terminal.expect(r"In \[")
     terminal.send("%refine kind prose\r")
     terminal.expect(r"Interpreted as: task \(prose\)")
-    terminal.expect("Not prose[?] %refine kind code")
+    terminal.expect("Not prose[?] Use %refine kind code")
     terminal.expect("── Draft")
 
 

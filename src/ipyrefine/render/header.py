@@ -42,12 +42,12 @@ def top_html(run: Run, view: View, about: int | None, *, live: bool) -> str:
 
 
 def _kind(run: Run, view: View) -> str:
-    """Return the chip that says what the cell was taken for, and starts it again as the other."""
+    """Return the chip that names the kind of text, and starts the run again as the other."""
     name = labels.form_name(run.task)
     if not view.can_switch:
         return f'<span class="rf-chip">{html_text(name)}</span> '
     other = labels.other_form(run.task)
-    title = f"The cell was taken for {name}. Start again as {other}."
+    title = f"Interpreted as {name}. Start again as {other}."
     return button(f"{name} ▾", "switch", kind="rf-chip", title=title) + " "
 
 

@@ -477,9 +477,9 @@ def other_form(task: Task) -> Form:
 
 
 def switch_hint(task: Task) -> str:
-    """Return how a terminal's user has the cell taken for the other kind of text."""
+    """Return how to start again as the other kind of text, for a terminal."""
     other = other_form(task)
-    return f"Not {task.form}? %refine kind {other} starts again, as does %%refine -p {other}."
+    return f"Not {task.form}? Use %refine kind {other}, or next time %%refine -p {other}."
 
 
 def interpretation(setup: Setup) -> str:

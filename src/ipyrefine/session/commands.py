@@ -210,7 +210,7 @@ def _parse_form(args: list[str]) -> Form | None:
             return None
         case ["code" | "prose" as form]:
             return form
-    raise UsageError("Say %refine kind code, or %refine kind prose.")
+    raise UsageError("Use %refine kind code or %refine kind prose.")
 
 
 def _diff(run: Run, args: list[str]) -> str:
