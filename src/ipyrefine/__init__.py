@@ -12,7 +12,7 @@ Outside of a notebook, with a function as the check, and a scripted model in a r
 >>> model = ScriptedModel(["<text>\nTides come and go.\n</text>", "<text>\nThey ebb.\n</text>"])
 >>> def short(text):
 ...     return len(text) < 12
->>> run = asyncio.run(ipyrefine.refine("A line on tides.", model=model, checks=[short]))
+>>> run = asyncio.run(ipyrefine.refine("A sentence on tides.", model=model, checks=[short]))
 >>> run.text, run.score_history, run.stop_reason.value
 ('They ebb.', (0.0, 1.0), 'passed')
 """

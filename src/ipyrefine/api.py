@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from ipyrefine import profiles
 from ipyrefine.checks.automatic import NOTHING, check_names, find_demands
 from ipyrefine.checks.magics import python_part
-from ipyrefine.checks.variables import Variables
+from ipyrefine.checks.variables import Variables, data_names
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import OLD_LIMITS, Form, Limits, Material, Price, Task
@@ -149,12 +149,14 @@ def build(
         warnings += [
             f"The template still has {one} in it. Fill it in." for one in template.placeholders
         ]
-    chosen = choose_profile(profile, text, draft=draft, checks=checks, language=language)
+    variables = Variables.of(variables)
+    chosen = choose_profile(
+        profile, text, draft=draft, checks=checks, language=language, variables=variables
+    )
     spoken = language_of(text, draft)
     if draft is not None and chosen.name != "prose" and (fenced := read_fence(draft)):
         draft = fenced.code
     selection = _select(draft, lines)
-    variables = Variables.of(variables)
     ipython_lines = python_part(draft).lines if draft and chosen.form == "code" else ()
     task = chosen.task(
         _request(text, chosen.form, checks, ipython_lines, selection),
@@ -305,15 +307,16 @@ async def refine(
 
     check_options(options)
     limits = _merge_limits(limits, options)
+    options["variables"] = Variables.of(options.get("variables"))  # copied once
     chosen = choose_profile(
         options.pop("profile", None),
         text,
         draft=options.get("draft"),
         checks=checks,
         language=options.get("language"),
+        variables=options["variables"],
     )
     target = chosen.limited(limits).target
-    options["variables"] = Variables.of(options.get("variables"))  # copied once
     resolved = resolve(checks, {}, target=target, variables=options["variables"])
     refinement = build(text, checks=resolved, profile=chosen, limits=limits, **options)
     return await finish(refinement, open_journal(journal, name=name), on_event)
@@ -495,6 +498,8 @@ def choose_profile(
     checks: Sequence[Check | Callable[..., Any] | str] = (),
     namespace: Mapping[str, Any] | None = None,
     language: str | None = None,
+    variables: Variables | None = None,
+    form: Form | None = None,
 ) -> Profile:
     """Return the named profile, or else the one that fits the text.
 
@@ -503,8 +508,10 @@ def choose_profile(
         text: the task.
         draft: a text to start from.
         checks: the checks or their names; what is checked against a schema is data.
-        namespace: the user's variables.
+        namespace: the user's variables; a task that uses their data is for code.
         language: the language of code; a text in a named one is code.
+        variables: those that the task is about, where there is no namespace.
+        form: ``code`` or ``prose``, whatever the text or the profile suggests.
 
     Raises:
         UsageError: there is no such profile, or it is not valid; or it is for another kind of text
@@ -516,17 +523,22 @@ def choose_profile(
     code_checks = [name for name in names if form_of(name) == "code"]
     if profile is not None:
         chosen = profiles.find(profile, namespace)
-        if code_checks and chosen.form != "code":
-            raise UsageError(
-                f"The check {code_checks[0]} is for Python code, and the profile {chosen.name} is "
-                'not. Choose the profile code (or one with form = "code"), or leave the check out.'
-            )
-        return chosen
-    if language or (code_checks and (draft is None or is_python(draft))):
-        return profiles.find("code")
-    template = read_template(text)
-    text = template.task if template else text
-    return suggest(text, draft=draft, schema=any(form_of(n) == "data" for n in names))
+    elif language or (code_checks and (draft is None or is_python(draft))):
+        chosen = profiles.find("code")
+    else:
+        template = read_template(text)
+        text = template.task if template else text
+        values = {**variables.named, **variables.found} if variables else namespace or {}
+        schema = any(form_of(name) == "data" for name in names)
+        chosen = suggest(text, draft=draft, schema=schema, data=data_names(values))
+    if form not in (None, chosen.form):
+        chosen = profiles.find(form)
+    if code_checks and chosen.form != "code" and (profile is not None or form):
+        raise UsageError(
+            f"The check {code_checks[0]} is for Python code, and the profile {chosen.name} is "
+            'not. Choose the profile code (or one with form = "code"), or leave the check out.'
+        )
+    return chosen
 
 
 def check_options(options: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import arms
 import measure
 
+from ipyrefine.api import choose_profile
 from ipyrefine.core.model import Question
 
 _PUNKT = ("length_constraints:number_sentences", "change_case:capital_word_frequency")
@@ -26,11 +27,10 @@ Follows = Callable[[Mapping[str, Any], str], list[bool]]
 class IfEval:
     """An IFEval request with its checkable constraints."""
 
-    profile = None  # as the loop chooses it
-
     def __init__(self, fields: Mapping[str, Any], follows: Follows) -> None:
         self._fields, self._follows = fields, follows
         self.name, self.text = f"IFEval {fields['key']}", str(fields["prompt"])
+        self.profile = choose_profile(None, self.text, form="prose").name
 
     @property
     def kinds(self) -> list[str]:

@@ -324,9 +324,10 @@ def test_cells_that_ran_before_are_shown_on_request(shell: Any, model: Any) -> N
     assert "<material-" in prompt.partition("Cells of the notebook")[2]
 
 
-def test_without_context_no_cell_is_shown(shell: Any, model: Any) -> None:
+@pytest.mark.parametrize("cell", ["\nSay hello.", " --draft --goal 'Keep --context'\nHello."])
+def test_without_context_no_cell_is_shown(shell: Any, model: Any, cell: str) -> None:
     shell.run_cell("first = 1", store_history=True)
-    assert asked(shell, "%%refine -q\nSay hello.").task.materials == ()
+    assert asked(shell, f"%%refine -q{cell}").task.materials == ()
 
 
 def test_data_that_a_schema_accepts_is_left_as_an_object(

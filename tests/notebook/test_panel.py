@@ -272,6 +272,23 @@ def test_another_model_and_what_was_sent_are_offered_where_there_is_any(
     assert changed == [("other", "shorter")]
 
 
+def test_one_click_starts_again_as_the_other_kind_of_text_where_that_can_be_done(
+    desk: Callable[..., Desk],
+) -> None:
+    d = desk()
+    d.show(*FIRST)
+    assert not d.page.has("switch")
+    switched: list[bool] = []
+    d = desk(switch=lambda: switched.append(True))
+    d.show(*FIRST, *SECOND)
+    d.page.click("show", iteration="0")
+    d.page.click("switch")
+    assert switched == [True]
+    d.run = Run.begin(SETUP)
+    d.show(OPENING, DRAFTING)
+    assert not d.page.has("show")  # nothing of the run before
+
+
 # Decisions
 
 

@@ -183,6 +183,19 @@ def test_a_resumed_run_keeps_to_its_lines_and_its_cell(front: Front) -> None:
     assert (put["op"], put["cell_id"], put["expected_source"]) == ("replace", "home", TWO)
 
 
+def test_another_model_keeps_to_the_lines_too(front: Front) -> None:
+    front.replies = ["no code", "no code", f"```python\n{TWO.replace('2', '1')}\n```"]
+    front.run(f"{REFINE} --lines 1-2\n{TWO}")
+    cell = front.shell.magics_manager.registry["Refine"].latest
+
+    async def change_model() -> None:
+        cell.change_model("other")
+        await cell.session.settle()
+
+    asyncio.run(change_model())
+    assert front.last.text == TWO.replace("+ 2", "+ 1")
+
+
 @pytest.mark.parametrize(
     ("options_", "body", "sentence"),
     [
@@ -319,3 +332,96 @@ def test_the_journal_finds_the_latest_run_of_a_setting(front: Front) -> None:
     assert found is not None
     assert (found.name, json.loads(json.dumps(found.settings))["source"]) == ("two", CODE)
     assert Journal().find_setting("cell", "elsewhere") is None
+
+
+# Starting again as code or as prose
+
+KIND = "%%refine -n 0 -c changed --seed 7 --name mine{}\nDouble the number of items."
+
+
+def test_a_run_starts_again_as_the_other_kind_with_the_same_options(front: Front) -> None:
+    front.run(KIND.format(""))
+    before = front.last
+    front.replies = ["<text>\nTwice as many.\n</text>"]
+    front.run("%refine kind prose", "later")
+    run = front.last
+    assert (before.task.form, run.task.form, run.text) == ("code", "prose", "Twice as many.")
+    assert (run.task.text, run.setup.checks) == (before.task.text, before.setup.checks)
+    assert (run.limits.seed, run.limits.max_revisions) == (7, 0)
+    assert [one.run.task.form for one in map(Journal().get, ("1", "2"))] == ["code", "prose"]
+
+
+def test_switched_twice_a_run_has_the_profile_that_it_was_started_with(front: Front) -> None:
+    front.run(KIND.format(" -p story"))
+    profiles = []
+    for _ in range(2):
+        front.run("%refine kind", "later")
+        profiles.append(front.last.task.profile)
+    assert profiles == ["code", "story"]
+
+
+def test_a_run_that_is_switched_while_its_cell_runs_keeps_the_cell_until_the_other_stops(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forms = []
+
+    class Silent(ScriptedModel):
+        """Says nothing to a request for code; a click comes while the user waits for it."""
+
+        async def stream(self, request: Any) -> Any:
+            cell = front.shell.magics_manager.registry["Refine"].latest
+            forms.append(cell.session.run.task.form)
+            if forms[-1] == "code":
+                cell.switch()
+                cell.switch()  # an impatient one
+                await asyncio.Event().wait()
+            async for one in super().stream(request):
+                yield one
+
+    model = Silent(["<text>\nTwice as many.\n</text>"])
+    monkeypatch.setattr(api, "choose_model", lambda *_, **__: model)
+    front.run(KIND.format(""))
+    assert forms == ["code", "prose"]
+    assert (front.last.task.form, front.last.text) == ("prose", "Twice as many.")
+
+
+def test_a_switched_text_does_not_take_the_place_of_the_cell_that_asked_for_the_other_kind(
+    front: Front,
+) -> None:
+    front.run(f"{REFINE}\n# Write inc(n).")
+    front.replies = ["<text>\nIt adds one.\n</text>"]
+    front.run("%refine kind prose", "later")
+    front.run("%refine accept", "later")
+    front.replies = [REPLY]
+    front.run("%refine kind code", "later")
+    front.run("%refine accept", "later")
+    assert [(put["op"], put["cell_type"]) for put in front.puts] == [
+        ("insert", "markdown"),
+        ("replace", "code"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options_", "command", "sentence"),
+    [
+        ("", "kind code", "This run is for code already."),
+        ("", "kind poem", "Use %refine kind code or %refine kind prose."),
+        (" -c run", "kind prose", "The check run is for Python code, and the profile prose is not"),
+    ],
+)
+def test_a_run_that_cannot_be_switched_is_left_as_it_is(
+    front: Front, options_: str, command: str, sentence: str
+) -> None:
+    front.run(KIND.format(options_))
+    before = front.last
+    with pytest.raises(UsageError, match=sentence):
+        front.run(f"%refine {command}", "later")
+    assert front.last == before
+
+
+def test_a_resumed_run_is_not_switched(front: Front) -> None:
+    front.run(KIND.format(""))
+    front.shell.magics_manager.registry["Refine"].latest = None
+    front.run("%refine resume mine --check changed", "later")
+    with pytest.raises(UsageError, match="cannot be switched"):
+        front.run("%refine kind prose", "later")

@@ -38,7 +38,7 @@ TASKS = [
     ("Write a review of this code.", "prose"),
     ("Answer this complaint in three friendly sentences: my parcel came late.", "prose"),
     ("Tell my neighbour, kindly, that the dog barks at night.", "prose"),
-    ("", "prose"),
+    ("fizzbuzz", "code"),
 ]
 DRAFTS = [
     ("def f(x):\n    return x", "", "code"),
@@ -73,7 +73,7 @@ def test_what_a_schema_checks_is_data() -> None:
 
 def test_a_long_body_is_read_in_no_time() -> None:
     body = "write " * 100_000 + "(" * 100_000
-    assert suggest(body).name == "prose"
+    assert suggest(body).name == "code"
 
 
 LANGUAGES = [

@@ -216,10 +216,33 @@ def test_large_texts_of_repeated_words_are_compared_in_good_time():
 
 
 @pytest.mark.parametrize("between", [" ", "\n"])
-def test_texts_that_take_minutes_to_align_are_shown_one_after_the_other(between):
+def test_texts_that_take_minutes_to_align_are_compared_in_parts_or_shown_one_after_the_other(
+    between,
+):
     """A hundred words, each just too rare to be left out as frequent, in a random order."""
     chance = random.Random(1)
     old, new = (between.join(f"w{chance.randrange(101)}" for _ in range(20_000)) for _ in "ab")
+    started = time.process_time()
     parts = words(old, new) if between == " " else unified(old, new)
+    assert time.process_time() - started < 10
+    joined = "" if between == " " else between
     for tag, text in (("-", old), ("+", new)):
-        assert between.join(part.line for part in parts if part.tag == tag) == text
+        assert joined.join(part.line for part in parts if part.tag in (" ", tag)) == text
+
+
+@pytest.mark.parametrize("size", [250, 600, 5_000])
+@pytest.mark.parametrize("vocabulary", [60, 400, 3_000])
+@pytest.mark.parametrize("end", [".", ""])
+def test_three_changed_words_of_a_long_paragraph_are_all_that_differs(size, vocabulary, end):
+    """Some words are frequent, as in any language."""
+    chance = random.Random(size)
+    old = [f"w{int(chance.expovariate(1) * vocabulary / 6)}" for _ in range(size)]
+    old = [word + end * (n % 14 == 13) for n, word in enumerate(old)]
+    new = list(old)
+    for place in (size // 4, size // 2, size * 3 // 4):
+        new[place] = "changed"
+    started = time.process_time()
+    changed = [p for p in words(" ".join(old), " ".join(new)) if p.tag != " "]
+    assert time.process_time() - started < 2
+    assert [p.line for p in changed if p.tag == "+"] == ["changed"] * 3
+    assert sum(len(p.line.split()) for p in changed if p.tag == "-") == 3

@@ -52,8 +52,8 @@ def terminal(server: ScriptedServer) -> Iterator[Any]:
     spawned.close(force=True)
 
 
-def refine(terminal: Any, options: str) -> None:
-    terminal.send(f"%%refine -c examples {options}\r")
+def refine(terminal: Any, options: str, check: str = "-c examples") -> None:
+    terminal.send(f"%%refine {check} {options}\r")
     terminal.expect(r"\.\.\.:")
     terminal.send("Write inc(n). inc(1) == 2\r\r\r")
 
@@ -67,6 +67,19 @@ def test_every_stage_is_printed_and_the_accepted_text_is_the_next_input(terminal
     terminal.expect(r"In \[")
     terminal.expect("return")  # filled in, for the user to run or change
     terminal.expect(r"n \+ 1")
+
+
+def test_the_first_lines_say_what_the_cell_was_taken_for_and_how_to_switch(terminal: Any) -> None:
+    refine(terminal, "-n 0", check="")
+    terminal.expect(r"Interpreted as: task \(code\)")
+    terminal.expect("Not code[?] Use %refine kind prose")
+    terminal.expect("leave it:")
+    terminal.send("\r")
+    terminal.expect(r"In \[")
+    terminal.send("%refine kind prose\r")
+    terminal.expect(r"Interpreted as: task \(prose\)")
+    terminal.expect("Not prose[?] Use %refine kind code")
+    terminal.expect("── Draft")
 
 
 def test_guidance_given_at_the_prompt_reaches_the_writer(

@@ -18,7 +18,7 @@ from ipyrefine.checks.copies import Copies, copy_variables
 from ipyrefine.checks.names import names_in_draft, names_in_prose
 from ipyrefine.checks.redaction import is_environment, is_secret, is_secret_name
 from ipyrefine.checks.sandbox import run_python
-from ipyrefine.checks.structure import describe, is_frame, is_named, label
+from ipyrefine.checks.structure import columns_of, describe, is_frame, is_named, label
 from ipyrefine.core.model import Material
 from ipyrefine.errors import UsageError, did_you_mean
 
@@ -26,6 +26,7 @@ Mode = Literal["none", "structure", "values"]
 
 _MAX_FOUND = 20  # names
 _MAX_CHARACTERS = 6_000  # of what the found names add to every prompt
+_COLLECTIONS = (dict, frozenset, list, set, tuple)
 _CODE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
 
 
@@ -178,6 +179,19 @@ def find(
             if name in namespace and name not in without and name[:1] != "_":
                 found[name] = namespace[name]
     return Variables(chosen, dict(islice(found.items(), _MAX_FOUND)), mode=mode)
+
+
+def data_names(namespace: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of the data in a namespace and of its columns, in lower case.
+
+    Data are frames, arrays and collections. A string is rather a text to work on.
+    """
+    names = set[str]()
+    for name, value in namespace.items():
+        is_data = is_frame(value) or is_named(value, "numpy", "ndarray")
+        if len(name) > 1 and name[0] != "_" and (is_data or type(value) in _COLLECTIONS):
+            names |= {name.lower(), *(column.lower() for column, _ in columns_of(value))}
+    return frozenset(names)
 
 
 @cache

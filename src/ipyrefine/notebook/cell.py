@@ -9,7 +9,7 @@ import json
 import keyword
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -20,7 +20,7 @@ from ipyrefine.checks.schema import Schema
 from ipyrefine.core.decisions import Accept, Continue, Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped
-from ipyrefine.core.model import Material, StopReason
+from ipyrefine.core.model import Form, Material, StopReason
 from ipyrefine.core.ports import Check
 from ipyrefine.core.run import Run
 from ipyrefine.errors import Interrupted, RefineError, UsageError, did_you_mean
@@ -39,6 +39,7 @@ from ipyrefine.notebook.placeholder import NO_ANYWIDGET, Placeholder
 from ipyrefine.notebook.source_cell import SourceCell, read_code_cell
 from ipyrefine.profiles.choose import is_python, read_fence
 from ipyrefine.providers.errors import safe_url
+from ipyrefine.render import labels
 from ipyrefine.render.escape import fence
 from ipyrefine.session.commands import PLACES, Place
 from ipyrefine.session.history import Earlier, find_earlier
@@ -81,10 +82,14 @@ def start_run(
         raise UsageError("The cell is empty. Write a task or a draft below %%refine.")
     body = _exact(body)
     source = _read_source(args, body, magics.shell)
-    refinement = build(magics, args, source, cells)
     origin = Origin(args.cell, body, source.head) if args.cell else None
     key = cell_key(shlex.split(line), body)
-    return new_run(magics, args, refinement, placeholder, origin=origin, key=key)
+
+    def begin(form: Form | None = None) -> tuple[Refinement, Recorder | None]:
+        refinement = build(magics, args, source, cells, form=form)
+        return refinement, _new_journal(magics, args, origin, key)
+
+    return CellRun(magics, args, *begin(), placeholder, origin=origin, key=key, begin=begin)
 
 
 def new_run(
@@ -96,17 +101,21 @@ def new_run(
     origin: Origin | None,
     key: str,
 ) -> "CellRun":
-    """Return the run of a new refinement, with what resuming it needs in the journal.
+    """Return the run of a new refinement; arguments as for `CellRun`."""
+    journal = _new_journal(magics, args, origin, key)
+    return CellRun(magics, args, refinement, journal, placeholder, origin=origin, key=key)
 
-    Arguments as for `CellRun`.
-    """
+
+def _new_journal(
+    magics: Any, args: argparse.Namespace, origin: Origin | None, key: str
+) -> Recorder | None:
+    """Return the journal of a new run, with what resuming it needs."""
     settings = _stored_settings(args, args.base_url or magics.base_url)
     if origin:
         settings |= {"source": origin.source, "head": origin.head}
     if key:
         settings["key"] = key
-    journal = open_journal(args.journal and magics.journal, name=args.name or "", settings=settings)
-    return CellRun(magics, args, refinement, journal, placeholder, origin=origin, key=key)
+    return open_journal(args.journal and magics.journal, name=args.name or "", settings=settings)
 
 
 def show_decided(magics: Any, line: str, body: str) -> bool:
@@ -202,6 +211,7 @@ def build(
     cells: Material | None = None,
     names: Sequence[str] = (),
     warnings: Sequence[str] = (),
+    form: Form | None = None,
 ) -> Refinement:
     """Build the refinement that a cell asks for; errors as for `start_run`.
 
@@ -212,8 +222,9 @@ def build(
         cells: the cells above it that the model is shown.
         names: further names of the notebook that it may be about.
         warnings: what the user should know before the first call.
+        form: ``code`` or ``prose``, whatever the cell and the options say.
     """
-    namespace = magics.shell.user_ns
+    namespace, visible = magics.shell.user_ns, visible_names(magics.shell)
     if args.goal and not source.is_draft:
         raise UsageError(
             "--goal says how to improve a draft, but this cell is a task. Put the goal into the "
@@ -230,14 +241,15 @@ def build(
         text,
         draft=draft,
         checks=args.check,
-        namespace=namespace,
+        namespace=visible,
         language=language,
+        form=form,
     )
     configured = {name: getattr(magics, name) for name in _CONFIGURED_LIMITS}
     limits = options.limits(args, {name: n for name, n in configured.items() if n is not None})
     target = profile.limited(limits).target
     used = variables.find(
-        visible_names(magics.shell),
+        visible,
         text=text,
         draft=_python_of(draft) if profile.form == "code" and language in (None, "python") else "",
         named=args.var,
@@ -512,6 +524,7 @@ class CellRun:
         placeholder: the panel's place in the output, where there is one.
         origin: the cell that the text is from, where that is another one.
         key: what the cell is recognised by when it runs again; empty where it is not.
+        begin: builds its run as code or as prose, with a journal; None where it can't be switched.
         shown: whether the run is displayed as it goes.
 
     Attributes:
@@ -531,6 +544,7 @@ class CellRun:
         *,
         origin: Origin | None = None,
         key: str = "",
+        begin: Callable[[Form], tuple[Refinement, Recorder | None]] | None = None,
         shown: bool = True,
     ) -> None:
         self.shell = magics.shell
@@ -540,9 +554,10 @@ class CellRun:
         self._args, self._server = args, _server(magics, args)
         self._variable = args.output or "refined"
         by_default: Place = "replace" if origin else "insert"
-        place = args.apply if args.apply in PLACES else by_default
-        self.cell_target = CellTarget(self.shell, self._variable, place, origin)
+        self._place = args.apply if args.apply in PLACES else by_default
+        self.cell_target = CellTarget(self.shell, self._variable, self._place, origin)
         self._key, self._decided = key, magics.decided
+        self._begin, self._form = begin, refinement.state.task.form
         self.panel: Any = None
         self._record = RecordDisplay()
         self._note = ""  # what the record says of how the panel was closed
@@ -595,10 +610,17 @@ class CellRun:
             Interrupted: the user interrupted the cell.
             RefineError: what ended the run early.
         """
-        if self._uses_panel and self.panel is None and not isinstance(decision, Accept):
-            self._open_panel(Placeholder())
+        await self._steer(lambda: self.decide(decision), shown=not isinstance(decision, Accept))
+
+    async def start_again(self, form: Form | None = None) -> None:
+        """Do as `switch` from a cell of its own; errors as for it and for `carry_out`."""
+        await self._steer(lambda: self.switch(form))
+
+    async def _steer(self, act: Callable[[], None], *, shown: bool = True) -> None:
         with self._cell_executes():
-            self.decide(decision)
+            act()
+            if shown and self._uses_panel and self.panel is None:
+                self._open_panel(Placeholder())
             await self.session.go()
             await self._text_inserted()
         self._raise_failure()
@@ -658,9 +680,36 @@ class CellRun:
             **self._server,
             checks=before.checks,
         )
+        refinement.selection = before.selection
         self._watch(refinement)
         self.session.refinement = refinement
         self.decide(Continue(guidance=guidance))
+
+    def switch(self, form: Form | None = None) -> None:
+        """Stop the run, and start its cell again as code or as prose.
+
+        Args:
+            form: which; by default the one that it is not.
+
+        Raises:
+            UsageError: it is that already, it was not started by a `%%refine` cell of this kernel,
+                or an option does not fit the form.
+        """
+        task = self.session.run.task
+        form = form or labels.other_form(task)
+        if form == task.form:
+            raise UsageError(f"This run is for {form} already.")
+        if self._begin is None:
+            raise UsageError(f"This run cannot be switched. Start a %%refine cell with -p {form}.")
+        refinement, journal = self._begin(form)
+        self._sent = SentLog()
+        self._watch(refinement)
+        self._note = ""
+        if self._args.cell:  # whose own kind of text is the one that it was started for
+            own = form == self._form
+            self.cell_target.where = self._place if own else "insert"
+            self.cell_target.place_to_run = "replace" if own else "insert"
+        self.session.restart(refinement, journal)
 
     def _watch(self, refinement: Refinement) -> None:
         """Keep what is sent to its models."""
@@ -694,7 +743,7 @@ class CellRun:
         elif not self._args.quiet and not hasattr(self.shell, "kernel"):
             from ipyrefine.session.terminal import Transcript
 
-            self.session.displays.append(Transcript())
+            self.session.displays.append(Transcript(can_switch=self._begin is not None))
 
     def _open_panel(self, placeholder: Placeholder) -> None:
         """Show the panel in the output of the running cell, or say why there is none."""
@@ -707,6 +756,7 @@ class CellRun:
                 close=self.close,
                 cell_target=self.cell_target,
                 change_model=self.change_model,
+                switch=self.switch if self._begin else None,
                 prompts=lambda: self._sent.prompts,
             )
         except ImportError:

@@ -98,6 +98,8 @@ def _arguments(shell: Any, before: list[str]) -> Iterable[str]:
             return [finding.id for finding in run.chosen.findings]
         case "edit":
             return _variables(shell, str)
+        case "kind" if not given:
+            return ["code", "prose"]
         case "resume" if not given:
             return [*_run_names(), *_notebooks()]
         case "forget" if not given:

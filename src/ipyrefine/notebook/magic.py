@@ -139,7 +139,7 @@ class Refine(Magics, Configurable):
 
             if show_decided(self, line, cell):
                 return
-            cells = await self._read_cells_above(line) if "--context" in line else None
+            cells = await self._read_cells_above(line)
             run = self.register(start_run(self, line, cell, placeholder, cells))
         finally:
             placeholder.clear()
@@ -181,7 +181,8 @@ class Refine(Magics, Configurable):
         from ipyrefine.notebook.context import read_context
         from ipyrefine.notebook.options import parse
 
-        return await read_context(self.shell, parse(line).context)
+        count = parse(line).context
+        return await read_context(self.shell, count) if count else None
 
     async def resume(self, words: list[str]) -> None:
         """Resume an earlier run in the cell that runs now.

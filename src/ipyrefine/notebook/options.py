@@ -100,7 +100,7 @@ def parser() -> MagicParser:
     # fmt: off
     add = p.add_argument_group("task").add_argument
     add("-p", "--profile", help=f"{', '.join(NAMES)}; a dict of the notebook; or a TOML file; by "
-        "default chosen from the cell; `%%refine profiles` lists them")
+        "default code, unless the words of the cell ask for prose; `%%refine profiles` lists them")
     add("--task", action="store_true", help="the cell is a task")
     add("--draft", action="store_true", help="the cell is a draft to improve")
     add("--goal", help="how to improve the draft")

@@ -38,7 +38,7 @@ from ipyrefine.core.decisions import (
     Rubric,
     Select,
 )
-from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta
+from ipyrefine.core.events import CallEnded, Event, RunStarted, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import Finding, Outcome, Severity
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Run
@@ -118,6 +118,7 @@ class Panel:
         cell_target: where an accepted text goes, for the user to choose; None offers no choice.
         change_model: called with a model's name and guidance, to continue with it; None where
             that can't be done.
+        switch: called to start again as the other kind of text; None where that can't be done.
         prompts: returns what was sent to models, as title and text.
         interval: seconds between two messages to the page, at least.
         clock: monotonic seconds.
@@ -135,18 +136,17 @@ class Panel:
         close: Callable[[], None],
         cell_target: CellTarget | None = None,
         change_model: Callable[[str, str], None] | None = None,
+        switch: Callable[[], None] | None = None,
         prompts: Callable[[], Sequence[tuple[str, str]]] = tuple,
         interval: float = 0.1,
         clock: Clock = time.monotonic,
     ) -> None:
         self._decide, self._stop, self._close = decide, stop, close
         self._target, self._change_model, self._prompts = cell_target, change_model, prompts
+        self._switch = switch
         self._interval, self._clock = interval, clock
         self._run: Run | None = None
-        self._view = View()
-        if cell_target:
-            place, runs_at = cell_target.where, cell_target.place_to_run
-            self._view = View(place=place, place_to_run=runs_at)
+        self._view = self._first_view()
         self._note = ""
         self._closed = self._has_page = self._stale = False
         self._parts: dict[str, str] = {}
@@ -179,6 +179,8 @@ class Panel:
             self._add(event)
             return
         self._run, self._updated = run, self._clock()
+        if isinstance(event, RunStarted):  # perhaps not the first, where the user switched
+            self._view = self._first_view()
         if isinstance(event, StageStarted):
             self._stream.start("")
             self._view = self._view._replace(under_way=event.iteration)
@@ -188,6 +190,11 @@ class Panel:
             self._note = ""
             self._stream.start("")
         self._draw_soon(now=not isinstance(event, CallEnded))
+
+    def _first_view(self) -> View:
+        if self._target is None:
+            return View()
+        return View(place=self._target.where, place_to_run=self._target.place_to_run)
 
     def note(self, text: str) -> None:
         """Show a short message below the header; an empty one clears it."""
@@ -294,6 +301,7 @@ class Panel:
             has_prompts=bool(prompts),
             prompts=tuple(prompts) if self._view.form == "sent" else (),
             can_change_model=self._change_model is not None,
+            can_switch=self._switch is not None,
         )
         return panel_parts(run, self._view, self._note)
 
@@ -358,6 +366,9 @@ class Panel:
                 self._note = "Stopping…"
             case "close":
                 self._close()
+            case "switch":
+                assert self._switch is not None, "its button is offered only then"
+                self._switch()
             case "needs-work" if not (click.get("words", "").strip() or click.get("sure")):
                 return self._open("needs-work", "")
             case "model":

@@ -36,7 +36,7 @@ class Profile(Record):
         plan: whether prose is planned in a few lines before it is written; code never is.
         limits: thresholds that hold unless the user sets others.
         artifacts: what a request for it asks to be written, such as ``email``.
-        phrases: regular expressions that a request for it matches at its start.
+        phrases: regular expressions that a request for it matches at its start, such as a verb.
     """
 
     name: str = Field(min_length=1)

@@ -1,71 +1,84 @@
-"""Choose a profile from a cell's body, by a few conservative rules.
+"""Choose a profile from a cell's body: code, unless its words ask for prose.
 
-A request names what it wants written soon after its verb ("write a short sales email …"): the
-first such artifact decides. A question gets an answer. Words of programming count last, because
-prose uses them too. Where no rule applies, the text is prose.
+They do by their first verb (``explain``, ``thank``), unless they use the user's data, or by a kind
+of text that they ask for (``write a short letter``). The words are in the profiles' TOML files.
 """
+# ruff: noqa: RUF001 - Chinese punctuation
 
 import ast
 import json
 import re
+from collections.abc import Set
 from functools import cache
 from typing import NamedTuple
 
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.profiles import Profile, builtin
 
-_VERB = re.compile(
-    r"\b(?:write|draft|compose|prepare|create|make|produce|design|develop|build|implement|code|"
-    r"rewrite|improve|polish|edit|shorten|generate|propose|refine|need|want)\b"
+_POLITE = re.compile(r"^(?:please|bitte|por favor|s'il te plaît|请|(?:can|could) you)[ ,]*")
+_NUMBER = r"(?:an?|one|two|three|four|five|some|\d+|eine?n?|une?|una?)"
+# What a request asks for follows one of these; what else it names is there already.
+_ASKED = re.compile(
+    rf"^(?={_NUMBER} )|\b(?:as|into) (?={_NUMBER} )|\bin (?!an? )(?={_NUMBER} )|\b(?:write|draft|"
+    r"compose|prepare|create|make|produce|design|develop|build|implement|code|rewrite|rephrase|"
+    r"improve|polish|edit|shorten|translate|generate|propose|suggest|refine|need|want|give|provide|"
+    r"come up with|schreib\w*|verfass\w*|entwirf|erstelle?|formuliere|écri\w+|rédige\w*|crée\w*|"
+    r"escrib\w+|redact\w+|crea)\b(?: it\b)?|[写拟]",
+    re.IGNORECASE,
 )
 # What follows one of these says what the text is about, and no longer what it is.
 _ABOUT = re.compile(
-    r"of|for|about|from|on|into?|to|with|without|that|which|who|whose|and|or|as|by|so|using|based|"
-    r"where|when|if|it|them|[.;:!?]"
+    r"[.:!?](?=\s|$)|[，。；：！？]|(?<![\w-])(?:of|for|about|from|on|in|into|to|with|without|that|"
+    r"which|who|whose|as|by|so|using|based|where|when|if|them|over|für|über|mit|von|aus|als|zu[mr]?|"
+    r"que|qui|para|pour|por|par|con|avec|sobre|sur|de|del|des|du|en|dans)(?![\w-])",
+    re.IGNORECASE,
 )
-_WORD = re.compile(r"[\w'+()/#-]+|[.,;:!?]")
-_WORDS = 10  # between the verb of a request and what it wants, at most
-_CALL = re.compile(r"\b[A-Za-z_]\w*\([^)\n]{0,200}\)")  # no space before it: prose sets one
-_CODE_WORD = re.compile(
-    r"algorithm|async|class|code|def|doctest|function|implement|iterator|method|module|o\(1\)|"
-    r"o\(n\)|python|recursive|refactor|regex|script|stack"
-)
+_NOUN_ENDS = re.compile(r"[,;]|(?:\band|\bor|ing|ed)\b")
+# What code is called says nothing of what it is: letter(x), class Email.
+_CODE_NAME = re.compile(r"[a-z_]\w*\([^)]*\)|\b(?:class|clase|classe|klasse) \w+")
 _MAIL = re.compile(r"subject:[^\n]+\n|(?:dear|hi|hello|hey)(?: [\w.'-]+){0,3},\s*\n", re.I)
 _LANGUAGE_CHARACTERS = 4_000  # of a request, where it names a language
 _HEAD_CHARACTERS = 400  # of the first paragraph, where a request says what it wants
 
 
-def suggest(text: str = "", *, draft: str | None = None, schema: bool = False) -> Profile:
+def suggest(
+    text: str = "",
+    *,
+    draft: str | None = None,
+    schema: bool = False,
+    data: Set[str] = frozenset(),
+) -> Profile:
     """Return the built-in profile that fits a request best.
 
     Args:
         text: the request; with a draft, what it should become.
         draft: the text to start from.
         schema: whether the text is checked against a schema, which only data is.
+        data: names of the user's data and of its columns, in lower case; a request that uses one
+            is for code, unless it asks for a kind of prose.
     """
-    if schema:
-        return builtin()["data"]
-    if draft is None:
-        return builtin()[_name_by_task(text)]
-    name = _name_by_draft(draft)
-    if name == "prose" and text.strip():
+    name = "data" if schema else "prose" if draft is None else _name_by_draft(draft)
+    if name == "prose":
+        by_task = _name_by_task(text, data)
         # A goal may say what the draft is; but a text that is not Python is not code.
-        by_goal = _name_by_task(text)
-        name = name if by_goal == "code" else by_goal
+        name = by_task if draft is None or by_task != "code" else name
     return builtin()[name]
 
 
-def _name_by_task(text: str) -> str:
+def _name_by_task(text: str, data: Set[str]) -> str:
     """Return the name of the profile that a request in words suggests."""
-    head = " ".join(text.strip().partition("\n\n")[0][:_HEAD_CHARACTERS].lower().split())
     if ">>>" in text:
         return "code"
-    if name := _name_by_artifact(head):
-        return name
-    for name, profile in builtin().items():
-        if any(re.search(phrase, head) for phrase in profile.phrases):
-            return name
-    return "code" if looks_like_code(text) else "prose"
+    head = text.strip().partition("\n\n")[0][:_HEAD_CHARACTERS]
+    head = _POLITE.sub("", " ".join(head.lower().split()))
+    asked = _name_by_artifact(head)
+    if asked in (None, "code", "prose"):
+        for name, profile in builtin().items():
+            if any(re.match(phrase, head) for phrase in profile.phrases):
+                words = re.findall(r"\w+", head) + re.findall(r"\w+", head, re.ASCII)
+                uses_data = asked is None and not data.isdisjoint(words)
+                return "code" if uses_data or asked == "code" else name
+    return asked or "code"
 
 
 def _name_by_draft(text: str) -> str:
@@ -79,12 +92,6 @@ def _name_by_draft(text: str) -> str:
     return "email" if _MAIL.match(text.lstrip()) else "prose"
 
 
-def looks_like_code(text: str) -> bool:
-    """Return whether a request asks for Python: by doctests, calls, or words of programming."""
-    words = (word.strip(".,:;!?\"'`") for word in text.lower().split())
-    return ">>>" in text or bool(_CALL.search(text)) or any(map(_CODE_WORD.fullmatch, words))
-
-
 def is_python(text: str) -> bool:
     """Return whether a text is Python with a statement beyond bare expressions and names."""
     tree = try_parse(text)
@@ -92,31 +99,37 @@ def is_python(text: str) -> bool:
 
 
 def _name_by_artifact(head: str) -> str | None:
-    """Return the name of the profile whose artifact a request asks for."""
-    names = (_name_by_phrase(head[verb.end() :]) for verb in _VERB.finditer(head))
-    return next(filter(None, names), None)
-
-
-def _name_by_phrase(rest: str) -> str | None:
-    """Return the profile of the last artifact in the noun phrase at the start.
+    """Return the name of the profile whose artifact a request asks for.
 
     An email parser is a parser; but "a script sending emails" asks for a script.
     """
-    artifacts, found, before = _artifacts(), None, ""
-    for word in _WORD.findall(rest)[:_WORDS]:
-        if word == "it" and not before:
-            continue  # "make it a story"
-        if _ABOUT.fullmatch(word) or (found and (word == "," or word.endswith(("ing", "ed")))):
-            break
-        found = artifacts.get(f"{before} {word}") or artifacts.get(word) or found
-        before = word
-    return found
+    pattern, names = _artifacts()
+    head = _CODE_NAME.sub(" code ", re.sub(r"`[^`(]*`", "", head))
+    starts = [one.end() for one in _ASKED.finditer(head)]
+    # "Email to Anna", but not "Update the index".
+    if (first := pattern.match(head)) and _ABOUT.match(head[first.end() :].lstrip()):
+        starts.insert(0, 0)
+    for start in starts:
+        found, phrase = None, _ABOUT.split(head[start:], maxsplit=1)[0]
+        for one in pattern.finditer(phrase):
+            if found and _NOUN_ENDS.search(phrase, found.end(), one.start()):
+                break
+            found = one
+        if found:
+            return names[found["artifact"]]
+    return None
 
 
 @cache
-def _artifacts() -> dict[str, str]:
-    """Return the profile's name by artifact."""
-    return {artifact: name for name, profile in builtin().items() for artifact in profile.artifacts}
+def _artifacts() -> tuple[re.Pattern[str], dict[str, str]]:
+    """Return an expression that finds artifacts, and the profile's name by artifact."""
+    names = {
+        artifact: name for name, profile in builtin().items() for artifact in profile.artifacts
+    }
+    words = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    # Chinese has no spaces between words.
+    pattern = rf"(?<![a-zà-ÿ0-9_-])(?P<artifact>{words})s?(?![a-zà-ÿ0-9_-]|\.\w)"
+    return re.compile(pattern), names
 
 
 def _is_json(text: str) -> bool:
@@ -155,18 +168,22 @@ _LANGUAGES = {
     "swift": r"Swift",
     "typescript": r"(?i:typescript)",
 }
+_SHORT = ("c", "go", "r")  # "C-like", "R-squared"; but German writes "Java-Klasse"
 _NAMED = {
-    name: rf"(?P<{name}>(?<![\w.])(?:{words})(?![\w+#&-]))" for name, words in _LANGUAGES.items()
+    # Chinese sets no spaces around a name.
+    name: rf"(?P<{name}>(?<![A-Za-z0-9_.])(?:{words})(?![A-Za-z0-9_+#&{'-' * (name in _SHORT)}]))"
+    for name, words in _LANGUAGES.items()
 }
 _LANGUAGE = re.compile("|".join(_NAMED.values()))
 _LONG = "|".join(pattern for name, pattern in _NAMED.items() if name not in "cr")
 # "in Java" says what to write; "bugs in Java code" what it is about; "from A to C" neither.
 _STATED = re.compile(
-    rf"\b(?:[Ii]n|[Ii]nto|[Tt]o|[Uu]se|[Ll]anguage:) (?:{_LONG})"
+    rf"\b(?i:in|into|to|use|language:|en|nach) (?:{_LONG})"
     r"(?! (?:code|files?|programs?|projects?|queries|query|scripts?|sources?)\b)"
     r"|\b(?:code|function|implementation|it|library|program|script|this) in "
     rf"(?:{_NAMED['c']}|{_NAMED['r']})"
 )
+_EXISTING = re.compile(r"\b(?:the|this|these|my|our|dies\w+|est[ae]|cet|cette)\b|这", re.I)
 _FENCED = re.compile(
     r"\A\s*(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]+)[^\n]*\n"
     r"(?P<code>.*?)^(?P=marks)\s*\Z",
@@ -234,18 +251,10 @@ def language_of(text: str, draft: str | None = None) -> str:
     if draft is not None and is_python(draft):
         return "python"
     head = " ".join(text[:_LANGUAGE_CHARACTERS].split())
-    phrases = (_noun_phrase(head[verb.end() :]) for verb in _VERB.finditer(head.lower()))
-    named = next(filter(None, map(_LANGUAGE.search, phrases)), None) or _STATED.search(head)
+    asked = _ASKED.search(head)
+    phrase = _ABOUT.split(head[asked.end() if asked else 0 :], maxsplit=1)[0]
+    found = [_LANGUAGE.search(phrase), _STATED.search(head)]
+    if _EXISTING.search(phrase):  # "translate this Python function to Java"
+        found.reverse()
+    named = next(filter(None, found), None)
     return (named.lastgroup if named else None) or "python"
-
-
-def _noun_phrase(rest: str) -> str:
-    """Return what a request asks for, up to the word from which on it says what that is about."""
-    words = []
-    for word in rest.split()[:_WORDS]:
-        if _ABOUT.fullmatch(word.lower()):
-            break
-        words.append(word)
-        if word.endswith((".", ",", ":", ";")):
-            break
-    return " ".join(words)

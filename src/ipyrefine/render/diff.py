@@ -11,11 +11,8 @@ from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
 
 _CONTEXT = 3
-# Up to this many lines an exact comparison is fast; beyond it, frequent lines are no anchors.
-_EXACT_LINES = 1_000
-# Longer texts (in characters) are compared by word only within lines that differ.
-_LONG_TEXT = 4_000
-_MAX_PAIRS = 1_000_000  # of equal parts of two texts; aligning them takes seconds or more
+_RUN = 7  # words and spaces in a row that are compared first: few of them occur twice
+_MAX_PAIRS = 250_000  # of equal parts of two texts; aligning more takes seconds
 _WORDS = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
 
@@ -43,7 +40,7 @@ def unified(old: str, new: str) -> list[Part]:
     a, b = plain(old).splitlines(), plain(new).splitlines()
     if a == b:
         return []
-    matcher = _line_matcher(a, b)
+    matcher = _matcher(a, b)
     parts: list[Part] = []
     end = 0
     for group in matcher.get_grouped_opcodes(_CONTEXT):
@@ -58,24 +55,15 @@ def unified(old: str, new: str) -> list[Part]:
     return parts + _omitted(len(a) - end)
 
 
-def _matcher(a: list[str], b: list[str], *, exact: bool = False) -> Any:
-    """Return a matcher of two sequences; what would take minutes to align is one replacement.
-
-    Args:
-        a: the parts of the text before.
-        b: the parts of the text after.
-        exact: whether frequent parts are aligned too.
-    """
-    matcher: Any = SequenceMatcher(None, a, b, autojunk=not exact)
-    places = matcher.b2j
-    if sum(len(places.get(part, ())) for part in a) > _MAX_PAIRS:
-        matcher.opcodes = [("replace", 0, len(a), 0, len(b))]  # it computes them unless it has them
+def _matcher(a: Sequence[Any], b: Sequence[Any]) -> Any:
+    """Return a matcher of two sequences; what would take minutes to align is one replacement."""
+    for autojunk in (False, True):  # it leaves out what is frequent, which is fast and inexact
+        matcher: Any = SequenceMatcher(None, a, b, autojunk)
+        places = matcher.b2j
+        if sum(len(places.get(part, ())) for part in a) <= _MAX_PAIRS:
+            return matcher
+    matcher.opcodes = [("replace", 0, len(a), 0, len(b))]  # it computes them unless it has them
     return matcher
-
-
-def _line_matcher(a: Sequence[str], b: Sequence[str]) -> Any:
-    """Return the comparison of two lists of lines."""
-    return _matcher(list(a), list(b), exact=max(len(a), len(b)) <= _EXACT_LINES)
 
 
 def _omitted(lines: int) -> list[Part]:
@@ -86,32 +74,22 @@ def _omitted(lines: int) -> list[Part]:
 @lru_cache(maxsize=128)
 def words(old: str, new: str) -> list[Part]:
     """Compare by word; the kept and added parts, joined, are the new text."""
-    a, b = plain(old), plain(new)
-    if max(len(a), len(b)) < _LONG_TEXT:
-        return _merge_phrases(list(_by_word(a, b)))
-    return _merge_phrases([part for pair in _by_line(a, b) for part in _by_word(*pair)])
+    return _merge_phrases(list(_by_word(plain(old), plain(new))))
 
 
 def _by_word(old: str, new: str) -> Iterator[Part]:
-    """Yield the parts of a comparison by word."""
-    if old == new:
-        yield from _change(old, "", " ")
-        return
+    """Yield the parts of a comparison by word: runs of words first, as it takes quadratic time."""
     a, b = _WORDS.findall(old), _WORDS.findall(new)
-    for tag, i1, i2, j1, j2 in _matcher(a, b).get_opcodes():
-        removed, added = "".join(a[i1:i2]), "".join(b[j1:j2])
-        yield from _change(removed, "", " ") if tag == "equal" else _change(removed, added)
-
-
-def _by_line(old: str, new: str) -> Iterator[tuple[str, str]]:
-    """Yield pairs of corresponding passages: comparing words takes quadratic time."""
-    a, b = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    matcher = _line_matcher(a, b)
-    for _, i1, i2, j1, j2 in matcher.get_opcodes():
-        if i2 - i1 == j2 - j1 and all(map(_similar, a[i1:i2], b[j1:j2])):
-            yield from zip(a[i1:i2], b[j1:j2], strict=True)
-        else:
-            yield "".join(a[i1:i2]), "".join(b[j1:j2])
+    runs = ([tuple(words[n : n + _RUN]) for n in range(len(words) - _RUN + 1)] for words in (a, b))
+    same = [one for one in _matcher(*runs).get_opcodes() if one[0] == "equal"]
+    i = j = 0
+    for _, i1, i2, j1, j2 in [*same, ("", len(a), len(a), len(b), len(b))]:
+        before, after = a[i:i1], b[j:j1]
+        for tag, k1, k2, l1, l2 in _matcher(before, after).get_opcodes():
+            removed, added = "".join(before[k1:k2]), "".join(after[l1:l2])
+            yield from _change(removed, "", " ") if tag == "equal" else _change(removed, added)
+        yield from _change("".join(a[i1:i2]), "", " ")
+        i, j = i2, j2
 
 
 def _similar(old: str, new: str) -> bool:
@@ -211,7 +189,7 @@ def rows(old: str, new: str) -> tuple[Row, ...]:
     a, b = _lines(old), _lines(new)
     found: list[Row] = []
     hunk = 0
-    for tag, i1, i2, j1, j2 in _line_matcher(a, b).get_opcodes():
+    for tag, i1, i2, j1, j2 in _matcher(a, b).get_opcodes():
         if tag == "equal":
             found += [Row(" ", i, j) for i, j in zip(range(i1, i2), range(j1, j2), strict=True)]
             continue

@@ -37,8 +37,19 @@ def top_html(run: Run, view: View, about: int | None, *, live: bool) -> str:
         f'<div class="rf-row"><div class="rf-status"{announced}>'
         f'{pill} <span class="rf-basis">{basis}</span></div>{right}</div>'
         f'<div class="rf-row">{_timeline(run, view, about, live=live)}'
-        f' <span class="rf-meta">{meta}</span></div>{_silence(view) if busy else ""}{bar}'
+        f' <span class="rf-meta">{_kind(run, view) if live else ""}{meta}</span></div>'
+        f'{_silence(view) if busy else ""}{bar}'
     )
+
+
+def _kind(run: Run, view: View) -> str:
+    """Return the chip that names the kind of text, and starts the run again as the other."""
+    name = labels.form_name(run.task)
+    if not view.can_switch:
+        return f'<span class="rf-chip">{html_text(name)}</span> '
+    other = labels.other_form(run.task)
+    title = f"Interpreted as {name}. Start again as {other}."
+    return button(f"{name} ▾", "switch", kind="rf-chip", title=title) + " "
 
 
 def _stage(run: Run, view: View) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from ipyrefine.core.model import (
     Choice,
     Evidence,
     Finding,
+    Form,
     Outcome,
     Question,
     Setup,
@@ -468,6 +469,17 @@ def language(text: str, form: str, language: str = "python") -> str:
 def form_name(task: Task) -> str:
     """Return what a task asks for: ``prose``, ``code``, or ``Java code``."""
     return f"{task.language_name} code" if task.is_foreign else task.form
+
+
+def other_form(task: Task) -> Form:
+    """Return the kind of text that a task does not ask for."""
+    return "code" if task.form == "prose" else "prose"
+
+
+def switch_hint(task: Task) -> str:
+    """Return how to start again as the other kind of text, for a terminal."""
+    other = other_form(task)
+    return f"Not {task.form}? Use %refine kind {other}, or next time %%refine -p {other}."
 
 
 def interpretation(setup: Setup) -> str:

@@ -28,6 +28,7 @@ class View(NamedTuple):
         has_prompts: whether it is known what was sent to models.
         prompts: what was sent, as title and text, while that is shown.
         can_change_model: whether the run can go on with another model.
+        can_switch: whether the run can start again as the other kind of text.
         revision: changes whenever typed words were taken.
     """
 
@@ -47,6 +48,7 @@ class View(NamedTuple):
     has_prompts: bool = False
     prompts: tuple[tuple[str, str], ...] = ()
     can_change_model: bool = False
+    can_switch: bool = False
     revision: int = 0
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, cast, get_args
 
 from ipyrefine.core.decisions import COMMANDS as DECISIONS
 from ipyrefine.core.decisions import Accept, Decision, Edit, parse_iteration
+from ipyrefine.core.model import Form
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
@@ -40,6 +41,7 @@ USAGE = {
     "edit": ("[VARIABLE]", "put in your own text, and verify it"),
     "branch": ("k [n] [guidance]", "revise text k again"),
     "rubric": ("a,b,c [target]", "change the criteria or the target"),
+    "kind": ("[code|prose]", "start again as the other kind of text"),
     "stop": ("", "stop the run and keep the best text"),
     "close": ("", "stop the run and close its panel"),
     "fix": ("[OPTIONS]", "fix the cell that failed; takes the options of %%refine"),
@@ -88,6 +90,9 @@ class Cell(Protocol):
 
     async def carry_out(self, decision: Decision) -> None:
         """Take a decision and wait for the next stop."""
+
+    async def start_again(self, form: Form | None = None) -> None:
+        """Start again as code or as prose, and wait for the next stop."""
 
     async def apply(self, number: int | None = None) -> str:
         """Put an iteration's text into a cell and return where it went, in a sentence."""
@@ -182,6 +187,8 @@ async def _steer(cell: Cell, name: str, args: list[str]) -> None:
             print(await cell.apply(parse_iteration(run, args)))
         case "edit":
             await cell.carry_out(await _edit(cell, args))
+        case "kind":
+            await cell.start_again(_parse_form(args))
         case _:
             place = _parse_place(args) if DECISIONS[name] is Accept else None
             decision = cast("Decision", DECISIONS[name].parse(run, args))
@@ -195,6 +202,15 @@ def _parse_place(args: list[str]) -> Place | None:
     if place:
         args.pop()
     return place
+
+
+def _parse_form(args: list[str]) -> Form | None:
+    match args:
+        case []:
+            return None
+        case ["code" | "prose" as form]:
+            return form
+    raise UsageError("Use %refine kind code or %refine kind prose.")
 
 
 def _diff(run: Run, args: list[str]) -> str:

@@ -38,6 +38,7 @@ class Session:
         self.journal = journal
         self.interrupted = False
         self._stop_requested = False
+        self._next: tuple[Refinement, Recorder | None] | None = None
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -71,6 +72,21 @@ class Session:
         elif self.run.stop_reason is StopReason.PAUSED:
             self._start(lambda: self.refinement.end(*self.displays, journal=self.journal))
 
+    def restart(self, refinement: Refinement, journal: Recorder | None) -> None:
+        """Stop the run and run another one; whoever waits for the first waits for the second.
+
+        Args:
+            refinement: what runs next.
+            journal: stores its events; None for a run that is not kept.
+        """
+        if not self.running:
+            self.refinement, self.journal = refinement, journal
+            self.start()
+            return
+        self._next = refinement, journal
+        if not self._stop_requested:
+            self.stop()
+
     async def settle(self) -> None:
         """Wait until nothing runs."""
         if self.running and self._task:
@@ -90,6 +106,7 @@ class Session:
 
     def _start(self, work: Callable[[], Awaitable[Run]]) -> None:
         self.interrupted = self._stop_requested = False
+        self._next = None
         self._task = asyncio.ensure_future(self._drive(work))
 
     async def _drive(self, work: Callable[[], Awaitable[Run]]) -> None:
@@ -98,6 +115,12 @@ class Session:
         except asyncio.CancelledError:
             # The one place where a cancel ends: the loop has stopped by then, its best text kept.
             self.interrupted = not self._stop_requested
+            if self._task:
+                self._task.uncancel()
+        if self._next and not self.interrupted:
+            (self.refinement, self.journal), self._next = self._next, None
+            self._stop_requested = False
+            await self._drive(lambda: self.refinement.run(*self.displays, journal=self.journal))
 
 
 @contextlib.contextmanager

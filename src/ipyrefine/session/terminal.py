@@ -14,11 +14,12 @@ from ipyrefine.core.decisions import (
     Override,
     parse_iteration,
 )
-from ipyrefine.core.events import Event, Stopped, TextDelta
+from ipyrefine.core.events import Event, RunStarted, Stopped, TextDelta
 from ipyrefine.core.model import Outcome
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError, did_you_mean
+from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
 from ipyrefine.render.progress import Progress
 from ipyrefine.render.terminal import (
@@ -49,12 +50,18 @@ class Transcript:
         clock: monotonic seconds.
         tick: seconds between two updates of that line.
         below: lines to leave free below the screen of a stopped run.
+        can_switch: whether `%refine kind` can start the run again as the other kind of text.
     """
 
     def __init__(
-        self, *, clock: Clock = time.monotonic, tick: float = _TICK, below: int = _PROMPT_LINES
+        self,
+        *,
+        clock: Clock = time.monotonic,
+        tick: float = _TICK,
+        below: int = _PROMPT_LINES,
+        can_switch: bool = False,
     ) -> None:
-        self._tick, self._below = tick, below
+        self._tick, self._below, self._can_switch = tick, below, can_switch
         self._progress = Progress(clock)
         self._status = ""
         self._ticking: asyncio.Handle | None = None
@@ -68,6 +75,8 @@ class Transcript:
         size, tty = shutil.get_terminal_size(), sys.stdout.isatty()
         rows = size.lines - self._printed - self._below if tty else _PIPE_LINES
         text = event_text(event, run, columns=size.columns, rows=rows, colour=tty)
+        if text and self._can_switch and isinstance(event, RunStarted):
+            text += "\n" + clip(labels.switch_hint(run.task), size.columns)
         if text:
             self._erase()
             print(text, flush=True)
