@@ -17,7 +17,7 @@ from pydantic import BaseModel
 import ipyrefine
 from ipyrefine import api
 from ipyrefine.checks.functions import CallableCheck
-from ipyrefine.core.model import Finding, Outcome, StopReason, Task
+from ipyrefine.core.model import Finding, Limits, Outcome, StopReason, Task
 from ipyrefine.errors import CheckError, UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session.session import Session
@@ -335,18 +335,17 @@ async def test_an_async_function_is_awaited_and_limited():
     assert evidence.detail == "check slow did not end within 0.1 s"
 
 
-def busy():
-    while True:
-        with contextlib.suppress(Exception):
-            sum(range(1000))
+@pytest.mark.parametrize("wait", [0.0, 30.0], ids=["computes", "waits"])
+async def test_a_sync_function_that_hangs_is_evidence(wait):
+    released = threading.Event()
 
-
-@pytest.mark.parametrize("hang", [busy, lambda: time.sleep(30)])
-async def test_a_sync_function_that_hangs_is_evidence(hang):
     def slow(text):
-        hang()
+        while not released.wait(wait):
+            with contextlib.suppress(Exception):
+                sum(range(1000))
 
     evidence = await CallableCheck(slow, seconds=0.2)("x", TASK)
+    released.set()
     assert evidence.detail == "check slow did not end within 0.2 s"
     assert evidence.seconds < 5
 
@@ -357,6 +356,23 @@ async def test_the_event_loop_goes_on_beside_a_sync_function():
     await asyncio.sleep(0)
     asyncio.get_running_loop().call_later(0.01, released.set)
     assert (await checking).passed
+
+
+async def test_evidence_stands_in_the_order_of_the_checks_whichever_ends_first():
+    released = threading.Event()
+
+    def slow(text):
+        return released.wait(5) and "Too curt."
+
+    async def fast(text):
+        asyncio.get_running_loop().call_later(0.05, released.set)
+        return "Too dull."
+
+    model = ScriptedModel(["<text>\nHello\n</text>"])
+    checks, limits = [CallableCheck(slow), CallableCheck(fast)], Limits(max_revisions=0)
+    run = await api.build("Greet.", model=model, checks=checks, limits=limits).run()
+    assert [one.name for one in run.iterations[0].evidence] == ["slow", "fast"]
+    assert run.verdict.reason == "slow failed: Too curt."
 
 
 async def test_a_run_can_be_stopped_during_a_sync_function():

@@ -170,15 +170,16 @@ class CallableCheck:
         Raises:
             CheckError: it raised anything but what the text is to blame for.
         """
-        timeout = asyncio.timeout(None)
+        timeout = asyncio.timeout(self._seconds)
         try:
-            async with timeout:
-                async with _turn():
-                    if self._seconds is not None:
-                        timeout.reschedule(asyncio.get_running_loop().time() + self._seconds)
-                    result, error = await _call_in_thread(self._function, arguments)
-                if error is not None:
-                    raise error
+            if inspect.iscoroutinefunction(self._function):
+                async with timeout:
+                    return await self._function(*arguments), ""
+            async with _turn(), timeout:
+                result, error = await _call_in_thread(self._function, arguments)
+            if error is not None:
+                raise error
+            async with asyncio.timeout(self._seconds) as timeout:
                 return (await result if inspect.isawaitable(result) else result), ""
         except KeyboardInterrupt:
             # Out of a task it would tear down the event loop; this ends the run and keeps it.
