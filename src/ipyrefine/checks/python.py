@@ -60,7 +60,7 @@ class RunsCleanly:
 
     Args:
         seconds: processor time it may take, its imports apart.
-        decisive: taken like that of other checks, and without effect.
+        decisive: has no effect; it is taken because other checks take it.
         files: files to put beside it, such as `checks.variables.Variables.files`.
         labels: what to call the variables that these files bring, by name.
     """

@@ -727,7 +727,8 @@ class Limits(Record):
         max_revisions: revisions allowed after the draft (0: one draft, one verdict).
         target: score 0..1 that a passing text must reach.
         patience: revisions in a row without a better best before the run stops; None for any
-            number. Where nothing gives a score, it counts repeated texts.
+            number. Where nothing gives a score, it counts repeated texts, and code that fails to
+            run as its parent did.
         base: what a revision continues from: the ``latest`` text; the ``best``; or ``auto``, the
             latest unless that ranks strictly below the best.
         critique: when texts are criticised: ``auto``, where nothing says what is wrong, or a draft
