@@ -244,7 +244,7 @@ async def test_a_repair_pays_for_its_own_calls_and_is_run_after_the_cells_above(
     row = await fix.run_case(CELL, replies(path, *answers))
     assert row.reask.result == (True, False, "AssertionError: ")
     assert row.fix.result == (True, True, "")
-    assert row.fix.accepted
+    assert row.fix.ran
     assert (row.reask.usage.calls, row.fix.usage.calls) == (1, 2)
     assert "| repaired | 0 of 1: 0.0 % (0.0 to 0.0) | 1 of 1" in fix.report([row], "m")
     again = await fix.run_case(CELL, replies(path))

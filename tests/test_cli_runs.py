@@ -206,6 +206,7 @@ async def test_not_judged_has_an_exit_status_of_its_own() -> None:
             "stop_reason": StopReason.UNJUDGED,
         }
     )
+    assert cli.summarize(0, nothing) == "0: ? NOT JUDGED"
     accepted = nothing.model_copy(update={"stop_reason": StopReason.ACCEPTED})
     assert cli.exit_status([passed, accepted]) == 0
     assert cli.exit_status([passed, nothing]) == 3

@@ -346,7 +346,7 @@ def summarize(number: int, run: Run) -> str:
     """Return a run's verdict in one line, why it stopped without one, and what to clarify."""
     stop = labels.STOPS[run.stop_reason] if run.stop_reason else "unfinished"
     line = f"{number}: {labels.iteration_label(run.chosen)}"
-    if run.stop_reason is not StopReason.PASSED:
+    if run.stop_reason not in (StopReason.PASSED, StopReason.UNJUDGED):
         line += f" · {stop}"
     if run.question is None:
         return line

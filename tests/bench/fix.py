@@ -41,7 +41,7 @@ from tqdm import tqdm
 from traitlets.config import Config
 
 from ipyrefine import api
-from ipyrefine.core.model import StopReason, Usage
+from ipyrefine.core.model import Usage
 from ipyrefine.core.ports import Message, Model, Request
 from ipyrefine.errors import Interrupted, UsageError
 
@@ -102,10 +102,10 @@ class Result(NamedTuple):
 
 
 class Repair(NamedTuple):
-    """What an arm came to on a cell; `accepted` is None where nothing decides on it."""
+    """What an arm came to on a cell; `ran` is whether it was tried and ran, None if never tried."""
 
     result: Result
-    accepted: bool | None
+    ran: bool | None
     usage: Usage
 
 
@@ -125,10 +125,10 @@ async def run_case(case: Case, model: measure.Replies) -> Row:
     asked, fixing = Meter(model), Meter(model)
     async with failed_cell(case, fixing) as (shell, error):
         reply = await measure.complete(asked, reask_request(case, error))
-        text, accepted = await fix(shell, model.name)
+        text, ran = await fix(shell, model.name)
     reasked = await case.run(arms.read_text(reply, "code"))
     fixed = await case.run(text)
-    return Row(case, Repair(reasked, None, asked.usage), Repair(fixed, accepted, fixing.usage))
+    return Row(case, Repair(reasked, None, asked.usage), Repair(fixed, ran, fixing.usage))
 
 
 @asynccontextmanager
@@ -170,7 +170,7 @@ async def _run_cell(shell: Any, cell: str) -> BaseException | None:
 
 
 async def fix(shell: Any, model: str) -> tuple[str, bool]:
-    """Return what ``%refine fix`` makes of the cell that failed last, and whether it accepts it.
+    """Return what ``%refine fix`` makes of the cell that failed last, and whether that ran there.
 
     Raises:
         UsageError: the command cannot be used.
@@ -182,7 +182,7 @@ async def fix(shell: Any, model: str) -> tuple[str, bool]:
     if isinstance(error, KeyboardInterrupt | Interrupted):
         raise KeyboardInterrupt
     run = shell.user_ns.get("refined_run")
-    return (run.text, run.stop_reason is StopReason.PASSED) if run else ("", False)
+    return (run.text, bool(run.verdict and run.verdict.only_ran)) if run else ("", False)
 
 
 def reask_request(case: Case, error: BaseException) -> Request:
@@ -255,13 +255,13 @@ def report(rows: Sequence[Row], model: str) -> str:
         sums = (sum(read(arm(row).usage) or 0 for row in rows) for arm in (reask, fixed))
         return name, *(f"{one:,.0f}" for one in sums), ""
 
-    accepted = [row for row in rows if row.fix.accepted]
+    ran = [row for row in rows if row.fix.ran]
     lines = [
         counted("repaired", lambda repair: repair.result.right),
         counted("runs", lambda repair: repair.result.runs),
-        ("accepted", "-", f"{len(accepted)} of {len(rows)}", ""),
-        ("wrong among accepted", "-",
-         measure.share(accepted, lambda row: not row.fix.result.right), ""),
+        ("ran on copies", "-", f"{len(ran)} of {len(rows)}", ""),
+        ("wrong among these", "-",
+         measure.share(ran, lambda row: not row.fix.result.right), ""),
         used("calls", lambda usage: usage.calls),
         used("prompt tokens", lambda usage: usage.prompt_tokens),
         used("completion tokens", lambda usage: usage.completion_tokens),

@@ -71,17 +71,22 @@ async def test_a_failed_cell_is_fixed_accepted_and_run(
     assert await fix_button(lab, 0).count() == 0
     await lab.screenshot(OUTPUT / f"fix-button-{app}.png")
     await fix_button(lab, 1).click()
-    await lab.wait_verdict("PASS")
+    await lab.wait_verdict("NOT JUDGED")
     await lab.wait_idle()
     cell_id = (await lab.cell_ids())[1]
     assert await lab.cell_sources() == [
         SETUP, BROKEN, f"%refine fix --cell {cell_id}", "last = 1",
     ]  # fmt: skip
     assert await lab.evaluate("return panel.content.widgets[2].inputHidden;")
-    assert "runs on copies of total() and prices" in await lab.outputs_text(2)
+    await lab.screenshot(OUTPUT / f"fix-runs-{app}.png")
+    await lab.panel("summary", "✓ run").click()
+    assert "It runs on copies of total() and prices." in await lab.outputs_text(2)
+    above = [await lab.panel(f'[data-part="{part}"]').inner_text() for part in ("top", "notices")]
+    assert "".join(above).count("nobody checked what it gives") == 1
     assert len(model.requests) == 1
-    await lab.screenshot(OUTPUT / f"fix-passed-{app}.png")
-    await lab.press("accept", menu="Where the accepted text goes", place="run")
+    first = lab.panel(".rf-acts button")
+    assert await first.inner_text() == "Accept and run"
+    await first.click()
     await lab.wait_for(SOURCE, [1, FIXED])
     await lab.wait_output(1, "total 42")
     await lab.wait_output(2, "and the cell runs now; undo brings it back")
@@ -99,7 +104,7 @@ async def test_each_button_fixes_the_cell_that_it_stands_under(
     await run_all(lab, 0, 1, 2, 3)
     await fix_button(lab, 3).wait_for()
     await fix_button(lab, 2).click()
-    await lab.wait_verdict("PASS")
+    await lab.wait_verdict("NOT JUDGED")
     await lab.wait_idle()
     assert (await lab.cell_sources())[3] == f"%refine fix --cell {(await lab.cell_ids())[2]}"
     await lab.press("accept", menu="Where the accepted text goes", place="run")
@@ -114,9 +119,9 @@ async def test_a_failure_of_before_the_extension_was_loaded_is_read_from_the_pag
     await lab.open([SETUP, BROKEN, OTHER], env=env)
     await run_all(lab, 0, 1, 2)
     await fix_button(lab, 1).click()
-    await lab.wait_verdict("PASS")
+    await lab.wait_verdict("NOT JUDGED")
     await lab.wait_idle()
-    await lab.click_button("Accept")
+    await lab.press("accept", menu="Where the accepted text goes", place="replace")
     await lab.wait_for(SOURCE, [1, FIXED])
 
 
@@ -128,7 +133,7 @@ async def test_the_toolbar_fixes_a_failed_cell_and_refines_one_that_was_edited_s
     await fix_button(lab, 1).wait_for()
     await lab.select(1)
     await page.locator(BUTTON).locator("button, jp-button").first.click()
-    await lab.wait_verdict("PASS")
+    await lab.wait_verdict("NOT JUDGED")
     await lab.wait_idle()
     fixing = f"%refine fix --cell {(await lab.cell_ids())[1]}"
     assert (await lab.cell_sources())[2] == fixing

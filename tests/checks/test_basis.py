@@ -16,7 +16,7 @@ SCHEMA = {"type": "object", "required": ["name"]}
 # By the check: the task, a text that passes, one that does not, and the basis of both.
 CHECKS = {
     "examples": (CODE, RIGHT, "def inc(n):\n    return n\n", "examples"),
-    "run": (CODE, RIGHT, "1 / 0", "tests"),
+    "run": (CODE, RIGHT, "1 / 0", "run"),
     "lint": (CODE, RIGHT, "import os\nprint(x)\n", "tests"),
     "tests:suite": (CODE, RIGHT, "def inc(n):\n    return n\n", "tests"),
     "schema:schema": (PROSE, '{"name": "Ann"}', "{}", "schema"),

@@ -105,8 +105,52 @@ def test_a_stub_states_examples_of_what_it_defines(stub, stated):
     assert [e.source for e in extract(f"Write it.\n```python\n{stub}\n```")] == stated
 
 
-def test_no_more_than_twenty_examples_are_read():
-    assert len(extract("\n".join(f"f({n}) == {n}" for n in range(50)))) == 20
+MANY = "\n".join(f"f({n}) == {n}" for n in range(50))
+LIST = [*range(1_000)]
+
+
+async def test_an_example_after_the_twentieth_is_run_too():
+    wrong = "def f(n):\n    return n if n != 40 else 0"
+    evidence = await Examples()(wrong, Task(text=MANY, form="code"))
+    assert (evidence.passed, evidence.score) == (False, 0.98)
+    first, *others = evidence.detail.splitlines()
+    assert first == "f(40): expected 40, got 0"
+    assert "49 of 50 stated examples hold." in others
+    assert len(others) < 30, "a detail lists no hundreds of examples that hold"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"f({LIST}) == 499500",
+        f"For example `f({LIST})` returns 499500, as it should.",
+        f"It holds that f({LIST}) -> 499500",
+        ", ".join(f"f([{n}]) = {n}" for n in range(99)) + f", f({LIST}) = 499500",
+    ],
+)
+async def test_an_example_of_many_characters_is_run_too(line):
+    assert len(line) > 1_000
+    task = Task(text=f"Write f(xs), the sum.\n{line}", form="code")
+    count = len(extract(task.text))
+    assert count in (1, 100)
+    good = await Examples()("def f(xs):\n    return sum(xs)", task)
+    assert f"{count} of {count} stated examples hold." in good.detail
+    assert not (await Examples()("def f(xs):\n    return sum(xs[:99])", task)).passed
+
+
+async def test_a_task_that_is_too_long_to_read_says_so():
+    endless = "If (a then b returns c, (d -> e) or f(1 returns 2 " * 2_000
+    evidence = await Examples()("f = abs", Task(text=f"f(-1) == 1\n{endless}", form="code"))
+    assert evidence.passed
+    assert "Examples may be missing" in evidence.detail
+
+
+async def test_many_examples_have_the_time_that_a_few_of_them_have():
+    slow = "import time\ndef f(n):\n    end = time.process_time() + 0.02\n"
+    slow += "    while time.process_time() < end: pass\n    return n"
+    text = "\n".join(f"f({n}) == {n}" for n in range(180))
+    evidence = await Examples(seconds=2)(slow, Task(text=text, form="code"))
+    assert evidence.passed, evidence.detail
 
 
 async def test_without_examples_there_is_nothing_to_check():

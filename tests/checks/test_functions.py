@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
+import contextvars
 import functools
-import os
-import re
-import signal
+import json
 import sys
+import threading
 import time
 from collections.abc import Awaitable
 from typing import Any
@@ -15,10 +15,12 @@ import pytest
 from pydantic import BaseModel
 
 import ipyrefine
+from ipyrefine import api
 from ipyrefine.checks.functions import CallableCheck
-from ipyrefine.core.model import Finding, Outcome, Task
-from ipyrefine.errors import UsageError
+from ipyrefine.core.model import Finding, Limits, Outcome, StopReason, Task
+from ipyrefine.errors import CheckError, UsageError
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.session.session import Session
 
 TASK = Task(text="t")
 
@@ -262,24 +264,63 @@ class NoException(BaseException):
     """What neither a check nor the code it calls usually raises."""
 
 
-def raises_no_exception(text):
-    raise NoException("x")
+def raises(error):
+    def score(text):
+        raise error
+
+    return score
 
 
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
+        (raises(ConnectionError("no route")), "score raised ConnectionError: no route"),
+        (raises(TimeoutError("too slow")), "score raised TimeoutError: too slow"),
+        (raises(StopIteration()), "score raised StopIteration"),
+        (lambda text: nowhere, "raised NameError"),  # type: ignore[name-defined]  # noqa: F821
         (lambda text: text + 1, "raised TypeError"),
+        (lambda text: json.loads("{no text}"), "raised JSONDecodeError"),
         (lambda text: sys.exit(2), "raised SystemExit"),
-        (raises_no_exception, "raised NoException: x"),
+        (raises(NoException("x")), "raised NoException: x"),
         (lambda text: pytest.skip("x"), "raised Skipped: x"),
         (lambda text: pytest.exit("x", returncode=0), "raised Exit: x"),
     ],
 )
-async def test_a_function_that_breaks_is_evidence(broken, message):
-    evidence = await CallableCheck(broken)("x", TASK)
+async def test_a_function_that_breaks_stops_the_run_with_the_best_text(broken, message):
+    model = ScriptedModel(["<text>\nHello\n</text>"])
+    refinement = api.build("Greet.", model=model, checks=[CallableCheck(broken)])
+    run = await refinement.run()
+    assert (run.stop_reason, run.text) == (StopReason.FAILED, "Hello")
+    assert message in run.message
+    assert isinstance(refinement.error, CheckError)
+    assert len(model.requests) == 1
+
+
+async def test_an_evaluator_that_breaks_on_a_revision_leaves_the_text_before_it():
+    scores = iter([0.5])
+
+    async def score(text):
+        return next(scores, None) or raises(ConnectionError("no route"))(text)
+
+    model = ScriptedModel([f"<text>\n{text}\n</text>" for text in ("one", "two", "three")])
+    run = await api.build("Greet.", model=model, checks=[CallableCheck(score)]).run()
+    assert (run.stop_reason, run.text, run.score) == (StopReason.FAILED, "one", 0.5)
+    assert len(model.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("function", "text", "message"),
+    [
+        (lambda text: exec(text, {}), "1 / 0", "ZeroDivisionError: division by zero"),
+        (lambda text: exec(text, {}), "raise SystemExit(2)", "SystemExit: 2"),
+        (lambda text: exec(text, {}), "def f(:", "SyntaxError"),
+        (lambda text: json.loads(text)["n"] > 1, "{n: 3}", "JSONDecodeError"),
+    ],
+)
+async def test_an_exception_that_the_text_is_to_blame_for_fails_it(function, text, message):
+    evidence = await CallableCheck(function)(text, TASK)
     assert evidence.passed is False
-    assert message in evidence.detail
+    assert f"raised {message}" in evidence.detail
 
 
 async def test_an_async_function_is_awaited_and_limited():
@@ -294,47 +335,97 @@ async def test_an_async_function_is_awaited_and_limited():
     assert evidence.detail == "check slow did not end within 0.1 s"
 
 
-posix = pytest.mark.skipif(sys.platform == "win32", reason="there is no alarm")
-
-
-def busy():
-    while True:
-        with contextlib.suppress(Exception):
-            sum(range(1000))
-
-
-@posix
-@pytest.mark.parametrize(
-    "hang", [busy, lambda: time.sleep(30), lambda: re.search("^(a+)+$", "a" * 60 + "!")]
-)
-async def test_a_sync_function_that_hangs_is_evidence(hang):
-    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGALRM)
+@pytest.mark.parametrize("wait", [0.0, 30.0], ids=["computes", "waits"])
+async def test_a_sync_function_that_hangs_is_evidence(wait):
+    released = threading.Event()
 
     def slow(text):
-        hang()
+        while not released.wait(wait):
+            with contextlib.suppress(Exception):
+                sum(range(1000))
 
     evidence = await CallableCheck(slow, seconds=0.2)("x", TASK)
+    released.set()
     assert evidence.detail == "check slow did not end within 0.2 s"
     assert evidence.seconds < 5
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGALRM)) == before
 
 
-@posix
-async def test_an_interrupt_ends_a_sync_function_and_cancels_the_run():
-    noted = []
-    before = signal.signal(signal.SIGINT, lambda *_: noted.append(True))  # as a kernel's
+async def test_the_event_loop_goes_on_beside_a_sync_function():
+    released = threading.Event()
+    checking = asyncio.create_task(CallableCheck(lambda text: released.wait(5))("x", TASK))
+    await asyncio.sleep(0)
+    asyncio.get_running_loop().call_later(0.01, released.set)
+    assert (await checking).passed
+
+
+async def test_evidence_stands_in_the_order_of_the_checks_whichever_ends_first():
+    released = threading.Event()
 
     def slow(text):
-        os.kill(os.getpid(), signal.SIGINT)
-        busy()
+        return released.wait(5) and "Too curt."
 
-    try:
-        with pytest.raises(asyncio.CancelledError):
-            await CallableCheck(slow)("x", TASK)
-        os.kill(os.getpid(), signal.SIGINT)
-        assert noted == [True]
-    finally:
-        signal.signal(signal.SIGINT, before)
+    async def fast(text):
+        asyncio.get_running_loop().call_later(0.05, released.set)
+        return "Too dull."
+
+    model = ScriptedModel(["<text>\nHello\n</text>"])
+    checks, limits = [CallableCheck(slow), CallableCheck(fast)], Limits(max_revisions=0)
+    run = await api.build("Greet.", model=model, checks=checks, limits=limits).run()
+    assert [one.name for one in run.iterations[0].evidence] == ["slow", "fast"]
+    assert run.verdict.reason == "slow failed: Too curt."
+
+
+async def test_a_run_can_be_stopped_during_a_sync_function():
+    started, released = threading.Event(), threading.Event()
+
+    def slow(text):
+        started.set()
+        return released.wait(30)
+
+    model = ScriptedModel(["<text>\nHello\n</text>"])
+    session = Session(api.build("Greet.", model=model, checks=[CallableCheck(slow)]), [])
+    session.start()
+    assert await asyncio.to_thread(started.wait, 5)
+    session.stop()
+    await session.settle()
+    assert (session.run.stop_reason, session.run.text) == (StopReason.CANCELLED, "Hello")
+    released.set()
+
+
+async def test_one_function_runs_at_a_time_and_one_left_behind_holds_up_no_other():
+    running, most = 0, 0
+    hanging = threading.Event()
+
+    def count(text):
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        time.sleep(0.01)
+        running -= 1
+        return True
+
+    evidence = await CallableCheck(lambda text: hanging.wait(30), seconds=0.01)("x", TASK)
+    assert evidence.passed is False
+    await asyncio.gather(*(CallableCheck(count)("x", TASK) for _ in range(5)))
+    assert most == 1
+    hanging.set()
+
+
+async def test_a_sync_function_sees_its_context_and_may_run_a_loop_of_its_own():
+    place = contextvars.ContextVar("place", default="")
+    place.set("here")
+
+    async def later():
+        return place.get() == "here"
+
+    assert (await CallableCheck(lambda text: asyncio.run(later()))("x", TASK)).passed
+
+
+async def test_a_sync_function_may_give_what_is_awaited():
+    async def later():
+        return True
+
+    assert (await CallableCheck(lambda text: later())("x", TASK)).passed
 
 
 async def test_a_function_runs_outside_of_the_main_thread_too():

@@ -116,7 +116,13 @@ def test_the_help_of_the_option_lists_the_table() -> None:
     assert "seconds=30" in option_help()
 
 
-@pytest.mark.parametrize("name", [n for n in RUNS if n != "lint" or find_ruff()])
+async def test_that_code_runs_settles_nothing_whatever_the_user_says() -> None:
+    (check,) = resolve(["run decisive"], SPACE)
+    evidence = await check(RUNS["run"], TASK)
+    assert (check.name, evidence.passed, evidence.grounds) == ("run decisive", True, False)
+
+
+@pytest.mark.parametrize("name", [n for n in RUNS if n != "run" and (n != "lint" or find_ruff())])
 async def test_the_user_says_whether_a_check_settles_the_verdict(name: str) -> None:
     yes, no = resolve([f"{name} decisive", f"{name} decisive=no"], SPACE)
     settled, opened = await yes(RUNS[name], TASK), await no(RUNS[name], TASK)

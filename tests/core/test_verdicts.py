@@ -176,7 +176,8 @@ async def test_a_check_that_found_nothing_to_check_is_no_basis() -> None:
     assert (verdict.outcome, verdict.basis) == (PASS, "judge")
 
 
-RAN = found("none", name="run on copies", decisive=False)
+RAN = found("run", name="run on copies")
+FAILED_RUN = RAN.model_copy(update={"passed": False, "detail": "KeyError: 'a' (line 1)"})
 
 
 async def test_code_that_only_runs_passes_on_no_evidence_and_spares_no_judge() -> None:
@@ -185,7 +186,49 @@ async def test_code_that_only_runs_passes_on_no_evidence_and_spares_no_judge() -
         verdict = await first_verdict(ran, judge=[judgement(3)])
         assert (verdict.outcome, verdict.basis) == (NEEDS, "judge")
         limits = ONCE.model_copy(update={"opinion": "never"})
-        assert (await first_verdict(ran, limits=limits)).outcome is NOT_JUDGED
+        verdict = await first_verdict(ran, limits=limits)
+        assert (verdict.outcome, verdict.basis, verdict.score) == (NOT_JUDGED, "run", None)
+        assert verdict.reason == "Runs; nobody checked what it gives."
+
+
+async def test_code_that_runs_and_was_not_run_by_another_check_says_why() -> None:
+    missing = found("tests", None, detail="Not run: it needs the network.")
+    verdict = await first_verdict(RAN, missing, limits=ONCE.model_copy(update={"opinion": "never"}))
+    assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
+    assert verdict.reason.startswith("Not run: it needs the network.")
+
+
+async def failing_runs(*errors: str, **limits: Any) -> Refinement:
+    """A loop whose texts fail to run with these errors."""
+    checks = [Finds(*(FAILED_RUN.model_copy(update={"detail": error}) for error in errors))]
+    texts = [text(f"Hi {number}") for number in range(len(errors))]
+    limits = {"max_revisions": len(errors) - 1, "critique": "never", **limits}
+    loop = refinement(texts, checks=checks, limits=Limits(**limits), draft=None)
+    await finish(loop)
+    return loop
+
+
+async def test_code_that_fails_as_its_parent_did_is_no_progress_and_the_last_one_is_shown() -> None:
+    loop = await failing_runs(*["KeyError: 'a' (line 1)"] * 4, patience=2)
+    assert (loop.state.stop_reason, len(loop.state.iterations)) == (StopReason.PLATEAU, 3)
+    assert loop.state.text == "Hi 2"
+
+
+@pytest.mark.parametrize("later", ["KeyError: 'a' (line {n})", "KeyError: '{n}' (line 1)"])
+async def test_code_that_fails_later_or_with_another_error_is_progress(later: str) -> None:
+    loop = await failing_runs(*(later.format(n=n) for n in range(1, 6)), patience=1)
+    assert (loop.state.stop_reason, len(loop.state.iterations)) == (StopReason.REVISIONS, 5)
+
+
+async def test_code_that_runs_is_better_than_code_that_fails_whatever_came_later() -> None:
+    loop = refinement(
+        [text("Hi 0"), text("Hi 1")],
+        checks=[Finds(FAILED_RUN, RAN)],
+        limits=Limits(opinion="never", critique="never"),
+    )
+    await finish(loop)
+    assert (loop.state.text, loop.state.stop_reason) == ("Hi 1", StopReason.UNJUDGED)
+    assert loop.state.message.startswith("Runs; nobody checked what it gives. ")
 
 
 async def test_code_that_only_runs_stands_in_the_way_of_no_check_that_settles_it() -> None:
@@ -194,9 +237,8 @@ async def test_code_that_only_runs_stands_in_the_way_of_no_check_that_settles_it
 
 
 async def test_code_that_does_not_run_passes_on_no_other_evidence() -> None:
-    failed = RAN.model_copy(update={"passed": False, "basis": "tests"})
-    verdict = await first_verdict(failed, found("examples"))
-    assert (verdict.outcome, verdict.basis) == (NEEDS, "tests")
+    verdict = await first_verdict(FAILED_RUN, found("examples"))
+    assert (verdict.outcome, verdict.basis) == (NEEDS, "run")
 
 
 async def test_a_draft_that_runs_and_passes_on_opinion_is_criticised_all_the_same() -> None:

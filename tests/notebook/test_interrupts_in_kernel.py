@@ -69,12 +69,13 @@ def test_an_interrupt_leaves_the_server_within_a_second_and_keeps_the_best(kerne
     assert kernel.value(LEFT) == "[]"
 
 
-def test_an_interrupt_ends_a_check_and_keeps_the_best(kernel, server):
+@pytest.mark.parametrize(
+    ("start", "wait"), [("async def", "await asyncio.sleep(600)"), ("def", "time.sleep(600)")]
+)
+def test_an_interrupt_ends_a_check_and_keeps_the_best(kernel, server, start, wait):
     server.requests.clear()
     Trial(server, "none", Answer())
-    kernel.run(
-        "began = []\nasync def slow(text):\n    began.append(text)\n    await asyncio.sleep(600)"
-    )
+    kernel.run(f"import time\nbegan = []\n{start} slow(text):\n    began.append(text)\n    {wait}")
     request = kernel.start(CELL.replace("-p prose", "-p prose -c slow"))
     until(lambda: server.requests)
     time.sleep(0.5)

@@ -23,11 +23,12 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import labels
-from ipyrefine.render.html import record_html
+from ipyrefine.render.html import panel_parts, record_html
 from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.progress import Progress
 from ipyrefine.render.style import STYLE
 from ipyrefine.render.terminal import event_text, record_text
+from ipyrefine.render.view import View
 
 EVERY = [record_text, record_html, record_markdown]
 PASS, NEEDS, FAIL = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL
@@ -35,6 +36,12 @@ HELD = Evidence(
     name="examples", passed=True, basis="examples", detail="f(1): 1\n3 of 3 stated examples hold."
 )
 OPINION = Verdict(outcome=PASS, score=0.81, basis="judge", opinion=0.81)
+RAN = Verdict(
+    outcome=Outcome.NOT_JUDGED,
+    score=None,
+    basis="run",
+    reason="Runs; nobody checked what it gives.",
+)
 MEDIAN = Question(
     call="median([])",
     choices=(Choice(result="None", votes=2), Choice(result="ValueError", raises=True)),
@@ -88,6 +95,11 @@ def run_of(verdict, *, evidence=(), findings=(), reliability=None, question=None
             "☑ PASS (yours), over a failed check",
         ),
         (Verdict(outcome=FAIL, score=1, basis="user"), "✗ FAIL (yours)"),
+        (
+            Verdict(outcome=NEEDS, score=0, basis="run", required_passed=False),
+            "✎ NEEDS IMPROVEMENT · run failed",
+        ),
+        (RAN, "? NOT JUDGED · runs"),
         (Verdict(outcome=Outcome.NOT_JUDGED, score=None), "? NOT JUDGED"),
     ],
 )
@@ -101,6 +113,18 @@ def test_a_verdict_names_its_basis_on_every_surface(verdict, label, read_html):
     word = label.partition(" · ")[0].partition(", over")[0]
     warns = word.replace("☑", "⚠")  # over a failed check it doesn't look like a pass
     assert pill.partition(">")[2] == (warns if verdict.over_failed_check else word)
+
+
+def test_code_that_only_ran_is_hollow_and_is_offered_to_be_accepted_and_run(read_html):
+    message = f"{RAN.reason} Accept the text, or say what you need and continue."
+    run = run_of(RAN).model_copy(update={"stop_reason": StopReason.UNJUDGED, "message": message})
+    assert labels.iteration_label(run.chosen).hollow
+    parts = panel_parts(run, View(place="replace", place_to_run="replace"))
+    assert read_html(parts["top"] + parts["notices"]).text.count(RAN.reason) == 1
+    first, *_ = parts["top"].split("<button")[1:]
+    assert 'data-action="accept"' in first
+    assert 'data-place="run"' in first
+    assert ">Accept and run<" in first
 
 
 async def test_the_number_of_examples_is_what_the_check_found():

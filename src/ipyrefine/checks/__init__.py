@@ -7,7 +7,7 @@ What a text cannot influence: a computed expected value (``f(xs) == sorted(xs)``
 skips, or ends early, has failed; the user's own skips are counted apart, and where all are skipped
 nothing was run. Under ``run`` an exit before the end fails, and so does an exception in a thread.
 ``lint`` obeys no comment of the text, and ``schema`` reads JSON strictly (no ``NaN``, no repeated
-keys). A length, a string or a pattern alone settles nothing.
+keys). That code runs settles nothing, and neither does a length, a string or a pattern alone.
 
 What it can: the user's tests run in one process with the text, as they must call it. Texts that
 replace parts of Python or pytest are found out, but one that returns an object whose ``==`` is

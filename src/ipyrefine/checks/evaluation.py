@@ -24,6 +24,7 @@ from ipyrefine.core.syntax import (
 from ipyrefine.errors import CheckNotRun
 
 _SHARE = 4  # one example may take this fraction of the whole time
+_USUAL = 60  # examples that the whole time is for; more of them get more
 _WIDTH = 200
 _TOLERANCE = 1e-9
 _TRACEBACK = "Traceback (most recent call last):"
@@ -57,7 +58,7 @@ class Evaluation:
 
     Args:
         text: the code.
-        seconds: processor time for all examples together; one may take a quarter of it.
+        seconds: processor time for up to 60 examples together; one may take a quarter of it.
         files: files to put beside it, such as `checks.variables.Variables.files`.
 
     Attributes:
@@ -114,7 +115,7 @@ class Evaluation:
 
     async def _evaluate(self, text: str, requests: list[dict[str, Any]]) -> list[Outcome]:
         outcomes: list[Outcome] = [{"error": "was not run: no time was left"} for _ in requests]
-        time_left, index = self._seconds, 0
+        time_left, index = self._seconds * max(1.0, len(requests) / _USUAL), 0
         while index < len(requests) and time_left > 0:
             result, events = await self._run(text, requests, index, time_left)
             load = next((e for e in events if e["event"] == "loaded"), None)

@@ -10,8 +10,10 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
+from itertools import zip_longest
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeGuard
 
 from ipyrefine.checks.evaluation import (
     Evaluation,
@@ -29,8 +31,9 @@ from ipyrefine.core.syntax import is_literal, try_parse, try_parse_expression
 if TYPE_CHECKING:
     from ipyrefine.checks.registry import Context
 
-MAX_EXAMPLES = 20
-_MAX_LINE = 1_000  # characters; a longer line states nothing that could be read in time
+_MAX_LISTED = 20  # examples in a detail
+_LONG = 1_000  # characters of a line
+_MAX_READ = 50_000_000  # characters that are parsed to find the examples of a task's prose
 
 _Definition = ast.FunctionDef | ast.ClassDef  # an async function returns no value yet
 
@@ -63,7 +66,7 @@ class Examples:
         """Run the text and every example in the sandbox."""
         if task.is_foreign:
             return not_python(self.name, task)
-        examples = stated_examples(task)
+        examples, unread = stated_examples(task), _read(task.text).unread
         if not examples:
             detail = "The task states no examples."
             return Evidence(name=self.name, passed=None, detail=detail, basis="examples")
@@ -74,7 +77,10 @@ class Examples:
         missed = [o for (good, _), o in zip(results, outcomes, strict=True) if not good]
         failing = [line for good, line in results if not good]
         passing = [line for good, line in results if good]
-        lines = [evaluation.load_error] if evaluation.load_error else [*failing, *passing]
+        lines = [*failing, *passing]
+        if len(lines) > _MAX_LISTED:
+            lines[_MAX_LISTED:] = [f"… and {len(lines) - _MAX_LISTED} more."]
+        lines = [evaluation.load_error] if evaluation.load_error else lines
         if evaluation.absence and all(o.get("absence", evaluation.load_error) for o in missed):
             return Evidence(
                 name=self.name,
@@ -88,7 +94,7 @@ class Examples:
             name=self.name,
             passed=not failing,
             score=len(passing) / len(examples),
-            detail="\n".join([*lines, summary, evaluation.protection_note]).rstrip(),
+            detail="\n".join([*lines, summary, *unread, evaluation.protection_note]).rstrip(),
             seconds=monotonic() - start,
             decisive=self._decisive,
             basis="examples",
@@ -132,7 +138,7 @@ def _clarified(clarification: Clarification) -> Example:
 
 
 def extract(task_text: str) -> tuple[Example, ...]:
-    """Return the examples a task states, at most 20, in their order.
+    """Return the examples a task states, in their order.
 
     These are read:
 
@@ -146,18 +152,31 @@ def extract(task_text: str) -> tuple[Example, ...]:
     Args:
         task_text: the task.
     """
-    session = _Session()
+    return _read(task_text).examples
+
+
+class _Reading(NamedTuple):
+    """The examples of a task, and a sentence where not all of it could be read."""
+
+    examples: tuple[Example, ...]
+    unread: tuple[str, ...]
+
+
+@lru_cache(maxsize=8)
+def _read(task_text: str) -> _Reading:
+    session, parser = _Session(), _Parser()
     examples: dict[Example, None] = {}
     for fenced, lines in _sections(task_text):
         doctests, rest = _read_doctests(lines, session)
         source = "\n".join(rest)
         tree = _parse(source) if fenced and not doctests else None
         if tree:
-            others = [*_read_module(tree, session), *_read_docstrings(tree, source)]
+            others = [*_read_module(tree, session), *_read_docstrings(tree, source, parser)]
         else:
-            others = [example for line in rest for example in _read_line(line)]
+            others = [example for line in rest for example in _read_line(line, parser)]
         examples.update(dict.fromkeys([*doctests, *others]))
-    return tuple(examples)[:MAX_EXAMPLES]
+    unread = "Examples may be missing: the task is too long to read all of its lines for them."
+    return _Reading(tuple(examples), (unread,) if parser.left <= 0 else ())
 
 
 def fenced_python(text: str) -> Iterator[ast.Module]:
@@ -327,7 +346,7 @@ def _states_identity(test: ast.expr) -> TypeGuard[ast.Compare]:
     )
 
 
-def _read_docstrings(tree: ast.Module, source: str) -> Iterator[Example]:
+def _read_docstrings(tree: ast.Module, source: str, parser: "_Parser") -> Iterator[Example]:
     """Yield what the docstrings and comments of a module state of its own definitions."""
     defined = {node.name for node in ast.walk(tree) if isinstance(node, _Definition)}
     lines = [line for line in source.splitlines() if line.lstrip().startswith("#")]
@@ -336,9 +355,9 @@ def _read_docstrings(tree: ast.Module, source: str) -> Iterator[Example]:
             docstring = _docstring(node, source)
             lines += docstring.splitlines()
             if isinstance(node, ast.FunctionDef):
-                yield from _read_input_output(node.name, docstring)
+                yield from _read_input_output(node.name, docstring, parser)
     for line in lines:
-        for example in _read_line(line):
+        for example in _read_line(line, parser):
             if _called_names(_parse(example.source)) & defined:
                 yield example
 
@@ -351,11 +370,11 @@ def _docstring(node: ast.Module | _Definition, source: str) -> str:
     return textwrap.dedent(string["content"]) if string else ""
 
 
-def _read_input_output(function: str, docstring: str) -> Iterator[Example]:
+def _read_input_output(function: str, docstring: str, parser: "_Parser") -> Iterator[Example]:
     """Yield the ``Input:`` and ``Output:`` pairs of a function's docstring."""
     for pair in _INPUT_OUTPUT.finditer(docstring):
         call = try_parse_expression(f"{function}({pair['input']})")
-        expected = _read_value(pair["output"], to_end=True)
+        expected = _read_value(pair["output"], parser, to_end=True)
         if expected and isinstance(call, ast.Call) and _is_closed(call, set()):
             yield Example(source=ast.unparse(call), expected=expected, kind="equals")
 
@@ -370,15 +389,27 @@ _MARK = re.compile(
 )
 _KEYWORD = re.compile(r"^(?:async|class|def|elif|for|if|return|while|with|yield)\b")
 _CONSTANTS = {"true": "True", "false": "False", "null": "None", "none": "None"}
+# What a call, an attribute or an item starts with: a name, or a string with a prefix.
+_CALL_START = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?=\s*[.(\['\"])")
 _CALL_CHAIN = (ast.Call, ast.Attribute, ast.Subscript)
 _ARITHMETIC = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
 
 
-def _read_line(line: str) -> Iterator[Example]:
+class _Parser:
+    """Parses what may be a part of an example, as long as that takes no minutes in all."""
+
+    def __init__(self) -> None:
+        self.left = _MAX_READ
+
+    def parse(self, source: str) -> ast.expr | None:
+        """Return an expression's tree; None if it is none, or too much was parsed before."""
+        self.left -= len(source)
+        return try_parse_expression(source) if self.left > 0 else None
+
+
+def _read_line(line: str, parser: _Parser) -> Iterator[Example]:
     """Yield the examples that one line of prose or code states."""
     text = _BULLET.sub("", line).strip()
-    if len(text) > _MAX_LINE:
-        return
     for code in (text, text.replace("`", " ").strip(" .,;")):
         tree = _parse(code)
         if tree and len(tree.body) == 1 and isinstance(tree.body[0], ast.Assert | ast.Expr):
@@ -387,35 +418,43 @@ def _read_line(line: str) -> Iterator[Example]:
             if examples or "#" not in code:  # a comment may say what the call returns
                 return
     if not _KEYWORD.match(text):
-        yield from _read_prose(text.replace("`", " "))
+        yield from _read_prose(text.replace("`", " "), parser)
 
 
-def _read_prose(text: str) -> Iterator[Example]:
+def _read_prose(text: str, parser: _Parser) -> Iterator[Example]:
     marks, start = list(_MARK.finditer(text)), 0
-    for mark in marks:
-        source = _read_call(text[start : mark.start()])
-        expected = _read_value(text[mark.end() :], to_end=mark is marks[-1]) if source else ""
+    for mark, after in zip_longest(marks, marks[1:]):
+        if parser.left <= 0:
+            return
+        source, expected = _read_call(text[start : mark.start()], parser), ""
+        if source and after and len(text) > _LONG:  # a value seldom has a mark in it
+            expected = _read_value(text[mark.end() : after.start()], parser, to_end=False)
+        if source and not expected:
+            expected = _read_value(text[mark.end() :], parser, to_end=after is None)
         if source and expected and not (expected == "None" and source.endswith("()")):
             yield Example(source=source, expected=expected, kind="equals")
             start = mark.end()
 
 
-def _read_call(text: str) -> str:
+def _read_call(text: str, parser: _Parser) -> str:
     """Return the longest end of a text that is a call, or a part of what a call returned."""
     # A sentence may end in a call: what follows its full stop is no attribute.
     text = _SENTENCE_END.split(text)[-1].rstrip(" :,")
-    for start in re.finditer(r"(?<![\w.])[A-Za-z_]", text):
-        node = try_parse_expression(f"({text[start.start() :]})")  # in which no comment can end it
+    for start in _CALL_START.finditer(text):
+        if parser.left <= 0:
+            break
+        node = parser.parse(f"({text[start.start() :]})")  # in which no comment can end it
         if isinstance(node, _CALL_CHAIN) and _calls_text(node, set()):
             return ast.unparse(node)
     return ""
 
 
-def _read_value(text: str, *, to_end: bool) -> str:
+def _read_value(text: str, parser: _Parser, *, to_end: bool) -> str:
     """Return the expression of a value that a text starts with; empty if there is none.
 
     Args:
         text: what follows a mark: an expression, or one followed by prose.
+        parser: parses it.
         to_end: whether nothing else is stated in it, so that all of it may be an expression.
 
     Returns:
@@ -424,7 +463,7 @@ def _read_value(text: str, *, to_end: bool) -> str:
     whole = text.strip().rstrip(".;,:! ")
     if whole in _CONSTANTS:
         return _CONSTANTS[whole]
-    node = try_parse_expression(whole)
+    node = parser.parse(whole)
     to_end = to_end or (is_literal(whole) and not isinstance(node, ast.Tuple))
     if (
         to_end
@@ -435,7 +474,9 @@ def _read_value(text: str, *, to_end: bool) -> str:
         return ast.unparse(node)
     for end in reversed([m.start() for m in re.finditer(r"[\s,;.:!?)]", whole)]):
         start = whole[:end].rstrip(" ,;.:")
-        node = try_parse_expression(start)
+        node = parser.parse(start)
+        if node is None:
+            continue
         bare = isinstance(node, ast.Tuple) and not start.startswith("(")
         if (is_literal(start) or _is_arithmetic(node)) and not bare:
             return start

@@ -1,22 +1,24 @@
 """Checks that are the user's own functions, and the findings of checks."""
 
 import asyncio
+import contextvars
 import inspect
 import json
-import signal
+import sys
 import threading
 import traceback
 import types
 import typing
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from time import monotonic
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
 from ipyrefine.core.model import Evidence, Finding, Outcome, Severity, Task
-from ipyrefine.errors import UsageError
+from ipyrefine.errors import CheckError, UsageError, describe
 
 MAX_FINDINGS = 20  # of one check; a text with more of them needs another text, not a longer list
 _FIELDS = ("problem", "quote", "fix", "severity", "criterion")
@@ -43,6 +45,16 @@ def blocking_finding(criterion: str, problem: str, quote: str = "") -> Finding:
         problem=problem,
         author="check",
     )
+
+
+def remark(criterion: str, problem: str) -> Finding:
+    """Return a finding of a check that is shown, and keeps no text from passing.
+
+    Args:
+        criterion: what it falls under.
+        problem: what the user should know.
+    """
+    return Finding(criterion=criterion, severity=Severity.MINOR, problem=problem, author="check")
 
 
 def not_python(name: str, task: Task) -> Evidence:
@@ -96,15 +108,18 @@ class CallableCheck:
     - a dict, its JSON, or a pydantic object with ``evaluation`` (one of these words), ``done`` (a
       bool) or ``score``, and ``feedback``: a string or a list of findings.
 
-    It may also raise AssertionError. Each finding is tracked from draft to revision. Only a result
-    with a number gives the text a score. A verdict beside a score or feedback decides. The function
-    runs in this process, so that it may use the notebook's variables.
+    It may also fail the text by an AssertionError, or by an exception that comes of parsing the
+    text or of running code in it; any other one stops the run. Each finding is tracked from draft
+    to revision. Only a result with a number gives the text a score. A verdict beside a score or
+    feedback decides. The function runs in this process, so that it may use the notebook's
+    variables; one that is not async runs in a thread of its own, one at a time.
 
     Args:
         function: the user's function, of the text, or of the text and the task.
         target: the score that passes.
-        seconds: wall time it may take; None for no limit. For a sync function the limit holds on
-            POSIX and in the main thread only (see `time_limit`).
+        seconds: wall time it may take; None for no limit. A function that is not async goes on in
+            its thread after that, and code that never lets Python go, such as a search with a
+            regular expression, holds everything up.
         decisive: whether a pass settles the verdict without a judge.
 
     Attributes:
@@ -136,9 +151,11 @@ class CallableCheck:
 
         Raises:
             UsageError: its result is of an unknown kind, or None against its annotation.
+            CheckError: it broke.
         """
         start = monotonic()
-        result, failure = await self._call((text, task) if self._takes_task else (text,))
+        arguments = (text, task) if self._takes_task else (text,)
+        result, failure = await self._call(text, arguments)
         assessment = _Assessment(False, None, failure) if failure else self._assess(result)
         return Evidence(
             name=self.name,
@@ -147,30 +164,39 @@ class CallableCheck:
             **assessment._asdict(),
         )
 
-    async def _call(self, arguments: tuple[Any, ...]) -> tuple[Any, str]:
-        """Return the function's result, or what went wrong."""
+    async def _call(self, text: str, arguments: tuple[Any, ...]) -> tuple[Any, str]:
+        """Return the function's result, or what it says is wrong with the text.
+
+        Raises:
+            CheckError: it raised anything but what the text is to blame for.
+        """
         timeout = asyncio.timeout(self._seconds)
         try:
-            async with timeout:
-                with time_limit(self._seconds):
-                    result = self._function(*arguments)
+            if inspect.iscoroutinefunction(self._function):
+                async with timeout:
+                    return await self._function(*arguments), ""
+            async with _turn(), timeout:
+                result, error = await _call_in_thread(self._function, arguments)
+            if error is not None:
+                raise error
+            async with asyncio.timeout(self._seconds) as timeout:
                 return (await result if inspect.isawaitable(result) else result), ""
         except KeyboardInterrupt:
             # Out of a task it would tear down the event loop; this ends the run and keeps it.
             raise asyncio.CancelledError from None
-        except TimeLimitExceeded:
-            return None, self._timeout_message()
-        except AssertionError as error:
-            return None, str(error) or f"An assertion failed: {_failing_line(error)}"
         except (asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:  # an exit would end the kernel, and a skip is no Exception
             if timeout.expired():
-                return None, self._timeout_message()
-            return None, f"check {self._label} raised {type(error).__name__}: {error}"
-
-    def _timeout_message(self) -> str:
-        return f"check {self._label} did not end within {self._seconds:.3g} s"
+                return None, f"check {self._label} did not end within {self._seconds:.3g} s"
+            if isinstance(error, AssertionError):
+                return None, str(error) or f"An assertion failed: {_failing_line(error)}"
+            if _blames_text(error, text):
+                return None, f"check {self._label} raised {describe(error)}"
+            raise CheckError(
+                f"The check {self._label} raised {describe(error)}. Continue with the best text so "
+                "far, or fix the check and run it again."
+            ) from error
 
     def _assess(self, result: Any) -> _Assessment:
         if result is None and self._promise:
@@ -303,6 +329,55 @@ def _failing_line(error: AssertionError) -> str:
     return (frames[-1].line or "") if frames else ""
 
 
+def _blames_text(error: BaseException, text: str) -> bool:
+    """Return whether an exception comes of the text: of parsing it, or of code in it that ran."""
+    if isinstance(error, json.JSONDecodeError):
+        return bool(error.doc.strip()) and error.doc.strip() in text
+    frames = traceback.extract_tb(error.__traceback__)
+    return isinstance(error, SyntaxError) or any(f.filename == "<string>" for f in frames)
+
+
+_TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+
+def _turn() -> asyncio.Lock:
+    """Return the lock that lets one function run at a time, as they may share what is no thread's.
+
+    A function that is left behind by a stop or a time limit has no turn any more.
+    """
+    return _TURNS.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+
+async def _call_in_thread(
+    function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> tuple[Any, BaseException | None]:
+    """Return a function's result, or what it raised, while the event loop goes on.
+
+    Nothing can end a thread. One that nobody waits for any more keeps no process from its end.
+    """
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+
+    def end(outcome: tuple[Any, BaseException | None]) -> None:
+        if not ended.done():
+            ended.set_result(outcome)
+
+    def call() -> None:
+        try:
+            outcome: tuple[Any, BaseException | None] = function(*arguments), None
+        except BaseException as error:
+            outcome = None, error
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(end, outcome)
+
+    context = contextvars.copy_context()
+    if sys.platform == "emscripten":  # a browser's Python has no threads
+        context.run(call)
+    else:
+        threading.Thread(target=context.run, args=(call,), daemon=True).start()
+    return await ended
+
+
 _TASKS = ("task", "context")  # names of an optional second argument that is the task
 
 
@@ -339,54 +414,3 @@ def _promised_value(function: Callable[..., Any]) -> str:
     if annotation in open_ended or (union and types.NoneType in inner):
         return ""
     return inspect.formatannotation(annotation)
-
-
-class TimeLimitExceeded(BaseException):
-    """A call took too long; not an `Exception`, so that the call cannot swallow it."""
-
-
-@contextmanager
-def time_limit(seconds: float | None) -> Iterator[None]:
-    """Let a time limit or an interrupt end the body, although it blocks the event loop.
-
-    The handlers of a kernel or an event loop only note an interrupt and wait for their turn, which
-    never comes while the body hangs. This works in the main thread, and the time limit on POSIX;
-    elsewhere the body runs unlimited. Code that runs outside of Python cannot be ended before it
-    returns.
-
-    Args:
-        seconds: wall time the body may take; None for no limit.
-
-    Raises:
-        TimeLimitExceeded: it took longer.
-        KeyboardInterrupt: the user interrupted it.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    interrupt_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with _alarm(seconds):
-            yield
-    finally:
-        if interrupt_handler is not None:  # one not installed from Python cannot be put back
-            signal.signal(signal.SIGINT, interrupt_handler)
-
-
-@contextmanager
-def _alarm(seconds: float | None) -> Iterator[None]:
-    if seconds is None or not hasattr(signal, "setitimer"):
-        yield
-        return
-    handler = signal.signal(signal.SIGALRM, _raise_time_limit)
-    delay, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, delay, interval)
-        if handler is not None:
-            signal.signal(signal.SIGALRM, handler)
-
-
-def _raise_time_limit(*_: Any) -> NoReturn:
-    raise TimeLimitExceeded

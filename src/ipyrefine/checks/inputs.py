@@ -13,6 +13,7 @@ from ipyrefine.checks.magics import python_part
 from ipyrefine.core.syntax import ERRORS, try_parse, try_parse_expression
 
 MAX_INPUTS = 60
+_SEEDS = 40  # calls that are varied
 
 # Further inputs: the stated calls with other arguments.
 
@@ -54,8 +55,9 @@ def further_inputs(examples: Sequence[Example]) -> tuple[Example, ...]:
         At most 60 calls, none of them stated, always the same for the same examples.
     """
     calls = [call for example in examples if (call := _read_call(example))]
+    seeds = calls[:_SEEDS]
     inputs = _as_examples(
-        call._replace(arguments=arguments) for call in calls for arguments in _variants(call, calls)
+        call._replace(arguments=arguments) for call in seeds for arguments in _variants(call, seeds)
     )
     stated = {call.source for call in calls}
     fresh = [example for source, example in inputs.items() if source not in stated]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ipyrefine.checks.copies import UNDEFINED, explain_absence
 from ipyrefine.checks.evaluation import Event, parse_events
 from ipyrefine.checks.fonts import font_files
-from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
+from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python, remark
 from ipyrefine.checks.lack import explain_lack
 from ipyrefine.checks.magics import python_part
 from ipyrefine.checks.names import names_in_code
@@ -45,6 +45,8 @@ _OUT_OF_BOUNDS = re.compile(
 class RunsCleanly:
     """The text is Python that compiles and runs to its end without an exception.
 
+    A failure blocks. A pass settles nothing, as code that does nothing runs too.
+
     An exit before the end fails, whatever its status (a last ``sys.exit(main())`` is an end), and
     so does an exception in a thread or an exit handler. A text written against this very check can
     still pretend to have come to its end.
@@ -58,7 +60,7 @@ class RunsCleanly:
 
     Args:
         seconds: processor time it may take, its imports apart.
-        decisive: whether a pass settles the verdict without a judge.
+        decisive: has no effect; it is taken because other checks take it.
         files: files to put beside it, such as `checks.variables.Variables.files`.
         labels: what to call the variables that these files bring, by name.
     """
@@ -72,7 +74,7 @@ class RunsCleanly:
         labels: Mapping[str, str] | None = None,
     ) -> None:
         self.name = "run"
-        self._seconds, self._decisive, self._files = seconds, decisive, dict(files or {})
+        self._seconds, self._files = seconds, dict(files or {})
         self._labels = dict(labels or {})
         self._names: tuple[str, ...] = ()
 
@@ -132,11 +134,10 @@ class RunsCleanly:
         return Evidence(
             name=self.name,
             passed=passed,
-            score=float(passed),
             detail="\n".join([message, *_effects(events), result.protection_note]).rstrip(),
             seconds=result.seconds,
-            decisive=self._decisive,
-            basis="tests",
+            basis="run",
+            findings=tuple(remark("run", one) for one in self._nones(events)) if passed else (),
             outputs=read_outputs(events, result.stdout),
         )
 
@@ -145,6 +146,12 @@ class RunsCleanly:
         defined = next((event["defined"] for event in events if "defined" in event), None)
         missing = [n for n in self._names if isinstance(defined, list) and n not in defined]
         return f"It ends without defining {', '.join(missing)}." if missing else ""
+
+    def _nones(self, events: list[Event]) -> list[str]:
+        """Return a sentence for each name that it had to define and leaves None."""
+        nones = next((event["none"] for event in events if "none" in event), None)
+        found = [n for n in self._names if isinstance(nones, list) and n in nones]
+        return [f"`{name}` is None when the code ends." for name in found]
 
     def _success(self, text: str) -> str:
         """Return the sentence that says what a text that runs has run on."""
@@ -158,8 +165,7 @@ class RunsCleanly:
 class RunOnCopies(RunsCleanly):
     """The text runs on copies of the notebook's variables; code that uses them is run unasked.
 
-    A pass settles nothing, and other checks may still settle the verdict. A failure blocks, unless
-    a copy, time or memory was missing.
+    A failure blocks, unless a copy, time or memory was missing.
 
     Args:
         files: the files that bring the copies there.
@@ -178,13 +184,11 @@ class RunOnCopies(RunsCleanly):
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the text as a script in the sandbox."""
         evidence = await super().__call__(text, task)
-        if evidence.passed:
-            return evidence.model_copy(update={"basis": "none", "score": None})
         undefined = UNDEFINED.match(evidence.detail)
         without_copy = undefined and undefined[1] in {one.name for one in task.materials}
         if evidence.failed and (without_copy or _OUT_OF_BOUNDS.match(evidence.detail)):
             detail = f"Nothing can be said in the sandbox: {evidence.detail}"
-            return evidence.model_copy(update={"passed": None, "score": None, "detail": detail})
+            return evidence.model_copy(update={"passed": None, "detail": detail})
         return evidence
 
 

@@ -41,6 +41,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import dropwhile, islice
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -73,6 +74,8 @@ _WALL_FLOOR_S = 10
 _GRACE_S = 10  # the supervisor keeps the wall limit itself; this is for one that cannot
 _REPORT_BYTES = 4_000_000
 _ERROR_WIDTH = 500
+_MORE_LINES = 5  # of an exception's message, below its first
+_TRACEBACK = "Traceback (most recent call last):"
 
 _FLOOD = 16  # output beyond this many times the kept bytes ends the run
 _CLOSE_S = 2.0
@@ -263,7 +266,9 @@ async def _in_thread(function: Any, *arguments: Any) -> None:
 
 
 def describe_failure(result: ProcessResult, seconds: float) -> str:
-    """Return one line on why a script failed, with the line of the text where it did.
+    """Return why a script failed, with the line of the text where it did.
+
+    An exception gives its type and the first line of its message, then a few further lines.
 
     Args:
         result: the run.
@@ -275,12 +280,23 @@ def describe_failure(result: ProcessResult, seconds: float) -> str:
         return f"It was stopped, because it {EXCESSES[result.limit]}."
     if result.exit_code is not None and result.exit_code < 0:
         return f"It was killed by signal {-result.exit_code}."
-    lines = [line for line in result.stderr.splitlines() if line.strip()]
-    if not lines:
+    first, *more = _exception_lines(result.stderr) or [""]
+    if not first:
         return f"It ended with exit status {result.exit_code} and no message."
     places = re.findall(r'candidate\.py", line (\d+)|candidate\.py on line (\d+)', result.stderr)
     where = f" (line {places[-1][0] or places[-1][1]})" if places else ""
-    return lines[-1].strip()[:_ERROR_WIDTH] + where
+    lines = [first.strip()[:_ERROR_WIDTH] + where, *(line[:_ERROR_WIDTH] for line in more)]
+    return "\n".join(lines)
+
+
+def _exception_lines(stderr: str) -> list[str]:
+    """Return the lines of the exception that ended a script; the last line where there is none."""
+    lines = [line.rstrip() for line in stderr.splitlines() if line.strip()]
+    if _TRACEBACK not in lines:
+        return lines[-1:]
+    start = len(lines) - lines[::-1].index(_TRACEBACK)
+    below = dropwhile(lambda line: line[0].isspace(), lines[start:])  # the frames
+    return list(islice(below, 1 + _MORE_LINES)) or lines[-1:]
 
 
 EXCESSES: Mapping[Limit, str] = {

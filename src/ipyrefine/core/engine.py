@@ -78,7 +78,6 @@ from ipyrefine.core.prompts import Nonce, Prompts, Requests, make_nonce
 from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.selection import Selection
-from ipyrefine.core.verdicts import UNRELIABLE
 from ipyrefine.errors import (
     CheckError,
     CheckNotRun,
@@ -557,9 +556,7 @@ class Refinement:
         ruling = verdicts.from_evidence(run, iteration)
         always = run.limits.opinion == "always" and find_duplicate(run, iteration) is None
         if ruling is None and not always and not judge_available(run):
-            reason = "No judge was asked." if run.limits.opinion == "never" else UNRELIABLE
-            reason = verdicts.not_run(iteration) or reason
-            ruling = verdicts.not_judged(run, iteration, reason)
+            ruling = verdicts.not_judged(run, iteration, verdicts.undecided(run, iteration))
         elif ruling is None or (always and ruling.verdict.passed):
             ruling = await self._ask_judge(iteration, ruling)
         await self.emit(ruling.event(iteration.number))

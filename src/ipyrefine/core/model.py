@@ -35,6 +35,7 @@ Basis = Literal[
     "constraints",
     "judge",
     "user",
+    "run",  # of code that ran or failed to; nothing passes on it
     "none",
 ]
 
@@ -496,7 +497,7 @@ class Evidence(Record):
     @property
     def grounds(self) -> bool:
         """Whether it counts for a verdict: it failed, or a verdict may rest on its pass."""
-        return self.basis != "none" or self.passed is False
+        return self.basis not in ("run", "none") or self.passed is False
 
 
 class CriterionScore(Record):
@@ -607,6 +608,11 @@ class Verdict(Record):
     def is_opinion(self) -> bool:
         """Whether a judge decided it, alone or beside constraints that hold."""
         return self.basis == "judge" or (self.basis == "constraints" and self.opinion is not None)
+
+    @property
+    def only_ran(self) -> bool:
+        """Whether the code runs, and nothing says whether what it gives is right."""
+        return self.outcome is Outcome.NOT_JUDGED and self.basis == "run"
 
     @property
     def over_failed_check(self) -> bool:
@@ -721,7 +727,8 @@ class Limits(Record):
         max_revisions: revisions allowed after the draft (0: one draft, one verdict).
         target: score 0..1 that a passing text must reach.
         patience: revisions in a row without a better best before the run stops; None for any
-            number. Where nothing gives a score, it counts repeated texts.
+            number. Where nothing gives a score, it counts repeated texts, and code that fails to
+            run as its parent did.
         base: what a revision continues from: the ``latest`` text; the ``best``; or ``auto``, the
             latest unless that ranks strictly below the best.
         critique: when texts are criticised: ``auto``, where nothing says what is wrong, or a draft

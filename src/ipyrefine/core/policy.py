@@ -13,6 +13,7 @@ from ipyrefine.core.model import (
     Question,
     Stage,
     StopReason,
+    Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
 
@@ -321,8 +322,9 @@ def finished(run: Run) -> Stop | None:
 def revisions_without_improvement(run: Run) -> int:
     """Count the latest revisions without progress, from where the user last continued.
 
-    Progress is a text that ranks above all before it, and not by ``delta`` in score alone. A text
-    that nothing gives a score counts only if it repeats an earlier one.
+    Progress is a text that ranks above all before it, and not by ``delta`` in score alone, or code
+    that fails with another error than its parent, or at another line. Any other text that nothing
+    gives a score counts only if it repeats an earlier one.
     """
     count, top = 0, None
     for iteration in run.iterations:
@@ -333,10 +335,21 @@ def revisions_without_improvement(run: Run) -> int:
             progress = top is None or rank[:-1] != top[:-1] or rank[-1] - top[-1] > run.limits.delta
             top = rank
         exempt = iteration.parent is None or iteration.number <= run.patience_from
-        if not is_scored(iteration) and find_duplicate(run, iteration) is None:
-            progress = True
+        if find_duplicate(run, iteration) is None:
+            error = _run_error(iteration)
+            parent = None if iteration.parent is None else run.iterations[iteration.parent]
+            if error:
+                progress = progress or parent is None or error != _run_error(parent)
+            else:
+                progress = progress or not is_scored(iteration)
         count = 0 if progress or exempt else count + 1
     return count
+
+
+def _run_error(iteration: Iteration) -> str:
+    """Return the error, with its line, with which a text failed to run; empty where it did not."""
+    failed = (e for e in iteration.evidence if e.failed and e.basis == "run")
+    return next((e.detail.partition("\n")[0] for e in failed), "")
 
 
 def is_scored(iteration: Iteration) -> bool:
@@ -359,16 +372,18 @@ def question_of(iteration: Iteration) -> Question | None:
 
 def _unjudged(run: Run, best: Iteration) -> Stop | None:
     """Stop when nothing decides on a text after one critique and one revision."""
-    if best.verdict is None or best.verdict.outcome is not Outcome.NOT_JUDGED:
+    verdict = best.verdict
+    if verdict is None or verdict.outcome is not Outcome.NOT_JUDGED:
         return None
     tried = len(run.iterations) - 1 > run.patience_from and run.revisions > 0
     if run.revision_requested or not (tried or run.revisions >= run.allowed_revisions):
         return None
-    return _not_judged(best.verdict.reason)
+    return _not_judged(verdict)
 
 
-def _not_judged(reason: str) -> Stop:
-    sentence = reason if reason.startswith("Not run") else f"Not judged: {reason}"
+def _not_judged(verdict: Verdict) -> Stop:
+    whole = verdict.only_ran or verdict.reason.startswith("Not run")
+    sentence = verdict.reason if whole else f"Not judged: {verdict.reason}"
     return Stop(StopReason.UNJUDGED, f"{sentence} {_YOURS}")
 
 
@@ -377,7 +392,7 @@ _YOURS = "Accept the text, or say what you need and continue."
 
 def _nothing_to_act_on(run: Run, base: Iteration) -> Stop:
     if base.verdict and base.verdict.outcome is Outcome.NOT_JUDGED:
-        return _not_judged(base.verdict.reason)
+        return _not_judged(base.verdict)
     passed = base.verdict is not None and base.verdict.passed
     return Stop(
         StopReason.PASSED if passed else StopReason.PLATEAU,

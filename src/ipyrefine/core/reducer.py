@@ -158,8 +158,11 @@ def _(event: CritiqueReady, run: Run) -> Run:
 
 @_apply.register
 def _(event: EvidenceReady, run: Run) -> Run:
-    evidence = (*run.iterations[event.iteration].evidence, event.evidence)
-    return _amend(run, event.iteration, evidence=evidence)
+    found = (*run.iterations[event.iteration].evidence, event.evidence)
+    # In the order of the checks, whichever ended first.
+    places = {name: place for place, name in reversed([*enumerate(run.setup.checks)])}
+    evidence = sorted(found, key=lambda one: places.get(one.name, len(places)))
+    return _amend(run, event.iteration, evidence=tuple(evidence))
 
 
 @_apply.register

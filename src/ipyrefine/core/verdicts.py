@@ -122,7 +122,7 @@ def from_judgement(run: Run, iteration: Iteration, judgement: Judgement) -> Ruli
         if settled(iteration):
             ruling = _settle(run, iteration, findings)
         else:
-            ruling = not_judged(run, iteration, UNRELIABLE, findings)
+            ruling = not_judged(run, iteration, undecided(run, iteration), findings)
         answers = {"criteria": criteria, "checklist": checklist, "opinion": number}
         return Ruling(ruling.verdict.model_copy(update=answers), ruling.findings)
     findings, unmet = ledger.apply_checklist(findings, checklist)
@@ -145,13 +145,27 @@ def from_judgement(run: Run, iteration: Iteration, judgement: Judgement) -> Ruli
     )
 
 
-def not_run(iteration: Iteration) -> str:
+def undecided(run: Run, iteration: Iteration) -> str:
+    """Return why neither the evidence nor a judge decides on a text."""
+    if reason := _not_run(iteration):
+        return reason
+    if _only_ran(iteration):
+        return "Runs; nobody checked what it gives."
+    if run.limits.opinion == "never":
+        return "No judge was asked."
+    return "The judge is too unreliable on such texts to decide."
+
+
+def _not_run(iteration: Iteration) -> str:
     """Return why a check could not run a text; empty if none says so."""
     details = [ledger.first_line(e.detail) for e in iteration.evidence if e.passed is None]
     return next((detail for detail in details if detail.startswith("Not run")), "")
 
 
-UNRELIABLE = "The judge is too unreliable on such texts to decide."
+def _only_ran(iteration: Iteration) -> bool:
+    """Return whether all that the checks say of a text is that it runs."""
+    found = iteration.conclusive
+    return all(e.passed and e.basis == "run" for e in found) and bool(found)
 
 
 def _from_own_judge(
@@ -191,11 +205,13 @@ def not_judged(
         findings: its findings; by default those of the checks beside the ones it has.
     """
     findings = ledger.update_from_checks(run, iteration) if findings is None else findings
-    passed = [e for e in iteration.conclusive if e.passed]
+    ran = _only_ran(iteration) and not _not_run(iteration)
+    passed = [] if ran else [e for e in iteration.conclusive if e.passed]
     beside = f" Passed: {', '.join(e.name for e in passed)}." if passed else ""
     verdict = Verdict(
         outcome=Outcome.NOT_JUDGED,
         score=None,
+        basis="run" if ran else "none",
         unresolved=tuple(f.id for f in findings if f.actionable),
         reason=reason + beside,
         user_findings_met=_user_findings_met(findings),

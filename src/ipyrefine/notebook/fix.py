@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ipyrefine.checks.copies import UNDEFINED
+from ipyrefine.checks.functions import remark
 from ipyrefine.checks.magics import has_python_beside_magics, python_part
 from ipyrefine.checks.names import names_defined, names_in_draft
 from ipyrefine.checks.python import RunsCleanly
@@ -31,6 +32,7 @@ from ipyrefine.notebook.cell import (
 from ipyrefine.notebook.cell_target import Origin, hears_comms_while_running, is_cell_id, read_cell
 from ipyrefine.notebook.context import read_context
 from ipyrefine.notebook.failure import Failure
+from ipyrefine.notebook.lost_effects import lost_effects
 from ipyrefine.notebook.placeholder import Placeholder
 from ipyrefine.notebook.source_cell import SourceCell, read_code_cell
 
@@ -204,9 +206,10 @@ def _names_to_keep(text: str, failure: Failure) -> list[str]:
 
 
 def _with_run(names: list[str]) -> list[str]:
-    """Return the names of checks with a decisive `run` as the first."""
+    """Return the names of checks with `run` as the first."""
     own = next((name for name in names if name.split()[:1] == ["run"]), "run")
     others = [name for name in names if name != own]
+    # Prompts name the check, and recordings know them by their words.
     return [own if "decisive" in own else f"{own} decisive", *others]
 
 
@@ -224,7 +227,7 @@ async def _rerun(
     draft = refinement.state.setup.draft or ""
     known = _failed(run, failure.summary)
     if failure.is_syntax:  # so it is everywhere
-        return (Rerun(run, draft, known, lines), *others)
+        return (Rerun(run, draft, known, lines, failure.line), *others)
     try:
         evidence = await run(draft, refinement.state.task)
     except CheckNotRun as error:
@@ -236,19 +239,18 @@ async def _rerun(
         )
     if evidence.passed is None:
         known = _failed(run, f"{failure.summary}\n{evidence.detail}")
-        return (Rerun(run, draft, known, lines), *others)
+        return (Rerun(run, draft, known, lines, failure.line), *others)
     if _kind(evidence) == failure.kind:
-        return (Rerun(run, draft, evidence, lines), *others)
+        return (Rerun(run, draft, evidence, lines, failure.line), *others)
     known = _failed(
         run, f"{failure.summary}\nIn the sandbox it fails differently: {evidence.detail}"
     )
-    return (Rerun(run, draft, known, lines, sandbox_fault=_kind(evidence)), *others)
+    fault = _kind(evidence)
+    return (Rerun(run, draft, known, lines, failure.line, sandbox_fault=fault), *others)
 
 
 def _failed(check: Check, detail: str) -> Evidence:
-    return Evidence(
-        name=check.name, passed=False, score=0.0, detail=detail, decisive=True, basis="tests"
-    )
+    return Evidence(name=check.name, passed=False, detail=detail, basis="run")
 
 
 def _kind(evidence: Evidence) -> str:
@@ -262,13 +264,15 @@ class Rerun:
     """The check `run` for a cell whose failure is known already.
 
     A text that lacks one of the cell's lines for IPython fails. One that fails as nothing but the
-    sandbox makes the cell fail is not judged.
+    sandbox makes the cell fail is not judged. Of one that runs, the findings say what it no longer
+    does.
 
     Args:
         check: runs a text.
         draft: the cell's code.
         evidence: what is known of it.
         lines: its lines for IPython.
+        failed_at: the line of it that failed, from 1; None where that is not known.
         sandbox_fault: how it fails in the sandbox only; empty where it fails as in the notebook.
     """
 
@@ -278,12 +282,14 @@ class Rerun:
         draft: str,
         evidence: Evidence,
         lines: tuple[str, ...],
+        failed_at: int | None = None,
         *,
         sandbox_fault: str = "",
     ) -> None:
         self.name = check.name
         self._check, self._draft, self._evidence = check, draft, evidence
         self._lines, self._sandbox_fault = Counter(lines), sandbox_fault
+        self._failed_at = failed_at
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run a text, unless that is the cell itself."""
@@ -296,5 +302,8 @@ class Rerun:
         if evidence.failed and _kind(evidence) == self._sandbox_fault:
             fault = first_line(evidence.detail)
             detail = f"Not run: the sandbox stops it, as it stops the failed cell. {fault}"
-            return evidence.model_copy(update={"passed": None, "score": None, "detail": detail})
-        return evidence
+            return evidence.model_copy(update={"passed": None, "detail": detail})
+        if not evidence.passed:
+            return evidence
+        lost = [remark("run", one) for one in lost_effects(self._draft, self._failed_at, text)]
+        return evidence.model_copy(update={"findings": (*evidence.findings, *lost)})

@@ -31,7 +31,9 @@ examples:
 _NOTES = {
     "check functions": "A function takes the text, and the task if it has a second parameter; it "
     "may be async. It returns a bool, a score 0..1, a message (empty for a pass), a list of "
-    'findings, (verdict, feedback), or a dict such as {"score": 0.7, "feedback": "…"}.',
+    'findings, (verdict, feedback), or a dict such as {"score": 0.7, "feedback": "…"}. '
+    "AssertionError fails the text, as does an error of parsing or running it; any other exception "
+    "stops the run.",
     "replies to your own prompts": 'A judge may reply PASS, a score, {"evaluation": "FAIL", '
     '"feedback": "…"}, {"done": false, "feedback": ["…"]} or {"score": 0.7, "feedback": "…"}. A '
     'writer may reply "Thoughts: … Response: …", or JSON with "thoughts" and "response".',

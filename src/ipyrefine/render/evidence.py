@@ -12,7 +12,6 @@ _MOST_CHIPS = 9  # that one check is drawn as
 _MOST_COLUMNS = 3  # of outputs that differ
 _HELD = re.compile(r"^(\d{1,4}) of (\d{1,4}) stated examples hold\.$", re.MULTILINE)
 _AGREED = re.compile(r"on all of (\d{1,4}) further inputs\.$", re.MULTILINE)
-_RAN = re.compile(r"It (runs on copies of .+)\.$", re.MULTILINE)
 _DIFFERED = re.compile(r"\((\d{1,4}) of (\d{1,4}) inputs differ\)$", re.MULTILINE)
 
 
@@ -127,8 +126,6 @@ def phrase(evidence: Evidence) -> str:
     """Return a check's result in words: ``<b>3 of 3 examples</b> hold``."""
     tallies = _tallies(evidence)
     if not tallies:
-        if evidence.passed and (ran := _RAN.match(evidence.detail)):
-            return html_prose(ran[1])
         word = "passed" if evidence.passed else "failed"
         return f"<b>{html_text(labels.check_name(evidence.name))}</b> {word}"
     phrases = []

@@ -148,11 +148,16 @@ def _actions(run: Run, view: View, about: int | None) -> str:
     passed = bool(verdict and verdict.passed)
     buttons = []
     if iteration is not None:
-        main = "rf-go" if passed and not running else ""
-        word = "Accept" if passed or verdict is None or running else "Accept anyway"
-        where = _PLACES[view.place][1]
-        title = f"Take this text as the result. {where}"
-        accept = button(word, "accept", kind=main, title=title, hotkey="a", iteration=about)
+        runs = bool(verdict and verdict.only_ran) and not running
+        main = "rf-go" if (passed or runs) and not running else ""
+        if runs:  # what it gives is for the user to see
+            word, title, place = "Accept and run", _run_title(view), "run"
+        else:
+            word = "Accept" if passed or verdict is None or running else "Accept anyway"
+            title, place = f"Take this text as the result. {_PLACES[view.place][1]}", None
+        accept = button(
+            word, "accept", kind=main, title=title, hotkey="a", iteration=about, place=place
+        )
         buttons.append(f'<span class="rf-split">{accept}{_accept_menu(view, about, main)}</span>')
     if running:
         title = "Stop now and keep the best text so far."
@@ -164,7 +169,7 @@ def _actions(run: Run, view: View, about: int | None) -> str:
                 button("Needs work", "needs-work", kind="rf-wide-only", title=title, hotkey="n",
                         iteration=about, fields="guide")
             )  # fmt: skip
-        buttons.append(continue_button(run, about, kind="" if passed else "rf-next"))
+        buttons.append(continue_button(run, about, kind="" if passed or runs else "rf-next"))
     elif run.stop_reason is not None:
         buttons.append(continue_button(run, about, kind="rf-next", word="Try again"))
     if run.stop_reason is StopReason.PAUSED:
@@ -181,10 +186,14 @@ def _accept_menu(view: View, about: int | None, kind: str) -> str:
         + ('<span class="rf-tick" aria-hidden="true">✓</span>' if place == view.place else "")
         for place, (name, title) in _PLACES.items()
     ]
-    where = "in place of the cell" if view.place_to_run == "replace" else "into a new cell below"
-    run = f"Put the text {where}, and run that cell."
-    items.append(button("Accept and run", "accept", title=run, iteration=about, place="run"))
+    title = _run_title(view)
+    items.append(button("Accept and run", "accept", title=title, iteration=about, place="run"))
     return menu("▾", "Where the accepted text goes", items, f"rf-b {kind}")
+
+
+def _run_title(view: View) -> str:
+    where = "in place of the cell" if view.place_to_run == "replace" else "into a new cell below"
+    return f"Put the text {where}, and run that cell."
 
 
 def _more_menu(run: Run, view: View, about: int | None) -> str:

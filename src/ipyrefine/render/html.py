@@ -138,7 +138,9 @@ def panel_parts(run: Run | None, view: View, note: str = "") -> dict[str, str]:
 def _notices(run: Run, *, told: bool = False) -> str:
     """Return why the run stopped, unless that was told or its verdict says so, and the warnings."""
     parts = []
-    plain_reasons = (StopReason.PASSED, StopReason.OVERRIDDEN, StopReason.QUESTION, None)
+    plain_reasons = (
+        StopReason.PASSED, StopReason.OVERRIDDEN, StopReason.QUESTION, StopReason.UNJUDGED, None
+    )  # fmt: skip
     if run.iterations and not told and run.stop_reason not in plain_reasons:
         parts.append(f'<p class="rf-why">{html_prose(labels.stop_sentence(run))}</p>')
     warnings = [w for w in run.warnings if not document.is_remark(w)]

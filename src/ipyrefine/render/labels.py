@@ -74,7 +74,7 @@ class Label(NamedTuple):
         word: one or a few words.
         kind: the style: ``good``, ``warn``, ``bad``, ``quiet``, ``open``, ``opinion`` (a PASS
             that a judge gave) or ``yours`` (one that the user gave).
-        hollow: whether it is drawn as an outline, as it rests on an opinion.
+        hollow: whether it is drawn as an outline, as no evidence says that the text is right.
     """
 
     symbol: str
@@ -106,6 +106,7 @@ _BASES: dict[Basis, tuple[str, str]] = {
     "constraints": ("constraints", "constraints failed"),
     "judge": ("judge's opinion", "judge's opinion"),
     "user": ("yours", "yours"),
+    "run": ("runs", "run failed"),
     "none": ("", ""),
 }
 _COUNTED = re.compile(r"^(\d{1,4}) of (\d{1,4}) ", re.MULTILINE)
@@ -129,14 +130,14 @@ def basis_label(verdict: Verdict, evidence: Iterable[Evidence] = ()) -> str:
         verdict: the verdict.
         evidence: the checks' results on its text, which say how many examples hold.
     """
+    passed, failed = _BASES[verdict.basis]
     if verdict.outcome is Outcome.NOT_JUDGED:
-        return ""
+        return passed if verdict.only_ran else ""
     if verdict.is_opinion:
         number = verdict.score if verdict.opinion is None else verdict.opinion
         parts = ["constraints"] if verdict.basis == "constraints" else []
         parts.append("judge's opinion")
         return ", ".join([*parts, *([] if number is None else [score(number)])])
-    passed, failed = _BASES[verdict.basis]
     if not verdict.passed and not verdict.required_passed:
         return failed
     if verdict.basis == "agreement" and not verdict.passed:
@@ -185,10 +186,9 @@ def verdict_label(
             return label._replace(word=f"{label.word} · {count(blocking, 'open finding')}")
     basis = basis_label(verdict, evidence)
     label = label._replace(word=" · ".join(part for part in (label.word, basis) if part))
-    if not verdict.is_opinion:
-        return label
-    label = label._replace(hollow=True)
-    return label._replace(symbol="○", kind="opinion") if verdict.passed else label
+    if verdict.is_opinion and verdict.passed:
+        return label._replace(symbol="○", kind="opinion", hollow=True)
+    return label._replace(hollow=verdict.is_opinion or verdict.only_ran)
 
 
 def iteration_label(iteration: Iteration | None) -> Label:

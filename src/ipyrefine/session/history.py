@@ -173,7 +173,7 @@ def rulings(run: Run) -> Iterator[Ruling]:
         if verdict is None:
             continue
         basis = _basis_before(iteration)
-        if basis == "none" and verdict.score is None:
+        if basis in ("run", "none") and verdict.score is None:
             yield Ruling("", basis, VERDICT, None)
         else:
             opinion = basis == "judge" or (basis == "constraints" and verdict.opinion is not None)

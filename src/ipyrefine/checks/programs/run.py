@@ -1,9 +1,10 @@
 """Run ``candidate.py`` as the main script, with the user's variables in its namespace.
 
 It writes lines of JSON, each with the request's token, to the file the request names: how the text
-ended, which of the request's names it defined, what it did to the user's frames, the value of its
-last expression and its first figure, what threads and exit handlers of the text raised, and last
-that Python itself came to its end, which a process that was left early never says.
+ended, which of the request's names it defined and which of these are None, what it did to the
+user's frames, the value of its last expression and its first figure, what threads and exit handlers
+of the text raised, and last that Python itself came to its end, which a process that was left early
+never says.
 
 The packages that the text imports are imported before its time starts to count.
 """
@@ -64,7 +65,8 @@ def main() -> None:
     try:
         after = _run(source, variables)
         value = after.pop(_VALUE, None)
-        write_event(defined=[name for name in request["names"] if name in after])
+        defined = [name for name in request["names"] if name in after]
+        write_event(defined=defined, none=[name for name in defined if after[name] is None])
         if program:
             write_event(effects=program["compare"](before, program["measure"](after)))
     except SystemExit as error:
