@@ -82,6 +82,7 @@ class Examples:
                 detail=evaluation.absence,
                 seconds=monotonic() - start,
                 basis="examples",
+                computed=evaluation.computed,
             )
         summary = f"{len(passing)} of {len(examples)} stated examples hold."
         return Evidence(
@@ -92,6 +93,7 @@ class Examples:
             seconds=monotonic() - start,
             decisive=self._decisive,
             basis="examples",
+            computed=evaluation.computed,
         )
 
 

@@ -42,6 +42,7 @@ from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextD
 from ipyrefine.core.model import Finding, Outcome, Severity
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Run
+from ipyrefine.core.sharing import Sharing, is_computed, withheld
 from ipyrefine.notebook.cell_target import CellTarget
 from ipyrefine.render import labels
 from ipyrefine.render.diff import revert
@@ -119,6 +120,8 @@ class Panel:
         change_model: called with a model's name and guidance, to continue with it; None where
             that can't be done.
         prompts: returns what was sent to models, as title and text.
+        share: called with the user's answer on what servers are sent; returns a sentence.
+        sharing: returns what they are sent.
         interval: seconds between two messages to the page, at least.
         clock: monotonic seconds.
 
@@ -136,11 +139,14 @@ class Panel:
         cell_target: CellTarget | None = None,
         change_model: Callable[[str, str], None] | None = None,
         prompts: Callable[[], Sequence[tuple[str, str]]] = tuple,
+        share: Callable[[str], str] = str,
+        sharing: Callable[[], Sharing] = Sharing,
         interval: float = 0.1,
         clock: Clock = time.monotonic,
     ) -> None:
         self._decide, self._stop, self._close = decide, stop, close
         self._target, self._change_model, self._prompts = cell_target, change_model, prompts
+        self._share, self._sharing = share, sharing
         self._interval, self._clock = interval, clock
         self._run: Run | None = None
         self._view = View()
@@ -270,7 +276,11 @@ class Panel:
         if run and labels.running(run):
             seconds += self._clock() - self._updated
         prompts = self._prompts()
+        sharing = self._sharing() if run and is_computed(run) else Sharing()
+        asks = sharing.asks or self._view.form == "share"
         self._view = self._view._replace(
+            sharing=sharing,
+            withheld=withheld(run) if run and asks and sharing.level == "structure" else "",
             seconds=seconds,
             rate=self._rate(),
             streaming=self._stream.kind,
@@ -336,6 +346,9 @@ class Panel:
                 return self._open(click.get("name", ""), click.get("finding", ""))
             case "copy":
                 return {"copy": self._text(click.get("iteration"))}
+            case "share":
+                self._note = self._share(click.get("name", ""))
+                self._view = view._replace(form="" if view.form == "share" else view.form)
             case "stop":
                 self._stop()
                 self._note = "Stopping…"

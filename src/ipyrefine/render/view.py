@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from ipyrefine.core.run import Run
+from ipyrefine.core.sharing import Sharing
 from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
 from ipyrefine.render.progress import WRITING
@@ -28,6 +29,8 @@ class View(NamedTuple):
         prompts: what was sent, as title and text, while that is shown.
         can_change_model: whether the run can go on with another model.
         revision: changes whenever typed words were taken.
+        sharing: what servers are sent of what code computed, where there is such.
+        withheld: the text that they are not sent, while that is shown.
     """
 
     shown: int | None = None
@@ -46,6 +49,8 @@ class View(NamedTuple):
     prompts: tuple[tuple[str, str], ...] = ()
     can_change_model: bool = False
     revision: int = 0
+    sharing: Sharing = Sharing()
+    withheld: str = ""
 
 
 STATIC = View()
