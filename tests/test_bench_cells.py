@@ -63,8 +63,8 @@ def test_a_task_names_its_variables_and_its_solution_leaves_the_result(case):
     exec(case.solution, names)
     assert case.result in names
     assert case.result in before or f"`{case.result}`" in case.text
-    assert frames.find_variables(case, "structure").found
-    assert not frames.find_variables(case, "none").found
+    assert frames.find_variables(case).found
+    assert not frames.find_variables(case, ["all"]).found
 
 
 @pytest.mark.parametrize("case", BROKEN, ids=lambda case: case.name)

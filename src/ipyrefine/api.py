@@ -35,9 +35,11 @@ from ipyrefine.journal.writer import open_journal
 from ipyrefine.profiles import Profile
 from ipyrefine.profiles.choose import is_python, language_of, pygments_name, read_fence, suggest
 from ipyrefine.providers.choose import choose_model as choose_model
-from ipyrefine.providers.choose import is_embedded, is_local
+from ipyrefine.providers.choose import is_embedded
 from ipyrefine.providers.key import Key
 from ipyrefine.providers.reliability import measured
+from ipyrefine.providers.sharing import choose_sharing
+from ipyrefine.render.labels import sharing_phrase
 
 ProfileLike = str | Path | Mapping[str, Any] | Profile
 ApiKey = str | Callable[[], str]
@@ -82,12 +84,13 @@ def build(
     categories: Sequence[str] = (),
     language: str | None = None,
     variables: Variables | Mapping[str, Any] | None = None,
-    cells: Material | None = None,
+    cells: Sequence[Material] = (),
     draft: str | None = None,
     lines: tuple[int, int] | None = None,
     limits: Limits | None = None,
     prompts: Prompts | Mapping[str, str] | None = None,
     warnings: Sequence[str] = (),
+    share: str | None = None,
 ) -> Refinement:
     """Build a refinement.
 
@@ -120,13 +123,16 @@ def build(
             draft says, else Python.
         variables: what the task is about besides its text, shown to the model in short and copied
             for the code of checks; or what `ipyrefine.checks.variables.find` found.
-        cells: cells of a notebook that the model is shown.
+        cells: cells of a notebook that the model is shown, or what they gave.
         draft: a text to start from.
         lines: the first and the last line of the draft that may change, from 1; the others are put
             back whatever the model writes.
         limits: when to stop; what they leave unset is the profile's to say.
         prompts: own prompts for its stages, or a dict of them by stage.
         warnings: what the user should know before the first call.
+        share: what a model's server is sent of what code computed from variables or files:
+            ``structure``, ``outputs`` or ``values``; by default ``values`` on this machine, and
+            elsewhere what was remembered of the server, else ``structure``.
 
     Raises:
         UsageError: there is neither a task nor a draft, or no such profile; a named variable
@@ -175,11 +181,9 @@ def build(
         effort=effort,
         extra=extra,
     )
-    materials = variables.materials(
-        local=is_local(models.model) and is_local(models.judge or models.model),
-        copied=task.is_python,
-    )
-    task = task.model_copy(update={"materials": (*materials, *([cells] if cells else []))})
+    sharing = choose_sharing((models.model, models.judge or models.model), share)
+    materials = variables.materials(values=sharing.level == "values", copied=task.is_python)
+    task = task.model_copy(update={"materials": (*materials, *cells)})
     own = set(limits.model_fields_set) if limits else set()
     if profiles.builtin().get(chosen.name) is not chosen:
         own |= chosen.limits.model_fields_set
@@ -202,7 +206,9 @@ def build(
             files=files,
             runs=task.is_python and variables.lets_run,
         )
-    checks = (*checks, *demands.checks)
+    checks, phrases = (*checks, *demands.checks), list(demands.phrases)
+    if (files and checks and variables.labels) or any(one.computed for one in cells):
+        phrases += filter(None, [sharing_phrase(sharing)])
     warnings += [variables.left_out] if variables.left_out else []
     if checks and task.is_python:
         warnings += variables.copies.notes
@@ -224,8 +230,9 @@ def build(
         prompts=prompts,
         clock=monotonic,
         warnings=warnings,
-        demands=demands.phrases,
+        demands=phrases,
         selection=selection,
+        sharing=sharing,
         trial=_trial(task, files),
         reliability=measured(
             _source(models.model),
@@ -295,7 +302,8 @@ async def refine(
         **options: the limits above, and what `ipyrefine.api.build` takes: ``model``, ``judge``,
             ``base_url``, ``api_key``, ``price``, ``timeout``, ``effort``, ``extra``,
             ``no_checks``, ``profile``, ``criteria``, ``checklist``, ``categories``,
-            ``language``, ``variables``, ``draft``, ``lines``, ``prompts``.
+            ``language``, ``variables``, ``draft``, ``lines``, ``prompts``,
+            ``share``.
 
     Raises:
         UsageError: an option cannot be used.
@@ -334,6 +342,7 @@ def resume(
     extra: Mapping[str, Any] | None = None,
     checks: Sequence[Check] = (),
     lines: tuple[int, int] | None = None,
+    share: str | None = None,
 ) -> Refinement:
     """Build the refinement that continues an earlier run where it stopped.
 
@@ -348,6 +357,7 @@ def resume(
         extra: further fields of every request, as for `build`.
         checks: the run's checks, made again.
         lines: the lines of its draft that may change, as for `build`.
+        share: what a model's server is sent, as for `build`.
 
     Raises:
         UsageError: the run's checks are not these, or its model is a recording's file, which has
@@ -386,6 +396,7 @@ def resume(
         clock=monotonic,
         trial=_trial(setup.task, {}),
         selection=_select(setup.draft, lines),
+        sharing=choose_sharing(filter(None, models), share),
     )
 
 

@@ -167,6 +167,7 @@ def refinement(
         variables=variables,
         checks=resolve(plan.checks, {}, target=Limits.model_validate(limits).target),
         limits=Limits.model_validate(limits),
+        share="outputs",  # as measured: the names by their structure
     )
 
 

@@ -25,7 +25,7 @@ import ast
 import asyncio
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -187,17 +187,17 @@ class Row(NamedTuple):
 
 async def run_case(case: Case, model: Model) -> Row:
     """Let the model write the cell in both arms, and run what it writes."""
-    return Row(case.name, await _write(case, model, "none"), await _write(case, model, "structure"))
+    return Row(case.name, await _write(case, model, ["all"]), await _write(case, model))
 
 
-def find_variables(case: Case, mode: variables.Mode) -> variables.Variables:
+def find_variables(case: Case, without: Iterable[str] = ()) -> variables.Variables:
     """Return the notebook's variables that the task is about, as `%%refine` finds them."""
-    return variables.find(case.namespace, text=case.text, mode=mode)
+    return variables.find(case.namespace, text=case.text, without=without)
 
 
-async def _write(case: Case, model: Model, mode: variables.Mode) -> Arm:
+async def _write(case: Case, model: Model, without: Iterable[str] = ()) -> Arm:
     meter = Meter(model)
-    draft = await arms.write_draft(case, meter, _PLAN, find_variables(case, mode))
+    draft = await arms.write_draft(case, meter, _PLAN, find_variables(case, without))
     return Arm(await case.run(draft.text), meter.usage)
 
 
@@ -275,7 +275,7 @@ async def validate(cases: Sequence[Case]) -> None:
             faults.append(f"{case.name}: the solution fails, {solved.error}")
         if (await case.run("pass")).right:
             faults.append(f"{case.name}: a cell that does nothing passes")
-        if not find_variables(case, "structure").found and case.name not in _NO_VARIABLES:
+        if not find_variables(case).found and case.name not in _NO_VARIABLES:
             faults.append(f"{case.name}: it names no variable")
     print("\n".join([*faults, f"{len(cases)} tasks validated, {len(faults)} faults."]))
     sys.exit(bool(faults))

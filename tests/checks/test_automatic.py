@@ -106,8 +106,9 @@ def test_code_that_uses_variables_is_run_on_their_copies_and_the_first_line_says
         "Sort `xs`.\n\n>>> f()\n3\n", variables={"xs": [2, 1]}, profile="code"
     ).state.setup
     assert setup.checks == ("examples", "run on copies")
-    assert setup.demands == ("1 example", "a run on copies")
-    assert labels.interpretation(setup).startswith("task (code), 1 example, a run on copies. Uses")
+    assert setup.demands == ("1 example", "a run on copies", "outputs stay here")
+    shown = labels.interpretation(setup)
+    assert shown.startswith("task (code), 1 example, a run on copies, outputs stay here. Uses")
 
 
 @pytest.mark.usefixtures("closed")

@@ -82,8 +82,7 @@ def test_a_name_is_left_out_on_request() -> None:
     space = {"df": 1, "xs": 2}
     assert list(find(space, draft="df + xs", without=["df"]).found) == ["xs"]
     assert not find(space, draft="df + xs", without=["all"]).found
-    assert not find(space, draft="df + xs", mode="none").found
-    assert list(find(space, draft="df + xs", named=["df"], mode="none").named) == ["df"]
+    assert list(find(space, draft="df + xs", named=["df"], without=["all"]).named) == ["df"]
     with pytest.raises(UsageError, match="contradict each other"):
         find(space, named=["df"], without=["df"])
 
@@ -107,16 +106,16 @@ def test_what_looks_like_a_secret_is_left_out_and_said() -> None:
 
 def test_a_found_variable_is_shown_by_its_structure_and_a_named_one_with_its_value() -> None:
     space = {"xs": [1234, 5678], "ys": [8765]}
-    used = find(space, draft="xs + ys", named=["ys"], mode="structure")
-    (named, found) = used.materials(local=True)
+    used = find(space, draft="xs + ys", named=["ys"])
+    (named, found) = used.materials(values=False)
     assert (named.phrase, named.text) == ("ys (1)", "ys (list of length 1):\n[8765]")
     assert (found.phrase, found.text) == ("xs (2)", "xs (list of length 2):\nlist[int]")
 
 
-def test_values_of_found_variables_are_for_a_model_on_this_machine_only() -> None:
-    used = find({"xs": [1234]}, draft="xs", mode="values")
-    assert "1234" in used.materials(local=True)[0].text
-    assert "1234" not in used.materials(local=False)[0].text
+def test_values_of_found_variables_are_shown_on_request_only() -> None:
+    used = find({"xs": [1234]}, draft="xs")
+    assert "1234" in used.materials(values=True)[0].text
+    assert "1234" not in used.materials(values=False)[0].text
 
 
 @pytest.mark.parametrize(
@@ -133,7 +132,7 @@ def test_values_of_found_variables_are_for_a_model_on_this_machine_only() -> Non
 def test_a_model_is_on_this_machine_by_its_address(url: str, shown: bool) -> None:
     model = Local([])
     model.base_url = url
-    used = find({"xs": [1234]}, text="Describe `xs`.", mode="values")
+    used = find({"xs": [1234]}, text="Describe `xs`.")
     task = build("Describe `xs`.", model=model, variables=used).state.task
     assert ("1234" in task.materials[0].text) is shown
     # The judge reads the same prompts.
@@ -144,7 +143,7 @@ def test_a_model_is_on_this_machine_by_its_address(url: str, shown: bool) -> Non
 def test_many_or_large_variables_add_a_bounded_number_of_characters() -> None:
     wide = pandas.DataFrame({f"a_long_column_name_{n}": [n] for n in range(500)})
     space = {f"df{n}": wide for n in range(50)}
-    shown = find(space, draft=" + ".join(space)).materials(local=True)
+    shown = find(space, draft=" + ".join(space)).materials(values=False)
     assert len(shown) == 20
     assert sum(len(one.text) for one in shown) < 7_500
 
@@ -311,7 +310,7 @@ def test_a_large_frame_goes_as_its_first_rows_and_this_is_said(
 ) -> None:
     monkeypatch.setattr(copies, "MAX_BYTES", 100_000)
     used = find({"df": frame(20_000)}, draft="df")
-    (shown,) = used.materials(local=False, copied=True)
+    (shown,) = used.materials(values=False, copied=True)
     rows = used.copies.samples["df"]
     assert 100 < rows < 20_000
     assert shown.phrase == f"df (20,000 × 2), checks get its first {rows:,} rows"

@@ -259,13 +259,19 @@ def test_names_that_the_cell_uses_are_shown_by_structure_and_said(shell: Any, mo
     assert asked(shell, cell.format("")).task.materials == ()
 
 
-def test_values_of_names_need_a_setting_and_a_model_on_this_machine(shell: Any, model: Any) -> None:
+def test_values_of_names_are_for_models_on_this_machine_or_where_the_user_says_so(
+    shell: Any, model: Any
+) -> None:
     shell.user_ns["prices"] = [31, 47]
-    shell.run_line_magic("config", "Refine.variables = 'values'")
-    cell = "%%refine -q\ntotal = sum(prices)"
-    assert "31" not in asked(shell, cell).task.materials[0].text
+    cell = "%%refine -q {}\ntotal = sum(prices)"
+    assert "31" not in asked(shell, cell.format("")).task.materials[0].text
+    assert "31" in asked(shell, cell.format("--share values")).task.materials[0].text
+    shell.run_line_magic("config", "Refine.share = 'values'")
+    assert "31" in asked(shell, cell.format("")).task.materials[0].text
+    assert "31" not in asked(shell, cell.format("--share outputs")).task.materials[0].text
+    shell.run_line_magic("config", "Refine.share = None")
     model.base_url = "http://localhost:8080/v1"
-    assert "31" in asked(shell, cell).task.materials[0].text
+    assert "31" in asked(shell, cell.format("")).task.materials[0].text
 
 
 def test_names_of_ipython_are_not_the_users(shell: Any, model: Any) -> None:

@@ -14,6 +14,7 @@ from copy import copy
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
+from ipyrefine.checks.copies import may_compute
 from ipyrefine.checks.evaluation import (
     Evaluation,
     Example,
@@ -138,7 +139,10 @@ class Agreement:
             if any(map(_expects_error, stated)):  # drafts that fail alike may then be right to
                 comparisons = [c for c in comparisons if not c.is_usual_error]
             evidence = self._by_comparison(examples, comparisons, len(outcomes))
-        return evidence.model_copy(update={"name": self.name, "seconds": monotonic() - start})
+        sources = [one.source for one in inputs]
+        update: dict[str, Any] = {"name": self.name, "seconds": monotonic() - start}
+        update["computed"] = examples.computed or may_compute(self._files, text, *others, *sources)
+        return evidence.model_copy(update=update)
 
     def _by_examples(self, examples: Evidence, count: int, *, can_compare: bool) -> Evidence:
         """Return the evidence of a text that no draft can be compared with."""

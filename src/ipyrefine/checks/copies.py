@@ -1,5 +1,9 @@
-"""Copy variables for the sandbox: what can be pickled, is no secret, and is not too large."""
+"""Copy variables for the sandbox: what can be pickled, is no secret, and is not too large.
 
+A run gets the copies that its code names, and imports the modules of the notebook that it uses.
+"""
+
+import ast
 import io
 import json
 import os
@@ -16,6 +20,7 @@ from typing import Any, NamedTuple
 from ipyrefine.checks.redaction import has_known_form, is_environment, is_secret_name
 from ipyrefine.checks.sandbox import import_path, load_program
 from ipyrefine.checks.structure import columns_of, is_frame, is_named, stored_attributes
+from ipyrefine.core.syntax import try_parse
 
 MAX_BYTES = 50 * 2**20  # of all copies together
 _MAX_NODES = 20_000  # objects that are looked at in one variable
@@ -23,6 +28,13 @@ _PROGRAM, _CONTENTS, _ABSENT = "variables_program.py", "variables.pickle", "vari
 _SIZED = (str, bytes, bytearray, int, float, list, tuple, dict, set, frozenset)
 UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 _UNREADABLE = re.compile(r"^ipyrefine: the variable (\w+) cannot be read here", re.MULTILINE)
+_IN_FOLDER = "it lies in your folder, which checked code cannot reach"
+# Words of code that may read a file, the environment or an answer of a server.
+_READS = re.compile(
+    r"\b(?:open|Path|exec|eval|FileIO|memmap|imread|loadtxt|genfromtxt|fromfile|load)\s*\(|"
+    r"\b(?:os|pathlib|glob|fileinput|linecache|subprocess|socket|urllib|requests|httpx|sqlite3|"
+    r"importlib|ctypes|builtins|__import__|__builtins__)\b|\b(?:read|scan)_\w+\s*\("
+)
 
 
 class Copies(NamedTuple):
@@ -47,6 +59,59 @@ class Copies(NamedTuple):
         return tuple(
             f"Checks run without {', '.join(those)}: {reason}." for reason, those in names.items()
         )
+
+
+def may_compute(files: Mapping[str, str | bytes], *sources: str) -> bool:
+    """Return whether what some code gives may come from the user's variables or files.
+
+    Args:
+        files: the files that bring the copies into the sandbox.
+        *sources: the code, and what calls it.
+    """
+    words = {word for source in sources for word in re.findall(r"\w+", source)}
+    return bool(words & _contents(files)["data"]) or any(map(_READS.search, sources))
+
+
+def files_for(files: Mapping[str, str | bytes], *sources: str) -> dict[str, str | bytes]:
+    """Return the files for a run of some code, with what it names of the notebook.
+
+    Arguments as for `may_compute`.
+    """
+    if _CONTENTS not in files:
+        return dict(files)
+    contents = _contents(files)
+    words = {word for source in sources for word in re.findall(r"\w+", source)}
+    variables = {n: content for n, content in contents["variables"].items() if n in words}
+    modules, submodules = _modules_in(contents["modules"], sources)
+    others = {n: content for n, content in files.items() if n not in (_PROGRAM, _CONTENTS, _ABSENT)}
+    if not variables and not modules:
+        return others
+    named = {"variables": variables, "modules": modules, "submodules": submodules}
+    needed = {"path": contents["path"], **named}
+    return {**others, _PROGRAM: files[_PROGRAM], _CONTENTS: pickle.dumps(needed)}
+
+
+def _contents(files: Mapping[str, str | bytes]) -> dict[str, Any]:
+    content = files.get(_CONTENTS)
+    if not isinstance(content, bytes):
+        return {"path": [], "variables": {}, "modules": {}, "data": set()}
+    contents: dict[str, Any] = pickle.loads(content)  # our own
+    return contents
+
+
+def _modules_in(
+    modules: Mapping[str, str], sources: Iterable[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Return those modules that code uses by their names, and what it uses below them."""
+    nodes = [n for source in sources for n in ast.walk(try_parse(source) or ast.Module([], []))]
+    used = {n.id: modules[n.id] for n in nodes if isinstance(n, ast.Name) and n.id in modules}
+    below = set[str]()
+    for node in nodes if used else ():
+        if isinstance(node, ast.Attribute):
+            name, _, rest = ast.unparse(node).partition(".")
+            if name in used and (path := f"{used[name]}.{rest}") in sys.modules:
+                below.add(path)
+    return used, sorted(below)
 
 
 def explain_absence(files: Mapping[str, str | bytes], error: str, stderr: str = "") -> str:
@@ -75,6 +140,7 @@ def copy_variables(
     *,
     closed: bool = True,
     secrets: Iterable[str] = (),
+    modules: Mapping[str, ModuleType] | None = None,
 ) -> Copies:
     """Return copies of variables for the sandbox, 50 MB of them at most.
 
@@ -83,14 +149,21 @@ def copy_variables(
         found: those that the cell uses.
         closed: whether the sandbox is closed, so that found ones may be copied.
         secrets: names of those that are left out, so that code which needs one is not judged.
+        modules: those that the notebook has imported, by the names that they have there.
     """
+    values = {**named, **found}
+    imports = {**(modules or {}), **{n: v for n, v in values.items() if type(v) is ModuleType}}
     hidden = dict.fromkeys(secrets, "it looks like a secret")
-    if not named and not found and not hidden:
+    hidden |= {n: _IN_FOLDER for n, v in imports.items() if _lies_here(v) and n not in values}
+    imports = {n: v for n, v in imports.items() if not _lies_here(v)}
+    if not values and not hidden and not imports:
         return Copies({}, {}, {})
     contents, absent, samples = dict[str, bytes](), dict[str, str](), dict[str, int]()
     room = MAX_BYTES
     with _modules_by_value():
-        for name, value in {**named, **found}.items():
+        for name, value in values.items():
+            if name in imports:
+                continue
             if name in found and not closed:
                 absent[name] = "code is not cut off from the network here, so -v must name it"
                 continue
@@ -105,7 +178,14 @@ def copy_variables(
                 absent[name] = str(error)
     files = {
         _PROGRAM: load_program("variables").encode(),
-        _CONTENTS: pickle.dumps({"path": import_path(), "variables": contents}),
+        _CONTENTS: pickle.dumps(
+            {
+                "path": import_path(),
+                "variables": contents,
+                "modules": {n: str(vars(v)["__name__"]) for n, v in imports.items()},
+                "data": {n for n in contents if not _is_plain_function(values[n])},
+            }
+        ),
         _ABSENT: json.dumps({**absent, **hidden}).encode(),
     }
     return Copies(files, absent, samples)
@@ -169,6 +249,23 @@ def _pickle(value: Any, limit: int, *, foreign_code: bool) -> bytes:
     if has_known_form(content):
         raise _NoCopy("it holds what looks like a secret")
     return content
+
+
+def _is_plain_function(value: Any) -> bool:
+    """Return whether a value is a function that takes nothing but code with it."""
+    left, seen = [value], set[int]()
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if type(one) is types.FunctionType and not one.__dict__:
+            left += [held for name, held in _held_by_function(one) if name]
+        elif type(one) is types.BuiltinFunctionType:
+            left += [] if one.__self__ is None else [one.__self__]
+        elif type(one) is not ModuleType or _lies_here(one):
+            return False
+    return True
 
 
 def _pickles_itself(kind: type) -> bool:

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from ipyrefine.checks.copies import explain_absence
+from ipyrefine.checks.copies import explain_absence, files_for, may_compute
 from ipyrefine.checks.magics import python_part
 from ipyrefine.checks.sandbox import EXCESSES, ProcessResult, load_program, run_python
 from ipyrefine.core.model import Record
@@ -65,11 +65,14 @@ class Evaluation:
         load_error: why the text does not load, or empty.
         absence: why an example was not run that needs a variable, or empty.
         protection_note: a note for people on what the sandbox did not protect, or empty.
+        computed: whether the outcomes may come from the user's variables or files.
     """
 
     def __init__(self, text: str, *, seconds: float, files: Mapping[str, bytes]) -> None:
         self._text, self._seconds, self._files = python_part(text).code, seconds, dict(files)
         self.load_error = self.protection_note = self.absence = ""
+        self.computed = False
+        self._taken: dict[str, str | bytes] = {}
         self._stall: CheckNotRun | None = None
 
     async def outcomes(
@@ -89,6 +92,9 @@ class Evaluation:
         Raises:
             CheckNotRun: one waits, or the machine is busy, so that nothing can be said.
         """
+        sources = [self._text, *(f"{e.setup}\n{e.source}\n{e.expected}" for e in examples)]
+        self._taken = files_for(self._files, *sources)
+        self.computed = may_compute(self._files, *sources)
         plans = [_plan(example) for example in examples]
         outcomes = await self._evaluate(
             self._text, [_request(e, p) for e, p in zip(examples, plans, strict=True)]
@@ -157,7 +163,7 @@ class Evaluation:
             "examples": [{**r, "index": n} for n, r in enumerate(requests) if n >= start],
         }
         files: dict[str, str | bytes] = {
-            **self._files,
+            **self._taken,
             "candidate.py": text,
             "request.json": json.dumps(request),
         }

@@ -88,6 +88,7 @@ class Examples:
                 detail=evaluation.absence,
                 seconds=monotonic() - start,
                 basis="examples",
+                computed=evaluation.computed,
             )
         summary = f"{len(passing)} of {len(examples)} stated examples hold."
         return Evidence(
@@ -98,6 +99,7 @@ class Examples:
             seconds=monotonic() - start,
             decisive=self._decisive,
             basis="examples",
+            computed=evaluation.computed,
         )
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from ipyrefine.checks.copies import UNDEFINED, explain_absence
+from ipyrefine.checks.copies import UNDEFINED, explain_absence, files_for, may_compute
 from ipyrefine.checks.evaluation import Event, parse_events
 from ipyrefine.checks.fonts import font_files
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python, remark
@@ -103,7 +103,7 @@ class RunsCleanly:
         }
         files: dict[str, str | bytes] = {
             **(await font_files() if draws(code) else {}),
-            **self._files,
+            **files_for(self._files, code),
             "candidate.py": code,
             "notebook_program.py": load_program("notebook"),
             "outputs_program.py": load_program("outputs"),
@@ -119,6 +119,7 @@ class RunsCleanly:
         events = parse_events(result.report, token)
         fault = _find_fault(events, result, self._seconds) or self._find_missing(events)
         passed, message = not fault, fault or self._success(text)
+        computed = may_compute(self._files, code)
         absence = explain_absence(self._files, message, result.stderr) if fault else ""
         if fault and not absence:
             offline = result.protection.network
@@ -130,6 +131,7 @@ class RunsCleanly:
                 detail=absence,
                 seconds=result.seconds,
                 outputs=read_outputs(events, result.stdout),
+                computed=computed,
             )
         return Evidence(
             name=self.name,
@@ -139,6 +141,7 @@ class RunsCleanly:
             basis="run",
             findings=tuple(remark("run", one) for one in self._nones(events)) if passed else (),
             outputs=read_outputs(events, result.stdout),
+            computed=computed,
         )
 
     def _find_missing(self, events: list[Event]) -> str:

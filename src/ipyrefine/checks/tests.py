@@ -23,7 +23,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
-from ipyrefine.checks.copies import explain_absence
+from ipyrefine.checks.copies import explain_absence, files_for, may_compute
 from ipyrefine.checks.evaluation import Event, parse_events
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
 from ipyrefine.checks.magics import python_part
@@ -53,6 +53,9 @@ class Tests:
         seconds: processor time for all of them; one may take a quarter of it.
         decisive: whether a pass settles the verdict without a judge.
         files: files to put beside them, such as `checks.variables.Variables.files`.
+
+    Attributes:
+        test_names: what the source defines, as words; a model may be told them.
 
     Raises:
         UsageError: the source does not parse or holds no test, or pytest is not installed.
@@ -85,6 +88,9 @@ class Tests:
         switched = "__test__" in source
         self._expected = set() if switched else {*filter(None, map(_test_name, tree.body))}
         self._skips = _Skips(tree)
+        definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        found = [node.name for node in ast.walk(tree) if isinstance(node, definitions)]
+        self.test_names = " ".join(found)
         if not self._functions and not any("test" in name.lower() for name in classes):
             raise UsageError(
                 f"The check {self.name!r} holds no test: a function named test_… or a class "
@@ -118,9 +124,11 @@ class Tests:
             "names": sorted(self._names),
             "seconds": self._seconds / _SHARE,
         }
+        code = python_part(text).code
+        computed = may_compute(self._files, code, self._source)
         files: dict[str, str | bytes] = {
-            **self._files,
-            "candidate.py": python_part(text).code,
+            **files_for(self._files, code, self._source),
+            "candidate.py": code,
             "test_text.py": f"{self._source}\n\n\ndef {decoy}():\n    assert [] == [0]\n",
             "request.json": json.dumps(request),
         }
@@ -130,7 +138,9 @@ class Tests:
         events = parse_events(result.report, token)
         if absence := self._explain_absence(result, events, decoy):
             seconds = monotonic() - start
-            return Evidence(name=self.name, passed=None, detail=absence, seconds=seconds)
+            return Evidence(
+                name=self.name, passed=None, detail=absence, seconds=seconds, computed=computed
+            )
         try:
             passed, score, lines, findings = self._assess(result, events, decoy)
         except (KeyError, TypeError, AttributeError):  # only the text can have written that
@@ -144,6 +154,7 @@ class Tests:
             decisive=self._decisive,
             basis="tests",
             findings=tuple(findings[:MAX_FINDINGS]),
+            computed=computed,
         )
 
     def _assess(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 from ipyrefine.checks.copies import Copies, copy_variables
 from ipyrefine.checks.names import names_in_draft, names_in_prose
@@ -21,8 +21,6 @@ from ipyrefine.checks.sandbox import run_python
 from ipyrefine.checks.structure import columns_of, describe, is_frame, is_named, label
 from ipyrefine.core.model import Material
 from ipyrefine.errors import UsageError, did_you_mean
-
-Mode = Literal["none", "structure", "values"]
 
 _MAX_FOUND = 20  # names
 _MAX_CHARACTERS = 6_000  # of what the found names add to every prompt
@@ -36,7 +34,7 @@ class Variables:
     Args:
         named: those that the user named, by name; shown with their values.
         found: those that the cell uses, by name.
-        mode: whether the values of the found ones are shown to a model on this machine.
+        modules: those that the notebook has imported, by name; checked code has them, too.
 
     Attributes:
         left_out: a sentence on the found ones that look like a secret, for which they are not
@@ -51,9 +49,9 @@ class Variables:
         named: Mapping[str, Any] | None = None,
         found: Mapping[str, Any] | None = None,
         *,
-        mode: Mode = "structure",
+        modules: Mapping[str, types.ModuleType] | None = None,
     ) -> None:
-        self.named, self._mode = dict(named or {}), mode
+        self.named, self._modules = dict(named or {}), dict(modules or {})
         for name, value in self.named.items():
             if _is_secret(name, value):
                 raise UsageError(f"{name} looks like a secret, so no model is shown it.")
@@ -73,14 +71,13 @@ class Variables:
         """The names of all of them."""
         return (*self.named, *self.found)
 
-    def materials(self, *, local: bool, copied: bool = False) -> tuple[Material, ...]:
+    def materials(self, *, values: bool, copied: bool = False) -> tuple[Material, ...]:
         """Return what a model is shown of them.
 
         Args:
-            local: whether every model runs on this machine.
+            values: whether that is the values of the found ones, too.
             copied: whether checks get copies; a phrase says then what they get of a large frame.
         """
-        values = local and self._mode == "values"
         samples = self.copies.samples if copied else {}
         shown = {name: describe(name, value, values=True) for name, value in self.named.items()}
         room = _MAX_CHARACTERS
@@ -103,7 +100,9 @@ class Variables:
     def copies(self) -> "Copies":
         """The copies for the sandbox."""
         closed = not self.found or sandbox_is_closed()
-        return copy_variables(self.named, self.found, closed=closed, secrets=self._secrets)
+        return copy_variables(
+            self.named, self.found, closed=closed, secrets=self._secrets, modules=self._modules
+        )
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -153,7 +152,6 @@ def find(
     named: Iterable[str] = (),
     without: Iterable[str] = (),
     more: Iterable[str] = (),
-    mode: Mode = "structure",
 ) -> Variables:
     """Return the variables that a cell is about.
 
@@ -164,7 +162,6 @@ def find(
         named: names that the user gave; they must exist.
         without: names to leave out of what is found; ``all`` for all.
         more: further names that it may be about.
-        mode: ``none`` finds nothing; ``values`` shows values to a model on this machine.
 
     Raises:
         UsageError: a named variable does not exist or looks like a secret, or a name to leave out
@@ -174,11 +171,12 @@ def find(
     if both := without & named.keys():
         raise UsageError(f"-v {min(both)} and --no-var {min(both)} contradict each other.")
     chosen, found = gather(named, namespace), dict[str, Any]()
-    if mode != "none" and "all" not in without:
+    if "all" not in without:
         for name in dict.fromkeys([*names_in_draft(draft), *names_in_prose(text), *more]):
             if name in namespace and name not in without and name[:1] != "_":
                 found[name] = namespace[name]
-    return Variables(chosen, dict(islice(found.items(), _MAX_FOUND)), mode=mode)
+    modules = {n: v for n, v in namespace.items() if type(v) is types.ModuleType and n[:1] != "_"}
+    return Variables(chosen, dict(islice(found.items(), _MAX_FOUND)), modules=modules)
 
 
 def data_names(namespace: Mapping[str, Any]) -> frozenset[str]:

@@ -78,6 +78,7 @@ from ipyrefine.core.prompts import Nonce, Prompts, Requests, make_nonce
 from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.selection import Selection
+from ipyrefine.core.sharing import KEPT_HERE, Sharing, withheld, withhold
 from ipyrefine.errors import (
     CheckError,
     CheckNotRun,
@@ -90,6 +91,7 @@ from ipyrefine.errors import (
 )
 
 T = TypeVar("T")
+_JUDGES = (Stage.JUDGE, Stage.COMPARE)
 Emit = Callable[[Event], Awaitable[None]]
 
 
@@ -116,6 +118,7 @@ class Refinement:
         demands: what the task itself demands, as phrases, where checks were made of it.
         selection: the part of the draft that may change; what the model writes elsewhere is put
             back.
+        sharing: what the models' servers are sent of what code computed.
 
     Raises:
         UsageError: the task has nothing to judge by, the draft is empty, or a prompt lacks what
@@ -149,6 +152,7 @@ class Refinement:
         reliability: Reliability | None = None,
         demands: Sequence[str] = (),
         selection: Selection | None = None,
+        sharing: Sharing | None = None,
     ) -> None:
         _require_usable(task, draft)
         prompts = prompts or Prompts()
@@ -159,7 +163,15 @@ class Refinement:
         schema = next(
             (s for check in self.checks if (s := getattr(check, "json_schema", None))), None
         )
-        self._requests = Requests(prompts, nonce or make_nonce(secrets.token_bytes(32)), schema)
+        nonce = nonce or make_nonce(secrets.token_bytes(32))
+        replayed = [
+            stage
+            for stage in Stage
+            if getattr(self.judge if stage in _JUDGES else self.model, "replays", False)
+        ]
+        names = " ".join(getattr(check, "test_names", "") for check in self.checks)
+        self._requests = Requests(prompts, nonce, schema, replayed=replayed, names=names)
+        self.sharing = sharing or Sharing()
         self._begun, self._warnings = run is not None, tuple(warnings)
         self.state = run or Run.begin(
             Setup(
@@ -246,6 +258,15 @@ class Refinement:
             for taken in waiting:
                 taken.set()
             await _cancel(running)
+
+    @property
+    def sharing(self) -> Sharing:
+        """What the models' servers are sent of what code computed."""
+        return self._sharing
+
+    @sharing.setter
+    def sharing(self, sharing: Sharing) -> None:
+        self._sharing, self._requests.level = sharing, sharing.level
 
     # Events
 
@@ -370,7 +391,7 @@ class Refinement:
         if not self._begun:
             self._begun = True
             await self.emit(RunStarted(setup=self.state.setup))
-            for warning in self._warnings:
+            for warning in (*self._warnings, *self._computed_materials()):
                 await self._warn_once(warning)
         await self._reconsider()  # an earlier run may have been cut short before it
         stages = {
@@ -387,6 +408,7 @@ class Refinement:
                 step = next_step(self.state)
                 if isinstance(step, Stop):
                     break
+                await self._say_withheld(step)
                 await stages[step]()
         except OutOfBudget as error:
             step = error.stop
@@ -395,6 +417,23 @@ class Refinement:
             if question is not None:
                 await self.emit(QuestionAsked(question=question))
         await self.emit(Stopped(reason=step.reason, message=step.message))
+
+    def _computed_materials(self) -> list[str]:
+        """Return what servers elsewhere are sent of what the task's own code computed."""
+        sharing, run = self.sharing, self.state
+        shown = withhold(run) if sharing.level == "structure" else run
+        return [
+            f"The model is sent {one.phrase}: {'; '.join(one.text.splitlines()[1:])}"
+            for one in shown.task.materials
+            if one.computed and sharing.servers
+        ]
+
+    async def _say_withheld(self, stage: Stage) -> None:
+        """Say once that the models are not sent what code computed, before the first call."""
+        withholds = self.sharing.level == "structure" and self.sharing.servers
+        told = stage is Stage.CHECK or KEPT_HERE in self.state.warnings
+        if withholds and not told and withheld(self.state):
+            await self.emit(Warned(message=KEPT_HERE))
 
     async def _stop_cancelled(self) -> None:
         """Stop with the reason that a decision gives, else as cancelled."""

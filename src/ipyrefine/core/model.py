@@ -25,6 +25,8 @@ Amount = Annotated[float, Field(ge=0.0, le=1e15, allow_inf_nan=False)]  # of sec
 Author = Literal["model", "check", "user"]
 Form = Literal["code", "prose"]
 Finish = Literal["stop", "length", "refused", "filtered", "incomplete"]
+# Written only where it is so, as nearly nothing is.
+Computed = Annotated[bool, Field(exclude_if=lambda computed: not computed)]
 # What a verdict rests on.
 Basis = Literal[
     "tests",
@@ -202,12 +204,14 @@ class Material(Record):
         name: the variable's name, or what the cells are called.
         phrase: what the first line says was used: ``df (1,204 × 8)``.
         text: what the prompts show of it, always in a fence.
+        computed: whether code computed it from the notebook's variables or files.
     """
 
     kind: Literal["variable", "cells"]
     name: str
     phrase: str
     text: str
+    computed: Computed = False
 
 
 class Task(Record):
@@ -472,6 +476,7 @@ class Evidence(Record):
         final: whether further drafts could not change this.
         question: the input that separates contested drafts best.
         outputs: what the text printed, returned and drew when it ran; never a reason to pass.
+        computed: whether code that got copies of variables, or could read files, gave it.
     """
 
     name: str
@@ -488,6 +493,7 @@ class Evidence(Record):
     final: bool = False
     question: Question | None = None
     outputs: Annotated[tuple[Output, ...], Field(max_length=MAX_OUTPUTS)] = ()
+    computed: Computed = False
 
     @property
     def failed(self) -> bool:

@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from pydantic import Field
+
 from ipyrefine.core.events import Event
 from ipyrefine.core.model import Evidence, Finding, Finish, Price, Record, Score, Task, Usage
 from ipyrefine.core.run import Run
@@ -36,6 +38,8 @@ class Request(Record):
             other reply.
         inputs: what it is about, apart from our wording: the task, the texts, the findings, and
             the user's own prompts.
+        guarded: the conversation without what code computed from variables or files, for a server
+            elsewhere that answers in place of a recording; empty where it may have the messages.
     """
 
     messages: tuple[Message, ...]
@@ -48,6 +52,7 @@ class Request(Record):
     purpose: str = ""
     answers: int = 0
     inputs: tuple[str, ...] = ()
+    guarded: tuple[Message, ...] = Field(default=(), exclude=True)
 
 
 class Delta(Record):

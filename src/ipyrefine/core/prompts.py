@@ -22,23 +22,19 @@ from ipyrefine.core import replies
 from ipyrefine.core.model import (
     GUIDANCE,
     Evidence,
-    Figure,
     Finding,
     Outcome,
     Output,
-    Printed,
     Record,
     Stage,
-    TableValue,
     Task,
-    Value,
 )
 from ipyrefine.core.policy import EVIDENCE_CHARACTERS, REPAIR_CHARACTERS, to_act_on, token_limit
 from ipyrefine.core.ports import Message, Request
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.sharing import Level, output_texts, withhold
 from ipyrefine.errors import UsageError, did_you_mean
 
-_OUTPUT_CHARACTERS = 500  # of one output of checked code
 # The places of each stage's prompt, as `%%refine?` shows them.
 PLACES = {
     "system": "heads every prompt of a run: {task}; {criteria}, a line each; {checklist}; {kind}, "
@@ -403,31 +399,8 @@ def _fence_evidence(results: Iterable[str], nonce: Nonce) -> str:
 def _result(evidence: Evidence, known: Collection[str] = (), outputs: Iterable[Output] = ()) -> str:
     """Return a check's result with its detail, cut, without the lines that are known."""
     lines = [line for line in evidence.detail.splitlines() if line.strip() not in known]
-    text = "\n".join([*lines, *_output_texts(outputs)])[:EVIDENCE_CHARACTERS]
+    text = "\n".join([*lines, *output_texts(outputs)])[:EVIDENCE_CHARACTERS]
     return f"- {evidence.name}: {'passed' if evidence.passed else 'FAILED'}. {text}".rstrip()
-
-
-def _output_texts(outputs: Iterable[Output]) -> list[str]:
-    """Return what code printed, returned and drew as texts, cut: a figure is one phrase."""
-    texts = []
-    for output in outputs:
-        match output:
-            case Printed():
-                texts.append(f"It printed:\n{output.text[:_OUTPUT_CHARACTERS]}")
-            case Value():
-                texts.append(
-                    f"The value of its last expression:\n{output.text[:_OUTPUT_CHARACTERS]}"
-                )
-            case TableValue():
-                rows = [(output.index, *output.columns)]
-                rows += [(n, *row) for n, row in zip(output.labels, output.rows, strict=True)]
-                drawn = "\n".join(" | ".join(row) for row in rows)[:_OUTPUT_CHARACTERS]
-                texts.append(
-                    f"The value of its last expression is {output.phrase}, which starts:\n{drawn}"
-                )
-            case Figure():
-                texts.append(f"It drew {output.phrase}.")
-    return texts
 
 
 def _list_findings(title: str, findings: Sequence[Finding]) -> str:
@@ -528,12 +501,25 @@ class Requests:
         prompts: the text of each stage.
         nonce: makes the nonce of a fence.
         schema: the JSON schema of the text, to which servers can hold the writer.
+        replayed: the stages that recordings answer, to which nothing is sent.
+        names: words of the checks that may be sent at any level.
+
+    Attributes:
+        level: what the servers are sent of what code computed.
     """
 
     def __init__(
-        self, prompts: Prompts, nonce: Nonce, schema: dict[str, Any] | None = None
+        self,
+        prompts: Prompts,
+        nonce: Nonce,
+        schema: dict[str, Any] | None = None,
+        *,
+        level: Level = "structure",
+        replayed: Collection[str] = (),
+        names: str = "",
     ) -> None:
         self._prompts, self._nonce, self._schema = prompts, nonce, schema
+        self.level, self._replayed, self._names = level, replayed, names
 
     @property
     def has_own_judge(self) -> bool:
@@ -547,6 +533,37 @@ class Requests:
             run: the run.
             candidate: which of several it is; those after the first are sampled, to differ.
         """
+        return self._shared(run, lambda run: self._draft(run, candidate))
+
+    def critique(self, run: Run, iteration: Iteration) -> Request:
+        """Ask for the findings on one text, by a schema with bounded lists."""
+        return self._shared(run, lambda run: self._critique(run, run.iterations[iteration.number]))
+
+    def judge(self, run: Run, iteration: Iteration) -> Request:
+        """Ask a judge for its answers to the questions about a text, all in one line.
+
+        A judge prompt of the user's that says itself how to reply is sent as it is.
+        """
+        return self._shared(run, lambda run: self._judge(run, run.iterations[iteration.number]))
+
+    def revise(self, run: Run, base: Iteration) -> Request:
+        """Ask for a better text than ``base``, with a note of what changed for each finding."""
+        return self._shared(run, lambda run: self._revise(run, run.iterations[base.number]))
+
+    def compare(self, run: Run, first: Iteration, second: Iteration) -> Request:
+        """Ask which of two texts is better."""
+        return self._shared(run, lambda run: self._compare(run, first, second))
+
+    def _shared(self, run: Run, build: Callable[[Run], Request]) -> Request:
+        """Build a request with what the level allows; the one way to a model."""
+        if self.level != "structure":
+            return build(run)
+        request = build(withhold(run, self._names))
+        if request.purpose not in self._replayed:
+            return request
+        return build(run).model_copy(update={"guarded": request.messages})
+
+    def _draft(self, run: Run, candidate: int) -> Request:
         template = _with_format(self._prompts.draft)
         think = fill(THINK[run.task.form], task=run.task.request)
         prompt = fill(template, ask=_ask(run.task), think=think, format=_format(run.task))
@@ -555,8 +572,7 @@ class Requests:
         request = self._request(run, Stage.DRAFT, prompt, (), **options)
         return _resampled(request, "candidate", candidate) if candidate else request
 
-    def critique(self, run: Run, iteration: Iteration) -> Request:
-        """Ask for the findings on one text, by a schema with bounded lists."""
+    def _critique(self, run: Run, iteration: Iteration) -> Request:
         task = run.task
         categories = f"; look at {', '.join(task.categories)}" if task.categories else ""
         about = {
@@ -580,11 +596,7 @@ class Requests:
         inputs = (*about.values(), *([str(count)] if count else []))
         return self._request(run, Stage.CRITIQUE, prompt, inputs, json_schema=schema)
 
-    def judge(self, run: Run, iteration: Iteration) -> Request:
-        """Ask a judge for its answers to the questions about a text, all in one line.
-
-        A judge prompt of the user's that says itself how to reply is sent as it is.
-        """
+    def _judge(self, run: Run, iteration: Iteration) -> Request:
         questions = judge_questions(run.task, ledger.up_for_review(iteration))
         about = {
             "text": _excerpt(iteration.text, run.limits.max_eval_chars, self._nonce),
@@ -606,8 +618,7 @@ class Requests:
         inputs = (*about.values(), *questions)
         return self._request(run, Stage.JUDGE, prompt, inputs, answers=len(questions))
 
-    def revise(self, run: Run, base: Iteration) -> Request:
-        """Ask for a better text than ``base``, with a note of what changed for each finding."""
+    def _revise(self, run: Run, base: Iteration) -> Request:
         tried = [i for i in run.iterations if i.parent == base.number and i.verdict]
         whole = run.limits.memory == "all"
         own = _from_user(run, base) or self._prompts.revise != REVISE
@@ -649,8 +660,7 @@ class Requests:
             "findings": _list_findings(title, findings),
         }
 
-    def compare(self, run: Run, first: Iteration, second: Iteration) -> Request:
-        """Ask which of two texts is better."""
+    def _compare(self, run: Run, first: Iteration, second: Iteration) -> Request:
         most = run.limits.max_eval_chars
         about = {
             "first": _excerpt(first.text, most, self._nonce),
@@ -718,6 +728,7 @@ def repair(run: Run, request: Request, reply: str, problem: str) -> Request:
     return request.model_copy(
         update={
             "messages": request.messages + turns,
+            "guarded": request.guarded and request.guarded + turns,
             "inputs": (*request.inputs, quoted),
         }
     )

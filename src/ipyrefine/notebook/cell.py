@@ -23,6 +23,7 @@ from ipyrefine.core.events import Event, Stopped
 from ipyrefine.core.model import Form, Material, StopReason
 from ipyrefine.core.ports import Check
 from ipyrefine.core.run import Run
+from ipyrefine.core.sharing import KEPT_HERE, Level
 from ipyrefine.errors import Interrupted, RefineError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder, open_journal
@@ -39,9 +40,10 @@ from ipyrefine.notebook.placeholder import NO_ANYWIDGET, Placeholder
 from ipyrefine.notebook.source_cell import SourceCell, read_code_cell
 from ipyrefine.profiles.choose import is_python, read_fence
 from ipyrefine.providers.errors import safe_url
+from ipyrefine.providers.sharing import mark_asked, remember_sharing
 from ipyrefine.render import labels
 from ipyrefine.render.escape import fence
-from ipyrefine.session.commands import PLACES, Place
+from ipyrefine.session.commands import ANSWERS, PLACES, Place
 from ipyrefine.session.history import Earlier, find_earlier
 from ipyrefine.session.record import RecordDisplay
 from ipyrefine.session.sent import SentLog
@@ -50,7 +52,7 @@ from ipyrefine.session.session import Session
 # The options that `%refine resume` takes; the run's start settled all others.
 _RESUME_OPTIONS = frozenset(
     (
-        *("model", "judge", "base_url", "timeout", "effort", "check", "var", "output"),
+        *("model", "judge", "base_url", "timeout", "effort", "share", "check", "var", "output"),
         *("apply", "journal", "plain", "quiet"),
     )
 )
@@ -86,7 +88,7 @@ def start_run(
     key = cell_key(shlex.split(line), body)
 
     def begin(form: Form | None = None) -> tuple[Refinement, Recorder | None]:
-        refinement = build(magics, args, source, cells, form=form)
+        refinement = build(magics, args, source, [cells] if cells else [], form=form)
         return refinement, _new_journal(magics, args, origin, key)
 
     return CellRun(magics, args, *begin(), placeholder, origin=origin, key=key, begin=begin)
@@ -208,7 +210,7 @@ def build(
     magics: Any,
     args: argparse.Namespace,
     source: SourceCell,
-    cells: Material | None = None,
+    cells: Sequence[Material] = (),
     names: Sequence[str] = (),
     warnings: Sequence[str] = (),
     form: Form | None = None,
@@ -219,7 +221,7 @@ def build(
         magics: the configured magics, with their shell.
         args: the options.
         source: the cell.
-        cells: the cells above it that the model is shown.
+        cells: the cells above it that the model is shown, and what it raised.
         names: further names of the notebook that it may be about.
         warnings: what the user should know before the first call.
         form: ``code`` or ``prose``, whatever the cell and the options say.
@@ -253,9 +255,8 @@ def build(
         text=text,
         draft=_python_of(draft) if profile.form == "code" and language in (None, "python") else "",
         named=args.var,
-        without=args.no_var,
+        without=[*args.no_var, *(["all"] if magics.variables == "none" else [])],
         more=names,
-        mode=magics.variables,
     )
     return api.build(
         text,
@@ -263,6 +264,7 @@ def build(
         judge=args.judge or magics.judge or None,
         price=args.price or magics.price or None,
         **_server(magics, args),
+        share=args.share or magics.share,
         checks=checks.resolve(args.check, namespace, target=target, variables=used),
         no_checks=args.no_check,
         profile=profile,
@@ -353,6 +355,7 @@ def _resume(
         model=args.model or _configured(setup.model, magics.model),
         judge=args.judge or _configured(setup.judge, magics.judge or magics.model),
         **_server(magics, args),
+        share=args.share or magics.share,
         checks=checks.from_record(setup.checks, given, variables=known),
         lines=_lines_below(head, args.lines),
     )
@@ -552,6 +555,7 @@ class CellRun:
         self._watch(refinement)
         self.session = Session(refinement, [self._update_namespace], journal)
         self._args, self._server = args, _server(magics, args)
+        self._share = args.share or magics.share
         self._variable = args.output or "refined"
         by_default: Place = "replace" if origin else "insert"
         self._place = args.apply if args.apply in PLACES else by_default
@@ -679,6 +683,7 @@ class CellRun:
             judge=None if run.setup.judge == run.setup.model else before.judge,
             **self._server,
             checks=before.checks,
+            share=self._share,
         )
         refinement.selection = before.selection
         self._watch(refinement)
@@ -710,6 +715,26 @@ class CellRun:
             self.cell_target.where = self._place if own else "insert"
             self.cell_target.place_to_run = "replace" if own else "insert"
         self.session.restart(refinement, journal)
+
+    def share(self, answer: str) -> str:
+        """Take the user's answer on what the run's servers are sent, and say what holds now.
+
+        Args:
+            answer: ``once`` sends outputs for the rest of this run, ``always`` from now on,
+                ``never`` stops asking.
+
+        Raises:
+            UsageError: there is no such answer, or no server elsewhere.
+        """
+        sharing = self.session.refinement.sharing
+        if answer not in ANSWERS:
+            raise UsageError(f"%refine share takes {', '.join(ANSWERS)}, not {answer!r}.")
+        if not sharing.servers:
+            raise UsageError("The models of this run are on this machine: nothing leaves it.")
+        level: Level = "structure" if answer == "never" else "outputs"
+        kept = answer == "once" or remember_sharing(sharing.servers, level)
+        self.session.refinement.sharing = sharing._replace(level=level, asks=False)
+        return labels.sharing_sentence(answer, sharing.servers, stored=kept)
 
     def _watch(self, refinement: Refinement) -> None:
         """Keep what is sent to its models."""
@@ -758,6 +783,8 @@ class CellRun:
                 change_model=self.change_model,
                 switch=self.switch if self._begin else None,
                 prompts=lambda: self._sent.prompts,
+                share=self.share,
+                sharing=lambda: self.session.refinement.sharing,
             )
         except ImportError:
             self._uses_panel = False
@@ -770,6 +797,8 @@ class CellRun:
         """Bring variables and record up to date at every stop."""
         if not isinstance(event, Stopped):
             return
+        if self.panel is not None and KEPT_HERE in run.warnings:
+            mark_asked(self.session.refinement.sharing.servers)
         self._set_variables(run)
         if event.reason is StopReason.FAILED and not run.iterations and self._executing:
             self._close_panel()  # the cell's error says all there is to say

@@ -76,7 +76,7 @@ def _offers(shell: Any, command: str, before: list[str]) -> Iterable[str]:
 def _arguments(shell: Any, before: list[str]) -> Iterable[str]:
     """Return what may follow a command of `%refine`."""
     from ipyrefine.core.run import Run
-    from ipyrefine.session.commands import PLACES
+    from ipyrefine.session.commands import ANSWERS, PLACES
 
     command, *given = before
     latest = shell.user_ns.get("refined_run")
@@ -90,6 +90,8 @@ def _arguments(shell: Any, before: list[str]) -> Iterable[str]:
             return [place for place in places if place != "none"]
         case "answer" if run and run.question and not given:
             return [str(n) for n, _ in enumerate(run.question.choices, start=1)]
+        case "share":
+            return ANSWERS
         case "override":
             return numbers if given else ["fail", "pass"]
         case "branch" | "diff" | "show":

@@ -18,6 +18,7 @@ from ipyrefine.core.engine import Refinement
 from ipyrefine.core.findings import first_line
 from ipyrefine.core.model import Evidence, Material, Task
 from ipyrefine.core.ports import Check
+from ipyrefine.core.sharing import exception_names
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.notebook import options
@@ -81,14 +82,17 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     args.profile = args.profile or "code"
     args.draft = True
     lines = _ipython_lines(source.text)
-    goal, kept = _TASK.format(kind=failure.kind), list[str]()
+    # A class made as the code ran may be named after a value.
+    known = failure.kind in exception_names() or failure.kind in source.text
+    kind, kept = failure.kind if known else "an error", list[str]()
+    goal = _TASK.format(kind=kind)
     if lines and not python_part(source.text).lines:  # it is no Python yet
         goal += "\n\nKeep these lines for IPython as they are:\n" + "\n".join(lines)
         kept.append(f"Kept as they are, and never run by checks: {', '.join(lines)}")
     own_goal = args.goal  # it may ask for other names
     args.goal = f"{goal}\n\n{own_goal}" if own_goal else goal
     namespace = visible_names(magics.shell)
-    shown = await _material(failure, magics.shell, args.context)
+    shown = await _materials(failure, magics.shell, args.context)
     refinement = build(magics, args, source, shown, _near_names(source.text, namespace), kept)
     names = [] if own_goal else _names_to_keep(source.text, failure)
     refinement.checks = await _rerun(refinement, failure, lines, names)
@@ -167,17 +171,16 @@ def _redact(failure: Failure, shell: Any) -> Failure:
     return failure._replace(message=redact(failure.message, secrets), frames=frames)
 
 
-async def _material(failure: Failure, shell: Any, cells: int | None) -> Material:
-    """Return the traceback as a model is shown it, below the cells that the user asks for."""
+async def _materials(failure: Failure, shell: Any, cells: int | None) -> list[Material]:
+    """Return the traceback as a model is shown it, after the cells that the user asks for."""
     raised = f"{failure.kind}: {failure.message}".rstrip(": ")
     head = "[what the code to fix raised in the notebook]"
     text = "\n".join([head, *failure.frames, raised])
-    material = Material(kind="cells", name="traceback", phrase="the traceback", text=text)
     above = await read_context(shell, cells) if cells else None
-    if above is None:
-        return material
-    phrase = f"{above.phrase}, {material.phrase}"
-    return material.model_copy(update={"phrase": phrase, "text": f"{above.text}\n\n{text}"})
+    traceback = Material(
+        kind="cells", name="traceback", phrase="the traceback", text=text, computed=True
+    )
+    return [*([above] if above else []), traceback]
 
 
 def _near_names(text: str, namespace: Mapping[str, Any]) -> list[str]:
@@ -250,7 +253,7 @@ async def _rerun(
 
 
 def _failed(check: Check, detail: str) -> Evidence:
-    return Evidence(name=check.name, passed=False, detail=detail, basis="run")
+    return Evidence(name=check.name, passed=False, detail=detail, basis="run", computed=True)
 
 
 def _kind(evidence: Evidence) -> str:

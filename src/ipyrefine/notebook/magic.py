@@ -72,10 +72,17 @@ class Refine(Magics, Configurable):
     ).tag(config=True)
     journal = Bool(True, help="Keep every run in the journal, to resume it.").tag(config=True)
     variables = Enum(
-        ["none", "structure", "values"],
+        ["none", "structure"],
         "structure",
-        help="What a model sees of the names that a cell uses: none; their structure; or their "
-        "values, where the model runs on this machine.",
+        help="What a model sees of the names that a cell uses: nothing, or their structure.",
+    ).tag(config=True)
+    share = Enum(
+        ("structure", "outputs", "values"),
+        None,
+        allow_none=True,
+        help="What a model's server is sent of what code computed from variables or files: "
+        "structure (types, shapes, lines), outputs, or values (of the names used, too); None: "
+        "values on this machine, elsewhere structure until you allow more.",
     ).tag(config=True)
     ui = Unicode("auto", help="auto, widgets or plain.").tag(config=True)
     sandbox = Enum(

@@ -14,6 +14,7 @@ from ipyrefine import checks
 from ipyrefine.api import EFFORTS
 from ipyrefine.core.model import Budget, Limits
 from ipyrefine.core.prompts import APPENDED, PLACES
+from ipyrefine.core.sharing import LEVELS
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.profiles import NAMES
 from ipyrefine.profiles.choose import pygments_name
@@ -39,14 +40,23 @@ _NOTES = {
     'writer may reply "Thoughts: … Response: …", or JSON with "thoughts" and "response".',
     "names of the notebook": "The model sees the structure of the names that the cell uses, in "
     "prose those in backticks or before a parenthesis: types, shapes, columns, fields, signatures. "
-    'It sees values only with -v, or with `%config Refine.variables = "values"` where it runs on '
-    'this machine; with "none" it sees nothing. What looks like a secret is never shown. Checked '
+    'It sees values with -v and at `--share values`; with `%config Refine.variables = "none"` it '
+    "sees nothing. What looks like a secret is never shown. Checked "
     "code gets copies, 50 MB in all, of a large frame its first rows; without -v only where the "
-    "sandbox keeps it from the network, your keys and other processes. A check whose code needs a "
+    "sandbox keeps it from the network, your keys and other processes. It also has the modules "
+    "that the notebook has imported. A check whose code needs a "
     "variable without a copy is not run rather than failed, nor is run for code that needs the "
     "network, your files, input or IPython. Code that uses variables is run on their copies "
     "unasked: an error blocks, and that it runs is no reason to pass. Checks skip magics and shell "
     "lines.",
+    "what leaves this machine": "You see everything that code gave; --share says what a model's "
+    "server is sent of it. At structure, its default for servers elsewhere, that is the type and "
+    "the line of an exception, the words of its message that stand in the code, the task or the "
+    "structure of the variables, and the types and shapes of results. The first time "
+    "something is left out, the panel shows it and asks. %refine share once sends it from now on "
+    "in this run, always to this server from now on, and never stops asking. What code gave on "
+    "literals is always sent, and so are texts and what your own functions return. A server at a "
+    "loopback address counts as this machine, even one that passes on what it gets.",
     "waiting": "The panel's buttons work while the cell runs. Where a cell cannot await (%%time, "
     "%%capture, %run, IPython.embed, threads, run_cell_magic in a function) it blocks until the "
     "run stops, without a panel; then decide with %refine. %%timeit is refused.",
@@ -123,6 +133,10 @@ def parser() -> MagicParser:
         help="leave out a name that the cell uses, or all; may be repeated")
     add("--context", type=_parse_count, metavar="N",
         help="show the model the N cells above, with their outputs in short")
+    add("--share", choices=LEVELS,
+        help="what a model's server is sent of what code computed from variables or files: types, "
+        "shapes and lines (structure, the default elsewhere); messages and short outputs "
+        "(outputs); the values of the names that the cell uses, too (values, on this machine)")
     add = p.add_argument_group("verdict").add_argument
     add("-c", "--check", action="append", default=[], metavar="NAME", help=checks.option_help())
     add("--no-check", action="append", default=[], metavar="NAME",

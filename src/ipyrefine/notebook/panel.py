@@ -42,6 +42,7 @@ from ipyrefine.core.events import CallEnded, Event, RunStarted, StageStarted, St
 from ipyrefine.core.model import Finding, Outcome, Severity
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Run
+from ipyrefine.core.sharing import Sharing, is_computed, withheld
 from ipyrefine.notebook.cell_target import CellTarget
 from ipyrefine.render import labels
 from ipyrefine.render.diff import revert
@@ -120,6 +121,8 @@ class Panel:
             that can't be done.
         switch: called to start again as the other kind of text; None where that can't be done.
         prompts: returns what was sent to models, as title and text.
+        share: called with the user's answer on what servers are sent; returns a sentence.
+        sharing: returns what they are sent.
         interval: seconds between two messages to the page, at least.
         clock: monotonic seconds.
 
@@ -138,12 +141,15 @@ class Panel:
         change_model: Callable[[str, str], None] | None = None,
         switch: Callable[[], None] | None = None,
         prompts: Callable[[], Sequence[tuple[str, str]]] = tuple,
+        share: Callable[[str], str] = str,
+        sharing: Callable[[], Sharing] = Sharing,
         interval: float = 0.1,
         clock: Clock = time.monotonic,
     ) -> None:
         self._decide, self._stop, self._close = decide, stop, close
         self._target, self._change_model, self._prompts = cell_target, change_model, prompts
         self._switch = switch
+        self._share, self._sharing = share, sharing
         self._interval, self._clock = interval, clock
         self._run: Run | None = None
         self._view = self._first_view()
@@ -293,7 +299,11 @@ class Panel:
         if run and labels.running(run):
             seconds += self._clock() - self._updated
         prompts, silence = self._prompts(), self._progress.silence or 0.0
+        sharing = self._sharing() if run and is_computed(run) else Sharing()
+        asks = sharing.asks or self._view.form == "share"
         self._view = self._view._replace(
+            sharing=sharing,
+            withheld=withheld(run) if run and asks and sharing.level == "structure" else "",
             seconds=seconds,
             silence=silence if silence >= SILENCE else 0.0,
             rate=self._rate(),
@@ -361,6 +371,9 @@ class Panel:
                 return self._open(click.get("name", ""), click.get("finding", ""))
             case "copy":
                 return {"copy": self._text(click.get("iteration"))}
+            case "share":
+                self._note = self._share(click.get("name", ""))
+                self._view = view._replace(form="" if view.form == "share" else view.form)
             case "stop":
                 self._stop()
                 self._note = "Stopping…"

@@ -55,9 +55,14 @@ class RecordedModel:
         record: whether the live model's replies are added to the recording.
         sleep: waits a number of seconds between pieces.
 
+    Attributes:
+        replays: says that what it is asked is sent nowhere, unless a live model has to reply.
+
     Raises:
         UsageError: the file is not a recording, or the speed is not positive.
     """
+
+    replays = True
 
     def __init__(
         self,
@@ -164,8 +169,13 @@ class RecordedModel:
             self._live = live
             if not self._record:
                 yield Notice(text=f"{self._missing(request)} {live.name} answers instead.")
+        from ipyrefine.providers.choose import is_local
+
         pieces, since = list[Piece](), time.monotonic()
-        async with aclosing(live.stream(request)) as stream:  # type: ignore[type-var]
+        sent = request
+        if request.guarded and not is_local(live):
+            sent = request.model_copy(update={"messages": request.guarded})
+        async with aclosing(live.stream(sent)) as stream:  # type: ignore[type-var]
             async for item in stream:
                 if isinstance(item, Delta):
                     now = time.monotonic()

@@ -141,11 +141,32 @@ def form_html(run: Run, view: View, about: int | None) -> str:
         case "sent":
             body = "".join(fold(title, output(text)) for title, text in reversed(view.prompts))
             body = f"{head('What was sent, the latest first')}{body}{form_buttons('', '')}"
+        case "share" if view.sharing.servers:
+            body = share_choice(view) + form_buttons("", "")
         case "keys":
             body = _keys()
         case _:
             return ""
     return f'<div class="rf-sheet" data-form="{view.form}" data-key="{view.form}">{body}</div>'
+
+
+def share_choice(view: View) -> str:
+    """Return what servers are not sent, with the buttons that say whether they may be."""
+    names = html_text(" and ".join(map(labels.server_name, view.sharing.servers)))
+    kept = view.sharing.level == "structure"
+    title = f"{names} is not sent this:" if kept else f"Outputs are sent to {names}."
+    answers = (
+        ("once", "Send", "Send outputs for the rest of this run."),
+        ("always", "Always to this server", "Send outputs to it in every run from now on."),
+        ("never", "Never", "Keep outputs here, in every run, and don't ask again."),
+    )
+    buttons = "".join(
+        button(word, "share", title=tip, name=answer)
+        for answer, word, tip in answers
+        if kept or answer != "once"
+    )
+    text = output(view.withheld) if view.withheld else ""
+    return f'<p>{title}</p><div class="rf-answers">{buttons}</div>{text}'
 
 
 def _edit_form(run: Run, about: int) -> str:

@@ -18,6 +18,7 @@ from ipyrefine.core.model import (
     Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.sharing import KEPT_HERE
 from ipyrefine.render import labels
 from ipyrefine.render.chart import sparkline, version_history
 from ipyrefine.render.escape import strip_colours
@@ -26,7 +27,8 @@ from ipyrefine.render.labels import Label
 MAX_CHARTED = 50  # a panel sends the whole chart again with each iteration
 DOUBTFUL = "Doubtful"  # title of the findings that did not hold when they were tried
 SETTLED = (Status.RESOLVED, Status.DISMISSED)
-_REMARKS = ("A replay of ",)  # what the warnings begin with that nobody needs to be warned of
+# What the warnings begin with that nobody needs to be warned of.
+_REMARKS = ("A replay of ", KEPT_HERE)
 
 
 class Summary(NamedTuple):

@@ -36,9 +36,9 @@ def top_html(run: Run, view: View, about: int | None, *, live: bool) -> str:
     return (
         f'<div class="rf-row"><div class="rf-status"{announced}>'
         f'{pill} <span class="rf-basis">{basis}</span></div>{right}</div>'
-        f'<div class="rf-row">{_timeline(run, view, about, live=live)}'
+        f'<div class="rf-row">{_timeline(run, view, about, live=live)}{_share_chip(view)}'
         f' <span class="rf-meta">{_kind(run, view) if live else ""}{meta}</span></div>'
-        f'{_silence(view) if busy else ""}{bar}'
+        f"{_silence(view) if busy else ''}{bar}"
     )
 
 
@@ -50,6 +50,13 @@ def _kind(run: Run, view: View) -> str:
     other = labels.other_form(run.task)
     title = f"Interpreted as {name}. Start again as {other}."
     return button(f"{name} ▾", "switch", kind="rf-chip", title=title) + " "
+
+
+def _share_chip(view: View) -> str:
+    """Return a chip that says what leaves this machine; it opens what may be changed about it."""
+    phrase = labels.sharing_phrase(view.sharing)
+    title = "What a model's server is sent of what your code computed"
+    return button(phrase, "open", kind="rf-chip", title=title, name="share") if phrase else ""
 
 
 def _stage(run: Run, view: View) -> tuple[str, str]:

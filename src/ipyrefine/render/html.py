@@ -8,7 +8,14 @@ from ipyrefine.core.model import Finding, Question, Severity, Status, StopReason
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import document, labels
 from ipyrefine.render.blocks import badge, blocks_html, fold, head, output
-from ipyrefine.render.controls import button, continue_button, field, form_html, open_button
+from ipyrefine.render.controls import (
+    button,
+    continue_button,
+    field,
+    form_html,
+    open_button,
+    share_choice,
+)
 from ipyrefine.render.diff import rows
 from ipyrefine.render.escape import html_prose, html_text, plain
 from ipyrefine.render.evidence import chips_html, differing_outputs, outputs_html
@@ -127,7 +134,7 @@ def panel_parts(run: Run | None, view: View, note: str = "") -> dict[str, str]:
         "top": top_html(run, view, about, live=True),
         "notices": said + _notices(run),
         "form": form_html(run, view, about),
-        "ask": _ask(run.question, view) if run.question else "",
+        "ask": _share_bar(view) + (_ask(run.question, view) if run.question else ""),
         "text": body,
         "evidence": "" if about is None or shows_stream else _evidence(run, view, about),
         "guide": _guide(run, view, about),
@@ -174,6 +181,13 @@ def _ask(question: Question, view: View) -> str:
     setup = fold("Before it runs", output(question.setup)) if question.setup.strip() else ""
     call = f"<code>{html_text(question.call)}</code>"
     return f'<p>What should {call} give?</p><div class="rf-answers">{"".join(answers)}</div>{setup}'
+
+
+def _share_bar(view: View) -> str:
+    """Return the question whether servers may be sent what was withheld, while it is open."""
+    if not (view.sharing.asks and view.withheld):
+        return ""
+    return f'<div class="rf-share" data-key="share">{share_choice(view)}</div>'
 
 
 def _stream(run: Run, view: View) -> str:

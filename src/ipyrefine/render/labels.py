@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from ipyrefine.core.decisions import contains_quote
 from ipyrefine.core.model import (
@@ -25,6 +26,7 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.policy import forecast
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.sharing import Sharing
 
 NONE = "\N{EN DASH}"
 STAGES = {
@@ -514,6 +516,32 @@ def bounds(run: Run) -> str:
     revisions = count(run.limits.max_revisions, "revision")
     tokens = count(_round_up(most.tokens), "token")
     return f"at most {revisions}, {count(most.calls, 'call')}, {tokens}, {price}"
+
+
+def sharing_phrase(sharing: Sharing) -> str:
+    """Return what servers elsewhere are sent of what code computed; empty where there are none."""
+    words = {"structure": "stay here", "outputs": "are sent", "values": "and values are sent"}
+    return f"outputs {words[sharing.level]}" if sharing.servers else ""
+
+
+def server_name(server: str) -> str:
+    """Return the host of a server's address, or what a model of the user's own is called."""
+    return urlsplit(server).hostname or server
+
+
+def sharing_sentence(answer: str, servers: Iterable[str], *, stored: bool) -> str:
+    """Return what an answer on sharing means.
+
+    Args:
+        answer: ``once``, ``always`` or ``never``.
+        servers: the servers' addresses.
+        stored: whether it could be kept for later runs.
+    """
+    names = " and ".join(map(server_name, servers))
+    if answer == "once":
+        return f"Outputs are sent to {names} for the rest of this run."
+    later = "" if stored else " This could not be stored, so it holds for this run only."
+    return f"Outputs are {answer} sent to {names}.{later}"
 
 
 def model_name(name: str, kind: str = "model ") -> str:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from ipyrefine.core.run import Run
+from ipyrefine.core.sharing import Sharing
 from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
 from ipyrefine.render.progress import WRITING
@@ -30,6 +31,8 @@ class View(NamedTuple):
         can_change_model: whether the run can go on with another model.
         can_switch: whether the run can start again as the other kind of text.
         revision: changes whenever typed words were taken.
+        sharing: what servers are sent of what code computed, where there is such.
+        withheld: the text that they are not sent, while that is shown.
     """
 
     shown: int | None = None
@@ -50,6 +53,8 @@ class View(NamedTuple):
     can_change_model: bool = False
     can_switch: bool = False
     revision: int = 0
+    sharing: Sharing = Sharing()
+    withheld: str = ""
 
 
 STATIC = View()

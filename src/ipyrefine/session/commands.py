@@ -14,11 +14,13 @@ from ipyrefine.core.decisions import COMMANDS as DECISIONS
 from ipyrefine.core.decisions import Accept, Decision, Edit, parse_iteration
 from ipyrefine.core.model import Form
 from ipyrefine.core.run import Run
+from ipyrefine.core.sharing import withheld
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.profiles import Profile, builtin
 from ipyrefine.render import labels
 from ipyrefine.render.diff import text_diff
+from ipyrefine.render.escape import plain
 from ipyrefine.render.terminal import DETAILS
 from ipyrefine.session import history
 from ipyrefine.session.export import export
@@ -27,6 +29,7 @@ from ipyrefine.session.terminal import show
 
 Place = Literal["insert", "replace", "none"]
 PLACES: tuple[Place, ...] = get_args(Place)
+ANSWERS = ("once", "always", "never")  # on what a server may be sent
 
 # What may follow each command, and what it does.
 USAGE = {
@@ -48,6 +51,7 @@ USAGE = {
     "show": ("[k|PART]", f"print the run, text k, or one part: {', '.join(DETAILS)}"),
     "diff": ("[i j]", "print what changed between two texts"),
     "apply": ("[k] [insert|replace]", "put a text into a cell"),
+    "share": ("[once|always|never]", "show outputs that no server was sent, or send them"),
     "history": ("[search]", "list earlier runs, the latest first"),
     "resume": ("[NAME | FILE.ipynb [k]]", "continue an earlier run"),
     "export": ("FILE [NAME]", "write a run as .ipynb, .md or .json"),
@@ -96,6 +100,9 @@ class Cell(Protocol):
 
     async def apply(self, number: int | None = None) -> str:
         """Put an iteration's text into a cell and return where it went, in a sentence."""
+
+    def share(self, answer: str) -> str:
+        """Take an answer on what servers are sent and return what holds, in a sentence."""
 
     def close(self) -> None:
         """Stop the run and close its panel."""
@@ -182,6 +189,8 @@ async def _steer(cell: Cell, name: str, args: list[str]) -> None:
             print(show(run, args))
         case "diff":
             print(_diff(run, args))
+        case "share":
+            print(cell.share(" ".join(args)) if args else _withheld(cell))
         case "apply":
             cell.cell_target.where = _parse_place(args) or cell.cell_target.where
             print(await cell.apply(parse_iteration(run, args)))
@@ -194,6 +203,15 @@ async def _steer(cell: Cell, name: str, args: list[str]) -> None:
             decision = cast("Decision", DECISIONS[name].parse(run, args))
             cell.cell_target.where = place or cell.cell_target.where
             await cell.carry_out(decision)
+
+
+def _withheld(cell: Cell) -> str:
+    """Return what the servers of a run are not sent, and what holds."""
+    sharing = cell.session.refinement.sharing
+    text = withheld(cell.session.run) if sharing.servers and sharing.level == "structure" else ""
+    phrase = labels.sharing_phrase(sharing) or "the models are on this machine"
+    holds = f"{phrase[:1].upper()}{phrase[1:]}."
+    return f"{plain(text)}\n\n{holds} %refine share once|always|never" if text else holds
 
 
 def _parse_place(args: list[str]) -> Place | None:

@@ -4,6 +4,8 @@ import os
 import pickle
 import site
 import sys
+from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 _FILE = "variables.pickle"
@@ -15,7 +17,7 @@ Facts = dict[str, Any]
 
 
 def load() -> dict[str, Any]:
-    """Return the variables in the file beside the script.
+    """Return the variables in the file beside the script, and the notebook's modules.
 
     Those that cannot be read here are left out, and standard error says which and why.
     """
@@ -26,14 +28,18 @@ def load() -> dict[str, Any]:
             site.addsitedir(folder)  # which reads its .pth files, as at the start of Python
     sys.path[:] = dict.fromkeys([*contents["path"], *sys.path])
     values = {}
-    for name, content in contents["variables"].items():
+    for name, content in {**contents["modules"], **contents["variables"]}.items():
         try:
-            values[name] = pickle.loads(content)
+            is_path = isinstance(content, str)
+            values[name] = import_module(content) if is_path else pickle.loads(content)
         except Exception as error:
             message = f"{type(error).__name__}: {error}"
             print(
                 f"ipyrefine: the variable {name} cannot be read here ({message})", file=sys.stderr
             )
+    for path in contents["submodules"]:
+        with suppress(Exception):  # the code that uses it fails, and says so
+            import_module(path)
     return values
 
 

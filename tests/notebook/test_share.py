@@ -1,0 +1,248 @@
+"""What a run's servers are sent, as the user sees and settles it in a shell and in the panel."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from shells import NO_HISTORY
+from test_panel import Desk, desk  # noqa: F401 - a fixture
+
+from ipyrefine import api
+from ipyrefine.checks import variables
+from ipyrefine.core.events import (
+    BestChanged,
+    DraftReady,
+    EvidenceReady,
+    RunStarted,
+    StageStarted,
+    Stopped,
+    VerdictReached,
+    Warned,
+)
+from ipyrefine.core.model import Evidence, Outcome, Printed, Setup, StopReason, Task, Verdict
+from ipyrefine.core.sharing import KEPT_HERE, Sharing
+from ipyrefine.errors import UsageError
+from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.providers.servers import facts_about
+
+SECRET = "Zwolle-7731-qx"
+SERVER = "https://models.example.com/v1"
+BROKEN = "first = prices['a']\nraise ValueError(first)"
+
+
+@pytest.fixture(autouse=True)
+def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ipyrefine.providers.sharing._asked", set())
+
+
+class Book:
+    """A shell whose every model is one on a server elsewhere."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        InteractiveShell.clear_instance()
+        self.shell: Any = InteractiveShell.instance(config=NO_HISTORY)
+        self.shell.run_line_magic("load_ext", "ipyrefine")
+        self.shell.user_ns["prices"] = {"a": SECRET}
+        self.models: list[ScriptedModel] = []
+        monkeypatch.setattr(api, "choose_model", self._choose)
+        monkeypatch.setattr(variables, "sandbox_is_closed", lambda: True)
+        monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+
+    def _choose(self, *_: Any, **__: Any) -> ScriptedModel:
+        texts = [BROKEN + "\n# again", "first = prices['a'][:1]"]
+        model = ScriptedModel([f"f1: mended\n```python\n{text}\n```" for text in texts], name="gpt")
+        model.base_url = SERVER  # type: ignore[attr-defined]
+        self.models.append(model)
+        return model
+
+    def run(self, cell: str) -> str:
+        """Run a cell and return what it printed."""
+        with capture_output() as captured:
+            result = self.shell.run_cell(cell)
+        error = result.error_before_exec or result.error_in_exec
+        if error is not None:
+            raise error
+        return captured.stdout
+
+    def fail(self) -> None:
+        with pytest.raises(ValueError, match=SECRET):
+            self.run(BROKEN)
+
+    @property
+    def sent(self) -> str:
+        return "\n".join(r.model_dump_json() for one in self.models for r in one.requests)
+
+
+@pytest.fixture
+def book(monkeypatch: pytest.MonkeyPatch) -> Iterator[Book]:
+    yield Book(monkeypatch)
+    InteractiveShell.clear_instance()
+
+
+# In a shell
+
+
+def test_fix_sends_type_and_line_of_a_traceback_and_says_so_before_the_first_call(
+    book: Book,
+) -> None:
+    book.fail()
+    printed = book.run("%refine fix -n 2 --apply none")
+    assert book.sent
+    assert SECRET not in book.sent
+    assert "line 2: raise ValueError(first)" in book.sent
+    said = " ".join(printed.split())
+    assert "The model is sent the traceback: line 2: raise ValueError(first); ValueError: …" in said
+    assert said.index("The model is sent") < said.index("Outputs stay here")
+    record = book.shell.user_ns["refined_run"]
+    assert SECRET in record.iterations[0].evidence[0].detail, "the user sees it all"
+
+
+def test_fix_sends_the_whole_traceback_where_the_user_says_so(book: Book) -> None:
+    book.fail()
+    book.run("%refine fix -n 1 -q --apply none --share outputs")
+    assert f"ValueError: {SECRET}" in book.sent
+
+
+def test_an_exception_whose_class_is_named_after_a_value_is_not_named(book: Book) -> None:
+    made = "raise type(prices['a'].replace('-', '_'), (Exception,), {})('x')"
+    with pytest.raises(Exception, match="x"):
+        book.run(made)
+    book.run("%refine fix -n 1 -q --apply none")
+    assert book.sent
+    assert SECRET.replace("-", "_") not in book.sent
+
+
+def test_the_command_shows_what_was_kept_and_sends_it_from_then_on(book: Book) -> None:
+    book.fail()
+    book.run("%refine fix -n 1 -q --apply none")
+    assert SECRET in book.run("%refine share")
+    assert "models.example.com" in book.run("%refine share once")
+    book.run("%refine continue")
+    assert SECRET in book.sent
+    assert facts_about(SERVER) == {}, "nothing was said of later runs"
+
+
+@pytest.mark.parametrize(("answer", "sent"), [("always", True), ("never", False)])
+def test_an_answer_for_good_holds_for_the_next_run(book: Book, answer: str, sent: bool) -> None:
+    book.fail()
+    book.run("%refine fix -n 1 -q --apply none")
+    book.run(f"%refine share {answer}")
+    book.models.clear()
+    book.run("%refine fix -n 1 -q --apply none")
+    assert book.sent
+    assert (SECRET in book.sent) is sent
+    assert not book.shell.magics_manager.registry["Refine"].latest.session.refinement.sharing.asks
+
+
+def test_an_answer_that_there_is_not_is_refused(book: Book) -> None:
+    book.fail()
+    book.run("%refine fix -n 1 -q --apply none")
+    with pytest.raises(UsageError, match="once, always, never"):
+        book.run("%refine share sometimes")
+
+
+# In the panel
+
+TASK = Task(text="Total the prices.", form="code")
+HOSTILE = f"<img src=x onerror=alert(1)> {SECRET}</pre><script>"
+RAN = Evidence(
+    name="run on copies",
+    passed=False,
+    detail=f"ValueError: {HOSTILE} (line 1)",
+    outputs=(Printed(text=f"<b>{SECRET}</b>"),),
+    computed=True,
+)
+NEEDS = Verdict(outcome=Outcome.NEEDS_IMPROVEMENT, score=0.0, reason="It fails.")
+EVENTS = [
+    RunStarted(setup=Setup(task=TASK, model="gpt", judge="gpt", checks=("run on copies",))),
+    StageStarted(stage="draft", iteration=0),
+    DraftReady(text="raise ValueError(prices)"),
+    StageStarted(stage="check", iteration=0),
+    EvidenceReady(iteration=0, evidence=RAN),
+    VerdictReached(iteration=0, verdict=NEEDS),
+    BestChanged(iteration=0),
+    Warned(message=KEPT_HERE),
+    Stopped(reason=StopReason.REVISIONS, message="All revisions are used."),
+]
+ASKS = Sharing("structure", (SERVER,), asks=True)
+
+
+class Answers:
+    """Takes answers as a cell's run does."""
+
+    def __init__(self) -> None:
+        self.sharing, self.given = ASKS, list[str]()
+
+    def take(self, answer: str) -> str:
+        self.given.append(answer)
+        level: Any = "structure" if answer == "never" else "outputs"
+        self.sharing = ASKS._replace(level=level, asks=False)
+        return f"answered {answer}"
+
+
+@pytest.fixture
+def answers() -> Answers:
+    return Answers()
+
+
+@pytest.fixture
+def asking(desk: Callable[..., Desk], answers: Answers) -> Desk:  # noqa: F811
+    d = desk(share=answers.take, sharing=lambda: answers.sharing)
+    d.show(*EVENTS)
+    return d
+
+
+def test_the_panel_asks_with_the_very_text_and_says_that_outputs_stay_here(asking: Desk) -> None:
+    for answer in ("once", "always", "never"):
+        assert asking.page.has("share", name=answer)
+    html = asking.page.html
+    assert "models.example.com" in html
+    assert "outputs stay here" in html
+    ask = html.partition("models.example.com")[2]
+    assert f"&lt;b&gt;{SECRET}&lt;/b&gt;" in ask
+
+
+def test_withheld_text_is_shown_as_text(asking: Desk) -> None:
+    html = asking.page.html
+    for tag in ("<img src=x", "<script>", f"<b>{SECRET}"):
+        assert tag not in html
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [("once", "outputs are sent"), ("always", "outputs are sent"), ("never", "outputs stay here")],
+)
+def test_an_answer_closes_the_question_and_the_chip_says_what_holds(
+    asking: Desk, answers: Answers, answer: str, says: str
+) -> None:
+    asking.page.click("share", name=answer)
+    assert answers.given == [answer]
+    assert says in asking.page.html
+    assert not asking.page.has("share")
+
+
+def test_the_chip_opens_the_question_again(asking: Desk) -> None:
+    asking.page.click("share", name="never")
+    asking.page.click("open", name="share")
+    assert asking.page.has("share", name="once")
+    assert SECRET in asking.page.html
+
+
+@pytest.mark.parametrize("sharing", [Sharing("values"), Sharing("structure")])
+def test_a_panel_of_models_on_this_machine_says_nothing_of_it(
+    desk: Callable[..., Desk],  # noqa: F811
+    sharing: Sharing,
+) -> None:
+    d = desk(sharing=lambda: sharing)
+    d.show(*EVENTS)
+    assert not d.page.has("share")
+    assert not d.page.has("open", name="share")
+
+
+def test_nor_does_one_of_a_run_that_computed_nothing(desk: Callable[..., Desk]) -> None:  # noqa: F811
+    d = desk(sharing=lambda: ASKS)
+    d.show(*EVENTS[:4], EVENTS[-1])
+    assert not d.page.has("share")
+    assert not d.page.has("open", name="share")

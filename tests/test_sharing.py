@@ -1,0 +1,383 @@
+"""What leaves for a model's server of what code computed from the notebook's variables."""
+
+import importlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+
+from ipyrefine import api
+from ipyrefine.checks import resolve, variables
+from ipyrefine.checks.variables import Variables, find
+from ipyrefine.core.decisions import Answer, Continue
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event
+from ipyrefine.core.model import Limits, Stage
+from ipyrefine.core.ports import Request
+from ipyrefine.core.run import Run
+from ipyrefine.providers import servers
+from ipyrefine.providers.replay import RecordedModel
+from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.providers.sharing import choose_sharing, remember_sharing
+
+SECRET, AMOUNT = "Zwolle-7731-qx", 827450917
+ASKED = "Total `revenue` of `df` per region."
+FINE = "total = df.groupby('region').revenue.sum()\ntotal"
+# Ways in which code gives back what a variable holds.
+LEAKS = {
+    "a message": "raise ValueError(df.to_csv(index=False))",
+    "a message of one line": "raise ValueError(' '.join(df.to_csv().split()))",
+    "an assertion": "assert df.empty, df.to_dict()",
+    "hex": "raise KeyError(df.to_csv().encode().hex())",
+    "reversed": "raise KeyError(str(df.to_dict())[::-1])",
+    "spelt": "raise KeyError(' '.join(df.region[0]))",
+    "printed": "print(df.to_csv()); 1 / 0",
+    "a value": "str(df.to_dict())",
+    "a table": "df",
+    "a column": "df.pivot_table(columns='region', values='revenue')",
+    "the type of an exception": "raise type(df.region[0].replace('-', '_'), (Exception,), {})()",
+    "an exit": "raise SystemExit(df.region[0])",
+    "a new name": "globals()[df.region[0].replace('-', '_')] = df.copy()\nnothing",
+    "a note": "error = ValueError(1)\nerror.add_note(df.region[0])\nraise error",
+    "a cause": "try:\n    1 / 0\nexcept Exception as e:\n    raise ValueError(df.region[0]) from e",
+    "a test's name": "raise type('test' + df.region[0].replace('-', '_'), (Exception,), {})('x')",
+    "a phrase of pandas": "name = df.region[0].split('-')[0]\n"
+    "raise ValueError(f'The truth value of a {name} is ambiguous')",
+    "a frame": "raise ValueError('line 1, in ' + df.region[0].split('-')[0] + ': x')",
+    "a file's name": "open(df.region[0] + '.csv')",
+}
+
+
+class Server(ScriptedModel):
+    """A model of a server elsewhere that gives every stage its own kind of reply.
+
+    Args:
+        *texts: what it writes, in order; the last one again and again.
+    """
+
+    base_url = "https://models.example.com/v1"
+
+    def __init__(self, *texts: str) -> None:
+        self._texts = list(texts)
+        super().__init__(repeat(self._reply), name="gpt")
+
+    def _reply(self, request: Request) -> str:
+        if request.purpose == Stage.JUDGE:
+            return " ".join(["no"] * max(1, request.answers))
+        if request.purpose == Stage.CRITIQUE:
+            return json.dumps({"findings": []})
+        text = self._texts.pop(0) if len(self._texts) > 1 else self._texts[0]
+        return f"f1: mended\n```python\n{text}\n```"
+
+    @property
+    def sent(self) -> str:
+        """All that it was asked, in every field."""
+        return "\n".join(request.model_dump_json() for request in self.requests)
+
+
+def notebook() -> dict[str, Any]:
+    frame = pandas.DataFrame({"region": [SECRET, "Oss"], "revenue": [AMOUNT, 3]})
+    return {"df": frame, "pd": pandas}
+
+
+def encodings(text: str) -> Iterator[str]:
+    yield from (text, text[::-1], text.encode().hex(), " ".join(text), text.replace("-", "_"))
+
+
+def leaked(sent: str) -> list[str]:
+    """The values of the notebook that stand in a text, whichever way they are written."""
+    values = [SECRET, *SECRET.split("-")[:2], str(AMOUNT), "Oss"]
+    return [one for value in values for one in encodings(value) if one in sent]
+
+
+def refinement(model: Any, task: str = ASKED, **options: Any) -> Refinement:
+    space = options.pop("namespace", None) or notebook()
+    used = find(space, text=task, draft=options.get("draft") or "")
+    names = options.pop("checks", ())
+    limits = {"max_revisions": 2, "patience": None, "critique": "always", "opinion": "always"}
+    return api.build(
+        task,
+        model=model,
+        profile="code",
+        variables=used,
+        checks=resolve(names, space, variables=used),
+        limits=Limits.model_validate({**limits, **options.pop("limits", {})}),
+        **options,
+    )
+
+
+@pytest.fixture(autouse=True)
+def closed_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not variables.sandbox_is_closed():
+        pytest.skip("code is not run on copies unasked in an open sandbox")
+
+
+@pytest.fixture(autouse=True)
+def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ipyrefine.providers.sharing._asked", set())
+
+
+# What a server elsewhere is sent
+
+
+@pytest.mark.parametrize("code", LEAKS.values(), ids=LEAKS.keys())
+async def test_no_value_that_code_gives_reaches_a_server_elsewhere(code: str) -> None:
+    model = Server(code, f"{code}\n# once more", FINE)
+    run = await refinement(model, limits={"memory": "all"}).run()
+    assert len(model.requests) >= 5
+    assert {one.purpose for one in model.requests} >= {Stage.DRAFT, Stage.CRITIQUE, Stage.REVISE}
+    assert leaked(model.sent) == []
+    # The user sees all of it.
+    assert leaked(run.model_dump_json()) or code.startswith("globals")
+
+
+@pytest.mark.parametrize("code", list(LEAKS.values())[:7], ids=list(LEAKS)[:7])
+async def test_nor_does_it_as_a_draft_of_the_users(code: str) -> None:
+    model = Server(FINE)
+    await refinement(model, "Mend it.", draft=code).run()
+    assert leaked(model.sent) == []
+
+
+async def test_nor_does_it_by_the_users_tests_or_by_drafts_that_differ() -> None:
+    tests = (
+        "import pytest\n@pytest.mark.parametrize('name', list(df.region))\n"
+        "def test_short(name):\n    assert len(shorten(name)) == 1, shorten(name)\n"
+    )
+    task = "Write `shorten(name)`, the first region of `df`.\n\nshorten(1) == 2"
+    codes = [f"def shorten(name):\n    return df.region[0][{n}:]" for n in range(4)]
+    model = Server(*codes)
+    space = notebook() | {"suite": tests}
+    loop = refinement(model, task, checks=["tests:suite"], namespace=space)
+    run = await loop.run()
+    assert leaked(run.model_dump_json())
+    assert leaked(model.sent) == []
+
+
+async def test_nor_is_it_sent_as_the_answer_to_a_question_of_the_drafts() -> None:
+    task = "The first region of `df`:\n```python\ndef first(n: int) -> str:\n    ...\n```"
+    bodies = ["df.region[0]", "df.region[1]", "df.region[0] * 2", "df.region[0].upper()"]
+    model = Server(*(f"def first(n: int) -> str:\n    return {one}" for one in bodies))
+    limits = {"candidates": 4, "opinion": "never", "critique": "auto"}
+    loop = refinement(model, task, limits=limits)
+    run = await loop.run()
+    assert run.question, "the drafts differ"
+    choice = next(n for n, c in enumerate(run.question.choices, 1) if SECRET in c.result)
+    loop.decide(Answer(choice=choice))
+    await loop.run()
+    loop.decide(Continue(guidance="Shorter."))
+    run = await loop.run()
+    assert leaked(run.task.request)
+    assert len(model.requests) > len(run.drafts)
+    assert leaked(model.sent) == []
+
+
+async def test_nor_does_a_run_that_is_resumed_send_it() -> None:
+    loop = refinement(Server(LEAKS["a message of one line"]), limits={"max_revisions": 0})
+    stored = Run.model_validate_json((await loop.run()).model_dump_json())
+    model = Server(FINE)
+    resumed = api.resume(stored, model=model, checks=loop.checks)
+    resumed.decide(Continue())
+    await resumed.run()
+    assert model.requests
+    assert leaked(model.sent) == []
+
+
+async def test_type_line_and_the_words_of_the_code_and_the_columns_are_sent() -> None:
+    model = Server("shares = df['revenues'] / df['revenue']\nshares", FINE)
+    await refinement(model, limits={"critique": "never", "opinion": "never"}).run()
+    asked = model.requests[-1].messages[-1].content
+    assert "KeyError: 'revenues' (line 1)" in asked
+    assert "shares = df['revenues'] / df['revenue']" in asked
+
+
+async def test_shapes_and_what_happened_to_frames_are_sent() -> None:
+    code = "kept = df[df.revenue > 5]\nprint(kept)\nint(str(kept.region[0]))"
+    model = Server(code, "kept = df[df.revenue > 5]\nkept", "kept = 1")
+    await refinement(model).run()
+    first, second, *_ = (r for r in model.requests if r.purpose == Stage.CRITIQUE)
+    assert "ValueError: invalid literal for int() with base 10: …" in first.messages[-1].content
+    asked = second.messages[-1].content
+    assert "kept: new, 1 rows × 2 columns" in asked
+    assert "a table of 1 row × 2 columns" in asked
+
+
+async def test_the_names_of_the_users_tests_are_sent() -> None:
+    suite = "def test_ignores_gaps():\n    assert total(1) == df.region[0]\n"
+    model = Server("def total(n):\n    return n", FINE)
+    space = notebook() | {"suite": suite}
+    task = "Write `total(n)` of `df`."
+    await refinement(model, task, checks=["tests:suite"], namespace=space).run()
+    asked = next(r for r in model.requests if r.purpose == Stage.REVISE).messages[-1].content
+    assert "test_ignores_gaps" in asked
+    assert leaked(model.sent) == []
+
+
+async def test_what_code_gave_on_literals_is_sent() -> None:
+    task = "Write `mean(xs)`.\n\nmean([1, 2]) == 1.5"
+    model = Server("def mean(xs):\n    return 'forty-two'", "def mean(xs):\n    return 1.5")
+    space = notebook() | {"half": lambda x: x / 2}
+    await refinement(model, task, namespace=space).run()
+    assert "got 'forty-two'" in model.sent
+
+
+@pytest.mark.parametrize("share", ["outputs", "values"])
+async def test_messages_and_outputs_are_sent_where_the_user_says_so(share: str) -> None:
+    model = Server("raise ValueError(df.region[0])", "print(df.region[0])\n1 / 0", FINE)
+    await refinement(model, share=share).run()
+    assert f"ValueError: {SECRET}" in model.sent
+    assert f"It printed:\\n{SECRET}" in model.sent
+    assert (str(AMOUNT) in model.requests[0].messages[0].content) is (share == "values")
+
+
+async def test_outputs_are_sent_from_the_moment_the_user_says_so() -> None:
+    model = Server("raise ValueError(df.region[0])", "raise KeyError(df.region[0])", FINE)
+    loop = refinement(model, limits={"max_revisions": 1})
+    await loop.run()
+    assert leaked(model.sent) == []
+    loop.sharing = loop.sharing._replace(level="outputs")
+    loop.decide(Continue())
+    await loop.run()
+    assert f"ValueError: {SECRET}" in model.sent
+
+
+async def test_it_is_said_once_before_the_first_call_that_lacks_something() -> None:
+    model = Server("raise ValueError(df.region[0])", "raise KeyError(df.region[0])", FINE)
+    seen: list[tuple[Event, int]] = []
+    await refinement(model).run(lambda event, run: seen.append((event, len(model.requests))))
+    [(said, asked)] = [(e, n) for e, n in seen if e.type == "warned"]
+    assert said.message.startswith("Outputs stay here")  # type: ignore[union-attr]
+    assert asked == 1, "only the draft was asked for by then"
+
+
+# Which level holds
+
+
+class Other(ScriptedModel):
+    """A model at an address."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__([], name="other")
+        self.base_url = url
+
+
+HERE, THERE = "http://127.0.0.1:8080/v1", "https://models.example.com/v1"
+
+
+@pytest.mark.parametrize(
+    ("urls", "level", "asks"),
+    [
+        ([HERE], "values", False),
+        ([THERE], "structure", True),
+        ([""], "structure", True),
+        ([HERE, THERE], "structure", True),
+    ],
+)
+def test_servers_elsewhere_get_structure_and_this_machine_gets_values(
+    urls: list[str], level: str, asks: bool
+) -> None:
+    sharing = choose_sharing(map(Other, urls))
+    assert (sharing.level, sharing.asks) == (level, asks)
+    assert choose_sharing(map(Other, urls), "outputs")[::2] == ("outputs", False)
+
+
+def test_what_the_user_said_of_a_server_is_remembered_for_it_alone() -> None:
+    other = "https://other.example.com/v1"
+    assert remember_sharing([THERE], "outputs")
+    assert choose_sharing([Other(THERE)])[::2] == ("outputs", False)
+    assert choose_sharing([Other(other)])[::2] == ("structure", True)
+    assert choose_sharing([Other(THERE), Other(other)])[::2] == ("structure", True)
+    assert remember_sharing([other], "structure")
+    assert choose_sharing([Other(THERE), Other(other)])[::2] == ("structure", False)
+    servers.remember_about(THERE, share="whatever")
+    assert choose_sharing([Other(THERE)])[::2] == ("structure", True)
+
+
+# Recordings
+
+
+async def test_a_recording_is_asked_as_ever_and_a_live_server_in_its_place_is_not_sent_values(
+    tmp_path: Any,
+) -> None:
+    def recorded(live: ScriptedModel | None, *, record: bool = False) -> RecordedModel:
+        make: Callable[[], Any] | None = (lambda: live) if live else None
+        return RecordedModel(tmp_path / "run.json", live=make, record=record)
+
+    local = Server("raise ValueError(df.region[0])", FINE)
+    local.base_url = HERE  # type: ignore[misc]
+    limits = {"max_revisions": 1, "critique": "never", "opinion": "never"}
+    first = await refinement(recorded(local, record=True), limits=limits).run()
+    assert f"ValueError: {SECRET}" in local.sent
+    remote = Server(FINE)
+    again = await refinement(recorded(remote), limits=limits).run()
+    assert again.text == first.text
+    assert not remote.requests, "the recording holds it all"
+    loop = refinement(recorded(remote), limits=limits)
+    await loop.run()
+    loop.decide(Continue(guidance="Sort them."))
+    await loop.run()
+    assert remote.requests, "this is not in the recording"
+    messages = [m.content for request in remote.requests for m in request.messages]
+    assert leaked("\n".join(messages)) == []
+
+
+# Modules of the notebook
+
+
+async def check_run(code: str, space: dict[str, Any], task: str = ASKED) -> tuple[Any, str]:
+    used = find(space, text=task)
+    (check,) = resolve(["run"], space, variables=used)
+    loop = api.build(task, model=Server(code), profile="code", variables=used)
+    evidence = await check(code, loop.state.task)
+    return evidence.passed, evidence.detail
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "frame = pd.DataFrame({'a': [1]})\nframe",
+        "tree.fromstring('<a/>').tag",
+        "xml.dom.minidom.parseString('<a/>')",
+    ],
+)
+async def test_checked_code_has_the_modules_of_the_notebook(code: str) -> None:
+    import xml.dom.minidom
+    import xml.etree.ElementTree as tree
+
+    space = {"pd": pandas, "tree": tree, "xml": xml}
+    assert (await check_run(code, space, "Write it."))[0] is True
+
+
+async def test_a_module_that_cannot_be_imported_there_is_named() -> None:
+    import types
+
+    made = types.ModuleType("made_here")
+    passed, detail = await check_run("made.x", {"made": made}, "Write it.")
+    assert passed is None
+    assert "the code needs made" in detail
+
+
+async def test_a_module_of_the_users_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder_helpers.py").write_text("x = 1")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    helpers = importlib.import_module("folder_helpers")
+    monkeypatch.delitem(sys.modules, "folder_helpers")
+    passed, detail = await check_run("helpers.x", {"helpers": helpers}, "Write it.")
+    assert passed is None
+    assert "the code needs helpers, and it lies in your folder" in detail
+
+
+async def test_modules_that_a_text_does_not_use_are_not_imported() -> None:
+    import types
+
+    broken = types.ModuleType("not_there")
+    passed, _ = await check_run("x = 1", {"broken": broken, "pd": pandas}, "Write it.")
+    assert passed is True
+    assert Variables({}, {}).files == {}
