@@ -85,7 +85,10 @@ def test_a_record_is_read(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in RUNS if name.startswith("v2/")])
 def test_the_events_of_a_run_fold_to_its_record(name: str, tmp_path: Path) -> None:
     version, _, stem = name.partition("/")
-    assert open_copy(version, tmp_path).get(stem).run == record(name)
+    run = open_copy(version, tmp_path).get(stem).run
+    # An older record does not hold what an override overruled; its events do.
+    known = tuple(i.model_copy(update={"overruled": None}) for i in run.iterations)
+    assert run.model_copy(update={"iterations": known}) == record(name)
 
 
 @pytest.mark.parametrize("file", EXPECTED["v1"]["notebooks"])

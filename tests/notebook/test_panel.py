@@ -60,6 +60,7 @@ from ipyrefine.core.model import (
     Verdict,
 )
 from ipyrefine.core.run import Run
+from ipyrefine.errors import UsageError
 from ipyrefine.notebook.cell_target import CellTarget, Origin
 from ipyrefine.notebook.panel import Panel, Stream
 from ipyrefine.render.escape import plain
@@ -372,6 +373,17 @@ def test_where_the_text_goes_is_the_users_choice(desk: Callable[..., Desk]) -> N
     d.page.click("accept", place="replace")
     assert (target.where, target.run_after) == ("replace", False)
     assert len(d.decisions) == 3
+
+
+def test_an_accept_that_is_refused_leaves_the_place_as_it_was(desk: Callable[..., Desk]) -> None:
+    def refuse(decision: Decision) -> None:
+        raise UsageError("There is no such text.")
+
+    target = CellTarget(object(), "refined", "replace")
+    d = desk(cell_target=target, decide=refuse)
+    d.show(*FIRST, END)
+    d.page.click("accept", place="run")
+    assert (target.where, target.run_after) == ("replace", False)
 
 
 def test_accept_and_run_is_for_the_cell_that_the_text_is_from(desk: Callable[..., Desk]) -> None:

@@ -75,6 +75,10 @@ RUN = replay([
 TYPED: list[tuple[list[str], Decision]] = [
     (["accept"], Accept(iteration=0)),
     (["accept", "0"], Accept(iteration=0)),
+    (
+        ["override", "fail", "2", "typos", "left"],
+        Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason="2 typos left"),
+    ),
     (["override", "pass", "good", "enough"], Override(outcome=Outcome.PASS, reason="good enough")),
     (["override", "fail", "0", "too cold"],
      Override(iteration=0, outcome=NEEDS_WORK, reason="too cold")),

@@ -54,6 +54,16 @@ def test_an_accepted_text_that_did_not_pass_is_not() -> None:
     assert [one.agreed for one in rulings(run)] == [False, False]
 
 
+def test_an_override_that_confirms_the_verdict_is_agreement() -> None:
+    assert next(rulings(run_with(Outcome.PASS, 0.9, PASS_IT))).agreed
+    assert next(rulings(run_with(Outcome.NEEDS_IMPROVEMENT, 0.5, NEEDS_WORK))).agreed
+    assert next(rulings(run_with(Outcome.PASS, 0.9, NEEDS_WORK, PASS_IT))).agreed
+
+
+def test_an_override_of_a_text_that_was_not_judged_is_neither() -> None:
+    assert next(rulings(run_with(Outcome.NOT_JUDGED, 0.5, PASS_IT))).agreed is None
+
+
 def test_an_override_is_disagreement_with_the_verdict_either_way() -> None:
     assert not next(rulings(run_with(Outcome.NEEDS_IMPROVEMENT, 0.9, PASS_IT))).agreed
     assert not next(rulings(run_with(Outcome.PASS, 0.9, NEEDS_WORK))).agreed

@@ -144,14 +144,15 @@ class Override(_Decision):
 
     @classmethod
     def parse(cls, run: "Run", words: list[str]) -> Self:
-        """Read ``pass|fail [k] [reason]``."""
+        """Read ``pass|fail [k] [reason]``; a number that more than one word follows is a reason."""
         word = words.pop(0) if words else ""
         if word not in ("pass", "fail"):
             raise UsageError(
                 'Say which: %refine override pass "reason", or override fail "reason".'
             )
         outcome = Outcome.PASS if word == "pass" else Outcome.NEEDS_IMPROVEMENT
-        number = parse_iteration(run, words) if words and words[0].isdigit() else None
+        is_number = bool(words) and words[0].isdigit() and len(words) <= 2
+        number = parse_iteration(run, words) if is_number else None
         return cls(iteration=number, outcome=outcome, reason=" ".join(words))
 
 

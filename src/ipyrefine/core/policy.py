@@ -245,9 +245,11 @@ def best_of(run: Run) -> int | None:
 
     Where nothing gives a score, that is the latest revision: only its feedback tells texts apart,
     and it answers the feedback on those before it. One that fails comes after those that nearly
-    pass.
+    pass. Texts from before the latest one that the user wrote no longer compete: it is the best,
+    whatever it scores, until one that follows it ranks higher.
     """
-    verified = [i for i in run.iterations if i.verdict and not i.lost_comparison]
+    first = run.latest_edit.number if run.latest_edit else 0
+    verified = [i for i in run.iterations[first:] if i.verdict and not i.lost_comparison]
     best = max(verified, key=lambda i: i.verdict.rank if i.verdict else (), default=None)
     if best is None or best.verdict is None:
         return None

@@ -284,7 +284,8 @@ def _(decision: Override, run: Run, number: int) -> Run:
             "reason": decision.verdict_reason,
         }
     )
-    run = _amend(run, number, verdict=verdict, override=decision)
+    overruled = run.iterations[number].overruled or (before.outcome if before else None)
+    run = _amend(run, number, verdict=verdict, override=decision, overruled=overruled)
     return run if decision.settles else _require(run, decision.reason)
 
 

@@ -17,6 +17,7 @@ from ipyrefine.core.model import (
     Finding,
     Finish,
     Limits,
+    Outcome,
     Question,
     Record,
     Score,
@@ -47,6 +48,7 @@ class Iteration(Record):
         evidence: the checks' results.
         verdict: None until it was verified.
         override: the decision that overrode its verdict, or None.
+        overruled: the outcome that its verdict had before that.
         comparisons: how often it was compared with the best text.
         lost_comparison: whether it lost there, so that it cannot be the best.
         usage: what writing and verifying it consumed.
@@ -65,6 +67,7 @@ class Iteration(Record):
     evidence: tuple[Evidence, ...] = ()
     verdict: Verdict | None = None
     override: Override | None = None
+    overruled: Outcome | None = Field(default=None, exclude_if=lambda outcome: outcome is None)
     comparisons: Count = 0
     lost_comparison: bool = False
     usage: Usage = Usage()
@@ -202,12 +205,23 @@ class Run(Record):
         return self.awaits_user or (self.limits.step and len(self.iterations) > self.released)
 
     @property
+    def latest_edit(self) -> Iteration | None:
+        """The latest text that the user edited or reverted; their own draft is none."""
+        own = (i for i in reversed(self.iterations) if i.author == "user")
+        return next((i for i in own if i.parent is not None), None)
+
+    @property
     def chosen(self) -> Iteration | None:
-        """The iteration the user settled on, else the best, else the latest revision or draft 0."""
+        """The iteration the user settled on, else the best, else the latest revision or draft 0.
+
+        The user's own edit is chosen at once, before it was verified.
+        """
         ruling = self.ruling
         number = getattr(ruling, "iteration", None) if ruling and ruling.settles else None
         if number is None:
             number = self.best
+            if self.latest_edit and (number is None or number < self.latest_edit.number):
+                return self.latest_edit
         if number is not None:
             return self.iterations[number]
         if self.revisions:

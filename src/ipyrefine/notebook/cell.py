@@ -24,7 +24,7 @@ from ipyrefine.core.model import Form, Material, StopReason
 from ipyrefine.core.ports import Check
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import KEPT_HERE, Level
-from ipyrefine.errors import Interrupted, RefineError, UsageError, did_you_mean
+from ipyrefine.errors import Interrupted, RefineError, UsageError, describe, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder, open_journal
 from ipyrefine.notebook import options
@@ -816,8 +816,15 @@ class CellRun:
 
     async def _insert_accepted(self) -> None:
         """Put the accepted text into a cell, unless that was declined, and close the panel."""
+        try:
+            note = await self.place()
+        except Exception as error:  # after a click nobody awaits this, so the record says it
+            note = (
+                f"The text could not be put into a cell ({describe(error)}). It is in "
+                f"`{self._variable}`."
+            )
         # The panel closes last: its many messages would keep the front-end from answering in time.
-        self._finish(await self.place())
+        self._finish(note)
 
     async def _text_inserted(self) -> None:
         """Wait until the accepted text is in its cell."""

@@ -406,13 +406,13 @@ class Panel:
 
     def _send_decision(self, click: Click) -> None:
         """Hand over the decision that a click stands for."""
+        self._decide(self._decision(click))
         place = click.get("place")
-        if self._target is not None and click["action"] == "accept":
+        if self._target is not None and click["action"] == "accept":  # a refused one changes none
             self._target.run_after = place == "run"
             if place is not None:
                 self._target.where = self._target.place_to_run if place == "run" else place
                 self._view = self._view._replace(place=self._target.where)
-        self._decide(self._decision(click))
         self._settle()
 
     def _settle(self) -> None:

@@ -201,6 +201,7 @@ async def _steer(cell: Cell, name: str, args: list[str]) -> None:
         case _:
             place = _parse_place(args) if DECISIONS[name] is Accept else None
             decision = cast("Decision", DECISIONS[name].parse(run, args))
+            decision.check(run)  # before it changes the place
             cell.cell_target.where = place or cell.cell_target.where
             await cell.carry_out(decision)
 

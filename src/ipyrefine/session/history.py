@@ -173,11 +173,12 @@ def rulings(run: Run) -> Iterator[Ruling]:
         if verdict is None:
             continue
         basis = _basis_before(iteration)
-        if basis in ("run", "none") and verdict.score is None:
+        before = iteration.overruled or verdict.outcome
+        if before is Outcome.NOT_JUDGED or (basis in ("run", "none") and verdict.score is None):
             yield Ruling("", basis, VERDICT, None)
         else:
             opinion = basis == "judge" or (basis == "constraints" and verdict.opinion is not None)
-            agreed = _was_pass(iteration, good) is good
+            agreed = (before is Outcome.PASS) is good
             yield Ruling(judge if opinion else _CHECKS, basis, VERDICT, agreed)
         for one in verdict.criteria:
             yield Ruling(judge, "judge", one.name, (one.score >= run.limits.target) is good)
@@ -251,11 +252,3 @@ def _opinions(run: Run) -> dict[int, bool]:
             if number is not None:
                 opinions[number] = decision.settles
     return opinions
-
-
-def _was_pass(iteration: Iteration, good: bool) -> bool:
-    """Return whether the verdict was PASS before the user decided; an override reversed it."""
-    assert iteration.verdict is not None, "only a text with a verdict was judged"
-    if iteration.override is not None:
-        return not good
-    return iteration.verdict.outcome is Outcome.PASS
