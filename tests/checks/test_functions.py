@@ -109,6 +109,7 @@ async def test_feedback_is_followed_from_text_to_text():
     texts = ["one", "two", "three", "four"]
     run = await ipyrefine.refine(
         "Write.",
+        profile="prose",
         model=ScriptedModel([f"<text>\n{text}\n</text>" for text in texts]),
         checks=[lambda text: next(replies)],
         journal=False,
