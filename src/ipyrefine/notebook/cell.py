@@ -32,6 +32,7 @@ from ipyrefine.notebook.cell_target import (
     CellTarget,
     Origin,
     button_press,
+    is_cell_id,
     source_cell_id,
     source_cell_text,
 )
@@ -47,9 +48,10 @@ from ipyrefine.session.sent import SentLog
 from ipyrefine.session.session import Session
 
 # The options that `%refine resume` takes; the run's start settled all others.
-_RESUME_OPTIONS = frozenset(
-    ("model", "judge", "base_url", "check", "var", "output", "apply", "journal", "plain", "quiet")
-)
+_RESUME_OPTIONS = {
+    *("model", "judge", "base_url", "api_key_env"),
+    *("check", "var", "output", "apply", "journal", "plain", "quiet"),
+}
 # What a run in the journal remembers of its options.
 _STORED_OPTIONS = ("check", "var", "output", "apply", "cell", "lines")
 _DECIDED = (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
@@ -246,7 +248,7 @@ def build(
         text,
         model=args.model or magics.model or None,
         judge=args.judge or magics.judge or None,
-        base_url=args.base_url or magics.base_url or None,
+        **_server(magics, args),
         price=args.price or magics.price or None,
         checks=checks.resolve(args.check, namespace, target=target, variables=used),
         no_checks=args.no_check,
@@ -263,6 +265,25 @@ def build(
         prompts=_prompts(args.prompts, namespace),
         warnings=[*_head_warning(source), *warnings],
     )
+
+
+def _server(magics: Any, args: argparse.Namespace) -> dict[str, Any]:
+    """Return the server that the options or the settings name, and what reads its key.
+
+    Raises:
+        UsageError: the variable that should hold the key is not set.
+    """
+    # The setting is for the server of the settings. A cell that names another may be a stranger's.
+    name = args.api_key_env or ("" if args.base_url else magics.api_key_env)
+    if name and not os.environ.get(name):
+        raise UsageError(
+            "The variable that --api-key-env or Refine.api_key_env names is not set. Set it to the "
+            "server's key."
+        )
+    return {
+        "base_url": args.base_url or magics.base_url or None,
+        "api_key": (lambda: os.environ.get(name, "")) if name else None,
+    }
 
 
 def _head_warning(source: SourceCell) -> list[str]:
@@ -314,7 +335,8 @@ def _resume(
     namespace, settings = magics.shell.user_ns, earlier.settings
     args.output = args.output or _stored_output(settings, namespace)
     args.apply = args.apply or _stored_choice(settings)
-    args.cell = args.cell or _stored_text(settings, "cell")
+    cell_id = _stored_text(settings, "cell")
+    args.cell = args.cell or (cell_id if is_cell_id(cell_id) else None)
     args.lines = args.lines or _stored_lines(settings)
     source, head = _stored_text(settings, "source"), _stored_text(settings, "head")
     origin = Origin(args.cell, source, head) if args.cell and source else None
@@ -327,7 +349,7 @@ def _resume(
         earlier.run,
         model=args.model or _configured(setup.model, magics.model),
         judge=args.judge or _configured(setup.judge, magics.judge or magics.model),
-        base_url=args.base_url or magics.base_url or None,
+        **_server(magics, args),
         checks=checks.from_record(setup.checks, given, variables=known),
         lines=_lines_below(head, args.lines),
     )
@@ -524,7 +546,7 @@ class CellRun:
         self._sent = SentLog()
         self._watch(refinement)
         self.session = Session(refinement, [self._update_namespace], journal)
-        self._args, self._base_url = args, magics.base_url
+        self._args, self._server = args, _server(magics, args)
         self._variable = args.output or "refined"
         by_default: Place = "replace" if origin else "insert"
         place = args.apply if args.apply in PLACES else by_default
@@ -642,7 +664,7 @@ class CellRun:
         refinement = api.resume(
             run.model_copy(update={"setup": setup}),
             judge=None if run.setup.judge == run.setup.model else before.judge,
-            base_url=self._args.base_url or self._base_url or None,
+            **self._server,
             checks=before.checks,
         )
         self._watch(refinement)
