@@ -105,7 +105,8 @@ def build(
         model: writes; a model, its name, or None for the configured one.
         judge: scores; the writer by default.
         base_url: an OpenAI-compatible server for models given by name.
-        api_key: its key, or a callable that returns it, asked before every call.
+        api_key: its key, or a callable that returns it, asked before every call; by default
+            ``OPENAI_API_KEY``, for the server of ``OPENAI_BASE_URL`` (OpenAI if unset) only.
         price: what it charges (``"0.15,0.60"``: dollars per million prompt and completion
             tokens); by default from the price list.
         timeout: seconds of silence after which a server counts as gone; 600 by default.

@@ -73,7 +73,7 @@ class Lab:
 
     async def open(
         self,
-        cells: Sequence[str],
+        cells: Sequence[str | nbformat.NotebookNode],
         *,
         app: App = "lab",
         theme: Literal["light", "dark"] = "light",
@@ -84,7 +84,7 @@ class Lab:
         """Write a notebook of code cells, open it and wait for its kernel.
 
         Args:
-            cells: the cells' sources.
+            cells: the cells' sources, or whole cells.
             app: the application that shows it.
             theme: the application's theme.
             width: of the window, in CSS pixels.
@@ -98,7 +98,9 @@ class Lab:
         self.server.set_theme(theme)
         return await self.open_again(app=app, width=width, height=height)
 
-    def _write(self, cells: Sequence[str], env: Mapping[str, str] | None) -> None:
+    def _write(
+        self, cells: Sequence[str | nbformat.NotebookNode], env: Mapping[str, str] | None
+    ) -> None:
         number = next(self._numbers)
         kernel = "python3"
         if env:
@@ -106,10 +108,12 @@ class Lab:
             self.server.add_kernel(kernel, env)
         spec = {"name": kernel, "display_name": kernel, "language": "python"}
         # With no kernel named, the application would ask for one in a dialog.
-        book = v4.new_notebook(cells=[v4.new_code_cell(c) for c in cells])
+        book = v4.new_notebook()
+        book.cells = [v4.new_code_cell(c) if isinstance(c, str) else c for c in cells]
         book.metadata["kernelspec"] = spec
         self.path = self.server.notebooks / f"book{number}.ipynb"
-        nbformat.write(book, self.path)
+        # Not validated, as a file from somebody else may be anything.
+        self.path.write_text(json.dumps(book), "utf-8")
 
     async def open_beside(self, cells: Sequence[str]) -> None:
         """Open one more notebook in the same JupyterLab window, and bring it to the front."""

@@ -171,7 +171,16 @@ async def test_a_cell_is_read_with_its_outputs(answer: dict[str, Any], cell: Any
     assert (comm.data["op"], comm.data["cell_id"]) == ("read", "home")
 
 
-@pytest.mark.parametrize("data", [None, {}, {**ACK, "how": "sideways"}, {"how": "inserted"}])
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        {},
+        {**ACK, "how": "sideways"},
+        {**ACK, "cell_id": "a1 --base-url x"},
+        {"how": "inserted"},
+    ],
+)
 async def test_an_answer_that_cannot_be_read_is_a_refusal(data: Any):
     comm = ScriptedComm()
     placed = await ask(comm, lambda: comm.answer(data))

@@ -184,7 +184,7 @@ def completions(shell: Any, typed: str) -> set[str]:
         ("%refine acc", ["accept"]),
         ("%refine override ", ["fail", "pass"]),
         ("%refine accept in", ["insert"]),
-        ("%refine fix --ap", ["--apply"]),
+        ("%refine fix --app", ["--apply"]),
         ("%refine fix -q --apply r", ["replace"]),
     ],
 )

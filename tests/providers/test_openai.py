@@ -366,6 +366,68 @@ async def test_a_server_of_ones_own_needs_no_key_but_openai_does(
         await reply_of(OpenAIModel("m"), request_text)
 
 
+@pytest.mark.parametrize(
+    ("configured", "sent"),
+    [
+        ("{}", KEY),
+        ("http://127.0.0.1:{port}/another/path/", KEY),
+        ("", "none"),
+        ("https://127.0.0.1:{port}/v1", "none"),
+        ("http://localhost:{port}/v1", "none"),
+        ("http://127.0.0.1:1/v1", "none"),
+        ("http://127.0.0.1:x/v1", "none"),
+    ],
+)
+async def test_the_environments_key_goes_to_the_server_that_the_environment_names_only(
+    server, request_text, monkeypatch: pytest.MonkeyPatch, configured, sent
+):
+    server.then("a", "b")
+    port = server.base_url.split(":")[2].removesuffix("/v1")
+    monkeypatch.setenv("OPENAI_BASE_URL", configured.format(server.base_url, port=port))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    await reply_of(OpenAIModel("m", base_url=server.base_url), request_text)
+    await reply_of(OpenAIModel("m", base_url=server.base_url, api_key="own"), request_text)
+    keys = [seen.headers["authorization"] for seen in server.requests]
+    assert keys == [f"Bearer {sent}", "Bearer own"]
+
+
+async def test_no_other_secret_of_the_environment_goes_to_another_server(
+    server, request_text, monkeypatch: pytest.MonkeyPatch
+):
+    server.then("a", "b")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"X-Api-Key: {KEY}")
+    for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.setenv(name, KEY)
+    await reply_of(OpenAIModel("m", base_url=server.base_url), request_text)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    await reply_of(OpenAIModel("m"), request_text)
+    other, configured = (seen.headers for seen in server.requests)
+    assert KEY not in str(other)
+    assert configured["x-api-key"] == KEY
+    assert server.bodies[0] == server.bodies[1]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_server_that_wants_a_key_and_got_none_says_how_to_name_it(
+    server, request_text, monkeypatch: pytest.MonkeyPatch, status
+):
+    server.default = lambda _: Failure(status, {"error": {"message": "no key"}})
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(errors.AccessDenied, match=r"got no key\..* --api-key-env NAME"):
+        await reply_of(OpenAIModel("m", base_url=server.base_url), request_text)
+    with pytest.raises(errors.AccessDenied, match=r"this key|the key"):
+        await reply_of(OpenAIModel("m", base_url=server.base_url, api_key="own"), request_text)
+
+
+async def test_openai_itself_gets_no_key_of_another_server(
+    server, request_text, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(errors.AccessDenied, match=r"openai\.com/v1 got no key"):
+        await reply_of(OpenAIModel("m", base_url="https://api.openai.com/v1"), request_text)
+
+
 async def test_a_key_that_no_header_can_hold_is_refused_unseen(server, request_text):
     model = OpenAIModel("m", base_url=server.base_url, api_key="sk-sécret")
     with pytest.raises(errors.AccessDenied) as caught:

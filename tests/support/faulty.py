@@ -80,7 +80,11 @@ class Trial:
             TASK,
             model=model
             or OpenAIModel(
-                "m", base_url=base_url or self.server.base_url, timeout=idle, sleep=self._sleep
+                "m",
+                base_url=base_url or self.server.base_url,
+                api_key="sk-of-the-test",
+                timeout=idle,
+                sleep=self._sleep,
             ),
             limits=limits or Limits(max_revisions=2),
             clock=monotonic,

@@ -33,6 +33,7 @@ from ipyrefine.notebook.cell_target import (
     CellTarget,
     Origin,
     button_press,
+    is_cell_id,
     source_cell_id,
     source_cell_text,
 )
@@ -50,12 +51,10 @@ from ipyrefine.session.sent import SentLog
 from ipyrefine.session.session import Session
 
 # The options that `%refine resume` takes; the run's start settled all others.
-_RESUME_OPTIONS = frozenset(
-    (
-        *("model", "judge", "base_url", "timeout", "effort", "share", "check", "var", "output"),
-        *("apply", "journal", "plain", "quiet"),
-    )
-)
+_RESUME_OPTIONS = {
+    *("model", "judge", "base_url", "api_key_env", "timeout", "effort", "share"),
+    *("check", "var", "output", "apply", "journal", "plain", "quiet"),
+}
 # What a run in the journal remembers of its options.
 _STORED_OPTIONS = ("check", "var", "output", "apply", "cell", "lines")
 _DECIDED = (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
@@ -283,8 +282,20 @@ def build(
 
 
 def _server(magics: Any, args: argparse.Namespace) -> dict[str, Any]:
-    """Return how servers are asked, as `api.build` takes it."""
+    """Return how servers are asked, as `api.build` takes it, with what reads the key.
+
+    Raises:
+        UsageError: the variable that should hold the key is not set.
+    """
+    # The setting is for the server of the settings. A cell that names another may be a stranger's.
+    name = args.api_key_env or ("" if args.base_url else magics.api_key_env)
+    if name and not os.environ.get(name):
+        raise UsageError(
+            "The variable that --api-key-env or Refine.api_key_env names is not set. Set it to the "
+            "server's key."
+        )
     return {
+        "api_key": (lambda: os.environ.get(name, "")) if name else None,
         "base_url": args.base_url or magics.base_url or None,
         "timeout": magics.timeout if args.timeout is None else args.timeout,
         "effort": args.effort,
@@ -341,7 +352,8 @@ def _resume(
     namespace, settings = magics.shell.user_ns, earlier.settings
     args.output = args.output or _stored_output(settings, namespace)
     args.apply = args.apply or _stored_choice(settings)
-    args.cell = args.cell or _stored_text(settings, "cell")
+    cell_id = _stored_text(settings, "cell")
+    args.cell = args.cell or (cell_id if is_cell_id(cell_id) else None)
     args.lines = args.lines or _stored_lines(settings)
     source, head = _stored_text(settings, "source"), _stored_text(settings, "head")
     origin = Origin(args.cell, source, head) if args.cell and source else None

@@ -393,6 +393,8 @@ def _read(message: Mapping[str, Any]) -> _Answer:
     try:
         data = message["content"]["data"]
         placed = Placed(how=data["how"], cell_id=data["cell_id"], reason=data["reason"])
+        if placed.cell_id is not None and not is_cell_id(placed.cell_id):
+            raise ValueError
         text, cells = data.get("text"), data.get("cells")
         return _Answer(
             placed,

@@ -42,6 +42,11 @@ class Refine(Magics, Configurable):
     base_url = Unicode("", help="An OpenAI-compatible server; empty: OPENAI_BASE_URL.").tag(
         config=True
     )
+    api_key_env = Unicode(
+        "",
+        help="The environment variable that holds the server's key; empty: OPENAI_API_KEY, which "
+        "goes to the server of OPENAI_BASE_URL only.",
+    ).tag(config=True)
     max_revisions = Integer(
         None,
         allow_none=True,

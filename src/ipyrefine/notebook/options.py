@@ -16,6 +16,7 @@ from ipyrefine.core.model import Budget, Limits
 from ipyrefine.core.prompts import APPENDED, PLACES
 from ipyrefine.core.sharing import LEVELS
 from ipyrefine.errors import UsageError, did_you_mean
+from ipyrefine.notebook.cell_target import is_cell_id
 from ipyrefine.profiles import NAMES
 from ipyrefine.profiles.choose import pygments_name
 
@@ -194,7 +195,10 @@ def parser() -> MagicParser:
     add("-m", "--model",
         help="the model that writes: a model of the server, an embedded model, or recorded:FILE")
     add("--judge", help="the model that judges (the one that writes)")
-    add("--base-url", metavar="URL", help="an OpenAI-compatible server")
+    add("--base-url", metavar="URL", help="an OpenAI-compatible server; without --api-key-env "
+        "it gets a key only if OPENAI_BASE_URL names it too")
+    add("--api-key-env", type=_parse_variable, metavar="NAME",
+        help="the environment variable that holds the server's key (OPENAI_API_KEY)")
     add("--timeout", type=float, metavar="SECONDS",
         help="how long the server may be silent before the run ends (600)")
     add("--effort", choices=EFFORTS, help="how hard a model that thinks should think; for other "
@@ -208,7 +212,7 @@ def parser() -> MagicParser:
     add("-o", "--output", metavar="NAME", help="variable for the text (refined)")
     add("-a", "--apply", choices=["ask", "insert", "replace", "none"],
         help="what to do with the text at the end (ask)")
-    add("--cell", metavar="ID",
+    add("--cell", type=_parse_cell_id, metavar="ID",
         help="the notebook cell that this text is from, as the button above a cell writes it: "
         "accepting replaces its text, unless that has changed meanwhile")
     add("--name", help="the run's name in the journal; by default made from the task")
@@ -259,6 +263,20 @@ def _parse_lines(text: str) -> tuple[int, int]:
     if not match:
         raise argparse.ArgumentTypeError(f"{text!r} is not a range of lines like 3-7")
     return int(match[1]), int(match[2] or match[1])
+
+
+def _parse_cell_id(text: str) -> str:
+    """Return a cell's id, as the notebook's file holds it."""
+    if not is_cell_id(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a cell's id")
+    return text
+
+
+def _parse_variable(text: str) -> str:
+    """Return the name of an environment variable, which is never quoted: it may be a key."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
+        raise argparse.ArgumentTypeError("it takes the name of a variable, not a key")
+    return text
 
 
 def _parse_count(text: str) -> int:

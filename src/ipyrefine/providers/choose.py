@@ -40,8 +40,9 @@ def choose_model(
     Args:
         name: the model's name, or None.
         base_url: an OpenAI-compatible server; ``OPENAI_BASE_URL`` by default.
-        api_key: the server's key, or a callable that returns it, called before every request;
-            ``OPENAI_API_KEY`` by default. Only the model keeps it.
+        api_key: the server's key, or a callable that returns it, called before every request. Only
+            the model keeps it. ``OPENAI_API_KEY`` is the key of ``OPENAI_BASE_URL`` (OpenAI if
+            unset), and goes to no other server.
         price: what a server's model charges; by default as the price list knows it.
         timeout: seconds of silence after which a server counts as gone; 600 by default.
         extra: further fields of every request to a server, such as ``reasoning_effort``.

@@ -116,7 +116,8 @@ def _faults() -> tuple[Fault, ...]:
         ),
         Fault(
             errors.AccessDenied,  # without a quote, which may hold a piece of the key
-            "{server} doesn't accept the key. Set OPENAI_API_KEY to a key of this server.",
+            "{server} doesn't accept the key. Set OPENAI_API_KEY, or the variable that "
+            "--api-key-env names, to a key of this server.",
             statuses=(401,),
         ),
         Fault(

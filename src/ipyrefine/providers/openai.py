@@ -72,6 +72,12 @@ from ipyrefine.providers.stream import Assembly
 _OPENAI_URL = "https://api.openai.com/v1"
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _NO_KEY = "none"  # local servers want no key, but the client insists on one
+_PORTS = {"http": 80, "https": 443}
+# All the headers that a server gets which the environment does not name.
+_HEADERS = {
+    *("host", "connection", "authorization", "user-agent"),
+    *("accept", "accept-encoding", "content-type", "content-length"),
+}
 _CONNECT_SECONDS = 10.0
 _ERROR_SECONDS = 10.0  # for the body of an error answer
 
@@ -121,8 +127,9 @@ class OpenAIModel:
     Args:
         model: the name the server knows it by.
         base_url: the server's address, up to ``/v1``; None for ``OPENAI_BASE_URL`` or OpenAI.
-        api_key: the key, or a callable that returns it, called before every request; None for
-            ``OPENAI_API_KEY``. Servers other than OpenAI may need none.
+        api_key: the key, or a callable that returns it, called before every request. Without one,
+            ``OPENAI_API_KEY`` goes to the server of ``OPENAI_BASE_URL`` (OpenAI if unset), and
+            any other server gets no key.
         price: what it charges; by default as the price list knows it for this server.
         timeout: seconds without anything new of the reply after which the server counts as gone
             (600); signs of life that add nothing to it do not count.
@@ -182,6 +189,11 @@ class OpenAIModel:
     def base_url(self) -> str:
         """The server's address, without user and password."""
         return self._endpoint.url
+
+    @property
+    def _is_configured(self) -> bool:
+        """Whether the environment names this server, to which alone its keys and headers go."""
+        return _origin(self.base_url) == _origin(os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL)
 
     @property
     def price(self) -> Price | None:
@@ -343,10 +355,16 @@ class OpenAIModel:
                     headers={"Accept-Encoding": "identity"},
                     # The task and the key go to the configured server and to no other.
                     follow_redirects=False,
-                    event_hooks={"response": [_receive]},
+                    event_hooks={"request": [self._drop_headers], "response": [_receive]},
                 ),
             )
         return client
+
+    async def _drop_headers(self, request: httpx2.Request) -> None:
+        """Drop what the client adds from the environment (``OPENAI_CUSTOM_HEADERS``) elsewhere."""
+        if not self._is_configured:
+            for name in {*request.headers} - _HEADERS:
+                del request.headers[name]
 
     def _current_key(self) -> Key:
         """Return the key for one request; `api_key` is asked only here.
@@ -355,18 +373,27 @@ class OpenAIModel:
             AccessDenied: it cannot be read, is missing, or cannot stand in a header.
         """
         try:
-            key = Key(self._api_key() or os.environ.get("OPENAI_API_KEY"))
+            ours = self._is_configured
+            key = Key(self._api_key() or (os.environ.get("OPENAI_API_KEY") if ours else None))
         except Exception as error:
             kind = type(error).__name__
             _drop_frames(error)
             raise AccessDenied(f"The key could not be read ({kind}). Check `api_key`.") from None
         if not key() and is_openai(self.base_url):
+            if not ours:
+                raise self._no_key_error()
             raise AccessDenied(
                 f"{self.base_url} needs a key. Set OPENAI_API_KEY, or choose another server."
             )
         if not (key().isascii() and key().isprintable()):
             raise AccessDenied("The key has characters that no key has. Set OPENAI_API_KEY.")
         return key if key() else Key(_NO_KEY)
+
+    def _no_key_error(self) -> AccessDenied:
+        return AccessDenied(
+            f"{self.base_url} got no key. Name the variable that holds its key: "
+            "--api-key-env NAME (in Python, api_key=)."
+        )
 
     def _add_cost(self, reply: Reply) -> Reply:
         """Return the reply with its cost, unless the server sent one."""
@@ -376,6 +403,10 @@ class OpenAIModel:
         return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost": cost})})
 
     def _model_error(self, error: Exception, key: Key) -> ModelError:
+        refusal = find_refusal(error)
+        without_key = key() == _NO_KEY and not self._endpoint.login and not self._is_configured
+        if refusal is not None and refusal.status in (401, 403) and without_key:
+            return self._no_key_error()
         secrets = (key().removeprefix(_NO_KEY), *self._endpoint.secrets, *self._secrets)
         return model_error(error, server=self.base_url, model=self._model, secret=secrets)
 
@@ -423,13 +454,22 @@ def parse_base_url(base_url: str) -> Endpoint:
     if parts.query or parts.fragment:
         raise UsageError(
             f"The base URL of {url} goes on after its path. Leave out what follows the ? or #, "
-            "and give a key as OPENAI_API_KEY."
+            "and keep a key in an environment variable."
         )
     if parts.username is None:
         return Endpoint(url)
     password = unquote(parts.password or "")
     login = base64.b64encode(f"{unquote(parts.username)}:{password}".encode()).decode()
     return Endpoint(url, f"Basic {login}", password)
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None] | None:
+    """Return an address's scheme, host and port; None where it is not an address."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        return None
 
 
 def retry_reason(refusal: Refusal) -> str:

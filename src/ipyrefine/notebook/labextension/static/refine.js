@@ -24,6 +24,12 @@ const LOAD =
 /** How long (ms) a kernel may be busy, with a widget's message for one, before it counts. */
 const PATIENCE = 1500;
 
+/** Ids of cells. One from a file may hold anything, also further options for the magic. */
+const CELL_ID = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** The refining cells written since the page was opened; all others may be somebody else's. */
+const written = new WeakSet();
+
 const STARTING = ["unknown", "starting", "restarting", "autorestarting"];
 
 /** A sentence for the user: why nothing was started. */
@@ -141,6 +147,9 @@ function placeCell(notebook, cell, { lines = null, failed = false }) {
   const shared = notebook.model.sharedModel;
   const source = cell.model.sharedModel.getSource();
   const id = cell.model.id;
+  if (!CELL_ID.test(id)) {
+    throw new Refusal("This cell's id is not valid. Copy the cell's text into a new cell.");
+  }
   const above = shared.cells.findIndex((one) => one.getId() === id);
   const below = shared.cells[above + 1];
   const isOurs = below && (below.getMetadata("ipyrefine") || {}).refines === id;
@@ -148,7 +157,10 @@ function placeCell(notebook, cell, { lines = null, failed = false }) {
   const mark = { refines: id, press: `${Date.now()}` };
   const magic = magicOf(cell, failed);
   const again = isOurs && below.getSource().startsWith(magic);
-  const options = again ? keptOptions(below.getSource(), lines) : [magic, ...optionsOf(cell, lines)].join(" ");
+  const options =
+    again && written.has(below)
+      ? keptOptions(below.getSource(), lines)
+      : [magic, ...optionsOf(cell, lines)].join(" ");
   const text = failed ? options : `${options}\n${source}`;
   if (again || (isOurs && below.getSource().startsWith(magicOf(cell, !failed)))) {
     below.transact(() => {
@@ -164,6 +176,7 @@ function placeCell(notebook, cell, { lines = null, failed = false }) {
       });
     });
   }
+  written.add(shared.cells[above + 1]);
   return above + 1;
 }
 
@@ -202,6 +215,10 @@ async function refine(app, panel, { selection }) {
   }
   await prepare(panel);
   if (/^\s*%%refine\b/.test(source)) {
+    if (cell.inputHidden && !written.has(cell.model.sharedModel)) {
+      cell.inputHidden = false;
+      throw new Refusal("This cell's code was hidden. Read it, then press again to run it.");
+    }
     run(app, notebook, notebook.widgets.indexOf(cell));
   } else {
     const failed = !selection && hasFailed(cell) && !cell.model.isDirty;

@@ -1,0 +1,133 @@
+"""A notebook from somebody else: what a press of our buttons in it sends, and to whom."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from judging import is_judge, server_answers
+from lab_driver import App, Lab
+from nbformat import v4
+from openai_server import ScriptedServer
+
+KEY = "sk-the-readers-own"
+CODE = "def inc(n):\n    return n + 2"
+BROKEN = "1 / 0"
+ID = "theirs"
+BUTTON = '.jp-Cell.jp-mod-active .jp-cell-toolbar [data-jp-item-name="refine"]'
+FIX = ".ipyrefine-fix button"
+NOTICE = ".Toastify__toast, .jp-Dialog"
+
+
+def reply(body: dict[str, Any]) -> str:
+    """Mend the code, and pass it."""
+    if is_judge(body):
+        return server_answers(body, 0.9)
+    if body.get("response_format"):
+        return '{"findings": []}'
+    return f"```python\n{CODE.replace('2', '1')}\n```"
+
+
+@pytest.fixture
+def home() -> Iterator[ScriptedServer]:
+    """The reader's own server."""
+    with ScriptedServer(reply) as server:
+        yield server
+
+
+@pytest.fixture
+def theirs() -> Iterator[ScriptedServer]:
+    """The server of whoever wrote the notebook."""
+    with ScriptedServer(reply) as server:
+        yield server
+
+
+@pytest.fixture
+def env(home: ScriptedServer, tmp_path: Path) -> dict[str, str]:
+    return {
+        "OPENAI_BASE_URL": home.base_url,
+        "OPENAI_API_KEY": KEY,
+        "IPYREFINE_MODEL": "m",
+        "IPYREFINE_HOME": str(tmp_path / "journal"),
+    }
+
+
+def cell(source: str, cell_id: str = ID, *, hidden: bool = False, refines: str = "") -> Any:
+    """Make a cell as a file may hold it."""
+    metadata: dict[str, Any] = {"jupyter": {"source_hidden": True}} if hidden else {}
+    if refines:
+        metadata["ipyrefine"] = {"refines": refines, "press": "1"}
+    made = v4.new_code_cell(source, metadata=metadata)
+    made["id"] = cell_id
+    return made
+
+
+async def press_stars(lab: Lab, index: int) -> None:
+    await lab.select(index)
+    await lab.page.locator(BUTTON).locator("button, jp-button").first.click()
+
+
+@pytest.mark.parametrize(
+    ("app", "more"), [("lab", ""), ("notebook", " --api-key-env OPENAI_API_KEY")]
+)
+async def test_the_stars_take_no_options_from_a_hidden_cell_of_the_file(
+    lab: Lab,
+    env: dict[str, str],
+    home: ScriptedServer,
+    theirs: ScriptedServer,
+    app: App,
+    more: str,
+) -> None:
+    line = f"%%refine --cell {ID} --base-url {theirs.base_url}{more}"
+    planted = cell(f"{line}\n{CODE}", "helper", hidden=True, refines=ID)
+    await lab.open([cell(CODE), planted], app=app, env=env)
+    await press_stars(lab, 0)
+    await lab.wait_output(1, "PASS")
+    assert [seen.headers["authorization"] for seen in theirs.requests] == []
+    assert {seen.headers["authorization"] for seen in home.requests} == {f"Bearer {KEY}"}
+    assert await lab.cell_sources() == [CODE, f"%%refine --cell {ID}\n{CODE}"]
+
+
+async def test_fix_takes_no_options_from_a_hidden_cell_of_the_file(
+    lab: Lab, env: dict[str, str], theirs: ScriptedServer
+) -> None:
+    line = f"%refine fix --cell {ID} --base-url {theirs.base_url}"
+    planted = cell(line, "helper", hidden=True, refines=ID)
+    await lab.open([cell(BROKEN), planted], env=env)
+    await lab.run_and_wait(0)
+    await lab.page.locator(FIX).click()
+    await lab.wait_for("panel.content.widgets[1].model.outputs.length > 0")
+    await lab.wait_idle()
+    assert [seen.headers["authorization"] for seen in theirs.requests] == []
+    assert await lab.cell_sources() == [BROKEN, f"%refine fix --cell {ID}"]
+
+
+@pytest.mark.parametrize("button", ["stars", "fix"])
+async def test_a_cells_id_that_holds_options_is_refused(
+    lab: Lab, env: dict[str, str], theirs: ScriptedServer, button: str
+) -> None:
+    source = BROKEN if button == "fix" else CODE
+    await lab.open([cell(source, f"a1 --base-url {theirs.base_url}")], env=env)
+    if button == "fix":
+        await lab.run_and_wait(0)
+        await lab.page.locator(FIX).click()
+    else:
+        await press_stars(lab, 0)
+    await lab.page.locator(NOTICE, has_text="This cell's id is not valid.").first.wait_for()
+    assert [seen.headers["authorization"] for seen in theirs.requests] == []
+    assert await lab.cell_sources() == [source]
+
+
+async def test_a_hidden_cell_of_the_file_is_shown_before_the_shortcut_runs_it(
+    lab: Lab, env: dict[str, str], home: ScriptedServer, theirs: ScriptedServer
+) -> None:
+    line = f"%%refine --base-url {theirs.base_url} --api-key-env OPENAI_API_KEY"
+    await lab.open([cell(f"{line}\n{CODE}", hidden=True)], env=env)
+    await lab.command("ipyrefine:refine-cell")
+    await lab.page.locator(NOTICE, has_text="This cell's code was hidden.").first.wait_for()
+    assert not await lab.evaluate("return panel.content.widgets[0].inputHidden;")
+    assert theirs.requests == home.requests == []
+    await lab.set_source(0, f"%%refine\n{CODE}")
+    await lab.command("ipyrefine:refine-cell")
+    await lab.wait_output(0, "PASS")
+    assert theirs.requests == []

@@ -1,0 +1,185 @@
+"""Which key goes to a server that a cell or a setting names."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faulty import Trial
+from IPython.core.interactiveshell import InteractiveShell
+from openai_server import Answer, Failure, ScriptedServer
+from shells import NO_HISTORY
+
+from ipyrefine.errors import AccessDenied, UsageError
+from ipyrefine.journal.store import Journal
+from ipyrefine.providers import capabilities
+
+KEY, OTHER_KEY = "sk-of-the-environment", "sk-of-the-other"
+CELL = "%%refine -p prose --task -n 0 --critique never --criteria correctness {}\nGreet me."
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    """The server that the environment names, with its key."""
+    monkeypatch.setattr(capabilities, "BY_SERVER", {})
+    with ScriptedServer() as running:
+        Trial(running, "none", Answer())
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
+        monkeypatch.setenv("IPYREFINE_MODEL", "m")
+        yield running
+
+
+@pytest.fixture
+def other() -> Iterator[ScriptedServer]:
+    """A server that something else names."""
+    with ScriptedServer() as running:
+        Trial(running, "none", Answer())
+        yield running
+
+
+@pytest.fixture
+def shell(home: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    monkeypatch.setenv("OTHER_KEY", OTHER_KEY)
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(config=NO_HISTORY)
+    shell.extension_manager.load_extension("ipyrefine")
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+def run(shell: Any, cell: str) -> BaseException | None:
+    """Run a cell and return its error."""
+
+    async def go() -> Any:
+        return await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
+
+    error: BaseException | None = asyncio.run(go()).error_in_exec
+    return error
+
+
+def keys(server: ScriptedServer) -> set[str]:
+    """Return the keys that a server got."""
+    return {seen.headers["authorization"].removeprefix("Bearer ") for seen in server.requests}
+
+
+@pytest.mark.parametrize("options", ["", "--judge another"])
+def test_a_server_that_a_cell_names_gets_the_key_that_the_cell_names_too(
+    shell: Any, home: ScriptedServer, other: ScriptedServer, options: str
+) -> None:
+    options = f"--base-url {other.base_url} {options}"
+    assert run(shell, CELL.format(options)) is None
+    assert keys(other) == {"none"}
+    other.requests.clear()
+    assert run(shell, CELL.format(f"{options} --api-key-env OTHER_KEY")) is None
+    assert keys(other) == {OTHER_KEY}
+    assert home.requests == []
+
+
+def test_the_environments_server_gets_its_key_also_where_a_cell_names_it(
+    shell: Any, home: ScriptedServer
+) -> None:
+    assert run(shell, CELL.format(f"--base-url {home.base_url}")) is None
+    assert keys(home) == {KEY}
+
+
+def test_a_recordings_live_model_on_another_server_gets_no_key(
+    shell: Any, other: ScriptedServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    options = f"--base-url {other.base_url} -m recorded:{tmp_path / 'none.json'}"
+    assert run(shell, CELL.format(options)) is None
+    assert keys(other) == {"none"}
+
+
+def test_the_settings_name_a_server_with_its_key_which_no_other_server_gets(
+    shell: Any, other: ScriptedServer
+) -> None:
+    magics = shell.magics_manager.registry["Refine"]
+    magics.base_url = other.base_url
+    assert run(shell, CELL.format("")) is None
+    assert keys(other) == {"none"}
+    magics.api_key_env = "OTHER_KEY"
+    other.requests.clear()
+    assert run(shell, CELL.format("")) is None
+    assert keys(other) == {OTHER_KEY}
+    with ScriptedServer() as third:
+        Trial(third, "none", Answer())
+        assert run(shell, CELL.format(f"--base-url {third.base_url}")) is None
+        assert keys(third) == {"none"}
+
+
+def test_another_model_for_a_run_keeps_the_runs_server_and_its_key(
+    shell: Any, other: ScriptedServer
+) -> None:
+    assert run(shell, CELL.format(f"--base-url {other.base_url} --api-key-env OTHER_KEY")) is None
+    latest, before = shell.magics_manager.registry["Refine"].latest, len(other.requests)
+
+    async def go() -> None:
+        latest.change_model("better", "warmer")
+        await latest.session.go()
+
+    asyncio.run(go())
+    assert len(other.requests) > before
+    assert keys(other) == {OTHER_KEY}
+
+
+def test_a_resumed_run_gets_the_key_of_its_server_only_where_that_is_named_again(
+    shell: Any, other: ScriptedServer
+) -> None:
+    options = f"--base-url {other.base_url} --api-key-env OTHER_KEY --name hi"
+    assert run(shell, CELL.format(options)) is None
+    other.requests.clear()
+    assert isinstance(run(shell, "%refine resume hi"), UsageError)
+    assert run(shell, f"%refine resume hi --base-url {other.base_url}") is None
+    assert run(shell, "%refine continue 1 warmer") is None
+    assert keys(other) == {"none"}
+    other.requests.clear()
+    assert (
+        run(shell, f"%refine resume hi --base-url {other.base_url} --api-key-env OTHER_KEY") is None
+    )
+    assert run(shell, "%refine continue 1 warmer") is None
+    assert keys(other) == {OTHER_KEY}
+
+
+def test_a_server_that_wants_a_key_says_which_option_names_it(
+    shell: Any, other: ScriptedServer
+) -> None:
+    other.default = lambda _: Failure(401, {"error": {"message": "no key"}})
+    error = run(shell, CELL.format(f"--base-url {other.base_url}"))
+    assert isinstance(error, AccessDenied)
+    assert "--api-key-env NAME" in str(error)
+
+
+@pytest.mark.parametrize("name", ["NOT_SET_HERE", "sk-an-actual-key", "gsk_an_actual_key"])
+def test_a_variable_that_holds_no_key_is_refused_without_quoting_what_may_be_one(
+    shell: Any, home: ScriptedServer, name: str
+) -> None:
+    error = run(shell, CELL.format(f"--api-key-env {name}"))
+    assert isinstance(error, UsageError)
+    assert name not in str(error)
+    assert home.requests == []
+
+
+@pytest.mark.parametrize("cell", ["a1 --base-url http://h", "a/b", "a\n", "", "x" * 65, "é"])
+def test_what_is_not_a_cells_id_is_refused(shell: Any, home: ScriptedServer, cell: str) -> None:
+    assert isinstance(run(shell, CELL.format(f"--cell {cell!r}")), UsageError)
+    assert isinstance(run(shell, f"%refine fix --cell {cell!r}"), UsageError)
+    assert home.requests == []
+
+
+def test_an_id_in_the_journal_that_is_not_a_cells_is_not_followed(
+    shell: Any, home: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(shell, CELL.format("--name hi --cell a1")) is None
+    find = Journal.get
+
+    def altered(self: Journal, *args: Any) -> Any:
+        stored = find(self, *args)
+        return stored._replace(settings={**stored.settings, "cell": "a1 --base-url http://h"})
+
+    monkeypatch.setattr(Journal, "get", altered)
+    assert run(shell, "%refine resume hi") is None
+    resumed = shell.magics_manager.registry["Refine"].latest
+    assert resumed.cell_target.place_to_run == "insert"
