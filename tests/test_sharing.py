@@ -242,7 +242,7 @@ async def test_outputs_are_sent_from_the_moment_the_user_says_so() -> None:
     loop.sharing = loop.sharing._replace(level="outputs")
     loop.decide(Continue())
     await loop.run()
-    assert f"ValueError: {SECRET}" in model.sent
+    assert f"KeyError: '{SECRET}'" in model.sent
 
 
 async def test_it_is_said_once_before_the_first_call_that_lacks_something() -> None:
