@@ -105,6 +105,42 @@ async def test_an_edit_by_hand_is_an_iteration_of_the_users(
     await lab.panel(".rf-step", "Your edit").wait_for()
 
 
+@pytest.mark.parametrize("app", ["lab", "notebook"])
+@pytest.mark.parametrize("change", ["edit", "revert"])
+async def test_after_a_run_that_passes_accept_takes_the_persons_own_text(
+    lab: Lab, model: ScriptedServer, app: Literal["lab", "notebook"], change: str
+) -> None:
+    example = "inc(1) == 2" if change == "edit" else "inc(1.5) == 3"
+    draft = "def inc(n):\n    return n + 1"
+    model.default = lambda body: (
+        f"f1: rounded\n```python\n{draft.replace('n + 1', 'round(n) + 1')}\n```"
+        if "text so far" in body["messages"][-1]["content"]
+        else f"```python\n{draft}\n```"
+    )
+    page = await lab.open(
+        ["%load_ext ipyrefine", f"%%refine\nWrite inc(n).\n\n{example}", "1 + 1"],
+        env=kernel(model) | {"IPYREFINE_HOME": str(lab.server.home / "kept")},
+        width=1280, height=900, app=app,
+    )  # fmt: skip
+    await lab.run_and_wait(0)
+    await lab.run_and_wait(1)
+    await lab.panel(".rf-badge", "PASS").wait_for()
+    own = draft
+    if change == "edit":
+        own = "def inc(number):\n    return number"
+        await lab.press("open", menu="More", name="edit")
+        await lab.panel('[name="text"]:focus').wait_for()
+        await page.locator(":focus").fill(own)
+    await lab.press(change)
+    await lab.panel('.rf-step[aria-current="step"]', "Your edit").wait_for()
+    await lab.panel(".rf-badge", "NEEDS IMPROVEMENT").wait_for()
+    OUTPUT.mkdir(exist_ok=True)
+    await page.screenshot(path=OUTPUT / f"own-text-{change}-{app}.png")
+    await lab.press("accept")
+    await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
+    assert (await lab.cell_sources())[2] == own
+
+
 async def test_one_change_is_taken_back_and_the_text_is_checked_again(
     lab: Lab, model: ScriptedServer
 ) -> None:

@@ -54,7 +54,10 @@ def test_every_run_in_it_is_the_run_in_its_record(path: Path) -> None:
     assert len(runs) == len(list((V1 / "records").glob("*.json")))
     for line in runs:
         [record] = load(V1 / "records" / f"{line.name}.json")
-        assert journal.get(line.name).run == record, line.name
+        run = journal.get(line.name).run
+        # An older record does not hold what an override overruled; its events do.
+        known = tuple(i.model_copy(update={"overruled": None}) for i in run.iterations)
+        assert run.model_copy(update={"iterations": known}) == record, line.name
 
 
 def test_stop_reasons_are_found_by_their_new_names(path: Path) -> None:
@@ -72,7 +75,7 @@ async def test_a_run_is_continued_and_its_new_events_have_the_new_version(path: 
     [line] = Journal(path).runs("failed")
     assert (line.outcome, line.basis) == ("PASS", "judge")
     again = Journal(path).get("failed")
-    assert again.run == run
+    assert again.run.iterations == run.iterations
     query = f"SELECT version FROM events WHERE run = {stored.number} ORDER BY sequence"
     versions = [version for (version,) in rows(path, query)]
     assert versions == [1] * stored.sequence + [VERSION] * (again.sequence - stored.sequence)
