@@ -31,13 +31,6 @@ async def test_a_single_limit_wins_over_limits_given_as_a_whole() -> None:
     assert (run.limits.target, run.limits.max_revisions) == (0.5, 0)
 
 
-async def test_the_old_names_of_limits_still_work() -> None:
-    model = ScriptedModel([text("Hello"), judged(4)])
-    old: dict[str, Any] = {"max_iterations": 0, "gate": True, "critique": "never"}
-    run = await refine("Greet.", model=model, **old, **PROSE)
-    assert (run.limits.max_revisions, run.limits.pairwise) == (0, True)
-
-
 async def test_a_limit_that_is_not_set_is_the_profiles() -> None:
     model = ScriptedModel([text("{}")])
     run = await refine("Greet.", model=model, profile="data", checks=[bool], max_revisions=0)

@@ -15,7 +15,7 @@ from ipyrefine.checks.magics import python_part
 from ipyrefine.checks.variables import Variables
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import OLD_LIMITS, Form, Limits, Material, Price, Task
+from ipyrefine.core.model import Form, Limits, Material, Price, Task
 from ipyrefine.core.policy import PRICE_UNKNOWN
 from ipyrefine.core.ports import (
     Check,
@@ -487,15 +487,14 @@ def check_options(options: dict[str, Any]) -> None:
     known = {*signature(refine).parameters, *signature(build).parameters, *Limits.model_fields}
     known -= {"text", "name", "options"}
     for name in options:
-        if name not in known | OLD_LIMITS.keys():
+        if name not in known:
             raise UsageError(f"refine has no option {name!r}.{did_you_mean(name, known)}")
     _merge_limits(options.get("limits"), dict(options))
 
 
 def _merge_limits(limits: Limits | None, options: dict[str, Any]) -> Limits | None:
     """Take the options that are single limits, on top of the limits given as a whole."""
-    names = options.keys() & {*Limits.model_fields, *OLD_LIMITS}
-    single = {OLD_LIMITS.get(name, name): options.pop(name) for name in names}
+    single = {name: options.pop(name) for name in options.keys() & Limits.model_fields.keys()}
     if not single:
         return limits
     whole = limits.model_dump(exclude_unset=True) if limits else {}

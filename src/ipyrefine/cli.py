@@ -73,9 +73,6 @@ def _parser() -> argparse.ArgumentParser:
         "-n", "--max-revisions", type=int, default=4, metavar="N",
         help="revisions allowed after the draft (4)",
     )  # fmt: skip
-    demo.add_argument(  # its old name
-        "--max-iterations", type=int, dest="max_revisions", help=argparse.SUPPRESS
-    )
     demo.set_defaults(action=run_demo)
 
     pull = add_command("pull", "fetch and verify the weights of an embedded model")

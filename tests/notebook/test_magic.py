@@ -70,24 +70,8 @@ def test_bad_input_gets_one_sentence_and_starts_nothing(
     assert "refined" not in shell.user_ns
 
 
-@pytest.mark.parametrize("name", ["--max-revisions", "--max-iterations"])
-def test_an_option_is_known_by_its_old_name_too(name: str) -> None:
-    assert options.parse(f"{name} 1").max_revisions == 1
-    assert options.parse(f"{name}=1").max_revisions == 1
-
-
-@pytest.mark.parametrize("name", ["--pairwise", "--gate"])
-def test_a_comparison_is_asked_for_by_its_old_name_too(name: str) -> None:
-    assert options.limits(options.parse(name), {}).pairwise is True
-
-
-def test_old_names_are_not_offered() -> None:
-    assert not {"--max-iterations", "--gate", "--critics"} & set(options.parser().options)
-
-
-@pytest.mark.parametrize("name", ["max_revisions", "max_iterations"])
-def test_revisions_are_configured_by_the_old_name_too(shell: Any, name: str) -> None:
-    shell.run_line_magic("config", f"Refine.{name} = 3")
+def test_the_revisions_allowed_are_configured(shell: Any) -> None:
+    shell.run_line_magic("config", "Refine.max_revisions = 3")
     run(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
     assert shell.user_ns["refined_run"].limits.max_revisions == 3
 

@@ -711,9 +711,6 @@ class Budget(Record):
     seconds: float | None = Field(default=None, gt=0, le=1e15)
 
 
-OLD_LIMITS = {"max_iterations": "max_revisions", "gate": "pairwise", "every_critique": "critique"}
-
-
 class Limits(Record):
     """When a run stops and how its calls are made.
 
@@ -766,16 +763,6 @@ class Limits(Record):
     pairwise: bool = False
     memory: Literal["best", "all"] = "best"
     budget: Budget = Budget()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept_old_names(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        renamed = {OLD_LIMITS.get(name, name): value for name, value in data.items()}
-        if "every_critique" in data:
-            renamed["critique"] = "always" if data["every_critique"] else "auto"
-        return renamed
 
 
 class Calibration(Record):

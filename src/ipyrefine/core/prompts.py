@@ -205,7 +205,6 @@ _REQUIRED_PLACES = {
     "compare": ("first", "second"),
 }
 _PLACE = re.compile(r"\{(\w+)\}")
-_OLD_NAMES = {"gate": "compare"}
 
 
 class Prompts(Record):
@@ -237,15 +236,14 @@ class Prompts(Record):
         Raises:
             UsageError: there is no such stage, a prompt is no text, or lacks a place it needs.
         """
-        named = {_OLD_NAMES.get(stage, stage): prompt for stage, prompt in own.items()}
-        for stage, prompt in named.items():
+        for stage, prompt in own.items():
             if stage not in cls.model_fields:
                 stages = ", ".join(cls.model_fields)
                 hint = did_you_mean(str(stage), cls.model_fields)
                 raise UsageError(f"There is no stage {stage!r} to prompt: {stages}.{hint}")
             if not isinstance(prompt, str) or not prompt.strip():
                 raise UsageError(f"The prompt for {stage} must be a text, not {prompt!r:.40}.")
-        prompts = cls.model_validate(named)
+        prompts = cls.model_validate(dict(own))
         prompts.require_places()
         return prompts
 

@@ -49,7 +49,6 @@ _NOTES = {
     "run stops, without a panel; then decide with %refine. %%timeit is refused.",
     "defaults": "`%config Refine` lists the defaults that you can set.",
 }
-_RENAMED = {"--max-iterations": "--max-revisions", "--gate": "--pairwise"}
 _REMOVED = {
     "--critics": "--critics is gone: one critic reads a text. Ask for more findings with "
     "--min-findings."
@@ -273,7 +272,11 @@ def parse(line: str) -> argparse.Namespace:
 
 def parse_words(words: Iterable[str]) -> argparse.Namespace:
     """Parse the magic's line, split into words; errors as for `parse`."""
-    options = parser().parse_args([_current_name(word) for word in words])
+    words = list(words)
+    for word in words:
+        if (reason := _REMOVED.get(word.partition("=")[0])) is not None:
+            raise UsageError(reason)
+    options = parser().parse_args(words)
     for one, other, reason in _CONTRADICTIONS:
         if _is_set(options, one) and _is_set(options, other):
             raise UsageError(f"{one} and {other} contradict each other: {reason}.")
@@ -286,18 +289,6 @@ def parse_words(words: Iterable[str]) -> argparse.Namespace:
     if options.language is not None:
         _require_language(options.language)
     return options
-
-
-def _current_name(word: str) -> str:
-    """Return a word with an option's old name replaced by the current one.
-
-    Raises:
-        UsageError: the option is gone; its replacement is named.
-    """
-    name, equals, value = word.partition("=")
-    if name in _REMOVED:
-        raise UsageError(_REMOVED[name])
-    return f"{_RENAMED.get(name, name)}{equals}{value}"
 
 
 def _is_set(options: argparse.Namespace, option: str) -> bool:
