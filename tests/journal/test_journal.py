@@ -14,8 +14,9 @@ from refining import events_of, refinement
 from ipyrefine.core.events import Event, TextDelta
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
+from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import JournalError, UsageError
-from ipyrefine.journal import schema
+from ipyrefine.journal import schema, writer
 from ipyrefine.journal.schema import default_path
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder
@@ -263,6 +264,19 @@ async def test_a_journal_of_a_newer_version_is_left_alone(
     monkeypatch.setattr(schema, "MIGRATIONS", ())
     with pytest.raises(JournalError, match="newer ipyrefine"):
         Journal(path).runs()
+
+
+async def test_a_run_of_another_version_is_listed_and_refused_as_such(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "VERSION", VERSION - 1)
+    await record(path, name="older")
+    monkeypatch.undo()
+    run = await record(path, name="today")
+    assert [one.name for one in Journal(path).runs()] == ["today", "older"]
+    with pytest.raises(JournalError, match="another version of ipyrefine"):
+        Journal(path).get("older")
+    assert Journal(path).get("today").run == run
 
 
 def test_a_place_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -17,11 +17,9 @@ from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import Limits, Outcome, Task
 from ipyrefine.core.run import Run
 from ipyrefine.session.audit import Result, audit, code_to_run, summarize
-from ipyrefine.session.record import OMITTED, Recorded, as_json, bundle, load, read, shorten
+from ipyrefine.session.record import OMITTED, Recorded, as_json, bundle, load, shorten
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.json"))
-STORED = sorted([*FIXTURES.glob("v*/records/*.json"), *FIXTURES.glob("v*/*.ipynb")])
 RIGHT = "def add(a, b):\n    return a + b\n"
 WRONG = "def add(a, b):\n    return a - b\n"
 ADD = CODE.model_copy(update={"text": "Write add(a, b).\n\n>>> add(1, 2)\n3\n>>> add(2, 2)\n4"})
@@ -230,18 +228,6 @@ def test_every_verdict_of_the_loop_follows_from_its_record(path: Path) -> None:
         if verdict and verdict.outcome is Outcome.NEEDS_IMPROVEMENT and not iteration.override:
             forged = changed(run, iteration.number, outcome="PASS")
             assert audited(forged, run_checks=False)[0] is Result.DIFFERS
-
-
-@pytest.mark.parametrize("path", STORED, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_records_of_earlier_versions_are_judged_by_their_rules(path: Path) -> None:
-    for one in read(path):
-        assert one.run.rules < 3
-        assert asyncio.run(audit(one)).result is not Result.DIFFERS
-        verdict, chosen, over = one.run.verdict, one.run.chosen, one.run.stop_reason is not None
-        low = verdict and verdict.score is not None and verdict.score < one.run.limits.target
-        if over and low and chosen and not chosen.override:
-            forged = changed(one.run, chosen.number, outcome="PASS")
-            assert audited(forged)[0] is Result.DIFFERS
 
 
 # The command

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from ipyrefine.core.events import Event, Stopped, TextDelta
 from ipyrefine.core.run import Run
-from ipyrefine.core.upcasters import VERSION
+from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.schema import (
     default_path,
