@@ -213,7 +213,7 @@ class Writer:
         Raises:
             sqlite3.Error: it could not be written.
             OSError: the journal's folder cannot be made private.
-            JournalError: a newer ipyrefine wrote the journal.
+            JournalError: another version of ipyrefine wrote the journal.
         """
         self._users.add(user)
         self._waiting.append(user)
