@@ -226,7 +226,6 @@ async def one_by_one(run: Run) -> dict[str, dict[str, Any]]:
         "infinite cost": {"usage": record["usage"] | {"cost": float("inf")}},
         "a question without answers": {"question": {"call": "f()", "choices": [], "setup": ""}},
         "a version": {"version": True},
-        "rules of tomorrow": {"rules": 99},
         "many iterations": {"iterations": [first | {"number": n} for n in range(2_001)]},
     }
 

@@ -60,7 +60,6 @@ _LANGUAGES = {
     "xml": "XML",
     "yaml": "YAML",
 }
-RULES = 3  # version of the rules in `verdicts` that a run's verdicts are made by
 GUIDANCE = "guidance"  # criterion of the findings that a user's guidance becomes
 
 

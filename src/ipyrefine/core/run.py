@@ -8,7 +8,6 @@ from pydantic import Field, model_validator
 from ipyrefine.core.decisions import Accept, Decision, Override
 from ipyrefine.core.model import (
     MAX_ITERATIONS,
-    RULES,
     Amount,
     Author,
     Change,
@@ -127,7 +126,6 @@ class Run(Record):
         stop_reason: None while the run can go on.
         message: what the stop means, in one or two sentences.
         seconds: wall time of the latest event, from the start.
-        rules: version of the rules that its verdicts were made by; the oldest of several.
     """
 
     setup: Setup
@@ -153,7 +151,6 @@ class Run(Record):
     stop_reason: StopReason | None = None
     message: str = ""
     seconds: Amount = 0.0
-    rules: int = Field(default=RULES, ge=1, le=RULES)
 
     @model_validator(mode="after")
     def _require_consistent(self) -> Self:
