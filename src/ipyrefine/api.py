@@ -246,8 +246,8 @@ async def refine(
     - ``opinion``: whether the judge is asked where evidence leaves a text open (``auto``),
       ``always`` or ``never``.
     - ``verify_drafts``: whether drafts are judged, too (True).
-    - ``candidates``: independent drafts (1); ``pairwise``: whether a better score must also win a
-      comparison (False); ``memory``: whether a revision sees the ``best`` text or ``all``.
+    - ``candidates``: independent drafts (1); ``memory``: whether a revision sees the ``best`` text
+      or ``all``.
     - ``max_tokens``: completion tokens per call (2,048); ``max_eval_chars``: characters that the
       judge sees (32,768).
     - ``temperature`` (0) and ``seed`` (None) of the writer.

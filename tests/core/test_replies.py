@@ -206,7 +206,6 @@ STANDING = (
 )
 SCHEMAS = {
     "critique": replies.critique_schema(LISTED, 3),
-    "preference": replies.preference_schema(),
 }
 nonblank = st.text(min_size=1).filter(str.strip)
 
@@ -258,11 +257,6 @@ def test_a_critique_that_follows_its_schema_parses_with_all_its_findings(reply: 
     assert [f.problem for f in critique.findings] == [f["problem"] for f in reply["findings"]]
 
 
-@given(reply=instances(SCHEMAS["preference"]))
-def test_a_preference_that_follows_its_schema_parses(reply: Any) -> None:
-    assert replies.parse_preference(json.dumps(reply)).model_dump() == reply
-
-
 @given(
     reply=st.text()
     | st.recursive(
@@ -286,7 +280,6 @@ def test_no_reply_is_anything_but_read_or_refused(reply: str) -> None:
         lambda: replies.parse_critique(reply, "Hi"),
         lambda: replies.parse_answers(Reply(text=reply), LISTED, STANDING),
         lambda: parse_evaluation(reply),
-        lambda: replies.parse_preference(reply),
         lambda: parse_text(reply, "code"),
         lambda: parse_text(reply, "prose"),
     )

@@ -19,7 +19,6 @@ from ipyrefine.core.calls import CallBudget, ModelCall, OutOfBudget, affordable_
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.events import (
     BestChanged,
-    Compared,
     CritiqueReady,
     Decided,
     DraftFailed,
@@ -51,7 +50,6 @@ from ipyrefine.core.policy import (
     Stop,
     base_of,
     best_of,
-    challenger,
     dearest,
     drafts_left,
     find_duplicate,
@@ -380,7 +378,6 @@ class Refinement:
             Stage.JUDGE: self._judge,
             Stage.CRITIQUE: self._critique,
             Stage.REVISE: self._revise,
-            Stage.COMPARE: self._compare,
         }
         try:
             while True:
@@ -447,7 +444,7 @@ class Refinement:
     async def _update_best(self) -> None:
         """Say which iteration is the best, once nothing is left that could decide otherwise."""
         run = self.state
-        best = run.best if run.stale or challenger(run) else best_of(run)
+        best = run.best if run.stale else best_of(run)
         if best is not None and best != run.best:
             await self.emit(BestChanged(iteration=best))
 
@@ -681,30 +678,6 @@ class Refinement:
                 acted_on=tuple(finding.id for finding in acting_on),
             )
         )
-
-    async def _compare(self) -> None:
-        """Compare a better-scored text with the best: second in order, and if it wins, first."""
-        candidate, best = challenger(self.state), self.state.best
-        assert candidate is not None, "only a text that would replace the best is compared"
-        assert best is not None, "the first best text is not compared with anything"
-        await self.emit(StageStarted(stage=Stage.COMPARE, iteration=candidate.number))
-        order = [self.state.iterations[best], candidate]
-        if candidate.comparisons:
-            order.reverse()
-
-        def parse(reply: Reply) -> replies.Preference:
-            return replies.parse_preference(reply.text)
-
-        call = ModelCall(self.judge, parse, Stage.COMPARE, candidate.number)
-        preference = await call.make(self, self._requests.compare(self.state, *order))
-        won, reason = True, ""  # the scores decide where a comparison cannot
-        if preference is None:
-            await warn(self, f"The comparison could not be read: {call.advice}.")
-        else:
-            better = {"first": order[0], "second": order[1]}.get(preference.better)
-            won, reason = better is candidate, preference.reason
-        await self.emit(Compared(iteration=candidate.number, against=best, won=won, reason=reason))
-        await self._update_best()
 
     def _base(self) -> Iteration:
         base = base_of(self.state)

@@ -96,7 +96,6 @@ class Stage(StrEnum):
     JUDGE = "judge"
     CRITIQUE = "critique"
     REVISE = "revise"
-    COMPARE = "compare"
 
 
 class StopReason(StrEnum):
@@ -738,7 +737,6 @@ class Limits(Record):
         candidates: drafts to write, each from the task alone; with checks, at most, and only
             as many as it takes to settle one.
         step: whether to pause for the user after every verdict.
-        pairwise: whether a better-scored text must also win a comparison in both orders.
         memory: whether a reviser sees the best text and what failed from it, or all attempts.
         budget: upper bounds on consumption.
     """
@@ -759,7 +757,6 @@ class Limits(Record):
     delta: Score = 0.0
     candidates: int = Field(default=1, ge=1, le=16)
     step: bool = False
-    pairwise: bool = False
     memory: Literal["best", "all"] = "best"
     budget: Budget = Budget()
 

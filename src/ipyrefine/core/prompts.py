@@ -51,7 +51,6 @@ PLACES = {
     "checklist and what stood before; {precedents}, your own verdicts; {shape}; for a judge that "
     "answers in its own shape also {findings} that stood before and {dismissed} ones",
     "revise": "{text}; {evidence}; {findings} to act on; {rejected} attempts; {format}",
-    "compare": "{first} and {second} text",
 }
 APPENDED = (
     "What a prompt has no place for (findings, evidence, attempts, precedents) is added at its "
@@ -167,18 +166,6 @@ The text so far falls short.{evidence}{findings}
 
 So write it anew, from the task alone and in another way. {ask}"""
 
-COMPARE = """\
-Here are two texts for the task.
-
-The first:
-{first}
-
-The second:
-{second}
-
-Which one serves the task better, by the criteria above? Give the reason in one sentence, then \
-first, second, or same."""
-
 REPAIR = "That reply could not be used: {problem}. Answer again, with {shape}."
 
 SHAPES = {
@@ -202,7 +189,6 @@ _REQUIRED_PLACES = {
     "critique": ("text",),
     "judge": ("text",),
     "revise": ("text",),
-    "compare": ("first", "second"),
 }
 _PLACE = re.compile(r"\{(\w+)\}")
 
@@ -216,7 +202,6 @@ class Prompts(Record):
         critique: asks for findings.
         judge: asks for scores, and what became of earlier findings.
         revise: asks for a better text.
-        compare: asks which of two texts is better.
     """
 
     system: str = SYSTEM
@@ -224,7 +209,6 @@ class Prompts(Record):
     critique: str = CRITIQUE
     judge: str = JUDGE
     revise: str = REVISE
-    compare: str = COMPARE
 
     @classmethod
     def build(cls, own: Mapping[str, Any]) -> "Prompts":
@@ -646,24 +630,6 @@ class Requests:
             "evidence": _evidence(base, self._nonce, findings),
             "findings": _list_findings(title, findings),
         }
-
-    def compare(self, run: Run, first: Iteration, second: Iteration) -> Request:
-        """Ask which of two texts is better."""
-        most = run.limits.max_eval_chars
-        about = {
-            "first": _excerpt(first.text, most, self._nonce),
-            "second": _excerpt(second.text, most, self._nonce),
-        }
-        schema = replies.preference_schema()
-        prompt = _fill_all(_with_shape(self._prompts.compare), about, shape=_shape(schema))
-        return self._request(
-            run,
-            Stage.COMPARE,
-            prompt,
-            about.values(),
-            json_schema=schema,
-            schema_name="preference",
-        )
 
     def _request(
         self, run: Run, stage: Stage, prompt: str, about: Iterable[str], **options: Any

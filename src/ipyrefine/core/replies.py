@@ -53,18 +53,6 @@ class WrittenText(Record):
     thoughts: str = ""
 
 
-class Preference(Record):
-    """Which of two texts a judge finds better, and why.
-
-    Attributes:
-        reason: one sentence.
-        better: the better one.
-    """
-
-    reason: str = ""
-    better: Literal["first", "second", "same"]
-
-
 def parse_text(
     reply: str, form: Form, *, cut: bool = False, language: str = "python"
 ) -> WrittenText:
@@ -404,15 +392,6 @@ def _evaluation(outcome: Any, score: float | None, feedback: Any) -> Judgement:
     return Judgement(stated=stated, score=score, findings=findings)
 
 
-def parse_preference(reply: str) -> Preference:
-    """Read which of two texts is better.
-
-    Raises:
-        ReplyError: it is not the JSON that was asked for.
-    """
-    return _read(Preference, reply)
-
-
 def _findings(replies: Iterable[_FindingReply]) -> tuple[Finding, ...]:
     """Return the findings, without the minor ones that say nothing: no weakness is meant."""
     return tuple(Finding(**reply.model_dump()) for reply in replies if reply.problem.strip())
@@ -451,11 +430,6 @@ def critique_schema(task: Task, count: int) -> dict[str, Any]:
     if not task.is_python:  # nothing can be run
         narrowing |= {"findings.input": None, "findings.expected": None}
     return _schema(_CritiqueReply, narrowing)
-
-
-def preference_schema() -> dict[str, Any]:
-    """Return the schema of a comparison, the reason first."""
-    return _schema(Preference, {})
 
 
 def _criterion_names(task: Task) -> tuple[str, ...]:

@@ -46,8 +46,6 @@ class Iteration(Record):
         evidence: the checks' results.
         verdict: None until it was verified.
         override: the decision that overrode its verdict, or None.
-        comparisons: how often it was compared with the best text.
-        lost_comparison: whether it lost there, so that it cannot be the best.
         usage: what writing and verifying it consumed.
     """
 
@@ -64,8 +62,6 @@ class Iteration(Record):
     evidence: tuple[Evidence, ...] = ()
     verdict: Verdict | None = None
     override: Override | None = None
-    comparisons: Count = 0
-    lost_comparison: bool = False
     usage: Usage = Usage()
 
     @property

@@ -50,8 +50,9 @@ _NOTES = {
     "defaults": "`%config Refine` lists the defaults that you can set.",
 }
 _REMOVED = {
-    "--critics": "--critics is gone: one critic reads a text. Ask for more findings with "
-    "--min-findings."
+    option: f"{option} is gone: the examples that the task states and your tests (--check) decide "
+    "which text is better."
+    for option in ("--pairwise", "--gate")
 }
 _CONTRADICTIONS = (
     ("--task", "--draft", "the cell is one or the other"),
@@ -138,8 +139,6 @@ def parser() -> MagicParser:
     add("--candidates", type=int, metavar="N",
         help="independent drafts (1); with checks, only as many of them as it takes to settle one; "
         "continues from the best by checks, then by judge")
-    add("--pairwise", action="store_true", default=None,
-        help="a text with a better score must also win a comparison with the best, in both orders")
     add("--critique", choices=get_args(Limits.model_fields["critique"].annotation),
         help="when a critic reads a text: where nothing else says what is wrong, and before a "
         "draft passes on the judge's word alone (auto); always; never")

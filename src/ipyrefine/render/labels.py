@@ -32,7 +32,6 @@ STAGES = {
     "judge": "Judging",
     "critique": "Critiquing",
     "revise": "Revising",
-    "compare": "Comparing",
 }
 STOPS = {
     StopReason.PASSED: "passed",

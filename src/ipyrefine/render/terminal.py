@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from wcwidth import wcwidth
 
 from ipyrefine.core.events import (
-    Compared,
     Decided,
     Event,
     RunStarted,
@@ -230,12 +229,6 @@ class _Printer:
                 return self.opening(run)
             case StageStarted(stage=Stage.REVISE):
                 return self.left_behind(run.iterations[: event.iteration])
-            case Compared():
-                won = "is better than" if event.won else "is no better than"
-                new, old = (run.iterations[n] for n in (event.iteration, event.against))
-                why = f": {event.reason}" if event.reason else "."
-                names = f"{labels.iteration_name(new)} {won} {labels.iteration_name(old).lower()}"
-                return self.wrap(names + why, "quiet")
             case Warned():
                 return self.block(document.Paragraph(event.message, "warning"))
             case Decided():
