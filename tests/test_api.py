@@ -31,6 +31,25 @@ async def test_a_single_limit_wins_over_limits_given_as_a_whole() -> None:
     assert (run.limits.target, run.limits.max_revisions) == (0.5, 0)
 
 
+@pytest.mark.parametrize(
+    ("options", "facts"),
+    [
+        ({"profile": "prose"}, (True, True)),
+        ({"profile": "code"}, (True, True)),
+        ({"profile": "prose", "judge": ScriptedModel([], name="gpt-9")}, (False, True)),
+        ({"profile": "prose", "prompts": {"judge": "PASS or FAIL?\n\n{text}"}}, (False, True)),
+        ({"profile": "code", "language": "java"}, (False, False)),
+    ],
+    ids=["prose", "code", "another judge", "a judge prompt of the user's", "another language"],
+)
+def test_a_weak_model_does_not_judge_and_its_texts_are_written_anew(
+    options: dict[str, Any], facts: tuple[bool, bool]
+) -> None:
+    for name, expected in (("qwen2.5-coder-1.5b", facts), ("gpt-9", (False, False))):
+        setup = build("Greet.", model=ScriptedModel([], name=name), **options).state.setup
+        assert (setup.judge_abstains, setup.revise_anew) == expected
+
+
 async def test_a_limit_that_is_not_set_is_the_profiles() -> None:
     model = ScriptedModel([text("{}")])
     run = await refine("Greet.", model=model, profile="data", checks=[bool], max_revisions=0)

@@ -82,7 +82,6 @@ def test_every_part_of_a_record_is_filled() -> None:
     assert len({type(decision) for decision in run.decisions}) == 11
     assert run.spent
     assert run.setup.prompts
-    assert run.setup.reliability.accepted
     assert len(FREE) > 100
 
 

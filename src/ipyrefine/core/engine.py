@@ -39,7 +39,6 @@ from ipyrefine.core.model import (
     Finding,
     Judgement,
     Limits,
-    Reliability,
     Setup,
     Stage,
     StopReason,
@@ -111,7 +110,8 @@ class Refinement:
         nonce: makes the nonce of the fence around untrusted text; by default from a fresh secret.
         warnings: what the user should know before the first call.
         trial: tries the findings of a critique on code; None where none can be tried.
-        reliability: what was measured of the models' verdicts on such texts.
+        judge_abstains: whether the judge is too unreliable on such texts to decide.
+        revise_anew: whether the writer's texts are better written anew than edited.
         demands: what the task itself demands, as phrases, where checks were made of it.
         selection: the part of the draft that may change; what the model writes elsewhere is put
             back.
@@ -145,7 +145,8 @@ class Refinement:
         nonce: Nonce | None = None,
         warnings: Sequence[str] = (),
         trial: Trial | None = None,
-        reliability: Reliability | None = None,
+        judge_abstains: bool = False,
+        revise_anew: bool = False,
         demands: Sequence[str] = (),
         selection: Selection | None = None,
     ) -> None:
@@ -172,7 +173,8 @@ class Refinement:
                 prompts=prompts.own(),
                 price=dearest(price_of(self.model), price_of(self.judge)),
                 demands=tuple(demands),
-                reliability=reliability or Reliability(),
+                judge_abstains=judge_abstains,
+                revise_anew=revise_anew,
             )
         )
         self._began = clock() - self.state.seconds
@@ -570,14 +572,11 @@ class Refinement:
         await self.emit(StageStarted(stage=Stage.JUDGE, iteration=number))
         await self._warn_of_cut(iteration, Stage.JUDGE)
         standing = ledger.up_for_review(iteration)
-        calibration = self.state.setup.reliability.calibration
-        if calibration and not calibration.reliable:
-            calibration = None  # it was fitted to texts that the judge could not tell apart
 
         def parse(reply: Reply) -> Judgement:
             if self._requests.has_own_judge:
                 return replies.parse_evaluation(reply.text)
-            return replies.parse_answers(reply, task, standing, calibration)
+            return replies.parse_answers(reply, task, standing)
 
         call = ModelCall(self.judge, parse, Stage.JUDGE, number)
         # After the checks, never beside them: their evidence is what makes its word count.

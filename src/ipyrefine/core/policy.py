@@ -157,8 +157,7 @@ def settled(iteration: Iteration) -> bool:
 
 def judge_available(run: Run) -> bool:
     """Return whether a judge's word may decide: one is asked for, and not known as unreliable."""
-    calibration = run.setup.reliability.calibration
-    return run.limits.opinion != "never" and (calibration is None or calibration.reliable)
+    return run.limits.opinion != "never" and not run.setup.judge_abstains
 
 
 def passed_on_opinion(run: Run, iteration: Iteration) -> bool:

@@ -729,7 +729,7 @@ def _writes_anew(run: Run, base: Iteration, tried: Sequence[Iteration]) -> bool:
     if any(evidence.basis == "function" for evidence in failed):
         return False
     edited = _gained_nothing(run, base) or any(not iteration.failure for iteration in tried)
-    if edited or run.setup.reliability.revise == "anew":
+    if edited or run.setup.revise_anew:
         return True
     all_missed = all(any(e.failed for e in draft.evidence) for draft in run.drafts)
     several = base.parent is None and all_missed and len(run.drafts) > 1

@@ -356,7 +356,7 @@ def version(
             *writing(run, iteration, other),
             *checks(iteration),
             *(outputs(iteration) if with_outputs else ()),
-            *judgement(run, iteration),
+            *judgement(iteration),
             *findings(iteration, run.task.form),
             *notes(iteration),
         ),
@@ -461,8 +461,8 @@ def _output(output: model.Output) -> Block:
             return Picture(output.png, output.size, output.phrase.capitalize())
 
 
-def judgement(run: Run, iteration: Iteration) -> list[Block]:
-    """Return what the verdict's basis is worth, and the judge's answers, "no" first."""
+def judgement(iteration: Iteration) -> list[Block]:
+    """Return the judge's opinion where it decides nothing, and its answers, "no" first."""
     verdict = iteration.verdict
     if verdict is None:
         return []
@@ -470,8 +470,12 @@ def judgement(run: Run, iteration: Iteration) -> list[Block]:
     items = answers(verdict)
     met = sum(one.yes for one in verdict.checklist)
     title = f"Checklist: {met} of {len(items)} met"
+    opinion, ignored = verdict.opinion, list[Block]()
+    if opinion is not None and verdict.basis not in ("judge", "constraints", "none", "user"):
+        sentence = f"Judge's opinion, {labels.score(opinion)}. It doesn't change the verdict."
+        ignored.append(Paragraph(sentence, "quiet"))
     return [
-        *(Paragraph(sentence, "quiet") for sentence in reliability(run, iteration)),
+        *ignored,
         *_items("Criteria", criteria),
         *_items(title, items, folded=met == len(items)),
     ]
@@ -480,31 +484,6 @@ def judgement(run: Run, iteration: Iteration) -> list[Block]:
 def answers(verdict: Verdict) -> tuple[Item, ...]:
     """Return the judge's answers to the checklist, "no" first."""
     return tuple(map(_answer_item, sorted(verdict.checklist, key=lambda one: one.yes)))
-
-
-def reliability(run: Run, iteration: Iteration) -> list[str]:
-    """Return what was measured of verdicts like this one, as sentences."""
-    verdict, measured = iteration.verdict, run.setup.reliability
-    if verdict is None:
-        return []
-    sentences = []
-    if verdict.passed and verdict.basis in measured.accepted:
-        sentences.append(labels.accepted_sentence(measured.accepted[verdict.basis]))
-    # Only the built-in judge gives an opinion as a number of its own.
-    if verdict.opinion is not None:
-        if verdict.basis not in ("judge", "constraints", "none", "user"):
-            sentences.append(
-                f"Judge's opinion, {labels.score(verdict.opinion)}. It doesn't change the verdict."
-            )
-        calibration = measured.calibration
-        if calibration is None:
-            sentences.append("Judge's reliability not measured.")
-        else:
-            sentences.append(
-                f"This judge rates a good text above a bad one {calibration.auroc:.0%} of the time "
-                f"({labels.count(calibration.texts, 'text')} measured)."
-            )
-    return [sentence for sentence in sentences if sentence]
 
 
 def _criterion_item(one: CriterionScore) -> Item:

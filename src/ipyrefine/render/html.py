@@ -407,7 +407,7 @@ def _details(run: Run, about: int | None) -> str:
         iteration = run.iterations[about]
         blocks += document.reason(iteration)
         blocks += document.checks(iteration)
-        blocks += document.judgement(run, iteration)
+        blocks += document.judgement(iteration)
         blocks += document.claims(run, iteration)
         blocks += document.findings(iteration, run.task.form)
         blocks += document.notes(iteration)

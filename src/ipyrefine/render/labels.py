@@ -1,13 +1,11 @@
 """Words and number formats that every surface shares."""
 
-import math
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from ipyrefine.core.decisions import contains_quote
 from ipyrefine.core.model import (
-    Accepted,
     Basis,
     Choice,
     Evidence,
@@ -201,63 +199,6 @@ def score_beside(verdict: Verdict | None) -> str:
     if verdict is None or verdict.is_opinion or verdict.score is None:
         return ""
     return score(verdict.score)
-
-
-def accepted_sentence(accepted: Accepted) -> str:
-    """Return how often a text that passed was wrong in our measurements; empty without any."""
-    if accepted.texts < 1:
-        return ""
-    wrong = min(accepted.wrong, accepted.texts)
-    bound = math.ceil(100 * error_bound(wrong, accepted.texts) - 1e-9)
-    where = f" ({accepted.source})" if accepted.source else ""
-    return (
-        f"{wrong:,} of {count(accepted.texts, 'text')} accepted on this basis "
-        f"{'was' if wrong == 1 else 'were'} wrong in our measurements{where} "
-        f"(at most {bound} %, 90 % sure)."
-    )
-
-
-def error_bound(wrong: int, texts: int, confidence: float = 0.9) -> float:
-    """Return the upper bound of an error rate, 0..1, that so many errors leave possible.
-
-    The one-sided limit of Clopper and Pearson (Biometrika 26, 1934): the rate at which so few
-    errors would be seen in ``1 - confidence`` of all samples.
-
-    >>> f"{error_bound(7, 180):.3f}"
-    '0.065'
-    >>> f"{error_bound(0, 22):.3f}"
-    '0.099'
-
-    Args:
-        wrong: how many texts were wrong, at least 0.
-        texts: how many there were, at least 1.
-        confidence: how sure the bound is, 0..1.
-    """
-    if wrong >= texts:
-        return 1.0
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        rate = (low + high) / 2
-        if _binomial_tail(wrong, texts, rate) > 1 - confidence:
-            low = rate
-        else:
-            high = rate
-    return high
-
-
-def _binomial_tail(most: int, trials: int, rate: float) -> float:
-    """Return the probability of at most so many hits in independent trials."""
-    log_hit, log_miss = math.log(rate), math.log1p(-rate)
-    return sum(
-        math.exp(
-            math.lgamma(trials + 1)
-            - math.lgamma(hits + 1)
-            - math.lgamma(trials - hits + 1)
-            + hits * log_hit
-            + (trials - hits) * log_miss
-        )
-        for hits in range(most + 1)
-    )
 
 
 def doubt(finding: Finding, text: str) -> str:

@@ -46,7 +46,7 @@ def _stages(run: Run, iteration: Iteration) -> Iterator[Part]:
     if verdict is not None:
         beside = labels.score_beside(verdict)
         label = f"**{markdown_text(str(labels.iteration_label(iteration)))}** {beside}".rstrip()
-        blocks = [*document.reason(iteration), *document.judgement(run, iteration)]
+        blocks = [*document.reason(iteration), *document.judgement(iteration)]
         yield Part("judge", number, _titled(label, blocks))
     if findings := document.findings(iteration, form):
         yield Part("critique", number, _markdown(findings))

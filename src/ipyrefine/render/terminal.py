@@ -92,7 +92,7 @@ DETAILS: dict[str, Callable[[Run, Iteration], list[document.Block]]] = {
     "diff": lambda run, one: document.writing(run, one),
     "checks": lambda run, one: document.checks(one),
     "output": lambda run, one: document.outputs(one),
-    "judge": lambda run, one: document.judgement(run, one),
+    "judge": lambda run, one: document.judgement(one),
     "findings": lambda run, one: document.findings(one, run.task.form),
     "scores": lambda run, _: document.scores(run),
     "usage": lambda run, _: document.usage(run),
