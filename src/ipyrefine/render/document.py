@@ -232,12 +232,11 @@ def summary(run: Run) -> Summary:
 
 def notices(run: Run) -> list[Block]:
     """Return why the run stopped, what to clarify, the user's decisions and the warnings."""
-    sentence = labels.stop_sentence(run)
     decisions = [one.sentence() for one in run.decisions]
     return [
-        *([Paragraph(sentence, "message")] if sentence else []),
+        *([Paragraph(run.message, "message")] if run.message else []),
         *(question(run.question) if run.question else []),
-        *(Paragraph(one) for one in decisions if one != sentence),
+        *(Paragraph(one) for one in decisions if one != run.message),
         *(Paragraph(one, "quiet" if is_remark(one) else "warning") for one in run.warnings),
     ]
 

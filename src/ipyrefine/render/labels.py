@@ -44,22 +44,6 @@ STOPS = {
     StopReason.OVERRIDDEN: "marked PASS by you",
     StopReason.PAUSED: "waiting for you",
 }
-STOP_SENTENCES = {
-    StopReason.PASSED: "The text passes.",
-    StopReason.PLATEAU: "No improvement in the latest revisions. "
-    "Accept the best text, or continue with guidance.",
-    StopReason.REVISIONS: "All revisions are used, and the text doesn't pass yet. "
-    "Continue, or accept it.",
-    StopReason.BUDGET: "The budget doesn't cover another call. Raise it, or accept the text.",
-    StopReason.QUESTION: "The drafts disagree, and the task doesn't say which is right. "
-    "Answer the question.",
-    StopReason.UNJUDGED: "Nothing here can verify the text. Accept it, or say what it needs.",
-    StopReason.CANCELLED: "Interrupted. Kept the best text so far.",
-    StopReason.FAILED: "The model or its server failed. Kept the best text so far.",
-    StopReason.ACCEPTED: "You accepted the text.",
-    StopReason.OVERRIDDEN: "You marked the text PASS.",
-    StopReason.PAUSED: "Waiting for you. Continue, make a change, or accept.",
-}
 
 
 class Label(NamedTuple):
@@ -380,13 +364,6 @@ def summary_parts(run: Run) -> list[str]:
 def running(run: Run) -> bool:
     """Return whether a stage is under way."""
     return bool(run.stage) and run.stop_reason is None
-
-
-def stop_sentence(run: Run) -> str:
-    """Return what the stop means: the engine's sentence, else the reason's; empty while running."""
-    if run.stop_reason is None:
-        return run.message
-    return run.message or STOP_SENTENCES[run.stop_reason]
 
 
 def language(text: str, form: str, language: str = "python") -> str:

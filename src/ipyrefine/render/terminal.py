@@ -271,7 +271,7 @@ class _Printer:
         """Return the screen of a stopped run: verdict, difference, evidence, what is open."""
         chosen = run.chosen
         if chosen is None:
-            return self.wrap(labels.stop_sentence(run)) if _tells(run) else []
+            return self.wrap(run.message) if _tells(run) else []
         label = labels.iteration_label(chosen)
         title = f"{labels.iteration_name(chosen)}: {label}"
         heading = paint(rule(title, self._columns), label.kind, self._colour)
@@ -285,7 +285,7 @@ class _Printer:
         if _tells(run):
             # What is still open stands above.
             reason = chosen.verdict.reason if chosen.verdict else ""
-            sentence = labels.stop_sentence(run).replace(f" Still open: {reason}", "")
+            sentence = run.message.replace(f" Still open: {reason}", "")
             below += self.wrap(sentence)
         room = max(_MIN_TEXT_LINES, rows - len(above) - len(below))
         return [*above, *self.kept_text(run, chosen, room), *below]
