@@ -29,12 +29,10 @@ from ipyrefine.render.view import View
 
 OUR_TAGS = re.compile(
     "div|section|header|footer|style|p|strong|b|i|span|em|details|summary|ul|ol|li|pre|code|ins|del"
-    "|small|blockquote|br|svg|title|line|text|circle|mark|table|tr|th|td"
+    "|small|blockquote|br|mark|table|tr|th|td"
 )
 OUR_ATTRIBUTES = re.compile(
-    "class|style|open|tabindex|role|aria-live|aria-hidden|viewbox|width|height|font-size|fill"
-    "|x|y|x1|x2|y1|y2|cx|cy|r|stroke|stroke-dasharray|stroke-width|opacity|text-anchor"
-    "|font-weight|scope|title"
+    "class|style|open|tabindex|role|aria-live|aria-hidden|width|height|scope|title"
 )
 BARE = Setup(task=Task(text="Write."))
 PROGRAM_OUTPUT = {"setup", "detail", "thoughts"}

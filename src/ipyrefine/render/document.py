@@ -19,11 +19,10 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import labels
-from ipyrefine.render.chart import sparkline, version_history
 from ipyrefine.render.escape import strip_colours
 from ipyrefine.render.labels import Label
 
-MAX_CHARTED = 50  # a panel sends the whole chart again with each iteration
+MAX_SCORES = 50  # a panel sends all of them again with each iteration
 DOUBTFUL = "Doubtful"  # title of the findings that did not hold when they were tried
 SETTLED = (Status.RESOLVED, Status.DISMISSED)
 _REMARKS = ("A replay of ",)  # what the warnings begin with that nobody needs to be warned of
@@ -161,15 +160,14 @@ class Scores(NamedTuple):
     @property
     def omission(self) -> str:
         """Return a sentence about omitted iterations; empty when there are none."""
-        charted = len(self.iterations)
-        return f"Latest {charted} of {self.total:,} iterations." if charted < self.total else ""
+        listed = len(self.iterations)
+        return f"Latest {listed} of {self.total:,} iterations." if listed < self.total else ""
 
-
-class Tree(NamedTuple):
-    """A drawing made of lines."""
-
-    title: str
-    lines: tuple[str, ...]
+    def __str__(self) -> str:
+        """Return them in one line: ``Scores ▄█ 0.42 → 0.91 (target 0.80)``."""
+        values = " → ".join(labels.score(value) for value in self.values)
+        target = f"(target {labels.score(self.target)})"
+        return f"Scores {labels.sparkline(self.values)} {values} {target} {self.omission}".rstrip()
 
 
 class Section(NamedTuple):
@@ -200,8 +198,8 @@ class Version(NamedTuple):
 
 
 Block = (
-    Summary | Paragraph | Text | Difference | Output | Items | Table | Picture | Scores | Tree
-    | Section | Version
+    Summary | Paragraph | Text | Difference | Output | Items | Table | Picture | Scores | Section
+    | Version
 )  # fmt: skip
 
 
@@ -269,13 +267,11 @@ def result(run: Run) -> list[Block]:
 
 
 def scores(run: Run) -> list[Block]:
-    """Return chart, version history and criterion scores, from the second verdict on."""
-    latest = run.iterations[-MAX_CHARTED:]
+    """Return the scores, and those of each criterion, from the second verdict on."""
+    latest = run.iterations[-MAX_SCORES:]
     if sum(one.verdict is not None for one in latest) < 2:
         return []
     blocks: list[Block] = [Scores(latest, run.limits.target, run.best, len(run.iterations))]
-    if lines := version_history(run, since=latest[0].number):
-        blocks.append(Tree("Version history", tuple(lines)))
     judged = [
         (str(one.number), {c.name: c.score for c in one.verdict.criteria})
         for one in latest
@@ -285,7 +281,7 @@ def scores(run: Run) -> list[Block]:
         rows = []
         for criterion in run.task.criteria:
             values = [by_name.get(criterion.name) for _, by_name in judged]
-            rows.append((criterion.name, *map(labels.score, values), sparkline(values)))
+            rows.append((criterion.name, *map(labels.score, values), labels.sparkline(values)))
         head = ("Iteration", *(number for number, _ in judged), "")
         blocks.append(Table("Scores by criterion", head, tuple(rows)))
     return blocks

@@ -346,6 +346,18 @@ def iteration_name(iteration: Iteration) -> str:
     return f"{name} (from {parent or 'the draft'})" if branched else name
 
 
+_BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(scores: Iterable[float | None]) -> str:
+    """Return one block per iteration, as high as its score 0..1; a dot for a missing score.
+
+    >>> sparkline([0.4, None, 0.7, 1.0])
+    '▄·▆█'
+    """
+    return "".join("·" if s is None else _BLOCKS[min(7, int(s * 8))] for s in scores)
+
+
 def summary_parts(run: Run) -> list[str]:
     """Return a run's score, best iteration, revisions, usage and stop reason as phrases."""
     number = score_beside(run.verdict)

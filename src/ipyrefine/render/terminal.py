@@ -16,7 +16,6 @@ from ipyrefine.core.events import (
 from ipyrefine.core.model import Stage, StopReason
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import document, labels
-from ipyrefine.render.chart import sparkline
 from ipyrefine.render.diff import text_diff, text_sign, unified
 from ipyrefine.render.escape import plain, strip_colours
 
@@ -168,12 +167,7 @@ class _Printer:
             case document.Picture():
                 return self.wrap(f"{block.caption}.")
             case document.Scores():
-                values = " → ".join(labels.score(value) for value in block.values)
-                target = f"(target {labels.score(block.target)})"
-                line = f"Scores {sparkline(block.values)} {values} {target} {block.omission}"
-                return self.wrap(line.rstrip())
-            case document.Tree():
-                return [*self.wrap(block.title, "bold"), *map(plain, block.lines)]
+                return self.wrap(str(block))
             case document.Section():
                 return ["", self.heading(block.title), *self.blocks(block.blocks)]
             case document.Version():
