@@ -155,7 +155,6 @@ def build(
     )
     task = task.model_copy(update={"materials": (*materials, *([cells] if cells else []))})
     limits = chosen.limited(limits)
-    writer, judge = _source(models.model), _source(models.judge or models.model)
     own_judge = "judge" in prompts.own() and not template
     if limits.critique == "auto" and (own_judge or any(map(_is_evaluator, checks))):
         # An evaluator of the user's says what is wrong; a further call would break its loop.
@@ -197,19 +196,23 @@ def build(
         demands=demands.phrases,
         selection=selection,
         trial=_trial(task, files),
-        judge_abstains=judge in _WEAK and not task.is_foreign and "judge" not in prompts.own(),
-        revise_anew=writer in _WEAK and not task.is_foreign,
+        judge_abstains="judge" not in prompts.own()
+        and _is_weak(models.judge or models.model, task),
+        revise_anew=_is_weak(models.model, task),
     )
 
 
-# Models that were measured (tests/bench/README.md): as judges they cannot tell good texts from bad
-# ones, and their texts are better written anew than edited.
 _WEAK = ("qwen2.5-coder-1.5b",)
 
 
-def _source(model: Model) -> str:
-    """Return the name of the model that replies, also where its replies are recorded ones."""
-    return str(getattr(model, "source", model.name))
+def _is_weak(model: Model, task: Task) -> bool:
+    """Return whether a model was measured as weak at such a task (tests/bench/README.md).
+
+    As a judge it cannot tell good texts from bad ones, and its texts are better written anew than
+    edited. Code in other languages than Python was not measured.
+    """
+    source = getattr(model, "source", model.name)  # of recorded replies, the model that gave them
+    return source in _WEAK and not task.is_foreign
 
 
 def _trial(task: Task, files: Mapping[str, bytes]) -> Trial | None:
