@@ -35,11 +35,23 @@ async def test_a_single_limit_wins_over_limits_given_as_a_whole() -> None:
     assert (run.limits.target, run.limits.max_revisions) == (0.5, 0)
 
 
-async def test_the_old_names_of_limits_still_work() -> None:
-    model = ScriptedModel([text("Hello"), judged(4)])
-    old: dict[str, Any] = {"max_iterations": 0, "gate": True, "critique": "never"}
-    run = await refine("Greet.", model=model, **old, **PROSE)
-    assert (run.limits.max_revisions, run.limits.pairwise) == (0, True)
+@pytest.mark.parametrize(
+    ("options", "facts"),
+    [
+        ({"profile": "prose"}, (True, True)),
+        ({"profile": "code"}, (True, True)),
+        ({"profile": "prose", "judge": ScriptedModel([], name="gpt-9")}, (False, True)),
+        ({"profile": "prose", "prompts": {"judge": "PASS or FAIL?\n\n{text}"}}, (False, True)),
+        ({"profile": "code", "language": "java"}, (False, False)),
+    ],
+    ids=["prose", "code", "another judge", "a judge prompt of the user's", "another language"],
+)
+def test_a_weak_model_does_not_judge_and_its_texts_are_written_anew(
+    options: dict[str, Any], facts: tuple[bool, bool]
+) -> None:
+    for name, expected in (("qwen2.5-coder-1.5b", facts), ("gpt-9", (False, False))):
+        setup = build("Greet.", model=ScriptedModel([], name=name), **options).state.setup
+        assert (setup.judge_abstains, setup.revise_anew) == expected
 
 
 async def test_a_limit_that_is_not_set_is_the_profiles() -> None:

@@ -4,7 +4,6 @@ import ast
 import asyncio
 import difflib
 import json
-import math
 import sys
 from pathlib import Path
 
@@ -216,23 +215,6 @@ def test_the_area_under_the_curve_counts_ties_half():
     assert judge.auroc([(0.5, True), (0.5, False)]) == 0.5
     assert judge.auroc([(0.5, True), (0.5, False), (0.2, True)]) == 0.25
     assert judge.auroc([(0.5, True)]) == 0.5
-
-
-def test_calibration_recovers_a_logistic_curve():
-    rows = [
-        (n / 100, k < round(100 / (1 + math.exp(1 - 2 * math.log(n / (100 - n))))))
-        for n in range(5, 100, 5)
-        for k in range(100)
-    ]
-    fitted = judge.fit(rows)
-    assert fitted.slope == pytest.approx(2, abs=0.1)
-    assert fitted.intercept == pytest.approx(-1, abs=0.1)
-
-
-def test_calibration_is_finite_where_the_scores_separate_the_labels():
-    fitted = judge.fit([(0.9, True)] * 20 + [(0.1, False)] * 20)
-    assert 0.9 < fitted(0.9) < 1
-    assert 0 < fitted(0.1) < 0.1
 
 
 DIVIDE = """

@@ -144,11 +144,11 @@ def test_an_interrupt_is_one_sentence(
     assert capsys.readouterr().err == "ipyrefine: Interrupted.\n"
 
 
-def test_the_demo_takes_the_revisions_allowed_by_their_old_name_too() -> None:
-    for option in ("--max-revisions", "--max-iterations"):
-        code, _, err = ipyrefine("demo", option, "-1", env={"OPENAI_BASE_URL": "http://localhost"})
-        assert code == 1
-        assert "--max-revisions must be 0 or more." in err
+def test_the_demo_refuses_fewer_than_no_revisions() -> None:
+    env = {"OPENAI_BASE_URL": "http://localhost"}
+    code, _, err = ipyrefine("demo", "--max-revisions", "-1", env=env)
+    assert code == 1
+    assert "--max-revisions must be 0 or more." in err
 
 
 def test_a_wrong_key_ends_the_demo_with_one_sentence() -> None:

@@ -5,10 +5,8 @@ from pathlib import Path
 import golden
 import pytest
 
-SCENARIOS = sorted(golden.FOLDER.glob("*.json"))
 
-
-@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", golden.SCENARIOS, ids=lambda path: path.stem)
 async def test_a_scenario_gives_its_events_and_makes_its_requests(path: Path) -> None:
     scenario = golden.read(path)
     outcome = await golden.play(scenario)
@@ -17,4 +15,4 @@ async def test_a_scenario_gives_its_events_and_makes_its_requests(path: Path) ->
 
 
 def test_the_scenarios_are_there() -> None:
-    assert len(SCENARIOS) >= 30
+    assert len(golden.SCENARIOS) >= 30

@@ -15,7 +15,7 @@ from ipyrefine.checks.magics import python_part
 from ipyrefine.checks.variables import Variables, data_names
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import OLD_LIMITS, Form, Limits, Material, Price, Task
+from ipyrefine.core.model import Form, Limits, Material, Price, Task
 from ipyrefine.core.policy import PRICE_UNKNOWN
 from ipyrefine.core.ports import (
     Check,
@@ -37,7 +37,6 @@ from ipyrefine.profiles.choose import is_python, language_of, pygments_name, rea
 from ipyrefine.providers.choose import choose_model as choose_model
 from ipyrefine.providers.choose import is_embedded
 from ipyrefine.providers.key import Key
-from ipyrefine.providers.reliability import measured
 from ipyrefine.providers.sharing import choose_sharing
 from ipyrefine.render.labels import sharing_phrase
 
@@ -235,18 +234,23 @@ def build(
         selection=selection,
         sharing=sharing,
         trial=_trial(task, files),
-        reliability=measured(
-            _source(models.model),
-            _source(models.judge or models.model),
-            task,
-            own_judge="judge" in prompts.own(),
-        ),
+        judge_abstains="judge" not in prompts.own()
+        and _is_weak(models.judge or models.model, task),
+        revise_anew=_is_weak(models.model, task),
     )
 
 
-def _source(model: Model) -> str:
-    """Return the name of the model that replies, also where its replies are recorded ones."""
-    return str(getattr(model, "source", model.name))
+_WEAK = ("qwen2.5-coder-1.5b",)
+
+
+def _is_weak(model: Model, task: Task) -> bool:
+    """Return whether a model was measured as weak at such a task (tests/bench/README.md).
+
+    As a judge it cannot tell good texts from bad ones, and its texts are better written anew than
+    edited. Code in other languages than Python was not measured.
+    """
+    source = getattr(model, "source", model.name)  # of recorded replies, the model that gave them
+    return source in _WEAK and not task.is_foreign
 
 
 def _trial(task: Task, files: Mapping[str, bytes]) -> Trial | None:
@@ -284,8 +288,8 @@ async def refine(
     - ``opinion``: whether the judge is asked where evidence leaves a text open (``auto``),
       ``always`` or ``never``.
     - ``verify_drafts``: whether drafts are judged, too (True).
-    - ``candidates``: independent drafts (1); ``pairwise``: whether a better score must also win a
-      comparison (False); ``memory``: whether a revision sees the ``best`` text or ``all``.
+    - ``candidates``: independent drafts (1); ``memory``: whether a revision sees the ``best`` text
+      or ``all``.
     - ``max_tokens``: completion tokens per call (2,048 for an embedded model; else 16,384 or three
       times the text, and four times that after a reply that was cut off); ``max_eval_chars``:
       characters that the judge sees (32,768).
@@ -566,15 +570,14 @@ def check_options(options: dict[str, Any]) -> None:
     known = {*signature(refine).parameters, *signature(build).parameters, *Limits.model_fields}
     known -= {"text", "name", "options"}
     for name in options:
-        if name not in known | OLD_LIMITS.keys():
+        if name not in known:
             raise UsageError(f"refine has no option {name!r}.{did_you_mean(name, known)}")
     _merge_limits(options.get("limits"), dict(options))
 
 
 def _merge_limits(limits: Limits | None, options: dict[str, Any]) -> Limits | None:
     """Take the options that are single limits, on top of the limits given as a whole."""
-    names = options.keys() & {*Limits.model_fields, *OLD_LIMITS}
-    single = {OLD_LIMITS.get(name, name): options.pop(name) for name in names}
+    single = {name: options.pop(name) for name in options.keys() & Limits.model_fields.keys()}
     if not single:
         return limits
     whole = limits.model_dump(exclude_unset=True) if limits else {}

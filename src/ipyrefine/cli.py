@@ -1,7 +1,6 @@
 """`ipyrefine`: the loop, its models and its runs on the command line."""
 
 import argparse
-import asyncio
 import json
 import keyword
 import sys
@@ -18,22 +17,15 @@ from ipyrefine.journal.store import Journal
 from ipyrefine.providers import weights
 from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
-from ipyrefine.session.audit import Result, audit, code_to_run, line
-from ipyrefine.session.audit import summarize as summarize_audits
 from ipyrefine.session.export import export
 from ipyrefine.session.history import add_arguments, history
-from ipyrefine.session.record import read, read_json
+from ipyrefine.session.record import read_json
 
 PASSED, UNMET, FAILED, NOT_JUDGED = 0, 1, 2, 3  # exit statuses of `run`
-HOLDS, DIFFERS, UNREADABLE, UNKNOWN = 0, 1, 2, 3  # exit statuses of `audit`
 _STATUS = (
     "Exit status: 0 when every %%refine cell passed or its text was accepted, 1 when one did not, "
     "2 when a cell failed or there was nothing to refine, 3 when none failed to pass but at least "
     "one was not judged."
-)
-_AUDIT_STATUS = (
-    "Exit status: 0 when every verdict holds, 1 when one differs, 2 when a file cannot be read, 3 "
-    "when none differs but at least one is an opinion or cannot be recomputed."
 )
 
 
@@ -73,9 +65,6 @@ def _parser() -> argparse.ArgumentParser:
         "-n", "--max-revisions", type=int, default=4, metavar="N",
         help="revisions allowed after the draft (4)",
     )  # fmt: skip
-    demo.add_argument(  # its old name
-        "--max-iterations", type=int, dest="max_revisions", help=argparse.SUPPRESS
-    )
     demo.set_defaults(action=run_demo)
 
     pull = add_command("pull", "fetch and verify the weights of an embedded model")
@@ -112,17 +101,6 @@ def _parser() -> argparse.ArgumentParser:
     writing.add_argument("--force", action="store_true", help="replace an existing file")
     writing.set_defaults(action=_export)
 
-    auditing = add_command(
-        "audit",
-        "recompute the verdicts that a notebook or an exported run carries, without a model",
-        epilog=_AUDIT_STATUS,
-    )
-    auditing.add_argument("file", type=Path, nargs="+", help="a notebook, or a run's .json file")
-    auditing.add_argument(
-        "--yes", action="store_true", help="run the texts' checks in the sandbox without asking"
-    )
-    auditing.set_defaults(action=_audit, failed=UNREADABLE)
-
     for command in commands.choices.values():
         command.set_defaults(parser=command)
     return parser
@@ -150,48 +128,6 @@ def _history(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     print(export(Journal().get(options.run).run, options.file, force=options.force))
     return 0
-
-
-# ipyrefine audit
-
-
-def _audit(options: argparse.Namespace) -> int:
-    """Print for each recorded run whether its verdicts hold, and return what that comes to.
-
-    Raises:
-        UsageError: a file cannot be read, or nobody is there to be asked.
-    """
-    files = {path: read(path) for path in options.file}
-    texts = code_to_run(one.run for runs in files.values() for one in runs)
-    run_checks = options.yes or not texts or _ask_to_run(texts)
-    audits = []
-    for path, runs in files.items():
-        if len(files) > 1 or not runs:
-            print(plain(f"{path}:" if runs else f"{path} holds no record of a run."))
-        for number, one in enumerate(runs):
-            audits.append(asyncio.run(audit(one, run_checks=run_checks)))
-            print(line(number, one.run, audits[-1]), flush=True)
-    if audits:
-        print(summarize_audits(audits))
-    results = {one.result for one in audits}
-    if Result.DIFFERS in results:
-        return DIFFERS
-    return HOLDS if results <= {Result.HOLDS} else UNKNOWN
-
-
-def _ask_to_run(texts: int) -> bool:
-    """Ask whether the texts of a file may be run.
-
-    Raises:
-        UsageError: nobody is there to be asked.
-    """
-    if not sys.stdin.isatty():
-        raise UsageError("The checks run the file's code in the sandbox. Allow that with --yes.")
-    count = labels.count(texts, "text")
-    return input(f"Run the checks of {count} in the sandbox? [y/N] ").strip().lower() in _YES
-
-
-_YES = ("y", "yes")
 
 
 # ipyrefine run

@@ -12,8 +12,7 @@ from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.journal.store import Journal
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session import export
-from ipyrefine.session.audit import Result, audit
-from ipyrefine.session.record import Recorded, bundle
+from ipyrefine.session.record import bundle
 
 TASK = "Write middle(xs): the middle item of a list.\n>>> middle([3, 1, 2])\n1\n>>> middle([5])\n5"
 RIGHT = "def middle(xs):\n    return xs[len(xs) // 2]"
@@ -91,7 +90,7 @@ async def test_a_ruling_that_cannot_be_given_changes_nothing(number, ruling, sen
     assert not any(item.run.decisions for item in groups.items if item.run)
 
 
-async def test_journal_record_audit_export_and_table_agree_on_a_ruling(tmp_path):
+async def test_journal_record_export_and_table_agree_on_a_ruling(tmp_path):
     frame = pandas.DataFrame({"task": TASK, "code": [RIGHT, SORTS, ALSO_RIGHT]}, index=list("abc"))
     groups = await grouped(frame["code"], name="homework")
     await groups.rule(1, "pass", "Clear.")
@@ -106,10 +105,7 @@ async def test_journal_record_audit_export_and_table_agree_on_a_ruling(tmp_path)
     later = await ipyrefine.refine_frame(frame, "task", **args)
     assert later.drop(columns="cost").equals(table.drop(columns=["group", "cost"]))
     for item in groups.items:
-        stored = Journal().find(item.name).run
-        assert stored == item.run
-        outcome = await audit(Recorded(stored, True))
-        assert (outcome.result, outcome.reason) == (Result.UNKNOWN, "it is your own verdict")
+        assert Journal().find(item.name).run == item.run
     assert "PASS (yours)" in bundle(groups.items[2].run)["text/html"]
     path = tmp_path / "ruled.json"
     export.export(groups.items[2].run, path)

@@ -263,28 +263,6 @@ def load(name: str, folder: Path, tasks: str | None) -> Sequence[HumanEval | Mbp
     return [kind(rows[place]) for place in places]
 
 
-def write_table(path: Path, model: str, found: Mapping[str, Sequence[arms.Row]]) -> None:
-    """Write how often the loop's PASS was wrong into the table that ships, by its basis.
-
-    Args:
-        path: the table, ``providers/reliability.json``.
-        model: the writer's name.
-        found: what came of the odd rows of each set.
-    """
-    passed: dict[str, list[bool]] = {}
-    for row in (row for rows in found.values() for row in rows):
-        if row.loop and row.loop.accepted:
-            passed.setdefault(row.ended.rpartition(", ")[2], []).append(row.loop.solved)
-    source = " and ".join(f"{SETS[name]}, {len(rows)} tasks" for name, rows in found.items())
-    entries = {
-        basis: {"texts": len(solved), "wrong": solved.count(False), "source": source}
-        for basis, solved in passed.items()
-    }
-    known = json.loads(path.read_text("utf-8"))
-    known["accepted"].setdefault(model, {})["code"] = entries
-    path.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n", "utf-8")
-
-
 async def validate(cases: Sequence[HumanEval | Mbpp | Exercism]) -> None:
     """Run the hidden tests on the references and on texts that do nothing."""
     wrong = []
@@ -307,12 +285,8 @@ def main() -> None:
     )
     parser.add_argument("--judge", action="store_true", help="let a bare judge read each draft")
     parser.add_argument("--validate", action="store_true", help="test the hidden tests instead")
-    parser.add_argument(
-        "--table", type=Path, help="write how often a PASS was wrong (odd rows) into this file"
-    )
     options: argparse.Namespace = parser.parse_args()
     plan = arms.plan(options, answer=options.answer, judge=options.judge)
-    odd = {}
     for name in options.sets:
         cases = load(name, options.data, options.tasks)
         if options.validate:
@@ -320,9 +294,6 @@ def main() -> None:
         path = measure.replies_path(name, options.model, options.replies)
         replies = measure.Replies(options.model, path, ask=options.ask)
         rows = arms.run(SETS[name], cases, replies, plan)
-        odd[name] = rows[1::2]
-        if options.table:
-            write_table(options.table, options.model, odd)
         measure.stop(replies, len(rows), len(cases))
 
 

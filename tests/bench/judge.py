@@ -1,4 +1,4 @@
-"""Measure how well the model judges texts, and calibrate its scores: tables, run by hand.
+"""Measure how well the model judges texts: tables, run by hand.
 
 ``python tests/bench/judge.py [llmbar] [topical] [ifeval] [humaneval] [mbpp] [--tasks A-B] [--ask]``
 (needs the extras ``local`` and ``bench``; what IFEval needs, `prose_tasks` says). The sets:
@@ -14,16 +14,13 @@ Each text is judged as the loop judges it (``line``): yes or no to the criteria 
 the profile that the loop would choose, all in one line. Beside it, ``json`` on some of the texts:
 the judge that wrote a JSON object, with its prompt as it was.
 
-Calibration is fitted on even rows, by logistic regression on the logit of the score; all that is
-reported, and what ``--table FILE`` writes, is of odd rows, but for the comparison with ``json``,
-for which nothing is fitted. The two texts of a pair are one row.
-Every reply is kept at once, outside of the project.
+All that is reported is of odd rows, but for the comparison with ``json``; even rows are to tune by.
+The two texts of a pair are one row. Every reply is kept at once, outside of the project.
 """
 
 import argparse
 import asyncio
 import json
-import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,9 +40,6 @@ from ipyrefine.core.replies import parse_answers
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import ReplyError
 
-TRUSTED = 0.65  # AUROC below which a judge abstains
-_BINS = 5
-_EDGE = 1e-3  # scores are kept this far from 0 and 1, where a logit is endless
 _MAX_TEXT = 8_192  # characters of a text that are judged
 _NONCE = make_nonce(b"")
 _WAYS = ("line", "json")
@@ -107,7 +101,7 @@ class Sample(NamedTuple):
 
     @property
     def form(self) -> str:
-        """The form that scores are calibrated for."""
+        """Whether it is code or prose."""
         return self.task.form
 
 
@@ -121,22 +115,11 @@ class Judged(NamedTuple):
     score: float
 
 
-class Calibration(NamedTuple):
-    """P(good) = 1 / (1 + exp(-(intercept + slope · logit(score))))."""
-
-    intercept: float
-    slope: float
-
-    def __call__(self, score: float) -> float:
-        """Return the probability that a text with this score is good."""
-        return _sigmoid(self.intercept + self.slope * _logit(score))
-
-
 # Asking.
 
 
 async def ask(model: Model, task: Task, text: str) -> Judgement:
-    """Return the loop's judgement of a text, uncalibrated.
+    """Return the loop's judgement of a text.
 
     Raises:
         ReplyError: the answers cannot be read.
@@ -317,40 +300,6 @@ def auroc(rows: Iterable[tuple[float, bool]]) -> float:
     return (total - good * (good + 1) / 2) / (good * bad)
 
 
-def fit(rows: Sequence[tuple[float, bool]], steps: int = 100) -> Calibration:
-    """Return the calibration that fits scores to labels, by Newton's method with a small ridge.
-
-    Platt's targets (Platt 1999) keep it finite where the scores separate the labels.
-    """
-    good = sum(label for _, label in rows)
-    bad = len(rows) - good
-    high, low = (good + 1) / (good + 2), 1 / (bad + 2)
-    points = [(_logit(score), high if label else low) for score, label in rows]
-    a, b = 0.0, 1.0
-    for _ in range(steps):
-        ga, gb, haa, hab, hbb = 1e-3 * a, 1e-3 * (b - 1), 1e-3, 0.0, 1e-3
-        for x, target in points:
-            p = _sigmoid(a + b * x)
-            weight = max(p * (1 - p), 1e-9)
-            ga, gb = ga + p - target, gb + (p - target) * x
-            haa, hab, hbb = haa + weight, hab + weight * x, hbb + weight * x * x
-        det = haa * hbb - hab * hab
-        da, db = (hbb * ga - hab * gb) / det, (haa * gb - hab * ga) / det
-        a, b = a - max(-1.0, min(1.0, da)), b - max(-1.0, min(1.0, db))
-        if abs(da) + abs(db) < 1e-9:
-            break
-    return Calibration(a, b)
-
-
-def _logit(score: float) -> float:
-    inside = min(1 - _EDGE, max(_EDGE, score))
-    return math.log(inside / (1 - inside))
-
-
-def _sigmoid(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
-
-
 def halves(judged: Sequence[Judged]) -> tuple[list[Judged], list[Judged]]:
     """Return the judgements on even rows, and those on odd rows."""
     even = [one for one in judged if one.sample.row % 2 == 0]
@@ -420,26 +369,6 @@ def _prefers_good(pair: Sequence[Judged]) -> bool:
     return good.score > bad.score
 
 
-def reliability(judged: Sequence[Judged], calibrate: Calibration) -> list[dict[str, float]]:
-    """Return how often texts are good, by calibrated score: equal bins of the texts.
-
-    Args:
-        judged: odd rows.
-        calibrate: fitted on even rows.
-    """
-    points = sorted((calibrate(score), good) for score, good in _points(judged))
-    size = max(1, math.ceil(len(points) / _BINS))
-    bins = [points[start : start + size] for start in range(0, len(points), size)]
-    return [
-        {
-            "score": round(sum(p for p, _ in part) / len(part), 3),
-            "good": sum(good for _, good in part),
-            "texts": len(part),
-        }
-        for part in bins
-    ]
-
-
 def by_question(judged: Sequence[Judged]) -> str:
     """Return a table of single questions, odd rows only; those asked of 20 texts at least."""
     points: dict[str, list[tuple[float, bool]]] = {}
@@ -454,34 +383,6 @@ def by_question(judged: Sequence[Judged]) -> str:
         if len(some) >= 20
     ]
     return measure.table(["question", "texts", "AUROC"], lines) if lines else ""
-
-
-def calibration_entry(judged: Sequence[Judged]) -> dict[str, Any]:
-    """Return what ships for one form: fitted on even rows, measured on odd ones."""
-    even, odd = halves(judged)
-    calibrate = fit(_points(even))
-    rows = _by_row(odd)
-    low, high = measure.bounds(rows, _area) if rows else (0.0, 1.0)
-    area = _area(rows)
-    return {
-        "auroc": round(area, 3),
-        "auroc_low": round(low, 3),
-        "auroc_high": round(high, 3),
-        "texts": len(odd),
-        "intercept": round(calibrate.intercept, 4),
-        "slope": round(calibrate.slope, 4),
-        "abstains": area < TRUSTED,
-        "reliability": reliability(odd, calibrate),
-    }
-
-
-def write_table(path: Path, model: str, forms: dict[str, dict[str, Any]]) -> None:
-    """Write a model's calibration into the table that ships, ``providers/reliability.json``."""
-    known = json.loads(path.read_text("utf-8"))
-    names = ("auroc", "slope", "intercept", "texts")
-    entries = {form: {name: entry[name] for name in names} for form, entry in forms.items()}
-    known["judges"].setdefault(model, {}).update(entries)
-    path.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n", "utf-8")
 
 
 # Running.
@@ -526,15 +427,7 @@ def report(by_way: dict[str, list[Judged]]) -> str:
     parts = [summary(group for group in groups if group[2])]
     for form in dict.fromkeys(one.sample.form for one in shipped):
         some = [one for one in shipped if one.sample.form == form]
-        entry = calibration_entry(some)
-        bins = [(f"{b['score']:.2f}", f"{b['good']} of {b['texts']}") for b in entry["reliability"]]
-        parts += [
-            f"### {form}: logit(good) = {entry['intercept']:.2f} + "
-            f"{entry['slope']:.2f} · logit(score), AUROC {entry['auroc']:.2f}"
-            + (", so it abstains" if entry["abstains"] else ""),
-            measure.table(["calibrated score", "good (odd rows)"], bins),
-            by_question(halves(some)[1]),
-        ]
+        parts.append(f"### {form}\n\n{by_question(halves(some)[1])}")
     return "\n\n".join(filter(None, parts))
 
 
@@ -547,7 +440,6 @@ def main() -> None:
     parser.add_argument("--parts", default="Natural", help="parts of LLMBar (Natural)")
     parser.add_argument("--ways", default="line,json", help="how it is asked (both)")
     parser.add_argument("--json-texts", type=int, default=40, help="texts for the JSON judge (40)")
-    parser.add_argument("--table", type=Path, help="write the calibration into this file")
     options = parser.parse_args()
     unknown = set(options.sets) - {"llmbar", "topical", "ifeval", "humaneval", "mbpp"}
     ways = options.ways.split(",")
@@ -568,12 +460,6 @@ def main() -> None:
         print("\nStopped; run it again to go on.")
     if any(by_way.values()):
         print(f"\n## Judge, {options.model}, {len(samples)} texts\n\n{report(by_way)}\n")
-    if options.table and by_way.get("line"):
-        forms = {
-            form: calibration_entry([j for j in by_way["line"] if j.sample.form == form])
-            for form in dict.fromkeys(j.sample.form for j in by_way["line"])
-        }
-        write_table(options.table, options.model, forms)
     if model.missing:
         raise SystemExit(1)
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from ipyrefine.checks import demands, resolve
+from ipyrefine.checks import resolve
 from ipyrefine.checks.constraints import (
     MAX_CONSTRAINTS,
     Constraint,
@@ -246,20 +246,6 @@ async def test_code_and_tasks_without_constraints_are_not_judged() -> None:
 def test_bounds_on_one_thing_are_one_constraint() -> None:
     found = compile_constraints("Use at least 3 bullets. Write at most 5 bullets. 3 bullets min.")
     assert found == (Constraint("bullets", 3, 5),)
-
-
-def test_a_language_is_read_and_told_where_langdetect_is_installed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    pytest.importorskip("langdetect")
-    request = "Respond only in French, no other language is allowed."
-    (french,) = tuple(demands.read_demands(request))
-    assert french.phrase == "in French"
-    assert french.check("Il fait beau aujourd'hui et nous allons au marché.") == (True, "French")
-    assert french.check("It is fine today and we all go to the market.") == (False, "English")
-    assert Constraint("language", terms=("ko",)).check("Yes.")[0] is False
-    monkeypatch.setattr(demands, "find_spec", lambda name: None)
-    assert tuple(demands.read_demands(request)) == ()
 
 
 HOSTILE = {

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 from png import PNG, png
 
-from ipyrefine.checks import fonts
 from ipyrefine.checks.outputs import imports_of, read_outputs
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.checks.redaction import HIDDEN
-from ipyrefine.checks.sandbox import run_python
 from ipyrefine.core.model import (
     MAX_CELL,
     MAX_COLUMNS,
@@ -260,29 +258,10 @@ def test_the_packages_that_code_imports_are_found_and_the_standard_library_is_no
     assert len(imports_of("\n".join(f"import m{n}" for n in range(999)))) == 50
 
 
-async def test_fonts_are_looked_for_once_and_the_list_is_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    pytest.importorskip("matplotlib")
-    made = await fonts.font_files()
-    ((name, content),) = made.items()
-    assert json.loads(content)["ttflist"]
-    monkeypatch.setattr(fonts, "_lists", {})
-    monkeypatch.setattr(fonts, "_make", None)  # it would be called otherwise
-    assert await fonts.font_files() == made
-    code = (
-        f"import os\nbefore = os.stat({name!r}).st_mtime_ns\n"
-        "import matplotlib.font_manager as fonts\n"
-        f"print(os.stat({name!r}).st_mtime_ns == before, len(fonts.fontManager.ttflist) > 1)"
-    )
-    ran = await run_python(code, seconds=60, files=made)
-    assert ran.stdout.split() == ["True", "True"], ran.stderr
-
-
 async def test_code_that_draws_is_run_where_matplotlib_is_not_installed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("ipyrefine.checks.outputs.matplotlib_version", lambda: "")
+    monkeypatch.setattr("ipyrefine.checks.outputs.find_spec", lambda name: None)
     evidence = await run("import no_plot_library_here")
     assert evidence.detail.startswith("ModuleNotFoundError")
     assert imports_of("plt.plot()") == []

@@ -29,11 +29,9 @@ from ipyrefine.core.events import (
 )
 from ipyrefine.core.model import (
     Budget,
-    Calibration,
     Evidence,
     Limits,
     Outcome,
-    Reliability,
     StopReason,
     Task,
     Usage,
@@ -45,7 +43,6 @@ from ipyrefine.errors import ModelError, Unreachable
 from ipyrefine.providers.scripted import ScriptedModel
 
 THREE = Limits(candidates=3, critique="never")
-UNRELIABLE = Reliability(calibration=Calibration(auroc=0.6, slope=1, intercept=0, texts=50))
 
 
 def version(number: int) -> str:
@@ -199,22 +196,22 @@ class Silent:
 
 
 @pytest.mark.parametrize(
-    ("checks", "reliability", "drafts"),
+    ("checks", "abstains", "drafts"),
     [
-        ([Silent()], UNRELIABLE, 1),
-        ([Silent()], Reliability(), 3),
-        ([Silent(), Wants("version 9")], UNRELIABLE, 3),
-        ([Silent(), Wants("version 0")], UNRELIABLE, 1),
+        ([Silent()], True, 1),
+        ([Silent()], False, 3),
+        ([Silent(), Wants("version 9")], True, 3),
+        ([Silent(), Wants("version 0")], True, 1),
     ],
     ids=["nothing", "a judge", "a check that fails", "a check that passes"],
 )
 async def test_drafts_that_nothing_could_tell_apart_are_not_written(
-    checks: list[Check], reliability: Reliability, drafts: int
+    checks: list[Check], abstains: bool, drafts: int
 ) -> None:
     replies = [version(number) for number in range(3)]
     judge = ScriptedModel([judgement(9)] * 3)
     limits = Limits(candidates=3, critique="never", max_revisions=0)
-    loop = refinement(replies, judge=judge, checks=checks, limits=limits, reliability=reliability)
+    loop = refinement(replies, judge=judge, checks=checks, limits=limits, judge_abstains=abstains)
     await finish(loop)
     assert len(loop.state.drafts) == drafts
 

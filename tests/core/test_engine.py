@@ -14,7 +14,6 @@ from kit import (
     finish,
     greeting,
     judgement,
-    preference,
     refinement,
     replies_read,
     staged,
@@ -47,11 +46,10 @@ REPLIES = {
     "judge": [judgement(9), judgement(10, fixed=("f1",))],
     "critique": [critique(finding("too short", "Hello"))],
     "revise": [text("Hello there", "f1: longer")],
-    "compare": [preference("second"), preference("first")],
 }
-STAGES = ["draft", "check", "judge", "critique", "revise", "check", "judge", "compare", "compare"]
-LIMITS = Limits(max_revisions=2, min_findings=1, pairwise=True)
-ENDED_AS = {"draft": ""} | dict.fromkeys(("judge", "critique", "revise", "compare"), "Hello")
+STAGES = ["draft", "check", "judge", "critique", "revise", "check", "judge"]
+LIMITS = Limits(max_revisions=2, min_findings=1)
+ENDED_AS = {"draft": ""} | dict.fromkeys(("judge", "critique", "revise"), "Hello")
 
 
 class Looks:

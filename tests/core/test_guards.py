@@ -31,7 +31,6 @@ from ipyrefine.core.model import (
     Finding,
     Limits,
     Outcome,
-    Reliability,
     Severity,
     Stage,
     Status,
@@ -274,11 +273,11 @@ async def test_a_revision_that_did_not_help_is_not_edited_further(
         ({}, [False, True]),
         ({"limits": Limits(revise="edit")}, [False, False]),
         ({"limits": Limits(revise="anew")}, [True, True]),
-        ({"reliability": Reliability(revise="anew")}, [True, True]),
+        ({"revise_anew": True}, [True, True]),
         ({"basis": "function"}, [False, False]),
         ({"draft": "x = 0"}, [False, False]),
     ],
-    ids=["auto", "edit", "anew", "measured as better anew", "a function's", "a user's text"],
+    ids=["auto", "edit", "anew", "known as better anew", "a function's", "a user's text"],
 )
 async def test_code_that_misses_an_example_is_edited_first_then_written_anew(
     how: dict[str, Any], anew: list[bool]

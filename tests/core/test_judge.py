@@ -11,16 +11,13 @@ from kit import (
     finding,
     finish,
     judgement,
-    preference,
     prompts,
     refinement,
     requests,
-    scored,
     stages,
     text,
 )
 
-from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import (
     LOW_SCORE,
     Criterion,
@@ -237,50 +234,6 @@ async def test_what_a_check_printed_stands_in_a_fence_too() -> None:
     await finish(loop)
     asked = judge.requests[0].messages[-1].content
     assert asked.count("<material-0>") == asked.count("</material-0>") == 2
-
-
-async def compare(*better: str) -> Refinement:
-    """A run whose revision has the better score, and is then compared with the draft."""
-    loop = refinement(
-        [
-            text("Hi"),
-            judgement(5, finding("dull")),
-            text("Hi Ann"),
-            judgement(7),
-            *map(preference, better),
-        ],
-        limits=Limits(max_revisions=1, pairwise=True),
-    )
-    await finish(loop)
-    return loop
-
-
-async def test_a_better_scored_text_that_wins_both_ways_round_replaces_the_best() -> None:
-    loop = await compare("second", "first")
-    assert [request.purpose for request in requests(loop)][-2:] == [Stage.COMPARE] * 2
-    assert (loop.state.text, loop.state.best) == ("Hi Ann", 1)
-
-
-@pytest.mark.parametrize("better", [("second", "second"), ("first", "second"), ("same", "first")])
-async def test_a_better_scored_text_that_does_not_win_both_ways_is_held_back(
-    better: tuple[str, str],
-) -> None:
-    loop = await compare(*better)
-    assert (loop.state.text, loop.state.best) == ("Hi", 0)
-    assert loop.state.iterations[1].lost_comparison
-
-
-async def test_a_comparison_shows_the_texts_in_both_orders() -> None:
-    loop = await compare("second", "first")
-    one, other = prompts(loop)[-2:]
-    assert one.index("Hi Ann") > one.index("Hi\n")
-    assert other.index("Hi Ann") < other.index("Hi\n")
-
-
-async def test_what_evidence_settles_is_not_compared() -> None:
-    loop = scored(0.4, 0.8, target=1, max_revisions=1, pairwise=True)
-    assert Stage.COMPARE not in stages(await finish(loop))
-    assert loop.state.best == 1
 
 
 async def test_a_draft_never_passes_on_its_own_models_word_alone() -> None:

@@ -175,5 +175,5 @@ async def test_no_run_writes_more_than_it_may(replies: Any, checks: Any, limits:
     run = loop.state
     most = limits.max_revisions + limits.candidates
     assert len(run.iterations) <= most
-    # A text costs at most: writing, judging, a critique, two comparisons, each asked twice.
-    assert run.usage.calls <= 2 * (5 if limits.pairwise else 3) * most
+    # A text costs at most: writing, judging, a critique, each asked twice.
+    assert run.usage.calls <= 2 * 3 * most

@@ -25,7 +25,7 @@ from ipyrefine.core.model import (
 from ipyrefine.core.ports import Check
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
-from ipyrefine.core.upcasters import VERSION, read_record
+from ipyrefine.core.stored import VERSION, read_record
 from ipyrefine.errors import UsageError
 
 CALL = "f([])"

@@ -8,32 +8,17 @@ from kit import finish, refinement, scored
 from loop_strategies import checks, limits, rates, scripts, verdicts
 
 from ipyrefine.core.model import Outcome, StopReason, Verdict
-from ipyrefine.core.policy import challenger
 
 
 @given(replies=scripts, checks=checks, limits=limits)
 async def test_best_is_always_the_first_of_the_highest_rank(
     replies: Any, checks: Any, limits: Any
 ) -> None:
-    loop = refinement(replies, checks=checks, limits=limits.model_copy(update={"pairwise": False}))
+    loop = refinement(replies, checks=checks, limits=limits)
     await finish(loop)
     ranks = {i.number: i.verdict.rank for i in loop.state.iterations if i.verdict}
     highest = [number for number, rank in ranks.items() if rank == max(ranks.values())]
     assert loop.state.best == min(highest, default=None)
-
-
-@given(replies=scripts, checks=checks, limits=limits)
-async def test_with_comparisons_no_text_that_lost_one_is_the_best(
-    replies: Any, checks: Any, limits: Any
-) -> None:
-    loop = refinement(replies, checks=checks, limits=limits.model_copy(update={"pairwise": True}))
-    await finish(loop)
-    run = loop.state
-    assume(run.best is not None)
-    assume(challenger(run) is None)  # else it stopped before the comparison was made
-    eligible = [i for i in run.iterations if i.verdict and not i.lost_comparison]
-    ranks = {i.number: i.verdict.rank for i in eligible if i.verdict}
-    assert run.best == min(n for n, rank in ranks.items() if rank == max(ranks.values()))
 
 
 @given(scores=st.lists(rates, min_size=1, max_size=6))

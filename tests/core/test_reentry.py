@@ -12,7 +12,6 @@ from kit import (
     finding,
     finish,
     judgement,
-    preference,
     refinement,
     replies_read,
     staged,
@@ -100,23 +99,6 @@ SCRIPTS = {
         # A critic who names too little is asked once more before it is believed.
         {"draft": [text("Hello")], "judge": [judgement(9)], "critique": [*NO_FINDINGS] * 2},
         ("Hello",),
-    ),
-    "comparisons": Script(
-        {
-            "draft": [text("Hello")],
-            "judge": [judgement(5), judgement(7), judgement(8)],
-            "critique": [critique(FLAT), critique(finding("stiff", "Hi"))],
-            "revise": [text("Hi there"), text("Hi you")],
-            "compare": [
-                preference("second"),
-                "no json",
-                preference("first"),
-                preference("second"),
-                preference("second"),
-            ],
-        },
-        ("Hello", "Hi there", "Hi you"),
-        Limits(max_revisions=2, min_findings=1, pairwise=True),
     ),
     "three drafts": Script(
         {

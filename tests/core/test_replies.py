@@ -1,7 +1,6 @@
 """Replies → records: where a text begins and ends, also when cut off; schemas and their parsers."""
 
 import json
-import math
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +11,6 @@ from kit import CODE, NO_FINDINGS, TASK, finding, finish, judgement, refinement,
 
 from ipyrefine.core import replies
 from ipyrefine.core.model import (
-    Calibration,
     Criterion,
     Finding,
     Finish,
@@ -206,7 +204,6 @@ STANDING = (
 )
 SCHEMAS = {
     "critique": replies.critique_schema(LISTED, 3),
-    "preference": replies.preference_schema(),
 }
 nonblank = st.text(min_size=1).filter(str.strip)
 
@@ -258,11 +255,6 @@ def test_a_critique_that_follows_its_schema_parses_with_all_its_findings(reply: 
     assert [f.problem for f in critique.findings] == [f["problem"] for f in reply["findings"]]
 
 
-@given(reply=instances(SCHEMAS["preference"]))
-def test_a_preference_that_follows_its_schema_parses(reply: Any) -> None:
-    assert replies.parse_preference(json.dumps(reply)).model_dump() == reply
-
-
 @given(
     reply=st.text()
     | st.recursive(
@@ -286,7 +278,6 @@ def test_no_reply_is_anything_but_read_or_refused(reply: str) -> None:
         lambda: replies.parse_critique(reply, "Hi"),
         lambda: replies.parse_answers(Reply(text=reply), LISTED, STANDING),
         lambda: parse_evaluation(reply),
-        lambda: replies.parse_preference(reply),
         lambda: parse_text(reply, "code"),
         lambda: parse_text(reply, "prose"),
     )
@@ -390,47 +381,13 @@ def test_other_words_and_wrong_counts_are_unreadable(reply: str, reason: str) ->
         answers(reply)
 
 
-CALIBRATION = Calibration(auroc=0.9, slope=2.0, intercept=-1.0, texts=100)
-
-
-def test_probabilities_are_calibrated_and_words_are_not() -> None:
-    judged = answers("yes yes no yes", 0.5, None, 0.6, 0.9, calibration=CALIBRATION)
+def test_a_probability_counts_where_there_is_one_and_a_word_else() -> None:
+    judged = answers("yes yes no yes", 0.5, None, 0.6, 0.9)
     tone, warmth = judged.criteria
-    assert tone.score == pytest.approx(1 / (1 + math.e))
-    assert warmth.score == 1.0
+    assert (tone.score, warmth.score) == (0.5, 1.0)
     short, name = judged.checklist
-    assert (short.yes, short.score) == (False, pytest.approx(CALIBRATION.apply(0.6)))
+    assert (short.yes, short.score) == (True, 0.6)
     assert name.yes
-
-
-@given(one=st.floats(0, 1), other=st.floats(0, 1))
-def test_a_calibrated_probability_is_one_and_keeps_the_order(one: float, other: float) -> None:
-    low, high = sorted((CALIBRATION.apply(one), CALIBRATION.apply(other)))
-    assert 0 <= low <= high <= 1
-    assert CALIBRATION.apply(max(one, other)) == high
-
-
-@pytest.mark.parametrize(
-    ("slope", "intercept", "raw", "calibrated"),
-    [
-        (1.0, 0.0, 0.3, 0.3),
-        (1.0, 0.0, 0.0, 1e-6),
-        (1.0, 0.0, 1.0, 1 - 1e-6),
-        (0.0, 0.0, 0.9, 0.5),
-        (1000.0, 0.0, 0.0, 0.0),
-        (1000.0, 0.0, 1.0, 1.0),
-    ],
-)
-def test_calibration_is_platt_scaling_of_the_log_odds(
-    slope: float, intercept: float, raw: float, calibrated: float
-) -> None:
-    scaling = Calibration(auroc=0.8, slope=slope, intercept=intercept, texts=1)
-    assert scaling.apply(raw) == pytest.approx(calibrated)
-
-
-@pytest.mark.parametrize(("auroc", "reliable"), [(0.64, False), (0.65, True), (1.0, True)])
-def test_a_judge_is_reliable_from_an_auroc_of_065(auroc: float, reliable: bool) -> None:
-    assert Calibration(auroc=auroc, slope=1, intercept=0, texts=9).reliable is reliable
 
 
 # What prompts of the user's reply to

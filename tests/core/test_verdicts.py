@@ -30,7 +30,6 @@ from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import DraftReady, EvidenceReady, RunStarted
 from ipyrefine.core.model import (
     Basis,
-    Calibration,
     Choice,
     CriterionScore,
     Evidence,
@@ -40,7 +39,6 @@ from ipyrefine.core.model import (
     Limits,
     Outcome,
     Question,
-    Reliability,
     Setup,
     Severity,
     Stage,
@@ -405,29 +403,19 @@ async def test_evidence_decides_where_no_opinion_is_asked_for() -> None:
     assert (verdict.outcome, verdict.basis) == (PASS, "tests")
 
 
-WEAK = Reliability(calibration=Calibration(auroc=0.6, slope=1, intercept=0, texts=50))
-STRONG = Reliability(calibration=Calibration(auroc=0.9, slope=1, intercept=-2, texts=50))
-
-
-async def test_a_judge_that_was_measured_as_unreliable_abstains() -> None:
-    verdict = await first_verdict(reliability=WEAK)
+async def test_a_judge_that_is_known_as_unreliable_abstains() -> None:
+    verdict = await first_verdict(judge_abstains=True)
     assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
     assert "too unreliable" in verdict.reason
 
 
 async def test_its_opinion_decides_nothing_even_if_it_is_asked_for() -> None:
-    verdict = await first_verdict(judge=[judgement(9)], reliability=WEAK, limits=ALWAYS)
+    verdict = await first_verdict(judge=[judgement(9)], judge_abstains=True, limits=ALWAYS)
     assert (verdict.outcome, verdict.basis, verdict.opinion) == (
         NOT_JUDGED,
         "none",
         pytest.approx(0.9),
     )
-
-
-async def test_a_reliable_judge_s_answers_count_calibrated() -> None:
-    verdict = await first_verdict(judge=[judgement(9)], reliability=STRONG)
-    assert verdict.opinion == pytest.approx(STRONG.calibration.apply(0.9))  # type: ignore[union-attr]
-    assert verdict.outcome is NEEDS
 
 
 async def test_nobody_gives_not_judged_as_a_word() -> None:

@@ -1,10 +1,12 @@
 """The journal as a store: what was written is there, in order, private, and can be forgotten."""
 
+import asyncio
 import os
 import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ from refining import events_of, refinement
 from ipyrefine.core.events import Event, TextDelta
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
+from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import JournalError, UsageError
-from ipyrefine.journal import schema
+from ipyrefine.journal import schema, writer
 from ipyrefine.journal.schema import default_path
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder
@@ -231,38 +234,40 @@ async def test_a_run_erased_while_it_goes_on_says_so(path: Path) -> None:
     recorder.close()
 
 
-async def test_a_journal_of_the_version_before_is_brought_up_to_date(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("version", [1, schema.VERSION + 1], ids=["older", "newer"])
+def test_a_journal_of_another_version_is_refused_and_left_as_it_is(
+    path: Path, version: int
 ) -> None:
-    run = await record(path)
-    later = (*schema.MIGRATIONS, ("ALTER TABLE runs ADD COLUMN note TEXT DEFAULT 'new'",))
-    monkeypatch.setattr(schema, "MIGRATIONS", later)
-    connection = schema.connect(path)
-    assert connection.execute("SELECT note FROM runs").fetchall() == [("new",)]
-    connection.close()
-    assert Journal(path).get().run == run
-
-
-async def test_a_migration_that_fails_leaves_the_journal_as_it_was(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = await record(path)
-    before = schema.MIGRATIONS
-    broken = (*before, ("ALTER TABLE runs ADD COLUMN note TEXT", "ALTER TABLE none ADD x"))
-    monkeypatch.setattr(schema, "MIGRATIONS", broken)
-    with pytest.raises(JournalError):
-        schema.connect(path)
-    monkeypatch.setattr(schema, "MIGRATIONS", before)
-    assert Journal(path).get().run == run
-
-
-async def test_a_journal_of_a_newer_version_is_left_alone(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await record(path)
-    monkeypatch.setattr(schema, "MIGRATIONS", ())
-    with pytest.raises(JournalError, match="newer ipyrefine"):
+    run = asyncio.run(record(path))
+    set_version(path, version)
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match="another version of ipyrefine"):
         Journal(path).runs()
+    loop = refinement()
+    asyncio.run(loop.run(journal=Recorder(path)))
+    assert isinstance(loop.error, JournalError)
+    assert path.read_bytes() == before
+    set_version(path, schema.VERSION)
+    assert [Journal(path).get(one.name).run for one in Journal(path).runs()] == [run]
+
+
+def set_version(path: Path, version: int) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+async def test_a_run_of_another_version_is_listed_and_refused_as_such(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "VERSION", VERSION - 1)
+    await record(path, name="older")
+    monkeypatch.undo()
+    run = await record(path, name="today")
+    assert [one.name for one in Journal(path).runs()] == ["today", "older"]
+    with pytest.raises(JournalError, match="another version of ipyrefine"):
+        Journal(path).get("older")
+    assert Journal(path).get("today").run == run
 
 
 def test_a_place_that_cannot_be_made_is_named(tmp_path: Path) -> None:

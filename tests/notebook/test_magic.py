@@ -54,8 +54,8 @@ def test_the_text_goes_into_the_variable_that_output_names(shell: Any) -> None:
         ("%%refine -c exampels\nx", "There is no check 'exampels'"),
         ("%%refine --budget cheap\nx", "is not an amount"),
         ("%%refine -n -1\nx", "--max-revisions"),
-        ("%%refine --critics 2\nx", "Ask for more findings with --min-findings."),
-        ("%%refine --critics=2\nx", "--critics is gone"),
+        ("%%refine --pairwise\nx", "--pairwise is gone: the examples that the task states"),
+        ("%%refine --gate\nx", "your tests (--check) decide"),
         ("%%refine --task --draft\nx", "contradict"),
         ("%%refine --goal 'open\nx", "not closed"),
         ("%refine frobnicate", "There is no command 'frobnicate'"),
@@ -70,24 +70,8 @@ def test_bad_input_gets_one_sentence_and_starts_nothing(
     assert "refined" not in shell.user_ns
 
 
-@pytest.mark.parametrize("name", ["--max-revisions", "--max-iterations"])
-def test_an_option_is_known_by_its_old_name_too(name: str) -> None:
-    assert options.parse(f"{name} 1").max_revisions == 1
-    assert options.parse(f"{name}=1").max_revisions == 1
-
-
-@pytest.mark.parametrize("name", ["--pairwise", "--gate"])
-def test_a_comparison_is_asked_for_by_its_old_name_too(name: str) -> None:
-    assert options.limits(options.parse(name), {}).pairwise is True
-
-
-def test_old_names_are_not_offered() -> None:
-    assert not {"--max-iterations", "--gate", "--critics"} & set(options.parser().options)
-
-
-@pytest.mark.parametrize("name", ["max_revisions", "max_iterations"])
-def test_revisions_are_configured_by_the_old_name_too(shell: Any, name: str) -> None:
-    shell.run_line_magic("config", f"Refine.{name} = 3")
+def test_the_revisions_allowed_are_configured(shell: Any) -> None:
+    shell.run_line_magic("config", "Refine.max_revisions = 3")
     run(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
     assert shell.user_ns["refined_run"].limits.max_revisions == 3
 

@@ -17,20 +17,16 @@ from ipyrefine.core.model import Limits, Price, Task, Usage
 from ipyrefine.core.ports import Message, Model, Notice, Reply, Request
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
+from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.providers.replay import (
     Call,
-    Piece,
     RecordedModel,
-    Recording,
-    SourceModel,
     read_recording,
     request_key,
-    write_recording,
 )
 from ipyrefine.providers.scripted import ScriptedModel
 
-GATE_KEY = "9a1cd79083340868"  # of a request that the stage `compare` made under its first name
 SCRIPT = [text("Hi"), judged(4), text("Hello"), judged(10)]
 
 
@@ -219,7 +215,7 @@ async def test_without_the_file_every_request_is_one_for_the_live_model(path: Pa
 def test_a_recording_is_written_with_every_field(path: Path) -> None:
     asyncio.run(record(path))
     content = json.loads(path.read_text("utf-8"))
-    assert content["format"] == 5
+    assert content["format"] == VERSION
     assert content["models"] == [{"name": "scribe", "weights": "", "price": None}]
     for call in content["calls"]:
         assert call.keys() == Call.model_fields.keys()
@@ -227,53 +223,13 @@ def test_a_recording_is_written_with_every_field(path: Path) -> None:
         assert all(piece.keys() == {"after", "text", "kind"} for piece in call["pieces"])
 
 
-@pytest.mark.parametrize("head", [{}, {"format": 1}], ids=["no format", "format 1"])
-def test_a_file_that_left_defaults_out_is_read_with_the_defaults_of_its_time(
-    path: Path, head: dict[str, int]
-) -> None:
-    call = {"purpose": "draft", "key": "k", "model": "m", "usage": {"calls": 1}}
-    path.write_text(json.dumps({
-        **head,
-        "ipyrefine": "0.1.0",
-        "date": "2026-11-01",
-        "models": [{"name": "m"}],
-        "calls": [{**call, "pieces": [{"after": 0.5, "text": "Hi"}]}],
-    }))  # fmt: skip
-    recording = read_recording(path)
-    assert recording == Recording(
-        format=5,
-        ipyrefine="0.1.0",
-        date="2026-11-01",
-        models=(SourceModel(name="m", weights="", price=None),),
-        calls=(
-            Call(
-                purpose="draft",
-                key="k",
-                model="m",
-                pieces=(Piece(after=0.5, text="Hi", kind="text"),),
-                finish="stop",
-                usage=Usage(calls=1),
-            ),
-        ),
-    )
-    write_recording(path, recording)
-    assert read_recording(path) == recording
-
-
-def test_a_comparison_of_format_1_is_replayed_though_its_stage_was_renamed(
-    path: Path,
-) -> None:
-    call = {"purpose": "gate", "key": GATE_KEY, "model": "m", "usage": {"calls": 1}}
-    path.write_text(json.dumps({
-        "format": 1,
-        "ipyrefine": "0.1.0",
-        "date": "2026-11-01",
-        "models": [{"name": "m"}],
-        "calls": [{**call, "pieces": [{"after": 0.5, "text": "The first."}]}],
-    }))  # fmt: skip
-    assert read_recording(path).calls[0].purpose == "compare"
-    ask = Request(messages=(), inputs=("Write a greeting.", "Hi", "Hello"), purpose="compare")
-    assert asyncio.run(reply_to(RecordedModel(path), ask)).text == "The first."
+@pytest.mark.parametrize("version", [1, VERSION + 1], ids=["older", "newer"])
+def test_a_recording_of_another_version_is_refused_as_such(path: Path, version: int) -> None:
+    asyncio.run(record(path))
+    content = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(content | {"format": version}))
+    with pytest.raises(UsageError, match="another version of ipyrefine"):
+        choose_model(f"recorded:{path}")
 
 
 @pytest.mark.parametrize(
@@ -281,8 +237,8 @@ def test_a_comparison_of_format_1_is_replayed_though_its_stage_was_renamed(
     [
         pytest.param("", id="empty"),
         pytest.param("[]", id="a list"),
-        pytest.param('{"format": 2}', id="format 2 without fields"),
-        pytest.param('{"format": 5}', id="a newer format"),
+        pytest.param('{"format": 5}', id="no fields"),
+        pytest.param('{"format": 6}', id="a newer format"),
         pytest.param('{"format": "1"}', id="a format in quotes"),
         pytest.param('{"calls": [{}]}', id="a call without fields"),
         pytest.param('{"calls": 3}', id="no list"),

@@ -8,7 +8,6 @@ import pytest
 
 from ipyrefine.core.decisions import Guide
 from ipyrefine.core.model import (
-    Accepted,
     Answer,
     Change,
     Choice,
@@ -18,7 +17,6 @@ from ipyrefine.core.model import (
     Finding,
     Outcome,
     Question,
-    Reliability,
     Setup,
     Severity,
     Status,
@@ -149,13 +147,11 @@ def make_run() -> Callable[..., Run]:
             criteria=criteria,
             checklist=(say("item"),),
         )
-        accepted = Accepted(texts=180, wrong=7, source=say("source"))
         setup = Setup(
             task=task,
             model=say("model"),
             judge=say("judge"),
             checks=(say("checkname"),),
-            reliability=Reliability(accepted={"tests": accepted}),
         )
         return Run(
             setup=setup,

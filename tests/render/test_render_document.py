@@ -3,7 +3,10 @@
 import pytest
 
 from ipyrefine.core.decisions import Override
-from ipyrefine.core.model import Outcome, Usage
+from ipyrefine.core.model import Outcome, Setup, Task, Usage, Verdict
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.render import document, labels
+from ipyrefine.render.blocks import blocks_html
 from ipyrefine.render.html import record_html
 from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import record_text
@@ -78,3 +81,30 @@ def test_without_a_checklist_none_is_shown(render, make_run):
     first = run.iterations[0].model_copy(update={"verdict": bare})
     run = run.model_copy(update={"iterations": (first, *run.iterations[1:])})
     assert "Checklist:" not in render(run)
+
+
+def run_of(*parents):
+    verdict = Verdict(outcome=Outcome.NEEDS_IMPROVEMENT, score=0.5)
+    iterations = tuple(
+        Iteration(number=number, parent=parent, text=f"Text {number}", verdict=verdict)
+        for number, parent in enumerate(parents)
+    )
+    return Run(setup=Setup(task=Task(text="Write.")), iterations=iterations, best=0)
+
+
+def test_a_sparkline_has_a_block_per_score_as_high_as_it_and_a_dot_for_none():
+    assert labels.sparkline([0.0, None, 0.5, 1.0]) == "▁·▅█"
+
+
+@pytest.mark.parametrize("render", [record_text, record_html])
+def test_the_scores_of_a_run_are_one_line_with_the_target(render, make_run, read_html):
+    shown = read_html(render(make_run())).text
+    assert "Scores ▄█· 0.42 → 0.91 → \N{EN DASH} (target 0.80)" in shown.replace("\n", " ")
+
+
+def test_a_long_run_shows_its_latest_scores_and_says_so(read_html):
+    short, long = (
+        read_html(blocks_html(document.scores(run_of(None, *range(n))))).text for n in (60, 900)
+    )
+    assert "Latest 50 of 901 iterations." in long
+    assert len(long) < len(short) + 10

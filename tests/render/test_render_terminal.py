@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ipyrefine.core.events import (
-    Compared,
     Decided,
     RunStarted,
     StageStarted,
@@ -35,7 +34,6 @@ def _events(run):
         (RunStarted(setup=setup), run),
         (StageStarted(stage="revise", iteration=1), run),
         (StageStarted(stage="revise", iteration=3), run),
-        (Compared(iteration=1, against=0, won=False, reason=run.message), run),
         (Warned(message=run.warnings[0]), run),
         (Decided(decision=run.decisions[0]), run),
         (stopped, end),
@@ -92,7 +90,7 @@ def test_a_text_that_was_left_behind_is_a_line_and_a_reason(make_run):
 
 def test_only_a_revision_prints_what_it_leaves_behind(make_run):
     run = make_run()
-    for stage in ("draft", "check", "judge", "critique", "compare"):
+    for stage in ("draft", "check", "judge", "critique"):
         assert event_text(StageStarted(stage=stage, iteration=1), run) is None
     assert event_text(TextDelta(stage="draft", iteration=0, text="x"), BARE) is None
 

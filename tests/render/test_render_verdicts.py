@@ -5,15 +5,11 @@ import pytest
 from ipyrefine.checks.examples import Examples
 from ipyrefine.core.events import CallEnded, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import (
-    Accepted,
-    Calibration,
     Choice,
-    CriterionScore,
     Evidence,
     Finding,
     Outcome,
     Question,
-    Reliability,
     Setup,
     Severity,
     StopReason,
@@ -48,9 +44,9 @@ MEDIAN = Question(
 )
 
 
-def run_of(verdict, *, evidence=(), findings=(), reliability=None, question=None):
+def run_of(verdict, *, evidence=(), findings=(), question=None):
     """A stopped run of one text."""
-    setup = Setup(task=Task(text="Write."), reliability=reliability or Reliability())
+    setup = Setup(task=Task(text="Write."))
     iteration = Iteration(
         number=0, text="the text", verdict=verdict, evidence=evidence, findings=findings
     )
@@ -171,42 +167,6 @@ def test_an_opinion_and_a_ruling_do_not_look_like_evidence():
 @pytest.mark.parametrize("render", EVERY)
 def test_a_score_that_the_label_has_is_not_said_again(render, read_html):
     assert read_html(render(run_of(OPINION))).text.count("0.81") == 2  # run and iteration
-
-
-@pytest.mark.parametrize("render", EVERY)
-def test_a_judge_that_was_not_measured_is_shown_so(render):
-    criteria = (CriterionScore(name="tone", score=0.81),)
-    judged = OPINION.model_copy(update={"criteria": criteria})
-    assert "reliability not measured" in render(run_of(judged))
-    calibration = Calibration(auroc=0.78, slope=1, intercept=0, texts=300)
-    measured = render(run_of(judged, reliability=Reliability(calibration=calibration)))
-    assert "not measured" not in measured
-    assert "78% of the time (300 texts measured)" in measured.replace("\n", " ")
-    by_own_judge = judged.model_copy(update={"opinion": None})
-    assert "not measured" not in render(run_of(by_own_judge))
-
-
-@pytest.mark.parametrize("render", EVERY)
-def test_a_pass_says_how_often_its_basis_was_wrong(render, read_html):
-    reliability = Reliability(accepted={"examples": Accepted(texts=180, wrong=7)})
-    verdict = Verdict(outcome=PASS, score=1, basis="examples")
-    sentence = (
-        "7 of 180 texts accepted on this basis were wrong in our measurements "
-        "(at most 7 %, 90 % sure)."
-    )
-    shown = read_html(render(run_of(verdict, reliability=reliability))).text
-    assert sentence in shown.replace("\n", " ")
-    failed = verdict.model_copy(update={"outcome": NEEDS})
-    assert "180" not in render(run_of(failed, reliability=reliability))
-
-
-def test_the_bound_on_an_error_rate_covers_its_edges():
-    assert labels.error_bound(7, 180) == pytest.approx(0.0647, abs=0.001)
-    assert labels.error_bound(0, 10) == pytest.approx(1 - 0.1**0.1)
-    assert labels.error_bound(0, 1) == pytest.approx(0.9)
-    assert labels.error_bound(5, 5) == 1.0
-    assert 0.010 < labels.error_bound(100, 10_000) < 0.012
-    assert labels.accepted_sentence(Accepted(texts=0, wrong=0)) == ""
 
 
 # Findings

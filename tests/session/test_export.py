@@ -12,7 +12,7 @@ from refining import finished
 import ipyrefine
 from ipyrefine.core.decisions import Accept
 from ipyrefine.core.model import StopReason
-from ipyrefine.core.upcasters import VERSION
+from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import UsageError
 from ipyrefine.session.export import export
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import golden
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from kit import finished
@@ -28,11 +29,9 @@ from ipyrefine.session.export import export
 from ipyrefine.session.history import rulings
 from ipyrefine.session.record import KEY, as_json, bundle, load, load_whole
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
-RECORDS = sorted(FIXTURES.glob("v*/records/*.json"))
-RECORDINGS = sorted(FIXTURES.glob("v*/recordings/*.json"))
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-PER_RECORD, PER_RECORDING = 8, 30
+RECORDINGS = sorted((NOTEBOOKS / "recordings").glob("*.json"))
+PER_RECORD, PER_RECORDING = 8, 40
 
 
 def saved(path: Path, content: Any) -> Path:
@@ -227,7 +226,6 @@ async def one_by_one(run: Run) -> dict[str, dict[str, Any]]:
         "infinite cost": {"usage": record["usage"] | {"cost": float("inf")}},
         "a question without answers": {"question": {"call": "f()", "choices": [], "setup": ""}},
         "a version": {"version": True},
-        "rules of tomorrow": {"rules": 99},
         "many iterations": {"iterations": [first | {"number": n} for n in range(2_001)]},
     }
 
@@ -334,8 +332,9 @@ async def test_damaged_records_are_read_or_refused_and_never_break_their_reader(
     tmp_path: Path,
 ) -> None:
     tried = count = 0
-    for seed, path in enumerate(RECORDS):
-        for content in mutations(stored(path), seed, PER_RECORD):
+    for seed, path in enumerate(golden.SCENARIOS):
+        played = await golden.play(golden.read(path))
+        for content in mutations(as_json(played.run), seed, PER_RECORD):
             tried += 1
             runs = refused(load, saved(tmp_path / "x.json", content))
             count += runs is None
@@ -347,7 +346,7 @@ async def test_damaged_records_are_read_or_refused_and_never_break_their_reader(
 
 async def test_damaged_recordings_are_read_or_refused(tmp_path: Path) -> None:
     tried = count = 0
-    for seed, path in enumerate([*RECORDINGS, *sorted((NOTEBOOKS / "recordings").glob("0*.json"))]):
+    for seed, path in enumerate(RECORDINGS):
         content = stored(path)
         content["calls"] = content["calls"][:2]
         for damaged in mutations(content, seed, PER_RECORDING):
@@ -377,7 +376,7 @@ def test_usage_is_counted_by_stage_only() -> None:
     }
 
 
-def test_the_same_mutations_come_every_time() -> None:
-    content = stored(RECORDS[0])
+async def test_the_same_mutations_come_every_time() -> None:
+    content = as_json(await finished())
     once: Callable[[], str] = lambda: json.dumps([*mutations(content, 3, 20)])  # noqa: E731
     assert once() == once()

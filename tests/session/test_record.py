@@ -10,7 +10,7 @@ from refining import finished
 import ipyrefine
 from ipyrefine.core.model import Evidence, Setup, Task
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.upcasters import VERSION
+from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import UsageError
 from ipyrefine.session.record import LIMIT, MIME, bundle, load_whole, read, shorten
 
@@ -90,11 +90,10 @@ async def test_a_run_whose_texts_are_cut_cannot_be_resumed(tmp_path: Path) -> No
     [
         ("not json", "neither"),
         ("[1]", "neither"),
-        ("{}", "cannot read"),
-        ('{"version": 99, "task": {"text": "x"}}', "cannot read"),
-        ('{"version": 2, "setup": {"task": {"text": "x"}}, "surprise": 1}', "cannot read"),
-        ('{"version": 2}', "cannot read"),
-        ('{"version": "x", "task": 3}', "cannot read"),
+        ("{}", "damaged"),
+        (f'{{"version": {VERSION}, "setup": {{"task": {{"text": "x"}}}}, "more": 1}}', "damaged"),
+        (f'{{"version": {VERSION}}}', "damaged"),
+        ('{"version": "x", "task": 3}', "damaged"),
     ],
 )
 def test_a_file_that_holds_no_run_is_named(tmp_path: Path, content: str, sentence: str) -> None:
@@ -133,6 +132,15 @@ async def test_a_record_names_its_version_and_holds_every_field() -> None:
     assert set(record["setup"]["limits"]["budget"]) >= {"calls", "tokens", "cost", "seconds"}
     fields = set(Iteration.model_fields) - {"overruled"}  # written only where there is an override
     assert all(set(one) == fields for one in record["iterations"])
+
+
+@pytest.mark.parametrize("version", [VERSION - 1, VERSION + 1], ids=["older", "newer"])
+async def test_a_record_of_another_version_is_refused_as_such(tmp_path: Path, version: int) -> None:
+    data = bundle(await finished())
+    data[MIME]["version"] = version
+    path = saved(tmp_path / "x.ipynb", notebook(data))
+    with pytest.raises(UsageError, match="another version of ipyrefine"):
+        load_whole(path)
 
 
 async def test_one_run_of_a_file_is_chosen_by_its_place(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from ipyrefine.core.model import MAX_CELL
 from ipyrefine.core.run import Run
-from ipyrefine.core.upcasters import VERSION
+from ipyrefine.core.stored import VERSION
 from ipyrefine.session.record import as_json
 
 

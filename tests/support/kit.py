@@ -103,11 +103,6 @@ def critique(*findings: dict[str, str]) -> str:
     return json.dumps({"findings": findings})
 
 
-def preference(better: str, reason: str = "It is warmer.") -> str:
-    """A judge's reply on two texts: ``first``, ``second`` or ``same``."""
-    return json.dumps({"reason": reason, "better": better})
-
-
 NO_FINDINGS = (critique(),)
 
 

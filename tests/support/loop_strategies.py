@@ -5,7 +5,7 @@ from itertools import cycle
 from typing import Any
 
 from hypothesis import strategies as st
-from kit import TASK, critique, judgement, preference, text
+from kit import TASK, critique, judgement, text
 
 from ipyrefine.core.decisions import (
     Accept,
@@ -82,8 +82,6 @@ def turns(draw: Callable[..., Any]) -> Callable[[Request], str | Reply]:
         match request.purpose:
             case Stage.CRITIQUE:
                 body = critique(*weak)
-            case Stage.COMPARE:
-                body = preference(("first", "second", "same")[int(score) % 3], noise)
             case Stage.JUDGE:
                 scores = {"tone": score, "warmth": score}
                 reply = judgement(scores, fixed=fixed)(request)
@@ -149,7 +147,6 @@ limits = st.builds(
     patience=st.none() | st.integers(1, 3),
     min_findings=st.integers(0, 3),
     delta=st.sampled_from([0.0, 0.1]),
-    pairwise=st.booleans(),
     candidates=st.sampled_from([1, 1, 3]),
     memory=st.sampled_from(["best", "all"]),
     critique=st.sampled_from(["auto", "always", "never"]),

@@ -25,9 +25,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
 
 from ipyrefine.core.run import Run
-from ipyrefine.journal.store import Journal
-from ipyrefine.session.audit import audit
-from ipyrefine.session.record import MIME, Recorded, bundle, read_json
+from ipyrefine.session.record import MIME, bundle, read_json
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -126,12 +124,11 @@ def outcome(run: Run) -> dict[str, Any]:
     }
 
 
-async def replay(path: Path, audits: list[str] | None = None, *, exercises: bool = False) -> Any:
+async def replay(path: Path, *, exercises: bool = False) -> Any:
     """Execute a notebook on its recording alone; returns it with the outputs to store.
 
     Args:
         path: the notebook.
-        audits: filled with what an audit says of each run, in the journal and in the outputs.
         exercises: whether the cells that its exercises propose are executed after its own.
 
     Raises:
@@ -143,16 +140,7 @@ async def replay(path: Path, audits: list[str] | None = None, *, exercises: bool
         notebook.cells += map(nbformat.v4.new_code_cell, proposed)
     with tempfile.TemporaryDirectory() as home:
         await execute(notebook, Path(home), _NO_MODEL, folder=path.parent)
-        if audits is not None:
-            audits += [str(await audit(one)) for one in _recorded(notebook, Path(home))]
     return _stable(notebook)
-
-
-def _recorded(notebook: Any, home: Path) -> list[Recorded]:
-    """Every run of an executed notebook: those of its journal, and those in its outputs."""
-    journal = Journal(home / "journal" / "runs.db")
-    kept = [Recorded(journal.get(str(one.number)).run, True) for one in journal.runs()]
-    return kept + read_json(json.loads(json.dumps(notebook)), FOLDER)
 
 
 def _stable(notebook: Any) -> Any:

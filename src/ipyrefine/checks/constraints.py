@@ -446,96 +446,6 @@ def _measure_choice(constraint: Constraint, text: str) -> tuple[bool, str]:
     return len(found) == 1, " and ".join(f'"{term}"' for term in found) or "none of them"
 
 
-# Language
-
-LANGUAGES = {
-    "af": "Afrikaans",
-    "ar": "Arabic",
-    "bg": "Bulgarian",
-    "bn": "Bengali",
-    "cs": "Czech",
-    "da": "Danish",
-    "de": "German",
-    "el": "Greek",
-    "es": "Spanish",
-    "et": "Estonian",
-    "fa": "Persian",
-    "fi": "Finnish",
-    "fr": "French",
-    "gu": "Gujarati",
-    "he": "Hebrew",
-    "hi": "Hindi",
-    "hr": "Croatian",
-    "hu": "Hungarian",
-    "id": "Indonesian",
-    "it": "Italian",
-    "ja": "Japanese",
-    "kn": "Kannada",
-    "ko": "Korean",
-    "lt": "Lithuanian",
-    "lv": "Latvian",
-    "mk": "Macedonian",
-    "ml": "Malayalam",
-    "mr": "Marathi",
-    "ne": "Nepali",
-    "nl": "Dutch",
-    "no": "Norwegian",
-    "pa": "Punjabi",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "ro": "Romanian",
-    "ru": "Russian",
-    "sk": "Slovak",
-    "sl": "Slovenian",
-    "so": "Somali",
-    "sq": "Albanian",
-    "sv": "Swedish",
-    "sw": "Swahili",
-    "ta": "Tamil",
-    "te": "Telugu",
-    "th": "Thai",
-    "tl": "Tagalog",
-    "tr": "Turkish",
-    "uk": "Ukrainian",
-    "ur": "Urdu",
-    "vi": "Vietnamese",
-    "zh": "Chinese",
-}
-_LANGUAGE_SAMPLE = 5_000  # characters that tell a language
-_LANGUAGE_LEAST = 20  # letters below which no language can be told, but for its script
-_OTHER_SCRIPTS = frozenset(
-    re.findall(r"\w+", "ar bg bn el fa gu he hi ja kn ko mk ml mr ne pa ru ta te th uk ur zh")
-)
-
-
-def _measure_language(constraint: Constraint, text: str) -> tuple[bool, str]:
-    if constraint.terms[0] in _OTHER_SCRIPTS and text.isascii():
-        return False, "Latin letters only"
-    if sum(char.isalpha() for char in text[:_LANGUAGE_SAMPLE]) < _LANGUAGE_LEAST:
-        return bool(text), "too few words to tell"
-    code = detect_language(text[:_LANGUAGE_SAMPLE])
-    found = LANGUAGES.get(code, "English" if code == "en" else code or "no language")
-    return code in ("", constraint.terms[0]), found
-
-
-def detect_language(text: str) -> str:
-    """Return the ISO 639-1 code of a text's language, or an empty string if it has no words.
-
-    Raises:
-        ImportError: langdetect is not installed.
-    """
-    from langdetect import LangDetectException, detector_factory
-
-    detector_factory.init_factory()
-    detector = detector_factory._factory.create()
-    detector.seed = 0  # by itself it draws at random, and a verdict must be the same again
-    detector.append(text)
-    try:
-        return str(detector.detect()).partition("-")[0]
-    except LangDetectException:
-        return ""
-
-
 KINDS: Mapping[str, Kind] = {
     **{kind: Kind(_phrase_count, _measure_count) for kind in _COUNTS},
     "contains": Kind(_phrase_contains, _measure_contains),
@@ -557,5 +467,4 @@ KINDS: Mapping[str, Kind] = {
     "json": Kind(lambda _: "JSON", _measure_json),
     "repeat": Kind(lambda _: "repeats the request first", _measure_repeat),
     "choice": Kind(_phrase_choice, _measure_choice),
-    "language": Kind(lambda one: f"in {LANGUAGES[one.terms[0]]}", _measure_language),
 }

@@ -10,10 +10,9 @@ time linear in its length.
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import NamedTuple
 
-from ipyrefine.checks.constraints import LANGUAGES, Constraint
+from ipyrefine.checks.constraints import Constraint
 
 _MAX_REQUEST = 20_000  # characters that are read
 _MAX_SENTENCE = 1_200
@@ -1030,31 +1029,6 @@ def _read_parts(sentence: _Sentence) -> Iterator[Constraint]:
             yield Constraint("sections", high if low < 0 and high else low, None, (stem[1],))
 
 
-# Language
-
-_NAMES = {name.lower(): code for code, name in LANGUAGES.items()} | {
-    "farsi": "fa",
-    "filipino": "tl",
-}
-_NAMED = "|".join(_NAMES)
-_LANGUAGE = _re(rf"\b(?:in|using|into|to)(?: only)?(?: the)? (?P<name>{_NAMED})(?: language)?\b")
-_ONLY = _re(rf"\b(?:only(?: in| using| use)?|use only)(?: the)? (?P<name>{_NAMED})\b")
-_WHOLLY = _re(
-    r"\bno other languages?\b|\bonly\b|\b(?:entire|whole)(?:ly)?\b|\b(?:respond|reply|answer)\b"
-    r"|\b(?:response|answer|reply|output)\b"
-)
-
-
-def _read_language(sentence: _Sentence) -> Iterator[Constraint]:
-    text = sentence.text
-    match = _ONLY.search(text) or _LANGUAGE.search(text)
-    if not match or not _WHOLLY.search(text) or _nested(text[: match.start()]):
-        return
-    names = {name.lower() for name in re.findall(rf"\b(?:{_NAMED}|english)\b", text, re.I)}
-    if len(names) == 1 and find_spec("langdetect"):
-        yield Constraint("language", terms=(_NAMES[match["name"].lower()],))
-
-
 # The request repeated
 
 _REPEATS = _re(
@@ -1103,5 +1077,4 @@ _READERS = (
     _read_ends,
     _read_format,
     _read_parts,
-    _read_language,
 )

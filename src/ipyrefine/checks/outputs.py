@@ -4,13 +4,13 @@ import ast
 import re
 import sys
 from collections.abc import Iterable
+from importlib.util import find_spec
 from itertools import islice
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from ipyrefine.checks.evaluation import Event
-from ipyrefine.checks.fonts import matplotlib_version
 from ipyrefine.checks.redaction import HIDDEN, is_secret_name, redact
 from ipyrefine.core.model import (
     MAX_CELL,
@@ -97,12 +97,7 @@ def imports_of(code: str) -> list[Import]:
             found += [(alias.name, []) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.append((node.module, [a.name for a in node.names if a.name != "*"]))
-    if draws(code):
+    if _DRAWS.search(code) and find_spec("matplotlib"):
         found.append(("matplotlib.pyplot", []))
     foreign = (one for one in found if one[0].partition(".")[0] not in sys.stdlib_module_names)
     return list(islice(foreign, _MAX_IMPORTS))
-
-
-def draws(code: str) -> bool:
-    """Return whether code may draw a figure with matplotlib, which is installed."""
-    return bool(_DRAWS.search(code)) and bool(matplotlib_version())

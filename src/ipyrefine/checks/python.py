@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ipyrefine.checks.copies import UNDEFINED, explain_absence, files_for, may_compute
 from ipyrefine.checks.evaluation import Event, parse_events
-from ipyrefine.checks.fonts import font_files
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python, remark
 from ipyrefine.checks.lack import explain_lack
 from ipyrefine.checks.magics import python_part
 from ipyrefine.checks.names import names_in_code
-from ipyrefine.checks.outputs import IMPORT_SECONDS, draws, imports_of, read_outputs
+from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_outputs
 from ipyrefine.checks.redaction import redact
 from ipyrefine.checks.sandbox import ProcessResult, describe_failure, load_program, run_python
 from ipyrefine.core.model import Evidence, Finding, Task
@@ -102,7 +101,6 @@ class RunsCleanly:
             "seconds": self._seconds,
         }
         files: dict[str, str | bytes] = {
-            **(await font_files() if draws(code) else {}),
             **files_for(self._files, code),
             "candidate.py": code,
             "notebook_program.py": load_program("notebook"),

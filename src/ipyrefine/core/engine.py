@@ -19,7 +19,6 @@ from ipyrefine.core.calls import CallBudget, ModelCall, OutOfBudget, affordable_
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.events import (
     BestChanged,
-    Compared,
     CritiqueReady,
     Decided,
     DraftFailed,
@@ -40,7 +39,6 @@ from ipyrefine.core.model import (
     Finding,
     Judgement,
     Limits,
-    Reliability,
     Setup,
     Stage,
     StopReason,
@@ -51,7 +49,6 @@ from ipyrefine.core.policy import (
     Stop,
     base_of,
     best_of,
-    challenger,
     dearest,
     drafts_left,
     find_duplicate,
@@ -91,7 +88,6 @@ from ipyrefine.errors import (
 )
 
 T = TypeVar("T")
-_JUDGES = (Stage.JUDGE, Stage.COMPARE)
 Emit = Callable[[Event], Awaitable[None]]
 
 
@@ -114,7 +110,8 @@ class Refinement:
         nonce: makes the nonce of the fence around untrusted text; by default from a fresh secret.
         warnings: what the user should know before the first call.
         trial: tries the findings of a critique on code; None where none can be tried.
-        reliability: what was measured of the models' verdicts on such texts.
+        judge_abstains: whether the judge is too unreliable on such texts to decide.
+        revise_anew: whether the writer's texts are better written anew than edited.
         demands: what the task itself demands, as phrases, where checks were made of it.
         selection: the part of the draft that may change; what the model writes elsewhere is put
             back.
@@ -149,7 +146,8 @@ class Refinement:
         nonce: Nonce | None = None,
         warnings: Sequence[str] = (),
         trial: Trial | None = None,
-        reliability: Reliability | None = None,
+        judge_abstains: bool = False,
+        revise_anew: bool = False,
         demands: Sequence[str] = (),
         selection: Selection | None = None,
         sharing: Sharing | None = None,
@@ -167,7 +165,7 @@ class Refinement:
         replayed = [
             stage
             for stage in Stage
-            if getattr(self.judge if stage in _JUDGES else self.model, "replays", False)
+            if getattr(self.judge if stage is Stage.JUDGE else self.model, "replays", False)
         ]
         names = " ".join(getattr(check, "test_names", "") for check in self.checks)
         self._requests = Requests(prompts, nonce, schema, replayed=replayed, names=names)
@@ -185,7 +183,8 @@ class Refinement:
                 prompts=prompts.own(),
                 price=dearest(price_of(self.model), price_of(self.judge)),
                 demands=tuple(demands),
-                reliability=reliability or Reliability(),
+                judge_abstains=judge_abstains,
+                revise_anew=revise_anew,
             )
         )
         self._began = clock() - self.state.seconds
@@ -400,7 +399,6 @@ class Refinement:
             Stage.JUDGE: self._judge,
             Stage.CRITIQUE: self._critique,
             Stage.REVISE: self._revise,
-            Stage.COMPARE: self._compare,
         }
         try:
             while True:
@@ -485,7 +483,7 @@ class Refinement:
     async def _update_best(self) -> None:
         """Say which iteration is the best, once nothing is left that could decide otherwise."""
         run = self.state
-        best = run.best if run.stale or challenger(run) else best_of(run)
+        best = run.best if run.stale else best_of(run)
         if best is not None and best != run.best:
             await self.emit(BestChanged(iteration=best))
 
@@ -609,14 +607,11 @@ class Refinement:
         await self.emit(StageStarted(stage=Stage.JUDGE, iteration=number))
         await self._warn_of_cut(iteration, Stage.JUDGE)
         standing = ledger.up_for_review(iteration)
-        calibration = self.state.setup.reliability.calibration
-        if calibration and not calibration.reliable:
-            calibration = None  # it was fitted to texts that the judge could not tell apart
 
         def parse(reply: Reply) -> Judgement:
             if self._requests.has_own_judge:
                 return replies.parse_evaluation(reply.text)
-            return replies.parse_answers(reply, task, standing, calibration)
+            return replies.parse_answers(reply, task, standing)
 
         call = ModelCall(self.judge, parse, Stage.JUDGE, number)
         # After the checks, never beside them: their evidence is what makes its word count.
@@ -717,30 +712,6 @@ class Refinement:
                 acted_on=tuple(finding.id for finding in acting_on),
             )
         )
-
-    async def _compare(self) -> None:
-        """Compare a better-scored text with the best: second in order, and if it wins, first."""
-        candidate, best = challenger(self.state), self.state.best
-        assert candidate is not None, "only a text that would replace the best is compared"
-        assert best is not None, "the first best text is not compared with anything"
-        await self.emit(StageStarted(stage=Stage.COMPARE, iteration=candidate.number))
-        order = [self.state.iterations[best], candidate]
-        if candidate.comparisons:
-            order.reverse()
-
-        def parse(reply: Reply) -> replies.Preference:
-            return replies.parse_preference(reply.text)
-
-        call = ModelCall(self.judge, parse, Stage.COMPARE, candidate.number)
-        preference = await call.make(self, self._requests.compare(self.state, *order))
-        won, reason = True, ""  # the scores decide where a comparison cannot
-        if preference is None:
-            await warn(self, f"The comparison could not be read: {call.advice}.")
-        else:
-            better = {"first": order[0], "second": order[1]}.get(preference.better)
-            won, reason = better is candidate, preference.reason
-        await self.emit(Compared(iteration=candidate.number, against=best, won=won, reason=reason))
-        await self._update_best()
 
     def _base(self) -> Iteration:
         base = base_of(self.state)

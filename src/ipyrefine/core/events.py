@@ -172,23 +172,6 @@ class EvidenceReady(_Event):
     evidence: Evidence
 
 
-class Compared(_Event):
-    """The judge compared a text with the best; the second time the other way round.
-
-    Attributes:
-        iteration: the challenger.
-        against: the best text.
-        won: whether the challenger is the better one.
-        reason: the judge's sentence.
-    """
-
-    type: Literal["compared"] = "compared"
-    iteration: Count
-    against: Count
-    won: bool
-    reason: str = ""
-
-
 class QuestionAsked(_Event):
     """Drafts disagree on an input that the task leaves open; the user may answer.
 
@@ -282,7 +265,6 @@ Event = Annotated[
     | VerdictReached
     | QuestionAsked
     | BestChanged
-    | Compared
     | CallEnded
     | Warned
     | Decided

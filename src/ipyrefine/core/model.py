@@ -1,7 +1,6 @@
 """The records of a refinement: frozen values with one word for one thing."""
 
 import base64
-import math
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -46,7 +45,6 @@ MAX_ITERATIONS = 2_000  # of a run
 MAX_OUTPUTS = 4  # of one check
 MAX_OUTPUT = 4_000  # characters of a text
 MAX_ROWS, MAX_COLUMNS, MAX_CELL = 10, 20, 80  # of a table; characters of a cell
-RELIABLE_AUROC = 0.65  # below it a judge abstains
 LOW_SCORE = "judge's score"  # check that findings about a score below the target come from
 # The languages that are not written as their name with a capital.
 _LANGUAGES = {
@@ -63,7 +61,6 @@ _LANGUAGES = {
     "xml": "XML",
     "yaml": "YAML",
 }
-RULES = 3  # version of the rules in `verdicts` that a run's verdicts are made by
 GUIDANCE = "guidance"  # criterion of the findings that a user's guidance becomes
 
 
@@ -100,7 +97,6 @@ class Stage(StrEnum):
     JUDGE = "judge"
     CRITIQUE = "critique"
     REVISE = "revise"
-    COMPARE = "compare"
 
 
 class StopReason(StrEnum):
@@ -723,9 +719,6 @@ class Budget(Record):
     seconds: float | None = Field(default=None, gt=0, le=1e15)
 
 
-OLD_LIMITS = {"max_iterations": "max_revisions", "gate": "pairwise", "every_critique": "critique"}
-
-
 class Limits(Record):
     """When a run stops and how its calls are made.
 
@@ -756,7 +749,6 @@ class Limits(Record):
         candidates: drafts to write, each from the task alone; with checks, at most, and only
             as many as it takes to settle one.
         step: whether to pause for the user after every verdict.
-        pairwise: whether a better-scored text must also win a comparison in both orders.
         memory: whether a reviser sees the best text and what failed from it, or all attempts.
         budget: upper bounds on consumption.
     """
@@ -777,74 +769,8 @@ class Limits(Record):
     delta: Score = 0.0
     candidates: int = Field(default=1, ge=1, le=16)
     step: bool = False
-    pairwise: bool = False
     memory: Literal["best", "all"] = "best"
     budget: Budget = Budget()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept_old_names(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        renamed = {OLD_LIMITS.get(name, name): value for name, value in data.items()}
-        if "every_critique" in data:
-            renamed["critique"] = "always" if data["every_critique"] else "auto"
-        return renamed
-
-
-class Calibration(Record):
-    """How far a judge's yes/no probabilities can be trusted, as measured.
-
-    Attributes:
-        auroc: how often a good text gets more than a bad one, 0..1; 0.5 is chance.
-        slope: factor of the log-odds, by which the probability becomes a calibrated one.
-        intercept: what is added to them.
-        texts: how many texts it was measured on.
-    """
-
-    auroc: Score
-    slope: float = Field(ge=-1e6, le=1e6)
-    intercept: float = Field(ge=-1e6, le=1e6)
-    texts: Count
-
-    @property
-    def reliable(self) -> bool:
-        """Whether the judge can tell good texts from bad ones well enough to decide."""
-        return self.auroc >= RELIABLE_AUROC
-
-    def apply(self, probability: float) -> float:
-        """Return the calibrated probability (Platt scaling)."""
-        clipped = min(max(probability, 1e-6), 1 - 1e-6)
-        odds = self.slope * math.log(clipped / (1 - clipped)) + self.intercept
-        return 1 / (1 + math.exp(-odds)) if odds > -700 else 0.0
-
-
-class Accepted(Record):
-    """Texts that passed on one basis in our measurements.
-
-    Attributes:
-        texts: how many passed.
-        wrong: how many of them were wrong.
-        source: what they were measured on.
-    """
-
-    texts: Count
-    wrong: Count
-    source: str = ""
-
-
-class Reliability(Record):
-    """What was measured of a model's verdicts on one form of text.
-
-    Attributes:
-        calibration: of its answers as a judge; None where that was not measured.
-        accepted: texts that passed, by the basis of their verdict.
-        revise: how the writer's code is better revised at first.
-    """
-
-    calibration: Calibration | None = None
-    revise: Literal["edit", "anew"] = "edit"
-    accepted: dict[Basis, Accepted] = Field(default_factory=dict)
 
 
 class Setup(Record):
@@ -861,7 +787,8 @@ class Setup(Record):
         draft: the user's own text that it starts from, or None.
         prompts: the user's own prompts by stage.
         price: what the dearest of its models charges; None when that is not known.
-        reliability: what was measured of its models' verdicts on such texts.
+        judge_abstains: whether its judge is too unreliable on such texts to decide.
+        revise_anew: whether its writer's texts are better written anew than edited.
     """
 
     task: Task
@@ -874,4 +801,5 @@ class Setup(Record):
     draft: str | None = None
     prompts: dict[str, str] = Field(default_factory=dict)
     price: Price | None = None
-    reliability: Reliability = Reliability()
+    judge_abstains: bool = False
+    revise_anew: bool = False

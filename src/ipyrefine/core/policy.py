@@ -48,8 +48,6 @@ def next_step(run: Run) -> Stage | Stop:
     base = base_of(run)
     if base is None:
         return Stage.JUDGE
-    if challenger(run):
-        return Stage.COMPARE
     if passed_on_opinion(run, base) and not run.awaits_user:
         return Stage.CRITIQUE
     if stop := finished(run):
@@ -162,8 +160,7 @@ def settled(iteration: Iteration) -> bool:
 
 def judge_available(run: Run) -> bool:
     """Return whether a judge's word may decide: one is asked for, and not known as unreliable."""
-    calibration = run.setup.reliability.calibration
-    return run.limits.opinion != "never" and (calibration is None or calibration.reliable)
+    return run.limits.opinion != "never" and not run.setup.judge_abstains
 
 
 def passed_on_opinion(run: Run, iteration: Iteration) -> bool:
@@ -234,7 +231,7 @@ def base_of(run: Run) -> Iteration | None:
     for iteration in reversed(run.iterations):
         if iteration.verdict is None or find_duplicate(run, iteration) is not None:
             continue
-        worse = iteration.lost_comparison or iteration.verdict.rank < best.verdict.rank
+        worse = iteration.verdict.rank < best.verdict.rank
         if not worse or run.limits.base == "latest":
             return iteration
     return best
@@ -249,7 +246,7 @@ def best_of(run: Run) -> int | None:
     whatever it scores, until one that follows it ranks higher.
     """
     first = run.latest_edit.number if run.latest_edit else 0
-    verified = [i for i in run.iterations[first:] if i.verdict and not i.lost_comparison]
+    verified = [i for i in run.iterations[first:] if i.verdict]
     best = max(verified, key=lambda i: i.verdict.rank if i.verdict else (), default=None)
     if best is None or best.verdict is None:
         return None
@@ -267,25 +264,6 @@ def _is_unscored_revision(run: Run, iteration: Iteration) -> bool:
     """Return whether a text is a new revision that nothing gave a score."""
     new = iteration.parent is not None and find_duplicate(run, iteration) is None
     return new and not is_scored(iteration)
-
-
-def challenger(run: Run) -> Iteration | None:
-    """Return the text that would replace the best and has not won both comparisons yet.
-
-    Only with ``pairwise``, and only where a judge's word decides: what the checks or the user
-    settle is not compared.
-    """
-    if not run.limits.pairwise or run.best is None or run.stale:
-        return None
-    number = best_of(run)
-    if number in (None, run.best):
-        return None
-    candidate, best = run.iterations[number or 0], run.iterations[run.best]
-    if candidate.comparisons > 1 or not candidate.verdict or not best.verdict:
-        return None
-    judged = candidate.verdict.is_opinion and best.verdict.is_opinion
-    decided = candidate.verdict.rank[:2] != best.verdict.rank[:2]
-    return candidate if judged and not decided else None
 
 
 # Stops
@@ -330,8 +308,7 @@ def revisions_without_improvement(run: Run) -> int:
     """
     count, top = 0, None
     for iteration in run.iterations:
-        counts = iteration.verdict and not iteration.lost_comparison
-        rank = iteration.verdict.rank if iteration.verdict and counts else None
+        rank = iteration.verdict.rank if iteration.verdict else None
         progress = False
         if rank is not None and (top is None or rank > top):
             progress = top is None or rank[:-1] != top[:-1] or rank[-1] - top[-1] > run.limits.delta
@@ -616,16 +593,12 @@ def _at_most(estimate: int, bound: int | None) -> int:
 
 
 def _worst_calls(run: Run) -> int:
-    """Count drafts with a judge each, then critique, revise and judge per revision.
-
-    Pairwise comparison adds two calls per revision.
-    """
+    """Count drafts with a judge each, then critique, revise and judge per revision."""
     revisions = run.limits.max_revisions
     drafts = 1 if run.setup.draft is not None else run.limits.candidates
     written = 0 if run.setup.draft is not None else drafts
     critiques = 0 if run.limits.critique == "never" else max(revisions, 1)
-    compared = 2 * revisions if run.limits.pairwise else 0
-    return _ATTEMPTS * (written + critiques + revisions + (revisions + drafts) + compared)
+    return _ATTEMPTS * (written + critiques + revisions + (revisions + drafts))
 
 
 def _longest_prompt(run: Run) -> int:

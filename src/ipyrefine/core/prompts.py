@@ -47,7 +47,6 @@ PLACES = {
     "checklist and what stood before; {precedents}, your own verdicts; {shape}; for a judge that "
     "answers in its own shape also {findings} that stood before and {dismissed} ones",
     "revise": "{text}; {evidence}; {findings} to act on; {rejected} attempts; {format}",
-    "compare": "{first} and {second} text",
 }
 APPENDED = (
     "What a prompt has no place for (findings, evidence, attempts, precedents) is added at its "
@@ -163,18 +162,6 @@ The text so far falls short.{evidence}{findings}
 
 So write it anew, from the task alone and in another way. {ask}"""
 
-COMPARE = """\
-Here are two texts for the task.
-
-The first:
-{first}
-
-The second:
-{second}
-
-Which one serves the task better, by the criteria above? Give the reason in one sentence, then \
-first, second, or same."""
-
 REPAIR = "That reply could not be used: {problem}. Answer again, with {shape}."
 
 SHAPES = {
@@ -198,10 +185,8 @@ _REQUIRED_PLACES = {
     "critique": ("text",),
     "judge": ("text",),
     "revise": ("text",),
-    "compare": ("first", "second"),
 }
 _PLACE = re.compile(r"\{(\w+)\}")
-_OLD_NAMES = {"gate": "compare"}
 
 
 class Prompts(Record):
@@ -213,7 +198,6 @@ class Prompts(Record):
         critique: asks for findings.
         judge: asks for scores, and what became of earlier findings.
         revise: asks for a better text.
-        compare: asks which of two texts is better.
     """
 
     system: str = SYSTEM
@@ -221,7 +205,6 @@ class Prompts(Record):
     critique: str = CRITIQUE
     judge: str = JUDGE
     revise: str = REVISE
-    compare: str = COMPARE
 
     @classmethod
     def build(cls, own: Mapping[str, Any]) -> "Prompts":
@@ -233,15 +216,14 @@ class Prompts(Record):
         Raises:
             UsageError: there is no such stage, a prompt is no text, or lacks a place it needs.
         """
-        named = {_OLD_NAMES.get(stage, stage): prompt for stage, prompt in own.items()}
-        for stage, prompt in named.items():
+        for stage, prompt in own.items():
             if stage not in cls.model_fields:
                 stages = ", ".join(cls.model_fields)
                 hint = did_you_mean(str(stage), cls.model_fields)
                 raise UsageError(f"There is no stage {stage!r} to prompt: {stages}.{hint}")
             if not isinstance(prompt, str) or not prompt.strip():
                 raise UsageError(f"The prompt for {stage} must be a text, not {prompt!r:.40}.")
-        prompts = cls.model_validate(named)
+        prompts = cls.model_validate(dict(own))
         prompts.require_places()
         return prompts
 
@@ -550,10 +532,6 @@ class Requests:
         """Ask for a better text than ``base``, with a note of what changed for each finding."""
         return self._shared(run, lambda run: self._revise(run, run.iterations[base.number]))
 
-    def compare(self, run: Run, first: Iteration, second: Iteration) -> Request:
-        """Ask which of two texts is better."""
-        return self._shared(run, lambda run: self._compare(run, first, second))
-
     def _shared(self, run: Run, build: Callable[[Run], Request]) -> Request:
         """Build a request with what the level allows; the one way to a model."""
         if self.level != "structure":
@@ -660,23 +638,6 @@ class Requests:
             "findings": _list_findings(title, findings),
         }
 
-    def _compare(self, run: Run, first: Iteration, second: Iteration) -> Request:
-        most = run.limits.max_eval_chars
-        about = {
-            "first": _excerpt(first.text, most, self._nonce),
-            "second": _excerpt(second.text, most, self._nonce),
-        }
-        schema = replies.preference_schema()
-        prompt = _fill_all(_with_shape(self._prompts.compare), about, shape=_shape(schema))
-        return self._request(
-            run,
-            Stage.COMPARE,
-            prompt,
-            about.values(),
-            json_schema=schema,
-            schema_name="preference",
-        )
-
     def _request(
         self, run: Run, stage: Stage, prompt: str, about: Iterable[str], **options: Any
     ) -> Request:
@@ -776,7 +737,7 @@ def _writes_anew(run: Run, base: Iteration, tried: Sequence[Iteration]) -> bool:
     if any(evidence.basis == "function" for evidence in failed):
         return False
     edited = _gained_nothing(run, base) or any(not iteration.failure for iteration in tried)
-    if edited or run.setup.reliability.revise == "anew":
+    if edited or run.setup.revise_anew:
         return True
     all_missed = all(any(e.failed for e in draft.evidence) for draft in run.drafts)
     several = base.parent is None and all_missed and len(run.drafts) > 1

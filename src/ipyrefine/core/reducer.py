@@ -21,7 +21,6 @@ from ipyrefine.core.decisions import (
 from ipyrefine.core.events import (
     BestChanged,
     CallEnded,
-    Compared,
     CritiqueReady,
     Decided,
     DraftFailed,
@@ -170,13 +169,6 @@ def _(event: VerdictReached, run: Run) -> Run:
     run = _amend(run, event.iteration, verdict=event.verdict, findings=event.findings)
     stale = tuple(number for number in run.stale if number != event.iteration)
     return run.model_copy(update={"stale": stale, "unconsumed_replies": ()})
-
-
-@_apply.register
-def _(event: Compared, run: Run) -> Run:
-    comparisons = run.iterations[event.iteration].comparisons + 1
-    run = _amend(run, event.iteration, comparisons=comparisons, lost_comparison=not event.won)
-    return run.model_copy(update={"unconsumed_replies": ()})
 
 
 @_apply.register
@@ -373,7 +365,7 @@ def _(decision: Rubric, run: Run, number: int) -> Run:
             ),
         )
         task = task.model_copy(update={"criteria": decision.criteria})
-        anew = {"comparisons": 0, "lost_comparison": False, "critiqued": False}
+        anew = {"critiqued": False}
         run = run.model_copy(
             update={
                 "iterations": tuple(i.model_copy(update=anew) for i in run.iterations),
@@ -391,7 +383,7 @@ def _(decision: Answer, run: Run, number: int) -> Run:
     task = run.task.model_copy(
         update={"clarifications": (*run.task.clarifications, decision.clarification(run.question))}
     )
-    unchecked = {"evidence": (), "comparisons": 0, "lost_comparison": False}
+    unchecked = {"evidence": ()}
     return run.model_copy(
         update={
             "setup": run.setup.model_copy(update={"task": task}),

@@ -12,7 +12,6 @@ from pydantic import ValidationError, model_validator
 from ipyrefine.core.findings import FEEDBACK, SCOPE, ground
 from ipyrefine.core.model import (
     Answer,
-    Calibration,
     CriterionScore,
     Critique,
     Finding,
@@ -51,18 +50,6 @@ class WrittenText(Record):
 
     text: str
     thoughts: str = ""
-
-
-class Preference(Record):
-    """Which of two texts a judge finds better, and why.
-
-    Attributes:
-        reason: one sentence.
-        better: the better one.
-    """
-
-    reason: str = ""
-    better: Literal["first", "second", "same"]
 
 
 def parse_text(
@@ -271,19 +258,13 @@ _NEITHER = re.compile(r"[^\W\d_]+")
 MET = 0.5  # probability from which a question of the checklist counts as answered with yes
 
 
-def parse_answers(
-    reply: Reply,
-    task: Task,
-    standing: Sequence[Finding] = (),
-    calibration: Calibration | None = None,
-) -> Judgement:
+def parse_answers(reply: Reply, task: Task, standing: Sequence[Finding] = ()) -> Judgement:
     """Read the built-in judge's answers to `ipyrefine.core.prompts.judge_questions`.
 
     Args:
         reply: one line of yes and no, with the probability of each yes where the server gave it.
         task: the task, whose criteria and checklist were asked about.
         standing: the findings that were asked about after them.
-        calibration: what turns the judge's probabilities into calibrated ones; letters stay.
 
     Returns:
         The answers, and as score their average: criteria by their weights, checklist items by 1.
@@ -300,21 +281,13 @@ def parse_answers(
     probabilities: Sequence[float | None] = reply.probabilities
     if len(probabilities) != wanted:
         probabilities = [None] * wanted
-    answers = [word == "yes" for word in words]
-    calibrate = calibration.apply if calibration else float
-    scores = [
-        (yes, None if probability is None else calibrate(probability))
-        for yes, probability in zip(answers, probabilities, strict=True)
-    ]
+    scores = list(zip((word == "yes" for word in words), probabilities, strict=True))
     criteria = tuple(
         CriterionScore(name=c.name, score=float(yes) if score is None else score)
         for c, (yes, score) in zip(task.criteria, scores, strict=False)
     )
     weights = [criterion.weight for criterion in task.criteria] + [1.0] * len(task.checklist)
-    if None in probabilities:  # a word has no probability to calibrate
-        number = _average(weights, (float(yes) if p is None else p for yes, p in scores))
-    else:
-        number = calibrate(_average(weights, (p or 0.0 for p in probabilities)))
+    number = _average(weights, (float(yes) if p is None else p for yes, p in scores))
     return Judgement(
         criteria=criteria,
         score=number,
@@ -404,15 +377,6 @@ def _evaluation(outcome: Any, score: float | None, feedback: Any) -> Judgement:
     return Judgement(stated=stated, score=score, findings=findings)
 
 
-def parse_preference(reply: str) -> Preference:
-    """Read which of two texts is better.
-
-    Raises:
-        ReplyError: it is not the JSON that was asked for.
-    """
-    return _read(Preference, reply)
-
-
 def _findings(replies: Iterable[_FindingReply]) -> tuple[Finding, ...]:
     """Return the findings, without the minor ones that say nothing: no weakness is meant."""
     return tuple(Finding(**reply.model_dump()) for reply in replies if reply.problem.strip())
@@ -451,11 +415,6 @@ def critique_schema(task: Task, count: int) -> dict[str, Any]:
     if not task.is_python:  # nothing can be run
         narrowing |= {"findings.input": None, "findings.expected": None}
     return _schema(_CritiqueReply, narrowing)
-
-
-def preference_schema() -> dict[str, Any]:
-    """Return the schema of a comparison, the reason first."""
-    return _schema(Preference, {})
 
 
 def _criterion_names(task: Task) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from pydantic import Field, model_validator
 from ipyrefine.core.decisions import Accept, Decision, Override
 from ipyrefine.core.model import (
     MAX_ITERATIONS,
-    RULES,
     Amount,
     Author,
     Change,
@@ -49,8 +48,6 @@ class Iteration(Record):
         verdict: None until it was verified.
         override: the decision that overrode its verdict, or None.
         overruled: the outcome that its verdict had before that.
-        comparisons: how often it was compared with the best text.
-        lost_comparison: whether it lost there, so that it cannot be the best.
         usage: what writing and verifying it consumed.
     """
 
@@ -68,8 +65,6 @@ class Iteration(Record):
     verdict: Verdict | None = None
     override: Override | None = None
     overruled: Outcome | None = Field(default=None, exclude_if=lambda outcome: outcome is None)
-    comparisons: Count = 0
-    lost_comparison: bool = False
     usage: Usage = Usage()
 
     @property
@@ -130,7 +125,6 @@ class Run(Record):
         stop_reason: None while the run can go on.
         message: what the stop means, in one or two sentences.
         seconds: wall time of the latest event, from the start.
-        rules: version of the rules that its verdicts were made by; the oldest of several.
     """
 
     setup: Setup
@@ -156,7 +150,6 @@ class Run(Record):
     stop_reason: StopReason | None = None
     message: str = ""
     seconds: Amount = 0.0
-    rules: int = Field(default=RULES, ge=1, le=RULES)
 
     @model_validator(mode="after")
     def _require_consistent(self) -> Self:

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from ipyrefine.core import findings as ledger
 from ipyrefine.core.events import VerdictReached
 from ipyrefine.core.model import (
-    RULES,
     Answer,
     Basis,
     CriterionScore,
@@ -251,102 +250,6 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
 
 
 _FREED = "Nothing blocks it any more."
-
-
-def contradiction(run: Run, iteration: Iteration) -> str:
-    """Return how a recorded verdict differs from what its record comes to; empty if it does not.
-
-    Nothing is run and nobody is asked: the evidence and the judge's answers are taken as recorded,
-    and the rules are those of the version that the run names. A judge's number may be anything, but
-    the verdict has to follow from it.
-
-    Args:
-        run: the run, with its setup, findings and decisions.
-        iteration: one of its texts, verified since the rubric last changed.
-    """
-    verdict = iteration.verdict
-    assert verdict is not None, "only a verdict can differ"
-    if iteration.override is None and find_duplicate(run, iteration) is None:
-        if verdict.basis == "user":
-            return "it is marked as yours, but no decision of yours is recorded"
-        if problem := _unfounded(run, iteration, verdict):
-            return problem
-    elif iteration.override is not None and iteration.override not in run.decisions:
-        return "it is marked as yours, but no decision of yours is recorded"
-    now = recompute(run, iteration).verdict
-    before = (verdict.outcome, verdict.basis)
-    if before == (now.outcome, now.basis) or _was_overruled(run, verdict, now):
-        return ""
-    return f"its record comes to {_named(now)}"
-
-
-def _named(verdict: Verdict) -> str:
-    return f"{verdict.outcome.replace('_', ' ')} (basis: {verdict.basis})"
-
-
-def _was_overruled(run: Run, verdict: Verdict, now: Verdict) -> bool:
-    """Return whether only the rules of an older version explain a verdict.
-
-    Until version 2 a judge's passing score did not count where it quoted words that were not in the
-    text, and constraints had no basis of their own.
-    """
-    if run.rules > 2:
-        return False
-    judged = {verdict.basis, now.basis} <= {"judge", "constraints"}
-    lower = verdict.outcome is Outcome.NEEDS_IMPROVEMENT and now.passed
-    return judged and (lower or verdict.outcome is now.outcome)
-
-
-def _unfounded(run: Run, iteration: Iteration, verdict: Verdict) -> str:
-    """Return what in a record contradicts the basis or the score of a verdict; empty if nothing."""
-    if verdict.outcome is Outcome.NOT_JUDGED:
-        ruling = from_evidence(run, iteration)
-        decided = ruling is not None and ruling.verdict.outcome is not Outcome.NOT_JUDGED
-        return f"its record comes to {_named(ruling.verdict)}" if ruling and decided else ""
-    if run.rules < RULES:
-        return ""  # what it rests on was read from a sentence when it was brought up to date
-    failed = [e for e in iteration.evidence if e.failed]
-    contested = [e for e in iteration.evidence if e.contested]
-    own_judge = "judge" in run.setup.prompts and not verdict.criteria
-    bases: set[Basis]
-    score: float | None
-    if failed:
-        bases, score = {failed[0].basis}, _mean(iteration.evidence)
-    elif settled(iteration) and not (own_judge and verdict.basis == "judge"):
-        bases, score = {basis_of(iteration)}, _mean(iteration.conclusive)
-    elif contested:
-        bases, score = {"agreement"}, contested[0].score
-    else:
-        bases, score = {"judge"}, _judged_score(run, verdict)
-        if basis_of(iteration) == "constraints":
-            bases.add("constraints")
-    if verdict.basis not in bases:
-        return f"it rests on {verdict.basis}, but its record says {' or '.join(sorted(bases))}"
-    if verdict.score != score and abs((verdict.score or 0.0) - (score or 0.0)) > _ROUNDING:
-        return f"its score is {_number(verdict.score)}, but its record says {_number(score)}"
-    if verdict.required_passed != (not failed):
-        return "what it says of its required checks is not what they came to"
-    return ""
-
-
-_ROUNDING = 1e-6
-
-
-def _number(score: float | None) -> str:
-    return "none" if score is None else f"{score:.2f}"
-
-
-def _judged_score(run: Run, verdict: Verdict) -> float | None:
-    """Return the average of a judge's answers, where they are all there and not calibrated."""
-    calibration = run.setup.reliability.calibration
-    if not verdict.criteria or (calibration and calibration.reliable):
-        return verdict.score
-    weights = {criterion.name: criterion.weight for criterion in run.task.criteria}
-    pairs = [(weights.get(one.name, 1.0), one.score) for one in verdict.criteria]
-    pairs += [
-        (1.0, float(one.yes) if one.score is None else one.score) for one in verdict.checklist
-    ]
-    return sum(weight * score for weight, score in pairs) / sum(weight for weight, _ in pairs)
 
 
 def _findings_of_now(run: Run, iteration: Iteration, before: Verdict) -> tuple[Finding, ...]:

@@ -1,4 +1,4 @@
-"""The journal's file, its tables and their versions, and how a connection to them is made."""
+"""The journal's file, its tables, and how a connection to them is made."""
 
 import asyncio
 import contextlib
@@ -22,45 +22,38 @@ _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 _ERASED = "This run was erased from the journal while it ran. Start it again to keep it."
 _CONTINUED = "Another kernel has continued this run. Stop it there, then `%refine resume` it here."
 
-# One tuple of statements for each version; a change of the tables is a new tuple at the end.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        # `task` is last: a listing then never reads its overflow pages.
-        """CREATE TABLE runs (
-            id INTEGER PRIMARY KEY AUTOINCREMENT,
-            name TEXT NOT NULL,
-            started REAL NOT NULL,
-            updated REAL NOT NULL,
-            title TEXT NOT NULL,
-            model TEXT NOT NULL,
-            outcome TEXT,
-            score REAL,
-            stop_reason TEXT,
-            iterations INTEGER NOT NULL,
-            tokens INTEGER NOT NULL,
-            cost REAL,
-            settings TEXT NOT NULL,
-            origin TEXT,
-            task TEXT NOT NULL
-        )""",
-        "CREATE INDEX runs_by_name ON runs (name)",
-        "CREATE INDEX runs_by_time ON runs (updated)",
-        """CREATE TABLE events (
-            run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
-            sequence INTEGER NOT NULL,
-            body TEXT NOT NULL,
-            PRIMARY KEY (run, sequence)
-        ) WITHOUT ROWID""",
-        """CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events
-        BEGIN SELECT RAISE(ABORT, 'events are never changed'); END""",
-    ),
-    (
-        # Each event names the version that wrote it, and is brought up to date when it is read.
-        "ALTER TABLE events ADD COLUMN version INTEGER NOT NULL DEFAULT 1",
-        "UPDATE runs SET stop_reason = 'revisions' WHERE stop_reason = 'rounds'",
-    ),
-    # What a verdict rests on; not known of runs that were kept before.
-    ("ALTER TABLE runs ADD COLUMN basis TEXT",),
+VERSION = 3  # of the tables; a change of them needs a new one
+_TABLES = (
+    # `task` is last: a listing then never reads its overflow pages.
+    """CREATE TABLE runs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL,
+        started REAL NOT NULL,
+        updated REAL NOT NULL,
+        title TEXT NOT NULL,
+        model TEXT NOT NULL,
+        outcome TEXT,
+        basis TEXT,
+        score REAL,
+        stop_reason TEXT,
+        iterations INTEGER NOT NULL,
+        tokens INTEGER NOT NULL,
+        cost REAL,
+        settings TEXT NOT NULL,
+        origin TEXT,
+        task TEXT NOT NULL
+    )""",
+    "CREATE INDEX runs_by_name ON runs (name)",
+    "CREATE INDEX runs_by_time ON runs (updated)",
+    """CREATE TABLE events (
+        run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        sequence INTEGER NOT NULL,
+        version INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (run, sequence)
+    ) WITHOUT ROWID""",
+    """CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events
+    BEGIN SELECT RAISE(ABORT, 'events are never changed'); END""",
 )
 
 
@@ -70,10 +63,10 @@ def default_path() -> Path:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open the journal, created or migrated first; the caller closes it.
+    """Open the journal, created first if there is none; the caller closes it.
 
     Raises:
-        JournalError: it cannot be opened, a newer ipyrefine wrote it, or it was damaged.
+        JournalError: it cannot be opened, another version of ipyrefine wrote it, or it was damaged.
     """
     with sentences(path):
         return open_database(path, BUSY_SECONDS)
@@ -93,7 +86,7 @@ def open_database(path: Path, patience: float) -> sqlite3.Connection:
     Raises:
         sqlite3.Error: it cannot be opened.
         OSError: its folder cannot be made private.
-        JournalError: a newer ipyrefine wrote it.
+        JournalError: another version of ipyrefine wrote it.
     """
     _make_private(path)
     _require_header(path)
@@ -107,7 +100,7 @@ def open_database(path: Path, patience: float) -> sqlite3.Connection:
         connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.text_factory = _decode
-        _migrate(connection, path)
+        _create_tables(connection, path)
         _require_tables(connection)
     except BaseException:
         connection.close()
@@ -260,23 +253,24 @@ def _use_wal(connection: sqlite3.Connection, patience: float) -> None:
             time.sleep(_RETRY_SECONDS)
 
 
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    if _version(connection) == len(MIGRATIONS):
+def _create_tables(connection: sqlite3.Connection, path: Path) -> None:
+    if _version(connection) == VERSION:
         return
     with transaction(connection):
         version = _version(connection)  # another process may have been faster
-        if version > len(MIGRATIONS):
+        if version == VERSION:
+            return
+        if version > 0:
             raise JournalError(
-                f"The journal {path} was written by a newer ipyrefine. Update this one, or set "
-                "IPYREFINE_HOME to another folder."
+                f"The journal {path} was written by another version of ipyrefine. Move the folder "
+                f"{path.parent} away to begin a new one, or set IPYREFINE_HOME."
             )
         filled = connection.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,)
-        if version < 0 or (version == 0 and filled):
+        if version < 0 or filled:
             raise _Damage("its tables have no version")
-        for statements in MIGRATIONS[version:]:
-            for statement in statements:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        for statement in _TABLES:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def _require_header(path: Path) -> None:
@@ -298,16 +292,15 @@ def _require_tables(connection: sqlite3.Connection) -> None:
     Raises:
         _Damage: it does.
     """
-    for name, columns in _columns(MIGRATIONS).items():
+    for name, columns in _columns().items():
         if not columns <= _columns_of(connection, name):
             raise _Damage(f"the table {name} is not a journal's")
 
 
 @cache
-def _columns(migrations: tuple[tuple[str, ...], ...]) -> dict[str, frozenset[str]]:
-    """Return the columns of each table that migrations lead to."""
+def _columns() -> dict[str, frozenset[str]]:
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        for statement in (one for statements in migrations for one in statements):
+        for statement in _TABLES:
             connection.execute(statement)
         return {name: _columns_of(connection, name) for name in ("runs", "events")}
 

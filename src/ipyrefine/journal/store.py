@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from ipyrefine.core.events import VerdictReached
 from ipyrefine.core.model import Basis, Outcome, StopReason
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run, require_consistent
-from ipyrefine.core.upcasters import parse_json, read_event, read_record
+from ipyrefine.core.stored import OtherVersion, parse_json, read_event, read_record
 from ipyrefine.errors import JournalError, UsageError, did_you_mean
 from ipyrefine.journal.schema import connect, default_path, sentences, transaction
 from ipyrefine.journal.writer import Recorder
@@ -180,10 +179,14 @@ class Journal:
         try:
             run = _replay(rows, origin)
             sequence = rows[-1][0] + 1 if rows else 0
+        except OtherVersion:
+            raise UnreadableRun(
+                f"Run {number} was written by another version of ipyrefine and can't be continued. "
+                "Its notebook still shows it; run its cell with --again to start over."
+            ) from None
         except Exception:  # what stands in a damaged row may break any rule
             raise UnreadableRun(
-                f"Run {number} in the journal {self.path} cannot be read by this version of "
-                "ipyrefine."
+                f"Run {number} in the journal {self.path} is damaged and can't be read."
             ) from None
         return Stored(number, _text(name), run, _settings(settings), sequence)
 
@@ -209,11 +212,7 @@ def _replay(rows: list[Any], origin: str | None) -> Run:
         Exception: of any kind, where what is stored is damaged.
     """
     run = read_record(parse_json(origin)) if origin else None
-    events = [(read_event(parse_json(body), version), version) for _, body, version in rows]
-    run = replay((event for event, _ in events), run)
-    made_by = [version for event, version in events if isinstance(event, VerdictReached)]
-    versions = made_by or [version for _, version in events]
-    run = run.model_copy(update={"rules": min([run.rules, *versions])})
+    run = replay((read_event(parse_json(body), version) for _, body, version in rows), run)
     require_consistent(run)
     return run
 

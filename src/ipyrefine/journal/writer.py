@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from ipyrefine.core.events import Event, Stopped, TextDelta
 from ipyrefine.core.run import Run
-from ipyrefine.core.upcasters import VERSION
+from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.schema import (
     default_path,
@@ -213,7 +213,7 @@ class Writer:
         Raises:
             sqlite3.Error: it could not be written.
             OSError: the journal's folder cannot be made private.
-            JournalError: a newer ipyrefine wrote the journal.
+            JournalError: another version of ipyrefine wrote the journal.
         """
         self._users.add(user)
         self._waiting.append(user)

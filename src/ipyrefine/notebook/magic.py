@@ -52,9 +52,6 @@ class Refine(Magics, Configurable):
         allow_none=True,
         help="Revisions allowed after the draft; None: the profile's, else 4.",
     ).tag(config=True)
-    max_iterations = Integer(None, allow_none=True, help="The old name of max_revisions.").tag(
-        config=True
-    )
     target = Float(
         None, allow_none=True, help="Score 0..1 that passes; None: the profile's, else 0.8."
     ).tag(config=True)
@@ -104,10 +101,6 @@ class Refine(Magics, Configurable):
         self.runs: dict[str | None, Any] = {}
         self.decided: dict[str, Any] = {}
         self.failures = Failures()
-
-    @observe("max_iterations")
-    def _set_max_revisions(self, change: Any) -> None:
-        self.max_revisions = change.new
 
     @observe("sandbox")
     def _set_sandbox(self, change: Any) -> None:

@@ -63,10 +63,10 @@ _NOTES = {
     "run stops, without a panel; then decide with %refine. %%timeit is refused.",
     "defaults": "`%config Refine` lists the defaults that you can set.",
 }
-_RENAMED = {"--max-iterations": "--max-revisions", "--gate": "--pairwise"}
 _REMOVED = {
-    "--critics": "--critics is gone: one critic reads a text. Ask for more findings with "
-    "--min-findings."
+    option: f"{option} is gone: the examples that the task states and your tests (--check) decide "
+    "which text is better."
+    for option in ("--pairwise", "--gate")
 }
 _CONTRADICTIONS = (
     ("--task", "--draft", "the cell is one or the other"),
@@ -157,8 +157,6 @@ def parser() -> MagicParser:
     add("--candidates", type=int, metavar="N",
         help="independent drafts (1); with checks, only as many of them as it takes to settle one; "
         "continues from the best by checks, then by judge")
-    add("--pairwise", action="store_true", default=None,
-        help="a text with a better score must also win a comparison with the best, in both orders")
     add("--critique", choices=get_args(Limits.model_fields["critique"].annotation),
         help="when a critic reads a text: where nothing else says what is wrong, and before a "
         "draft passes on the judge's word alone (auto); always; never")
@@ -314,7 +312,11 @@ def parse(line: str) -> argparse.Namespace:
 
 def parse_words(words: Iterable[str]) -> argparse.Namespace:
     """Parse the magic's line, split into words; errors as for `parse`."""
-    options = parser().parse_args([_current_name(word) for word in words])
+    words = list(words)
+    for word in words:
+        if (reason := _REMOVED.get(word.partition("=")[0])) is not None:
+            raise UsageError(reason)
+    options = parser().parse_args(words)
     for one, other, reason in _CONTRADICTIONS:
         if _is_set(options, one) and _is_set(options, other):
             raise UsageError(f"{one} and {other} contradict each other: {reason}.")
@@ -327,18 +329,6 @@ def parse_words(words: Iterable[str]) -> argparse.Namespace:
     if options.language is not None:
         _require_language(options.language)
     return options
-
-
-def _current_name(word: str) -> str:
-    """Return a word with an option's old name replaced by the current one.
-
-    Raises:
-        UsageError: the option is gone; its replacement is named.
-    """
-    name, equals, value = word.partition("=")
-    if name in _REMOVED:
-        raise UsageError(_REMOVED[name])
-    return f"{_RENAMED.get(name, name)}{equals}{value}"
 
 
 def _is_set(options: argparse.Namespace, option: str) -> bool:

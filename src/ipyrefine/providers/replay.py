@@ -25,9 +25,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from ipyrefine.core.model import Finish, Price, Record, Score, Stage, Usage
+from ipyrefine.core.model import Finish, Price, Record, Score, Usage
 from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request, price_of
-from ipyrefine.core.upcasters import VERSION, parse_json, upcast_recording
+from ipyrefine.core.stored import VERSION, OtherVersion, parse_json, require_current
 from ipyrefine.errors import NoModel, UsageError
 
 PREFIX = "recorded:"
@@ -296,7 +296,7 @@ class Recording(Record):
         calls: the calls, in the order they ended.
     """
 
-    format: Literal[5]
+    format: int
     ipyrefine: str
     date: str
     models: tuple[SourceModel, ...]
@@ -321,9 +321,7 @@ def request_key(request: Request) -> str:
     """Return a request's key: a digest of its content, stage and sampling settings."""
     content = request.inputs or tuple(message.content for message in request.messages)
     settled = [sorted(_VOLATILE.sub("", text).splitlines()) for text in content]
-    # Its first name, so that recordings of format 1 keep their keys.
-    stage = "gate" if request.purpose == Stage.COMPARE else request.purpose
-    identity = [stage, request.temperature, request.seed, settled]
+    identity = [request.purpose, request.temperature, request.seed, settled]
     if request.answers:
         identity.append(request.answers)
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
@@ -338,7 +336,9 @@ def read_recording(path: Path) -> Recording:
     try:
         if path.stat().st_size > _MAX_FILE:
             raise UsageError(f"The recording {path} is larger than {_MAX_FILE >> 20} MB.")
-        return Recording.model_validate(upcast_recording(parse_json(path.read_bytes())))
+        data = parse_json(path.read_bytes())
+        require_current(data.get("format"))
+        return Recording.model_validate(data)
     except FileNotFoundError:
         raise UsageError(
             f"There is no recording {path}. Choose another file, or make it with "
@@ -348,6 +348,11 @@ def read_recording(path: Path) -> Recording:
         raise UsageError(f"The recording {path} cannot be read ({error.strerror}).") from None
     except UsageError:
         raise
+    except OtherVersion:
+        raise UsageError(
+            f"The recording {path} was made by another version of ipyrefine. Make it again with "
+            "IPYREFINE_RECORD=1 and a live model."
+        ) from None
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
         raise UsageError(
             f"{path} is not a recording that this version of ipyrefine reads."

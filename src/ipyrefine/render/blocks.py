@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from ipyrefine.core.model import Form
 from ipyrefine.render import document, labels
-from ipyrefine.render.chart import svg
 from ipyrefine.render.escape import html_prose, html_text, strip_colours
 from ipyrefine.render.text import text_html, whole_html
 
@@ -52,14 +51,7 @@ def _block(block: document.Block) -> str:
         case document.Picture():
             return fold("Figure", picture(block))
         case document.Scores():
-            first = block.iterations[0].number
-            chart = svg(block.values, block.target, block.best, first=first)
-            note = f'<p class="rf-quiet">{html_text(block.omission)}</p>'
-            return chart + (note if block.omission else "")
-        case document.Tree():
-            lines = html_text("\n".join(block.lines))
-            pane = f'<pre class="rf-text rf-tree" tabindex="0"><code>{lines}</code></pre>'
-            return fold(block.title, pane, open=True)
+            return f'<p class="rf-quiet">{html_text(str(block))}</p>'
         case document.Section():
             return fold(block.title, blocks_html(block.blocks))
         case document.Version():

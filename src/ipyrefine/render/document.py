@@ -20,11 +20,10 @@ from ipyrefine.core.model import (
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
 from ipyrefine.render import labels
-from ipyrefine.render.chart import sparkline, version_history
 from ipyrefine.render.escape import strip_colours
 from ipyrefine.render.labels import Label
 
-MAX_CHARTED = 50  # a panel sends the whole chart again with each iteration
+MAX_SCORES = 50  # a panel sends all of them again with each iteration
 DOUBTFUL = "Doubtful"  # title of the findings that did not hold when they were tried
 SETTLED = (Status.RESOLVED, Status.DISMISSED)
 # What the warnings begin with that nobody needs to be warned of.
@@ -163,15 +162,14 @@ class Scores(NamedTuple):
     @property
     def omission(self) -> str:
         """Return a sentence about omitted iterations; empty when there are none."""
-        charted = len(self.iterations)
-        return f"Latest {charted} of {self.total:,} iterations." if charted < self.total else ""
+        listed = len(self.iterations)
+        return f"Latest {listed} of {self.total:,} iterations." if listed < self.total else ""
 
-
-class Tree(NamedTuple):
-    """A drawing made of lines."""
-
-    title: str
-    lines: tuple[str, ...]
+    def __str__(self) -> str:
+        """Return them in one line: ``Scores ▄█ 0.42 → 0.91 (target 0.80)``."""
+        values = " → ".join(labels.score(value) for value in self.values)
+        target = f"(target {labels.score(self.target)})"
+        return f"Scores {labels.sparkline(self.values)} {values} {target} {self.omission}".rstrip()
 
 
 class Section(NamedTuple):
@@ -202,8 +200,8 @@ class Version(NamedTuple):
 
 
 Block = (
-    Summary | Paragraph | Text | Difference | Output | Items | Table | Picture | Scores | Tree
-    | Section | Version
+    Summary | Paragraph | Text | Difference | Output | Items | Table | Picture | Scores | Section
+    | Version
 )  # fmt: skip
 
 
@@ -234,12 +232,11 @@ def summary(run: Run) -> Summary:
 
 def notices(run: Run) -> list[Block]:
     """Return why the run stopped, what to clarify, the user's decisions and the warnings."""
-    sentence = labels.stop_sentence(run)
     decisions = [one.sentence() for one in run.decisions]
     return [
-        *([Paragraph(sentence, "message")] if sentence else []),
+        *([Paragraph(run.message, "message")] if run.message else []),
         *(question(run.question) if run.question else []),
-        *(Paragraph(one) for one in decisions if one != sentence),
+        *(Paragraph(one) for one in decisions if one != run.message),
         *(Paragraph(one, "quiet" if is_remark(one) else "warning") for one in run.warnings),
     ]
 
@@ -272,13 +269,11 @@ def result(run: Run) -> list[Block]:
 
 
 def scores(run: Run) -> list[Block]:
-    """Return chart, version history and criterion scores, from the second verdict on."""
-    latest = run.iterations[-MAX_CHARTED:]
+    """Return the scores, and those of each criterion, from the second verdict on."""
+    latest = run.iterations[-MAX_SCORES:]
     if sum(one.verdict is not None for one in latest) < 2:
         return []
     blocks: list[Block] = [Scores(latest, run.limits.target, run.best, len(run.iterations))]
-    if lines := version_history(run, since=latest[0].number):
-        blocks.append(Tree("Version history", tuple(lines)))
     judged = [
         (str(one.number), {c.name: c.score for c in one.verdict.criteria})
         for one in latest
@@ -288,7 +283,7 @@ def scores(run: Run) -> list[Block]:
         rows = []
         for criterion in run.task.criteria:
             values = [by_name.get(criterion.name) for _, by_name in judged]
-            rows.append((criterion.name, *map(labels.score, values), sparkline(values)))
+            rows.append((criterion.name, *map(labels.score, values), labels.sparkline(values)))
         head = ("Iteration", *(number for number, _ in judged), "")
         blocks.append(Table("Scores by criterion", head, tuple(rows)))
     return blocks
@@ -358,7 +353,7 @@ def version(
             *writing(run, iteration, other),
             *checks(iteration),
             *(outputs(iteration) if with_outputs else ()),
-            *judgement(run, iteration),
+            *judgement(iteration),
             *findings(iteration, run.task.form),
             *notes(iteration),
         ),
@@ -463,8 +458,8 @@ def _output(output: model.Output) -> Block:
             return Picture(output.png, output.size, output.phrase.capitalize())
 
 
-def judgement(run: Run, iteration: Iteration) -> list[Block]:
-    """Return what the verdict's basis is worth, and the judge's answers, "no" first."""
+def judgement(iteration: Iteration) -> list[Block]:
+    """Return the judge's opinion where it decides nothing, and its answers, "no" first."""
     verdict = iteration.verdict
     if verdict is None:
         return []
@@ -472,8 +467,12 @@ def judgement(run: Run, iteration: Iteration) -> list[Block]:
     items = answers(verdict)
     met = sum(one.yes for one in verdict.checklist)
     title = f"Checklist: {met} of {len(items)} met"
+    opinion, ignored = verdict.opinion, list[Block]()
+    if opinion is not None and verdict.basis not in ("judge", "constraints", "none", "user"):
+        sentence = f"Judge's opinion, {labels.score(opinion)}. It doesn't change the verdict."
+        ignored.append(Paragraph(sentence, "quiet"))
     return [
-        *(Paragraph(sentence, "quiet") for sentence in reliability(run, iteration)),
+        *ignored,
         *_items("Criteria", criteria),
         *_items(title, items, folded=met == len(items)),
     ]
@@ -482,31 +481,6 @@ def judgement(run: Run, iteration: Iteration) -> list[Block]:
 def answers(verdict: Verdict) -> tuple[Item, ...]:
     """Return the judge's answers to the checklist, "no" first."""
     return tuple(map(_answer_item, sorted(verdict.checklist, key=lambda one: one.yes)))
-
-
-def reliability(run: Run, iteration: Iteration) -> list[str]:
-    """Return what was measured of verdicts like this one, as sentences."""
-    verdict, measured = iteration.verdict, run.setup.reliability
-    if verdict is None:
-        return []
-    sentences = []
-    if verdict.passed and verdict.basis in measured.accepted:
-        sentences.append(labels.accepted_sentence(measured.accepted[verdict.basis]))
-    # Only the built-in judge gives an opinion as a number of its own.
-    if verdict.opinion is not None:
-        if verdict.basis not in ("judge", "constraints", "none", "user"):
-            sentences.append(
-                f"Judge's opinion, {labels.score(verdict.opinion)}. It doesn't change the verdict."
-            )
-        calibration = measured.calibration
-        if calibration is None:
-            sentences.append("Judge's reliability not measured.")
-        else:
-            sentences.append(
-                f"This judge rates a good text above a bad one {calibration.auroc:.0%} of the time "
-                f"({labels.count(calibration.texts, 'text')} measured)."
-            )
-    return [sentence for sentence in sentences if sentence]
 
 
 def _criterion_item(one: CriterionScore) -> Item:

@@ -101,7 +101,7 @@ def _verdict(run: Run, about: int | None) -> tuple[str, str]:
     if about is None:
         stopped = run.stop_reason is not None
         label = labels.Label("✗", "STOPPED", "bad") if stopped else labels.verdict_label(None)
-        return badge(label), html_prose(labels.stop_sentence(run))
+        return badge(label), html_prose(run.message)
     iteration = run.iterations[about]
     verdict = iteration.verdict
     label = labels.verdict_label(verdict, iteration.evidence)

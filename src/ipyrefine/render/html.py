@@ -149,7 +149,7 @@ def _notices(run: Run, *, told: bool = False) -> str:
         StopReason.PASSED, StopReason.OVERRIDDEN, StopReason.QUESTION, StopReason.UNJUDGED, None
     )  # fmt: skip
     if run.iterations and not told and run.stop_reason not in plain_reasons:
-        parts.append(f'<p class="rf-why">{html_prose(labels.stop_sentence(run))}</p>')
+        parts.append(f'<p class="rf-why">{html_prose(run.message)}</p>')
     warnings = [w for w in run.warnings if not document.is_remark(w)]
     shown = [f'<p class="rf-note">⚠ {html_prose(one)}</p>' for one in warnings]
     parts += shown[-_MOST_WARNINGS:]
@@ -423,7 +423,7 @@ def _details(run: Run, about: int | None) -> str:
         iteration = run.iterations[about]
         blocks += document.reason(iteration)
         blocks += document.checks(iteration)
-        blocks += document.judgement(run, iteration)
+        blocks += document.judgement(iteration)
         blocks += document.claims(run, iteration)
         blocks += document.findings(iteration, run.task.form)
         blocks += document.notes(iteration)
@@ -433,7 +433,6 @@ def _details(run: Run, about: int | None) -> str:
 def _history(run: Run) -> str:
     """Return what the user did, the scores, and what each stage consumed."""
     decisions = [document.Paragraph(one.sentence()) for one in run.decisions]
-    stop = labels.stop_sentence(run)
-    ended = [document.Paragraph(stop, "quiet")] if stop and run.stop_reason else []
+    ended = [document.Paragraph(run.message, "quiet")] if run.message and run.stop_reason else []
     remarks = [document.Paragraph(w, "quiet") for w in run.warnings if document.is_remark(w)]
     return blocks_html([*remarks, *decisions, *ended, *document.scores(run), *document.usage(run)])

@@ -1,6 +1,5 @@
 """Words and number formats that every surface shares."""
 
-import math
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -8,7 +7,6 @@ from urllib.parse import urlsplit
 
 from ipyrefine.core.decisions import contains_quote
 from ipyrefine.core.model import (
-    Accepted,
     Basis,
     Choice,
     Evidence,
@@ -35,7 +33,6 @@ STAGES = {
     "judge": "Judging",
     "critique": "Critiquing",
     "revise": "Revising",
-    "compare": "Comparing",
 }
 STOPS = {
     StopReason.PASSED: "passed",
@@ -49,22 +46,6 @@ STOPS = {
     StopReason.ACCEPTED: "accepted by you",
     StopReason.OVERRIDDEN: "marked PASS by you",
     StopReason.PAUSED: "waiting for you",
-}
-STOP_SENTENCES = {
-    StopReason.PASSED: "The text passes.",
-    StopReason.PLATEAU: "No improvement in the latest revisions. "
-    "Accept the best text, or continue with guidance.",
-    StopReason.REVISIONS: "All revisions are used, and the text doesn't pass yet. "
-    "Continue, or accept it.",
-    StopReason.BUDGET: "The budget doesn't cover another call. Raise it, or accept the text.",
-    StopReason.QUESTION: "The drafts disagree, and the task doesn't say which is right. "
-    "Answer the question.",
-    StopReason.UNJUDGED: "Nothing here can verify the text. Accept it, or say what it needs.",
-    StopReason.CANCELLED: "Interrupted. Kept the best text so far.",
-    StopReason.FAILED: "The model or its server failed. Kept the best text so far.",
-    StopReason.ACCEPTED: "You accepted the text.",
-    StopReason.OVERRIDDEN: "You marked the text PASS.",
-    StopReason.PAUSED: "Waiting for you. Continue, make a change, or accept.",
 }
 
 
@@ -205,63 +186,6 @@ def score_beside(verdict: Verdict | None) -> str:
     if verdict is None or verdict.is_opinion or verdict.score is None:
         return ""
     return score(verdict.score)
-
-
-def accepted_sentence(accepted: Accepted) -> str:
-    """Return how often a text that passed was wrong in our measurements; empty without any."""
-    if accepted.texts < 1:
-        return ""
-    wrong = min(accepted.wrong, accepted.texts)
-    bound = math.ceil(100 * error_bound(wrong, accepted.texts) - 1e-9)
-    where = f" ({accepted.source})" if accepted.source else ""
-    return (
-        f"{wrong:,} of {count(accepted.texts, 'text')} accepted on this basis "
-        f"{'was' if wrong == 1 else 'were'} wrong in our measurements{where} "
-        f"(at most {bound} %, 90 % sure)."
-    )
-
-
-def error_bound(wrong: int, texts: int, confidence: float = 0.9) -> float:
-    """Return the upper bound of an error rate, 0..1, that so many errors leave possible.
-
-    The one-sided limit of Clopper and Pearson (Biometrika 26, 1934): the rate at which so few
-    errors would be seen in ``1 - confidence`` of all samples.
-
-    >>> f"{error_bound(7, 180):.3f}"
-    '0.065'
-    >>> f"{error_bound(0, 22):.3f}"
-    '0.099'
-
-    Args:
-        wrong: how many texts were wrong, at least 0.
-        texts: how many there were, at least 1.
-        confidence: how sure the bound is, 0..1.
-    """
-    if wrong >= texts:
-        return 1.0
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        rate = (low + high) / 2
-        if _binomial_tail(wrong, texts, rate) > 1 - confidence:
-            low = rate
-        else:
-            high = rate
-    return high
-
-
-def _binomial_tail(most: int, trials: int, rate: float) -> float:
-    """Return the probability of at most so many hits in independent trials."""
-    log_hit, log_miss = math.log(rate), math.log1p(-rate)
-    return sum(
-        math.exp(
-            math.lgamma(trials + 1)
-            - math.lgamma(hits + 1)
-            - math.lgamma(trials - hits + 1)
-            + hits * log_hit
-            + (trials - hits) * log_miss
-        )
-        for hits in range(most + 1)
-    )
 
 
 def doubt(finding: Finding, text: str) -> str:
@@ -425,6 +349,18 @@ def iteration_name(iteration: Iteration) -> str:
     return f"{name} (from {parent or 'the draft'})" if branched else name
 
 
+_BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(scores: Iterable[float | None]) -> str:
+    """Return one block per iteration, as high as its score 0..1; a dot for a missing score.
+
+    >>> sparkline([0.4, None, 0.7, 1.0])
+    '▄·▆█'
+    """
+    return "".join("·" if s is None else _BLOCKS[min(7, int(s * 8))] for s in scores)
+
+
 def summary_parts(run: Run) -> list[str]:
     """Return a run's score, best iteration, revisions, usage and stop reason as phrases."""
     number = score_beside(run.verdict)
@@ -443,13 +379,6 @@ def summary_parts(run: Run) -> list[str]:
 def running(run: Run) -> bool:
     """Return whether a stage is under way."""
     return bool(run.stage) and run.stop_reason is None
-
-
-def stop_sentence(run: Run) -> str:
-    """Return what the stop means: the engine's sentence, else the reason's; empty while running."""
-    if run.stop_reason is None:
-        return run.message
-    return run.message or STOP_SENTENCES[run.stop_reason]
 
 
 def language(text: str, form: str, language: str = "python") -> str:

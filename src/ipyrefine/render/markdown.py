@@ -5,7 +5,6 @@ from typing import Literal, NamedTuple
 
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import document, labels
-from ipyrefine.render.chart import sparkline
 from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import fence, html_text, markdown_text, strip_colours
 
@@ -46,7 +45,7 @@ def _stages(run: Run, iteration: Iteration) -> Iterator[Part]:
     if verdict is not None:
         beside = labels.score_beside(verdict)
         label = f"**{markdown_text(str(labels.iteration_label(iteration)))}** {beside}".rstrip()
-        blocks = [*document.reason(iteration), *document.judgement(run, iteration)]
+        blocks = [*document.reason(iteration), *document.judgement(iteration)]
         yield Part("judge", number, _titled(label, blocks))
     if findings := document.findings(iteration, form):
         yield Part("critique", number, _markdown(findings))
@@ -93,8 +92,6 @@ def _block(block: document.Block) -> str:
             return f"*{markdown_text(block.caption)}*"
         case document.Scores():
             return f"{_scores(block)}\n\n{block.omission}".rstrip()
-        case document.Tree():
-            return f"**{markdown_text(block.title)}**\n\n{fence(chr(10).join(block.lines), 'text')}"
         case document.Section():
             return _fold(block.title, _markdown(block.blocks))
         case document.Version():
@@ -142,7 +139,7 @@ def _scores(block: document.Scores) -> str:
     head = (
         "Iteration",
         "Verdict",
-        f"Score {sparkline(block.values)}",
+        f"Score {labels.sparkline(block.values)}",
         "Open findings",
         "Tokens",
         "Time",

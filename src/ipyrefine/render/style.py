@@ -58,7 +58,6 @@ background:rgba(210,150,30,.1)}
 .ipyrefine .rf-empty{padding:0 14px}
 .ipyrefine .rf-head{margin:1em 0 .25em;font-weight:600;font-size:12px;color:var(--rf-quiet)}
 .ipyrefine .rf-quiet{color:var(--rf-quiet)}
-.ipyrefine .rf-scores{display:block;max-width:100%;height:auto;margin:.3em 0}
 @container (max-width:620px){.ipyrefine .rf-row{flex-wrap:wrap}
 .ipyrefine .rf-status{flex-wrap:wrap;flex-basis:100%}}
 """
@@ -148,7 +147,6 @@ border:1px solid var(--rf-line);border-radius:5px;padding:.45em .75em;margin:.3e
 max-height:24rem;overflow:auto}
 .ipyrefine pre.rf-text{font-family:var(--rf-mono);font-size:12.5px;line-height:1.45;
 white-space:pre;overflow-wrap:normal;tab-size:4}
-.ipyrefine pre.rf-tree{width:fit-content;max-width:100%;border:0;padding:.3em .8em}
 .ipyrefine pre.rf-wrap{white-space:pre-wrap;overflow-wrap:anywhere}
 .ipyrefine.ipyrefine pre{word-break:normal}
 .ipyrefine.ipyrefine pre code{font:inherit;background:none;color:inherit;padding:0;

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from wcwidth import wcwidth
 
 from ipyrefine.core.events import (
-    Compared,
     Decided,
     Event,
     RunStarted,
@@ -17,7 +16,6 @@ from ipyrefine.core.events import (
 from ipyrefine.core.model import Stage, StopReason
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import document, labels
-from ipyrefine.render.chart import sparkline
 from ipyrefine.render.diff import text_diff, text_sign, unified
 from ipyrefine.render.escape import plain, strip_colours
 
@@ -93,7 +91,7 @@ DETAILS: dict[str, Callable[[Run, Iteration], list[document.Block]]] = {
     "diff": lambda run, one: document.writing(run, one),
     "checks": lambda run, one: document.checks(one),
     "output": lambda run, one: document.outputs(one),
-    "judge": lambda run, one: document.judgement(run, one),
+    "judge": lambda run, one: document.judgement(one),
     "findings": lambda run, one: document.findings(one, run.task.form),
     "scores": lambda run, _: document.scores(run),
     "usage": lambda run, _: document.usage(run),
@@ -169,12 +167,7 @@ class _Printer:
             case document.Picture():
                 return self.wrap(f"{block.caption}.")
             case document.Scores():
-                values = " → ".join(labels.score(value) for value in block.values)
-                target = f"(target {labels.score(block.target)})"
-                line = f"Scores {sparkline(block.values)} {values} {target} {block.omission}"
-                return self.wrap(line.rstrip())
-            case document.Tree():
-                return [*self.wrap(block.title, "bold"), *map(plain, block.lines)]
+                return self.wrap(str(block))
             case document.Section():
                 return ["", self.heading(block.title), *self.blocks(block.blocks)]
             case document.Version():
@@ -230,12 +223,6 @@ class _Printer:
                 return self.opening(run)
             case StageStarted(stage=Stage.REVISE):
                 return self.left_behind(run.iterations[: event.iteration])
-            case Compared():
-                won = "is better than" if event.won else "is no better than"
-                new, old = (run.iterations[n] for n in (event.iteration, event.against))
-                why = f": {event.reason}" if event.reason else "."
-                names = f"{labels.iteration_name(new)} {won} {labels.iteration_name(old).lower()}"
-                return self.wrap(names + why, "quiet")
             case Warned():
                 return self.block(document.Paragraph(event.message, "warning"))
             case Decided():
@@ -278,7 +265,7 @@ class _Printer:
         """Return the screen of a stopped run: verdict, difference, evidence, what is open."""
         chosen = run.chosen
         if chosen is None:
-            return self.wrap(labels.stop_sentence(run)) if _tells(run) else []
+            return self.wrap(run.message) if _tells(run) else []
         label = labels.iteration_label(chosen)
         title = f"{labels.iteration_name(chosen)}: {label}"
         heading = paint(rule(title, self._columns), label.kind, self._colour)
@@ -292,7 +279,7 @@ class _Printer:
         if _tells(run):
             # What is still open stands above.
             reason = chosen.verdict.reason if chosen.verdict else ""
-            sentence = labels.stop_sentence(run).replace(f" Still open: {reason}", "")
+            sentence = run.message.replace(f" Still open: {reason}", "")
             below += self.wrap(sentence)
         room = max(_MIN_TEXT_LINES, rows - len(above) - len(below))
         return [*above, *self.kept_text(run, chosen, room), *below]

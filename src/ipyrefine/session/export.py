@@ -7,7 +7,7 @@ from typing import Any
 
 from ipyrefine.core.model import StopReason
 from ipyrefine.core.run import Run
-from ipyrefine.core.upcasters import VERSION
+from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import UsageError
 from ipyrefine.render import document
 from ipyrefine.render.markdown import Part, parts, record_markdown

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ipyrefine.core.model import Figure
 from ipyrefine.core.policy import base_of
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.upcasters import VERSION, parse_json, read_record
+from ipyrefine.core.stored import VERSION, OtherVersion, parse_json, read_record
 from ipyrefine.errors import UsageError
 from ipyrefine.render.html import record_html
 from ipyrefine.render.markdown import record_markdown
@@ -185,11 +185,13 @@ def _read_one(record: Any, path: Path) -> Recorded:
         fields = dict(record)
         whole = not fields.pop("cut", False)
         return Recorded(read_record(fields), whole)
-    except (ValueError, TypeError, RecursionError, OverflowError):
+    except OtherVersion:
         raise UsageError(
-            f"{path} holds a record that this version of ipyrefine cannot read. Update ipyrefine, "
-            "unless the file was changed by hand."
+            f"The record in {path} was written by another version of ipyrefine and can't be "
+            "continued. You can still read it in the notebook."
         ) from None
+    except (ValueError, TypeError, RecursionError, OverflowError):
+        raise UsageError(f"{path} holds a record that is damaged or was changed by hand.") from None
 
 
 # Shortening

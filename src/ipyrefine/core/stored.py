@@ -1,0 +1,84 @@
+"""Read what this version of ipyrefine stored, and refuse what another one did.
+
+Records, the journal's events and recordings hold every field, so that nothing on disk depends on
+a default, and the `VERSION` of their fields. A changed field needs a new version. Whoever wants to
+read older files upgrades their JSON in `require_current`, which every reader calls.
+"""
+
+import json
+from typing import Any
+
+from ipyrefine.core.events import EVENT, Event
+from ipyrefine.core.run import Run
+
+VERSION = 5
+
+
+class OtherVersion(ValueError):
+    """Another version of ipyrefine wrote what is stored."""
+
+
+def parse_json(text: Any) -> Any:
+    """Return what stored JSON says.
+
+    Args:
+        text: the JSON, as text or bytes.
+
+    Raises:
+        ValueError: it is no JSON, is nested too deeply, or holds NaN or an infinity.
+        TypeError: it is neither text nor bytes.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def require_current(version: object) -> None:
+    """Refuse what another version wrote.
+
+    Args:
+        version: the version that the stored JSON names.
+
+    Raises:
+        OtherVersion: it is the number of another version.
+        ValueError: it is not a version's number.
+    """
+    if type(version) is not int:
+        raise ValueError(f"{version!r} is not the number of a version")
+    if version != VERSION:
+        raise OtherVersion(f"version {version}, not {VERSION}")
+
+
+def read_record(data: dict[str, Any]) -> Run:
+    """Read a stored run.
+
+    Args:
+        data: the run's JSON with its ``version``.
+
+    Raises:
+        OtherVersion: another version wrote it.
+        ValueError: it is not a run.
+    """
+    fields = dict(data)
+    require_current(fields.pop("version", None))
+    return Run.model_validate(fields)
+
+
+def read_event(data: Any, version: object) -> Event:
+    """Read a stored event.
+
+    Args:
+        data: the event's JSON.
+        version: the version that wrote it.
+
+    Raises:
+        OtherVersion: another version wrote it.
+        ValueError: it is not an event.
+    """
+    require_current(version)
+    return EVENT.validate_python(data)

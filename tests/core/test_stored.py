@@ -1,0 +1,44 @@
+"""What is stored is read back as it was; what another version stored is refused as such."""
+
+import json
+from typing import Any
+
+import pytest
+from kit import finish, greeting, without_deltas
+
+from ipyrefine.core.events import Event
+from ipyrefine.core.run import Run
+from ipyrefine.core.stored import VERSION, OtherVersion, read_event, read_record
+
+
+async def played() -> tuple[Run, list[Event]]:
+    loop = greeting()
+    events = without_deltas(await finish(loop))
+    return loop.state, events
+
+
+def dump(run: Run, version: Any = VERSION) -> Any:
+    return json.loads(json.dumps({"version": version, **run.model_dump(mode="json")}))
+
+
+async def test_a_run_and_its_events_are_read_back_as_they_were() -> None:
+    run, events = await played()
+    assert read_record(dump(run)) == run
+    assert [read_event(json.loads(e.model_dump_json()), VERSION) for e in events] == events
+
+
+@pytest.mark.parametrize("version", [0, 1, VERSION - 1, VERSION + 1, 99, -1])
+async def test_another_version_is_refused_as_such(version: int) -> None:
+    run, events = await played()
+    with pytest.raises(OtherVersion):
+        read_record(dump(run, version))
+    with pytest.raises(OtherVersion):
+        read_event(events[0].model_dump(), version)
+
+
+@pytest.mark.parametrize("version", ["5", None, True, 5.0, [1], {}])
+async def test_what_is_not_the_number_of_a_version_is_damage(version: Any) -> None:
+    run, _ = await played()
+    with pytest.raises(ValueError, match="number of a version") as raised:
+        read_record(dump(run, version))
+    assert not isinstance(raised.value, OtherVersion)
