@@ -54,9 +54,8 @@ def test_several_drafts_are_compared_though_the_task_states_no_example():
 
 def test_constraints_that_a_task_for_prose_states_are_checked():
     found = find_demands(task(PROSE, "prose"), ())
-    assert names(found.checks) == ["constraints"]
-    assert len(found.phrases) == 2
-    assert "at most 50 words" in found.phrases
+    assert names(found.checks) == ["length:<=50 words", "with:salt"]
+    assert found.phrases == ("at most 50 words", 'with "salt"')
 
 
 @pytest.mark.parametrize(
@@ -204,7 +203,8 @@ def test_a_check_that_the_user_named_is_not_added_once_more(name):
 
 
 def test_constraints_that_the_user_named_are_not_added_once_more():
-    assert find_demands(task(PROSE, "prose"), resolve(["constraints"], {})).checks == ()
+    found = find_demands(task(PROSE, "prose"), resolve(["length:<=50 words"], {}))
+    assert names(found.checks) == ["with:salt"]
 
 
 def test_agreement_that_the_user_named_is_not_added_once_more():
@@ -216,7 +216,7 @@ def test_agreement_that_the_user_named_is_not_added_once_more():
 def test_a_check_of_another_kind_leaves_those_of_the_task_in_place():
     named = resolve([lambda text: True, "length:<=9 chars"], {})
     assert names(find_demands(task(EXAMPLES), named).checks) == ["examples"]
-    assert names(find_demands(task(PROSE, "prose"), named).checks) == ["constraints"]
+    assert len(find_demands(task(PROSE, "prose"), named).checks) == 2
 
 
 @pytest.mark.parametrize("without", [("examples",), ("all",), ("constraints", "examples")])
@@ -258,7 +258,7 @@ def test_a_refinement_has_the_checks_of_its_task_and_says_what_was_found():
     code, prose = build(EXAMPLES), build(PROSE)
     assert code.state.setup.checks == ("examples",)
     assert code.state.setup.demands == ("2 examples",)
-    assert prose.state.setup.checks == ("constraints",)
+    assert prose.state.setup.checks == ("length:<=50 words", "with:salt")
     assert "at most 50 words" in prose.state.setup.demands
 
 

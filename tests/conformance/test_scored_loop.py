@@ -371,6 +371,6 @@ async def test_an_evaluator_does_not_pass_a_text_that_misses_a_stated_constraint
     writer = ScriptedModel([text("Hi Ann, how are you?"), text("Hi Ann.")])
     run = await refine(BRIEF, model=writer, checks=[lambda text: 1.0], target=0.9)
     assert [i.text for i in run.iterations] == ["Hi Ann, how are you?", "Hi Ann."]
-    assert "5 words, 2 too many" in writer.requests[1].messages[-1].content
+    assert "5 words: 2 too many" in writer.requests[1].messages[-1].content
     assert (run.text, run.stop_reason) == ("Hi Ann.", StopReason.PASSED)
     assert run.usage.calls == 2

@@ -8,7 +8,6 @@ from ipyrefine.render import document, labels
 from ipyrefine.render.blocks import head, item_html, output, picture, table
 from ipyrefine.render.escape import html_prose, html_text
 
-_MOST_CHIPS = 9  # that one check is drawn as
 _MOST_COLUMNS = 3  # of outputs that differ
 _HELD = re.compile(r"^(\d{1,4}) of (\d{1,4}) stated examples hold\.$", re.MULTILINE)
 _AGREED = re.compile(r"on all of (\d{1,4}) further inputs\.$", re.MULTILINE)
@@ -97,12 +96,6 @@ def _chips(evidence: Evidence) -> list[str]:
     body = output(detail) if detail.strip() else ""
     tallies = _tallies(evidence)
     name = html_text(labels.check_name(evidence.name))
-    if evidence.basis == "constraints" and evidence.passed and tallies:
-        # What was found is said already where it is the demanded words themselves.
-        phrases = [one.partition(': "')[0] for one in detail.splitlines()]
-        each = [_chip(f"✓ {html_prose(one)}", "good", "") for one in phrases]
-        if len(each) <= _MOST_CHIPS:
-            return each
     if evidence.passed is None or evidence.contested:
         held = [_chip(f"✓ {t[0]} {t[2]}/{t[3]}", "good", "") for t in tallies if t[2] == t[3]]
         return [*held, _chip(f"{label.symbol} {name}: {label.word}", label.kind, body)]
@@ -152,7 +145,4 @@ def _tallies(evidence: Evidence) -> list[tuple[str, str, int, int]]:
         elif differed := _DIFFERED.findall(evidence.detail):
             wrong, of = map(int, differed[-1])
             found.append(("agreement", "further input", of - wrong, of))
-    if evidence.basis == "constraints" and evidence.score is not None:
-        of = len(evidence.detail.splitlines())
-        found.append(("constraints", "requirement", round(evidence.score * of), of))
     return found  # type: ignore[return-value]

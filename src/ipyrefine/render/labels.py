@@ -319,8 +319,11 @@ def evidence_label(evidence: Evidence) -> Label:
 
 
 def check_name(name: str) -> str:
-    """Return a check's name without the setting that its pass decides, which the verdict shows."""
-    return name.removesuffix(" decisive")
+    """Return a check's name for people: ``≤ 120 words``, ``without "very"``, ``tests:suite``."""
+    kind, _, argument = name.removesuffix(" decisive").partition(":")
+    if kind == "length":
+        return argument.replace("<=", "≤ ").replace(">=", "≥ ")
+    return f'{kind} "{argument}"' if kind in ("with", "without") else name.removesuffix(" decisive")
 
 
 def evidence_chip(evidence: Evidence) -> str:
