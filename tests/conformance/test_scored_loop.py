@@ -361,7 +361,7 @@ async def test_an_evaluator_decides_where_the_task_states_constraints_that_hold(
 ) -> None:
     writer = ScriptedModel([text("Hi Ann.")])
     run = await refine(BRIEF, model=writer, checks=[lambda text: result], target=0.9)
-    assert run.setup.demands == ("at most 3 words",)
+    assert run.setup.demands == ("length:<=3 words",)
     assert run.verdict is not None
     assert (run.verdict.outcome, run.verdict.basis) == ("PASS", "function")
     assert run.usage.calls == 1, "no model is asked to judge beside an evaluator"

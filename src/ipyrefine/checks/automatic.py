@@ -15,7 +15,7 @@ class Demands(NamedTuple):
 
     Attributes:
         checks: the checks to add.
-        phrases: what was found, for people: ``3 examples``, ``at most 120 words``.
+        phrases: what was found, for people: ``3 examples``, or the name of a check.
     """
 
     checks: tuple[Check, ...] = ()
@@ -64,8 +64,8 @@ def find_demands(
     from ipyrefine.checks.demands import read_demands
     from ipyrefine.checks.registry import resolve
 
-    stated = [one for one in read_demands(task.text) if one.check not in named]
-    return Demands(resolve([one.check for one in stated], {}), tuple(one.phrase for one in stated))
+    stated = tuple(name for name in read_demands(task.text) if name not in named)
+    return Demands(resolve(stated, {}), stated)
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -8,9 +8,6 @@ left alone, as a demand that nobody made would fail a text that is right.
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
-
-from ipyrefine.checks.text import bounds_text
 
 _MAX_REQUEST = 20_000  # characters that are read
 _MAX_SENTENCE = 1_200
@@ -118,27 +115,15 @@ _JSON = re.compile(
 _Bounds = tuple[int, int | None]  # the least and the most
 
 
-class Demand(NamedTuple):
-    """One literal demand of a request.
-
-    Attributes:
-        check: the name of the check that it asks for: ``length:<=120 words``.
-        phrase: the demand for people: ``at most 120 words``.
-    """
-
-    check: str
-    phrase: str
-
-
 @lru_cache(maxsize=64)
-def read_demands(request: str) -> tuple[Demand, ...]:
-    """Return the literal demands that a request in English states, each once.
+def read_demands(request: str) -> tuple[str, ...]:
+    """Return the checks of what a request in English literally demands, by their names.
 
     Args:
         request: the request; what is behind its first 20,000 characters is not read.
 
-    >>> [demand.phrase for demand in read_demands("Write a toast in 3 sentences, max 60 words.")]
-    ['exactly 3 sentences', 'at most 60 words']
+    >>> read_demands("Write a toast in 3 sentences, max 60 words.")
+    ('length:3 sentences', 'length:<=60 words')
     >>> read_demands("Summarise a 500-word article, and keep it short.")
     ()
     """
@@ -146,7 +131,7 @@ def read_demands(request: str) -> tuple[Demand, ...]:
     tasks = sum(bool(_TASK.match(sentence)) for sentence, _ in sentences)
     several = any(_SEVERAL.search(sentence) for sentence, _ in sentences)
     sizes: dict[str, list[_Bounds]] = {}
-    others: list[Demand] = []
+    others: list[str] = []
     for sentence, quotes in sentences:
         if _DOUBT.search(sentence):
             continue
@@ -154,7 +139,7 @@ def read_demands(request: str) -> tuple[Demand, ...]:
             if not several or unit == "bullet":
                 sizes.setdefault(unit, []).append(bounds)
         others += _terms(sentence, quotes)
-        others += [Demand("json", "JSON")] if _JSON.search(sentence) else []
+        others += ["json"] if _JSON.search(sentence) else []
     merged = [one for unit, bounds in sizes.items() for one in _merge(unit, bounds)]
     return tuple(dict.fromkeys([*merged, *others]))
 
@@ -218,17 +203,18 @@ def _bounds(match: re.Match[str], before: str) -> _Bounds | None:
     return (low, low) if not plain or (few and end) else None
 
 
-def _merge(unit: str, bounds: list[_Bounds]) -> Iterator[Demand]:
+def _merge(unit: str, bounds: list[_Bounds]) -> Iterator[str]:
     """Yield what several bounds on one unit come to; nothing where they contradict each other."""
     low = max(low for low, _ in bounds)
     high = min((high for _, high in bounds if high is not None), default=None)
     both = len(set(bounds)) == 1 or all(not low or high is None for low, high in bounds)
     if both and (high is None or low <= high):
         size = f"<={high}" if not low else f">={low}" if high is None else f"{low}-{high}"
-        yield Demand(f"length:{low if low == high else size} {unit}s", bounds_text(low, high, unit))
+        size = str(low) if low == high else size
+        yield f"length:{size} {unit}{'' if size == '1' else 's'}"
 
 
-def _terms(sentence: str, quotes: list[str]) -> Iterator[Demand]:
+def _terms(sentence: str, quotes: list[str]) -> Iterator[str]:
     """Yield the words that a sentence demands or forbids."""
     for name, pattern in (("with", _WITH), ("without", _WITHOUT)):
         for match in pattern.finditer(sentence):
@@ -238,4 +224,4 @@ def _terms(sentence: str, quotes: list[str]) -> Iterator[Demand]:
             at = sentence.count(_Q, 0, match.start("terms"))
             for term in quotes[at : at + match["terms"].count(_Q)]:
                 if 0 < len(term) <= _MAX_TERM and "\n" not in term:
-                    yield Demand(f"{name}:{term}", f'{name} "{term}"')
+                    yield f"{name}:{term}"

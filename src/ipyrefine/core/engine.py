@@ -114,7 +114,8 @@ class Refinement:
         warnings: what the user should know before the first call.
         trial: tries the findings of a critique on code; None where none can be tried.
         reliability: what was measured of the models' verdicts on such texts.
-        demands: what the task itself demands, as phrases, where checks were made of it.
+        demands: what the task itself demands, where checks were made of it: ``3 examples``, or
+            a check's name.
         selection: the part of the draft that may change; what the model writes elsewhere is put
             back.
 
@@ -519,6 +520,8 @@ class Refinement:
         done = [evidence.name for evidence in iteration.evidence]
         waiting = []
         for check in self.checks:
+            if check.name not in self.state.setup.checks:
+                continue  # the user dropped its demand
             if check.name in done:
                 done.remove(check.name)
             else:
