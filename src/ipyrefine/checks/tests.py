@@ -27,7 +27,13 @@ from ipyrefine.checks.copies import explain_absence
 from ipyrefine.checks.evaluation import Event, parse_events
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
 from ipyrefine.checks.magics import python_part
-from ipyrefine.checks.sandbox import ProcessResult, describe_failure, load_program, run_python
+from ipyrefine.checks.sandbox import (
+    SLACK,
+    ProcessResult,
+    describe_failure,
+    load_program,
+    run_python,
+)
 from ipyrefine.core.model import Evidence, Finding, Task
 from ipyrefine.core.syntax import ERRORS, parse
 from ipyrefine.errors import UsageError
@@ -116,7 +122,7 @@ class Tests:
             "report": report,
             "functions": self._functions,
             "names": sorted(self._names),
-            "seconds": self._seconds / _SHARE,
+            "seconds": self._seconds / _SHARE * SLACK,
         }
         files: dict[str, str | bytes] = {
             **self._files,
