@@ -209,8 +209,8 @@ async def run_python(
 
     Raises:
         CheckNotRun: it did not end within five times ``seconds`` and ten seconds more, though it
-            did not use its processor time up: it waits, or the machine is busy. Or a protection is
-            required and missing.
+            did not use its processor time up: it waits, or the machine is busy. Or it succeeded,
+            but used up to a fifth more than ``seconds``. Or a protection is required and missing.
         UsageError: this platform cannot start a process.
     """
     if sys.platform == "emscripten":
