@@ -241,7 +241,7 @@ def _stated_checks(loop: Refinement) -> list[Check]:
     """Return the checks of what the task states: its examples, or its constraints."""
     if loop.state.task.form == "code":
         return [Examples()]
-    return [check for check in loop.checks if check.name == "constraints"]
+    return list(loop.checks)
 
 
 def read_text(reply: Reply, form: Any) -> str:

@@ -3,7 +3,7 @@
 ``python tests/bench/prose_tasks.py [--tasks A-B] [--ask]`` (needs the extras ``local`` and
 ``bench``, and for IFEval's own checkers ``langdetect nltk immutabledict``, with nltk's data
 ``punkt_tab``). A text is solved when it keeps all constraints of its case, by IFEval's strict
-checker. Resampling stops at the first text that our check ``constraints`` passes, within the
+checker. Resampling stops at the first text that meets the demands we read, within the
 loop's tokens; `arms` says more. Every reply is kept at once, outside of the project.
 """
 

@@ -54,9 +54,8 @@ def test_several_drafts_are_compared_though_the_task_states_no_example():
 
 def test_constraints_that_a_task_for_prose_states_are_checked():
     found = find_demands(task(PROSE, "prose"), ())
-    assert names(found.checks) == ["constraints"]
-    assert len(found.phrases) == 2
-    assert "at most 50 words" in found.phrases
+    assert names(found.checks) == ["length:<=50 words", "with:salt"]
+    assert list(found.phrases) == names(found.checks)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +204,8 @@ def test_a_check_that_the_user_named_is_not_added_once_more(name):
 
 
 def test_constraints_that_the_user_named_are_not_added_once_more():
-    assert find_demands(task(PROSE, "prose"), resolve(["constraints"], {})).checks == ()
+    found = find_demands(task(PROSE, "prose"), resolve(["length:<=50 words"], {}))
+    assert names(found.checks) == ["with:salt"]
 
 
 def test_agreement_that_the_user_named_is_not_added_once_more():
@@ -217,7 +217,7 @@ def test_agreement_that_the_user_named_is_not_added_once_more():
 def test_a_check_of_another_kind_leaves_those_of_the_task_in_place():
     named = resolve([lambda text: True, "length:<=9 chars"], {})
     assert names(find_demands(task(EXAMPLES), named).checks) == ["examples"]
-    assert names(find_demands(task(PROSE, "prose"), named).checks) == ["constraints"]
+    assert len(find_demands(task(PROSE, "prose"), named).checks) == 2
 
 
 @pytest.mark.parametrize("without", [("examples",), ("all",), ("constraints", "examples")])
@@ -259,8 +259,8 @@ def test_a_refinement_has_the_checks_of_its_task_and_says_what_was_found():
     code, prose = build(EXAMPLES), build(PROSE)
     assert code.state.setup.checks == ("examples",)
     assert code.state.setup.demands == ("2 examples",)
-    assert prose.state.setup.checks == ("constraints",)
-    assert "at most 50 words" in prose.state.setup.demands
+    assert prose.state.setup.checks == ("length:<=50 words", "with:salt")
+    assert 'at most 50 words, with "salt"' in labels.interpretation(prose.state.setup)
 
 
 def test_a_refinement_of_several_drafts_compares_them():
@@ -286,7 +286,7 @@ def test_a_pasted_template_keeps_the_checks_of_its_task():
         "Describe the sea in at most 50 words.\n\n[ITERATION 1]\nWrite.\n[ITERATION 2]\nName 3 "
         "weaknesses.\n[ITERATION 3]\nMend them.\n[ITERATION 4]\nIs it ready?\n"
     )
-    assert build(pasted).state.setup.demands == ("at most 50 words",)
+    assert build(pasted).state.setup.demands == ("length:<=50 words",)
 
 
 def test_the_users_checks_come_before_those_of_the_task():

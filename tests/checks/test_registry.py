@@ -198,7 +198,7 @@ async def test_free_text_is_never_taken_for_settings(name: str) -> None:
         ("tone 3", "The check 'tone' has no setting '3'"),
         ("length:<=3 words seconds=3", "no setting 'seconds=3': a pass settles nothing by itself."),
         ("length:<=3 words decisive", "no setting 'decisive': a pass settles nothing by itself."),
-        ("constraints decisive", "no setting 'decisive': a pass settles nothing by itself."),
+        ("json decisive", "no setting 'decisive': a pass settles nothing by itself."),
         ("run seconds", "a number of seconds above 0"),
         ("run seconds=soon", "a number of seconds above 0"),
         ("run seconds=0", "a number of seconds above 0"),

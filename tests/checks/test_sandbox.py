@@ -212,29 +212,47 @@ async def test_a_loop_that_cannot_start_processes_gets_help(monkeypatch):
 
 
 NETWORK = """
-import socket
-with socket.create_server(("127.0.0.1", 0)) as server:
-    socket.create_connection(server.getsockname()).close()
-print("loopback")
+import asyncio, socket
 try:
     socket.create_connection(("192.0.2.1", 53), timeout=0.5)
 except OSError as error:
-    print(type(error).__name__, error.errno)
+    print(error.errno)
+socket.socketpair()
+asyncio.run(asyncio.sleep(0))
+"""
+LOOPBACK = """
+import socket
+with socket.create_server(("127.0.0.1", 0)) as server:
+    socket.create_connection(server.getsockname()).close()
 print([name for _, name in socket.if_nameindex()])
 """
 
 
 @linux
-async def test_the_network_is_cut_off_where_the_system_allows_it_and_else_said_so():
+async def test_there_is_no_network_but_a_private_loopback():
     ran = await run_python(NETWORK)
-    loopback, error, interfaces = ran.stdout.splitlines()
-    assert loopback == "loopback"
-    if ran.protection.network:
-        assert error == f"OSError {errno.ENETUNREACH}"
-        assert interfaces == "['lo']"
-        assert "network" not in ran.protection_note
-    else:
-        assert "could reach the network" in ran.protection_note
+    assert (ran.stdout, ran.stderr) == (f"{errno.ENETUNREACH}\n", "")
+    assert ran.protection.network
+    if ran.protection.disk:  # there are namespaces
+        assert (await run_python(LOOPBACK)).stdout == "['lo']\n"
+
+
+@linux
+async def test_without_namespaces_there_is_no_network_at_all(refusing):
+    ran = await run_python(NETWORK)
+    assert (ran.stdout, ran.stderr) == (f"{errno.ENETUNREACH}\n", "")
+    assert ran.protection.network
+    assert f"[Errno {errno.ENETUNREACH}]" in (await run_python(LOOPBACK)).stderr
+
+
+@linux
+async def test_a_text_that_ends_just_beyond_its_limit_neither_passes_nor_fails():
+    busy = "import time\nwhile time.process_time() < {}: pass"
+    with pytest.raises(CheckNotRun, match="too near to the limit"):
+        await run_python(busy.format(1.05), seconds=1)
+    assert (await run_python(busy.format(0.8), seconds=1)).exit_code == 0
+    assert (await run_python(busy.format(9), seconds=1)).timed_out
+    assert (await run_python(busy.format(1.05) + "\n1 / 0", seconds=1)).exit_code == 1
 
 
 @pytest.fixture
@@ -270,7 +288,7 @@ def refusing(refuse):
 async def test_namespaces_that_cannot_be_used_are_done_without(refuse, call, answer):
     refuse(call, answer)
     ran = await run_python("print(1)")
-    assert (ran.stdout, ran.exit_code, ran.protection.network) == ("1\n", 0, False)
+    assert (ran.stdout, ran.exit_code, ran.protection.disk) == ("1\n", 0, False)
 
 
 @linux
@@ -297,10 +315,10 @@ async def test_without_one_of_its_means_the_sandbox_protects_less_and_says_so(
 @linux
 async def test_evidence_says_what_the_sandbox_could_not_protect(refusing):
     ran = await run_python("print(1)")
-    assert (ran.stdout, ran.protection.network, ran.protection.disk) == ("1\n", False, False)
+    assert (ran.stdout, ran.protection.network, ran.protection.disk) == ("1\n", True, False)
     evidence = await RunsCleanly()("x = 1", Task(text="t"))
     assert (evidence.passed, evidence.detail.splitlines()[-1]) == (True, ran.protection_note)
-    assert "reach the network" in ran.protection_note
+    assert "fill the disk" in ran.protection_note
 
 
 @linux
@@ -312,7 +330,7 @@ async def test_a_required_sandbox_that_is_incomplete_runs_nothing(refusing, monk
         shell = InteractiveShell(config=NO_HISTORY)
         monkeypatch.setattr(sandbox, "_mode", None)
         Refine(shell).sandbox = "required"
-    with pytest.raises(CheckNotRun, match="a complete sandbox is required: here, code could reach"):
+    with pytest.raises(CheckNotRun, match="a complete sandbox is required: here, code could fill"):
         await run_python("print(1)")
 
 

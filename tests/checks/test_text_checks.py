@@ -1,4 +1,6 @@
-"""The checks of a text's form: length, contains, matches, lint."""
+"""The checks of a text's form: length, with, without, contains, matches, json, lint."""
+
+import time
 
 import pytest
 
@@ -27,6 +29,8 @@ async def checked(name: str, text: str) -> Evidence:
         ("1,000 chars", "a" * 1000, True, "1,000 characters"),
         (">=2 lines", "a", False, "It has 1 line: 1 too few"),
         ("2 paragraphs", "a\nb\n\nc\n", True, "2 paragraphs"),
+        ("3 words", "* Don't – well-known\n*** 3", True, "3 words"),  # noqa: RUF001
+        ("2 bullets", "So:\n* a\n  - b", True, "2 bullets"),
         ("=1 word", "", False, "0 words: 1 too few, as exactly 1 word are asked for."),
     ],
 )
@@ -42,8 +46,43 @@ async def test_a_text_nearer_to_its_length_scores_higher() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("", 0),
+        ("one", 1),
+        ("It is so. it was so. It", 3),
+        ("Mr. J. Wu, e.g. me, paid 3.5 euros. Fine...", 2),
+        ("She said no. He is 30. So am I. Salt, oil, etc. is on p. x. Eat, drink, etc. Go.", 6),
+        ('"Why?" he asked. "Go!" Then he left.', 3),
+        ("1. Salt\n2. Oil.", 1),
+        ("Yes?! No.", 2),
+        ("好。 是。", 2),
+    ],
+)
+async def test_sentences(text: str, sentences: int) -> None:
+    assert (await checked(f"length:{sentences} sentences", text)).passed
+
+
+@pytest.mark.parametrize("unit", ["sentences", "words", "bullets"])
+@pytest.mark.parametrize("text", ["." * 500_000, "* \n" * 200_000])
+async def test_a_hostile_text_is_measured_soon(unit: str, text: str) -> None:
+    began = time.perf_counter()
+    await checked(f"length:>1 {unit}", text)
+    assert time.perf_counter() - began < 2
+
+
+@pytest.mark.parametrize(
     ("name", "text", "passed", "message"),
     [
+        ("with:rate", "Rates rise", True, 'It has "rate" 1 time.'),
+        ("with:deep work", "Deep\nwork", True, 'It has "deep work" 1 time.'),
+        ("with:it's", "It’s", True, "1 time"),  # noqa: RUF001
+        ("with:rate", "", False, 'It has "rate" 0 times.'),
+        ("without:key", "monkeys", True, 'It has "key" 0 times.'),
+        ("without:key", "A Key. A key", False, 'It has "key" 2 times.'),
+        ("json", '```json\n{"a": 1}\n```', True, "It is JSON."),
+        ("json", "{a}", False, "It is not JSON: "),
+        ("json", "[" * 100_000, False, "It is not JSON: "),
         ("contains:f(1)", "so f(1) it is", True, "It contains 'f(1)'."),
         ("contains:Anna", "for anna", False, "not in these capital"),
         ("contains:a: b", "x", False, "It does not contain 'a: b'."),

@@ -134,7 +134,7 @@ async def test_constraints_settle_themselves_and_the_rest_is_an_opinion() -> Non
     assert run.verdict is not None
     assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "constraints")
     assert run.verdict.is_opinion, "a judge said the rest"
-    assert run.setup.demands == ("at most 5 words",)
+    assert run.setup.demands == ("length:<=5 words",)
     assert run.usage.calls == 2
 
 

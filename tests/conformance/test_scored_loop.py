@@ -361,7 +361,7 @@ async def test_an_evaluator_decides_where_the_task_states_constraints_that_hold(
 ) -> None:
     writer = ScriptedModel([text("Hi Ann.")])
     run = await refine(BRIEF, model=writer, checks=[lambda text: result], target=0.9)
-    assert run.setup.demands == ("at most 3 words",)
+    assert run.setup.demands == ("length:<=3 words",)
     assert run.verdict is not None
     assert (run.verdict.outcome, run.verdict.basis) == ("PASS", "function")
     assert run.usage.calls == 1, "no model is asked to judge beside an evaluator"
@@ -371,6 +371,6 @@ async def test_an_evaluator_does_not_pass_a_text_that_misses_a_stated_constraint
     writer = ScriptedModel([text("Hi Ann, how are you?"), text("Hi Ann.")])
     run = await refine(BRIEF, model=writer, checks=[lambda text: 1.0], target=0.9)
     assert [i.text for i in run.iterations] == ["Hi Ann, how are you?", "Hi Ann."]
-    assert "5 words, 2 too many" in writer.requests[1].messages[-1].content
+    assert "5 words: 2 too many" in writer.requests[1].messages[-1].content
     assert (run.text, run.stop_reason) == ("Hi Ann.", StopReason.PASSED)
     assert run.usage.calls == 2

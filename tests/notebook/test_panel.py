@@ -24,6 +24,7 @@ from ipyrefine.core.decisions import (
     Continue,
     Decision,
     Dismiss,
+    Drop,
     Edit,
     Guide,
     Override,
@@ -780,6 +781,18 @@ def test_a_finding_is_dismissed_with_a_reason(desk: Callable[..., Desk]) -> None
     assert d.decisions == [Dismiss(findings=("f1",), reason="I like it flat")]
     d.show(Decided(decision=d.decisions[0]))
     assert not d.page.has("act", finding="f1")
+
+
+def test_one_click_drops_a_demand_that_was_read_wrongly(desk: Callable[..., Desk]) -> None:
+    demand = "length:<=3 words"
+    start = RunStarted(setup=SETUP.model_copy(update={"checks": (demand,), "demands": (demand,)}))
+    evidence = Evidence(name=demand, passed=False, basis="constraints", detail="It has 4 words.")
+    d = desk()
+    d.show(start, *FIRST[1:3], EvidenceReady(iteration=0, evidence=evidence), *FIRST[3:], END)
+    d.page.click("drop", name=demand)
+    assert d.decisions == [Drop(demand=demand)]
+    d.show(Decided(decision=d.decisions[0]))
+    assert "3 words" not in d.page.html
 
 
 def test_a_checks_finding_cannot_be_dismissed(desk: Callable[..., Desk]) -> None:

@@ -17,6 +17,7 @@ from ipyrefine.core.decisions import (
     Continue,
     Decision,
     Dismiss,
+    Drop,
     Guide,
     Override,
     Rubric,
@@ -92,6 +93,7 @@ TYPED: list[tuple[list[str], Decision]] = [
     (["answer", "2"], Answer(choice=2)),
     (["answer", "ValueError"], Answer(result="ValueError")),
     (["answer", "[1,", "2]"], Answer(result="[1, 2]")),
+    (["drop", "length:<=3", "words"], Drop(demand="length:<=3 words")),
     (["guide", "be", "brief"], Guide(guidance="be brief")),
     (["rubric", "tone", "0.6"], Rubric(criteria=(TONE,), target=0.6)),
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """`group`: submissions to one task, grouped by what they do, so that a ruling counts for many."""
 
-import asyncio
+import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,19 +9,14 @@ from ipyrefine import api
 from ipyrefine.batch.frame import column_texts, items_frame
 from ipyrefine.batch.pools import run_all
 from ipyrefine.batch.refine_many import Item, refine_many
-from ipyrefine.checks.behaviour import (
-    Behaviour,
-    Inputs,
-    comparison_inputs,
-    describe,
-    group_behaviours,
-    observe,
-)
+from ipyrefine.checks.evaluation import Evaluation, Example, group_outcomes, raised_type, shorten
+from ipyrefine.checks.evaluation import Outcome as Result
+from ipyrefine.checks.examples import stated_examples
+from ipyrefine.checks.inputs import constant_inputs, first_calls, further_inputs, is_edge_case
 from ipyrefine.checks.variables import Variables
 from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import Outcome, Task
-from ipyrefine.core.run import Iteration
-from ipyrefine.errors import UsageError
+from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import open_journal
 from ipyrefine.providers.scripted import ScriptedModel
@@ -33,14 +28,21 @@ from ipyrefine.render.terminal import blocks_text
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-RULINGS = {"pass": Outcome.PASS, "fail": Outcome.NEEDS_IMPROVEMENT}
+_RULINGS = {"pass": Outcome.PASS, "fail": Outcome.NEEDS_IMPROVEMENT}
 _MOST_INPUTS = 3  # that a group shows
-_MOST_MEMBERS = 40  # that a group lists
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
+_WITHOUT_MODEL: dict[str, Any] = {
+    "model": ScriptedModel((), name="none"),
+    "profile": "code",
+    "opinion": "never",
+    "critique": "never",
+    "max_revisions": 0,
+}
 
 
 async def group(
-    submissions: Iterable[str | Item],
-    task: str = "",
+    submissions: Iterable[str],
+    task: str,
     *,
     seconds: float = 10.0,
     variables: Variables | Mapping[str, Any] | None = None,
@@ -56,82 +58,100 @@ async def group(
     results of the checks, are one group. What does not load is grouped by its error.
 
     Args:
-        submissions: texts, such as a list or a pandas column, or items of `refine_many`.
-        task: what was asked; not needed beside items.
+        submissions: texts, such as a list or a pandas column.
+        task: what was asked.
         seconds: processor time for all inputs of one submission.
         variables: what the task is about besides its text, as for `refine`.
         at_once: how many run at a time.
-        progress: whether to show progress bars.
+        progress: whether to show a progress bar.
         **options: as for `refine_many`: ``name`` keeps the rulings under it in the journal, and
             ``checks`` adds checks.
 
     Raises:
-        UsageError: the task gives nothing to call or is not for Python code, or the items have
-            different tasks; or as for `refine_many`.
+        UsageError: the task gives nothing to call, or no submission has code; or as for
+            `refine_many`.
     """
     column: Any = submissions
-    index = [*column.index] if hasattr(column, "isna") else None
-    given = [*column] if index is None else column_texts(column)
-    items = [one for one in given if isinstance(one, Item)]
-    if len(items) < len(given):
-        comparison_inputs(Task(text=task, form="code"))  # so that nothing is run in vain
-        tasks = [{"text": task, "draft": text} for text in given]
-        options = _WITHOUT_MODEL | {"variables": variables} | options
-        items = await refine_many(tasks, at_once=at_once, progress=progress, **options)
-        empty = UsageError("The submission is empty.")
-        items = [
-            item if text.strip() else item._replace(error=empty)
-            for item, text in zip(items, given, strict=True)
-        ]
-    texts = dict.fromkeys(text for item in items if (text := _text_of(item)))
-    inputs = comparison_inputs(_common_task(items), [*texts])
+    texts = column_texts(column) if hasattr(column, "isna") else [*column]
+    index = [*column.index] if hasattr(column, "isna") else [*range(len(texts))]
+    if not any(text.strip() for text in texts):
+        raise UsageError("There is no submission with any code to group.")
+    stated = stated_examples(Task(text=task, form="code"))
+    if not (calls := stated or first_calls(task)):
+        raise UsageError(
+            "The task gives nothing to call. State an example such as `f(1) == 2`, or the head of "
+            "the function with plain annotated types."
+        )
+    bare = [Example(source=e.source, expected="", kind="equals", setup=e.setup) for e in calls]
+    inputs = tuple(dict.fromkeys([*bare, *further_inputs(calls), *constant_inputs(calls, texts)]))
+    options = _WITHOUT_MODEL | {"variables": variables} | options
+    tasks = [{"text": task, "draft": text} for text in texts]
+    items = await refine_many(tasks, at_once=at_once, progress=progress, **options)
+    empty = UsageError("The submission is empty.")
+    items = [
+        item if text.strip() else item._replace(error=empty)
+        for item, text in zip(items, texts, strict=True)
+    ]
     files = Variables.of(variables).files
 
-    async def run(text: str) -> tuple[str, Behaviour]:
-        return text, await observe(text, inputs, seconds=seconds, files=files)
+    async def run(text: str) -> tuple[str, _Behaviour]:
+        return text, await _observe(Evaluation(text, seconds=seconds, files=files), inputs)
 
-    from tqdm.auto import tqdm
-
-    known: dict[str, Behaviour] = {}
-    with tqdm(total=len(texts), unit="text", desc="Comparing", disable=not progress) as bar:
-        async with aclosing(run_all(texts, at_once, run)) as results:
-            async for text, behaviour in results:
-                known[text] = behaviour
-                bar.update()
-    behaviours = [
-        known.get(_text_of(item)) or Behaviour(failure=str(item.error), kind=str(item.error))
-        for item in items
-    ]
-    return Groups(items, behaviours, inputs, index)
+    async with aclosing(run_all(dict.fromkeys(texts), at_once, run)) as results:
+        known = {text: found async for text, found in results}
+    edges = [is_edge_case(one, calls) for one in inputs]
+    return Groups(items, [known[text] for text in texts], inputs, edges, index)
 
 
-_WITHOUT_MODEL: dict[str, Any] = {
-    "model": ScriptedModel((), name="none"),
-    "profile": "code",
-    "opinion": "never",
-    "critique": "never",
-    "max_revisions": 0,
-}
+class _Behaviour(NamedTuple):
+    """What a text gives on each input, or why it gives nothing and what kind of failure that is."""
+
+    results: tuple[Result, ...] = ()
+    failure: str = ""
+    kind: str = ""
 
 
-def _text_of(item: Item) -> str:
-    """Return the text that a run chose; empty where there is none."""
-    return item.run.text if item.run else ""
+async def _observe(evaluation: Evaluation, inputs: tuple[Example, ...]) -> _Behaviour:
+    try:
+        results = await evaluation.outcomes(inputs)
+    except CheckNotRun as error:
+        return _Behaviour(failure=str(error))
+    if evaluation.load_error:
+        kind = str(results[0]["error"]).partition(":")[0]
+        return _Behaviour(failure=evaluation.load_error, kind=kind)
+    if any("data" not in one and _ADDRESS.search(str(one.get("repr"))) for one in results):
+        return _Behaviour(failure="It gives objects that can't be compared with others.")
+    return _Behaviour(tuple(results))
 
 
-def _common_task(items: Sequence[Item]) -> Task:
-    """Return the task of all items; the shortest, as it may name a submission's IPython lines.
+def _keys(behaviours: Sequence[_Behaviour], edges: Sequence[bool]) -> Iterator[tuple[Any, ...]]:
+    """Yield for each text what those of its group share, input by input.
 
-    Raises:
-        UsageError: they have none, or different ones.
+    That is the value, the type of the exception (on an edge case any), or what was printed where
+    the value is None. Texts that gave no answer on an input are alike there.
     """
-    tasks = [item.run.task for item in items if item.run]
-    if not tasks:
-        raise UsageError("There is no submission with any code to group.")
-    common = min(tasks, key=lambda task: len(task.text))
-    if not all(task.text.startswith(common.text) for task in tasks):
-        raise UsageError("The items have different tasks. Group those of one task at a time.")
-    return common
+    columns = [*zip(*(one.results for one in behaviours if one.results), strict=True)]
+    signatures = [
+        [
+            (place, "" if edge else raised_type(one), one.get("none") and one.get("stdout"))
+            for one, place in zip(column, group_outcomes(column), strict=True)
+        ]
+        for column, edge in zip(columns, edges[: len(columns)], strict=True)
+    ]
+    ran = zip(*signatures, strict=True)
+    for place, one in enumerate(behaviours):
+        yield next(ran) if one.results else ("failed", one.kind or place)
+
+
+def _describe(result: Result) -> str:
+    """Return a result in one line: ``gives 2``, ``raises ValueError``."""
+    if raised := raised_type(result):
+        return f"raises {shorten(raised)}"
+    if "error" in result:
+        return f"gives no result (it {shorten(str(result['error']))})"
+    if result.get("none") and result.get("stdout"):
+        return f"prints {shorten(repr(result['stdout']))}"
+    return f"gives {shorten(str(result.get('repr', '')))}"
 
 
 class Group(NamedTuple):
@@ -143,7 +163,7 @@ class Group(NamedTuple):
         representative: the place of its shortest submission.
         text: the code of that one; empty where there is none.
         results: what it does on each input, in words; empty where it could not be run.
-        failure: why it could not be run, or else why it has no results; empty where it has.
+        failure: why it could not; empty where it was run.
     """
 
     number: int
@@ -151,7 +171,7 @@ class Group(NamedTuple):
     representative: int
     text: str
     results: tuple[str, ...]
-    failure: str = ""
+    failure: str
 
 
 class Groups:
@@ -159,12 +179,6 @@ class Groups:
 
     In a notebook it shows for each group a representative, and the inputs that tell it from the
     largest other group.
-
-    Args:
-        items: the submissions with their runs.
-        behaviours: what each of them does.
-        inputs: on what.
-        index: what the submissions are called; their places, from 0, by default.
 
     Attributes:
         items: the submissions, in their order, with the rulings so far.
@@ -174,55 +188,29 @@ class Groups:
     def __init__(
         self,
         items: Sequence[Item],
-        behaviours: Sequence[Behaviour],
-        inputs: Inputs,
-        index: Sequence[Any] | None = None,
+        behaviours: Sequence[_Behaviour],
+        inputs: Sequence[Example],
+        edges: Sequence[bool],
+        index: Sequence[Any],
     ) -> None:
-        self.items = list(items)
-        self.inputs = tuple(example.source for example in inputs.examples)
-        self._inputs = inputs
-        self._index = list(range(len(self.items))) if index is None else list(index)
-        self._keys = group_behaviours(behaviours, inputs)
+        self.items, self.inputs = list(items), tuple(one.source for one in inputs)
+        self._index, self._edges = index, edges
+        self._keys = [*_keys(behaviours, edges)]
         places: dict[Hashable, list[int]] = {}
         for place, item in enumerate(self.items):
-            evidence = _chosen(item).evidence if _text_of(item) else ()
+            evidence = item.run.iterations[0].evidence if item.run else ()
             checks = frozenset((one.name, one.passed) for one in evidence)
-            places.setdefault((self._keys[place], checks), []).append(place)
-        self._groups = [
-            self._group(number, members, behaviours)
-            for number, members in enumerate(sorted(places.values(), key=len, reverse=True), 1)
-        ]
-
-    def _group(self, number: int, members: Sequence[int], behaviours: Sequence[Behaviour]) -> Group:
-        texts = {place: _text_of(self.items[place]) for place in members}
-        shortest = min(members, key=lambda place: len(texts[place]))
-        found = behaviours[shortest]
-        return Group(
-            number,
-            tuple(members),
-            shortest,
-            texts[shortest],
-            tuple(map(describe, found.outcomes)),
-            found.failure,
-        )
-
-    def __iter__(self) -> Iterator[Group]:
-        return iter(self._groups)
-
-    def __len__(self) -> int:
-        return len(self._groups)
-
-    def differences(self, number: int) -> tuple[str, ...]:
-        """Return the inputs that tell a group from the largest other one, stated ones first.
-
-        Args:
-            number: the group's number, from 1.
-
-        Raises:
-            UsageError: there is no such group.
-        """
-        group = self._find(number)
-        return tuple(self.inputs[place] for place in self._differences(group, self._other(group)))
+            places.setdefault((self._keys[place], checks, bool(item.run)), []).append(place)
+        self._groups: list[Group] = []
+        for number, members in enumerate(sorted(places.values(), key=len, reverse=True), 1):
+            runs = {n: self.items[n].run for n in members}
+            texts = {n: run.iterations[0].text if run else "" for n, run in runs.items()}
+            shortest = min(members, key=lambda n: len(texts[n]))
+            results, failure, _ = behaviours[shortest] if texts[shortest] else _Behaviour()
+            failure = failure or str(self.items[shortest].error or "")
+            said = tuple(map(_describe, results))
+            one = Group(number, tuple(members), shortest, texts[shortest], said, failure)
+            self._groups.append(one)
 
     async def rule(self, number: int, ruling: str, reason: str = "") -> int:
         """Give a verdict of your own to every submission of a group.
@@ -242,21 +230,19 @@ class Groups:
             UsageError: there is no such group, it has no code, or the ruling is another word.
             JournalError: a ruling could not be stored.
         """
-        group = self._find(number)
-        if ruling not in RULINGS:
+        if not 1 <= number <= len(self._groups):
+            raise UsageError(f"There is no group {number}. There are 1 to {len(self._groups)}.")
+        group = self._groups[number - 1]
+        if ruling not in _RULINGS:
             raise UsageError(f'A ruling is "pass" or "fail", not {ruling!r}.')
         if not group.text:
             raise UsageError(f"Group {number} has no code to rule on.")
-        same = f"same results on {labels.count(len(self.inputs), 'input')}"
-        same = "same error" if group.failure else same
-        source = f"(spread from submission {group.representative}: {same})"  # a place names nobody
-        runs = []
+        same = "same error" if group.failure else f"same results on {len(self.inputs)} inputs"
+        # A place names nobody.
+        spread = f"{reason} (spread from submission {group.representative}: {same})".strip()
         for place in group.members:
-            own = place == group.representative
-            words = reason if own else f"{reason} {source}".strip()
-            runs.append(_override(self.items[place], RULINGS[ruling], words))
-        for place, item in zip(group.members, await asyncio.gather(*runs), strict=True):
-            self.items[place] = item
+            words = reason if place == group.representative else spread
+            self.items[place] = await _override(self.items[place], _RULINGS[ruling], words)
         return len(group.members)
 
     def frame(self) -> "DataFrame":
@@ -270,116 +256,70 @@ class Groups:
         frame.insert(0, "group", [numbers[place] for place in range(len(self.items))])
         return frame
 
+    def __iter__(self) -> Iterator[Group]:
+        return iter(self._groups)
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
     def __repr__(self) -> str:
         return blocks_text(self._blocks())
 
     def _repr_html_(self) -> str:
         return styled(blocks_html(self._blocks()))
 
-    def _find(self, number: int) -> Group:
-        if not 1 <= number <= len(self._groups):
-            raise UsageError(f"There is no group {number}. There are 1 to {len(self._groups)}.")
-        return self._groups[number - 1]
-
-    def _other(self, group: Group) -> Group | None:
-        """Return the largest other group that was run, if this one was."""
-        others = (one for one in self if one.number != group.number and one.results)
-        return next(others, None) if group.results else None
-
-    def _differences(self, group: Group, other: Group | None) -> list[int]:
-        """Return the places of the inputs that tell two groups apart.
-
-        Stated ones come first and edge cases last; of others the short ones come first.
-        """
-        if other is None:
-            return []
-        pairs = zip(self._keys[group.representative], self._keys[other.representative], strict=True)
-        places = [place for place, (mine, theirs) in enumerate(pairs) if mine != theirs]
-        stated, edges = self._inputs.stated, self._inputs.edges
-        return sorted(places, key=lambda n: (n >= stated, edges[n], len(self.inputs[n])))
-
-    # What it shows
-
     def _blocks(self) -> list[document.Block]:
-        further = len(self.inputs) - self._inputs.stated
-        parts = [labels.count(self._inputs.stated, "stated example")] if self._inputs.stated else []
-        parts += [labels.count(further, "further input")] if further else []
         counted = labels.count(len(self.items), "submission")
-        summary = f"{counted} in {labels.count(len(self), 'group')}, by {' and '.join(parts)}."
-        ruled = [group for group in self if self._is_ruled(group)]
-        blocks: list[document.Block] = [document.Paragraph(summary)]
-        if not further:
-            note = "No further inputs could be made: only calls with plain values are varied."
-            blocks.append(document.Paragraph(note, "quiet"))
-        if ruled:
-            many = sum(len(group.members) for group in ruled)
-            note = f"You ruled on {len(ruled)} of the groups, {labels.count(many, 'submission')}."
-            blocks.append(document.Paragraph(note, "quiet"))
-        return [*blocks, *map(self._version, self)]
+        groups, inputs = labels.count(len(self), "group"), labels.count(len(self.inputs), "input")
+        words = f"{counted} in {groups}, by what they do on {inputs}."
+        return [document.Paragraph(words), *map(self._version, self)]
 
     def _version(self, group: Group) -> document.Version:
-        name = f"Group {group.number}: {labels.count(len(group.members), 'submission')}"
-        item, ruled = self.items[group.representative], self._is_ruled(group)
-        blocks: list[document.Block] = []
-        if ruled:
-            blocks += document.reason(_chosen(item))
-        blocks.append(document.Paragraph(self._names(group), "quiet"))
-        if group.text:
-            language = item.run.task.language if item.run else ""
-            blocks.append(document.Text(group.text, "code", language=language))
-        blocks += self._results(group)
-        label = labels.iteration_label(_chosen(item)) if _text_of(item) else None
-        return document.Version(name, label, "", False, False, tuple(blocks), open=not ruled)
-
-    def _names(self, group: Group) -> str:
-        """Return which submissions a group has, and which of them is shown."""
-        names = [str(self._index[place]) for place in group.members]
-        listed = ", ".join(names[:_MOST_MEMBERS])
-        listed += f" and {len(names) - _MOST_MEMBERS} more" * (len(names) > _MOST_MEMBERS)
-        if len(names) == 1:
-            return f"Submission {listed}"
-        return f"Submissions {listed}; the shortest is {self._index[group.representative]}"
-
-    def _results(self, group: Group) -> list[document.Block]:
-        """Return what tells a group apart, or else why it was not run."""
+        """Return a group's code, and what tells it from the largest other group."""
+        names = ", ".join(str(self._index[place]) for place in group.members)
+        names = f"Submission{'s' * (len(group.members) > 1)} {names}"
+        if len(group.members) > 1:
+            names += f"; the shortest is {self._index[group.representative]}"
+        run = self.items[group.representative].run
+        text = run.iterations[0] if run else None
+        folded = bool(text and text.override)
+        label = labels.iteration_label(text) if text else None
+        blocks: list[document.Block] = [document.Paragraph(names, "quiet")]
+        if text:
+            blocks += document.reason(text) if folded else []
+            blocks.append(document.Text(group.text, "code", language="python"))
         if group.failure:
-            return [document.Paragraph(group.failure, "flaw")]
-        other = self._other(group)
-        places = self._differences(group, other)
-        if other and not places:
-            differs = f"Same results as group {other.number}, but the checks differ."
-            checks = document.checks(_chosen(self.items[group.representative]))
-            return [document.Paragraph(differs), *checks]
-        title = "Results"
+            blocks.append(document.Paragraph(group.failure, "flaw"))
+        if group.results:
+            blocks.append(self._results(group))
+        name = f"Group {group.number}: {labels.count(len(group.members), 'submission')}"
+        return document.Version(name, label, "", False, False, tuple(blocks), open=not folded)
+
+    def _results(self, group: Group) -> document.Items:
+        """Return what tells a group from the largest other one, or else what it does."""
+        other = next((one for one in self if one is not group and one.results), None)
+        title, places = "Results", [*range(len(self.inputs))]
         if other:
-            counted = f"{len(places)} of {len(self.inputs)} inputs"
-            title = f"Differs from group {other.number} on {counted}"
+            pair = (self._keys[one.representative] for one in (group, other))
+            places = [
+                n for n, (mine, theirs) in enumerate(zip(*pair, strict=True)) if mine != theirs
+            ]
+            title = (
+                f"Differs from group {other.number} on {len(places)} of {len(self.inputs)} inputs"
+            )
+            title += "" if places else ", but the checks differ"
         rows = []
-        for place in (places or range(len(self.inputs)))[:_MOST_INPUTS]:
-            setup = "; ".join(self._inputs.examples[place].setup.splitlines())
-            parts = [f"after {setup}"] if setup else []
-            parts.append(group.results[place])
-            parts += [f"group {other.number} {other.results[place]}"] if other else []
-            rows.append(document.Item(name=self.inputs[place], note="; ".join(parts)))
-        return [document.Items(title, tuple(rows))]
-
-    def _is_ruled(self, group: Group) -> bool:
-        """Return whether every submission of a group has a ruling."""
-        items = [self.items[place] for place in group.members]
-        return all(_text_of(item) and _chosen(item).override for item in items)
-
-
-def _chosen(item: Item) -> Iteration:
-    chosen = item.run.chosen if item.run else None
-    assert chosen is not None, "only a text has a verdict"
-    return chosen
+        for place in sorted(places, key=self._edges.__getitem__)[:_MOST_INPUTS]:
+            theirs = f"; group {other.number} {other.results[place]}" if other else ""
+            rows.append(document.Item(self.inputs[place], note=f"{group.results[place]}{theirs}"))
+        return document.Items(title, tuple(rows))
 
 
 async def _override(item: Item, outcome: Outcome, reason: str) -> Item:
     """Return an item whose verdict is the user's; its run in the journal continues."""
-    run, number, recorder = item.run, _chosen(item).number, None
+    run, recorder = item.run, None
     assert run is not None, "only a text has a verdict"
     if item.name and open_journal() is not None and (stored := Journal().find(item.name)):
         run, recorder = stored.run, Journal().recorder(stored)
-    decision = Override(iteration=number, outcome=outcome, reason=reason)
+    decision = Override(iteration=0, outcome=outcome, reason=reason)
     return item._replace(run=await api.decide(run, decision, recorder))

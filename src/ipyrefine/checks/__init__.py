@@ -9,12 +9,11 @@ nothing was run. Under ``run`` an exit before the end fails, and so does an exce
 ``lint`` obeys no comment of the text, and ``schema`` reads JSON strictly (no ``NaN``, no repeated
 keys). That code runs settles nothing, and neither does a length, a string or a pattern alone.
 
-What it can: the user's tests run in one process with the text, as they must call it. Texts that
-replace parts of Python or pytest are found out, but one that returns an object whose ``==`` is
-always true passes ``assert f(1) == 2``, and one written against this very package can forge a
-report of ``tests`` or ``run``. An example that compares the text's own objects
-(``Stack() == Stack()``) is decided by their ``==``. For a text that cannot be trusted at all, state
-examples with plain values.
+What it can: the user's tests run in one process with the text, as they must call it. One that
+returns an object whose ``==`` is always true passes ``assert f(1) == 2``, and one written against
+pytest or this package can forge a report of ``tests`` or ``run``. An example that compares the
+text's own objects (``Stack() == Stack()``) is decided by their ``==``. For a text that cannot be
+trusted at all, state examples with plain values.
 """
 
 from ipyrefine.checks.registry import (

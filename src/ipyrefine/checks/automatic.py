@@ -15,7 +15,7 @@ class Demands(NamedTuple):
 
     Attributes:
         checks: the checks to add.
-        phrases: what was found, for people: ``3 examples``, ``at most 120 words``.
+        phrases: what was found, for people: ``3 examples``, or the name of a check.
     """
 
     checks: tuple[Check, ...] = ()
@@ -50,15 +50,22 @@ def find_demands(
     check_names(without)
     if "all" in without or task.is_foreign:
         return NOTHING
-    named = {check.name.split()[0] for check in checks if check.name}
+    named = {check.name for check in checks}
     if task.form == "code":
+        named = {name.split()[0] for name in named if name}
         checks, phrases = _of_code(task, named, set(without), several, files or {})
         if runs and "run" not in named | set(without):
             from ipyrefine.checks.python import RunOnCopies
 
             checks, phrases = (*checks, RunOnCopies(files=files)), (*phrases, "a run on copies")
         return Demands(checks, phrases)
-    return NOTHING if "constraints" in named | set(without) else _of_prose(task)
+    if "constraints" in without:
+        return NOTHING
+    from ipyrefine.checks.demands import read_demands
+    from ipyrefine.checks.registry import resolve
+
+    stated = tuple(name for name in read_demands(task.text) if name not in named)
+    return Demands(resolve(stated, {}), stated)
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -89,12 +96,3 @@ def _of_code(
     if {"agreement", "examples"} & named:
         return Demands((), phrases)
     return Demands((Examples(files=files),), phrases)
-
-
-def _of_prose(task: Task) -> Demands:
-    from ipyrefine.checks.constraints import Constraints, task_constraints
-
-    constraints = task_constraints(task)
-    if not constraints:
-        return NOTHING
-    return Demands((Constraints(),), tuple(c.phrase for c in constraints))

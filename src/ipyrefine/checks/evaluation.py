@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from ipyrefine.checks.copies import explain_absence, files_for, may_compute
 from ipyrefine.checks.magics import python_part
-from ipyrefine.checks.sandbox import EXCESSES, ProcessResult, load_program, run_python
+from ipyrefine.checks.sandbox import EXCESSES, SLACK, ProcessResult, load_program, run_python
 from ipyrefine.core.model import Record
 from ipyrefine.core.syntax import (
     ERRORS,
@@ -159,7 +159,7 @@ class Evaluation:
         request = {
             "token": token,
             "report": report,
-            "seconds": self._seconds / _SHARE,
+            "seconds": self._seconds / _SHARE * SLACK,
             "examples": [{**r, "index": n} for n, r in enumerate(requests) if n >= start],
         }
         files: dict[str, str | bytes] = {

@@ -68,8 +68,10 @@ _TABLE = (
     BuiltIn("lint", "", "ruff finds no fault in the code", "python:Lint", form="code"),
     BuiltIn("tests", "NAME", "pytest tests pass: a text, a function or a list of them, or a file", "tests:Tests", form="code"),  # noqa: E501
     BuiltIn("schema", "NAME", "the text is JSON that a pydantic model or a JSON schema accepts", "schema:Schema", form="data"),  # noqa: E501
-    BuiltIn("constraints", "", "the literal demands that a prose task states are kept", "constraints:Constraints", ()),  # noqa: E501
-    BuiltIn("length", "<=120 words", "its length is within bounds, such as 200-400 chars", "text:Length", ()),  # noqa: E501
+    BuiltIn("json", "", "the text is JSON", "schema:Json", (), form="data"),
+    BuiltIn("length", "<=120 words", "its length is within bounds, such as 2-4 sentences", "text:Length", ()),  # noqa: E501
+    BuiltIn("with", "TEXT", "it has a word or phrase, in capital or small letters", "text:With", None),  # noqa: E501
+    BuiltIn("without", "TEXT", "it does not have a word or phrase", "text:Without", None),
     BuiltIn("contains", "TEXT", "it contains a string, letter for letter", "text:Contains", None),
     BuiltIn("matches", "REGEX", "a regular expression is found in it", "text:Matches", None),
 )

@@ -1,4 +1,4 @@
-"""The check ``schema:NAME``: the text is JSON that a pydantic model or a JSON schema accepts."""
+"""The checks ``json``, and ``schema:NAME``: JSON that a pydantic model or a JSON schema accepts."""
 
 import json
 import math
@@ -23,6 +23,32 @@ _PLACE_WIDTH = 200
 _FAULT_WIDTH = 700
 _REPORT = "report.json"
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n(?P<content>.*)\n[ \t]*```", re.DOTALL)
+
+
+class Json:
+    """The text is one JSON value, in a fence or not."""
+
+    name = "json"
+
+    @classmethod
+    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+        """Build the check of ``json``."""
+        return cls()
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        """Read the text."""
+        try:
+            json.loads(strip_fence(text))
+            fault = ""
+        except (ValueError, RecursionError) as error:
+            fault = f"It is not JSON: {error}"
+        return Evidence(
+            name=self.name,
+            passed=not fault,
+            score=float(not fault),
+            detail=fault or "It is JSON.",
+            basis="constraints",
+        )
 
 
 class Schema:

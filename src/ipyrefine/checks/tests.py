@@ -1,14 +1,10 @@
 """The check ``tests:NAME``: the user's pytest tests, run on the text in the sandbox.
 
-What counts is decided here, from the tests' own source: which tests must be there, and which of
-them may be skipped. A skip that the text raises is a failure, and so is what ends the run early. A
-test that must fail is run beside the others, so that a text which replaces parts of Python or of
-pytest, sets a trace function or rewrites the files is found out.
-
-Not protected: the tests run in the same process as the text, as they must call it. A text that
-returns an object whose ``==`` is always true passes an ``assert f(1) == 2`` (assert the type, too),
-and one written against this very program can forge its report. For a text that nobody may trust at
-all, state examples in the task: their results are compared in another process.
+The tests run in the same process as the text, as they must call it. A test that is defined here and
+not reached has failed, and so has one that the text skips. A text that returns an object whose
+``==`` is always true passes an ``assert f(1) == 2`` (assert the type, too), and one that is written
+against pytest can forge its report. For a text that nobody may trust at all, state examples in the
+task: their results are compared in another process.
 """
 
 import ast
@@ -27,7 +23,13 @@ from ipyrefine.checks.copies import explain_absence, files_for, may_compute
 from ipyrefine.checks.evaluation import Event, parse_events
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
 from ipyrefine.checks.magics import python_part
-from ipyrefine.checks.sandbox import ProcessResult, describe_failure, load_program, run_python
+from ipyrefine.checks.sandbox import (
+    SLACK,
+    ProcessResult,
+    describe_failure,
+    load_program,
+    run_python,
+)
 from ipyrefine.core.model import Evidence, Finding, Task
 from ipyrefine.core.syntax import ERRORS, parse
 from ipyrefine.errors import UsageError
@@ -87,7 +89,6 @@ class Tests:
         # Where tests are switched off by hand, they cannot be told beforehand.
         switched = "__test__" in source
         self._expected = set() if switched else {*filter(None, map(_test_name, tree.body))}
-        self._skips = _Skips(tree)
         definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
         found = [node.name for node in ast.walk(tree) if isinstance(node, definitions)]
         self.test_names = " ".join(found)
@@ -115,34 +116,32 @@ class Tests:
             return not_python(self.name, task)
         start = monotonic()
         report, token = secrets.token_hex(16), secrets.token_hex(16)
-        # A test that fails, so that a text which makes every test pass is found out.
-        decoy = f"test_{secrets.token_hex(4)}"
         request = {
             "token": token,
             "report": report,
             "functions": self._functions,
             "names": sorted(self._names),
-            "seconds": self._seconds / _SHARE,
+            "seconds": self._seconds / _SHARE * SLACK,
         }
         code = python_part(text).code
         computed = may_compute(self._files, code, self._source)
         files: dict[str, str | bytes] = {
             **files_for(self._files, code, self._source),
             "candidate.py": code,
-            "test_text.py": f"{self._source}\n\n\ndef {decoy}():\n    assert [] == [0]\n",
+            "test_text.py": self._source,
             "request.json": json.dumps(request),
         }
         result = await run_python(
             load_program("tests"), seconds=self._seconds, files=files, report=report
         )
         events = parse_events(result.report, token)
-        if absence := self._explain_absence(result, events, decoy):
+        if absence := self._explain_absence(result, events):
             seconds = monotonic() - start
             return Evidence(
                 name=self.name, passed=None, detail=absence, seconds=seconds, computed=computed
             )
         try:
-            passed, score, lines, findings = self._assess(result, events, decoy)
+            passed, score, lines, findings = self._assess(result, events)
         except (KeyError, TypeError, AttributeError):  # only the text can have written that
             passed, score, lines, findings = False, 0.0, ["The code forged the report."], []
         return Evidence(
@@ -158,27 +157,28 @@ class Tests:
         )
 
     def _assess(
-        self, result: ProcessResult, events: list[Event], decoy: str
+        self, result: ProcessResult, events: list[Event]
     ) -> tuple[bool | None, float | None, list[str], list[Finding]]:
         """Return whether the tests pass, their share, a line for each, a finding per failure."""
         error = next((e["fault"] for e in events if "fault" in e), "")
         tests: list[str] = next((e["collected"] for e in events if "collected" in e), [])
-        outcomes = self._outcomes(events)
-        skips = [test for test in outcomes if test not in tests]
-        if not error and not tests and skips:  # the user's own, of the whole file
-            if outcomes[skips[0]]["outcome"] == "skipped":
-                return None, None, [f"All tests are skipped: {outcomes[skips[0]]['why']}"], []
-            error = str(outcomes[skips[0]]["why"])
+        outcomes: dict[str, Event] = {}
+        for event in (
+            e for e in events if "test" in e
+        ):  # of a test's fixtures and parts, the worst
+            before = outcomes.setdefault(event["test"], event)
+            if _RANK[event["outcome"]] > _RANK[before["outcome"]]:
+                outcomes[event["test"]] = event
+        skipped = [e["why"] for test, e in outcomes.items() if test not in tests]
+        if not error and not tests and skipped:  # the whole file
+            return None, None, [f"All tests are skipped: {skipped[0]}"], []
+        end = next((f"{e['end']} ended the run." for e in events if e.get("end")), "")
+        end = end or self._process_end(result)
         if not error and not tests:
-            error = f"The tests could not be run: {self._process_end(result)}"
-        if not error and (decoy not in tests or outcomes.get(decoy, {}).get("outcome") == "passed"):
-            error = "The code changes how tests are run, so their results say nothing."
+            error = f"The tests could not be run: {end}"
         if error:
             return False, 0.0, [_shorten(error)], []
-        interrupted = next((e["interrupted"] for e in events if "interrupted" in e), "")
-        end = f"{interrupted} ended the run." if interrupted else self._process_end(result)
         missing = {"outcome": "failed", "why": f"was not reached. {end}"}
-        tests = [test for test in tests if test != decoy]
         results = {test: outcomes.get(test, missing) for test in tests}
         gone = self._expected - {re.split(r"::|\[", test)[0] for test in tests}
         results |= {name: {"outcome": "failed", "why": "disappeared."} for name in sorted(gone)}
@@ -186,7 +186,7 @@ class Tests:
         for test, event in results.items():
             by_outcome[event["outcome"]].append(test)
         failing, passing, skipped = by_outcome.values()
-        if passing and not failing and decoy not in outcomes:  # it is the last one
+        if not failing and not any("end" in e for e in events):
             return False, 0.0, [f"The run ended before its last test. {end}"], []
         lines = [
             *(_format(test, results[test]) for test in failing),
@@ -201,27 +201,9 @@ class Tests:
         findings = [blocking_finding(t, _shorten(str(results[t]["why"]))) for t in failing]
         return not failing, len(passing) / count, lines, findings
 
-    def _outcomes(self, events: list[Event]) -> dict[str, Event]:
-        """Return the worst outcome of each test; a skip that the tests do not ask for is a failure.
-
-        A test may have several, of its fixtures and its parts.
-        """
-        outcomes: dict[str, Event] = {}
-        for event in events:
-            test = event.get("test")
-            if test is None:
-                continue
-            if event["outcome"] == "skipped" and not self._skips.cover(test, event["origin"]):
-                why = f"was skipped, but not by the tests: {event['why']}"
-                event = {**event, "outcome": "failed", "why": why}
-            before = outcomes.get(test)
-            if before is None or _RANK[event["outcome"]] > _RANK[before["outcome"]]:
-                outcomes[test] = event
-        return outcomes
-
-    def _explain_absence(self, result: ProcessResult, events: list[Event], decoy: str) -> str:
+    def _explain_absence(self, result: ProcessResult, events: list[Event]) -> str:
         """Return why the tests say nothing: each that fails needs a variable without a copy."""
-        failed = [e for e in events if e.get("outcome") == "failed" and e.get("test") != decoy]
+        failed = [e for e in events if e.get("outcome") == "failed"]
         errors = [str(e.get("why", "")) for e in failed]
         errors += [str(e["fault"]) for e in events if "fault" in e]
         reasons = [explain_absence(self._files, one, result.stderr) for one in errors]
@@ -233,96 +215,6 @@ class Tests:
             share = f"{self._seconds / _SHARE:.3g} seconds of processor time"
             return f"A test did not end within {share}."
         return describe_failure(result, self._seconds)
-
-
-_SKIPS = frozenset(
-    {"skip", "skipif", "skipIf", "skipUnless", "skipTest", "SkipTest", "importorskip"}
-    | {"xfail", "expectedFailure"}
-)
-_LATE_MARKS = ("add_marker", "applymarker")
-
-
-class _Skips:
-    """The places where tests skip, or expect to fail, by their own source.
-
-    Args:
-        tree: the tests.
-    """
-
-    def __init__(self, tree: ast.Module) -> None:
-        self._modules, self._names = {"pytest"}, set[str]()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    if alias.name.partition(".")[0] in ("pytest", "unittest"):
-                        self._modules.add((alias.asname or alias.name).partition(".")[0])
-            elif isinstance(node, ast.ImportFrom) and node.module in _SKIP_MODULES:
-                self._names |= {a.asname or a.name for a in node.names if a.name in _SKIPS}
-        before = -1
-        while len(self._names) > before:  # a name for a mark, a list of cases with marks
-            before = len(self._names)
-            for node in ast.walk(tree):
-                if isinstance(node, ast.Assign | ast.AnnAssign) and self._mentioned_in(node):
-                    self._names |= _bound_names(node)
-                elif isinstance(node, ast.FunctionDef | ast.ClassDef) and self._is_marked(node):
-                    self._names.add(node.name)
-        self._all = any(
-            (isinstance(node, ast.Assign) and self._is_pytestmark(node)) for node in tree.body
-        ) or any(isinstance(n, ast.Attribute) and n.attr in _LATE_MARKS for n in ast.walk(tree))
-        self._lines = {
-            line
-            for node in ast.walk(tree)
-            if isinstance(node, ast.stmt)
-            for part in ast.iter_child_nodes(node)
-            if isinstance(part, ast.expr) and self._mentioned_in(part)
-            for line in range(node.lineno, (part.end_lineno or part.lineno) + 1)
-        }
-
-    def cover(self, test: str, origin: object) -> bool:
-        """Return whether the tests themselves ask for a skip.
-
-        Args:
-            test: the test, as pytest names it.
-            origin: the line of the tests that raised it, ``mark``, or anything else for other code.
-        """
-        if isinstance(origin, int):
-            return origin in self._lines
-        parts = test.partition("[")[0].split("::")
-        return origin == "mark" and (self._all or any(part in self._names for part in parts))
-
-    def _mentioned_in(self, tree: ast.AST) -> bool:
-        return any(
-            (isinstance(node, ast.Name) and node.id in self._names)
-            or (
-                isinstance(node, ast.Attribute)
-                and node.attr in _SKIPS
-                and (node.attr == "skipTest" or _root(node) in self._modules)
-            )
-            for node in ast.walk(tree)
-        )
-
-    def _is_marked(self, node: ast.FunctionDef | ast.ClassDef) -> bool:
-        """Return whether a definition is marked, or is a helper that makes marks."""
-        if any(map(self._mentioned_in, node.decorator_list)):
-            return True
-        if isinstance(node, ast.FunctionDef):
-            returned = [n for n in ast.walk(node) if isinstance(n, ast.Return) and n.value]
-            return any(map(self._mentioned_in, returned))
-        return any(map(self._mentioned_in, node.bases)) or any(
-            isinstance(part, ast.Assign) and self._is_pytestmark(part) for part in node.body
-        )
-
-    def _is_pytestmark(self, node: ast.Assign) -> bool:
-        return "pytestmark" in _bound_names(node) and self._mentioned_in(node.value)
-
-
-_SKIP_MODULES = ("pytest", "unittest", "unittest.case")
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _bound_names(node: ast.stmt) -> set[str]:

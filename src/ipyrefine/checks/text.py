@@ -1,4 +1,4 @@
-"""The checks ``length``, ``contains`` and ``matches``, on a text's form.
+"""The checks on a text's form: ``length``, ``with``, ``without``, ``contains`` and ``matches``.
 
 They say little about a text's quality, so a pass settles no verdict; a text that fails one does not
 pass.
@@ -16,8 +16,48 @@ from ipyrefine.errors import UsageError
 if TYPE_CHECKING:
     from ipyrefine.checks.registry import Context
 
+_SENTENCE_END = re.compile(r"[.!?…。！？]+[\"'”’)\]*_]{0,4}(?=\s|$)")  # noqa: RUF001
+_NO_END = re.compile(
+    r"(?:^|[\s(\"'“])(?:(?-i:[A-HJ-Z])|mr|mrs|ms|dr|prof|st|vs|e\.g|i\.e|fig|approx|p\.s|"
+    r"(?:\w\.){1,4}\w)$|(?:^|\n)\s*[*-]?\s*\d{1,3}$",
+    re.IGNORECASE,
+)
+_NO_END_WITHIN = re.compile(r"\b(?:etc|inc|ltd|co|corp|sr|jr|no|p|pp)$", re.IGNORECASE)
+
+
+def count_sentences(text: str) -> int:
+    """Return the number of sentences: what ends with ``.``, ``!`` or ``?``, or with the text.
+
+    Abbreviations, initials and the numbers of a list end none.
+    """
+    count, start = 0, 0
+    for match in _SENTENCE_END.finditer(text):
+        before = text[max(start, match.start() - 12) : match.start()]
+        following = text[match.end() : match.end() + 2].lstrip()
+        spoken = match[0][-1] in "\"'”’" and following[:1].islower()  # noqa: RUF001 - "Why?" he asked.
+        shortened = _NO_END.search(before) or (
+            _NO_END_WITHIN.search(before) and following[:1].islower()
+        )
+        if spoken or (match[0][0] == "." and following and shortened):
+            continue
+        if any(char.isalnum() for char in text[start : match.end()]):
+            count, start = count + 1, match.end()
+    return count + any(char.isalnum() for char in text[start:])
+
+
+def _count_words(text: str) -> int:
+    return sum(any(char.isalnum() for char in word) for word in text.split())
+
+
+def _count_bullets(text: str) -> int:
+    bullets = ("* ", "- ", "+ ", "• ", "– ")  # noqa: RUF001
+    return sum(line.lstrip().startswith(bullets) for line in text.splitlines())
+
+
 UNITS: dict[str, Callable[[str], int]] = {
-    "word": lambda text: len(text.split()),
+    "word": _count_words,
+    "sentence": count_sentences,
+    "bullet": _count_bullets,
     "char": len,
     "character": len,
     "line": lambda text: len(text.splitlines()),
@@ -46,7 +86,8 @@ class Length:
         if not match:
             raise UsageError(
                 f'The check {self.name!r} needs bounds like "length:<=120 words" or '
-                '"length:200-400 chars". The units are words, chars, lines and paragraphs.'
+                '"length:2-4 sentences". The units are words, sentences, bullets, paragraphs, '
+                "lines and chars."
             )
         first, *pair = (int(re.sub("[_,]", "", n)) if n else 0 for n in match.groups()[1:4])
         low, high = _bounds(match["sign"], first) if match[2] else pair
@@ -110,6 +151,51 @@ class Contains:
             detail=f"{message} {self._substring!r}.",
             basis="constraints",
         )
+
+
+class With:
+    """The text has a word or phrase, in capital or small letters, also within a longer word.
+
+    Args:
+        term: the word or phrase. In ``with:TEXT`` everything after the colon belongs to it.
+    """
+
+    name = "with"
+
+    def __init__(self, term: str) -> None:
+        self.name = f"{self.name}:{term}"
+        self._term, self._wanted = term, self.name.startswith("with:")
+
+    @classmethod
+    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+        """Build the check of ``with:TEXT`` or ``without:TEXT``."""
+        return cls(argument, **settings)
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        """Count the term: "rates" has a demanded "rate", and not a forbidden one."""
+        pattern = r"\s+".join(map(re.escape, self._term.split()))
+        if not self._wanted:
+            pattern = rf"(?<!\w){pattern}(?!\w)"
+        straight = text.replace("’", "'")  # noqa: RUF001
+        count = len(re.findall(pattern, straight, re.IGNORECASE))
+        passed = bool(count) is self._wanted
+        return Evidence(
+            name=self.name,
+            passed=passed,
+            score=float(passed),
+            detail=f'It has "{self._term}" {plural(count, "time")}.',
+            basis="constraints",
+        )
+
+
+class Without(With):
+    """The text does not have a word or phrase, in capital or small letters.
+
+    Args:
+        term: the word or phrase. In ``without:TEXT`` everything after the colon belongs to it.
+    """
+
+    name = "without"
 
 
 class Matches:

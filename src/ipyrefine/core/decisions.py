@@ -327,6 +327,34 @@ class Dismiss(_Decision):
         return cls(findings=_parse_ids(words), reason=" ".join(words))
 
 
+class Drop(_Decision):
+    """Leave out a demand on a text's form that was read wrongly; no text is held to it any more.
+
+    Attributes:
+        demand: the name of its check: ``length:<=120 words``.
+    """
+
+    kind: Literal["drop"] = "drop"
+    demand: str
+
+    def check(self, run: "Run") -> None:
+        """Refuse what is not checked, and checks of more than the form."""
+        super().check(run)
+        demands = run.demands
+        if self.demand not in demands:
+            known = ", ".join(demands) or "none"
+            raise UsageError(f"There is no demand {self.demand!r}. This run has: {known}.")
+
+    def sentence(self) -> str:
+        """Return the decision in one sentence."""
+        return f"You dropped the demand {self.demand}."
+
+    @classmethod
+    def parse(cls, run: "Run", words: list[str]) -> Self:
+        """Read the name of the demand's check."""
+        return cls(demand=" ".join(words))
+
+
 class Add(_Decision):
     """Add a finding of the user's own; one with a known id replaces that one.
 
@@ -491,7 +519,18 @@ def _exception_name(words: str) -> str:
 
 
 Decision = Annotated[
-    Accept | Answer | Override | Continue | Branch | Select | Guide | Edit | Dismiss | Add | Rubric,
+    Accept
+    | Answer
+    | Override
+    | Continue
+    | Branch
+    | Select
+    | Guide
+    | Edit
+    | Dismiss
+    | Drop
+    | Add
+    | Rubric,
     Field(discriminator="kind"),
 ]
 DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
@@ -504,6 +543,7 @@ COMMANDS: dict[str, type[_Decision]] = {
     "branch": Branch,
     "continue": Continue,
     "dismiss": Dismiss,
+    "drop": Drop,
     "guide": Guide,
     "override": Override,
     "rubric": Rubric,

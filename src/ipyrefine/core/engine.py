@@ -112,7 +112,8 @@ class Refinement:
         trial: tries the findings of a critique on code; None where none can be tried.
         judge_abstains: whether the judge is too unreliable on such texts to decide.
         revise_anew: whether the writer's texts are better written anew than edited.
-        demands: what the task itself demands, as phrases, where checks were made of it.
+        demands: what the task itself demands, where checks were made of it: ``3 examples``, or
+            a check's name.
         selection: the part of the draft that may change; what the model writes elsewhere is put
             back.
         sharing: what the models' servers are sent of what code computed.
@@ -555,6 +556,8 @@ class Refinement:
         done = [evidence.name for evidence in iteration.evidence]
         waiting = []
         for check in self.checks:
+            if check.name not in self.state.setup.checks:
+                continue  # the user dropped its demand
             if check.name in done:
                 done.remove(check.name)
             else:

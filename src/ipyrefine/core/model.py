@@ -782,7 +782,7 @@ class Setup(Record):
         model: the writer's name.
         judge: the judge's name.
         checks: names of the checks, in their order.
-        demands: what the task itself was found to demand, as phrases: ``3 examples``.
+        demands: what the task itself was found to demand: ``3 examples``, or a check's name.
         compares_drafts: whether one of them compares drafts with each other.
         draft: the user's own text that it starts from, or None.
         prompts: the user's own prompts by stage.

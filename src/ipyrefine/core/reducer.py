@@ -11,6 +11,7 @@ from ipyrefine.core.decisions import (
     Continue,
     Decision,
     Dismiss,
+    Drop,
     Edit,
     Guide,
     Override,
@@ -320,6 +321,37 @@ def _(decision: Dismiss, run: Run, number: int) -> Run:
             f.model_copy(update=change) if f.id in decision.findings else f
             for f in iteration.findings
         ),
+    )
+
+
+@_effect.register
+def _(decision: Drop, run: Run, number: int) -> Run:
+    """Go on as if a demand had never been made; only verdicts without an opinion are made again."""
+    name, change = decision.demand, {"status": Status.DISMISSED, "reason": "You dropped it."}
+    iterations = tuple(
+        i.model_copy(
+            update={
+                "evidence": tuple(e for e in i.evidence if e.name != name),
+                "findings": tuple(
+                    f.model_copy(update=change) if f.check == name else f for f in i.findings
+                ),
+            }
+        )
+        for i in run.iterations
+    )
+    stale = (i for i in iterations if i.verdict and not i.verdict.is_opinion and not i.override)
+    setup = run.setup
+    left = {
+        "checks": tuple(one for one in setup.checks if one != name),
+        "demands": tuple(one for one in setup.demands if one != name),
+    }
+    return run.model_copy(
+        update={
+            "setup": setup.model_copy(update=left),
+            "iterations": iterations,
+            "stale": tuple(sorted({*run.stale, *(i.number for i in stale)})),
+            "patience_from": len(iterations) - 1,
+        }
     )
 
 

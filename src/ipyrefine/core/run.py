@@ -188,6 +188,12 @@ class Run(Record):
         return tuple({f.id: f for i in self.iterations for f in i.findings}.values())
 
     @property
+    def demands(self) -> tuple[str, ...]:
+        """The checks of a text's form that have run, by name; the user may drop any of them."""
+        names = {e.name for i in self.iterations for e in i.evidence if e.basis == "constraints"}
+        return tuple(name for name in self.setup.checks if name in names)
+
+    @property
     def ruling(self) -> Decision | None:
         """The decision the run stands under: the latest that is not a remark."""
         return next((d for d in reversed(self.decisions) if not d.is_remark), None)

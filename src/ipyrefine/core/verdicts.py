@@ -234,7 +234,7 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
         iteration,
         _findings_of_now(run, iteration, before),
         score=before.score,
-        basis=before.basis,
+        basis="judge" if before.is_opinion else before.basis,
         reason="",
         criteria=before.criteria,
         checklist=before.checklist,

@@ -98,6 +98,8 @@ def _arguments(shell: Any, before: list[str]) -> Iterable[str]:
             return numbers
         case "select" | "dismiss" if run and run.chosen:
             return [finding.id for finding in run.chosen.findings]
+        case "drop" if run:
+            return run.demands
         case "edit":
             return _variables(shell, str)
         case "kind" if not given:

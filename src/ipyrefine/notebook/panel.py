@@ -32,6 +32,7 @@ from ipyrefine.core.decisions import (
     Continue,
     Decision,
     Dismiss,
+    Drop,
     Edit,
     Guide,
     Override,
@@ -69,7 +70,7 @@ class Click(TypedDict, total=False):
         findings: the ids of the ticked ones.
         choice: which answer to the question.
         place: where the accepted text goes; ``run`` runs it too.
-        name: a form or a fold.
+        name: a form, a fold, or the check of a demand.
         open: whether the fold is open.
         sure: whether it was asked for twice.
         number: the iteration typed into a field.
@@ -446,6 +447,8 @@ class Panel:
                 return Select(iteration=iteration, findings=ids, guidance=words)
             case "dismiss":
                 return Dismiss(findings=(finding,), reason=click.get("reason", "").strip())
+            case "drop":
+                return Drop(demand=click.get("name", ""))
             case "add":
                 return Add(iteration=iteration, finding=_finding(click))
             case "edit":

@@ -6,21 +6,26 @@ from ipyrefine.core.model import Evidence
 from ipyrefine.core.run import Run
 from ipyrefine.render import document, labels
 from ipyrefine.render.blocks import head, item_html, output, picture, table
+from ipyrefine.render.controls import button
 from ipyrefine.render.escape import html_prose, html_text
 
-_MOST_CHIPS = 9  # that one check is drawn as
+_CROSS = '<span aria-hidden="true">×</span>'
 _MOST_COLUMNS = 3  # of outputs that differ
 _HELD = re.compile(r"^(\d{1,4}) of (\d{1,4}) stated examples hold\.$", re.MULTILINE)
 _AGREED = re.compile(r"on all of (\d{1,4}) further inputs\.$", re.MULTILINE)
 _DIFFERED = re.compile(r"\((\d{1,4}) of (\d{1,4}) inputs differ\)$", re.MULTILINE)
 
 
-def chips_html(run: Run, number: int) -> str:
-    """Return the checks and the judge's answers as a row of chips that open in place."""
+def chips_html(run: Run, number: int, *, live: bool) -> str:
+    """Return the checks and the judge's answers as a row of chips that open in place.
+
+    In a live panel, a click drops a demand that was read wrongly.
+    """
     iteration = run.iterations[number]
     chips = []
     for evidence in sorted(iteration.evidence, key=lambda e: not e.failed):
-        chips += _chips(evidence)
+        drops = live and evidence.name in run.demands
+        chips += _chips(evidence, _drop_button(evidence.name) if drops else "")
     verdict = iteration.verdict
     if verdict:
         for criterion in verdict.criteria:
@@ -89,19 +94,18 @@ def _output(block: document.Block) -> str:
     raise TypeError(block)
 
 
-def _chips(evidence: Evidence) -> list[str]:
+def _drop_button(demand: str) -> str:
+    title = "Leave this demand out: no text is held to it any more."
+    return " " + button("", "drop", kind="rf-drop", title=title, body=_CROSS, name=demand)
+
+
+def _chips(evidence: Evidence, end: str = "") -> list[str]:
     """Return a check as a chip, or as one for each thing that it counted."""
     label = labels.evidence_label(evidence)
     detail = document.evidence_item(evidence).detail
     body = output(detail) if detail.strip() else ""
     tallies = _tallies(evidence)
     name = html_text(labels.check_name(evidence.name))
-    if evidence.basis == "constraints" and evidence.passed and tallies:
-        # What was found is said already where it is the demanded words themselves.
-        phrases = [one.partition(': "')[0] for one in detail.splitlines()]
-        each = [_chip(f"✓ {html_prose(one)}", "good", "") for one in phrases]
-        if len(each) <= _MOST_CHIPS:
-            return each
     if evidence.passed is None or evidence.contested:
         held = [_chip(f"✓ {t[0]} {t[2]}/{t[3]}", "good", "") for t in tallies if t[2] == t[3]]
         return [*held, _chip(f"{label.symbol} {name}: {label.word}", label.kind, body)]
@@ -110,7 +114,7 @@ def _chips(evidence: Evidence) -> list[str]:
     else:
         kind = label.kind
     names = [f"{tally[0]} {tally[2]}/{tally[3]}" for tally in tallies] or [name]
-    return [_chip(f"{label.symbol} {one}", kind, body) for one in names]
+    return [_chip(f"{label.symbol} {one}{end}", kind, body) for one in names]
 
 
 def _chip(name: str, kind: str, body: str) -> str:
@@ -149,7 +153,4 @@ def _tallies(evidence: Evidence) -> list[tuple[str, str, int, int]]:
         elif differed := _DIFFERED.findall(evidence.detail):
             wrong, of = map(int, differed[-1])
             found.append(("agreement", "further input", of - wrong, of))
-    if evidence.basis == "constraints" and evidence.score is not None:
-        of = len(evidence.detail.splitlines())
-        found.append(("constraints", "requirement", round(evidence.score * of), of))
     return found  # type: ignore[return-value]

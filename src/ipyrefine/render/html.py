@@ -53,7 +53,7 @@ def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
         parts.append(blocks_html(document.question(run.question)))
     above: set[int] = set()  # iterations whose outputs are shown there
     if about is not None:
-        parts += [_text(run, STATIC, about, live=False), _evidence(run, STATIC, about)]
+        parts += [_text(run, STATIC, about, live=False), _evidence(run, STATIC, about, live=False)]
         task = run.task
         above |= differing_outputs(run, about, compared_with(run, STATIC, about)).keys()
         text = whole_html(run.iterations[about].text, task.form, task.language)
@@ -136,7 +136,7 @@ def panel_parts(run: Run | None, view: View, note: str = "") -> dict[str, str]:
         "form": form_html(run, view, about),
         "ask": _share_bar(view) + (_ask(run.question, view) if run.question else ""),
         "text": body,
-        "evidence": "" if about is None or shows_stream else _evidence(run, view, about),
+        "evidence": "" if about is None or shows_stream else _evidence(run, view, about, live=True),
         "guide": _guide(run, view, about),
         "foot": _foot(run, view, about),
     }
@@ -250,10 +250,10 @@ def _text(run: Run, view: View, number: int, *, live: bool) -> str:
     return f'<div class="rf-pane">{body}</div>{"".join(rest[:_MOST_NOTES])}{more}'
 
 
-def _evidence(run: Run, view: View, number: int) -> str:
+def _evidence(run: Run, view: View, number: int, *, live: bool) -> str:
     """Return what a text's verdict rests on, and what its code printed, returned and drew."""
     other = compared_with(run, view, number)
-    return chips_html(run, number) + outputs_html(run, number, other)
+    return chips_html(run, number, live=live) + outputs_html(run, number, other)
 
 
 class _Pinned(NamedTuple):

@@ -246,8 +246,11 @@ def evidence_label(evidence: Evidence) -> Label:
 
 
 def check_name(name: str) -> str:
-    """Return a check's name without the setting that its pass decides, which the verdict shows."""
-    return name.removesuffix(" decisive")
+    """Return a check's name for people: ``tests:suite``, ``at most 120 words``."""
+    kind, _, argument = name.removesuffix(" decisive").partition(":")
+    if kind == "length":
+        return argument.replace("<=", "at most ").replace(">=", "at least ")
+    return f'{kind} "{argument}"' if kind in ("with", "without") else name.removesuffix(" decisive")
 
 
 def evidence_chip(evidence: Evidence) -> str:
@@ -421,7 +424,7 @@ def interpretation(setup: Setup) -> str:
     kind = "draft to improve" if setup.draft is not None else "task"
     phrases = ", ".join(material.phrase for material in setup.task.materials)
     uses = f". Uses {phrases}" if phrases else ""
-    return ", ".join([f"{kind} ({form_name(setup.task)})", *setup.demands]) + uses
+    return ", ".join([f"{kind} ({form_name(setup.task)})", *map(check_name, setup.demands)]) + uses
 
 
 def settings(run: Run) -> list[str]:

@@ -39,6 +39,7 @@ USAGE = {
     "answer": ('k | "VALUE"', "settle what the drafts disagree on"),
     "select": ("f1 f2 [guidance]", "revise for these findings only"),
     "dismiss": ("f1 [reason]", "drop a finding"),
+    "drop": ("CHECK", "leave out a demand that was read wrongly"),
     "add": ('[f1] [blocking|minor] "problem" ["quote"] ["fix"]', "add or change a finding"),
     "guide": ("TEXT", "give guidance for the next revision"),
     "edit": ("[VARIABLE]", "put in your own text, and verify it"),

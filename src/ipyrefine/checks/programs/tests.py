@@ -1,7 +1,7 @@
 """Run pytest on ``candidate.py`` with the tests of ``test_text.py``, as ``request.json`` asks.
 
 It writes lines of JSON, each with the request's token, to the file the request names. It decides
-nothing: it says of each test what happened and where a skip was raised.
+nothing: it says which tests there are, what happened in each, and at the end that it came to it.
 """
 
 import ast
@@ -15,7 +15,6 @@ import signal
 import sys
 import traceback
 import types
-import unittest
 from collections.abc import Generator
 from contextlib import suppress
 from typing import Any
@@ -24,12 +23,6 @@ import pytest
 
 _TEXT, _TESTS = "candidate.py", "test_text.py"
 _VARIABLES = "variables_program.py"
-_INTERNAL = ("_pytest", "pluggy", "unittest", "contextlib")
-_GUARDED = ("pytest", "_pytest", "pluggy", "unittest")
-
-_getattr = getattr  # before the text can replace it
-
-Snapshot = dict[tuple[str, str], Any]
 
 
 class Reporter:
@@ -45,53 +38,30 @@ class Reporter:
         self._names = set(request["names"])
         self._errors = os.fdopen(os.dup(2), "w")  # before pytest captures it
         self._file = os.open(request["report"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        self._process, self._dumps, self._write = os.getpid(), json.dumps, os.write
-        self._snapshot = _take_snapshot()
-        self._builtins = [*builtins.__dict__.items()]
+        self._process, self._end = os.getpid(), ""
 
     def write_event(self, **fields: Any) -> None:
         """Append a line to the report."""
         if os.getpid() == self._process:  # a fork of the text's has no say
-            line = self._dumps({"token": self._token, **fields})
-            self._write(self._file, line.encode("ascii") + b"\n")
-
-    def tampering(self, *, loading: bool = False, everything: bool = True) -> str:
-        """Return what the text changed of Python or pytest; empty for nothing.
-
-        Args:
-            loading: whether no test has run, so that every change is the text's.
-            everything: whether pytest and unittest are looked through, too, which takes a while.
-        """
-        if sys.gettrace() or sys.getprofile():
-            return "a trace function was set"
-        # Python's own names first, as what follows needs them.
-        for take in (_take_builtins, _take_snapshot)[: 1 + everything]:
-            now = take()
-            for place, value in self._snapshot.items():
-                if place[0] == "builtins" or take is _take_snapshot:
-                    new = now.get(place)
-                    if new is not value and (loading or _is_of_text(new)):
-                        for name, own in self._builtins:
-                            builtins.__dict__[name] = own  # to be able to say it
-                        return f"{'.'.join(place)} was replaced"
-        return ""
+            line = json.dumps({"token": self._token, **fields})
+            os.write(self._file, line.encode("ascii") + b"\n")
 
     def pytest_collectreport(self, report: Any) -> None:
         """Report that the tests themselves do not load, or are skipped as a whole."""
         if report.failed:
             self.write_event(fault=f"The tests do not load: {_last_line(report.longreprtext)}")
         elif report.skipped:
-            path, line, why = report.longrepr
-            origin = line if os.path.basename(path) == _TESTS else "code"
-            self.write_event(test=_name(report.nodeid), outcome="skipped", why=why, origin=origin)
+            path, _, why = report.longrepr
+            if os.path.basename(path) == _TEXT:
+                self.write_event(fault=f"The code skips its tests: {why}")
+            self.write_event(test=_name(report.nodeid), outcome="skipped", why=why)
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """Leave out tests that the text brought along."""
         items[:] = [
             item
             for item in items
-            if not _is_of_text(getattr(item, "cls", None) or getattr(item, "function", None))
-            or _name(item.nodeid).partition("[")[0].partition("::")[0] in self._names
+            if _name(item.nodeid).partition("[")[0].partition("::")[0] in self._names
         ]
 
     def pytest_collection_finish(self, session: Any) -> None:
@@ -107,36 +77,32 @@ class Reporter:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, Any]:
-        """Report the outcome of a test or a part of it, and where a skip comes from."""
+        """Report the outcome of a test or a part of it; a skip by the text is a failure."""
         raised = call.excinfo
         report = yield
         raised = raised or call.excinfo
         crash = getattr(report.longrepr, "reprcrash", None)
-        why = crash.message if crash else _last_line(report.longreprtext)
+        outcome, why = report.outcome, crash.message if crash else _last_line(report.longreprtext)
         if isinstance(report.longrepr, tuple):  # of a skip: file, line and reason
             why = str(report.longrepr[2]).removeprefix("Skipped: ")
-        outcome, change = report.outcome, self.tampering(everything=False)
-        if change:
-            outcome, why = "failed", f"the code interfered with the test: {change}"
+        if outcome == "skipped" and raised and _is_by_text(raised.value):
+            outcome, why = "failed", f"was skipped, but not by the tests: {why}"
         if report.when == "call" or outcome != "passed":
-            origin = _origin(raised.value) if outcome == "skipped" and raised else "mark"
             self.write_event(
                 test=_name(report.nodeid),
                 outcome=outcome,
                 why=getattr(report, "wasxfail", "") or why,
                 line=_line(report),
-                origin=origin,
             )
         return report
 
-    def pytest_sessionfinish(self) -> None:
-        """Report what the text changed while the tests ran."""
-        if change := self.tampering():
-            self.write_event(fault=f"The code interferes with the tests: {change}")
-
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
-        """Report what ended the run before its last test."""
-        self.write_event(interrupted=_error_text(excinfo.value))
+        """Note what ends the run before its last test."""
+        self._end = _error_text(excinfo.value)
+
+    def pytest_sessionfinish(self) -> None:
+        """Report that the run came to its end, or what ended it."""
+        self.write_event(end=self._end)
 
 
 def main() -> None:
@@ -154,9 +120,6 @@ def main() -> None:
         names = vars(_load())
     except BaseException as error:  # SystemExit is an outcome too
         fault = f"The code does not load: {_error_text(error)}{_place(error)}"
-    else:
-        if change := reporter.tampering(loading=True):
-            fault = f"The code interferes with the tests: {change}"
     if fault:
         reporter.write_event(fault=fault)
         os._exit(1)
@@ -208,53 +171,21 @@ def _missing_modules() -> set[str]:
     return missing
 
 
-def _take_builtins() -> Snapshot:
-    """Return what the names of Python stand for, by syntax alone."""
-    return {("builtins", name): value for name, value in builtins.__dict__.items() if name != "_"}
+def _lines(error: BaseException) -> list[int]:
+    """Return the lines of the text that an exception went through."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return [line for frame, line in frames if frame.f_code.co_filename == _TEXT]
 
 
-def _take_snapshot() -> Snapshot:
-    """Return what the names of Python, pytest and unittest, and of their classes, stand for."""
-    snapshot = _take_builtins()
-    for name, module in [*sys.modules.items()]:
-        if name.partition(".")[0] not in _GUARDED:
-            continue
-        for key, value in [*vars(module).items()]:
-            if not callable(value):  # only what is called can lie
-                continue
-            snapshot[name, key] = value
-            if isinstance(value, type) and value.__module__ == name:
-                parts = [*vars(value).items()]
-                snapshot |= {(f"{name}.{key}", part): v for part, v in parts if callable(v)}
-    return snapshot
-
-
-def _is_of_text(value: Any) -> bool:
-    return _getattr(value, "__module__", None) == "candidate"
-
-
-def _origin(error: BaseException) -> str | int:
-    """Return where a skip comes from: a mark, a line of the tests, or other code."""
-    if not isinstance(error, _SKIPS):
-        return "mark"  # an expected failure
-    while True:
-        frames = [
-            (frame.f_code.co_filename, line)
-            for frame, line in traceback.walk_tb(error.__traceback__)
-            if not frame.f_globals.get("__name__", "").startswith(_INTERNAL)
-        ]
-        if frames or error.__context__ is None:
-            break
-        error = error.__context__  # unittest's own, which pytest raises again
-    if not frames:
-        return "mark"
-    if any(path == _TEXT for path, _ in frames):
-        return "code"
-    path, line = frames[-1]
-    return line if os.path.basename(path) == _TESTS else "code"
-
-
-_SKIPS = (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
+def _is_by_text(error: BaseException | None) -> bool:
+    """Return whether an exception went through the text; pytest raises unittest's again."""
+    while error is not None:
+        frames = traceback.walk_tb(error.__traceback__)
+        files = {os.path.basename(frame.f_code.co_filename) for frame, _ in frames}
+        if files & {_TEXT, _TESTS}:
+            return _TEXT in files
+        error = error.__context__
+    return False
 
 
 def _name(nodeid: str) -> str:
@@ -282,8 +213,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    frames = traceback.walk_tb(error.__traceback__)
-    lines = [line for frame, line in frames if frame.f_code.co_filename == _TEXT]
+    lines = _lines(error)
     if isinstance(error, SyntaxError) and error.filename == _TEXT and error.lineno:
         lines = [error.lineno]
     return f" (line {lines[-1]})" if lines else ""
