@@ -370,9 +370,10 @@ _YOURS = "Accept the text, or say what you need and continue."
 
 
 def _nothing_to_act_on(run: Run, base: Iteration) -> Stop:
-    if base.verdict and base.verdict.outcome is Outcome.NOT_JUDGED:
-        return _not_judged(base.verdict)
-    passed = base.verdict is not None and base.verdict.passed
+    verdict = run.iterations[run.best or 0].verdict  # the base may rank below the best
+    if verdict and verdict.outcome is Outcome.NOT_JUDGED:
+        return _not_judged(verdict)
+    passed = verdict is not None and verdict.passed
     return Stop(
         StopReason.PASSED if passed else StopReason.PLATEAU,
         f"Nothing says what to change in {run.mention(base.number)}. Give guidance, add a "
