@@ -71,6 +71,12 @@ def test_in_words_only_marked_names_are_found() -> None:
     assert list(found) == ["df", "clean"]
 
 
+def test_a_request_for_code_names_data_without_backticks() -> None:
+    space = {"df": pandas.DataFrame({"region": ["n"]}), "region": "a word", "xs": [1]}
+    found = find(space, text="Group df by region.", bare=True).found
+    assert list(found) == ["df"]
+
+
 def test_an_older_function_does_not_stand_in_for_the_one_that_is_asked_for() -> None:
     space = notebook("def total(xs): return 6\ndef helper(): pass")
     assert not find(space, text="Write total(xs).").found

@@ -6,6 +6,7 @@ is never shown nor copied.
 """
 
 import asyncio
+import re
 import sys
 import types
 from collections.abc import Iterable, Mapping
@@ -148,6 +149,7 @@ def find(
     namespace: Mapping[str, Any],
     *,
     text: str = "",
+    bare: bool = False,
     draft: str = "",
     named: Iterable[str] = (),
     without: Iterable[str] = (),
@@ -158,6 +160,7 @@ def find(
     Args:
         namespace: the user's variables, without IPython's own.
         text: the cell's request in words.
+        bare: whether data are meant without backticks, too, as in a request for code.
         draft: the cell's code.
         named: names that the user gave; they must exist.
         without: names to leave out of what is found; ``all`` for all.
@@ -172,7 +175,8 @@ def find(
         raise UsageError(f"-v {min(both)} and --no-var {min(both)} contradict each other.")
     chosen, found = gather(named, namespace), dict[str, Any]()
     if "all" not in without:
-        for name in dict.fromkeys([*names_in_draft(draft), *names_in_prose(text), *more]):
+        words = [w for w in re.findall(r"\w+", text) if bare and _is_data(w, namespace.get(w))]
+        for name in dict.fromkeys([*names_in_draft(draft), *names_in_prose(text), *words, *more]):
             if name in namespace and name not in without and name[:1] != "_":
                 found[name] = namespace[name]
     modules = {n: v for n, v in namespace.items() if type(v) is types.ModuleType and n[:1] != "_"}
@@ -186,10 +190,14 @@ def data_names(namespace: Mapping[str, Any]) -> frozenset[str]:
     """
     names = set[str]()
     for name, value in namespace.items():
-        is_data = is_frame(value) or is_named(value, "numpy", "ndarray")
-        if len(name) > 1 and name[0] != "_" and (is_data or type(value) in _COLLECTIONS):
+        if _is_data(name, value):
             names |= {name.lower(), *(column.lower() for column, _ in columns_of(value))}
     return frozenset(names)
+
+
+def _is_data(name: str, value: Any) -> bool:
+    is_data = is_frame(value) or is_named(value, "numpy", "ndarray") or type(value) in _COLLECTIONS
+    return len(name) > 1 and name[0] != "_" and is_data
 
 
 @cache

@@ -252,6 +252,7 @@ def build(
     used = variables.find(
         visible,
         text=text,
+        bare=profile.form == "code",
         draft=_python_of(draft) if profile.form == "code" and language in (None, "python") else "",
         named=args.var,
         without=[*args.no_var, *(["all"] if magics.variables == "none" else [])],

@@ -40,7 +40,8 @@ _NOTES = {
     '"feedback": "…"}, {"done": false, "feedback": ["…"]} or {"score": 0.7, "feedback": "…"}. A '
     'writer may reply "Thoughts: … Response: …", or JSON with "thoughts" and "response".',
     "names of the notebook": "The model sees the structure of the names that the cell uses, in "
-    "prose those in backticks or before a parenthesis: types, shapes, columns, fields, signatures. "
+    "words those in backticks or before a parenthesis, and in a request for code any frame, array "
+    "or collection that it names: types, shapes, columns, fields, signatures. "
     'It sees values with -v and at `--share values`; with `%config Refine.variables = "none"` it '
     "sees nothing. What looks like a secret is never shown. Checked "
     "code gets copies, 50 MB in all, of a large frame its first rows; without -v only where the "
