@@ -13,6 +13,7 @@ from ipyrefine.core.model import (
     Setup,
     Severity,
     StopReason,
+    Tally,
     Task,
     Usage,
     Verdict,
@@ -29,7 +30,11 @@ from ipyrefine.render.view import View
 EVERY = [record_text, record_html, record_markdown]
 PASS, NEEDS, FAIL = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL
 HELD = Evidence(
-    name="examples", passed=True, basis="examples", detail="f(1): 1\n3 of 3 stated examples hold."
+    name="examples",
+    passed=True,
+    basis="examples",
+    detail="f(1): 1\n3 of 3 stated examples hold.",
+    tallies=(Tally(held=3, of=3, noun="example"),),
 )
 OPINION = Verdict(outcome=PASS, score=0.81, basis="judge", opinion=0.81)
 RAN = Verdict(
@@ -270,3 +275,8 @@ def test_progress_counts_the_seconds_and_tokens_of_a_stage():
     assert progress.line(run) == "Judging · draft · 20 s · 1 token"
     progress.take(Stopped(reason=StopReason.PASSED, message=""))
     assert progress.line(run) == ""
+
+
+def test_words_of_a_check_that_look_like_a_count_are_no_count():
+    tone = Evidence(name="tone", passed=False, detail="2 of 3 paragraphs are cold")
+    assert labels.evidence_chip(tone) == "✗ tone"

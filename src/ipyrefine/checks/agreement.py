@@ -28,7 +28,7 @@ from ipyrefine.checks.evaluation import (
 from ipyrefine.checks.examples import Examples, extract, stated_examples
 from ipyrefine.checks.functions import not_python
 from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
-from ipyrefine.core.model import Choice, Evidence, Question, Task
+from ipyrefine.core.model import Choice, Evidence, Question, Tally, Task
 from ipyrefine.errors import CheckNotRun
 
 if TYPE_CHECKING:
@@ -172,11 +172,14 @@ class Agreement:
         else:
             question = _question(comparisons)
             detail = _format_contested(question, drafts)
+        held = len(conclusive) - len(against)
+        compared = [Tally(held=held, of=len(conclusive), noun="further input")] if enough else []
         return Evidence(
             name=self.name,
             passed=not against if enough else None,
             score=1 - len(against) / len(conclusive) if enough else _support(comparisons),
             detail=f"{detail}\n{examples.detail}",
+            tallies=(*examples.tallies, *compared),
             decisive=enough and self._decisive is not False,
             basis="agreement",
             contested=not enough,

@@ -25,7 +25,7 @@ from ipyrefine.checks.evaluation import (
     shorten,
 )
 from ipyrefine.checks.functions import not_python
-from ipyrefine.core.model import Clarification, Evidence, Task
+from ipyrefine.core.model import Clarification, Evidence, Tally, Task
 from ipyrefine.core.syntax import is_literal, try_parse, try_parse_expression
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ class Examples:
             passed=not failing,
             score=len(passing) / len(examples),
             detail="\n".join([*lines, summary, *unread, evaluation.protection_note]).rstrip(),
+            tallies=(Tally(held=len(passing), of=len(examples), noun="example"),),
             seconds=monotonic() - start,
             decisive=self._decisive,
             basis="examples",

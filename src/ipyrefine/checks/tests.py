@@ -30,7 +30,7 @@ from ipyrefine.checks.sandbox import (
     load_program,
     run_python,
 )
-from ipyrefine.core.model import Evidence, Finding, Task
+from ipyrefine.core.model import Evidence, Finding, Tally, Task
 from ipyrefine.core.syntax import ERRORS, parse
 from ipyrefine.errors import UsageError
 
@@ -141,14 +141,15 @@ class Tests:
                 name=self.name, passed=None, detail=absence, seconds=seconds, computed=computed
             )
         try:
-            passed, score, lines, findings = self._assess(result, events)
+            passed, tally, lines, findings = self._assess(result, events)
         except (KeyError, TypeError, AttributeError):  # only the text can have written that
-            passed, score, lines, findings = False, 0.0, ["The code forged the report."], []
+            passed, tally, lines, findings = False, None, ["The code forged the report."], []
         return Evidence(
             name=self.name,
             passed=passed,
-            score=score,
+            score=tally.held / tally.of if tally else None if passed is None else 0.0,
             detail="\n".join([*lines, result.protection_note]).rstrip(),
+            tallies=(tally,) if tally else (),
             seconds=monotonic() - start,
             decisive=self._decisive,
             basis="tests",
@@ -158,8 +159,8 @@ class Tests:
 
     def _assess(
         self, result: ProcessResult, events: list[Event]
-    ) -> tuple[bool | None, float | None, list[str], list[Finding]]:
-        """Return whether the tests pass, their share, a line for each, a finding per failure."""
+    ) -> tuple[bool | None, Tally | None, list[str], list[Finding]]:
+        """Return whether the tests pass, how many do, a line for each, a finding per failure."""
         error = next((e["fault"] for e in events if "fault" in e), "")
         tests: list[str] = next((e["collected"] for e in events if "collected" in e), [])
         outcomes: dict[str, Event] = {}
@@ -177,7 +178,7 @@ class Tests:
         if not error and not tests:
             error = f"The tests could not be run: {end}"
         if error:
-            return False, 0.0, [_shorten(error)], []
+            return False, None, [_shorten(error)], []
         missing = {"outcome": "failed", "why": f"was not reached. {end}"}
         results = {test: outcomes.get(test, missing) for test in tests}
         gone = self._expected - {re.split(r"::|\[", test)[0] for test in tests}
@@ -187,7 +188,7 @@ class Tests:
             by_outcome[event["outcome"]].append(test)
         failing, passing, skipped = by_outcome.values()
         if not failing and not any("end" in e for e in events):
-            return False, 0.0, [f"The run ended before its last test. {end}"], []
+            return False, None, [f"The run ended before its last test. {end}"], []
         lines = [
             *(_format(test, results[test]) for test in failing),
             *(f"{test}: passed" for test in passing),
@@ -199,7 +200,7 @@ class Tests:
         skipped_note = f" {len(skipped)} skipped." if skipped else ""
         lines.append(f"{len(passing)} of {count} tests pass.{skipped_note}")
         findings = [blocking_finding(t, _shorten(str(results[t]["why"]))) for t in failing]
-        return not failing, len(passing) / count, lines, findings
+        return not failing, Tally(held=len(passing), of=count, noun="test"), lines, findings
 
     def _explain_absence(self, result: ProcessResult, events: list[Event]) -> str:
         """Return why the tests say nothing: each that fails needs a variable without a copy."""

@@ -453,6 +453,20 @@ class Figure(Record):
 Output = Annotated[Printed | Value | TableValue | Figure, Field(discriminator="kind")]
 
 
+class Tally(Record):
+    """What a check counted.
+
+    Attributes:
+        held: how many of them hold.
+        of: how many there are.
+        noun: what one of them is called.
+    """
+
+    held: Count
+    of: Count
+    noun: Literal["example", "further input", "test"]
+
+
 class Evidence(Record):
     """One check's result on one text.
 
@@ -461,6 +475,7 @@ class Evidence(Record):
         passed: whether it passed; None when it found nothing it could check.
         score: 0..1, or None when it does not apply.
         detail: what was tried and what came out (input, expected, got), for people and prompts.
+        tallies: what it counted.
         seconds: wall time it took.
         required: whether failing it keeps the text from passing.
         decisive: whether passing it settles the verdict, so that no judge is asked.
@@ -479,6 +494,9 @@ class Evidence(Record):
     passed: bool | None
     score: Score | None = None
     detail: str = ""
+    tallies: Annotated[
+        tuple[Tally, ...], Field(max_length=2, exclude_if=lambda found: not found)
+    ] = ()
     seconds: Amount = 0.0
     required: bool = True
     decisive: bool = False

@@ -1,8 +1,6 @@
 """Evidence on a text as HTML: a row of chips that open in place, and phrases for the header."""
 
-import re
-
-from ipyrefine.core.model import Evidence
+from ipyrefine.core.model import Evidence, Tally
 from ipyrefine.core.run import Run
 from ipyrefine.render import document, labels
 from ipyrefine.render.blocks import head, item_html, output, picture, table
@@ -11,9 +9,6 @@ from ipyrefine.render.escape import html_prose, html_text
 
 _CROSS = '<span aria-hidden="true">×</span>'
 _MOST_COLUMNS = 3  # of outputs that differ
-_HELD = re.compile(r"^(\d{1,4}) of (\d{1,4}) stated examples hold\.$", re.MULTILINE)
-_AGREED = re.compile(r"on all of (\d{1,4}) further inputs\.$", re.MULTILINE)
-_DIFFERED = re.compile(r"\((\d{1,4}) of (\d{1,4}) inputs differ\)$", re.MULTILINE)
 
 
 def chips_html(run: Run, number: int, *, live: bool) -> str:
@@ -104,17 +99,20 @@ def _chips(evidence: Evidence, end: str = "") -> list[str]:
     label = labels.evidence_label(evidence)
     detail = document.evidence_item(evidence).detail
     body = output(detail) if detail.strip() else ""
-    tallies = _tallies(evidence)
+    tallies = evidence.tallies
     name = html_text(labels.check_name(evidence.name))
     if evidence.passed is None or evidence.contested:
-        held = [_chip(f"✓ {t[0]} {t[2]}/{t[3]}", "good", "") for t in tallies if t[2] == t[3]]
+        held = [_chip(f"✓ {_count(evidence, t)}", "good", "") for t in tallies if t.held == t.of]
         return [*held, _chip(f"{label.symbol} {name}: {label.word}", label.kind, body)]
     if not evidence.passed and not evidence.required:
-        name, kind = f"{name} (advisory)", "quiet"
-    else:
-        kind = label.kind
-    names = [f"{tally[0]} {tally[2]}/{tally[3]}" for tally in tallies] or [name]
-    return [_chip(f"{label.symbol} {one}{end}", kind, body) for one in names]
+        return [_chip(f"{label.symbol} {name} (advisory){end}", "quiet", body)]
+    names = [_count(evidence, tally) for tally in tallies] or [name]
+    return [_chip(f"{label.symbol} {one}{end}", label.kind, body) for one in names]
+
+
+def _count(evidence: Evidence, tally: Tally) -> str:
+    name = labels.tally_name(evidence, tally)
+    return f"{html_text(name)} {tally.held}/{tally.of}"
 
 
 def _chip(name: str, kind: str, body: str) -> str:
@@ -126,31 +124,19 @@ def _chip(name: str, kind: str, body: str) -> str:
     )
 
 
+_VERBS = {"example": "hold", "further input": "agree", "test": "pass"}
+
+
 def phrase(evidence: Evidence) -> str:
     """Return a check's result in words: ``<b>3 of 3 examples</b> hold``."""
-    tallies = _tallies(evidence)
-    if not tallies:
+    if not evidence.tallies:
         word = "passed" if evidence.passed else "failed"
         return f"<b>{html_text(labels.check_name(evidence.name))}</b> {word}"
     phrases = []
-    for name, noun, held, of in tallies:
-        if evidence.passed or held < of:
-            verb = "agree" if name == "agreement" else "hold"
-            verb += "s" if of == 1 else ""
-            number = f"{held} of {labels.count(of, noun)}"
+    for tally in evidence.tallies:
+        if evidence.passed or tally.held < tally.of:
+            verb = _VERBS[tally.noun]
+            verb += ("es" if verb == "pass" else "s") if tally.of == 1 else ""
+            number = f"{tally.held} of {labels.count(tally.of, tally.noun)}"
             phrases.append(f"{'' if evidence.passed else 'only '}<b>{number}</b> {verb}")
     return ", ".join(phrases) or f"<b>{html_text(evidence.name)}</b> failed"
-
-
-def _tallies(evidence: Evidence) -> list[tuple[str, str, int, int]]:
-    """Return what a check counted: name, noun, how many hold, of how many."""
-    found = []
-    if held := _HELD.findall(evidence.detail):
-        found.append(("examples", "example", *map(int, held[-1])))
-    if evidence.basis == "agreement":
-        if agreed := _AGREED.findall(evidence.detail):
-            found.append(("agreement", "further input", int(agreed[-1]), int(agreed[-1])))
-        elif differed := _DIFFERED.findall(evidence.detail):
-            wrong, of = map(int, differed[-1])
-            found.append(("agreement", "further input", of - wrong, of))
-    return found  # type: ignore[return-value]

@@ -1,6 +1,5 @@
 """Words and number formats that every surface shares."""
 
-import re
 from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -18,6 +17,7 @@ from ipyrefine.core.model import (
     Severity,
     Status,
     StopReason,
+    Tally,
     Task,
     Usage,
     Verdict,
@@ -92,7 +92,6 @@ _BASES: dict[Basis, tuple[str, str]] = {
     "run": ("runs", "run failed"),
     "none": ("", ""),
 }
-_COUNTED = re.compile(r"^(\d{1,4}) of (\d{1,4}) ", re.MULTILINE)
 _STATUSES = {
     Status.OPEN: Label("○", "open", "open"),
     Status.RESOLVED: Label("✓", "resolved", "good"),
@@ -137,8 +136,9 @@ def basis_name(basis: str) -> str:
 
 def _count_examples(evidence: Iterable[Evidence]) -> str:
     """Return how many stated examples hold, like ``3 examples``; empty where that is not known."""
-    found = [_COUNTED.findall(e.detail) for e in evidence if e.basis == "examples" and e.passed]
-    return count(int(found[0][-1][0]), "example") if found and found[0] else ""
+    passed = [e for e in evidence if e.basis == "examples" and e.passed]
+    tallies = [t for e in passed for t in e.tallies if t.noun == "example"]
+    return count(tallies[0].held, "example") if tallies else ""
 
 
 def verdict_label(
@@ -255,11 +255,15 @@ def check_name(name: str) -> str:
 
 def evidence_chip(evidence: Evidence) -> str:
     """Return a check's result in a few words: ``✓ examples 4/4``, ``✗ lint``."""
-    counted = _COUNTED.findall(evidence.detail)
-    part = f" {counted[-1][0]}/{counted[-1][1]}" if counted else ""
-    label = evidence_label(evidence)
+    label, name = evidence_label(evidence), check_name(evidence.name)
     word = "" if evidence.passed is not None and not evidence.contested else f": {label.word}"
-    return f"{label.symbol} {check_name(evidence.name)}{part}{word}"
+    counts = [f"{tally_name(evidence, t)} {t.held}/{t.of}" for t in evidence.tallies]
+    return f"{label.symbol} {', '.join(counts) or name}{word}"
+
+
+def tally_name(evidence: Evidence, tally: Tally) -> str:
+    """Return what a check's count is called: ``examples``, or the check's own name."""
+    return "examples" if tally.noun == "example" else check_name(evidence.name)
 
 
 def answer_label(yes: bool) -> Label:
