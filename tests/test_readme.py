@@ -8,7 +8,6 @@ from typing import Any, get_args
 import pytest
 
 import ipyrefine
-from ipyrefine.core.decisions import COMMANDS as DECISIONS
 from ipyrefine.core.model import Basis
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.notebook.options import limits, parse, parser
@@ -100,7 +99,7 @@ def test_every_loop_has_a_row_and_its_tests_say_what_differs() -> None:
 
 def test_every_command_is_named_in_the_help_and_the_readmes_exist() -> None:
     commands = help_text().split("\n%refine COMMAND\n")[1]
-    for command in {*COMMANDS, *DECISIONS}:
+    for command in COMMANDS:
         assert re.search(rf"^  {command}\b", commands, re.MULTILINE), command
     named = set(re.findall(r"`%refine (\w+)", "".join(PAGES.values())))
     assert {"accept", "override", "continue", "answer", "resume"} <= named <= set(COMMANDS)

@@ -10,7 +10,7 @@ from kit import CODE, code, decide, finish, prompts, refinement, requests, stage
 
 from ipyrefine.core.decisions import DECISION, Answer, Continue
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import QuestionAsked
+from ipyrefine.core.events import Decided, QuestionAsked
 from ipyrefine.core.model import (
     Choice,
     Clarification,
@@ -23,10 +23,11 @@ from ipyrefine.core.model import (
     Task,
 )
 from ipyrefine.core.ports import Check
-from ipyrefine.core.reducer import replay
+from ipyrefine.core.reducer import apply, replay, require_possible
 from ipyrefine.core.run import Run
 from ipyrefine.core.stored import VERSION, read_record
 from ipyrefine.errors import UsageError
+from ipyrefine.session.commands import parse_answer
 
 CALL = "f([])"
 TWO = Limits(candidates=2, max_revisions=2)
@@ -204,25 +205,25 @@ QUESTION = Question(
 def test_a_number_a_value_or_an_exception_is_an_answer(
     words: list[str], result: str, raises: bool
 ) -> None:
-    answer = Answer.parse(question_run(), words)
-    answer.check(question_run())
-    assert answer.clarification(QUESTION) == Clarification(
-        call="f([])", result=result, raises=raises, setup="import m"
+    run = question_run().model_copy(update={"question": QUESTION})
+    answer = parse_answer(run, " ".join(words))
+    require_possible(run, answer)
+    assert apply(run, Decided(decision=answer)).task.clarifications == (
+        Clarification(call="f([])", result=result, raises=raises, setup="import m"),
     )
-    assert answer.sentence().startswith("You answered ")
     assert DECISION.validate_json(DECISION.dump_json(answer)) == answer
 
 
 @pytest.mark.parametrize("words", [[], ["banana"], ["f(x)"], ["1 +"], ["raises"], ["(" * 9_999]])
 def test_anything_else_is_refused_in_a_sentence(words: list[str]) -> None:
-    answer = Answer.parse(question_run(), words)
+    answer = parse_answer(question_run(), " ".join(words))
     with pytest.raises(UsageError, match="Answer with the number of a result"):
-        answer.check(question_run())
+        require_possible(question_run(), answer)
 
 
 def test_a_choice_that_there_is_not_is_refused() -> None:
     with pytest.raises(UsageError, match="answers 1 to 2, not 3"):
-        Answer(choice=3).check(question_run())
+        require_possible(question_run(), Answer(choice=3))
     with pytest.raises(ValueError, match="greater than or equal to 1"):
         Answer(choice=0)
 

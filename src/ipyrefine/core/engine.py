@@ -72,7 +72,7 @@ from ipyrefine.core.ports import (
     price_of,
 )
 from ipyrefine.core.prompts import Nonce, Prompts, Requests, make_nonce
-from ipyrefine.core.reducer import apply
+from ipyrefine.core.reducer import apply, require_possible
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.selection import Selection
 from ipyrefine.core.sharing import KEPT_HERE, Sharing, withheld, withhold
@@ -232,7 +232,7 @@ class Refinement:
         Raises:
             UsageError: it cannot be carried out; nothing has changed.
         """
-        decision.check(self.state)
+        require_possible(self.state, decision)
         self._inbox.append(decision)
 
     async def __aiter__(self) -> AsyncIterator[Event]:

@@ -4,7 +4,6 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from ipyrefine.core.decisions import contains_quote
 from ipyrefine.core.model import (
     LOW_SCORE,
     Answer,
@@ -24,7 +23,22 @@ SCOPE = "scope"  # criterion of findings about something that nobody asked for
 FEEDBACK = "feedback"  # criterion of findings from a judge prompt of the user's
 VERDICT = "verdict"  # criterion of the finding for such a judge's verdict without feedback
 _ALIKE = 0.7  # share of words in common from which two problems are one
+_MARKS = "\"'`. \N{HORIZONTAL ELLIPSIS}\N{LEFT DOUBLE QUOTATION MARK}"
+_MARKS += "\N{RIGHT DOUBLE QUOTATION MARK}\N{LEFT SINGLE QUOTATION MARK}"
+_MARKS += "\N{RIGHT SINGLE QUOTATION MARK}"
 _NOTE = re.compile(r"^[\s*\-]*(f\d+)\W*:\W*(.+?)\s*$", re.MULTILINE)
+
+
+def contains_quote(text: str, quote: str) -> bool:
+    """Return whether a text contains a quote, whatever the white space and the marks around it.
+
+    An empty quote is about something missing, and is in every text. One of marks alone, such as
+    ``…``, quotes nothing unless these very marks are in the text.
+    """
+    flat = " ".join(text.split())
+    words = " ".join(quote.split())
+    bare = words.strip(_MARKS)
+    return words in flat or (bool(bare) and bare in flat)
 
 
 def ground(findings: Iterable[Finding], text: str) -> tuple[Finding, ...]:

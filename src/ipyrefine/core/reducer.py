@@ -1,5 +1,7 @@
 """Events → Run: the one place that says what each event and decision means for a run."""
 
+import builtins
+import re
 from collections.abc import Callable, Iterable
 from functools import reduce, singledispatch
 from typing import Any
@@ -17,7 +19,6 @@ from ipyrefine.core.decisions import (
     Override,
     Rubric,
     Select,
-    contains_quote,
 )
 from ipyrefine.core.events import (
     BestChanged,
@@ -37,9 +38,12 @@ from ipyrefine.core.events import (
     VerdictReached,
     Warned,
 )
+from ipyrefine.core.findings import contains_quote
 from ipyrefine.core.model import (
     GUIDANCE,
+    Clarification,
     Finding,
+    Question,
     Severity,
     Stage,
     Status,
@@ -48,6 +52,8 @@ from ipyrefine.core.model import (
     Verdict,
 )
 from ipyrefine.core.run import Iteration, Run, UnconsumedReply
+from ipyrefine.core.syntax import is_literal
+from ipyrefine.errors import UsageError
 
 Findings = Iterable[Finding]
 
@@ -236,6 +242,98 @@ def _(event: Stopped, run: Run) -> Run:
     )
 
 
+# Decisions: what each needs
+
+
+def require_possible(run: Run, decision: Decision) -> None:
+    """Refuse a decision that cannot be carried out on a run.
+
+    Raises:
+        UsageError: there is no such text or finding, or a part is missing.
+    """
+    first = isinstance(decision, Continue) and not (run.iterations or decision.guidance)
+    if not first and not isinstance(decision, Rubric):
+        if not run.iterations:
+            raise UsageError("There is no text yet to decide on. Continue first.")
+        number = getattr(decision, "iteration", None)
+        if number is not None:
+            require_iteration(run, number)
+    match decision:
+        case Select(findings=ids):
+            _require_findings(run, ids, "select")
+        case Dismiss(findings=ids):
+            _require_findings(run, ids, "dismiss")
+            for finding in run.findings:
+                if finding.id in ids and finding.binding:
+                    raise UsageError(
+                        f"{finding.id} comes from the check {finding.check} and cannot be "
+                        "dismissed. Override the verdict instead."
+                    )
+        case Guide(guidance=words) if not words.strip():
+            raise UsageError('The guidance is empty: %refine guide "shorter, please".')
+        case Edit(text=text) if not text.strip():
+            raise UsageError("The edited text is empty.")
+        case Drop(demand=demand) if demand not in run.demands:
+            known = ", ".join(run.demands) or "none"
+            raise UsageError(f"There is no demand {demand!r}. This run has: {known}.")
+        case Add(finding=finding, iteration=number):
+            if not finding.problem.strip():
+                raise UsageError("A finding needs a problem in words.")
+            about = run.chosen if number is None else run.iterations[number]
+            if about and not contains_quote(about.text, finding.quote):
+                raise UsageError(f"The quoted words are not in {run.mention(about.number)}.")
+        case Rubric(criteria=(), target=None):
+            raise UsageError("A new rubric needs criteria or a target.")
+        case Answer():
+            _require_answer(run, decision)
+
+
+def require_iteration(run: Run, number: int) -> None:
+    """Refuse a number that no iteration has.
+
+    Raises:
+        UsageError: there is no such iteration.
+    """
+    if not 0 <= number < len(run.iterations):
+        last = len(run.iterations) - 1
+        raise UsageError(f"There is no iteration {number}. This run has iterations 0 to {last}.")
+
+
+def _require_findings(run: Run, ids: tuple[str, ...], verb: str) -> None:
+    if not ids:
+        raise UsageError(f"Say which findings to {verb}.")
+    if missing := [id_ for id_ in ids if id_ not in {finding.id for finding in run.findings}]:
+        raise UsageError(f"There is no finding {missing[0]!r} in this run.")
+
+
+def _require_answer(run: Run, answer: Answer) -> None:
+    if run.question is None:
+        raise UsageError("There is no question to answer in this run.")
+    most = len(run.question.choices)
+    if answer.choice is not None and answer.choice > most:
+        raise UsageError(f"The question has answers 1 to {most}, not {answer.choice}.")
+    if answer.choice is None and not (_exception_name(answer.result) or is_literal(answer.result)):
+        raise UsageError(
+            "Answer with the number of a result, a value as Python, or the name of an "
+            'exception: %refine answer 1, or %refine answer "ValueError".'
+        )
+
+
+_EXCEPTION = re.compile(r"(?:raises?\s+)?([A-Za-z_][\w.]*)", re.IGNORECASE)
+
+
+def _exception_name(words: str) -> str:
+    """Return the exception that an answer names, like ``raises ValueError``; else empty."""
+    match = _EXCEPTION.fullmatch(words.strip())
+    name = match[1].rpartition(".")[2] if match else ""
+    kind = getattr(builtins, name, None)
+    builtin = isinstance(kind, type) and issubclass(kind, Exception)
+    return name if builtin or name.endswith(("Error", "Exception")) else ""
+
+
+# Decisions: what each changes
+
+
 def _decide(run: Run, decision: Decision) -> Run:
     """Record a decision and apply what it changes."""
     stopped = run.stop_reason is not None
@@ -413,7 +511,9 @@ def _(decision: Answer, run: Run, number: int) -> Run:
     """Add the answer to the task's examples, and have every text checked anew."""
     assert run.question is not None, "only a question that was asked is answered"
     task = run.task.model_copy(
-        update={"clarifications": (*run.task.clarifications, decision.clarification(run.question))}
+        update={
+            "clarifications": (*run.task.clarifications, _clarification(decision, run.question))
+        }
     )
     unchecked = {"evidence": ()}
     return run.model_copy(
@@ -425,6 +525,17 @@ def _(decision: Answer, run: Run, number: int) -> Run:
             "question": None,
         }
     )
+
+
+def _clarification(answer: Answer, question: Question) -> Clarification:
+    """Return the example that an answer adds to the task."""
+    if answer.choice is not None:
+        choice = question.choices[answer.choice - 1]
+        result, raises = choice.result, choice.raises
+    else:
+        name = _exception_name(answer.result)
+        result, raises = name or answer.result.strip(), bool(name)
+    return Clarification(call=question.call, result=result, raises=raises, setup=question.setup)
 
 
 def next_finding_id(run: Run, taken: int = 0) -> str:

@@ -36,7 +36,6 @@ from ipyrefine.core.decisions import (
     Edit,
     Guide,
     Override,
-    Rubric,
     Select,
 )
 from ipyrefine.core.events import CallEnded, Event, RunStarted, StageStarted, Stopped, TextDelta
@@ -52,6 +51,7 @@ from ipyrefine.render.html import panel_html, panel_parts
 from ipyrefine.render.progress import SILENCE, WRITING, Progress
 from ipyrefine.render.style import STYLE
 from ipyrefine.render.view import View, about_number
+from ipyrefine.session.commands import make_rubric
 
 _HERE = Path(__file__).parent
 _PIECE, _PATIENCE = 80, 0.25  # characters that are worth a message, and seconds they may wait
@@ -461,7 +461,7 @@ class Panel:
                 return Answer(result=click.get("result", "").strip())
             case "rubric":
                 assert self._run is not None, "its form is offered only then"
-                return Rubric.build(self._run, click.get("criteria", ""), click.get("target"))
+                return make_rubric(self._run, click.get("criteria", ""), click.get("target"))
         raise ValueError("This page doesn't fit the kernel's ipyrefine. Reload it.")
 
     def _reverted(self, click: Click) -> str:

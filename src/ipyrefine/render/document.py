@@ -232,7 +232,7 @@ def summary(run: Run) -> Summary:
 
 def notices(run: Run) -> list[Block]:
     """Return why the run stopped, what to clarify, the user's decisions and the warnings."""
-    decisions = [one.sentence() for one in run.decisions]
+    decisions = [labels.decision_sentence(run, one) for one in run.decisions]
     return [
         *([Paragraph(run.message, "message")] if run.message else []),
         *(question(run.question) if run.question else []),

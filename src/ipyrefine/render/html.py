@@ -432,7 +432,7 @@ def _details(run: Run, about: int | None) -> str:
 
 def _history(run: Run) -> str:
     """Return what the user did, the scores, and what each stage consumed."""
-    decisions = [document.Paragraph(one.sentence()) for one in run.decisions]
+    decisions = [document.Paragraph(labels.decision_sentence(run, one)) for one in run.decisions]
     ended = [document.Paragraph(run.message, "quiet")] if run.message and run.stop_reason else []
     remarks = [document.Paragraph(w, "quiet") for w in run.warnings if document.is_remark(w)]
     return blocks_html([*remarks, *decisions, *ended, *document.scores(run), *document.usage(run)])

@@ -4,7 +4,22 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from ipyrefine.core.decisions import contains_quote
+from ipyrefine.core.decisions import (
+    Accept,
+    Add,
+    Answer,
+    Branch,
+    Continue,
+    Decision,
+    Dismiss,
+    Drop,
+    Edit,
+    Guide,
+    Override,
+    Rubric,
+    Select,
+)
+from ipyrefine.core.findings import contains_quote
 from ipyrefine.core.model import (
     Basis,
     Choice,
@@ -497,3 +512,37 @@ def _round_up(number: int) -> int:
     """Round up to two significant digits: an estimate should not look like a count."""
     step: int = 10 ** max(0, len(str(number)) - 2)
     return -(-number // step) * step
+
+
+def decision_sentence(run: Run, decision: Decision) -> str:
+    """Return what a user did, in one sentence; their own words are quoted as they are."""
+    number = getattr(decision, "iteration", None)
+    text = run.mention(number) if number is not None else "the best text"
+    match decision:
+        case Accept(reason=words):
+            done = f"accepted {text}"
+        case Override(outcome=outcome, reason=words):
+            done = f"marked {text} {outcome.value.replace('_', ' ')}"
+        case Continue(revisions=more, guidance=words):
+            done = f"allowed {count(more, 'more revision')}"
+        case Branch(guidance=words):
+            done = f"continued from {text}"
+        case Select(findings=ids, guidance=words):
+            done = f"chose {', '.join(ids)} to act on"
+        case Guide(guidance=words):
+            done = "gave guidance"
+        case Dismiss(findings=ids, reason=words):
+            done = f"dismissed {', '.join(ids)}"
+        case Add(finding=finding):
+            done, words = "added a finding", finding.problem
+        case Edit():
+            done, words = f"edited {text}", ""
+        case Drop(demand=demand):
+            done, words = f"dropped the demand {demand}", ""
+        case Answer(choice=choice, result=result):
+            done, words = f"answered {result or f'with result {choice}'}", ""
+        case Rubric(criteria=criteria, target=target):
+            changes = [f"criteria {', '.join(c.name for c in criteria)}"] if criteria else []
+            changes += [] if target is None else [f"target {target:.2f}"]
+            done, words = f"changed the rubric: {'; '.join(changes)}", ""
+    return f"You {done}{f': {words}' if words else '.'}"

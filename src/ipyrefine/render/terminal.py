@@ -226,7 +226,7 @@ class _Printer:
             case Warned():
                 return self.block(document.Paragraph(event.message, "warning"))
             case Decided():
-                return self.wrap(event.decision.sentence())
+                return self.wrap(labels.decision_sentence(run, event.decision))
             case Stopped():
                 return self.closing(run, rows)
         return []

@@ -1,18 +1,35 @@
 """`%refine COMMAND`: the panel's decisions for every front-end, and what else a user can ask for.
 
-A decision comes from `ipyrefine.core.decisions.COMMANDS`; here it needs one line in `USAGE`.
+A new decision needs a line in `USAGE` and a case in `parse_decision`.
 """
 
 import argparse
+import re
+import shutil
 import tempfile
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast, get_args
+from typing import Any, Literal, Protocol, get_args
 
-from ipyrefine.core.decisions import COMMANDS as DECISIONS
-from ipyrefine.core.decisions import Accept, Decision, Edit, parse_iteration
-from ipyrefine.core.model import Form
+from ipyrefine.core.decisions import (
+    OWN,
+    Accept,
+    Add,
+    Answer,
+    Branch,
+    Continue,
+    Decision,
+    Dismiss,
+    Drop,
+    Edit,
+    Guide,
+    Override,
+    Rubric,
+    Select,
+)
+from ipyrefine.core.model import MAX_ITERATIONS, Finding, Form, Outcome, Severity, named_criteria
+from ipyrefine.core.reducer import require_iteration, require_possible
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import withheld
 from ipyrefine.errors import UsageError, did_you_mean
@@ -21,11 +38,10 @@ from ipyrefine.profiles import Profile, builtin
 from ipyrefine.render import labels
 from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import plain
-from ipyrefine.render.terminal import DETAILS
+from ipyrefine.render.terminal import DETAILS, details_text, record_text
 from ipyrefine.session import history
 from ipyrefine.session.export import export
 from ipyrefine.session.session import Session
-from ipyrefine.session.terminal import show
 
 Place = Literal["insert", "replace", "none"]
 PLACES: tuple[Place, ...] = get_args(Place)
@@ -200,11 +216,179 @@ async def _steer(cell: Cell, name: str, args: list[str]) -> None:
         case "kind":
             await cell.start_again(_parse_form(args))
         case _:
-            place = _parse_place(args) if DECISIONS[name] is Accept else None
-            decision = cast("Decision", DECISIONS[name].parse(run, args))
-            decision.check(run)  # before it changes the place
-            cell.cell_target.where = place or cell.cell_target.where
+            decision = parse_decision(run, name, args)
+            require_possible(run, decision)  # before it changes the place
+            if isinstance(decision, Accept) and decision.destination in PLACES:
+                cell.cell_target.where = decision.destination
             await cell.carry_out(decision)
+
+
+# Decisions
+
+
+_FINDING_ID = re.compile(r"f\d+,?")
+_TARGET = re.compile(r"[01]?\.?\d+")
+
+
+def parse_decision(run: Run, name: str, words: list[str]) -> Decision:
+    """Read a decision from the words after ``%refine NAME``.
+
+    Args:
+        run: the run that it is about.
+        name: a command of `USAGE` that decides something.
+        words: the words, as `USAGE` describes them; the list is consumed.
+
+    Raises:
+        UsageError: a word is missing or means nothing here.
+    """
+    match name:
+        case "accept":
+            destination = _parse_place(words)
+            number = parse_iteration(run, words)
+            if number is None and run.chosen:
+                number = run.chosen.number
+            return Accept(iteration=number, destination=destination)
+        case "override":
+            return _parse_override(run, words)
+        case "continue":
+            return Continue(revisions=_parse_count(words), guidance=" ".join(words))
+        case "branch":
+            number = parse_iteration(run, words)
+            if number is None:
+                raise UsageError("Say which iteration to branch from.")
+            more = _parse_count(words)
+            return Branch(iteration=number, revisions=more, guidance=" ".join(words))
+        case "select":
+            return Select(findings=_parse_ids(words), guidance=" ".join(words))
+        case "dismiss":
+            return Dismiss(findings=_parse_ids(words), reason=" ".join(words))
+        case "guide":
+            return Guide(guidance=" ".join(words))
+        case "drop":
+            return Drop(demand=" ".join(words))
+        case "add":
+            return Add(finding=_parse_finding(run, words))
+        case "rubric":
+            target = float(words.pop()) if words and _TARGET.fullmatch(words[-1]) else None
+            return make_rubric(run, " ".join(words), target)
+        case "answer":
+            return parse_answer(run, " ".join(words))
+    raise ValueError(f"{name} decides nothing")
+
+
+def _parse_override(run: Run, words: list[str]) -> Override:
+    """Read ``pass|fail [k] [reason]``; a number that more than one word follows is a reason."""
+    word = words.pop(0) if words else ""
+    if word not in ("pass", "fail"):
+        raise UsageError('Say which: %refine override pass "reason", or override fail "reason".')
+    outcome = Outcome.PASS if word == "pass" else Outcome.NEEDS_IMPROVEMENT
+    is_number = bool(words) and words[0].isdigit() and len(words) <= 2
+    number = parse_iteration(run, words) if is_number else None
+    return Override(iteration=number, outcome=outcome, reason=" ".join(words))
+
+
+def _parse_finding(run: Run, words: list[str]) -> Finding:
+    """Read ``[f1] [blocking|minor] "problem" ["quote"] ["fix"]``; f1 is reworded."""
+    ids = _parse_ids(words, most=1)
+    before = next((f for f in run.findings if f.id in ids), None)
+    if ids and not before:
+        raise UsageError(f"There is no finding {ids[0]!r} in this run.")
+    severity = before.severity if before else Severity.BLOCKING
+    if words and words[0] in tuple(Severity):
+        severity = Severity(words.pop(0))
+    if not 1 <= len(words) <= 3:
+        raise UsageError(
+            'Put the finding in quotes: %refine add "the problem" ["words of the text"] '
+            '["the fix"], or %refine add f2 "…" to reword f2.'
+        )
+    kept = ["", before.quote if before else "", before.fix if before else ""][len(words) :]
+    problem, quote, fix = [*words, *kept]
+    return Finding(
+        id="".join(ids),
+        criterion=before.criterion if before else OWN,
+        severity=severity,
+        quote=quote,
+        problem=problem,
+        fix=fix,
+        author="user",
+    )
+
+
+def parse_answer(run: Run, words: str) -> Answer:
+    """Read an answer to the run's question: the number of a result, else a value or exception."""
+    words, choices = words.strip(), len(run.question.choices) if run.question else 0
+    if words.isdecimal() and 1 <= int(words) <= choices:
+        return Answer(choice=int(words))
+    return Answer(result=words)
+
+
+def make_rubric(run: Run, names: str, target: float | None) -> Rubric:
+    """Return the rubric of criteria written as ``a, b, c`` and the score that passes.
+
+    Raises:
+        UsageError: the target is not a score.
+    """
+    if target is not None and not 0 <= target <= 1:
+        raise UsageError(f"The target is a score from 0 to 1, not {target:g}.")
+    listed = [name.strip() for name in names.split(",") if name.strip()]
+    return Rubric(criteria=named_criteria(listed, run.task.criteria), target=target)
+
+
+def parse_iteration(run: Run, words: list[str]) -> int | None:
+    """Read an iteration's number from the first word and remove it; None without a word.
+
+    Raises:
+        UsageError: there is no such iteration.
+    """
+    if not words:
+        return None
+    word = words.pop(0)
+    if not word.isdecimal() or len(word) > 9:
+        raise UsageError(
+            f"{word[:40]!r} is not the number of an iteration. This run has iterations 0 to "
+            f"{len(run.iterations) - 1}."
+        )
+    require_iteration(run, int(word))
+    return int(word)
+
+
+def _parse_ids(words: list[str], most: int | None = None) -> tuple[str, ...]:
+    ids: list[str] = []
+    while words and len(ids) != most and _FINDING_ID.fullmatch(words[0]):
+        ids.append(words.pop(0).rstrip(","))
+    return tuple(ids)
+
+
+def _parse_count(words: list[str]) -> int:
+    if not (words and words[0].isdecimal()):
+        return 1
+    return min(max(1, int(words.pop(0)[:9])), MAX_ITERATIONS)
+
+
+# What steers a run without a decision
+
+
+def show(run: Run, what: list[str]) -> str:
+    """Return the details that a user asks for: all, a part by its name, or an iteration's text.
+
+    Args:
+        run: the run, which has a text.
+        what: a name of `DETAILS`, the number of an iteration, or nothing for the whole run.
+
+    Raises:
+        UsageError: there is no such part or iteration.
+    """
+    columns = shutil.get_terminal_size().columns
+    if not what:
+        return record_text(run, columns)
+    if what[0] in DETAILS:
+        return details_text(run, what[0], columns)
+    if not what[0].isdecimal():
+        hint = did_you_mean(what[0], DETAILS) or f" Choose one of {', '.join(DETAILS)}."
+        raise UsageError(f"There is no {what[0]!r} to show.{hint}")
+    number = parse_iteration(run, list(what))
+    assert number is not None, "a number was typed"
+    return plain(run.iterations[number].text)
 
 
 def _withheld(cell: Cell) -> str:

@@ -6,30 +6,20 @@ import sys
 import time
 from typing import NamedTuple
 
-from ipyrefine.core.decisions import (
-    Accept,
-    Answer,
-    Continue,
-    Decision,
-    Override,
-    parse_iteration,
-)
+from ipyrefine.core.decisions import Accept, Continue, Decision, Override
 from ipyrefine.core.events import Event, RunStarted, Stopped, TextDelta
 from ipyrefine.core.model import Outcome
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Run
-from ipyrefine.errors import UsageError, did_you_mean
+from ipyrefine.errors import UsageError
 from ipyrefine.render import labels
-from ipyrefine.render.escape import plain
 from ipyrefine.render.progress import Progress
 from ipyrefine.render.terminal import (
-    DETAILS,
     cells,
     clip,
-    details_text,
     event_text,
-    record_text,
 )
+from ipyrefine.session.commands import parse_answer, parse_iteration, show
 from ipyrefine.session.session import Session
 
 QUESTION = "[a]ccept, [c]ontinue, [p]ass, [n]eeds work, [s]how, or Enter to leave it: "
@@ -165,7 +155,7 @@ def read_answer(answer: str, run: Run) -> Decision | Show | None:
         UsageError: it is none of these.
     """
     if run.question is not None and (answer.isdecimal() or answer.startswith("=")):
-        return Answer.parse(run, [answer.removeprefix("=")])
+        return parse_answer(run, answer.removeprefix("="))
     name, *args = answer.split() or ["quit"]
     words = answer[len(name) :].strip()
     match next((one for one in ACTIONS if one.startswith(name.lower())), None):
@@ -186,26 +176,3 @@ def read_answer(answer: str, run: Run) -> Decision | Show | None:
     raise UsageError(
         f"{name!r} is no answer here. Type a letter in brackets, or Enter to leave the text."
     )
-
-
-def show(run: Run, what: list[str]) -> str:
-    """Return the details that a user asks for: all, a part by its name, or an iteration's text.
-
-    Args:
-        run: the run, which has a text.
-        what: a name of `DETAILS`, the number of an iteration, or nothing for the whole run.
-
-    Raises:
-        UsageError: there is no such part or iteration.
-    """
-    columns = shutil.get_terminal_size().columns
-    if not what:
-        return record_text(run, columns)
-    if what[0] in DETAILS:
-        return details_text(run, what[0], columns)
-    if not what[0].isdecimal():
-        hint = did_you_mean(what[0], DETAILS) or f" Choose one of {', '.join(DETAILS)}."
-        raise UsageError(f"There is no {what[0]!r} to show.{hint}")
-    number = parse_iteration(run, list(what))
-    assert number is not None, "a number was typed"
-    return plain(run.iterations[number].text)
