@@ -41,7 +41,7 @@ def test_the_demo_uses_the_server_that_is_configured_and_fits_one_screen() -> No
         "Interpreted as: task (code), 3 examples",
         "Draft: ✎ NEEDS IMPROVEMENT · examples failed\n  average([1, None, 3]): expected 2,",
         "── Revision 1: ✓ PASS · 3 examples ──",
-        "Changes from draft:",
+        "Changes from the draft:",
         "len(known)",
         "✓ examples 3/3",
         "%%refine",

@@ -21,8 +21,7 @@ from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import open_journal
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render import document, labels
-from ipyrefine.render.blocks import blocks_html
-from ipyrefine.render.html import styled
+from ipyrefine.render.html import blocks_html
 from ipyrefine.render.terminal import blocks_text
 
 if TYPE_CHECKING:
@@ -266,7 +265,7 @@ class Groups:
         return blocks_text(self._blocks())
 
     def _repr_html_(self) -> str:
-        return styled(blocks_html(self._blocks()))
+        return blocks_html(self._blocks())
 
     def _blocks(self) -> list[document.Block]:
         counted = labels.count(len(self.items), "submission")
@@ -274,7 +273,7 @@ class Groups:
         words = f"{counted} in {groups}, by what they do on {inputs}."
         return [document.Paragraph(words), *map(self._version, self)]
 
-    def _version(self, group: Group) -> document.Version:
+    def _version(self, group: Group) -> document.Section:
         """Return a group's code, and what tells it from the largest other group."""
         names = ", ".join(str(self._index[place]) for place in group.members)
         names = f"Submission{'s' * (len(group.members) > 1)} {names}"
@@ -287,13 +286,13 @@ class Groups:
         blocks: list[document.Block] = [document.Paragraph(names, "quiet")]
         if text:
             blocks += document.reason(text) if folded else []
-            blocks.append(document.Text(group.text, "code", language="python"))
+            blocks.append(document.Text(group.text, "code"))
         if group.failure:
             blocks.append(document.Paragraph(group.failure, "flaw"))
         if group.results:
             blocks.append(self._results(group))
         name = f"Group {group.number}: {labels.count(len(group.members), 'submission')}"
-        return document.Version(name, label, "", False, False, tuple(blocks), open=not folded)
+        return document.Section(name, tuple(blocks), label, open=not folded)
 
     def _results(self, group: Group) -> document.Items:
         """Return what tells a group from the largest other one, or else what it does."""
@@ -311,7 +310,7 @@ class Groups:
         rows = []
         for place in sorted(places, key=self._edges.__getitem__)[:_MOST_INPUTS]:
             theirs = f"; group {other.number} {other.results[place]}" if other else ""
-            rows.append(document.Item(self.inputs[place], note=f"{group.results[place]}{theirs}"))
+            rows.append(document.Item(self.inputs[place], f"{group.results[place]}{theirs}"))
         return document.Items(title, tuple(rows))
 
 

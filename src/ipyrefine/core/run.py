@@ -257,16 +257,22 @@ class Run(Record):
         )
 
     def name(self, number: int) -> str:
-        """Return what an iteration is called, one that is being written too: ``Revision 2``."""
-        if number >= len(self.iterations):
-            revising = self.iterations and self.stage is Stage.REVISE
-            return f"Revision {number}" if revising else "Draft"
-        iteration = self.iterations[number]
-        if iteration.author == "user":
-            return "Your text" if iteration.parent is None else f"Your edit {number}"
-        if iteration.parent is None:
-            return f"Draft {number}" if number else "Draft"
-        return f"Revision {number}"
+        """Return what an iteration is called, one that is being written too: ``Revision 2``.
+
+        The number is the one that commands take; the draft and the user's first edit have none.
+        """
+        written = number < len(self.iterations)
+        parent = self.iterations[number].parent if written else None
+        if written and self.iterations[number].author == "user":
+            edits = [
+                i.number for i in self.iterations if i.author == "user" and i.parent is not None
+            ]
+            if parent is None:
+                return "Your text"
+            return "Your edit" if number == edits[0] else f"Your edit {number}"
+        if parent is not None or (not written and self.iterations and self.stage is Stage.REVISE):
+            return f"Revision {number}"
+        return f"Draft {number}" if number else "Draft"
 
     def mention(self, number: int) -> str:
         """Return an iteration's name inside a sentence: ``the draft``, ``revision 2``."""

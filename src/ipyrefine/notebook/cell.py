@@ -43,7 +43,7 @@ from ipyrefine.profiles.choose import is_python, read_fence
 from ipyrefine.providers.errors import safe_url
 from ipyrefine.providers.sharing import mark_asked, remember_sharing
 from ipyrefine.render import labels
-from ipyrefine.render.escape import fence
+from ipyrefine.render.markdown import fence
 from ipyrefine.session.commands import ANSWERS, PLACES, Place
 from ipyrefine.session.history import Earlier, find_earlier
 from ipyrefine.session.record import RecordDisplay

@@ -47,10 +47,8 @@ from ipyrefine.notebook.cell_target import CellTarget
 from ipyrefine.render import labels
 from ipyrefine.render.diff import revert
 from ipyrefine.render.escape import plain
-from ipyrefine.render.html import panel_html, panel_parts
+from ipyrefine.render.html import View, about_number, panel_html, panel_parts, style
 from ipyrefine.render.progress import SILENCE, WRITING, Progress
-from ipyrefine.render.style import STYLE
-from ipyrefine.render.view import View, about_number
 from ipyrefine.session.commands import make_rubric
 
 _HERE = Path(__file__).parent
@@ -576,6 +574,6 @@ def _widget_class() -> Any:
 
     class RefinePanel(AnyWidget):
         _esm = (_HERE / "panel.js").read_text("utf-8")
-        _css = STYLE + (_HERE / "panel.css").read_text("utf-8")
+        _css = style() + (_HERE / "panel.css").read_text("utf-8")
 
     return RefinePanel

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from ipyrefine.render.style import STYLE
-
 STARTING = "Starting…"
 # It is also what an export of a notebook shows in the panel's place.
 NO_FRONT_END = (
@@ -37,8 +35,7 @@ class Placeholder:
         """Show that the cell starts; takes milliseconds, where the panel can take a second."""
         from IPython.display import display
 
-        line = f'<p role="status" class="rf-quiet">{STARTING}</p>'
-        html = f'<div class="ipyrefine"><style>{STYLE}</style>{line}</div>'
+        html = f'<p role="status" style="font: 13px system-ui, sans-serif">{STARTING}</p>'
         data = {"text/html": html, "text/plain": STARTING}
         self._handle = display(data, raw=True, display_id=True)
 

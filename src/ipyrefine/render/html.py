@@ -1,39 +1,105 @@
 """A run as HTML: the parts of a panel, and the record, which is the same without controls."""
 
 import re
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from ipyrefine.core.decisions import OWN
-from ipyrefine.core.model import Finding, Question, Severity, Status, StopReason
+from ipyrefine.core.model import Finding, Stage, Status, StopReason
+from ipyrefine.core.policy import to_act_on
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.sharing import Sharing
 from ipyrefine.render import document, labels
-from ipyrefine.render.blocks import badge, blocks_html, fold, head, output
-from ipyrefine.render.controls import (
-    button,
-    continue_button,
-    field,
-    form_html,
-    open_button,
-    share_choice,
-)
 from ipyrefine.render.diff import rows
-from ipyrefine.render.escape import html_prose, html_text, plain
-from ipyrefine.render.evidence import chips_html, differing_outputs, outputs_html
-from ipyrefine.render.header import MOST_STEPS, top_html
+from ipyrefine.render.escape import plain, strip_colours
 from ipyrefine.render.progress import WRITING
-from ipyrefine.render.style import STYLE
-from ipyrefine.render.text import line_of, sides_html, text_html, whole_html
-from ipyrefine.render.view import STATIC, View, about_number, compared_with, first_line
+from ipyrefine.render.text import (
+    Stretch,
+    highlight_html,
+    lay_out,
+    line_of,
+    prose,
+    prose_columns,
+    side_by_side,
+    text_lines,
+)
 
-# The two extra classes tell MathJax 3 and 2 to leave the text alone.
-_CLASSES = "ipyrefine mathjax_ignore tex2jax_ignore"
 PARTS = ("top", "notices", "form", "ask", "text", "evidence", "guide", "foot")
-_BLANK = re.compile(r"\n([ \t]*)(?=\n)")
 FOLDS = ("details", "history", "settings")
-_MOST_WARNINGS = 2  # that are shown unfolded
-_MOST_NOTES = 12  # findings that are shown unfolded
+_MOST_STEPS = 9  # of the timeline, without the gaps
+_MOST_COLUMNS = 3  # of outputs that differ
 _CHOICE_CHARACTERS = 60  # of a result that a button shows; its tooltip has all of it
-_BUSY = "No answer from the kernel yet. It may be busy, or gone."
+_BLANK = re.compile(r"\n([ \t]*)(?=\n)")
+_KEYS = {
+    "a": "Accept",
+    "c": "Continue",
+    "n": "Needs work",
+    "p": "Mark as pass",
+    "e": "Edit the text",
+    "r": "Choose findings",
+    "g": "Go to the guidance",
+    "s": "Stop",
+    "Esc": "Close a menu or a form",
+    "?": "These keys",
+}
+# Stops that the verdict speaks for.
+_PLAIN_STOPS = (
+    *(StopReason.PASSED, StopReason.OVERRIDDEN, StopReason.QUESTION, StopReason.UNJUDGED),
+    None,
+)
+
+
+class View(NamedTuple):
+    """What a person looks at.
+
+    Attributes:
+        shown: the iteration to show; None follows the run.
+        best: whether texts are compared with the best one instead of their parent.
+        sides: whether they stand side by side.
+        form: which form is open; empty for none.
+        finding: the finding that the form is about; empty for none.
+        folds: the names of the open folds.
+        place: where an accepted text goes: ``insert``, ``replace`` or ``none``.
+        place_to_run: where it goes when it is to run: ``insert`` or ``replace``.
+        seconds: what the run has taken up to now.
+        rate: how fast the model writes, in words.
+        silence: seconds without a reply, once they are many; else 0.
+        under_way: the iteration that the stage under way is about.
+        streaming: what streams: ``text``, ``thinking``, or empty.
+        has_prompts: whether it is known what was sent to models.
+        prompts: what was sent, as title and text, while that is shown.
+        can_change_model: whether the run can go on with another model.
+        can_switch: whether the run can start again as the other kind of text.
+        revision: changes whenever typed words were taken.
+        sharing: what servers are sent of what code computed, where there is such.
+        withheld: the text that they are not sent, while that is shown.
+    """
+
+    shown: int | None = None
+    best: bool = False
+    sides: bool = False
+    form: str = ""
+    finding: str = ""
+    folds: frozenset[str] = frozenset()
+    place: str = "insert"
+    place_to_run: str = "insert"
+    seconds: float = 0.0
+    rate: str = ""
+    silence: float = 0.0
+    under_way: int = 0
+    streaming: str = ""
+    has_prompts: bool = False
+    prompts: tuple[tuple[str, str], ...] = ()
+    can_change_model: bool = False
+    can_switch: bool = False
+    revision: int = 0
+    sharing: Sharing = Sharing()
+    withheld: str = ""
 
 
 def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
@@ -44,47 +110,16 @@ def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
         note: a sentence to put below the header, such as where the accepted text went.
         panel: the id of the panel that takes its place while it is on the page; empty for none.
     """
-    about = about_number(run, STATIC)
-    parts = [f'<header class="rf-top">{top_html(run, STATIC, about, live=False)}</header>']
-    if note:
-        parts.append(f'<p class="rf-bar-note">{html_prose(note)}</p>')
-    parts.append(_notices(run, told=bool(note)))
-    if run.question:
-        parts.append(blocks_html(document.question(run.question)))
-    above: set[int] = set()  # iterations whose outputs are shown there
-    if about is not None:
-        parts += [_text(run, STATIC, about, live=False), _evidence(run, STATIC, about, live=False)]
-        task = run.task
-        above |= differing_outputs(run, about, compared_with(run, STATIC, about)).keys()
-        text = whole_html(run.iterations[about].text, task.form, task.language)
-        parts.append(f'<div class="rf-whole">{head("Text")}{text}</div>')
-    folds = {
-        "Details": _details(run, about),
-        "History": _history(run)
-        + "".join(
-            blocks_html([document.version(run, one, with_outputs=one.number not in above)])
-            for one in run.iterations
-        ),
-        "Settings": blocks_html(document.settings(run)[0].blocks),  # type: ignore[union-attr]
-    }
-    foot = "".join(
-        fold(title, f'<div class="rf-body">{body}</div>', name="rf-foot-fold")
-        for title, body in folds.items()
-        if body
-    )
-    parts.append(f'<footer class="rf-foot">{foot}</footer>')
-    mark = f' data-panel="{html_text(panel)}"' if panel else ""
+    context = _context(run, View(), note, live=False)
+    context["question"] = document.question(run.question) if run.question else []
+    html = _render("record", context | {"panel": panel})
     # In a Markdown export a blank line would end the HTML.
-    body = _BLANK.sub(r"\n\1<i></i>", "".join(parts))
-    return (
-        f'<div class="{_CLASSES} rf-record"{mark}><style>{STYLE}</style>'
-        f'<section class="rf">{body}</section></div>'
-    )
+    return _BLANK.sub(r"\n\1<i></i>", html)
 
 
-def styled(body: str) -> str:
-    """Return HTML inside our scoped container, with its style sheet."""
-    return f'<div class="{_CLASSES}"><style>{STYLE}</style>{body}</div>'
+def blocks_html(blocks: Iterable[document.Block]) -> str:
+    """Return blocks as HTML with its style sheet."""
+    return _render("blocks_page", {"found": blocks})
 
 
 def panel_html(parts: dict[str, str], panel: str) -> str:
@@ -94,19 +129,8 @@ def panel_html(parts: dict[str, str], panel: str) -> str:
         parts: the HTML of its parts.
         panel: its id, by which the record beside it is hidden while it is on the page.
     """
-    names = {"top": "header", "foot": "footer"}
-    body = "".join(
-        f'<{names.get(name, "div")} class="rf-{name}" data-part="{name}">{parts[name]}'
-        f"</{names.get(name, 'div')}>"
-        for name in PARTS
-    )
-    id_ = html_text(panel)
-    hide = f'<style>.rf-record[data-panel="{id_}"]{{display:none}}</style>'
-    busy = f'<p class="rf-busy" role="status" hidden>{_BUSY}</p>'
-    return (
-        f'<div class="{_CLASSES} rf-panel" data-panel="{id_}">{hide}'
-        f'<section class="rf" tabindex="-1" aria-label="Refinement">{body}{busy}</section></div>'
-    )
+    safe = {name: Markup(parts[name]) for name in PARTS}
+    return _render("panel", {"parts": safe, "panel": panel})
 
 
 def panel_parts(run: Run | None, view: View, note: str = "") -> dict[str, str]:
@@ -117,183 +141,279 @@ def panel_parts(run: Run | None, view: View, note: str = "") -> dict[str, str]:
         view: what the user looks at.
         note: a message to the user; empty for none.
     """
-    empty = dict.fromkeys(PARTS, "")
-    said = f'<p class="rf-note" role="alert">{html_prose(note)}</p>' if note else ""
     if run is None:
-        pill = badge(labels.Label("…", "Starting", "busy"))
-        return empty | {"top": f'<div class="rf-row" role="status">{pill}</div>', "notices": said}
-    about = about_number(run, view)
-    shows_stream = labels.running(run) and run.stage in WRITING and view.shown is None
-    if shows_stream:
-        body = _stream(run, view)
-    elif about is not None:
-        body = _text(run, view, about, live=True)
-    else:
-        body = ""
-    return empty | {
-        "top": top_html(run, view, about, live=True),
-        "notices": said + _notices(run),
-        "form": form_html(run, view, about),
-        "ask": _share_bar(view) + (_ask(run.question, view) if run.question else ""),
-        "text": body,
-        "evidence": "" if about is None or shows_stream else _evidence(run, view, about, live=True),
-        "guide": _guide(run, view, about),
-        "foot": _foot(run, view, about),
+        empty = dict.fromkeys(PARTS, "")
+        context = {"note": note, "live": True, "stop_message": "", "warnings": []}
+        return empty | {"top": _render("starting", {}), "notices": _render("notices", context)}
+    context = _context(run, view, note, live=True)
+    return {name: _render(name, context) for name in PARTS}
+
+
+def about_number(run: Run, view: View) -> int | None:
+    """Return the iteration that the panel shows and its buttons are about; None before any."""
+    if not run.iterations:
+        return None
+    if view.shown is not None and view.shown < len(run.iterations):
+        return view.shown
+    if labels.running(run) and run.stage not in WRITING:
+        return len(run.iterations) - 1
+    return run.chosen.number if run.chosen else len(run.iterations) - 1
+
+
+@cache
+def style() -> str:
+    """Return the style sheet, without comments, indents and blank lines."""
+    css = (files("ipyrefine.render") / "run.css").read_text("utf-8")
+    return re.sub(r"\s*\n\s*", "\n", re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)).strip()
+
+
+@cache
+def _templates() -> Environment:
+    """Return the templates; all they are given is text, unless it says that it is HTML."""
+    environment = Environment(
+        loader=PackageLoader("ipyrefine.render"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: value if hasattr(value, "__html__") else plain(str(value)),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {
+        # The two extra classes tell MathJax 3 and 2 to leave the text alone.
+        "CLASSES": "ipyrefine mathjax_ignore tex2jax_ignore",
+        "MOST_STEPS": _MOST_STEPS,
+        "OWN": OWN,
+        "STYLE": Markup(style()),
+        "keys": _KEYS,
+        "labels": labels,
+    }
+    environment.filters |= {
+        "code": highlight_html,
+        "compare": lambda block: _stretches(block.text, block.old, block.form, block.language),
+        "kind": lambda block: type(block).__name__,
+        "one_line": _one_line,
+        "prose": lambda value: prose(str(value)),
+        "strip_colours": strip_colours,
+    }
+    return environment
+
+
+def _render(name: str, context: dict[str, Any]) -> str:
+    return _templates().get_template(f"{name}.html").render(context).strip()
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(plain(text).split())
+    return line if len(line) <= _CHOICE_CHARACTERS else f"{line[:_CHOICE_CHARACTERS]}…"
+
+
+def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
+    """Return what the templates of a run are given."""
+    number = about_number(run, view)
+    about = None if number is None else run.iterations[number]
+    running = labels.running(run)
+    context: dict[str, Any] = {
+        "run": run,
+        "view": view,
+        "live": live,
+        "note": note,
+        "about": about,
+        "running": running,
+        "streaming": running and run.stage in WRITING and view.shown is None and live,
+        "other": None,
+        "selectable": [],
+        "stop_message": "",
+        "warnings": [one for one in run.warnings if not document.is_remark(one)],
+        "criteria": [criterion.name for criterion in run.task.criteria],
+        "edited": next((one for one in run.findings if one.id == view.finding), None),
+    }
+    if run.iterations and run.stop_reason not in _PLAIN_STOPS and (live or not note):
+        context["stop_message"] = run.message
+    if about:
+        context |= _text_context(run, view, about, live=live) | {
+            "failure": document.failure(about),
+            "grounds": document.grounds(about),
+            "selectable": _selectable(about),
+        }
+    context |= _top_context(run, view, about, live=live)
+    context["folds"] = {
+        name: [] if live and name not in view.folds else blocks(run, about, context)
+        for name, blocks in _FOLDS.items()
+    }
+    return context
+
+
+def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -> dict[str, Any]:
+    """Return what holds and what it rests on, or the stage under way and what it is about."""
+    busy = live and labels.running(run)
+    label = labels.outcome_label(about.verdict if about else None)
+    basis = labels.basis_phrases(run, about) if about else [("", run.message)]
+    if about is None and run.stop_reason is not None:
+        label = labels.Label("✗", "STOPPED", "bad")
+    if about and about.verdict and about.verdict.over_failed_check:
+        label = label._replace(symbol="⚠", kind="warn")
+    if busy:
+        basis = [("", run.name(view.under_way))]
+        if run.stage is Stage.REVISE and run.iterations:
+            base = run.iterations[-1] if run.head is None else run.iterations[run.head]
+            if problems := [_first_line(one.problem) for one in to_act_on(run, base)]:
+                more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+                basis = [("", problems[0] + more)]
+    used = [labels.seconds(run.seconds)] if run.seconds else []
+    return {
+        "busy": busy,
+        "label": label,
+        "basis": basis,
+        "used": [*used, *labels.usage_parts(run.usage, 0.0)],
+        "progress": min(1, (len(run.iterations) + 0.5) / (run.allowed_revisions + 2)),
+        "steps": _steps(run, view, about, live=live),
     }
 
 
-def _notices(run: Run, *, told: bool = False) -> str:
-    """Return why the run stopped, unless that was told or its verdict says so, and the warnings."""
-    parts = []
-    plain_reasons = (
-        StopReason.PASSED, StopReason.OVERRIDDEN, StopReason.QUESTION, StopReason.UNJUDGED, None
-    )  # fmt: skip
-    if run.iterations and not told and run.stop_reason not in plain_reasons:
-        parts.append(f'<p class="rf-why">{html_prose(run.message)}</p>')
-    warnings = [w for w in run.warnings if not document.is_remark(w)]
-    shown = [f'<p class="rf-note">⚠ {html_prose(one)}</p>' for one in warnings]
-    parts += shown[-_MOST_WARNINGS:]
-    if hidden := shown[:-_MOST_WARNINGS]:
-        parts.append(fold(labels.count(len(hidden), "earlier warning"), "".join(hidden)))
-    return "".join(parts)
+def _first_line(text: str) -> str:
+    return plain(text).strip().partition("\n")[0]
 
 
-def _ask(question: Question, view: View) -> str:
-    """Return the question, with a button for each answer."""
-    answers = []
-    for number, choice in enumerate(question.choices, start=1):
-        result = " ".join(plain(choice.result).split())
-        short = result if len(result) <= _CHOICE_CHARACTERS else f"{result[:_CHOICE_CHARACTERS]}…"
-        word = "raise " if choice.raises else ""
-        body = f"{word}<code>{html_text(short)}</code> · {labels.count(choice.votes, 'draft')}"
-        title = f"Make it an example of the task: {labels.choice_text(choice)}"
-        answers.append(button("", "answer", body=body, title=title, choice=number))
-    if view.form == "answer":
-        answers.append(
-            '<span class="rf-inline" data-form="answer">'
-            + field("result", "Your answer", focus=True, hint="a value as Python, or an exception")
-            + button("Answer", "answer", submit=True)
-            + button("Cancel", "open", kind="rf-ghost", hotkey="Escape")
-            + "</span>"
+class Step(NamedTuple):
+    """A step of the timeline, or a gap in it where `hidden` counts the steps left out."""
+
+    number: int
+    name: str = ""
+    hidden: int = 0
+    kind: str = ""
+    title: str = ""
+    action: str = "show"
+    parent: int | None = None
+    best: bool = False
+    flawed: bool = False
+    current: bool = False
+
+
+def _steps(run: Run, view: View, about: Iteration | None, *, live: bool) -> list[Step]:
+    """Return the iterations; of many, the first, the best, the shown and the last."""
+    total, busy = len(run.iterations), live and labels.running(run)
+    follows = busy and run.stage in WRITING and view.shown is None
+    visible = {*range(total)}
+    if total > _MOST_STEPS:
+        number = about.number if about else 0
+        visible &= {0, total - 2, total - 1, run.best, number - 1, number, number + 1}
+    steps: list[Step] = []
+    before = -1
+    for number in sorted(visible):
+        if hidden := number - before - 1:
+            steps.append(Step((number + before) // 2, hidden=hidden))
+        before = number
+        iteration = run.iterations[number]
+        label = labels.iteration_label(iteration)
+        branched = iteration.parent is not None and iteration.parent != number - 1
+        step = Step(
+            number,
+            run.name(number),
+            kind=label.kind,
+            title=label.word if iteration.verdict else "not verified",
+            parent=iteration.parent if branched else None,
+            best=number == run.best and total > 1,
+            flawed=bool(iteration.failure),
+            current=iteration is about and not follows,
         )
-    else:
-        answers.append(open_button("something else…", "answer", kind="rf-ghost"))
-    setup = fold("Before it runs", output(question.setup)) if question.setup.strip() else ""
-    call = f"<code>{html_text(question.call)}</code>"
-    return f'<p>What should {call} give?</p><div class="rf-answers">{"".join(answers)}</div>{setup}'
+        steps.append(step)
+    if busy and run.stage in WRITING:
+        name = run.name(view.under_way)
+        steps.append(Step(total, name, kind="now", action="follow", current=follows))
+    elif busy and view.shown is not None:
+        steps.append(Step(total, "Follow", action="follow"))
+    return steps
 
 
-def _share_bar(view: View) -> str:
-    """Return the question whether servers may be sent what was withheld, while it is open."""
-    if not (view.sharing.asks and view.withheld):
-        return ""
-    return f'<div class="rf-share" data-key="share">{share_choice(view)}</div>'
-
-
-def _stream(run: Run, view: View) -> str:
-    """Return the pane that the page fills with the text while it is written."""
-    if not view.streaming:
-        return '<p class="rf-quiet rf-empty">Waiting for the model…</p>'
-    title = '<p class="rf-quiet rf-empty">Thinking…</p>' if view.streaming == "thinking" else ""
-    kind = "rf-code" if run.task.form == "code" and view.streaming == "text" else "rf-prose"
-    return (
-        f'{title}<div class="rf-stream {kind}" tabindex="0" role="region" '
-        'aria-label="The text as it is written">'
-        '<pre class="rf-gutter" aria-hidden="true" data-gutter></pre>'
-        "<pre><code data-stream></code></pre></div>"
-    )
-
-
-def _text(run: Run, view: View, number: int, *, live: bool) -> str:
-    """Return an iteration's text: its difference first, with the findings where they belong."""
-    iteration = run.iterations[number]
+def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict[str, Any]:
+    """Return a text with the findings where they belong, and what its code gave."""
     form, language = run.task.form, run.task.language
-    parts = []
-    if iteration.failure:
-        parts.append(blocks_html([document.failure(iteration.failure)]))
-    other = compared_with(run, view, number)
+    other = about.parent
+    if view.best and run.best is not None and run.best != about.number:
+        other = run.best
     old = None if other is None else run.iterations[other].text
-    if other is not None and other != number - 1:
-        parts.append(f'<p class="rf-quiet rf-empty">Compared with {run.mention(other)}.</p>')
-    pinned = _pin(run, iteration, old, view, live=live)
+    pinned = _pin(run, about, old)
+    revert = None
+    if live and old is not None:
+        make: Any = _templates().get_template("controls.html").module
+
+        def revert(hunk: int) -> str:
+            return str(make.revert_button(form, about.number, other, hunk))
+
+    columns: list[Any] = []
     if old is not None and view.sides and live:
-        parts.append(sides_html(old, iteration.text, form, language))
-        rest = [note for notes in pinned.lines.values() for note in notes] + pinned.rest
-    else:
-        revert = None
-        if live and old is not None:
-
-            def revert(hunk: int) -> str:
-                return button(
-                    "Revert",
-                    "revert",
-                    kind="rf-revert",
-                    title="Revert this change; the text is checked again.",
-                    body="" if form == "code" else '<span aria-label="Revert">↶</span>',
-                    iteration=number,
-                    other=other,
-                    hunk=hunk,
-                )
-
-        if not live and old is None and not pinned.lines:
-            return "".join(pinned.rest)  # the text itself is shown whole
-        parts.append(
-            text_html(
-                iteration.text, form, language, old=old, notes=pinned.lines,
-                quotes=pinned.quotes, revert=revert,
-            )
-        )  # fmt: skip
-        rest = pinned.rest
-    body = "".join(parts)
-    folded = rest[_MOST_NOTES:]
-    more = fold(labels.count(len(folded), "more finding"), "".join(folded)) if folded else ""
-    return f'<div class="rf-pane">{body}</div>{"".join(rest[:_MOST_NOTES])}{more}'
+        placed = [note for notes in pinned.lines.values() for note in notes]
+        pinned = Pinned({}, [*placed, *pinned.rest])
+        columns = [*side_by_side(old, about.text, language)]
+        if form == "prose":
+            columns = prose_columns(old, about.text)
+    outputs = _differing_outputs(run, about, other)
+    return {
+        "other": other,
+        "pinned": pinned,
+        "columns": columns,
+        "unchanged": old is not None and plain(old) == plain(about.text),
+        "parts": _stretches(about.text, old, form, language, pinned, revert),
+        "outputs": outputs,
+        "same_outputs": other is not None
+        and document.outputs(run.iterations[other]) == outputs.get(about.number),
+        # In a live panel, a click drops a demand that was read wrongly.
+        "drops": {
+            labels.check_chip(one): one.name
+            for one in about.evidence
+            if live and one.name in run.demands
+        },
+    }
 
 
-def _evidence(run: Run, view: View, number: int, *, live: bool) -> str:
-    """Return what a text's verdict rests on, and what its code printed, returned and drew."""
-    other = compared_with(run, view, number)
-    return chips_html(run, number, live=live) + outputs_html(run, number, other)
-
-
-class _Pinned(NamedTuple):
-    """Findings as HTML.
+class Note(NamedTuple):
+    """A finding as a note in the margin of a text.
 
     Attributes:
-        lines: those with a place, by the line of the text below which they belong.
-        rest: those without one.
-        quotes: the excerpts that the findings quote.
+        item: the finding.
+        fixed: whether this text settles it.
+        claim: what the reviser says it did for it.
+        binding: whether it cannot be dismissed by itself.
     """
 
-    lines: dict[int, list[str]]
-    rest: list[str]
-    quotes: tuple[str, ...]
+    item: document.Item
+    fixed: bool
+    claim: str
+    binding: bool
 
 
-def _pin(run: Run, iteration: Iteration, old: str | None, view: View, *, live: bool) -> _Pinned:
+class Pinned(NamedTuple):
+    """Findings by the line of the text below which they belong, and those without a place."""
+
+    lines: dict[int, list[Note]]
+    rest: list[Note]
+
+
+def _pin(run: Run, about: Iteration, old: str | None) -> Pinned:
     """Place the findings that stand, and those that this text settles."""
-    lines: dict[int, list[str]] = {}
-    rest: list[str] = []
-    quotes: list[str] = []
-    before = () if iteration.parent is None else run.iterations[iteration.parent].findings
-    stood = {f.id for f in before if f.actionable}
-    claims = {change.finding: change.summary for change in iteration.changes}
-    for finding in document.ranked(iteration.findings):
-        fixed = finding.status is Status.RESOLVED and finding.id in stood
-        if finding.doubtful or not (finding.actionable or fixed):
-            continue
-        html = _finding(
-            finding, view, iteration, live=live, fixed=fixed, claim=claims.get(finding.id, "")
-        )
-        place = line_of(iteration.text, finding.quote)
+    pinned = Pinned({}, [])
+    claims = {change.finding: change.summary for change in about.changes}
+    for finding in document.ranked(_margin(run, about)):
+        fixed = finding.status is Status.RESOLVED
+        item = document.finding_item(finding, about, run.task.form)
+        note = Note(item, fixed, _first_line(claims.get(finding.id, "")), finding.binding)
+        place = line_of(about.text, finding.quote)
         if place is None and fixed and old is not None and run.task.form == "code":
-            place = _successor(old, iteration.text, line_of(old, finding.quote))
-        if place is None:
-            rest.append(html)
-        else:
-            lines.setdefault(place, []).append(html)
-            quotes += [] if fixed else [finding.quote]
-    return _Pinned(lines, rest, tuple(quotes))
+            place = _successor(old, about.text, line_of(old, finding.quote))
+        (pinned.rest if place is None else pinned.lines.setdefault(place, [])).append(note)
+    return pinned
+
+
+def _margin(run: Run, about: Iteration) -> list[Finding]:
+    """Return the findings that stand beside a text; its details list the others."""
+    before = () if about.parent is None else run.iterations[about.parent].findings
+    stood = {finding.id for finding in before if finding.actionable}
+    return [
+        one
+        for one in about.findings
+        if one.actionable
+        or (one.status is Status.RESOLVED and one.id in stood and not one.doubtful)
+    ]
 
 
 def _successor(old: str, new: str, line: int | None) -> int | None:
@@ -311,128 +431,87 @@ def _successor(old: str, new: str, line: int | None) -> int | None:
     return added[-1] if hunk is not None and added else None
 
 
-def _finding(
-    finding: Finding, view: View, iteration: Iteration, *, live: bool, fixed: bool, claim: str
-) -> str:
-    """Return a finding as a note in the margin of the text."""
-    passed = bool(iteration.verdict and iteration.verdict.passed)
-    minor = finding.severity is not Severity.BLOCKING
-    kind = "rf-fixed" if fixed else "rf-minor" if minor else ""
-    lead = "✓ Fixed" if fixed else html_text(finding.id)
-    by = labels.check_name(finding.check or finding.criterion)
-    words = [] if fixed or not minor else ["suggestion" if passed else "minor"]
-    words += ["back again"] if finding.status is Status.REGRESSED else []
-    words += ["yours" if finding.author == "user" and by != OWN else "", by]
-    who = html_prose(" · ".join(filter(None, words)))
-    body = f"<b>{lead}</b> · {html_prose(finding.problem)} <small>· {who}</small>"
-    if finding.input.strip():
-        expected = f", expected <code>{html_text(finding.expected)}</code>"
-        body += f"<br><small>Shown by <code>{html_text(finding.input)}</code>"
-        body += f"{expected if finding.expected else ''}</small>"
-    if finding.fix and not fixed:
-        body += f"<br><small>Fix: {html_prose(finding.fix)}</small>"
-    if claim and fixed:
-        body += f" <small>· {html_prose(first_line(claim))}</small>"
-    if not live or fixed:
-        return f'<div class="rf-finding {kind}"><div>{body}</div></div>'
-    if (view.form, view.finding) == ("dismiss", finding.id):
-        acts = (
-            '<span class="rf-inline" data-form="dismiss">'
-            + field("reason", "Reason (optional)", focus=True)
-            + button("Dismiss", "dismiss", submit=True, finding=finding.id)
-            + button("Cancel", "open", kind="rf-ghost", hotkey="Escape")
-            + "</span>"
-        )
-    else:
-        acts = button("Act on it", "act", title="Revise the text for this finding alone.",
-                       finding=finding.id, iteration=iteration.number, fields="guide")  # fmt: skip
-        if not finding.binding:
-            acts += open_button("Dismiss", "dismiss", finding=finding.id)
-        acts += open_button("Edit", "finding", finding=finding.id)
-    return (
-        f'<div class="rf-finding {kind}" data-key="{html_text(finding.id)}"><div>{body}</div>'
-        f'<span class="rf-acts rf-small">{acts}</span></div>'
-    )
+def _stretches(
+    text: str,
+    old: str | None,
+    form: str,
+    language: str,
+    pinned: Pinned | None = None,
+    revert: Any = None,
+) -> list[Stretch]:
+    """Return a text in stretches of lines, with the notes between them."""
+    notes = pinned.lines if pinned else {}
+    quotes = [one.item.quote for some in notes.values() for one in some if not one.fixed]
+    before = text if old is None else old
+    lines = text_lines(text, before, form, language, quotes, revert)  # type: ignore[arg-type]
+    return [*lay_out(lines, notes, whole=old is None)]
 
 
-def _guide(run: Run, view: View, about: int | None) -> str:
-    """Return the field for guidance, and the button that sends it."""
+def _differing_outputs(
+    run: Run, about: Iteration, other: int | None
+) -> dict[int, list[document.Block]]:
+    """Return a text's outputs, beside those of others that differ, each by its iteration.
+
+    A draft is compared with the other drafts.
+    """
+    own = document.outputs(about)
+    if not own:
+        return {}
+    if other is not None:
+        before = document.outputs(run.iterations[other])
+        return ({} if before in ([], own) else {other: before}) | {about.number: own}
+    found = {about.number: own}
+    for draft in run.drafts:
+        outputs = document.outputs(draft)
+        if outputs and outputs not in found.values() and len(found) < _MOST_COLUMNS:
+            found[draft.number] = outputs
+    return found
+
+
+def _selectable(about: Iteration) -> list[Finding]:
+    """Return the findings that a revision can act on, the doubtful ones last."""
+    unsettled = (Status.OPEN, Status.REGRESSED)
+    doubtful = [f for f in about.findings if f.doubtful and f.status in unsettled]
+    return [*about.actionable, *doubtful]
+
+
+# Folds
+
+
+def _details(run: Run, about: Iteration | None, _: dict[str, Any]) -> list[document.Block]:
+    """Return how the cell was read, and of a text what stands nowhere else."""
+    read = f"Interpreted as: {labels.interpretation(run.setup)}"
+    blocks: list[document.Block] = [document.Paragraph(read, "quiet")]
     if about is None:
-        return ""
-    running = labels.running(run)
-    needs = view.form == "needs-work"
-    hint = "Guidance for the next revision (optional)"
-    if needs:
-        hint = "What needs work? (optional)"
-    key = f"words-{view.revision}"
-    field = (
-        f'<textarea name="words" rows="1" data-key="{key}" data-focus="words" data-enter '
-        f'aria-label="{hint}" placeholder="{hint}"></textarea>'
-    )
-    if needs:
-        send = button("Needs work", "needs-work", kind="rf-next", submit=True, iteration=about,
-                       sure=1)  # fmt: skip
-        send += button("Cancel", "open", kind="rf-ghost", hotkey="Escape")
-    elif running:
-        title = "The next revision takes it into account."
-        send = button("Add guidance", "guide", submit=True, title=title)
-    else:
-        send = (
-            '<label class="rf-count" title="How many more revisions Continue allows">'
-            f'<input type="number" name="revisions" min="1" max="9" value="1" '
-            f'data-key="count-{view.revision}" aria-label="Revisions"> more</label>'
-        )
-        send += continue_button(run, about, kind="").replace(' data-hotkey="c"', " data-submit")
-    return f'<div class="rf-inline rf-guide-row" data-form="guide">{field}{send}</div>'
-
-
-def _foot(run: Run, view: View, about: int | None) -> str:
-    """Return the folds; a closed one is empty until somebody opens it."""
-    bodies = {
-        "details": lambda: _details(run, about),
-        "history": lambda: _history(run) + _go_to(run),
-        "settings": lambda: blocks_html(document.settings(run)[0].blocks),  # type: ignore[union-attr]
-    }
-    folds = "".join(
-        f'<details class="rf-foot-fold" data-fold="{name}"{" open" if name in view.folds else ""}>'
-        f'<summary>{name.capitalize()}</summary><div class="rf-body">'
-        f"{bodies[name]() if name in view.folds else ''}</div></details>"
-        for name in FOLDS
-    )
-    return folds + open_button("? keys", "keys", kind="rf-ghost")
-
-
-def _go_to(run: Run) -> str:
-    """Return the field that shows any of many iterations."""
-    if len(run.iterations) <= MOST_STEPS:
-        return ""
-    last = len(run.iterations) - 1
-    return (
-        '<div class="rf-inline" data-form="show"><label class="rf-field"><span>Go to iteration'
-        f'</span><input type="number" name="number" min="0" max="{last}" value="{last}" data-enter>'
-        f"</label>{button('Show', 'show', submit=True)}</div>"
-    )
-
-
-def _details(run: Run, about: int | None) -> str:
-    """Return what a text's verdict rests on, in full."""
-    blocks: list[document.Block] = [
-        document.Paragraph(f"Interpreted as: {labels.interpretation(run.setup)}", "quiet")
+        return blocks
+    margin = _margin(run, about)
+    others = [one for one in about.findings if one not in margin]
+    return [
+        *blocks,
+        *document.reason(about),
+        *document.claims(run, about),
+        *document.findings(about, run.task.form, others),
+        *document.notes(about),
     ]
-    if about is not None:
-        iteration = run.iterations[about]
-        blocks += document.reason(iteration)
-        blocks += document.checks(iteration)
-        blocks += document.judgement(iteration)
-        blocks += document.claims(run, iteration)
-        blocks += document.findings(iteration, run.task.form)
-        blocks += document.notes(iteration)
-    return blocks_html(blocks)
 
 
-def _history(run: Run) -> str:
-    """Return what the user did, the scores, and what each stage consumed."""
-    decisions = [document.Paragraph(labels.decision_sentence(run, one)) for one in run.decisions]
+def _history(run: Run, _: Iteration | None, context: dict[str, Any]) -> list[document.Block]:
+    """Return what the user did, the scores and the usage; in a record, every iteration, too."""
+    remarks = [document.Paragraph(one, "quiet") for one in run.warnings if document.is_remark(one)]
     ended = [document.Paragraph(run.message, "quiet")] if run.message and run.stop_reason else []
-    remarks = [document.Paragraph(w, "quiet") for w in run.warnings if document.is_remark(w)]
-    return blocks_html([*remarks, *decisions, *ended, *document.scores(run), *document.usage(run)])
+    blocks = [*remarks, *document.decisions(run), *ended, *document.scores(run)]
+    blocks += document.usage(run)
+    if not context["live"]:
+        above = context.get("outputs", {})  # shown there
+        blocks += [
+            document.version(run, one, with_outputs=one.number not in above)
+            for one in run.iterations
+        ]
+    return blocks
+
+
+_FOLDS: dict[str, Callable[..., list[document.Block]]] = {
+    "details": _details,
+    "history": _history,
+    "settings": lambda run, about, context: document.settings(run),
+}

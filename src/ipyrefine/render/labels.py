@@ -27,12 +27,10 @@ from ipyrefine.core.model import (
     Finding,
     Form,
     Outcome,
-    Question,
     Setup,
     Severity,
     Status,
     StopReason,
-    Tally,
     Task,
     Usage,
     Verdict,
@@ -81,18 +79,22 @@ class Label(NamedTuple):
     hollow: bool = False
 
     def __str__(self) -> str:
-        """Return symbol and word."""
         return f"{self.symbol} {self.word}"
 
 
 NO_NEW_TEXT = Label("⚠", "no new text", "bad")
 BEST = "★ best"
-FINDERS = {"model": "found by the model", "check": "found by a check", "user": "added by you"}
-_OUTCOMES = {
+OUTCOMES = {
     Outcome.PASS: Label("✓", "PASS", "good"),
     Outcome.NEEDS_IMPROVEMENT: Label("✎", "NEEDS IMPROVEMENT", "warn"),
     Outcome.FAIL: Label("✗", "FAIL", "bad"),
     Outcome.NOT_JUDGED: Label("?", "NOT JUDGED", "quiet"),
+}
+STATUSES = {
+    Status.OPEN: Label("○", "open", "open"),
+    Status.RESOLVED: Label("✓", "resolved", "good"),
+    Status.DISMISSED: Label(NONE, "dismissed", "quiet"),
+    Status.REGRESSED: Label("↩", "back again", "bad"),
 }
 # What a PASS rests on; of a text that does not pass, what it failed.
 _BASES: dict[Basis, tuple[str, str]] = {
@@ -107,41 +109,10 @@ _BASES: dict[Basis, tuple[str, str]] = {
     "run": ("runs", "run failed"),
     "none": ("", ""),
 }
-_STATUSES = {
-    Status.OPEN: Label("○", "open", "open"),
-    Status.RESOLVED: Label("✓", "resolved", "good"),
-    Status.DISMISSED: Label(NONE, "dismissed", "quiet"),
-    Status.REGRESSED: Label("↩", "regressed", "bad"),
-}
+_VERBS = {"example": "hold", "further input": "agree", "test": "pass"}
 
 
-def outcome_label(outcome: Outcome) -> Label:
-    """Return the label of an outcome."""
-    return _OUTCOMES[outcome]
-
-
-def basis_label(verdict: Verdict, evidence: Iterable[Evidence] = ()) -> str:
-    """Return what a verdict rests on: ``3 examples``, ``judge's opinion, 0.81``; empty for nothing.
-
-    Args:
-        verdict: the verdict.
-        evidence: the checks' results on its text, which say how many examples hold.
-    """
-    passed, failed = _BASES[verdict.basis]
-    if verdict.outcome is Outcome.NOT_JUDGED:
-        return passed if verdict.only_ran else ""
-    if verdict.is_opinion:
-        number = verdict.score if verdict.opinion is None else verdict.opinion
-        parts = ["constraints"] if verdict.basis == "constraints" else []
-        parts.append("judge's opinion")
-        return ", ".join([*parts, *([] if number is None else [score(number)])])
-    if not verdict.passed and not verdict.required_passed:
-        return failed
-    if verdict.basis == "agreement" and not verdict.passed:
-        return "drafts disagree"
-    if verdict.basis == "examples" and verdict.passed:
-        return _count_examples(evidence) or passed
-    return passed
+# Verdicts
 
 
 def basis_name(basis: str) -> str:
@@ -149,51 +120,99 @@ def basis_name(basis: str) -> str:
     return {str(name): words for name, (words, _) in _BASES.items()}.get(basis, "")
 
 
-def _count_examples(evidence: Iterable[Evidence]) -> str:
-    """Return how many stated examples hold, like ``3 examples``; empty where that is not known."""
-    passed = [e for e in evidence if e.basis == "examples" and e.passed]
-    tallies = [t for e in passed for t in e.tallies if t.noun == "example"]
-    return count(tallies[0].held, "example") if tallies else ""
-
-
-def verdict_label(
-    verdict: Verdict | None, evidence: Iterable[Evidence] = (), findings: Iterable[Finding] = ()
-) -> Label:
-    """Return the label of a verdict with what it rests on, like ``✓ PASS · 3 examples``.
-
-    Where nothing but findings keeps a text from passing, it names them: ``1 open finding``.
+def outcome_label(verdict: Verdict | None) -> Label:
+    """Return the label of a verdict, without what it rests on.
 
     Only evidence is drawn in full green. A judge's or the user's verdict has a symbol of its own,
     so that nobody needs colour to see the difference.
-
-    Args:
-        verdict: the verdict; None before there is one.
-        evidence: the checks' results on its text.
-        findings: the findings of its text.
     """
     if verdict is None:
         return Label("?", "NOT VERIFIED", "quiet")
-    label = _OUTCOMES[verdict.outcome]
+    label = OUTCOMES[verdict.outcome]
     if verdict.basis == "user":
-        over = ", over a failed check" if verdict.over_failed_check else ""
-        label = label._replace(word=f"{label.word} (yours){over}")
+        label = label._replace(word=f"{label.word} (yours)")
         return label._replace(symbol="☑", kind="yours") if verdict.passed else label
-    if verdict.required_passed and verdict.outcome is Outcome.NEEDS_IMPROVEMENT:
-        blocking = sum(finding.blocks for finding in findings)
-        if blocking and verdict.stated in (None, Outcome.PASS):
-            return label._replace(word=f"{label.word} · {count(blocking, 'open finding')}")
-    basis = basis_label(verdict, evidence)
-    label = label._replace(word=" · ".join(part for part in (label.word, basis) if part))
     if verdict.is_opinion and verdict.passed:
         return label._replace(symbol="○", kind="opinion", hollow=True)
     return label._replace(hollow=verdict.is_opinion or verdict.only_ran)
 
 
 def iteration_label(iteration: Iteration | None) -> Label:
-    """Return the label of an iteration's verdict with what it rests on."""
-    if iteration is None:
-        return verdict_label(None)
-    return verdict_label(iteration.verdict, iteration.evidence, iteration.findings)
+    """Return the label of a text's verdict with what it rests on, like ``✓ PASS · 3 examples``."""
+    verdict = iteration.verdict if iteration else None
+    label = outcome_label(verdict)
+    if iteration is None or verdict is None:
+        return label
+    if verdict.over_failed_check:
+        return label._replace(word=f"{label.word}, over a failed check")
+    basis = "" if verdict.basis == "user" else _basis(iteration, verdict)
+    return label._replace(word=f"{label.word} · {basis}") if basis else label
+
+
+def _basis(iteration: Iteration, verdict: Verdict) -> str:
+    passed, failed = _BASES[verdict.basis]
+    if verdict.outcome is Outcome.NOT_JUDGED:
+        return passed if verdict.only_ran else ""
+    if verdict.required_passed and verdict.outcome is Outcome.NEEDS_IMPROVEMENT:
+        blocking = sum(finding.blocks for finding in iteration.findings)
+        if blocking and verdict.stated in (None, Outcome.PASS):
+            return count(blocking, "open finding")
+    if verdict.is_opinion:
+        return ("constraints, " if verdict.basis == "constraints" else "") + _opinion(verdict)
+    if not verdict.passed:
+        disagree = verdict.basis == "agreement" and verdict.required_passed
+        return "drafts disagree" if disagree else passed if verdict.required_passed else failed
+    if verdict.basis == "examples":
+        tallies = [t for e in iteration.evidence if e.basis == "examples" for t in e.tallies]
+        return count(tallies[0].held, "example") if tallies else passed
+    return passed
+
+
+def _opinion(verdict: Verdict) -> str:
+    number = verdict.score if verdict.opinion is None else verdict.opinion
+    return "judge's opinion" + ("" if number is None else f", {score(number)}")
+
+
+def basis_phrases(run: Run, iteration: Iteration) -> list[tuple[str, str]]:
+    """Return what a verdict rests on as phrases: what stands out, and what follows it."""
+    verdict = iteration.verdict
+    if verdict is None:
+        return []
+    reason = verdict.reason.strip().partition("\n")[0]
+    if verdict.basis == "user":
+        failed = [f"{e.name} failed" for e in iteration.evidence if e.failed]
+        over = f", though {', '.join(failed)}" if verdict.over_failed_check else ""
+        words = iteration.override.reason if iteration.override else ""
+        return [("", f"marked by you{over}{f': {words}' if words else ''}")]
+    if verdict.outcome is Outcome.NOT_JUDGED:
+        return [("", reason)]
+    if run.question and not verdict.passed and verdict.basis == "agreement":
+        return [("", "drafts disagree on an input, and the task doesn't say")]
+    relevant = [
+        e
+        for e in iteration.conclusive
+        if (e.passed if verdict.passed else e.failed) and e.required and e.grounds
+    ]
+    phrases = [phrase for e in relevant for phrase in _evidence_phrases(e)]
+    if verdict.is_opinion:
+        opinion = _opinion(verdict)
+        if not (verdict.passed and phrases):
+            return [("", opinion)]
+        return [*phrases[:-1], (phrases[-1][0], f"{phrases[-1][1]}; the rest is the {opinion}")]
+    if not verdict.passed and not relevant:
+        phrases = [("", reason)] if reason else []
+    return phrases or [("", _basis(iteration, verdict))]
+
+
+def _evidence_phrases(evidence: Evidence) -> list[tuple[str, str]]:
+    """Return a check's result in words: ``3 of 3 examples`` and ``hold``."""
+    found = []
+    for tally in evidence.tallies:
+        if evidence.passed or tally.held < tally.of:
+            noun = count(tally.of, tally.noun) if tally.of != 1 else f"1 {tally.noun}s"
+            found.append((f"{tally.held} of {noun}", _VERBS[tally.noun]))
+    word = "passed" if evidence.passed else "failed"
+    return found or [(check_name(evidence.name), word)]
 
 
 def score_beside(verdict: Verdict | None) -> str:
@@ -203,52 +222,7 @@ def score_beside(verdict: Verdict | None) -> str:
     return score(verdict.score)
 
 
-def doubt(finding: Finding, text: str) -> str:
-    """Return why a finding is doubtful; empty where it is not.
-
-    Args:
-        finding: the finding.
-        text: the text it is about.
-    """
-    if not finding.doubtful:
-        return ""
-    if finding.quote and not (text and contains_quote(text, finding.quote)):
-        return "quote not in the text"
-    if finding.input:
-        return "its input gave what was expected"
-    return "nothing shows it"
-
-
-def doubtful(reason: str) -> Label:
-    """Return the label of a doubtful finding with why it is one."""
-    return Label("⚠", f"doubtful: {reason}", "warn")
-
-
-def choice_text(choice: Choice) -> str:
-    """Return what drafts give on an input: ``returns None`` or ``raises ValueError``."""
-    return f"{'raises' if choice.raises else 'returns'} {choice.result}"
-
-
-def question_title(question: Question) -> str:
-    """Return a question in one sentence."""
-    return f"What should {question.call} give? The drafts disagree, and the task doesn't say."
-
-
-def severity_label(severity: Severity, *, passed: bool = False) -> Label:
-    """Return the label of a severity.
-
-    Args:
-        severity: the severity.
-        passed: whether the text passes all the same, so that a minor finding is a suggestion.
-    """
-    if severity is Severity.BLOCKING:
-        return Label("■", "blocking", "bad")
-    return Label("□", "suggestion" if passed else "minor", "quiet")
-
-
-def status_label(status: Status) -> Label:
-    """Return the label of a finding's status."""
-    return _STATUSES[status]
+# Checks and findings
 
 
 def evidence_label(evidence: Evidence) -> Label:
@@ -257,7 +231,9 @@ def evidence_label(evidence: Evidence) -> Label:
         return Label("≠", "drafts disagree", "warn")
     if evidence.passed is None:
         return Label("?", "no result", "quiet")
-    return Label("✓", "passed", "good") if evidence.passed else Label("✗", "failed", "bad")
+    if evidence.passed:
+        return Label("✓", "passed", "good")
+    return Label("✗", "failed", "bad" if evidence.required else "quiet")
 
 
 def check_name(name: str) -> str:
@@ -268,22 +244,48 @@ def check_name(name: str) -> str:
     return f'{kind} "{argument}"' if kind in ("with", "without") else name.removesuffix(" decisive")
 
 
-def evidence_chip(evidence: Evidence) -> str:
-    """Return a check's result in a few words: ``✓ examples 4/4``, ``✗ lint``."""
+def check_chip(evidence: Evidence) -> Label:
+    """Return a check's result in a few words: ``✓ examples 4/4``, ``✗ lint (advisory)``."""
     label, name = evidence_label(evidence), check_name(evidence.name)
-    word = "" if evidence.passed is not None and not evidence.contested else f": {label.word}"
-    counts = [f"{tally_name(evidence, t)} {t.held}/{t.of}" for t in evidence.tallies]
-    return f"{label.symbol} {', '.join(counts) or name}{word}"
-
-
-def tally_name(evidence: Evidence, tally: Tally) -> str:
-    """Return what a check's count is called: ``examples``, or the check's own name."""
-    return "examples" if tally.noun == "example" else check_name(evidence.name)
+    counts = [
+        f"{'examples' if tally.noun == 'example' else name} {tally.held}/{tally.of}"
+        for tally in evidence.tallies
+    ]
+    words = ", ".join(counts) or name
+    words += "" if evidence.required or evidence.passed else " (advisory)"
+    no_result = evidence.passed is None or evidence.contested
+    return label._replace(word=f"{words}: {label.word}" if no_result else words)
 
 
 def answer_label(yes: bool) -> Label:
     """Return the label of an answer to a checklist question."""
     return Label("✓", "yes", "good") if yes else Label("✗", "no", "bad")
+
+
+def severity_label(severity: Severity, *, passed: bool = False) -> Label:
+    """Return the label of a severity; on a text that passes, minor findings are suggestions."""
+    if severity is Severity.BLOCKING:
+        return Label("■", "blocking", "bad")
+    return Label("□", "suggestion" if passed else "minor", "quiet")
+
+
+def doubt(finding: Finding, text: str) -> str:
+    """Return why a finding on a text is doubtful; empty where it is not."""
+    if not finding.doubtful:
+        return ""
+    if finding.quote and not (text and contains_quote(text, finding.quote)):
+        return "doubtful: quote not in the text"
+    return (
+        f"doubtful: {'its input gave what was expected' if finding.input else 'nothing shows it'}"
+    )
+
+
+def choice_text(choice: Choice) -> str:
+    """Return what drafts give on an input: ``returns None`` or ``raises ValueError``."""
+    return f"{'raises' if choice.raises else 'returns'} {choice.result}"
+
+
+# Numbers
 
 
 def score(value: float | None) -> str:
@@ -316,10 +318,18 @@ def cost(dollars: float | None) -> str:
 
 
 def _dollars(amount: float) -> str:
-    """Format US dollars: four decimals below one dollar, two from there on."""
     if amount < 0.00005:
         return "< $0.0001" if amount > 0 else "$0"
     return f"${amount:.4f}" if amount < 1 else f"${amount:,.2f}"
+
+
+def sparkline(scores: Iterable[float | None]) -> str:
+    """Return one block per iteration, as high as its score 0..1; a dot for a missing score.
+
+    >>> sparkline([0.4, None, 0.7, 1.0])
+    '▄·▆█'
+    """
+    return "".join("·" if s is None else "▁▂▃▄▅▆▇█"[min(7, int(s * 8))] for s in scores)
 
 
 def usage_parts(usage: Usage, wall: float | None = None) -> list[str]:
@@ -352,35 +362,20 @@ def budget_left(run: Run) -> str:
     return ", ".join(parts) + " left" if parts else ""
 
 
-def stage_name(stage: str, iteration: int, allowed: int) -> str:
-    """Return the stage under way, like ``Revising · revision 2 of 4``."""
-    name = STAGES.get(stage, stage)
-    return f"{name} · revision {iteration} of {allowed}" if iteration else f"{name} · draft"
+# The run
 
 
-def iteration_name(iteration: Iteration) -> str:
-    """Return an iteration's name, like ``Draft`` or ``Revision 2``.
-
-    The number is the one that commands take. Its origin follows unless it is the one before.
-    """
-    number, parent = iteration.number, iteration.parent
-    name = f"{'Draft' if parent is None else 'Revision'}{f' {number}' if number else ''}"
-    if iteration.author == "user":
-        return f"{name} (your text)"
-    branched = parent is not None and parent != number - 1
-    return f"{name} (from {parent or 'the draft'})" if branched else name
+def running(run: Run) -> bool:
+    """Return whether a stage is under way."""
+    return bool(run.stage) and run.stop_reason is None
 
 
-_BLOCKS = "▁▂▃▄▅▆▇█"
-
-
-def sparkline(scores: Iterable[float | None]) -> str:
-    """Return one block per iteration, as high as its score 0..1; a dot for a missing score.
-
-    >>> sparkline([0.4, None, 0.7, 1.0])
-    '▄·▆█'
-    """
-    return "".join("·" if s is None else _BLOCKS[min(7, int(s * 8))] for s in scores)
+def under_way(run: Run, number: int) -> str:
+    """Return the text that a stage is about: ``draft``, ``revision 2 of 4``."""
+    name = run.name(number).lower()
+    # Numbers count all texts: with several drafts a revision's is not one of those allowed.
+    counted = name.startswith("revision") and len(run.drafts) == 1
+    return f"{name} of {max(run.allowed_revisions, number)}" if counted else name
 
 
 def summary_parts(run: Run) -> list[str]:
@@ -389,129 +384,13 @@ def summary_parts(run: Run) -> list[str]:
     parts = [f"score {number}"] if number else []
     if run.chosen is not None:
         accepted = run.best is not None and run.chosen.number != run.best
-        name = iteration_name(run.chosen).partition(" (")[0].lower()
+        name = run.name(run.chosen.number).lower()
         parts.append(f"{'accepted' if accepted else 'best'}: {name}")
         parts.append(f"{run.revisions} of {count(run.allowed_revisions, 'revision')}")
     parts += usage_parts(run.usage, run.seconds)
     if run.stop_reason is not None:
         parts.append(f"stopped: {STOPS[run.stop_reason]}")
     return parts
-
-
-def running(run: Run) -> bool:
-    """Return whether a stage is under way."""
-    return bool(run.stage) and run.stop_reason is None
-
-
-def language(text: str, form: str, language: str = "python") -> str:
-    """Return the language to highlight, as pygments names it; empty for prose.
-
-    Args:
-        text: the text.
-        form: how it is written.
-        language: the task's language; data that a task without one asks for is ``json``.
-    """
-    if form != "code":
-        return ""
-    if language != "python":
-        return language
-    head, tail = text.lstrip()[:1], text.rstrip()[-1:]
-    return "json" if (head, tail) in (("{", "}"), ("[", "]")) else "python"
-
-
-def form_name(task: Task) -> str:
-    """Return what a task asks for: ``prose``, ``code``, or ``Java code``."""
-    return f"{task.language_name} code" if task.is_foreign else task.form
-
-
-def other_form(task: Task) -> Form:
-    """Return the kind of text that a task does not ask for."""
-    return "code" if task.form == "prose" else "prose"
-
-
-def switch_hint(task: Task) -> str:
-    """Return how to start again as the other kind of text, for a terminal."""
-    other = other_form(task)
-    return f"Not {task.form}? Use %refine kind {other}, or next time %%refine -p {other}."
-
-
-def interpretation(setup: Setup) -> str:
-    """Return how a cell was read, what it demands and uses.
-
-    As in ``task (code), 3 examples. Uses df (1,204 × 8), clean()``.
-    """
-    kind = "draft to improve" if setup.draft is not None else "task"
-    phrases = ", ".join(material.phrase for material in setup.task.materials)
-    uses = f". Uses {phrases}" if phrases else ""
-    return ", ".join([f"{kind} ({form_name(setup.task)})", *map(check_name, setup.demands)]) + uses
-
-
-def settings(run: Run) -> list[str]:
-    """Return a run's profile, models, checks, limits and forecast as phrases."""
-    setup, most = run.setup, forecast(run)
-    parts = [f"profile {run.task.profile}"]
-    parts += [f"language {run.task.language_name}"] if run.task.is_foreign else []
-    parts += [model_name(setup.model)] if setup.model else []
-    other = setup.judge and setup.judge != setup.model
-    parts += [f"judge {model_name(setup.judge, '')}"] if other else []
-    parts += [f"checks {', '.join(setup.checks)}"] if setup.checks else []
-    parts += [f"target {score(run.limits.target)}", bounds(run)]
-    estimate = f"≈ {count(_round_up(most.revision), 'token')} per further revision"
-    return [*parts, f"{estimate} ({cost(most.revision_cost)})" if most.revision_cost else estimate]
-
-
-def bounds(run: Run) -> str:
-    """Return the most that a run can consume."""
-    most = forecast(run)
-    price = "price unknown" if most.cost is None else cost(most.cost)
-    revisions = count(run.limits.max_revisions, "revision")
-    tokens = count(_round_up(most.tokens), "token")
-    return f"at most {revisions}, {count(most.calls, 'call')}, {tokens}, {price}"
-
-
-def sharing_phrase(sharing: Sharing) -> str:
-    """Return what servers elsewhere are sent of what code computed; empty where there are none."""
-    words = {"structure": "stay here", "outputs": "are sent", "values": "and values are sent"}
-    return f"outputs {words[sharing.level]}" if sharing.servers else ""
-
-
-def server_name(server: str) -> str:
-    """Return the host of a server's address, or what a model of the user's own is called."""
-    return urlsplit(server).hostname or server
-
-
-def sharing_sentence(answer: str, servers: Iterable[str], *, stored: bool) -> str:
-    """Return what an answer on sharing means.
-
-    Args:
-        answer: ``once``, ``always`` or ``never``.
-        servers: the servers' addresses.
-        stored: whether it could be kept for later runs.
-    """
-    names = " and ".join(map(server_name, servers))
-    if answer == "once":
-        return f"Outputs are sent to {names} for the rest of this run."
-    later = "" if stored else " This could not be stored, so it holds for this run only."
-    return f"Outputs are {answer} sent to {names}.{later}"
-
-
-def model_name(name: str, kind: str = "model ") -> str:
-    """Return a model's name for people; of a recording, its file.
-
-    Args:
-        name: the name as `choose_model` takes it.
-        kind: what is put before the name of a model.
-    """
-    if not name.startswith("recorded:"):
-        return f"{kind}{name}"
-    file = name.removeprefix("recorded:").replace("\\", "/").rpartition("/")[2]
-    return f"replay of {file}"
-
-
-def _round_up(number: int) -> int:
-    """Round up to two significant digits: an estimate should not look like a count."""
-    step: int = 10 ** max(0, len(str(number)) - 2)
-    return -(-number // step) * step
 
 
 def decision_sentence(run: Run, decision: Decision) -> str:
@@ -546,3 +425,108 @@ def decision_sentence(run: Run, decision: Decision) -> str:
             changes += [] if target is None else [f"target {target:.2f}"]
             done, words = f"changed the rubric: {'; '.join(changes)}", ""
     return f"You {done}{f': {words}' if words else '.'}"
+
+
+def language(text: str, form: Form, language: str = "python") -> str:
+    """Return the language to highlight, as pygments names it; empty for prose.
+
+    Args:
+        text: the text.
+        form: how it is written.
+        language: the task's language; data that a task without one asks for is ``json``.
+    """
+    if form != "code" or language != "python":
+        return language if form == "code" else ""
+    ends = text.lstrip()[:1] + text.rstrip()[-1:]
+    return "json" if ends in ("{}", "[]") else "python"
+
+
+def form_name(task: Task) -> str:
+    """Return what a task asks for: ``prose``, ``code``, or ``Java code``."""
+    return f"{task.language_name} code" if task.is_foreign else task.form
+
+
+def other_form(task: Task) -> Form:
+    """Return the kind of text that a task does not ask for."""
+    return "code" if task.form == "prose" else "prose"
+
+
+def switch_hint(task: Task) -> str:
+    """Return how to start again as the other kind of text, for a terminal."""
+    other = other_form(task)
+    return f"Not {task.form}? Use %refine kind {other}, or next time %%refine -p {other}."
+
+
+def interpretation(setup: Setup) -> str:
+    """Return how a cell was read: ``task (code), 3 examples. Uses df (1,204 × 8), clean()``."""
+    kind = "draft to improve" if setup.draft is not None else "task"
+    phrases = ", ".join(material.phrase for material in setup.task.materials)
+    uses = f". Uses {phrases}" if phrases else ""
+    return ", ".join([f"{kind} ({form_name(setup.task)})", *map(check_name, setup.demands)]) + uses
+
+
+def settings(run: Run) -> list[str]:
+    """Return a run's profile, models, checks, limits and forecast as phrases."""
+    setup, most = run.setup, forecast(run)
+    parts = [f"profile {run.task.profile}"]
+    parts += [f"language {run.task.language_name}"] if run.task.is_foreign else []
+    parts += [model_name(setup.model)] if setup.model else []
+    other = setup.judge and setup.judge != setup.model
+    parts += [f"judge {model_name(setup.judge, '')}"] if other else []
+    parts += [f"checks {', '.join(setup.checks)}"] if setup.checks else []
+    parts += [f"target {score(run.limits.target)}", bounds(run)]
+    estimate = f"≈ {count(_round_up(most.revision), 'token')} per further revision"
+    return [*parts, f"{estimate} ({cost(most.revision_cost)})" if most.revision_cost else estimate]
+
+
+def bounds(run: Run) -> str:
+    """Return the most that a run can consume."""
+    most = forecast(run)
+    price = "price unknown" if most.cost is None else cost(most.cost)
+    revisions = count(run.limits.max_revisions, "revision")
+    tokens = count(_round_up(most.tokens), "token")
+    return f"at most {revisions}, {count(most.calls, 'call')}, {tokens}, {price}"
+
+
+def _round_up(number: int) -> int:
+    """Round up to two significant digits: an estimate should not look like a count."""
+    step: int = 10 ** max(0, len(str(number)) - 2)
+    return -(-number // step) * step
+
+
+def sharing_phrase(sharing: Sharing) -> str:
+    """Return what servers elsewhere are sent of what code computed; empty where there are none."""
+    words = {"structure": "stay here", "outputs": "are sent", "values": "and values are sent"}
+    return f"outputs {words[sharing.level]}" if sharing.servers else ""
+
+
+def server_names(servers: Iterable[str]) -> str:
+    """Return the hosts of servers' addresses, or what models of the user's own are called."""
+    return " and ".join(urlsplit(server).hostname or server for server in servers)
+
+
+def sharing_sentence(answer: str, servers: Iterable[str], *, stored: bool) -> str:
+    """Return what an answer on sharing means.
+
+    Args:
+        answer: ``once``, ``always`` or ``never``.
+        servers: the servers' addresses.
+        stored: whether it could be kept for later runs.
+    """
+    if answer == "once":
+        return f"Outputs are sent to {server_names(servers)} for the rest of this run."
+    later = "" if stored else " This could not be stored, so it holds for this run only."
+    return f"Outputs are {answer} sent to {server_names(servers)}.{later}"
+
+
+def model_name(name: str, kind: str = "model ") -> str:
+    """Return a model's name for people; of a recording, its file.
+
+    Args:
+        name: the name as `choose_model` takes it.
+        kind: what is put before the name of a model.
+    """
+    if not name.startswith("recorded:"):
+        return f"{kind}{name}"
+    file = name.removeprefix("recorded:").replace("\\", "/").rpartition("/")[2]
+    return f"replay of {file}"

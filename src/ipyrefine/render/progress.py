@@ -86,8 +86,12 @@ class Progress:
         """
         if self._stage is None:
             return ""
-        name = labels.stage_name(self._stage.stage, self._stage.iteration, run.allowed_revisions)
-        parts = [name, f"{self._clock() - self._began:.0f} s"]
+        stage = labels.STAGES[self._stage.stage]
+        parts = [
+            stage,
+            labels.under_way(run, self._stage.iteration),
+            f"{self._clock() - self._began:.0f} s",
+        ]
         parts += [labels.count(self.tokens, "token")] if self.tokens else []
         if (self.silence or 0.0) >= SILENCE:
             parts.append(f"no reply for {self.silence:.0f} s · Ctrl-C stops it")

@@ -1,26 +1,19 @@
 """A run in a terminal: the record, a line or more per event, widths and colours."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from wcwidth import wcwidth
 
-from ipyrefine.core.events import (
-    Decided,
-    Event,
-    RunStarted,
-    StageStarted,
-    Stopped,
-    Warned,
-)
+from ipyrefine.core.events import Decided, Event, RunStarted, StageStarted, Stopped, Warned
 from ipyrefine.core.model import Stage, StopReason
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import document, labels
-from ipyrefine.render.diff import text_diff, text_sign, unified
+from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import plain, strip_colours
 
 MIN_COLUMNS = 20
-COLOURS = {
+_COLOURS = {
     "good": "32",
     "warn": "33",
     "bad": "31",
@@ -29,14 +22,32 @@ COLOURS = {
     "quiet": "2",
     "head": "1;36",
     "bold": "1",
+    "warning": "33",
+    "flaw": "31",
+    "+": "32",
+    "-": "31",
+    "⋯": "2",
 }
 _DIFF_LINES = 60
 _MIN_TEXT_LINES = 8  # of the kept text, however small the terminal is
 _DETAIL_LINES = 3  # of a failed check on the closing screen
 _OUTPUT_LINES = 6  # of one output on the screen of a stopped run
 _FINDINGS = 3  # on the closing screen
-_DIFF_KINDS = {"+": "good", "-": "bad", "@": "quiet"}
-_PARAGRAPH_KINDS = {"warning": "warn", "flaw": "bad", "quiet": "quiet"}
+# Stops of which an error or the verdict says all.
+_SILENT = (StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED)
+
+DETAILS: dict[str, Callable[[Run, Iteration], list[document.Block]]] = {
+    "text": lambda run, _: document.result(run),
+    "diff": lambda run, one: document.writing(run, one),
+    "checks": lambda run, one: document.checks(one),
+    "judge": lambda run, one: document.judgement(one),
+    "output": lambda run, one: document.outputs(one),
+    "findings": lambda run, one: document.findings(one, run.task.form),
+    "scores": lambda run, _: document.scores(run),
+    "usage": lambda run, _: document.usage(run),
+    "settings": lambda run, _: document.settings(run),
+}
+"""What can be shown of a run by itself."""
 
 
 def record_text(run: Run, columns: int = 80, *, colour: bool = False) -> str:
@@ -49,22 +60,36 @@ def record_text(run: Run, columns: int = 80, *, colour: bool = False) -> str:
     """
     blocks = []
     for block in document.record(run):
-        if isinstance(block, document.Version):
+        if isinstance(block, document.Section):
             # Nothing folds here, so the chosen draft is not printed twice.
-            others = [one for one in block.blocks if not _is_text(one, run.text)]
+            others = (one for one in block.blocks if not _is_whole(one, run.text))
             block = block._replace(blocks=tuple(others))
         blocks.append(block)
-    return "\n".join(_Printer(columns, colour).blocks(blocks)).rstrip("\n")
+    return blocks_text(blocks, columns, colour=colour)
 
 
-def blocks_text(blocks: Iterable[document.Block], columns: int = 80) -> str:
+def _is_whole(block: document.Block, text: str) -> bool:
+    return isinstance(block, document.Text) and block.old is None and block.text == text
+
+
+def blocks_text(
+    blocks: Iterable[document.Block], columns: int = 80, *, colour: bool = False
+) -> str:
     """Return blocks as text, wrapped at a width; lines of code stay whole."""
-    return "\n".join(_Printer(columns, colour=False).blocks(blocks)).strip("\n")
+    return "\n".join(_Printer(columns, colour).blocks(blocks)).strip("\n")
 
 
-def _is_text(block: document.Block, text: str) -> bool:
-    """Return whether a block is a text in full."""
-    return isinstance(block, document.Text) and block.text == text
+def details_text(run: Run, what: str, columns: int = 80) -> str:
+    """Return one part of a run with a text: of its chosen text, or of the run as a whole.
+
+    Args:
+        run: the run.
+        what: a key of `DETAILS`.
+        columns: width of the terminal.
+    """
+    assert run.chosen is not None, "only a run with a text has details"
+    text = blocks_text(DETAILS[what](run, run.chosen), columns)
+    return text or f"This run has no {what} to show."
 
 
 def event_text(
@@ -82,169 +107,131 @@ def event_text(
         rows: how many lines the stop may take; a long text is cut, but not below a few lines.
         colour: whether to add ANSI colours.
     """
-    lines = _Printer(columns, colour).event(event, run, rows)
-    return "\n".join(lines) if lines else None
-
-
-DETAILS: dict[str, Callable[[Run, Iteration], list[document.Block]]] = {
-    "text": lambda run, _: document.result(run),
-    "diff": lambda run, one: document.writing(run, one),
-    "checks": lambda run, one: document.checks(one),
-    "output": lambda run, one: document.outputs(one),
-    "judge": lambda run, one: document.judgement(one),
-    "findings": lambda run, one: document.findings(one, run.task.form),
-    "scores": lambda run, _: document.scores(run),
-    "usage": lambda run, _: document.usage(run),
-    "settings": lambda run, _: document.settings(run),
-}
-"""What can be shown of a run by itself."""
-
-
-def details_text(run: Run, what: str, columns: int = 80, *, colour: bool = False) -> str:
-    """Return one part of a run with a text: of its chosen text, or of the run as a whole.
-
-    Args:
-        run: the run.
-        what: a key of `DETAILS`.
-        columns: width of the terminal.
-        colour: whether to add ANSI colours.
-    """
-    assert run.chosen is not None, "only a run with a text has details"
-    blocks = DETAILS[what](run, run.chosen)
-    text = "\n".join(_Printer(columns, colour).blocks(blocks)).strip("\n")
-    return text or f"This run has no {what} to show."
+    printer = _Printer(columns, colour)
+    lines: list[str] = []
+    match event:
+        case RunStarted():
+            lines = printer.opening(run)
+        case StageStarted(stage=Stage.REVISE):
+            lines = printer.left_behind(run, run.iterations[: event.iteration])
+        case Warned():
+            lines = printer.blocks([document.Paragraph(event.message, "warning")])
+        case Decided():
+            lines = printer.wrap(labels.decision_sentence(run, event.decision))
+        case Stopped():
+            lines = printer.closing(run, rows)
+    return "\n".join(lines) or None
 
 
 class _Printer:
-    """Turns blocks and events into lines.
-
-    Args:
-        columns: width of the terminal.
-        colour: whether to add ANSI colours.
-    """
+    """Turns blocks and events into lines."""
 
     def __init__(self, columns: int, colour: bool) -> None:
         self._columns, self._colour = columns, colour
 
+    def paint(self, text: str, kind: str) -> str:
+        code = _COLOURS.get(kind)
+        return f"\x1b[{code}m{text}\x1b[0m" if self._colour and code and text else text
+
     def wrap(
         self, text: str, kind: str = "", indent: str = "", hang: str | None = None
     ) -> list[str]:
-        """Return wrapped lines in the colour of a kind; arguments as for `wrap`."""
-        lines = wrap(text, self._columns, indent, hang)
-        return [paint(line, kind, self._colour) for line in lines]
+        return [self.paint(line, kind) for line in wrap(text, self._columns, indent, hang)]
 
-    def heading(self, title: str) -> str:
+    def clip(self, text: str, kind: str = "") -> str:
+        return self.paint(clip(text.replace("\n", " "), self._columns), kind)
+
+    def heading(self, title: str, kind: str = "head") -> str:
         """Return a heading across the terminal."""
-        return paint(rule(title, self._columns), "head", self._colour)
+        width = max(self._columns, MIN_COLUMNS)
+        text = clip(title, width - 4)
+        return self.paint(f"── {text} {'─' * (width - 4 - cells(text))}", kind)
 
     def blocks(self, blocks: Iterable[document.Block]) -> list[str]:
-        """Return blocks as lines."""
         return [line for block in blocks for line in self.block(block)]
 
     def block(self, block: document.Block) -> list[str]:
-        """Return one block as lines."""
         match block:
-            case document.Summary():
-                return self.wrap(str(block))
             case document.Paragraph(kind="words"):
                 return self.wrap(block.text, indent="│ ")
             case document.Paragraph():
                 text = f"{block.lead} {block.text}".strip()
                 marked = block.kind in ("warning", "flaw")
                 text, hang = (f"⚠ {text}", "  ") if marked else (text, "")
-                return self.wrap(text, _PARAGRAPH_KINDS.get(block.kind, ""), hang=hang)
-            case document.Text():
+                return self.wrap(text, block.kind, hang=hang)
+            case document.Text(old=None):
                 return ["", plain(block.text).rstrip("\n"), ""]
-            case document.Difference():
-                return self.difference(block)
+            case document.Text():
+                return [*self.wrap(f"{block.title}:"), *self.difference(block)]
             case document.Output():
                 text = strip_colours(block.text).strip("\n")
                 return [*self.wrap(block.title), *self.wrap(text, "quiet", "  │ ")]
             case document.Items():
-                return [*self.wrap(block.title, "bold"), *self.items(block.items)]
+                rows = [line for item in block.items for line in self.item(item)]
+                return [*self.wrap(block.title, "bold"), *rows]
+            case document.Grounds():
+                return self.blocks(block.lists)
             case document.Table():
-                return [*self.wrap(block.title, "bold"), *self.table(block)]
+                table = align([block.head, *block.rows], self._columns, right=True)
+                return [*self.wrap(block.title, "bold"), *table]
             case document.Picture():
                 return self.wrap(f"{block.caption}.")
-            case document.Scores():
-                return self.wrap(str(block))
             case document.Section():
-                return ["", self.heading(block.title), *self.blocks(block.blocks)]
-            case document.Version():
                 return ["", self.heading(str(block)), *self.blocks(block.blocks)]
-
-    def items(self, items: Iterable[document.Item]) -> list[str]:
-        """Return the rows of a list."""
-        return [line for item in items for line in self.item(item)]
 
     def item(self, item: document.Item) -> list[str]:
         """Return one row: its title, then what it says; the detail only unless it passed."""
         kind = "quiet" if item.settled else item.labels[0].kind if item.labels else ""
         marks = ", ".join(str(label) for label in item.labels if label.kind != "open")
-        bar = "" if item.score is None else f"{_bar(item.score)} {labels.score(item.score)} "
+        bar = "" if item.score is None else f"{'█' * round(item.score * 10):░<10}"
+        bar += "" if item.score is None else f" {labels.score(item.score)} "
         title = " · ".join(part for part in (f"{bar}{item.name}", item.note) if part)
         parts = (marks, title, "" if item.name else item.text)
         lines = self.wrap(": ".join(part for part in parts if part), kind, hang="  ")
-        lines += self.wrap(item.text, indent="  ") if item.name and item.text else []
-        lines += self.wrap(item.quote, "quiet", "  │ ") if item.quote else []
-        lines += self.wrap(str(labels.doubtful(item.doubt)), "warn", "  ") if item.doubt else []
         call, expected = item.example
-        if call.strip():
-            result = f", expected {expected}" if expected else ""
-            lines += self.wrap(f"Shown by: {call}{result}", indent="  ")
-        lines += self.wrap(f"Fix: {item.fix}", indent="  ") if item.fix else []
-        detail = item.detail if kind != "good" else ""
-        return lines + (self.wrap(detail, indent="  │ ") if detail.strip() else [])
+        shown = f"Shown by: {call}{f', expected {expected}' if expected else ''}"
+        below = (
+            (item.text if item.name else "", "", "  "),
+            (item.quote, "quiet", "  │ "),
+            (f"⚠ {item.doubt}" if item.doubt else "", "warn", "  "),
+            (shown if call.strip() else "", "", "  "),
+            (f"Fix: {item.fix}" if item.fix else "", "", "  "),
+            (item.detail if kind != "good" else "", "", "  │ "),
+        )
+        return lines + [line for text, *look in below if text for line in self.wrap(text, *look)]
 
-    def table(self, table: document.Table) -> list[str]:
-        """Return a table with aligned columns, cut at the terminal's width."""
-        return align([table.head, *table.rows], self._columns, right=True)
-
-    def difference(self, block: document.Difference) -> list[str]:
+    def difference(self, block: document.Text) -> list[str]:
         """Return what changed: lines of code cut at the width, prose by word and wrapped."""
-        if plain(block.old) == plain(block.new):
+        old = block.old or ""
+        if plain(old) == plain(block.text):
             return self.wrap("No change to the text.")
-        if block.form == "code":
-            lines = []
-            for part in unified(block.old, block.new):
-                line = clip(f"{text_sign(part.tag)} {part.line}", self._columns).rstrip()
-                lines.append(paint(line, _DIFF_KINDS.get(part.tag, ""), self._colour))
-        else:
-            lines = self.wrap(text_diff(block.old, block.new, form="prose"))
+        diff = text_diff(old, block.text, block.form)
+        lines = diff.split("\n")
+        lines = self.wrap(diff) if block.form == "prose" else [
+            self.clip(line.rstrip(), line[:1]) for line in lines
+        ]  # fmt: skip
         hidden = len(lines) - _DIFF_LINES
-        if hidden <= 0:
-            return lines
-        return lines[:_DIFF_LINES] + self.wrap(f"⋯ {labels.count(hidden, 'more line')}")
+        more = self.wrap(f"⋯ {labels.count(hidden, 'more line')}") if hidden > 0 else []
+        return lines[:_DIFF_LINES] + more
 
-    def event(self, event: Event, run: Run, rows: int) -> list[str]:
-        """Return the lines of an event."""
-        match event:
-            case RunStarted():
-                return self.opening(run)
-            case StageStarted(stage=Stage.REVISE):
-                return self.left_behind(run.iterations[: event.iteration])
-            case Warned():
-                return self.block(document.Paragraph(event.message, "warning"))
-            case Decided():
-                return self.wrap(labels.decision_sentence(run, event.decision))
-            case Stopped():
-                return self.closing(run, rows)
-        return []
+    # Events
 
     def opening(self, run: Run) -> list[str]:
         """Return what a run is about: how its cell was read, the task's first line, its limits."""
         first, *more = plain(run.task.text).strip().split("\n")
-        task = clip(f"│ {first}{' ⋯' if any(more) else ''}", self._columns)
         return [
             *self.wrap(f"Interpreted as: {labels.interpretation(run.setup)}", "bold"),
-            task,
+            self.clip(f"│ {first}{' ⋯' if any(more) else ''}"),
             *self.wrap(f"{labels.model_name(run.setup.model)} · {labels.bounds(run)}", "quiet"),
         ]
 
-    def left_behind(self, texts: Sequence[Iteration], kept: Iteration | None = None) -> list[str]:
+    def left_behind(
+        self, run: Run, texts: Sequence[Iteration], kept: Iteration | None = None
+    ) -> list[str]:
         """Return a line and the reason for the latest text, and for each draft beside it.
 
         Args:
+            run: the run.
             texts: the texts so far.
             kept: the one that is shown in full elsewhere.
         """
@@ -254,75 +241,66 @@ class _Printer:
             if one is kept:
                 continue
             label = labels.NO_NEW_TEXT if one.failure else labels.iteration_label(one)
-            lines += self.wrap(f"{labels.iteration_name(one)}: {label}", label.kind, hang="  ")
+            lines += self.wrap(f"{run.name(one.number)}: {label}", label.kind, hang="  ")
             reason = one.verdict.reason if one.verdict and not one.failure else ""
-            if failed := [e for e in one.evidence if e.failed]:  # the label says that it failed
-                reason = reason.removeprefix(f"{failed[0].name} failed: ")
-            lines += [clip(f"  {reason.splitlines()[0]}", self._columns)] if reason else []
+            if failed := [e.detail for e in one.evidence if e.failed]:  # the label says so
+                reason = strip_colours(failed[0]).strip()
+            lines += [self.clip("  " + reason.split("\n")[0])] if reason else []
         return lines
 
     def closing(self, run: Run, rows: int) -> list[str]:
         """Return the screen of a stopped run: verdict, difference, evidence, what is open."""
         chosen = run.chosen
+        message = [] if run.stop_reason in _SILENT else self.wrap(run.message)
         if chosen is None:
-            return self.wrap(run.message) if _tells(run) else []
+            return message
         label = labels.iteration_label(chosen)
-        title = f"{labels.iteration_name(chosen)}: {label}"
-        heading = paint(rule(title, self._columns), label.kind, self._colour)
+        heading = self.heading(f"{run.name(chosen.number)}: {label}", label.kind)
         if run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN):
             return [heading]
-        above = [*self.left_behind(run.iterations, chosen), heading]
-        below = [*self.evidence(chosen), *self.outputs(chosen), *self.open_findings(run, chosen)]
-        if run.question:
-            below += self.blocks(document.question(run.question))
-        below += self.wrap(" · ".join(labels.usage_parts(run.usage, run.seconds)), "quiet")
-        if _tells(run):
-            # What is still open stands above.
-            reason = chosen.verdict.reason if chosen.verdict else ""
-            sentence = run.message.replace(f" Still open: {reason}", "")
-            below += self.wrap(sentence)
+        above = [*self.left_behind(run, run.iterations, chosen), heading]
+        below = [
+            *self.evidence(chosen),
+            *self.outputs(chosen),
+            *self.open_findings(run, chosen),
+            *(self.blocks(document.question(run.question)) if run.question else []),
+            *self.wrap(" · ".join(labels.usage_parts(run.usage, run.seconds)), "quiet"),
+            *message,
+        ]
         room = max(_MIN_TEXT_LINES, rows - len(above) - len(below))
         return [*above, *self.kept_text(run, chosen, room), *below]
 
     def kept_text(self, run: Run, chosen: Iteration, room: int) -> list[str]:
         """Return how a text differs from the one it revises, or all of a draft, cut to the room."""
+        form = run.task.form
         if chosen.parent is None:
-            what, rows = "text", plain(chosen.text).strip("\n").split("\n")
-            if run.task.form == "code":
-                lines = [clip(row, self._columns) for row in rows]
-            else:
-                lines = [line for row in rows for line in self.wrap(row)]
+            what, text = "text", plain(chosen.text).strip("\n")
+            lines = self.wrap(text) if form == "prose" else [*map(self.clip, text.split("\n"))]
         else:
-            parent, form = run.iterations[chosen.parent], run.task.form
-            name = labels.iteration_name(parent).lower()
-            change = document.Difference(chosen.parent, parent.text, chosen.text, form)
-            what, lines = "diff", [f"Changes from {name}:", *self.difference(change)]
+            title = f"Changes from {run.mention(chosen.parent)}"
+            old = run.iterations[chosen.parent].text
+            what, lines = "diff", self.block(document.Text(chosen.text, form, "", title, old))
         hidden = len(lines) - room + 1
         if hidden <= 1:
             return lines
-        more = f"⋯ {labels.count(hidden, 'more line')}: show {what}"
-        return [*lines[:-hidden], *self.wrap(more, "quiet")]
+        return [*lines[:-hidden], self.clip(f"⋯ {hidden} more lines: show {what}", "quiet")]
 
     def evidence(self, text: Iteration) -> list[str]:
         """Return the checks in one line, and below it what each failure is about."""
-        line = self.wrap(" · ".join(map(labels.evidence_chip, text.evidence)))
-        line = line if text.evidence else []
-        failed = [one for one in text.evidence if one.failed or one.contested]
-        details = [strip_colours(one.detail).strip("\n") for one in failed]
-        return line + [
-            clip(f"  │ {row}", self._columns)
-            for detail in details
-            for row in detail.split("\n")[:_DETAIL_LINES]
-            if row.strip()
-        ]
+        chips = " · ".join(str(labels.check_chip(one)) for one in text.evidence)
+        lines = self.wrap(chips) if chips else []
+        for one in text.evidence:
+            if one.failed or one.contested:
+                detail = strip_colours(one.detail).strip("\n").split("\n")[:_DETAIL_LINES]
+                lines += [self.clip(f"  │ {row}") for row in detail if row.strip()]
+        return lines
 
     def outputs(self, text: Iteration) -> list[str]:
         """Return the first lines of what a text's code printed, returned and drew."""
         found = [self.block(block) for block in document.outputs(text)]
         lines = [line for one in found for line in one[:_OUTPUT_LINES]]
-        if any(len(one) > _OUTPUT_LINES for one in found):
-            lines += self.wrap("⋯ more: show output", "quiet")
-        return lines
+        cut = any(len(one) > _OUTPUT_LINES for one in found)
+        return lines + (self.wrap("⋯ more: show output", "quiet") if cut else [])
 
     def open_findings(self, run: Run, text: Iteration) -> list[str]:
         """Return a line for each finding to act on beside the failed checks; few of many."""
@@ -331,39 +309,23 @@ class _Printer:
         found = [one for one in ranked if one.actionable and one.check not in failed]
         lines = []
         for one in found[:_FINDINGS]:
-            passed = text.verdict is not None and text.verdict.passed
-            label = labels.severity_label(one.severity, passed=passed)
-            line = f"{label} {one.id} · {labels.check_name(one.criterion)}: {one.problem}"
-            cut = clip(plain(line).replace("\n", " "), self._columns)
-            lines.append(paint(cut, label.kind, self._colour))
+            item = document.finding_item(one, text, run.task.form)
+            line = f"{item.labels[0]} {item.name} · {item.note}: {item.text}"
+            lines.append(self.clip(line, item.labels[0].kind))
         if len(found) > _FINDINGS:
             more = labels.count(len(found) - _FINDINGS, "more finding")
             lines += self.wrap(f"⋯ {more}: show findings", "quiet")
         return lines
 
 
-def _tells(run: Run) -> bool:
-    """Return whether the stop says something that no error and no verdict says already."""
-    silent = (StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED)
-    return run.stop_reason not in silent
-
-
-def paint(text: str, kind: str, colour: bool) -> str:
-    """Return text in the ANSI colour of a kind, or unchanged for an unknown kind."""
-    code = COLOURS.get(kind)
-    return f"\x1b[{code}m{text}\x1b[0m" if colour and code and text else text
+# Widths
 
 
 def cells(text: str) -> int:
     """Return how many columns of a terminal a text takes at most."""
     # Character by character, not `wcswidth`: it joins emoji at U+200D as few terminals do, so that
     # a long line could pass for a short one.
-    return len(text) if text.isascii() else sum(map(_cell, text))
-
-
-def _cell(character: str) -> int:
-    """Return the columns of one character."""
-    return max(0, wcwidth(character))
+    return len(text) if text.isascii() else sum(max(0, wcwidth(one)) for one in text)
 
 
 def wrap(text: str, columns: int, indent: str = "", hang: str | None = None) -> list[str]:
@@ -379,47 +341,36 @@ def wrap(text: str, columns: int, indent: str = "", hang: str | None = None) -> 
     rest = indent if hang is None else hang
     lines: list[str] = []
     for line in plain(text).expandtabs(4).split("\n"):
-        lines += _wrap_line(line, width, rest if lines else indent, rest)
+        current, empty = rest if lines else indent, True
+        for word in re.findall(r"\s+|\S+", line):
+            while word:
+                room = width - cells(current)
+                if cells(word) > room and not empty:
+                    lines.append(current.rstrip())
+                    current, empty = rest, True
+                    word = "" if word.isspace() else word
+                    continue
+                piece = _prefix(word, room)
+                current, word, empty = current + piece, word[len(piece) :], False
+        lines.append(current.rstrip())
     return lines
 
 
-def _wrap_line(line: str, width: int, lead: str, rest: str) -> Iterator[str]:
-    """Yield the pieces of one line."""
-    current, used = lead, cells(lead)
-    empty = True
-    for token in re.findall(r"\s+|\S+", line):
-        for piece in _pieces(token, max(2, width - cells(rest))):
-            size = cells(piece)
-            if used + size > width and not empty:
-                yield current.rstrip()
-                current, used, empty = rest, cells(rest), True
-                if piece.isspace():
-                    continue
-            current, used, empty = current + piece, used + size, False
-    yield current.rstrip()
-
-
-def _pieces(token: str, width: int) -> Iterator[str]:
-    """Yield a word in pieces that fit a line."""
-    piece, used = "", 0
-    for character in token:
-        size = _cell(character)
-        if used + size > width:
-            yield piece
-            piece, used = "", 0
-        piece, used = piece + character, used + size
-    yield piece
+def _prefix(text: str, width: int) -> str:
+    """Return as much of a text as fits, but at least one character."""
+    used = 0
+    for place, character in enumerate(text):
+        used += cells(character)
+        if used > width:
+            return text[: max(1, place)]
+    return text
 
 
 def clip(line: str, columns: int) -> str:
     """Cut a line at the terminal's width, with an ellipsis where it was cut."""
-    return _cut(line, max(columns, MIN_COLUMNS))
-
-
-def _cut(line: str, width: int) -> str:
-    """Cut a line at a width in cells."""
+    width = max(columns, MIN_COLUMNS - 4)
     text = plain(line).expandtabs(4)
-    return text if cells(text) <= width else f"{next(_pieces(text, width - 1))}…"
+    return text if cells(text) <= width else f"{_prefix(text, width - 1)}…"
 
 
 def align(rows: Sequence[Sequence[str]], columns: int = 80, *, right: bool = False) -> list[str]:
@@ -434,22 +385,10 @@ def align(rows: Sequence[Sequence[str]], columns: int = 80, *, right: bool = Fal
     widths = [max(map(cells, column)) for column in zip(*flat, strict=True)]
     lines = []
     for row in flat:
-        padding = (" " * (width - cells(cell)) for cell, width in zip(row, widths, strict=True))
+        blanks = [" " * (width - cells(cell)) for cell, width in zip(row, widths, strict=True)]
         placed = [
             blank + cell if right and place else cell + blank
-            for place, (cell, blank) in enumerate(zip(row, padding, strict=True))
+            for place, (cell, blank) in enumerate(zip(row, blanks, strict=True))
         ]
         lines.append(clip("  ".join(placed).rstrip(), columns))
     return lines
-
-
-def rule(title: str, columns: int) -> str:
-    """Return a heading drawn across the terminal."""
-    width = max(columns, MIN_COLUMNS)
-    text = _cut(title, width - 4)
-    return f"── {text} ".ljust(width + len(text) - cells(text), "─") if text else "─" * width
-
-
-def _bar(score: float) -> str:
-    """Return a score as a bar of ten blocks."""
-    return f"{'█' * round(score * 10):░<10}"

@@ -1,29 +1,31 @@
 """A draft or revision as HTML: its difference, unchanged stretches folded, notes where they belong.
 
-Lines are lines of text and changes are ``<ins>`` and ``<del>``, so that it reads without style too.
+Changes are ``<ins>`` and ``<del>``, so that it reads without style too.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby, zip_longest
-from typing import NamedTuple
+from itertools import groupby, pairwise, zip_longest
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from markupsafe import Markup, escape
 
 from ipyrefine.core.model import Form
 from ipyrefine.render import labels
-from ipyrefine.render.diff import Part, Row, rows, words
-from ipyrefine.render.escape import html_code, html_prose, html_text, plain
+from ipyrefine.render.diff import CONTEXT, Marks, Part, Tag, stretches, visible_rows, words
+from ipyrefine.render.escape import plain
 
-_CONTEXT = 3  # unchanged lines shown around a change or a note
-_SHORTEST_FOLD = 3  # lines; fewer are shown rather than counted
 _SHOWN_LINES = 40  # of a text that is not compared with another one
-_PIECES = re.compile(r"<[^>]*>|&[^;]+;|[^<&]", re.DOTALL)
-_COLOURLESS = re.compile(r'<span class="rf-t-(?:n|o|p|w)">([^<]*)</span>')
+_MAX_HIGHLIGHTED = 60_000  # characters; colouring more takes longer than it is worth
+_COLOURLESS = {"", "n", "o", "p", "w"}  # kinds of tokens
+_MATH = re.compile(r"[$\\]")
+_TAGS = {"+": "ins", "-": "del"}
 _SIGNS = {"+": "+", "-": "\N{MINUS SIGN}", " ": " "}
-_EMPTY = '<p class="rf-quiet rf-empty">The text is empty.</p>'
-_TAGS = {"+": "ins", "-": "del", " ": "span"}
 
-Revert = Callable[[int], str]
+Revert = Callable[[int], str]  # returns the control that takes a change back, by its number
+_Tokens = tuple[tuple[str, str], ...]  # kind and text of each
 
 
 class Line(NamedTuple):
@@ -31,278 +33,210 @@ class Line(NamedTuple):
 
     Attributes:
         html: what it shows.
-        new: its index in the new text; None for a removed line of code.
-        old: its index in the old text; None for an added line of code.
+        number: its index in the new text; None for a removed line of code.
         changed: whether the difference touches it.
+        tag: space for kept, ``-`` for removed, ``+`` for added; a line of prose is always kept.
+        gutter: its number and sign.
+        control: what takes its change back, behind the last line of that.
     """
 
-    html: str
-    new: int | None
-    old: int | None
+    html: Markup
+    number: int | None
     changed: bool
+    tag: Tag = " "
+    gutter: str = ""
+    control: Markup | str = ""
 
 
-def text_html(
-    text: str,
-    form: Form,
-    language: str = "python",
-    *,
-    old: str | None = None,
-    notes: Mapping[int, Sequence[str]] | None = None,
-    quotes: Sequence[str] = (),
-    revert: Revert | None = None,
-) -> str:
-    """Return a text as HTML.
+class Stretch(NamedTuple):
+    """Lines of the page; `fold` counts them where they start folded, `notes` stand below them."""
+
+    lines: list[Line]
+    fold: str = ""
+    notes: Sequence[Any] = ()
+
+
+def prose(text: str) -> Markup:
+    """Return text as HTML outside ``<pre>``, with its line breaks, and nothing to typeset as TeX.
+
+    Viewers look for TeX within one text node, so each ``$`` and backslash gets its own.
+    """
+    html = _MATH.sub(r"<span>\g<0></span>", str(escape(plain(text))))
+    return Markup(html.replace("\n", "<br>"))
+
+
+def text_lines(
+    text: str, old: str, form: Form, language: str, quotes: Sequence[str], revert: Revert | None
+) -> list[Line]:
+    """Return the lines of a text, with what was removed and added.
 
     Args:
         text: the text.
+        old: the text to compare it with; the same one for no comparison.
         form: how it is written; code is compared by line, prose by word.
         language: the language of code.
-        old: the text to compare it with; None shows the text alone.
-        notes: HTML to put below lines of the text, by their index.
         quotes: passages of prose to mark.
-        revert: returns the control that takes a change back, by its number; None for no controls.
+        revert: returns the control of a change; None for no controls.
     """
-    if not text.strip() and old is None:
-        return _EMPTY
-    if old is not None and plain(old) == plain(text):
-        head = '<p class="rf-quiet rf-empty">No change to the text.</p>'
-    else:
-        head = ""
-    if form == "code":
-        lines = _code_lines(text, text if old is None else old, language, revert)
-    else:
-        lines = _prose_lines(text, text if old is None else old, quotes, revert)
-    whole = old is None or bool(head)
-    return head + "".join(_layout(lines, notes or {}, form, whole=whole and not head))
-
-
-def whole_html(text: str, form: Form, language: str = "python") -> str:
-    """Return a text alone, to be read and copied: no numbers, nothing folded."""
-    if not text.strip():
-        return _EMPTY
     if form == "prose":
-        return f'<div class="rf-prose">{html_prose(text)}</div>'
-    body = "\n".join(_highlighted(text, language))
-    # Without <code> a parser drops a line break that directly follows <pre>.
-    return f'<pre class="rf-code rf-plain" tabindex="0"><code>{body}</code></pre>'
+        return _prose_lines(text, old, quotes, revert)
+    found = visible_rows(old, text)
+    before, after = highlight(old, language), highlight(text, language)
+    width = len(str(len(after)))
+    lines = []
+    for row, following in zip_longest(found, found[1:]):
+        is_last = following is None or following.hunk != row.hunk
+        control = revert(row.hunk) if revert and row.hunk is not None and is_last else ""
+        tokens = before[row.old or 0] if row.new is None else after[row.new]
+        number = "" if row.new is None else str(row.new + 1)
+        gutter = f"{number:>{width}} {_SIGNS[row.tag]} "
+        html = _spans(tokens, row.marks)
+        lines.append(Line(html, row.new, row.tag != " ", row.tag, gutter, Markup(control)))
+    return lines
+
+
+def lay_out(
+    lines: Sequence[Line], notes: Mapping[int, Sequence[Any]], *, whole: bool
+) -> Iterator[Stretch]:
+    """Yield lines with the notes below them; what is far from any change or note is folded.
+
+    Args:
+        lines: the lines.
+        notes: what to put below lines of the text, by their index.
+        whole: whether the text stands alone; then its start is shown.
+    """
+    most = len(lines) if len(lines) <= 1.5 * _SHOWN_LINES else _SHOWN_LINES
+    wanted = [
+        (whole and n < most - CONTEXT) or line.changed or line.number in notes
+        for n, line in enumerate(lines)
+    ]
+    for shown, numbers in stretches(wanted):
+        part = [lines[n] for n in numbers]
+        if not shown:
+            yield Stretch(part, f"{len(part):,} {'more' if whole else 'unchanged'} lines")
+            continue
+        pending: list[Line] = []
+        for line in part:
+            pending.append(line)
+            if line.number is not None and line.number in notes:
+                yield Stretch(pending, "", notes[line.number])
+                pending = []
+        if pending:
+            yield Stretch(pending)
 
 
 def line_of(text: str, quote: str) -> int | None:
     """Return the index of the line in which a quote ends, loose about white space; else None."""
     flat = quote.strip().strip("\"'`\N{HORIZONTAL ELLIPSIS}")
-    if not flat:
-        return None
     pattern = r"\s+".join(map(re.escape, flat.split()))
-    found = re.search(pattern, text) if len(pattern) < 20_000 else None
+    found = re.search(pattern, text) if flat and len(pattern) < 20_000 else None
     return plain(text[: found.end()]).count("\n") if found else None
 
 
-def _layout(
-    lines: Sequence[Line], notes: Mapping[int, Sequence[str]], form: Form, *, whole: bool
-) -> Iterator[str]:
-    """Yield panes of lines, folds of unchanged ones, and the notes between them."""
-    kept = _kept(lines, notes, whole=whole)
-    pending: list[str] = []
-    for shown, group in groupby(range(len(lines)), key=lambda n: kept[n]):
-        numbers = list(group)
-        if not shown and len(numbers) > _SHORTEST_FOLD:
-            yield from _pane(pending, form)
-            pending = []
-            pane = "".join(_pane([lines[n].html for n in numbers], form))
-            count = f"{len(numbers):,} {'more' if whole else 'unchanged'} lines"
-            yield (f'<details class="rf-fold"><summary>⋯ {count}</summary>{pane}</details>')
-            continue
-        for n in numbers:
-            pending.append(lines[n].html)
-            below = notes.get(lines[n].new, ()) if lines[n].new is not None else ()  # type: ignore[arg-type]
-            if below:
-                yield from _pane(pending, form)
-                pending = []
-                yield from below
-    yield from _pane(pending, form)
-
-
-def _kept(lines: Sequence[Line], notes: Mapping[int, Sequence[str]], *, whole: bool) -> list[bool]:
-    """Return for each line whether it is shown without unfolding."""
-    if whole and len(lines) <= 1.5 * _SHOWN_LINES:
-        return [True] * len(lines)
-    kept = [whole and n < _SHOWN_LINES for n in range(len(lines))]
-    for n, line in enumerate(lines):
-        if line.changed or line.new in notes:
-            for near in range(max(0, n - _CONTEXT), min(len(lines), n + _CONTEXT + 1)):
-                kept[near] = True
-    return kept
-
-
-def _pane(lines: Sequence[str], form: Form) -> Iterator[str]:
-    """Yield a pane of lines, or nothing without any."""
-    if not lines:
-        return
-    if form == "code":
-        body = "\n".join(lines)
-        yield f'<pre class="rf-code"><code>{body}</code></pre>'
-    else:
-        yield f'<div class="rf-prose">{"<br>".join(lines)}</div>'
-
-
-# Code
-
-
-def _code_lines(text: str, old: str, language: str, revert: Revert | None) -> list[Line]:
-    """Return the lines of code, the removed ones included."""
-    compared = rows(old, text)
-    before, after = _highlighted(old, language), _highlighted(text, language)
-    # A text's last line break ends its last line and begins none.
-    compared = tuple(r for r in compared if not _is_end(r, before, after))
-    width = len(str(len(after)))
-    lines = []
-    for number, row in enumerate(compared):
-        last = row.hunk is not None and (
-            number + 1 == len(compared) or compared[number + 1].hunk != row.hunk
-        )
-        control = revert(row.hunk) if revert and last and row.hunk is not None else ""
-        lines.append(_code_line(row, before, after, width, control))
-    return lines
-
-
-def _is_end(row: Row, before: Sequence[str], after: Sequence[str]) -> bool:
-    ends_old = row.old is None or (row.old == len(before) - 1 > 0 and not before[-1])
-    ends_new = row.new is None or (row.new == len(after) - 1 > 0 and not after[-1])
-    return ends_old and ends_new
-
-
-def _code_line(
-    row: Row, before: Sequence[str], after: Sequence[str], width: int, control: str
-) -> Line:
-    tag, kind = _TAGS[row.tag], {"+": " rf-add", "-": " rf-del"}.get(row.tag, "")
-    number = "" if row.new is None else str(row.new + 1)
-    gutter = f'<span class="rf-n">{number:>{width}} {_SIGNS[row.tag]} </span>'
-    code = before[row.old or 0] if row.new is None else after[row.new]
-    body = mark(code, row.marks)
-    html = f'<{tag} class="rf-l{kind}">{gutter}{body}{control}</{tag}>'
-    return Line(html, row.new, row.old, row.tag != " ")
-
-
 @lru_cache(maxsize=64)
-def _highlighted(text: str, language: str) -> tuple[str, ...]:
-    """Return the lines of a text with syntax colours."""
-    # Whole texts are highlighted: a line alone does not show that it is inside a string.
-    lines = html_code(text, labels.language(text, "code", language)).split("\n")
-    lines = [_COLOURLESS.sub(r"\1", line) for line in lines]
-    raw = plain(text).split("\n")
-    # Highlighting may split lines differently; then they stay plain.
-    return tuple(lines if len(lines) == len(raw) else map(html_text, raw))
+def highlight(text: str, language: str) -> tuple[_Tokens, ...]:
+    """Return the tokens of each line of code; a language that nobody knows has no kinds.
 
-
-def mark(html: str, ranges: Iterable[tuple[int, int]]) -> str:
-    """Return HTML with characters of its text inside ``<mark>``.
-
-    Args:
-        html: text with tags and character references.
-        ranges: half-open ranges of the text's characters, in order.
+    The whole text is read: a line alone does not show that it is inside a string.
     """
-    inside = {n for start, end in ranges for n in range(start, end)}
-    if not inside:
-        return html
-    out, at, open_ = [], 0, False
-    for piece in _PIECES.findall(html):
-        is_tag = piece[0] == "<"
-        wanted = not is_tag and at in inside
-        if open_ and not wanted:
-            out.append("</mark>")
-        if wanted and not open_:
-            out.append("<mark>")
-        open_ = wanted
-        out.append(piece)
-        at += not is_tag
-    return "".join([*out, "</mark>" if open_ else ""])
+    from pygments.lexers import find_lexer_class_by_name  # type: ignore[import-untyped]
+    from pygments.token import STANDARD_TYPES  # type: ignore[import-untyped]
+    from pygments.util import ClassNotFound  # type: ignore[import-untyped]
+
+    code = plain(text)
+    bare = tuple((("", line),) for line in code.split("\n"))
+    try:
+        lexer = find_lexer_class_by_name(labels.language(text, "code", language))
+    except ClassNotFound:
+        return bare
+    if len(code) > _MAX_HIGHLIGHTED:
+        return bare
+    lines: list[list[tuple[str, str]]] = [[]]
+    for kind, value in lexer(stripnl=False, ensurenl=False).get_tokens(code):
+        while kind not in STANDARD_TYPES:
+            kind = kind.parent
+        first, *others = value.split("\n")
+        lines[-1].append((STANDARD_TYPES[kind], first))
+        lines += [[(STANDARD_TYPES[kind], one)] for one in others]
+    found = tuple(map(tuple, lines))
+    # Some lexers change what they read.
+    return found if _text_of(found) == _text_of(bare) else bare
 
 
-# Prose
+def highlight_html(text: str, language: str) -> Markup:
+    """Return code as HTML in the colours of its tokens."""
+    return Markup("\n").join(map(_spans, highlight(text, language)))
 
 
-class _Piece(NamedTuple):
-    """A stretch of prose between two changes or line breaks."""
+def _text_of(lines: Iterable[_Tokens]) -> list[str]:
+    return ["".join(text for _, text in line) for line in lines]
 
-    tag: str
-    text: str
-    end: str  # of the change it closes: the control that takes it back
+
+def _spans(tokens: _Tokens, marks: Marks = ()) -> Markup:
+    """Return tokens as HTML in the colours of their kinds, with some characters marked."""
+    pieces: list[tuple[bool, str]] = []
+    at = 0
+    for kind, text in tokens:
+        ends = {min(max(place - at, 0), len(text)) for mark in marks for place in mark}
+        for start, end in pairwise(sorted({0, len(text), *ends})):
+            html = escape(text[start:end])
+            if kind not in _COLOURLESS:
+                html = Markup(f'<span class="rf-t-{kind}">{html}</span>')
+            pieces.append((any(a <= at + start < b for a, b in marks), html))
+        at += len(text)
+    return _join_marked(pieces)
+
+
+def _join_marked(pieces: Iterable[tuple[bool, str]]) -> Markup:
+    html = ""
+    for marked, group in groupby(pieces, itemgetter(0)):
+        body = "".join(piece for _, piece in group)
+        html += f"<mark>{body}</mark>" if marked else body
+    return Markup(html)
 
 
 def _prose_lines(text: str, old: str, quotes: Sequence[str], revert: Revert | None) -> list[Line]:
     """Return the lines of prose, with what was removed and added inside them."""
     lines: list[Line] = []
-    pieces: list[str] = []
-    new = 0
-    changed = False
-    for piece in _prose_pieces(words(old, text) or [Part(" ", plain(text))], revert):
-        broken = piece.text.split("\n")
-        for n, stretch in enumerate(broken):
-            pieces.append(_prose_piece(piece.tag, stretch, quotes))
-            changed = changed or piece.tag != " "
-            if n + 1 < len(broken):
-                lines.append(Line("".join(pieces), new, None, changed))
-                pieces, changed = [], piece.tag != " "
-                new += piece.tag != "-"
-        pieces.append(piece.end)
-    lines.append(Line("".join(pieces), new, None, changed))
-    return lines
+    html, number, hunk, changed = Markup(), 0, -1, False
+    parts = words(old, text) or [Part(" ", plain(text))]
+    for before, part, after in zip_longest([None, *parts[:-1]], parts, parts[1:]):
+        assert part is not None, "the longest of the three"
+        hunk += part.tag != " " and (before is None or before.tag == " ")
+        for n, stretch in enumerate(part.text.split("\n")):
+            if n:
+                lines.append(Line(html, None if part.tag == "-" else number, changed))
+                html, changed = Markup(), False
+                number += part.tag != "-"
+            html += _prose_piece(part.tag, stretch, quotes)
+            changed = changed or part.tag != " "
+        if revert and part.tag != " " and (after is None or after.tag == " "):
+            html += Markup(revert(hunk))
+    return [*lines, Line(html, number, changed)]
 
 
-def _prose_pieces(parts: Sequence[Part], revert: Revert | None) -> Iterator[_Piece]:
-    number = -1
-    for n, part in enumerate(parts):
-        if part.tag == " ":
-            yield _Piece(" ", part.line, "")
-            continue
-        number += n == 0 or parts[n - 1].tag == " "
-        last = n + 1 == len(parts) or parts[n + 1].tag == " "
-        yield _Piece(part.tag, part.line, revert(number) if revert and last else "")
+def _prose_piece(tag: Tag, text: str, quotes: Sequence[str] = ()) -> Markup:
+    quote = next((one for one in quotes if one and one in text), "") if tag != "-" else ""
+    head, _, tail = text.partition(quote) if quote else (text, "", "")
+    html = _join_marked([(False, prose(head)), (True, prose(quote)), (False, prose(tail))])
+    if not quote:
+        html = prose(text)
+    return Markup(f"<{_TAGS[tag]}>{html}</{_TAGS[tag]}>") if text and tag != " " else html
 
 
-def _prose_piece(tag: str, text: str, quotes: Sequence[str]) -> str:
-    if not text:
-        return ""
-    html = html_prose(text)
-    for quote in quotes:
-        start = text.find(quote)
-        if quote and tag != "-" and start >= 0:
-            html = mark(html, [(start, start + len(quote))])
-            break
-    return html if tag == " " else f"<{_TAGS[tag]}>{html}</{_TAGS[tag]}>"
+def side_by_side(old: str, new: str, language: str) -> Iterator[tuple[Line | None, Line | None]]:
+    """Yield the rows of two columns of code, removed lines beside the added ones."""
+    lines = text_lines(new, old, "code", language, (), None)
+    for changed, group in groupby(lines, lambda line: line.changed):
+        block = [*group]
+        removed, added = ([line for line in block if line.tag == tag] for tag in "-+")
+        yield from zip_longest(removed, added) if changed else zip(block, block, strict=True)
 
 
-# Side by side
-
-
-def sides_html(old: str, new: str, form: Form, language: str = "python") -> str:
-    """Return two texts side by side, each with what is its own marked."""
-    if form == "prose":
-        parts = words(old, new)
-        columns = (
-            "".join(_prose_piece(part.tag, part.line, ()) for part in parts if part.tag in keep)
-            for keep in (" -", " +")
-        )
-        panes = "".join(f'<div class="rf-prose">{column}</div>' for column in columns)
-        return f'<div class="rf-columns">{panes}</div>'
-    cells = "".join(
-        f"<tr>{_cell(left)}{_cell(right)}</tr>" for left, right in _pairs(old, new, language)
-    )
-    return f'<div class="rf-sides" tabindex="0"><table>{cells}</table></div>'
-
-
-def _pairs(old: str, new: str, language: str) -> Iterator[tuple[Line | None, Line | None]]:
-    """Yield the rows of two columns, removed lines beside the added ones."""
-    for changed, group in groupby(_code_lines(new, old, language, None), lambda one: one.changed):
-        block = list(group)
-        if not changed:
-            yield from ((line, line) for line in block)
-            continue
-        removed = [line for line in block if line.new is None]
-        yield from zip_longest(removed, (line for line in block if line.new is not None))
-
-
-def _cell(line: Line | None) -> str:
-    """Return one side of a row."""
-    return "<td></td>" if line is None else f"<td><pre><code>{line.html}</code></pre></td>"
+def prose_columns(old: str, new: str) -> list[Markup]:
+    """Return two texts of prose, each with what is its own marked."""
+    parts = words(old, new)
+    return [
+        Markup().join(_prose_piece(part.tag, part.text) for part in parts if part.tag in kept)
+        for kept in (" -", " +")
+    ]

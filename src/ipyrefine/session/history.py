@@ -86,7 +86,7 @@ def _verdict(one: Summary) -> str:
     """Return a run's verdict with its basis, and how it ended if that says more."""
     if one.outcome is None:
         return labels.STOPS[StopReason(one.stop_reason)] if one.stop_reason else "unfinished"
-    label = labels.outcome_label(Outcome(one.outcome))
+    label = labels.OUTCOMES[Outcome(one.outcome)]
     basis = labels.basis_name(one.basis or "none")
     end = _ENDS.get(one.stop_reason or "", "")
     return f"{label}{' · ' if basis else ''}{basis}{end}"

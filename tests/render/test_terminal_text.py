@@ -7,14 +7,7 @@ from hostile import texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ipyrefine.core.events import (
-    Decided,
-    RunStarted,
-    StageStarted,
-    Stopped,
-    TextDelta,
-    Warned,
-)
+from ipyrefine.core.events import Decided, RunStarted, StageStarted, Stopped, TextDelta, Warned
 from ipyrefine.core.model import Setup, StopReason, Task
 from ipyrefine.core.run import Run
 from ipyrefine.render.escape import plain
@@ -29,7 +22,6 @@ def _events(run):
     setup = run.setup.model_copy(update={"draft": run.iterations[0].text})
     stopped = Stopped(reason=StopReason.REVISIONS, message=run.message)
     end = run.model_copy(update={"stop_reason": StopReason.REVISIONS})
-    asked = end.model_copy(update={"best": 0})
     return [
         (RunStarted(setup=setup), run),
         (StageStarted(stage="revise", iteration=1), run),
@@ -37,38 +29,23 @@ def _events(run):
         (Warned(message=run.warnings[0]), run),
         (Decided(decision=run.decisions[0]), run),
         (stopped, end),
-        (stopped, asked),
+        (stopped, end.model_copy(update={"best": 0})),
     ]
 
 
 @settings(max_examples=60, deadline=None)
 @given(raw=texts, columns=st.integers(20, 100), form=st.sampled_from(["code", "prose"]))
-def test_no_line_of_a_transcript_is_wider_than_the_terminal(raw, columns, form, make_run):
+def test_no_line_is_wider_than_the_terminal_and_no_text_reaches_it_as_a_control(
+    raw, columns, form, make_run
+):
     run = make_run(lambda field: f"{field} {raw}", form)
     for event, state in _events(run):
-        for line in event_text(event, state, columns=columns).split("\n"):
-            assert cells(line) <= columns, event.type
-
-
-@settings(max_examples=60, deadline=None)
-@given(raw=texts, form=st.sampled_from(["code", "prose"]))
-def test_no_text_reaches_the_terminal_as_a_control(raw, form, make_run):
-    run = make_run(lambda field: f"{field} {raw}", form)
-    for colour in (False, True):
-        output = [event_text(event, state, colour=colour) for event, state in _events(run)]
-        output.append(record_text(run, colour=colour))
-        for text in output:
-            rest = OUR_COLOURS.sub("", text) if colour else text
-            assert plain(rest) == rest
-
-
-def test_colour_adds_nothing_but_colour(make_run):
-    run = make_run()
-    coloured = [event_text(event, state, colour=True) for event, state in _events(run)]
-    assert any("\x1b[" in text for text in coloured)
-    assert [OUR_COLOURS.sub("", text) for text in coloured] == [
-        event_text(event, state) for event, state in _events(run)
-    ]
+        text = event_text(event, state, columns=columns)
+        assert all(cells(line) <= columns for line in text.split("\n")), event.type
+        coloured = event_text(event, state, columns=columns, colour=True)
+        assert OUR_COLOURS.sub("", coloured) == plain(text) == text
+    coloured = record_text(run, colour=True)
+    assert OUR_COLOURS.sub("", coloured) == plain(record_text(run)) == record_text(run)
 
 
 def test_a_run_begins_with_how_its_cell_was_read():
@@ -82,14 +59,11 @@ def test_a_run_begins_with_how_its_cell_was_read():
 
 
 def test_a_text_that_was_left_behind_is_a_line_and_a_reason(make_run):
-    assert event_text(StageStarted(stage="revise", iteration=1), make_run()).split("\n") == [
-        "Draft: ✗ FAIL · tests failed",
-        "  the why",
-    ]
-
-
-def test_only_a_revision_prints_what_it_leaves_behind(make_run):
     run = make_run()
+    assert event_text(StageStarted(stage="revise", iteration=1), run).split("\n") == [
+        "Draft: ✗ FAIL · tests failed",
+        "  the detail",
+    ]
     for stage in ("draft", "check", "judge", "critique"):
         assert event_text(StageStarted(stage=stage, iteration=1), run) is None
     assert event_text(TextDelta(stage="draft", iteration=0, text="x"), BARE) is None
@@ -112,7 +86,7 @@ def test_a_stopped_run_is_one_screen_verdict_first(make_run):
     assert closing(make_run()).split("\n") == [
         "Revision 2: ⚠ no new text",
         "── Revision 1: ✓ PASS · tests ──────────────────────────────────────────────────",
-        "Changes from draft:",
+        "Changes from the draft:",
         "- the draft",
         "+ the revised",
         "✓ examples",
@@ -140,19 +114,19 @@ def test_a_long_text_is_cut_to_the_screen_and_says_how_to_see_all(make_run):
 def test_what_is_open_is_a_line_for_each_of_the_first_findings(make_run):
     run = make_run().model_copy(update={"best": 0, "question": None})
     output = closing(run)
-    assert "✗ the check · ? schema: no result" in output
+    assert "✗ the check · ? schema (advisory): no result" in output
     assert "  │ the detail" in output
     assert "■ blocking the id · the criterion: the problem" in output
     assert "doubtful" not in output
-    by_check = run.iterations[0].findings[0].model_copy(update={"check": "the check"})
-    first = run.iterations[0].model_copy(update={"findings": (by_check,)})
-    said = closing(run.model_copy(update={"iterations": (first, *run.iterations[1:])}))
-    assert "the problem" not in said  # the failed check says it
-    first = run.iterations[0]
-    many = tuple(first.findings[0].model_copy(update={"id": f"f{n}"}) for n in range(9))
-    first = first.model_copy(update={"findings": many})
-    run = run.model_copy(update={"iterations": (first, *run.iterations[1:])})
-    assert "⋯ 6 more findings: show findings" in closing(run)
+
+    def with_findings(*findings):
+        first = run.iterations[0].model_copy(update={"findings": findings})
+        return closing(run.model_copy(update={"iterations": (first, *run.iterations[1:])}))
+
+    finding = run.iterations[0].findings[0]
+    assert "the problem" not in with_findings(finding.model_copy(update={"check": "the check"}))
+    many = (finding.model_copy(update={"id": f"f{n}"}) for n in range(9))
+    assert "⋯ 6 more findings: show findings" in with_findings(*many)
 
 
 @pytest.mark.parametrize("reason", [StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED])
@@ -168,18 +142,14 @@ def test_a_decision_is_answered_with_the_verdict_alone(make_run, reason):
 
 def test_a_revision_that_changes_nothing_says_so(make_run):
     run = make_run(lambda field: "same" if field in ("draft", "revised") else field)
-    assert "Changes from draft:\nNo change to the text." in closing(run)
+    assert "Changes from the draft:\nNo change to the text." in closing(run)
 
 
-def test_a_run_that_failed_before_its_first_text_leaves_the_word_to_its_error():
-    failed = BARE.model_copy(update={"stop_reason": StopReason.FAILED})
-    assert event_text(Stopped(reason=StopReason.FAILED, message="Gone."), failed) is None
-
-
-def test_the_record_keeps_the_lines_of_the_chosen_text_whole(make_run):
+def test_the_record_keeps_the_lines_of_the_chosen_text_whole_and_has_it_once(make_run):
     line = "x = " + "1 + " * 60 + "1"
     run = make_run(lambda field: line if field == "revised" else field)
     assert f"\n{line}\n" in record_text(run, columns=40)
+    assert record_text(make_run().model_copy(update={"best": 0})).count("\nthe draft\n") == 1
 
 
 def test_the_record_tells_scores_and_every_iteration(make_run):
@@ -189,25 +159,11 @@ def test_the_record_tells_scores_and_every_iteration(make_run):
     assert [f"── {name}" in output for name in ("Draft", "Revision 1", "Revision 2")] == [True] * 3
 
 
-def test_a_run_that_only_began_renders():
-    assert record_text(BARE).splitlines()[0] == "? NOT VERIFIED"
-
-
 def test_wrapping_keeps_words_and_breaks_only_what_cannot_fit():
     assert wrap("one two three four five six", 20) == ["one two three four", "five six"]
     assert wrap("x" * 45, 20, "- ", "  ") == ["- " + "x" * 18, "  " + "x" * 18, "  " + "x" * 9]
-
-
-def test_wide_characters_count_twice_and_marks_not_at_all():
-    assert cells("漢字") == 4
-    assert cells("e\u0301") == 1
-    assert wrap("漢" * 15, 20) == ["漢" * 10, "漢" * 5]
+    assert wrap("漢" * 15, 20) == ["漢" * 10, "漢" * 5], "wide characters count twice"
 
 
 def test_joined_characters_count_as_in_a_terminal_that_does_not_join_them():
-    assert cells("a\u200db") == 2
-
-
-def test_the_chosen_draft_is_printed_once(make_run):
-    run = make_run().model_copy(update={"best": 0})
-    assert record_text(run).count("\nthe draft\n") == 1
+    assert (cells("漢字"), cells("e\u0301"), cells("a\u200db")) == (4, 1, 2)

@@ -1,6 +1,7 @@
 """Hostile texts in every field of a record, one by one and all at once, on every surface."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,15 +9,15 @@ from typing import Any
 import full_record
 import pytest
 from hostile import SNIPPETS
-from test_hostile_corpus import ACTING, COLUMNS, assert_harmless, assert_inert
 
 from ipyrefine.core.events import Stopped
+from ipyrefine.core.model import StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook.panel import Panel
 from ipyrefine.render.html import FOLDS, record_html
 from ipyrefine.render.markdown import record_markdown
-from ipyrefine.render.terminal import record_text
+from ipyrefine.render.terminal import cells, event_text, record_text
 from ipyrefine.session.export import export
 from ipyrefine.session.record import bundle, load
 
@@ -26,12 +27,39 @@ ATTACK = (
     "<https://evil.test> $\\href{javascript:1}{x}$ `x` | \x1b]8;;https://evil.test\x07\x1b[2J\x9b1A"
     "\u202e\u2066 &lt;script&gt;\n\n# x\n```\n<!--"
 )
+COLOURS = re.compile(r"\x1b\[(?:0|1|2|31|32|33|36|1;36)m")  # those that our terminal writes
+ACTING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+COLUMNS = 100
+HOLD_WORDS = {"title", "value", "data-finding", "data-key"}  # nothing acts on what is in these
+STORABLE = [ATTACK, *(one for one in SNIPPETS[::8] if "\ud800" not in one)]
 RECORD = full_record.full_record()
 PROSE = full_record.full_record("prose")
 FREE = full_record.free_texts(RECORD)
 ALLOWED = {"p", "h1", "h2", "h3", "h4", "hr", "details", "summary", "table", "thead", "tbody", "tr"}
 ALLOWED |= {"th", "td", "ul", "ol", "li", "strong", "em", "code", "pre", "span", "br", "del"}
 ALLOWED |= {"blockquote"}
+
+
+def assert_inert(page: Any, benign: tuple[set[str], set[str]]) -> None:
+    """Assert that a page holds nothing but what a harmless run's page holds."""
+    tags, attributes = benign
+    assert page.tags <= tags
+    assert {name for name, _ in page.attributes} <= attributes
+    sources = {value for name, value in page.attributes if name == "src"}
+    assert all(re.fullmatch(r"data:image/png;base64,[\w+/=]+", source) for source in sources)
+    assert page.balanced
+    for name, value in page.attributes:
+        assert name in HOLD_WORDS or not re.search("hostile|evil", value)
+
+
+def assert_harmless(run: Run) -> None:
+    """Assert that a terminal finds no control in a run, and nothing wider than it."""
+    stopped = Stopped(reason=StopReason.REVISIONS, message=run.message)
+    screen = event_text(stopped, run, columns=COLUMNS, colour=True) or ""
+    assert all(cells(line) <= COLUMNS for line in COLOURS.sub("", screen).split("\n"))
+    assert not ACTING.search(COLOURS.sub("", record_text(run, COLUMNS, colour=True) + screen))
 
 
 def run_of(record: dict[str, Any], path: Path) -> Run:
@@ -92,11 +120,11 @@ def test_a_hostile_text_in_one_field_does_nothing(
     run = run_of(full_record.replaced(RECORD, [place], ATTACK), tmp_path / "x.json")
     assert_inert(read_html(html_of(run)), benign)
     assert_markdown(record_markdown(run), read_html)
-    assert_harmless(record_text(run, COLUMNS, colour=True))
+    assert_harmless(run)
 
 
 @pytest.mark.parametrize("record", [RECORD, PROSE], ids=["code", "prose"])
-@pytest.mark.parametrize("snippet", [ATTACK, *SNIPPETS[::20]])
+@pytest.mark.parametrize("snippet", STORABLE)
 def test_hostile_texts_in_all_fields_do_nothing(
     record: dict[str, Any],
     snippet: str,
@@ -109,7 +137,7 @@ def test_hostile_texts_in_all_fields_do_nothing(
     run = run_of(every, tmp_path / "x.json")
     assert_inert(read_html(html_of(run)), benign)
     assert_markdown(record_markdown(run), read_html)
-    assert_harmless(record_text(run, COLUMNS, colour=True))
+    assert_harmless(run)
     assert set(bundle(run)) == {
         "text/plain",
         "text/markdown",

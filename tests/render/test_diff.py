@@ -1,0 +1,166 @@
+"""A diff tells what changed, in signs and not only in colour."""
+
+import random
+import time
+
+import pytest
+from hostile import texts
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from ipyrefine.render.diff import Part, revert, rows, text_diff, words
+from ipyrefine.render.escape import plain
+from ipyrefine.render.text import lay_out, line_of, prose_columns, side_by_side, text_lines
+
+lines = st.lists(st.sampled_from("abcd"), max_size=6).map("\n".join)
+
+
+@given(texts | lines, texts | lines)
+def test_a_comparison_gives_both_texts_back(old, new):
+    parts, found = words(old, new), rows(old, new)
+    assert "".join(p.text for p in parts if p.tag in " -") == plain(old)
+    assert "".join(p.text for p in parts if p.tag in " +") == plain(new)
+    assert [r.old for r in found if r.old is not None] == [*range(plain(old).count("\n") + 1)]
+    assert [r.new for r in found if r.new is not None] == [*range(plain(new).count("\n") + 1)]
+
+
+def test_far_unchanged_lines_are_counted_and_few_are_shown():
+    old = "\n".join(map(str, range(20)))
+    diff = text_diff(old, old.replace("10", "ten")).split("\n")
+    assert diff[0] == "⋯ 7 unchanged lines"
+    assert diff[4:6] == ["- 10", "+ ten"]
+    assert diff[-1] == "⋯ 6 unchanged lines"
+    assert text_diff("1\n2\n3\n4\n5", "1\n2\n3\n4\nfive").startswith("  1\n  2")
+
+
+def test_the_same_text_has_no_difference_nor_has_a_last_line_break():
+    assert text_diff("a\nb", "a\nb") == text_diff("a", "a\n") == ""
+
+
+def test_changes_with_only_a_space_between_are_one_phrase():
+    assert text_diff("see the red fox now", "see a blue fox now", form="prose") == (
+        "see [-the red-]{+a blue+} fox now"
+    )
+
+
+def html_lines(old, new, form="code", **options):
+    found = text_lines(new, old, form, "python", options.get("quotes", ()), options.get("revert"))
+    return [str(line.html) + str(line.control) for line in found]
+
+
+def test_code_is_compared_by_line_with_numbers_and_signs_and_marks_inside():
+    found = text_lines("a\nx = <second> + 1", "a\nx = <first> + 1", "code", "", (), None)
+    assert [line.gutter for line in found] == ["1   ", "  \N{MINUS SIGN} ", "2 + "]
+    assert [line.html for line in found] == [
+        "a",
+        "x = &lt;<mark>first</mark>&gt; + 1",
+        "x = &lt;<mark>second</mark>&gt; + 1",
+    ]
+
+
+def test_code_in_a_diff_keeps_the_colours_of_its_whole_text():
+    old, new = '"""\nif\n"""\nx = 1\n', '"""\nif so\n"""\nx = 1\n'
+    [added] = [
+        line.html for line in text_lines(new, old, "code", "python", (), None) if line.tag == "+"
+    ]
+    assert added.startswith('<span class="rf-t-s')
+
+
+def test_prose_is_compared_by_word_and_quotes_are_marked():
+    [line] = html_lines("The red fox.", "The brown fox.", "prose")
+    assert line == "The <del>red</del><ins>brown</ins> fox."
+    text = "It begins here.\nNobody promised a voucher of ten euros to anybody."
+    marked = html_lines(
+        text.replace("begins", "starts"), text, "prose", quotes=["a voucher of ten euros"]
+    )
+    assert "<mark>a voucher of ten euros</mark>" in marked[1]
+
+
+def test_a_long_unchanged_stretch_is_folded_and_a_note_keeps_its_line_unfolded():
+    old = "\n".join(f"line {n}" for n in range(200))
+    found = text_lines(old.replace("line 20\n", "line twenty\n"), old, "code", "", (), None)
+    parts = [*lay_out(found, {150: ["the note"]}, whole=False)]
+    assert [part.fold for part in parts if part.fold] == [
+        "17 unchanged lines", "123 unchanged lines", "46 unchanged lines"
+    ]  # fmt: skip
+    [noted] = [part for part in parts if part.notes]
+    assert (noted.lines[-1].number, noted.notes) == (150, ["the note"])
+    assert sum(len(part.lines) for part in parts) == 201
+
+
+def test_a_long_text_that_is_compared_with_nothing_starts_with_its_first_lines():
+    text = "\n".join(map(str, range(200)))
+    first, rest = lay_out(text_lines(text, text, "code", "", (), None), {}, whole=True)
+    assert (len(first.lines), rest.fold) == (40, "160 more lines")
+
+
+@pytest.mark.parametrize(("form", "old", "new", "hunk", "reverted"), [
+    ("code", "a\nb\nc\nd", "a\nB\nc\nD", 0, "a\nb\nc\nD"),
+    ("code", "a\nb\nc\nd", "a\nB\nc\nD", 1, "a\nB\nc\nd"),
+    ("code", "a\nb", "b", 0, "a\nb"),
+    ("prose", "The red fox sat.", "The brown fox ran.", 0, "The red fox ran."),
+    ("prose", "The red fox sat.", "The brown fox ran.", 1, "The brown fox sat."),
+])  # fmt: skip
+def test_one_change_is_taken_back_and_the_others_stay(form, old, new, hunk, reverted):
+    assert revert(old, new, form, hunk) == reverted
+    controls = "".join(html_lines(old, new, form, revert=lambda n: f"[{n}]"))
+    assert controls.count(f"[{hunk}]") == 1, "each change has its own control"
+
+
+@given(lines, lines)
+def test_the_only_change_taken_back_gives_the_text_before(old, new):
+    assume(len({row.hunk for row in rows(old, new)} - {None}) == 1)
+    assert revert(old, new, "code", 0) == old
+
+
+def test_a_change_that_does_not_exist_cannot_be_taken_back():
+    with pytest.raises(IndexError):
+        revert("a", "b", "code", 1)
+
+
+@pytest.mark.parametrize(("quote", "line"), [
+    ("two", 1), ("one\ntwo", 1), ("one  two", 1), ("'three'", 2), ("four", None), ("", None),
+])  # fmt: skip
+def test_a_quote_is_found_by_its_line_loose_about_white_space(quote, line):
+    assert line_of("one\ntwo\nthree", quote) == line
+
+
+def test_side_by_side_puts_what_was_removed_beside_what_was_added():
+    pairs = [*side_by_side("a\nb\nc", "a\nB\nD\nc", "")]
+    assert [tuple(line and str(line.html) for line in pair) for pair in pairs] == [
+        ("a", "a"), ("b", "B"), (None, "D"), ("c", "c")
+    ]  # fmt: skip
+    assert prose_columns("The red fox.", "The brown fox.") == [
+        "The <del>red</del> fox.", "The <ins>brown</ins> fox."
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("between", [" ", "\n"])
+def test_texts_that_take_minutes_to_align_are_compared_in_good_time(between):
+    """A hundred words, each just too rare to be left out as frequent, in a random order."""
+    chance = random.Random(1)
+    old, new = (between.join(f"w{chance.randrange(101)}" for _ in range(20_000)) for _ in "ab")
+    started = time.process_time()
+    words(old, new)
+    text_diff(old, new)
+    assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize("size", [250, 5_000])
+@pytest.mark.parametrize("vocabulary", [60, 3_000])
+def test_three_changed_words_of_a_long_paragraph_are_all_that_differs(size, vocabulary):
+    """Some words are frequent, as in any language."""
+    chance = random.Random(size)
+    old = [f"w{int(chance.expovariate(1) * vocabulary / 6)}" for _ in range(size)]
+    new = list(old)
+    for place in (size // 4, size // 2, size * 3 // 4):
+        new[place] = "changed"
+    changed = [part for part in words(" ".join(old), " ".join(new)) if part.tag != " "]
+    assert [part.text for part in changed if part.tag == "+"] == ["changed"] * 3
+    assert sum(len(part.text.split()) for part in changed if part.tag == "-") == 3
+
+
+def test_in_a_long_text_of_which_every_line_changed_the_words_are_still_told_apart():
+    old = "".join(f"Line {n} of a text, version one.\n" for n in range(300))
+    changed = [p for p in words(old, old.replace("one", "two")) if p.tag != " "]
+    assert changed == [Part("-", "one"), Part("+", "two")] * 300

@@ -1,0 +1,229 @@
+"""Labels say what a verdict rests on, and how far that can be trusted."""
+
+import pytest
+
+from ipyrefine.core.decisions import Accept
+from ipyrefine.core.events import CallEnded, StageStarted, Stopped, TextDelta
+from ipyrefine.core.model import (
+    Budget,
+    Evidence,
+    Finding,
+    Limits,
+    Outcome,
+    Setup,
+    Severity,
+    StopReason,
+    Tally,
+    Task,
+    Usage,
+    Verdict,
+)
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.render import labels
+from ipyrefine.render.html import record_html
+from ipyrefine.render.markdown import record_markdown
+from ipyrefine.render.progress import Progress
+from ipyrefine.render.terminal import record_text
+
+PASS, NEEDS, FAIL = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL
+HELD = Evidence(
+    name="examples",
+    passed=True,
+    basis="examples",
+    tallies=(Tally(held=3, of=3, noun="example"),),
+    detail="f(1): 1\n3 of 3 stated examples hold.",
+)
+OPINION = Verdict(outcome=PASS, score=0.81, basis="judge", opinion=0.81)
+RAN = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="run", reason="Runs; nobody checked.")
+
+
+def run_of(verdict, *, evidence=(), findings=(), **fields):
+    """A stopped run of one text."""
+    iteration = Iteration(
+        number=0, text="the text", verdict=verdict, evidence=evidence, findings=findings
+    )
+    best = None if verdict is None else 0
+    setup = Setup(task=Task(text="Write."))
+    return Run(setup=setup, iterations=(iteration,), best=best, **fields)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "label"),
+    [
+        (Verdict(outcome=PASS, score=1, basis="tests"), "✓ PASS · tests"),
+        (Verdict(outcome=PASS, score=1, basis="examples"), "✓ PASS · 3 examples"),
+        (Verdict(outcome=PASS, score=1, basis="agreement"), "✓ PASS · drafts agree"),
+        (Verdict(outcome=PASS, score=1, basis="constraints"), "✓ PASS · constraints"),
+        (OPINION, "○ PASS · judge's opinion, 0.81"),
+        (
+            OPINION.model_copy(update={"basis": "constraints"}),
+            "○ PASS · constraints, judge's opinion, 0.81",
+        ),
+        (
+            Verdict(outcome=NEEDS, score=0.6, basis="judge"),
+            "✎ NEEDS IMPROVEMENT · judge's opinion, 0.60",
+        ),
+        (
+            Verdict(outcome=NEEDS, score=0, basis="tests", required_passed=False),
+            "✎ NEEDS IMPROVEMENT · tests failed",
+        ),
+        (
+            Verdict(outcome=NEEDS, score=0.5, basis="agreement"),
+            "✎ NEEDS IMPROVEMENT · drafts disagree",
+        ),
+        (
+            Verdict(outcome=NEEDS, score=0.5, basis="agreement", required_passed=False),
+            "✎ NEEDS IMPROVEMENT · most drafts disagree",
+        ),
+        (Verdict(outcome=PASS, score=1, basis="user"), "☑ PASS (yours)"),
+        (
+            Verdict(outcome=PASS, score=0, basis="user", required_passed=False),
+            "☑ PASS (yours), over a failed check",
+        ),
+        (Verdict(outcome=FAIL, score=1, basis="user"), "✗ FAIL (yours)"),
+        (RAN, "? NOT JUDGED · runs"),
+        (Verdict(outcome=Outcome.NOT_JUDGED, score=None), "? NOT JUDGED"),
+    ],
+)
+def test_a_verdict_names_its_basis_on_every_surface(verdict, label, read_html):
+    run = run_of(verdict, evidence=(HELD,))
+    assert str(labels.iteration_label(run.chosen)) == label
+    assert record_text(run, 100).startswith(label)
+    assert record_markdown(run).startswith(f"**{label}**")
+    word = label.partition(" · ")[0].partition(", over")[0]
+    # Over a failed check it doesn't look like a pass.
+    word = word.replace("☑", "⚠") if verdict.over_failed_check else word
+    assert f"{read_html(record_html(run)).text.strip()} ".startswith(f"{word} ")
+
+
+def test_an_opinion_and_code_that_only_ran_are_drawn_hollow():
+    tests = Verdict(outcome=PASS, score=1, basis="tests")
+    hollow = [labels.outcome_label(one).hollow for one in (tests, OPINION, RAN)]
+    assert hollow == [False, True, True]
+
+
+def test_words_that_look_like_a_count_are_none():
+    verdict = Verdict(outcome=PASS, score=1, basis="examples")
+    evidence = HELD.model_copy(update={"tallies": (), "detail": "2 of 3 paragraphs are cold"})
+    run = run_of(verdict, evidence=(evidence,))
+    assert str(labels.iteration_label(run.chosen)) == "✓ PASS · examples"
+    assert str(labels.check_chip(evidence)) == "✓ examples"
+
+
+@pytest.mark.parametrize(
+    ("evidence", "words"),
+    [
+        (HELD, "✓ examples 3/3"),
+        (Evidence(name="lint", passed=False), "✗ lint"),
+        (Evidence(name="lint", passed=False, required=False), "✗ lint (advisory)"),
+        (Evidence(name="schema", passed=None), "? schema: no result"),
+        (Evidence(name="length:<=120 words", passed=True), "✓ at most 120 words"),
+        (
+            Evidence(name="agreement", passed=True, contested=True),
+            "≠ agreement: drafts disagree",
+        ),
+    ],
+)
+def test_a_check_is_a_few_words(evidence, words):
+    assert str(labels.check_chip(evidence)) == words
+
+
+def test_the_basis_of_a_verdict_counts_what_holds():
+    def basis(evidence, **fields):
+        run = run_of(Verdict(score=0.5, basis="examples", **fields), evidence=(evidence,))
+        return [" ".join(phrase) for phrase in labels.basis_phrases(run, run.iterations[0])]
+
+    assert basis(HELD, outcome=PASS) == ["3 of 3 examples hold"]
+    failed = {"passed": False, "tallies": (Tally(held=0, of=1, noun="example"),)}
+    missed = HELD.model_copy(update=failed)
+    assert basis(missed, outcome=NEEDS, required_passed=False) == ["0 of 1 examples hold"]
+
+
+def test_a_text_that_only_findings_keep_from_passing_says_how_many():
+    blocking = Finding(id="f1", criterion="c", severity=Severity.BLOCKING, problem="Wrong.")
+    others = (
+        blocking.model_copy(update={"id": "f2", "severity": Severity.MINOR}),
+        blocking.model_copy(update={"id": "f3", "verified": "no"}),
+    )
+    high = Verdict(outcome=NEEDS, score=1, basis="judge", opinion=1)
+
+    def label(verdict, *findings):
+        return str(labels.iteration_label(run_of(verdict, findings=findings).iterations[0]))
+
+    assert label(high, blocking, *others) == "✎ NEEDS IMPROVEMENT · 1 open finding"
+    assert label(high, *others) == "✎ NEEDS IMPROVEMENT · judge's opinion, 1.00"
+    failed = high.model_copy(update={"basis": "tests", "required_passed": False, "opinion": None})
+    assert label(failed, blocking) == "✎ NEEDS IMPROVEMENT · tests failed"
+
+
+@pytest.mark.parametrize("render", [record_text, record_html, record_markdown])
+def test_a_score_that_the_label_has_is_not_said_again(render, read_html):
+    assert read_html(render(run_of(OPINION))).text.count("0.81") == 2  # run and iteration
+
+
+def test_a_text_has_one_name_wherever_it_is_mentioned(read_html):
+    verdict = Verdict(outcome=PASS, score=1, basis="tests")
+    origins = [(None, "model"), (None, "model"), (1, "model"), (2, "user"), (3, "user")]
+    texts = tuple(
+        Iteration(number=n, parent=parent, author=author, text=f"Text {n}", verdict=verdict)
+        for n, (parent, author) in enumerate(origins)
+    )
+    decided = tuple(Accept(iteration=n) for n in range(5))
+    run = run_of(verdict).model_copy(update={"iterations": texts, "best": 3, "decisions": decided})
+    names = ["Draft", "Draft 1", "Revision 2", "Your edit", "Your edit 4"]
+    assert [run.name(n) for n in range(5)] == names
+    for name, render in ((name, r) for name in names for r in (record_text, record_html)):
+        shown = read_html(render(run, 100) if render is record_text else render(run)).text
+        assert name in shown
+        assert f"You accepted {run.mention(names.index(name))}." in shown
+    assert [labels.under_way(run, n) for n in (0, 2)] == ["draft", "revision 2"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.01, "< 0.1 s"),
+        (0.3, "0.3 s"),
+        (12.4, "12 s"),
+        (59.7, "1 min 00 s"),
+        (65, "1 min 05 s"),
+        (3725, "1 h 02 min"),
+    ],
+)
+def test_durations_read_naturally(value, text):
+    assert labels.seconds(value) == text
+
+
+def test_what_is_left_of_the_budget_is_never_negative(make_run):
+    def left(**bounds):
+        setup = Setup(task=Task(text="Write."), limits=Limits(budget=Budget(**bounds)))
+        return labels.budget_left(make_run().model_copy(update={"setup": setup}))
+
+    bounded = left(tokens=3000, calls=7, cost=0.05, seconds=90)
+    assert bounded == "0 tokens, 2 calls, $0.0488, 1 min 18 s left"
+    tokens = left(prompt_tokens=5_000, completion_tokens=457)
+    assert tokens == "2,000 prompt tokens, 1 completion token left"
+
+
+def test_a_sparkline_has_a_block_per_score_as_high_as_it_and_a_dot_for_none():
+    assert labels.sparkline([0.0, None, 0.5, 1.0]) == "▁·▅█"
+
+
+def test_progress_counts_the_seconds_and_tokens_of_a_stage():
+    now = 10.0
+    progress, run = Progress(lambda: now), run_of(None)
+    assert progress.line(run) == ""
+    progress.take(StageStarted(stage="critique", iteration=0))
+    now = 13.4
+    assert progress.line(run) == "Critiquing · draft · 3 s"
+    progress.take(TextDelta(stage="critique", iteration=0, text="x" * 40))
+    assert progress.line(run) == "Critiquing · draft · 3 s · 10 tokens"
+    progress.take(CallEnded(stage="critique", iteration=0, usage=Usage(completion_tokens=12)))
+    assert progress.line(run) == "Critiquing · draft · 3 s · 12 tokens"
+    progress.take(StageStarted(stage="judge", iteration=0))
+    now += 20
+    assert progress.line(run) == "Judging · draft · 20 s · no reply for 20 s · Ctrl-C stops it"
+    progress.take(TextDelta(stage="judge", iteration=0, text="yes!"))
+    assert progress.line(run) == "Judging · draft · 20 s · 1 token"
+    progress.take(Stopped(reason=StopReason.PASSED, message=""))
+    assert progress.line(run) == ""

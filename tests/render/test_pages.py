@@ -1,0 +1,331 @@
+"""The panel and the record: what a person sees at once, what is folded, what can be done."""
+
+import base64
+import json
+import re
+import time
+from html import unescape
+
+import pytest
+from png import PNG, picture
+
+from ipyrefine.core.events import Stopped
+from ipyrefine.core.model import (
+    Evidence,
+    Figure,
+    Outcome,
+    Printed,
+    Setup,
+    Status,
+    StopReason,
+    TableValue,
+    Task,
+    Usage,
+    Verdict,
+)
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.render.html import View, panel_parts, record_html, style
+from ipyrefine.render.markdown import record_markdown
+from ipyrefine.render.terminal import details_text, event_text, record_text
+from ipyrefine.session.export import export
+from ipyrefine.session.record import shorten
+
+BARE = Setup(task=Task(text="Write."))
+
+
+def without_folds(html):
+    innermost = re.compile("<details[^>]*>(?:(?!<details).)*?</details>", re.DOTALL)
+    while innermost.search(html):
+        html = innermost.sub("", html)
+    return html
+
+
+def part(name, run, read_html, **view):
+    """The text of a part of the panel, with single spaces."""
+    return " ".join(read_html(panel_parts(run, View(**view))[name]).text.split())
+
+
+def test_every_style_rule_stays_inside_the_panel():
+    flat = re.sub(r"@(?:media|container)[^{]*\{|:is\([^)]*\)", "", style())
+    selectors = re.findall(r"([^{}]+)\{", flat)
+    assert len(selectors) > 50
+    assert all(one.strip().startswith(".ipyrefine") for one in ",".join(selectors).split(","))
+
+
+def test_the_record_shows_verdict_basis_difference_and_text_open(make_run, read_html):
+    html = record_html(make_run(form="prose"))
+    unfolded = without_folds(html)
+    text = read_html(unfolded).text
+    assert text.index("✓ PASS") < text.index("examples passed") < text.index("the revised")
+    assert "<del>draft</del><ins>revised</ins>" in unfolded
+    assert "<button" not in html
+    folded = read_html(html).text.partition("History")[2]
+    assert folded.index("Draft") < folded.index("Revision 1") < folded.index("Revision 2")
+
+
+def test_a_markdown_export_keeps_the_record_in_one_piece(make_run, read_html):
+    code = "def f():\n\n    return 1\n  \n\nf()"
+    html = record_html(make_run(lambda field: code if field in ("revised", "detail") else field))
+    assert not re.search(r"\n[ \t]*\n", html)
+    assert code in read_html(html).text
+
+
+def test_the_header_says_what_a_run_took_and_leaves_out_what_is_not_known(make_run, read_html):
+    run = make_run()
+    assert "12 s · 3,456 tokens · $0.0012" in part("top", run, read_html)
+    usage = run.usage.model_copy(update={"cost": None})
+    assert "$" not in part("top", run.model_copy(update={"usage": usage}), read_html)
+
+
+def test_the_header_of_a_running_run_names_its_stage_and_has_one_clock(make_run, read_html):
+    run = make_run().model_copy(update={"stop_reason": None, "stage": "judge"})
+    text = part("top", run, read_html, seconds=12.0, under_way=2, rate=" · 23 tokens/s")
+    assert text.startswith("Judging")
+    assert "revision 2 of 4 · 12 s · 23 tokens/s" in text
+    assert text.count("12 s") == 1
+    html = panel_parts(run, View(under_way=2))["top"]
+    announced = html.partition('role="status"')[2].partition("</div>")[0]
+    assert "Judging" in announced
+    assert "data-clock" not in announced
+
+
+@pytest.mark.parametrize("reason", list(StopReason))
+def test_every_stop_says_what_the_engine_says_of_it(reason, read_html):
+    run = Run(setup=BARE).model_copy(update={"stop_reason": reason, "message": "Precisely this."})
+    assert "Precisely this." in read_html(record_html(run)).text
+
+
+def test_a_replay_is_a_remark_and_no_warning(make_run, read_html):
+    warnings = ("A replay of m, recorded on 2026-01-01.", "The server is slow.")
+    run = make_run().model_copy(update={"warnings": warnings})
+    assert part("notices", run, read_html) == "⚠ The server is slow."
+    assert "A replay of m" in read_html(record_html(run)).text
+
+
+@pytest.mark.parametrize("stage", ["draft", "revise", "judge", None])
+def test_no_control_is_shown_that_can_do_nothing(make_run, stage):
+    stopped = {"stop_reason": None, "stage": stage} if stage else {}
+    run = make_run().model_copy(update=stopped)
+    html = "".join(panel_parts(run, View(under_way=3)).values())
+    assert "disabled" not in html
+    assert ('data-action="stop"' in html) is bool(stage)
+    assert ('data-action="continue"' in html) is not stage
+    assert ('data-action="guide"' in html) is bool(stage)
+
+
+def test_code_that_only_ran_is_offered_to_be_accepted_and_run(read_html):
+    reason = "Runs; nobody checked what it gives."
+    verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="run", reason=reason)
+    text = Iteration(number=0, text="x", verdict=verdict)
+    run = Run(setup=BARE, iterations=(text,), best=0, stop_reason="unjudged", message=reason)
+    parts = panel_parts(run, View(place="replace", place_to_run="replace"))
+    assert read_html(parts["top"] + parts["notices"]).text.count(reason) == 1
+    first, *_ = parts["top"].split("<button")[1:]
+    assert ">Accept and run<" in first
+    assert 'data-action="accept"' in first
+    assert 'data-place="run"' in first
+
+
+def test_the_place_of_a_streamed_text_is_empty_and_takes_the_keyboard(make_run, read_html):
+    run = make_run().model_copy(update={"stop_reason": None, "stage": "revise"})
+    page = read_html(panel_parts(run, View(streaming="text", under_way=3))["text"])
+    assert page.text.strip() == ""
+    assert {("data-stream", ""), ("tabindex", "0")} <= page.attributes
+    assert part("text", run, read_html, streaming="thinking", under_way=3) == "Thinking…"
+
+
+def test_a_text_can_be_compared_with_the_best_instead_of_its_parent(make_run, read_html):
+    run = make_run().model_copy(update={"best": 2})
+    assert "Compared with" not in part("text", run, read_html, shown=1)
+    assert "Compared with revision 2" in part("text", run, read_html, shown=1, best=True)
+    assert "<ins" not in panel_parts(run, View(shown=0))["text"]
+    assert "<td><pre>" in panel_parts(run, View(shown=1, sides=True))["text"]
+
+
+def test_of_many_iterations_the_timeline_shows_those_that_matter(make_run):
+    run = make_run()
+    many = tuple(run.iterations[0].model_copy(update={"number": n}) for n in range(1000))
+    run = run.model_copy(update={"iterations": many, "best": 500})
+    html = panel_parts(run, View(shown=300))["top"]
+    assert len(html) < 10_000
+    for number in (0, 299, 300, 301, 500, 998, 999):
+        assert f'data-iteration="{number}"' in html
+
+
+def test_a_branch_is_marked_in_the_timeline(make_run, read_html):
+    run = make_run()
+    third = run.iterations[2].model_copy(update={"parent": 0})
+    run = run.model_copy(update={"iterations": (*run.iterations[:2], third)})
+    assert "⑂ 0" in part("top", run, read_html)
+
+
+def test_open_findings_come_before_settled_ones_and_blocking_before_minor(make_run, read_html):
+    text = read_html(record_html(make_run())).text.partition("History")[2]
+    marks = ["the id · ", "f4 · ", "f2 · ", "Doubtful", "f3 · "]
+    assert sorted(marks, key=text.index) == marks
+
+
+def test_what_stands_beside_the_text_is_not_listed_again_in_the_details(make_run, read_html):
+    run = make_run()
+    beside = part("text", run, read_html, shown=0)
+    folded = part("foot", run, read_html, shown=0, folds=frozenset({"details"}))
+    for name, is_beside in (("the id · ", 1), ("f4 · ", 1), ("f2 · ", 0), ("f3 · ", 0)):
+        assert (name in beside, name in folded) == (bool(is_beside), not is_beside)
+
+
+def test_a_fixed_finding_without_a_place_stands_below_the_text_unless_one_change_fixed_it(make_run):
+    def text_of(old, new):
+        run = make_run(lambda field: {"draft": old, "revised": new}.get(field, field))
+        fixed = run.iterations[0].findings[0].model_copy(update={"quote": "", "status": "open"})
+        done = fixed.model_copy(update={"status": Status.RESOLVED})
+        first = run.iterations[0].model_copy(update={"findings": (fixed,)})
+        second = run.iterations[1].model_copy(update={"findings": (done,)})
+        run = run.model_copy(update={"iterations": (first, second), "best": 1})
+        return panel_parts(run, View())["text"]
+
+    one = text_of("a = 1\nb = 2", "a = 3\nb = 2")
+    assert one.index("a = ") < one.index("✓ Fixed") < one.index("b = ")
+    two = text_of("a = 1\nb = 2\nc = 3", "a = 3\nb = 2\nc = 4")
+    assert two.index("✓ Fixed") > two.index("c = ")
+
+
+def test_an_iteration_of_300_lines_renders_quickly_once_highlighted(make_run):
+    code = "\n".join(f"def f{i}(x): return x + {i}" for i in range(300))
+    run = make_run(lambda field: code if field in ("draft", "revised") else field)
+    panel_parts(run, View(shown=0))
+    started = time.process_time()
+    for _ in range(10):
+        panel_parts(run, View(shown=0))
+    assert (time.process_time() - started) / 10 < 0.1
+
+
+def test_a_long_run_shows_its_latest_scores_and_says_so(read_html):
+    verdict = Verdict(outcome=Outcome.NEEDS_IMPROVEMENT, score=0.5)
+    texts = tuple(
+        Iteration(number=n, parent=n - 1 if n else None, text=f"Text {n}", verdict=verdict)
+        for n in range(900)
+    )
+    run = Run(setup=BARE, iterations=texts, best=0)
+    history = part("foot", run, read_html, folds=frozenset({"history"}))
+    assert "Latest 50 of 900 iterations." in history
+    assert len(history) < 1_000
+
+
+def test_what_each_stage_consumed_is_in_a_table(make_run, read_html):
+    run = make_run().model_copy(update={"spent": {"judge": Usage(calls=2, prompt_tokens=1500)}})
+    history = part("foot", run, read_html, folds=frozenset({"history"}))
+    assert "Judging2" in history.replace(" ", "")
+    assert "1,500" in history
+
+
+# What code printed, returned and drew
+
+FIGURE = Figure(png=picture(640, 480))
+TABLE = TableValue(
+    columns=("price", "n"),
+    index="city",
+    labels=("Oslo", "Rome"),
+    rows=(("1.5", "2"), ("0.25", "3")),
+    height=1_204,
+    width=2,
+)
+
+
+def run_of(*drafts, revised=True):
+    """A run of texts with these outputs, each the revision of the one before or a draft."""
+    texts = tuple(
+        Iteration(
+            number=number,
+            parent=number - 1 if revised and number else None,
+            text=f"x = {number}",
+            evidence=(Evidence(name="run", passed=True, detail="It ran.", outputs=outputs),),
+            verdict=Verdict(outcome=Outcome.PASS, score=1.0, basis="tests"),
+        )
+        for number, outputs in enumerate(drafts)
+    )
+    setup = Setup(task=Task(text="Do it.", form="code"), checks=("run",))
+    return Run(setup=setup, iterations=texts, best=len(texts) - 1, stop_reason=StopReason.PASSED)
+
+
+def test_a_table_is_a_table_and_a_figure_a_picture_with_its_size_in_words(read_html):
+    run = run_of((TABLE, FIGURE))
+    for html in (record_html(run), panel_parts(run, View())["evidence"]):
+        page = read_html(html)
+        assert {"table", "img"} <= page.tags
+        assert ("alt", "A figure of 640 × 480 pixels") in page.attributes
+        assert ("src", f"data:image/png;base64,{FIGURE.png}") in page.attributes
+        assert "Table: 1,204 rows × 2 columns, the first 2 rows" in page.text
+        assert all(f">{cell}</t" in html for cell in ("city", "price", "Oslo", "0.25"))
+
+
+@pytest.mark.parametrize(
+    ("drafts", "view", "shown"),
+    [
+        (("old", "new"), {}, "Draft Printed old Revision 1 Printed new"),
+        (("same", "same"), {}, "Printed same Same output as the draft."),
+        (("0", "1", "2"), {"shown": 1}, "Draft Printed 0 Revision 1 Printed 1"),
+        (("0", "1", "2"), {"shown": 1, "best": True}, "Revision 2 Printed 2 Revision 1 Printed 1"),
+        (("0", "1"), {"shown": 0}, "Printed 0"),
+    ],
+)
+def test_outputs_that_differ_stand_side_by_side_the_older_one_first(drafts, view, shown, read_html):
+    run = run_of(*((Printed(text=word),) for word in drafts))
+    html = panel_parts(run, View(**view))["evidence"].replace("</", " </")
+    assert " ".join(read_html(without_folds(html)).text.split()) == shown
+
+
+def test_several_drafts_that_differ_stand_side_by_side(read_html):
+    texts = [(Printed(text=word),) for word in ("a", "b", "b", "c", "d")]
+    html = panel_parts(run_of(*texts, revised=False), View(shown=1))["evidence"].replace(
+        "</", " </"
+    )
+    shown = " ".join(read_html(without_folds(html)).text.split())
+    assert shown == "Draft 1 Printed b Draft Printed a Draft 3 Printed c"
+
+
+def test_a_record_holds_each_picture_once():
+    others = [Figure(png=picture(width, 1)) for width in (2, 3, 4)]
+    html = record_html(run_of(*((one,) for one in others)))
+    assert [html.count(one.png) for one in others] == [1, 1, 1]
+    assert others[0].png in html.partition("<summary>History</summary>")[2]
+
+
+def test_markdown_and_terminal_name_a_figure_and_show_the_table():
+    run = run_of((Printed(text="3 rows\x1b[2J"), TABLE, FIGURE))
+    for text in (record_markdown(run), record_text(run), details_text(run, "output")):
+        assert "A figure of 640 × 480 pixels" in text
+        assert "Table: 1,204 rows × 2 columns, the first 2 rows" in text
+        assert "3 rows␛[2J" in unescape(text)
+        assert PNG[:20] not in text
+    assert "city  price  n\nOslo    1.5  2\nRome   0.25  3" in record_text(run)
+
+
+def test_the_last_screen_of_a_terminal_shows_the_start_of_the_outputs():
+    run = run_of((Printed(text="\n".join(f"line {n}" for n in range(99))), FIGURE))
+    screen = event_text(Stopped(reason="passed", message=""), run, rows=40)
+    assert "line 3" in screen
+    assert "line 30" not in screen
+    assert "show output" in screen
+    assert "A figure of 640 × 480 pixels." in screen
+
+
+def test_an_exported_notebook_holds_the_figure_as_a_picture(tmp_path):
+    path = export(run_of((FIGURE,)), tmp_path / "x.ipynb")
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    (cell,) = [one for one in cells if one.get("attachments")]
+    ((name, data),) = cell["attachments"].items()
+    assert f"![A figure of 640 × 480 pixels](attachment:{name})" in "".join(cell["source"])
+    assert base64.b64decode(data["image/png"]) == base64.b64decode(FIGURE.png)
+
+
+def test_a_record_that_is_too_long_leaves_out_the_figures_of_texts_in_between_first():
+    figures = [Figure(png=picture(width, 900)) for width in range(900, 906)]
+    run = run_of(*((one,) for one in figures))
+    size = len(run.model_dump_json())
+    short, whole = shorten(run, size - 1)
+    kept = [any(one.evidence[0].outputs) for one in short.iterations]
+    assert (whole, kept) == (True, [True, False, False, False, True, True])
+    assert "figures of texts in between are left out" in short.warnings[-1]
+    shorter, whole = shorten(run, size - 5 * len(figures[0].png))
+    assert whole
+    assert not any(one.evidence[0].outputs for one in shorter.iterations)

@@ -1,0 +1,209 @@
+"""HTML, Markdown and terminal show the same of a run."""
+
+import json
+
+import pytest
+from hostile import texts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ipyrefine
+from ipyrefine.core.decisions import Override
+from ipyrefine.core.model import (
+    Choice,
+    Finding,
+    Outcome,
+    Question,
+    Setup,
+    Severity,
+    StopReason,
+    Task,
+    Usage,
+    Verdict,
+)
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.render.escape import plain, strip_colours
+from ipyrefine.render.html import record_html
+from ipyrefine.render.markdown import record_markdown
+from ipyrefine.render.terminal import record_text
+from ipyrefine.session.export import export
+
+EVERY = pytest.mark.parametrize("render", [record_text, record_html, record_markdown])
+OUR_TAGS = {
+    "div",
+    "section",
+    "header",
+    "footer",
+    "style",
+    "p",
+    "strong",
+    "b",
+    "i",
+    "span",
+    "details",
+}
+OUR_TAGS |= {"summary", "ul", "ol", "li", "pre", "code", "ins", "del", "small", "blockquote", "br"}
+OUR_TAGS |= {"mark", "table", "tr", "th", "td"}
+PROGRAM_OUTPUT = {"setup", "detail", "thoughts"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(raw=texts, form=st.sampled_from(["code", "prose"]))
+def test_no_text_in_any_field_becomes_markup_and_all_of_it_is_shown(raw, form, make_run, read_html):
+    fields = {}
+    raw = raw.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # as records do
+
+    def say(field):
+        fields[field] = f"«{field}:{raw}»"
+        return fields[field]
+
+    page = read_html(record_html(make_run(say, form)))
+    assert page.tags <= OUR_TAGS
+    assert page.balanced
+    assert not [value for _, value in page.attributes if "«" in value or "script" in value]
+    for field, value in fields.items():
+        text = strip_colours(value) if field in PROGRAM_OUTPUT else value
+        assert plain(text) in page.text, field
+
+
+@settings(max_examples=60, deadline=None)
+@given(raw=texts, form=st.sampled_from(["code", "prose"]))
+def test_no_text_in_any_field_becomes_markup_of_markdown(raw, form, make_run, read_html):
+    mistune = pytest.importorskip("mistune")
+    render = mistune.create_markdown(escape=False, plugins=["table", "strikethrough", "url"])
+    run = make_run(lambda field: f"«{field}:{raw}»", form)
+    quiet = make_run(lambda field: f"«{field}»", form)
+    page, reference = (read_html(render(record_markdown(r))) for r in (run, quiet))
+    assert page.tags <= reference.tags | {"br", "span", "p"}
+    assert {name for name, _ in page.attributes} <= {"class", "style"}
+    assert page.balanced
+
+
+@EVERY
+def test_every_surface_has_the_same_parts(render, make_run, read_html):
+    spent = {"judge": Usage(calls=2, prompt_tokens=1500, cost=0.0)}
+    output = read_html(
+        render(make_run().model_copy(update={"spent": spent})).replace("**", "")
+    ).text
+    parts = ("Settings", "Criteria", "Checklist", "Findings", "Doubtful", "Changes by finding")
+    parts += ("Usage by stage", "1,500", "free", "Model notes", "the definition", "the warning")
+    parts += ("You gave guidance: the guidance", "No usable text from the model:", "★ best")
+    parts += (
+        "back again",
+        "added by you",
+        "schema (advisory): no result",
+        "the item",
+        "the detail",
+    )
+    parts += ("doubtful: quote not in the text", "Shown by: the input, expected the expected")
+    assert [part for part in parts if part not in output] == []
+
+
+@EVERY
+def test_every_answer_of_the_checklist_is_shown_and_no_comes_first(render, make_run, read_html):
+    output = read_html(render(make_run())).text
+    assert "hecklist: 1 of 2 met" in output
+    assert output.index("✗ no") < output.index("the asked") < output.index("Is it short?")
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [("", "Marked PASS by you."), ("good enough", "Marked PASS by you: good enough")],
+)
+def test_a_verdict_of_the_users_is_named_as_such(render, text, sentence, make_run, read_html):
+    run = make_run()
+    override = Override(iteration=0, outcome=Outcome.PASS, reason=text)
+    first = run.iterations[0].model_copy(update={"override": override})
+    run = run.model_copy(update={"iterations": (first, *run.iterations[1:])})
+    assert sentence in read_html(render(run).replace("**", "")).text
+
+
+def one_text(verdict, *findings, question=None):
+    text = Iteration(number=0, text="the text", verdict=verdict, findings=findings)
+    return Run(setup=Setup(task=Task(text="Write.")), iterations=(text,), best=0, question=question)
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"quote": "no such words"}, "quote not in the text"),
+        ({"quote": "the text", "input": "f(1)"}, "its input gave what was expected"),
+        ({}, "nothing shows it"),
+    ],
+)
+def test_a_doubtful_finding_is_set_apart_with_why(render, fields, reason, read_html):
+    finding = Finding(
+        id="f1", criterion="c", severity="blocking", problem="x", verified="no", **fields
+    )
+    output = read_html(render(one_text(Verdict(outcome="PASS", score=1), finding))).text
+    assert "Doubtful" in output
+    assert f"doubtful: {reason}" in output
+    assert "Findings" not in output
+
+
+@EVERY
+def test_a_minor_finding_on_a_text_that_passes_is_a_suggestion(render):
+    finding = Finding(id="f1", criterion="style", severity=Severity.MINOR, problem="Long.")
+    assert "suggestion" in render(one_text(Verdict(outcome="PASS", score=1), finding))
+    failed = Verdict(outcome="NEEDS_IMPROVEMENT", score=0, required_passed=False)
+    assert "suggestion" not in render(one_text(failed, finding))
+
+
+@EVERY
+def test_a_question_is_listed_with_its_answers_and_how_to_give_one(render, read_html):
+    choices = (Choice(result="None", votes=2), Choice(result="ValueError", raises=True))
+    verdict = Verdict(outcome="NEEDS_IMPROVEMENT", score=0.5, basis="agreement")
+    run = one_text(verdict, question=Question(call="median([])", choices=choices))
+    shown = read_html(render(run)).text.replace("\\", "")
+    for words in ("To clarify:", "median([])", "returns None (2 drafts)", "%refine answer 1"):
+        assert words in shown
+    assert "raises ValueError (1 draft)" in shown
+
+
+@EVERY
+def test_a_run_that_only_began_renders(render, read_html):
+    page = read_html(render(Run.begin(Setup(task=Task(text="Write.")))))
+    assert page.balanced
+    assert "NOT VERIFIED" in page.text
+
+
+def test_markdown_folds_are_separated_so_that_markdown_works_inside(make_run):
+    output = record_markdown(make_run())
+    assert output.count("<details>") == output.count("\n\n</details>") == 5
+    assert output.count("</summary>\n\n") == 5
+    assert "```diff\n- the draft\n+ the revised\n```" in output
+
+
+# Other languages
+
+
+async def run_in(language):
+    replies = iter([False, True])
+    code = ["public class A {}", "public class A { int size = 1; }"]
+    return await ipyrefine.refine(
+        "Implement a class A.",
+        model=ScriptedModel([f"```java\n{text}\n```" for text in code]),
+        checks=[lambda text: next(replies)],
+        language=language,
+        journal=False,
+    )
+
+
+async def test_java_is_shown_as_java_and_is_no_code_cell_of_an_exported_notebook(tmp_path):
+    run = await run_in("java")
+    page, document = record_html(run), record_markdown(run)
+    assert '<span class="rf-t-kd">public</span>' in page.partition("<ins")[2].partition("</ins>")[0]
+    assert f"```java\n{run.text}\n```" in document
+    assert all("language Java" in record for record in (page, document, record_text(run)))
+    accepted = run.model_copy(update={"stop_reason": StopReason.ACCEPTED})
+    content = json.loads(export(accepted, tmp_path / "run.ipynb").read_text("utf-8"))
+    assert {cell["cell_type"] for cell in content["cells"]} == {"markdown"}
+
+
+async def test_a_language_that_pygments_does_not_know_is_plain():
+    run = await run_in("klingon")
+    assert 'class="rf-t-' not in record_html(run)
+    assert f"```klingon\n{run.text}\n```" in record_markdown(run)
