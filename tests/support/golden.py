@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ipyrefine import errors
 from ipyrefine.core.decisions import DECISION, Decision
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import Event, TextDelta
+from ipyrefine.core.events import Decided, Event, TextDelta
 from ipyrefine.core.model import Evidence, Limits, Task, Usage
 from ipyrefine.core.ports import Check, Reply, Request
 from ipyrefine.core.prompts import Prompts
@@ -167,9 +167,11 @@ def _watch(model: ScriptedModel, asked: list[Request]) -> None:
 
 
 def _event(event: Event) -> dict[str, Any]:
-    """An event without what only a clock tells."""
-    content = event.model_dump(mode="json")
-    content.pop("at")
+    """An event without defaults, so that a new option changes no scenario, and without times."""
+    content = {"type": event.type, **event.model_dump(mode="json", exclude_defaults=True)}
+    if isinstance(event, Decided):
+        content["decision"]["kind"] = event.decision.kind
+    content.pop("at", None)
     for part in ("usage", "evidence"):
         content.get(part, {}).pop("seconds", None)
     return content
