@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from kit import NO_FINDINGS, calls, finish, judgement, prompts, refinement, requests, text
+from kit import finish, judgement, refinement, requests, text
 
 from ipyrefine.core.events import CallEnded
 from ipyrefine.core.model import Budget, Limits, Stage, StopReason, Usage
@@ -26,38 +26,6 @@ async def test_a_cut_reply_is_asked_for_once_more_with_four_times_the_limit(cut:
     assert [one.max_tokens for one in asked] == [16_384, 65_536]
     assert asked[0].messages == asked[1].messages
     assert sum(event.usage.calls for event in events if isinstance(event, CallEnded)) == 3
-
-
-async def test_a_reply_that_is_cut_twice_names_the_option_that_allows_more() -> None:
-    loop = refinement([THOUGHT, THOUGHT], limits=DEFAULT)
-    await finish(loop)
-    assert loop.state.stop_reason is StopReason.FAILED
-    assert "before its first word" in loop.state.message
-    assert "--max-tokens" in loop.state.message
-
-
-@pytest.mark.parametrize("stage", [Stage.JUDGE, Stage.CRITIQUE, Stage.REVISE])
-async def test_every_stage_asks_again(stage: Stage) -> None:
-    replies = {
-        Stage.DRAFT: [text("Hi")],
-        Stage.JUDGE: [judgement(4), judgement(9)],
-        Stage.CRITIQUE: [*NO_FINDINGS],
-        Stage.REVISE: [text("Hello")],
-    }
-    replies[stage] = [THOUGHT, *replies[stage]]
-    limits = Limits(max_tokens=None, max_revisions=1)
-    loop = refinement(replies, limits=limits)
-    events = await finish(loop)
-    assert loop.state.text == "Hello"
-    assert calls(events)[stage] == len(replies[stage])
-
-
-async def test_a_reply_whose_text_is_whole_is_not_asked_for_again() -> None:
-    whole = Reply(text=f"{text('Hello')}\nand then", finish="length", usage=SPENT)
-    loop = refinement([whole, judgement(9)], limits=DEFAULT)
-    await finish(loop)
-    assert loop.state.text == "Hello"
-    assert len(prompts(loop, Stage.DRAFT)) == 1
 
 
 async def test_a_limit_that_the_user_set_stands() -> None:

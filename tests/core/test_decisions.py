@@ -57,7 +57,6 @@ from ipyrefine.render.labels import decision_sentence
 from ipyrefine.session.commands import parse_decision
 
 WARMTH = Criterion(name="warmth", definition="It is warm.")
-NO_CRITIQUE = Limits(critique="never")
 
 
 async def stopped(*more: Any, **limits: Any) -> Refinement:
@@ -76,44 +75,6 @@ async def test_a_hand_edit_is_an_iteration_of_the_users_that_is_judged_like_any(
     edited = loop.state.iterations[1]
     assert (edited.author, edited.parent, edited.text) == ("user", 0, "Hi Ann")
     assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PASSED)
-
-
-async def test_a_hand_edit_is_the_best_even_if_it_scored_less_and_revisions_start_from_it() -> None:
-    loop = await stopped(
-        judgement(3, finding("dull")), text("Hi!"), judgement(9, fixed=("f1", "f2", "f3"))
-    )
-    await decide(loop, Edit(text="Hallo"))
-    assert (loop.state.best, loop.state.text) == (1, "Hallo")
-    await decide(loop, Branch(iteration=1))
-    assert loop.state.iterations[2].parent == 1
-
-
-async def test_accepting_after_a_hand_edit_of_a_passing_text_takes_the_edit() -> None:
-    loop = refinement([text("Hi!"), judgement(9), judgement(2)], limits=NO_CRITIQUE)
-    await finish(loop)
-    assert loop.state.stop_reason is StopReason.PASSED
-    await decide(loop, Edit(text="Hallo"))
-    await decide(loop, Accept())
-    assert loop.state.text == "Hallo"
-    assert loop.state.stop_reason is StopReason.ACCEPTED
-
-
-async def test_a_hand_edit_is_shown_at_once_and_before_it_is_verified() -> None:
-    loop = refinement([text("Hi!"), judgement(9)], limits=NO_CRITIQUE)
-    await finish(loop)
-    run = apply(loop.state, Decided(decision=Edit(text="Hallo")))
-    assert run.text == "Hallo"
-
-
-async def test_a_revision_of_a_hand_edit_is_the_best_once_it_ranks_higher() -> None:
-    loop = refinement(
-        [text("Hi!"), judgement(9), judgement(3), text("Hallo!"), judgement(8)], limits=NO_CRITIQUE
-    )
-    await finish(loop)
-    await decide(loop, Edit(text="Hallo"))
-    assert loop.state.text == "Hallo"
-    await decide(loop, Continue())
-    assert loop.state.text == "Hallo!"
 
 
 async def test_a_hand_edit_during_the_run_costs_none_of_the_revisions() -> None:

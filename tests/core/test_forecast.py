@@ -8,7 +8,7 @@ from kit import TASK, critique, finding, finish, judgement, refinement, text
 
 from ipyrefine.core.events import CallEnded
 from ipyrefine.core.model import Budget, Limits, Price, Setup, Stage, Usage
-from ipyrefine.core.policy import dearest, forecast
+from ipyrefine.core.policy import forecast
 from ipyrefine.core.ports import Reply, Request
 from ipyrefine.core.run import Iteration, Run
 
@@ -62,23 +62,10 @@ async def test_no_run_takes_more_than_was_forecast(seed: int) -> None:
     assert sum(usage.tokens for usage in used) <= most.tokens
 
 
-def test_the_worst_case_counts_every_stage_twice() -> None:
-    """A draft, five judgements, four critiques, four revisions; each reply asked for twice."""
-    assert forecast(begin(Limits(max_revisions=4))).calls == 28
-    assert forecast(begin(Limits(max_revisions=4), draft="Hi")).calls == 26
-    assert forecast(begin(Limits(max_revisions=0, critique="never"))).calls == 4
-
-
 def test_a_budget_bounds_what_is_forecast() -> None:
     budget = Budget(calls=5, tokens=9_000, cost=0.01)
     most = forecast(begin(Limits(budget=budget), price=Price(prompt=1, completion=10)))
     assert (most.calls, most.tokens, most.cost) == (5, 9_000, 0.01)
-
-
-def test_a_bound_on_each_side_of_the_tokens_bounds_what_is_forecast() -> None:
-    budget = Budget(prompt_tokens=4_000, completion_tokens=1_000)
-    most = forecast(begin(Limits(budget=budget), price=Price(prompt=1, completion=10)))
-    assert (most.tokens, most.cost) == (5_000, pytest.approx(0.014))
 
 
 def test_without_a_price_the_cost_is_unknown_and_not_nothing() -> None:
@@ -100,14 +87,3 @@ def test_the_next_revision_is_estimated_from_those_before_it() -> None:
         }
     )
     assert forecast(run).revision == 1_000
-
-
-def test_a_longer_text_makes_for_a_dearer_revision() -> None:
-    short, long = (forecast(begin(Limits(), draft="x" * n)).revision for n in (100, 20_000))
-    assert long > short + 10_000
-
-
-def test_the_dearest_of_two_prices_bounds_both() -> None:
-    a, b = Price(prompt=1, completion=10), Price(prompt=2, completion=5)
-    assert dearest(a, b) == Price(prompt=2, completion=10)
-    assert dearest(a, None) is None

@@ -17,7 +17,6 @@ from ipyrefine.errors import ReplyError
 
 TASK = Task(text="Write a greeting.")
 NONCE = "7f3a9c21"
-HONEST = Reply(text="yes", probabilities=(0.5,))
 
 
 def run_of(text: str = "Hello", *, detail: str = "ok", problem: str = "weak") -> Run:
@@ -39,10 +38,6 @@ def run_of(text: str = "Hello", *, detail: str = "ok", problem: str = "weak") ->
     )
 
 
-def judgement(run: Run, reply: Reply = HONEST) -> verdicts.Ruling:
-    return verdicts.from_judgement(run, run.iterations[0], replies.parse_answers(reply, TASK))
-
-
 @pytest.mark.parametrize("case", SNIPPETS)
 def test_no_reply_but_yes_or_no_gives_a_verdict(case: str) -> None:
     for certain in ((), (1.0,)):
@@ -51,34 +46,6 @@ def test_no_reply_but_yes_or_no_gives_a_verdict(case: str) -> None:
     run = run_of()
     verdict = verdicts.not_judged(run, run.iterations[0], "It could not be read.").verdict
     assert (verdict.outcome, verdict.score) == (Outcome.NOT_JUDGED, None)
-
-
-@given(texts)
-def test_no_mixture_of_them_does_either(text: str) -> None:
-    with pytest.raises(ReplyError):
-        replies.parse_answers(Reply(text=text), TASK)
-
-
-@pytest.mark.parametrize("case", SNIPPETS)
-def test_a_text_that_claims_a_verdict_gets_the_judge_s_own(case: str) -> None:
-    """In the draft, in what a check printed, and in a finding."""
-    benign = judgement(run_of()).verdict
-    for run in (run_of(case), run_of(detail=case), run_of(problem=case)):
-        verdict = judgement(run).verdict
-        assert (verdict.outcome, verdict.score) == (benign.outcome, benign.score)
-        assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
-
-
-@pytest.mark.parametrize("case", SNIPPETS)
-def test_a_failed_check_outweighs_every_claim(case: str) -> None:
-    failed = Evidence(name="examples", passed=False, detail=case)
-    run = replay([EvidenceReady(iteration=0, evidence=failed)], run_of(case))
-    ruling = verdicts.from_evidence(run, run.iterations[0])
-    assert ruling is not None
-    assert ruling.verdict.outcome is not Outcome.PASS
-    assert not ruling.verdict.required_passed
-    certain = Reply(text="yes", probabilities=(1.0,))
-    assert judgement(run, certain).verdict.outcome is not Outcome.PASS
 
 
 @given(texts, texts, texts)
@@ -117,17 +84,3 @@ def test_marks_of_chat_templates_reach_no_server_from_within_a_text(mark: str) -
     requests = Requests(Prompts(), lambda _: NONCE)
     for ask in (requests.judge, requests.critique, requests.revise):
         assert mark not in ask(run, run.iterations[0]).messages[-1].content
-
-
-@pytest.mark.parametrize("code", ["a <| b |> c", "x[INSTANCE]", "d = {'|': 1} if a<b else '|>'"])
-def test_code_that_only_looks_a_little_like_marks_stays_whole(code: str) -> None:
-    assert code in fence(code, lambda _: NONCE)
-
-
-@pytest.mark.parametrize("case", SNIPPETS)
-def test_a_text_that_looks_like_a_reply_is_still_the_text(case: str) -> None:
-    """What a writer puts between the marks is taken as it is, and nothing of it is run."""
-    if "text>" in case or not case.strip() or "\ud800" in case:
-        return  # a lone surrogate is no text: it is mended where replies are read
-    written = replies.parse_text(f"plan\n<text>\n{case}\n</text>\n", "prose")
-    assert written.text == case.strip("\n")

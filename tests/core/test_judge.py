@@ -5,29 +5,21 @@ from typing import Any
 
 import pytest
 from kit import (
-    NO_FINDINGS,
     TASK,
-    TONE,
     finding,
     finish,
     judgement,
     prompts,
     refinement,
     requests,
-    stages,
     text,
 )
 
 from ipyrefine.core.model import (
-    LOW_SCORE,
-    Criterion,
     Evidence,
     Limits,
     Outcome,
-    Severity,
     Stage,
-    Status,
-    StopReason,
     Task,
     Verdict,
 )
@@ -36,7 +28,6 @@ from ipyrefine.core.run import Run
 from ipyrefine.providers.scripted import Scripted, ScriptedModel
 
 LISTED = TASK.model_copy(update={"checklist": ("Does it name the reader?", "Is it short?")})
-WARMTH = Criterion(name="warmth", definition="Warm.")
 ONCE = Limits(max_revisions=0, critique="never")
 
 
@@ -61,25 +52,6 @@ async def test_a_text_passes_on_the_judge_s_number_and_says_that_it_is_an_opinio
     assert [(c.name, c.score) for c in verdict.criteria] == [("tone", 0.9)]
 
 
-async def test_a_score_below_the_target_is_a_finding_made_by_code() -> None:
-    run = await judged(judgement(5))
-    verdict, (low,) = run.iterations[0].verdict, run.iterations[0].findings
-    assert verdict is not None
-    assert (verdict.outcome, verdict.basis) == (Outcome.NEEDS_IMPROVEMENT, "judge")
-    assert (low.check, low.severity) == (LOW_SCORE, Severity.MINOR)
-    assert low.problem == verdict.reason == "tone 0.50, target 0.80."
-
-
-async def test_criteria_and_checklist_together_make_the_number() -> None:
-    """A text that reaches the target as a whole needs no finding for one score below it."""
-    task = LISTED.model_copy(update={"criteria": (TONE, WARMTH)})
-    run = await judged(judgement({"tone": 10, "warmth": 6}, answers=(True, True)), task=task)
-    verdict = run.iterations[0].verdict
-    assert verdict is not None
-    assert (verdict.outcome, verdict.score) == (Outcome.PASS, 0.9)
-    assert run.iterations[0].findings == ()
-
-
 async def test_a_judge_is_asked_for_a_word_a_question_and_for_no_json() -> None:
     loop = refinement([text("Hi there"), judgement(9)], LISTED, limits=ONCE)
     await finish(loop)
@@ -90,25 +62,6 @@ async def test_a_judge_is_asked_for_a_word_a_question_and_for_no_json() -> None:
     for line in ("1. tone: Friendly.", "2. Does it name the reader?", "3. Is it short?"):
         assert line in words
     assert "Reply with 3 words on one line, each yes or no" in words
-
-
-async def test_letters_count_where_the_server_gives_no_probabilities() -> None:
-    verdict = await verdict_of("yes no yes", task=LISTED)
-    assert verdict.score == pytest.approx(2 / 3)
-    assert [(a.yes, a.score) for a in verdict.checklist] == [(False, None), (True, None)]
-    assert verdict.criteria[0].score == 1.0
-
-
-async def test_an_unreadable_judgement_is_asked_for_once_more_then_the_text_is_not_judged() -> None:
-    loop = refinement([text("Hi there"), "It is fine.", "yes yes"], limits=ONCE)
-    await finish(loop)
-    verdict, asked = loop.state.verdict, requests(loop, Stage.JUDGE)
-    assert verdict is not None
-    assert (verdict.outcome, verdict.basis, verdict.score) == (Outcome.NOT_JUDGED, "none", None)
-    assert "2 of 1 answers" in verdict.reason
-    assert "it says 'it'" in asked[1].messages[-1].content
-    assert any(w.startswith("The draft was not judged: ") for w in loop.state.warnings)
-    assert (loop.state.stop_reason, loop.state.text) == (StopReason.UNJUDGED, "Hi there")
 
 
 class Slow:
@@ -136,15 +89,6 @@ async def test_the_judge_is_asked_after_the_slowest_check_and_told_what_it_found
     assert "slow: passed. all 17 links work" in prompts(loop)[-1]
 
 
-async def test_of_texts_that_do_not_pass_the_better_scored_one_is_continued_from() -> None:
-    replies = [text("Hi"), judgement(2), text("Hi there"), judgement(6), text("Ho"), judgement(4)]
-    loop = refinement(replies, limits=Limits(max_revisions=2, critique="never"))
-    await finish(loop)
-    assert loop.state.score_history == (0.2, 0.6, 0.4)
-    assert loop.state.text == "Hi there"
-    assert loop.state.iterations[2].parent == 1
-
-
 async def test_an_unmet_checklist_item_keeps_a_text_from_passing_and_is_named() -> None:
     loop = refinement([text("Hi"), judgement(9, answers=(False, True))], LISTED, limits=ONCE)
     await finish(loop)
@@ -153,21 +97,6 @@ async def test_an_unmet_checklist_item_keeps_a_text_from_passing_and_is_named() 
     assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
     assert [a.question for a in verdict.checklist if not a.yes] == ["Does it name the reader?"]
     assert "Does it name the reader?" in verdict.reason
-
-
-async def test_a_checklist_item_met_later_is_resolved() -> None:
-    loop = refinement(
-        [
-            text("Hi"),
-            judgement(9, answers=(False, True)),
-            text("Hi Ann"),
-            judgement(9, answers=(True, True)),
-        ],
-        LISTED,
-    )
-    await finish(loop)
-    assert loop.state.text == "Hi Ann"
-    assert loop.state.iterations[1].findings[0].status is Status.RESOLVED
 
 
 async def test_the_judge_sees_neither_the_writers_thoughts_nor_who_wrote() -> None:
@@ -234,8 +163,3 @@ async def test_what_a_check_printed_stands_in_a_fence_too() -> None:
     await finish(loop)
     asked = judge.requests[0].messages[-1].content
     assert asked.count("<material-0>") == asked.count("</material-0>") == 2
-
-
-async def test_a_draft_never_passes_on_its_own_models_word_alone() -> None:
-    loop = refinement([text("Hi"), judgement(10), *NO_FINDINGS])
-    assert stages(await finish(loop)) == ["draft", "judge", "critique"]

@@ -4,7 +4,7 @@ import base64
 from typing import Any
 
 import pytest
-from png import END, PNG, SIGNATURE, chunk, header, picture, pixels, png
+from png import END, PNG, SIGNATURE, chunk, header, pixels, png
 from pydantic import ValidationError
 
 from ipyrefine.core.model import (
@@ -67,32 +67,6 @@ def test_what_is_no_plain_picture_within_bounds_is_refused(fake: str) -> None:
         png_size(FAKES[fake])
     with pytest.raises(ValidationError):
         Figure(png=encode(FAKES[fake]))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        PNG[:-1],
-        f"{PNG}\n",
-        f" {PNG}",
-        f"data:image/png;base64,{PNG}",
-        f'{PNG}" onerror="alert(1)',
-        PNG.replace("A", "A\n", 1),
-        "A" * (2 * MAX_PNG),
-        "é",
-    ],
-)
-def test_a_picture_is_base64_and_nothing_else(text: str) -> None:
-    with pytest.raises(ValidationError):
-        Figure(png=text)
-
-
-def test_outputs_are_said_in_words() -> None:
-    assert Figure(png=picture(640, 480)).phrase == "a figure of 640 × 480 pixels"
-    table = TableValue(columns=("n",), labels=("0",), rows=(("1",),), height=1_204, width=8)
-    assert table.phrase == "a table of 1,204 rows × 8 columns"
-    one = TableValue(columns=("n",), labels=("0",), rows=(("1",),), height=1, width=1)
-    assert one.phrase == "a table of 1 row × 1 column"
 
 
 LONG = "x" * (MAX_OUTPUT + 1)

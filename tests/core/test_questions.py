@@ -1,12 +1,11 @@
 """Drafts that disagree ask one question; its answer verifies every draft anew, without a model."""
 
 import asyncio
-import json
 from collections.abc import Sequence
 from functools import cache
 
 import pytest
-from kit import CODE, code, decide, finish, prompts, refinement, requests, stages, without_deltas
+from kit import CODE, code, decide, finish, prompts, refinement, requests, stages
 
 from ipyrefine.core.decisions import DECISION, Answer, Continue
 from ipyrefine.core.engine import Refinement
@@ -23,9 +22,8 @@ from ipyrefine.core.model import (
     Task,
 )
 from ipyrefine.core.ports import Check
-from ipyrefine.core.reducer import apply, replay, require_possible
+from ipyrefine.core.reducer import apply, require_possible
 from ipyrefine.core.run import Run
-from ipyrefine.core.stored import VERSION, read_record
 from ipyrefine.errors import UsageError
 from ipyrefine.session.commands import parse_answer
 
@@ -83,14 +81,6 @@ async def asked(*results: str) -> Refinement:
     return loop
 
 
-async def test_drafts_that_agree_pass_on_it_without_a_question() -> None:
-    loop = await asked("None", "None")
-    verdict = loop.state.verdict
-    assert verdict is not None
-    assert (verdict.outcome, verdict.basis) == (Outcome.PASS, "agreement")
-    assert (loop.state.stop_reason, loop.state.question) == (StopReason.PASSED, None)
-
-
 async def test_a_pass_asks_about_an_edge_case_that_the_task_leaves_open() -> None:
     loop = await asked("'edge'", "'edge'")
     assert loop.state.stop_reason is StopReason.PASSED
@@ -128,19 +118,6 @@ async def test_an_answer_verifies_all_drafts_anew_without_a_call(choice: int, te
     assert loop.state.question is None
 
 
-async def test_an_answer_that_no_draft_gives_is_an_example_for_the_next_text() -> None:
-    loop = refinement(
-        [*drafts("None", "ValueError"), code("f = 0")], CODE, checks=[Agreement()], limits=TWO
-    )
-    await finish(loop)
-    assert stages(await decide(loop, Answer(result="0"))) == ["check", "check", "revise", "check"]
-    assert (loop.state.text, loop.state.stop_reason) == ("f = 0", StopReason.PASSED)
-    (asked_for,) = requests(loop, Stage.REVISE)
-    told = "\n".join(message.content for message in asked_for.messages)
-    assert "In particular:\n- f([]) returns 0" in told
-    assert loop.state.task.text == CODE.text, "the task itself stays as it was asked"
-
-
 async def test_a_user_who_continues_instead_leaves_the_question_open() -> None:
     loop = refinement(
         [*drafts("None", "ValueError"), code("f = 0")], CODE, checks=[Agreement()], limits=TWO
@@ -149,26 +126,6 @@ async def test_a_user_who_continues_instead_leaves_the_question_open() -> None:
     ran = stages(await decide(loop, Continue(guidance="Return 0.")))
     assert "revise" in ran
     assert "Return 0." in prompts(loop, Stage.REVISE)[0]
-
-
-async def test_a_run_with_a_question_is_stored_and_answered_later() -> None:
-    loop = await asked()
-    stored = json.loads(json.dumps({"version": VERSION, **loop.state.model_dump(mode="json")}))
-    assert read_record(stored) == loop.state
-    again = refinement([], CODE, checks=[Agreement()], run=read_record(stored))
-    await decide(again, Answer(choice=2))
-    assert (again.state.text, again.state.stop_reason) == ("f = ValueError", StopReason.PASSED)
-
-
-async def test_cut_after_any_event_it_comes_to_the_same_answer() -> None:
-    loop = refinement(drafts("None", "ValueError"), CODE, checks=[Agreement()], limits=TWO)
-    events = without_deltas(await finish(loop))
-    events += without_deltas(await decide(loop, Answer(choice=1)))
-    answered = next(n for n, event in enumerate(events) if event.type == "decided") + 1
-    for cut in range(answered, len(events)):
-        again = refinement([], CODE, checks=[Agreement()], run=replay(events[:cut]))
-        await finish(again)
-        assert (again.state.text, again.state.verdict) == (loop.state.text, loop.state.verdict), cut
 
 
 # Answers
@@ -232,17 +189,3 @@ async def test_without_a_question_there_is_nothing_to_answer() -> None:
     loop = await asked("None", "None")
     with pytest.raises(UsageError, match="There is no question to answer"):
         loop.decide(Answer(choice=1))
-
-
-@pytest.mark.parametrize(
-    ("one", "sentence"),
-    [
-        (Clarification(call="f([])", result="None"), "f([]) returns None"),
-        (Clarification(call="f([])", result="KeyError", raises=True), "f([]) raises KeyError"),
-    ],
-)
-def test_a_clarification_is_a_sentence_of_the_request(one: Clarification, sentence: str) -> None:
-    assert one.sentence == sentence
-    task = CODE.model_copy(update={"clarifications": (one,)})
-    assert task.request == f"{CODE.text}\n\nIn particular:\n- {sentence}"
-    assert CODE.request == CODE.text

@@ -3,9 +3,8 @@
 from typing import Any
 
 from hypothesis import assume, given
-from hypothesis import strategies as st
-from kit import finish, refinement, scored
-from loop_strategies import checks, limits, rates, scripts, verdicts
+from kit import finish, refinement
+from loop_strategies import checks, limits, scripts, verdicts
 
 from ipyrefine.core.model import Outcome, StopReason, Verdict
 
@@ -19,16 +18,6 @@ async def test_best_is_always_the_first_of_the_highest_rank(
     ranks = {i.number: i.verdict.rank for i in loop.state.iterations if i.verdict}
     highest = [number for number, rank in ranks.items() if rank == max(ranks.values())]
     assert loop.state.best == min(highest, default=None)
-
-
-@given(scores=st.lists(rates, min_size=1, max_size=6))
-async def test_a_scored_loop_returns_the_earliest_of_its_highest_scores(
-    scores: list[float],
-) -> None:
-    loop = scored(*scores, target=1, max_revisions=len(scores) - 1, patience=9)
-    await finish(loop)
-    finite = [score for score in loop.state.score_history if score is not None]
-    assert loop.state.text == f"version {finite.index(max(finite))}"
 
 
 @given(replies=scripts, checks=checks, limits=limits)
@@ -72,11 +61,3 @@ def test_a_failed_required_check_is_never_outranked_by_a_score(
 ) -> None:
     assume(one.required_passed and not other.required_passed)
     assert one.rank > other.rank
-
-
-@given(one=verdicts, other=verdicts)
-def test_of_two_passes_the_higher_score_ranks_higher(one: Verdict, other: Verdict) -> None:
-    same = {"outcome": Outcome.PASS, "required_passed": True, "user_findings_met": True}
-    one, other = one.model_copy(update=same), other.model_copy(update=same)
-    scores = [-1.0 if verdict.score is None else verdict.score for verdict in (one, other)]
-    assert (one.rank > other.rank) == (scores[0] > scores[1])

@@ -7,19 +7,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit import CODE, NO_FINDINGS, TASK, finding, finish, judgement, refinement, text
+from kit import CODE, NO_FINDINGS, TASK, finding, finish, judgement, refinement
 
 from ipyrefine.core import replies
 from ipyrefine.core.model import (
     Criterion,
     Finding,
-    Finish,
     Form,
     Judgement,
     Limits,
     Outcome,
     Severity,
-    StopReason,
 )
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.replies import (
@@ -69,26 +67,10 @@ def test_the_same_tags_inside_a_text_are_a_part_of_it(reply: str, text: str) -> 
     assert parse_text(reply, "prose").text == text
 
 
-def test_a_second_end_tag_does_not_stream_as_the_begin_of_another_text() -> None:
-    pieces = list(Splitter("prose").feed("<text>\nHi.\n</text>\n</text>\nThat was it.\n"))
-    assert pieces == [("text", "Hi.\n"), ("thinking", "That was it.\n")]
-
-
 # Texts that are cut off
 
 WHOLE = "f1: mend\n```python\nx = 1\n```\nThis code sets x to"
 BLOCK = "```python\nx = 0\n```"
-
-
-async def test_a_closed_block_before_the_cut_is_the_draft() -> None:
-    loop = refinement(
-        [Reply(text=WHOLE, finish="length"), judgement(9)],
-        CODE,
-        limits=Limits(max_revisions=0, critique="never"),
-    )
-    await finish(loop)
-    assert (loop.state.text, loop.state.stop_reason) == ("x = 1", StopReason.PASSED)
-    assert any("after the text had ended" in w for w in loop.state.warnings)
 
 
 async def test_a_closed_block_before_the_cut_is_the_revision_and_no_failure() -> None:
@@ -111,19 +93,6 @@ async def test_a_revision_that_is_cut_inside_its_block_is_dropped_and_not_asked_
     assert "cut off" in loop.state.iterations[1].failure
     assert loop.state.text == "x = 0"
     assert loop.state.usage.calls == 4
-
-
-@pytest.mark.parametrize("ended", ["incomplete", "refused", "filtered"])
-async def test_a_reply_that_ends_in_another_way_gives_no_text(ended: Finish) -> None:
-    loop = refinement([Reply(text=WHOLE, finish=ended)], CODE)
-    await finish(loop)
-    assert (loop.state.text, loop.state.stop_reason) == ("", StopReason.FAILED)
-
-
-async def test_a_reply_that_ended_by_itself_is_no_cause_for_a_warning() -> None:
-    loop = refinement([text("Hi"), judgement(9)], limits=Limits(max_revisions=0, critique="never"))
-    await finish(loop)
-    assert not any("after the text" in w for w in loop.state.warnings)
 
 
 @pytest.mark.parametrize(
@@ -302,14 +271,6 @@ def test_a_blocking_finding_needs_a_problem_and_a_minor_one_without_is_none() ->
         replies.parse_critique(json.dumps({"findings": [finding(" ")]}), "Hi")
 
 
-@pytest.mark.parametrize("quote", ["…", " … ", "...", '"…"', "''", "`.`", '""', "…" * 50])
-def test_a_quote_of_marks_alone_is_ungrounded(quote: str) -> None:
-    reply = json.dumps({"findings": [finding("It is stiff.", quote=quote)]})
-    (found,) = replies.parse_critique(reply, "Dear Sir or Madam").findings
-    assert found.doubtful
-    assert not found.blocks
-
-
 @pytest.mark.parametrize(
     ("quote", "text"), [("", "Dear Sir"), ("…", "Wait …"), ("...", "def f(): ..."), ("… Sir", "x")]
 )
@@ -347,23 +308,6 @@ def test_probabilities_count_before_the_words() -> None:
     assert judged.fixed == ("f4",)
 
 
-def test_findings_that_stood_are_answered_last() -> None:
-    assert answers("yes yes yes yes no yes", standing=STANDING).fixed == ("f4",)
-    assert answers("yes yes yes yes yes no", standing=STANDING).fixed == ("f1",)
-
-
-def test_a_word_counts_where_its_probability_is_missing() -> None:
-    judged = answers("yes no yes no", 0.7, None, None, 0.2)
-    assert [c.score for c in judged.criteria] == [0.7, 0.0]
-    assert [(a.yes, a.score) for a in judged.checklist] == [(True, None), (False, 0.2)]
-
-
-def test_probabilities_of_another_count_belong_to_no_question() -> None:
-    judged = answers("yes yes yes no", 0.1, 0.1)
-    assert [c.score for c in judged.criteria] == [1.0, 1.0]
-    assert [a.yes for a in judged.checklist] == [True, False]
-
-
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
@@ -379,15 +323,6 @@ def test_probabilities_of_another_count_belong_to_no_question() -> None:
 def test_other_words_and_wrong_counts_are_unreadable(reply: str, reason: str) -> None:
     with pytest.raises(ReplyError, match=reason):
         answers(reply)
-
-
-def test_a_probability_counts_where_there_is_one_and_a_word_else() -> None:
-    judged = answers("yes yes no yes", 0.5, None, 0.6, 0.9)
-    tone, warmth = judged.criteria
-    assert (tone.score, warmth.score) == (0.5, 1.0)
-    short, name = judged.checklist
-    assert (short.yes, short.score) == (True, 0.6)
-    assert name.yes
 
 
 # What prompts of the user's reply to

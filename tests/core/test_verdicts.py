@@ -4,12 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from kit import (
     CODE,
-    NO_FINDINGS,
-    TASK,
     code,
     critique,
     decide,
@@ -21,25 +17,19 @@ from kit import (
     stages,
     text,
 )
-from loop_strategies import evidence as any_evidence
 from png import PNG
 
-from ipyrefine.core import verdicts
 from ipyrefine.core.decisions import Add, Continue, Guide, Override, Select
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import DraftReady, EvidenceReady, RunStarted
 from ipyrefine.core.model import (
     Basis,
     Choice,
-    CriterionScore,
     Evidence,
     Figure,
     Finding,
-    Judgement,
     Limits,
     Outcome,
     Question,
-    Setup,
     Severity,
     Stage,
     Status,
@@ -47,7 +37,6 @@ from ipyrefine.core.model import (
     Task,
     Verdict,
 )
-from ipyrefine.core.reducer import replay
 
 ONCE = Limits(max_revisions=0, critique="never")
 PASS, NEEDS, NOT_JUDGED = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.NOT_JUDGED
@@ -101,22 +90,6 @@ async def test_a_required_check_that_fails_is_the_basis_of_the_verdict(basis: Ba
     assert verdict.reason == f"{basis} failed: 2 of 3"
 
 
-@pytest.mark.parametrize(
-    ("passed", "basis"),
-    [
-        (("examples", "agreement"), "agreement"),
-        (("examples", "tests"), "tests"),
-        (("agreement", "function"), "function"),
-        (("examples", "schema"), "schema"),
-    ],
-)
-async def test_of_several_checks_the_strongest_is_the_basis(
-    passed: tuple[Basis, ...], basis: Basis
-) -> None:
-    verdict = await first_verdict(*map(found, passed))
-    assert (verdict.outcome, verdict.basis) == (PASS, basis)
-
-
 async def test_agreement_without_a_quorum_outweighs_examples_that_hold() -> None:
     split = found("agreement", None, contested=True, detail="2 of 4 agree", score=0.5)
     verdict = await first_verdict(found("examples"), split)
@@ -154,13 +127,6 @@ async def test_constraints_that_hold_settle_only_themselves(
     assert verdict.is_opinion
 
 
-@pytest.mark.parametrize("score", [9, 5])
-async def test_constraints_never_settle_a_text_whatever_they_say_of_themselves(score: int) -> None:
-    kept = found("constraints", name="length:<=120 words", decisive=True)
-    verdict = await first_verdict(kept, judge=[judgement(score)])
-    assert (verdict.passed, verdict.is_opinion) == (score == 9, True)
-
-
 async def test_a_right_length_alone_is_not_judged_where_no_judge_is_asked() -> None:
     kept = found("constraints", name="length:<=120 words", decisive=True)
     limits = ONCE.model_copy(update={"opinion": "never"})
@@ -196,28 +162,6 @@ async def test_code_that_runs_and_was_not_run_by_another_check_says_why() -> Non
     assert verdict.reason.startswith("Not run: it needs the network.")
 
 
-async def failing_runs(*errors: str, **limits: Any) -> Refinement:
-    """A loop whose texts fail to run with these errors."""
-    checks = [Finds(*(FAILED_RUN.model_copy(update={"detail": error}) for error in errors))]
-    texts = [text(f"Hi {number}") for number in range(len(errors))]
-    limits = {"max_revisions": len(errors) - 1, "critique": "never", **limits}
-    loop = refinement(texts, checks=checks, limits=Limits(**limits), draft=None)
-    await finish(loop)
-    return loop
-
-
-async def test_code_that_fails_as_its_parent_did_is_no_progress_and_the_last_one_is_shown() -> None:
-    loop = await failing_runs(*["KeyError: 'a' (line 1)"] * 4, patience=2)
-    assert (loop.state.stop_reason, len(loop.state.iterations)) == (StopReason.PLATEAU, 3)
-    assert loop.state.text == "Hi 2"
-
-
-@pytest.mark.parametrize("later", ["KeyError: 'a' (line {n})", "KeyError: '{n}' (line 1)"])
-async def test_code_that_fails_later_or_with_another_error_is_progress(later: str) -> None:
-    loop = await failing_runs(*(later.format(n=n) for n in range(1, 6)), patience=1)
-    assert (loop.state.stop_reason, len(loop.state.iterations)) == (StopReason.REVISIONS, 5)
-
-
 async def test_code_that_runs_is_better_than_code_that_fails_whatever_came_later() -> None:
     loop = refinement(
         [text("Hi 0"), text("Hi 1")],
@@ -227,23 +171,6 @@ async def test_code_that_runs_is_better_than_code_that_fails_whatever_came_later
     await finish(loop)
     assert (loop.state.text, loop.state.stop_reason) == ("Hi 1", StopReason.UNJUDGED)
     assert loop.state.message.startswith("Runs; nobody checked what it gives. ")
-
-
-async def test_code_that_only_runs_stands_in_the_way_of_no_check_that_settles_it() -> None:
-    beside = await first_verdict(RAN, found("examples", score=0.9))
-    assert beside == await first_verdict(found("examples", score=0.9))
-
-
-async def test_code_that_does_not_run_passes_on_no_other_evidence() -> None:
-    verdict = await first_verdict(FAILED_RUN, found("examples"))
-    assert (verdict.outcome, verdict.basis) == (NEEDS, "run")
-
-
-async def test_a_draft_that_runs_and_passes_on_opinion_is_criticised_all_the_same() -> None:
-    replies = [text("Hi"), judgement(9), critique()]
-    loop = refinement(replies, checks=[Finds(RAN)], limits=Limits(max_revisions=0))
-    await finish(loop)
-    assert loop.state.iterations[0].critiqued
 
 
 async def test_a_user_s_word_is_a_basis_of_its_own() -> None:
@@ -259,32 +186,6 @@ async def test_a_user_s_word_is_a_basis_of_its_own() -> None:
 # A required check that failed is passed by nobody but the user
 
 
-@given(
-    evidence=st.lists(any_evidence, min_size=1, max_size=3),
-    score=st.floats(0, 1),
-    stated=st.none() | st.sampled_from([PASS, NEEDS]),
-)
-def test_no_judge_passes_a_text_over_a_failed_check(
-    evidence: list[Evidence], score: float, stated: Outcome | None
-) -> None:
-    evidence = [*evidence, found("tests", passed=False)]
-    run = replay(
-        [
-            RunStarted(setup=Setup(task=TASK, checks=tuple(e.name for e in evidence))),
-            DraftReady(text="Hi"),
-            *(EvidenceReady(iteration=0, evidence=one) for one in evidence),
-        ]
-    )
-    by_checks = verdicts.from_evidence(run, run.iterations[0])
-    tone = CriterionScore(name="tone", score=score)
-    judged = Judgement(criteria=(tone,), score=score, stated=stated)
-    by_judge = verdicts.from_judgement(run, run.iterations[0], judged)
-    assert by_checks is not None
-    for verdict in (by_checks.verdict, by_judge.verdict):
-        assert not verdict.passed
-        assert not verdict.required_passed
-
-
 async def test_the_user_passes_it_and_the_verdict_says_over_what() -> None:
     loop = refinement(
         [text("Hi")], checks=[Finds(found("tests", passed=False))], limits=Limits(max_revisions=0)
@@ -296,12 +197,6 @@ async def test_the_user_passes_it_and_the_verdict_says_over_what() -> None:
     assert (verdict.outcome, verdict.basis) == (PASS, "user")
     assert verdict.over_failed_check
     assert loop.state.stop_reason is StopReason.OVERRIDDEN
-
-
-async def test_a_check_that_is_not_required_keeps_no_text_from_passing() -> None:
-    remark = found("function", passed=False, required=False)
-    verdict = await first_verdict(remark, judge=[judgement(9)])
-    assert (verdict.outcome, verdict.basis, verdict.required_passed) == (PASS, "judge", True)
 
 
 # Opinion
@@ -317,19 +212,6 @@ async def test_an_opinion_beside_evidence_lowers_nothing() -> None:
     assert verdict.opinion == 0.1
     assert [c.score for c in verdict.criteria] == [0.1]
     assert not verdict.is_opinion
-
-
-async def test_an_opinion_that_cannot_be_read_lowers_nothing_either() -> None:
-    loop = refinement([text("Hi"), "good", "fine"], checks=[Finds(found("tests"))], limits=ALWAYS)
-    await finish(loop)
-    verdict = loop.state.verdict
-    assert verdict is not None
-    assert (verdict.outcome, verdict.basis, verdict.opinion) == (PASS, "tests", None)
-    assert any("was not judged" in warning for warning in loop.state.warnings)
-
-
-async def test_no_opinion_is_asked_of_a_text_that_a_check_failed() -> None:
-    await first_verdict(found("tests", passed=False), limits=ALWAYS)
 
 
 # Not judged
@@ -356,40 +238,6 @@ async def test_a_text_that_is_not_judged_is_revised_once_more_when_the_user_cont
     assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann, hello", StopReason.UNJUDGED)
 
 
-@pytest.mark.parametrize(
-    ("limits", "replies"),
-    [
-        (NEVER, NO_FINDINGS),
-        (Limits(opinion="never", critique="never"), ()),
-        (Limits(opinion="never", max_revisions=0), ()),
-    ],
-    ids=["nothing found", "no critique", "no revision"],
-)
-async def test_where_nothing_says_what_to_change_it_stops_unjudged_at_once(
-    limits: Limits, replies: Sequence[str]
-) -> None:
-    loop = refinement([text("Hi"), *replies], limits=limits)
-    await finish(loop)
-    assert (loop.state.text, loop.state.stop_reason) == ("Hi", StopReason.UNJUDGED)
-
-
-async def test_a_judge_whose_replies_cannot_be_read_leaves_one_revision_too() -> None:
-    loop = refinement(
-        [text("Hi"), "good", "fine", critique(finding("curt")), text("Hi Ann"), "so", "so"]
-    )
-    ran = stages(await finish(loop))
-    assert ran == ["draft", "judge", "critique", "revise", "judge"]
-    assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.UNJUDGED)
-
-
-async def test_a_judge_that_is_read_again_judges_the_revision() -> None:
-    loop = refinement(
-        [text("Hi"), "good", "fine", critique(finding("curt", "Hi")), text("Oh"), judgement(9)]
-    )
-    await finish(loop)
-    assert (loop.state.text, loop.state.stop_reason) == ("Oh", StopReason.PASSED)
-
-
 async def test_a_not_judged_text_says_what_evidence_there_is_beside() -> None:
     kept = found("constraints", decisive=False)
     limits = ONCE.model_copy(update={"opinion": "never"})
@@ -398,24 +246,10 @@ async def test_a_not_judged_text_says_what_evidence_there_is_beside() -> None:
     assert verdict.reason == "No judge was asked. Passed: constraints."
 
 
-async def test_evidence_decides_where_no_opinion_is_asked_for() -> None:
-    verdict = await first_verdict(found("tests"), limits=NEVER)
-    assert (verdict.outcome, verdict.basis) == (PASS, "tests")
-
-
 async def test_a_judge_that_is_known_as_unreliable_abstains() -> None:
     verdict = await first_verdict(judge_abstains=True)
     assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
     assert "too unreliable" in verdict.reason
-
-
-async def test_its_opinion_decides_nothing_even_if_it_is_asked_for() -> None:
-    verdict = await first_verdict(judge=[judgement(9)], judge_abstains=True, limits=ALWAYS)
-    assert (verdict.outcome, verdict.basis, verdict.opinion) == (
-        NOT_JUDGED,
-        "none",
-        pytest.approx(0.9),
-    )
 
 
 async def test_nobody_gives_not_judged_as_a_word() -> None:
@@ -439,18 +273,6 @@ async def test_findings_on_a_text_that_passes_on_evidence_are_suggestions() -> N
     assert draft.verdict is not None
     assert draft.verdict.passed
     assert revision.acted_on == ("f1",)
-
-
-async def test_what_a_critic_found_blocks_no_text_that_evidence_settles_later() -> None:
-    check = Finds(found("examples", None), found("examples"))
-    loop = refinement(
-        [text("Hi"), judgement(5, finding("curt", "Hi")), text("Hi Ann")], checks=[check]
-    )
-    await finish(loop)
-    revision = loop.state.iterations[1]
-    curt = next(f for f in revision.findings if f.problem == "curt")
-    assert (curt.status, curt.severity) == (Status.OPEN, Severity.MINOR)
-    assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PASSED)
 
 
 WISH = Finding(criterion="tone", severity=Severity.BLOCKING, problem="Name her.")
@@ -537,27 +359,6 @@ async def test_a_wrong_result_counts_only_with_an_input_that_shows_it(
     assert named.verified == verified
     assert loop.state.verdict is not None
     assert loop.state.verdict.passed is named.doubtful
-
-
-@pytest.mark.parametrize(
-    ("task", "options"),
-    [(TASK, {}), (CODE.model_copy(update={"language": "java"}), {}), (CODE, {"trial": None})],
-    ids=["prose", "another language", "no trial"],
-)
-async def test_where_nothing_can_be_run_nothing_is_tried(
-    task: Task, options: dict[str, Any]
-) -> None:
-    before = len(SHOWN.tried)
-    loop = await tried(claim("It is wrong."), task=task, **options)
-    assert loop.state.iterations[0].findings[0].verified == "untried"
-    assert len(SHOWN.tried) == before
-
-
-async def test_a_finding_whose_quote_is_not_there_is_not_run() -> None:
-    before = len(SHOWN.tried)
-    loop = await tried({**claim("It is wrong.", "f(1)"), "quote": "y = 2"})
-    assert loop.state.iterations[0].findings[0].doubtful
-    assert len(SHOWN.tried) == before
 
 
 async def test_a_doubtful_finding_is_acted_on_only_if_the_user_selects_it() -> None:
