@@ -30,21 +30,13 @@ class Part(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A line of code in a difference.
+    """A line of code in a difference."""
 
-    Attributes:
-        tag: space for kept, ``-`` for removed, ``+`` for added.
-        old: its index in the old text; None for an added line.
-        new: its index in the new text; None for a removed line.
-        hunk: which change it belongs to, from 0; None for a kept line.
-        marks: the characters that differ within the line, as half-open ranges.
-    """
-
-    tag: Tag
-    old: int | None
-    new: int | None
-    hunk: int | None = None
-    marks: Marks = ()
+    tag: Tag  # space for kept, `-` for removed, `+` for added
+    old: int | None  # its index in the old text; None for an added line
+    new: int | None  # its index in the new text; None for a removed line
+    hunk: int | None = None  # which change it belongs to, from 0; None for a kept line
+    marks: Marks = ()  # the characters that differ within the line, as half-open ranges
 
 
 @lru_cache(maxsize=64)
@@ -192,10 +184,10 @@ def revert(old: str, new: str, form: Form, hunk: int) -> str:
     """Return the new text with one of its changes taken back.
 
     Args:
-        old: the text before.
-        new: the text after.
+        old: the text before.  # its index in the old text; None for an added line
+        new: the text after.  # its index in the new text; None for a removed line
         form: ``code`` counts changes by line, as `rows` does, ``prose`` by word, as `words` does.
-        hunk: which change, from 0.
+        hunk: which change, from 0.  # which change it belongs to, from 0; None for a kept line
 
     Raises:
         IndexError: there is no such change.

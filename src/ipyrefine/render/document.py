@@ -42,35 +42,20 @@ class Output(NamedTuple):
 
 
 class Item(NamedTuple):
-    """One row of a list.
+    """One row of a list."""
 
-    Attributes:
-        name: what it is about.
-        note: what qualifies the name.
-        labels: severity, status or result; the first sets the style.
-        score: 0..1, drawn as a bar.
-        text: what it says.
-        quote: the words of the text it rests on.
-        form: how the quote is set.
-        doubt: why it is doubtful; empty where it is not.
-        example: an input that shows it, with what that should give.
-        fix: how to fix it.
-        detail: program output.
-        settled: whether it needs no action any more.
-    """
-
-    name: str = ""
-    note: str = ""
-    labels: tuple[Label, ...] = ()
-    score: float | None = None
-    text: str = ""
-    quote: str = ""
-    form: Form = "prose"
-    doubt: str = ""
-    example: tuple[str, str] = ("", "")
-    fix: str = ""
-    detail: str = ""
-    settled: bool = False
+    name: str = ""  # what it is about
+    note: str = ""  # what qualifies the name
+    labels: tuple[Label, ...] = ()  # severity, status or result; the first sets the style
+    score: float | None = None  # 0..1, drawn as a bar
+    text: str = ""  # what it says
+    quote: str = ""  # the words of the text it rests on
+    form: Form = "prose"  # how the quote is set
+    doubt: str = ""  # why it is doubtful; empty where it is not
+    example: tuple[str, str] = ("", "")  # an input that shows it, with what that should give
+    fix: str = ""  # how to fix it
+    detail: str = ""  # program output
+    settled: bool = False  # whether it needs no action any more
 
 
 class Items(NamedTuple):
@@ -395,7 +380,7 @@ def findings(
 
     Args:
         iteration: the text they are about.
-        form: how it is written.
+        form: how it is written.  # how the quote is set
         found: the findings; all of the iteration's by default.
     """
     every = ranked(iteration.findings if found is None else found)
@@ -422,12 +407,11 @@ def _is_settled(finding: Finding) -> bool:
 
 def finding_item(finding: Finding, iteration: Iteration, form: Form) -> Item:
     """Return a finding of a text that is written in a form."""
-    finders = {"model": "", "check": "found by a check", "user": "added by you"}
     passed = bool(iteration.verdict and iteration.verdict.passed)
-    criterion = labels.check_name(finding.check or finding.criterion)
+    where = labels.check_name(finding.check or finding.criterion)
     return Item(
         name=finding.id,
-        note=" · ".join(filter(None, [criterion, finders[finding.author]])),
+        note=f"{where} · added by you" if finding.author == "user" else where,
         labels=(
             labels.severity_label(finding.severity, passed=passed),
             labels.STATUSES[finding.status],

@@ -55,51 +55,29 @@ _PLAIN_STOPS = (
 
 
 class View(NamedTuple):
-    """What a person looks at.
+    """What a person looks at."""
 
-    Attributes:
-        shown: the iteration to show; None follows the run.
-        best: whether texts are compared with the best one instead of their parent.
-        sides: whether they stand side by side.
-        form: which form is open; empty for none.
-        finding: the finding that the form is about; empty for none.
-        folds: the names of the open folds.
-        place: where an accepted text goes: ``insert``, ``replace`` or ``none``.
-        place_to_run: where it goes when it is to run: ``insert`` or ``replace``.
-        seconds: what the run has taken up to now.
-        rate: how fast the model writes, in words.
-        silence: seconds without a reply, once they are many; else 0.
-        under_way: the iteration that the stage under way is about.
-        streaming: what streams: ``text``, ``thinking``, or empty.
-        has_prompts: whether it is known what was sent to models.
-        prompts: what was sent, as title and text, while that is shown.
-        can_change_model: whether the run can go on with another model.
-        can_switch: whether the run can start again as the other kind of text.
-        revision: changes whenever typed words were taken.
-        sharing: what servers are sent of what code computed, where there is such.
-        withheld: the text that they are not sent, while that is shown.
-    """
-
-    shown: int | None = None
-    best: bool = False
-    sides: bool = False
-    form: str = ""
-    finding: str = ""
-    folds: frozenset[str] = frozenset()
-    place: str = "insert"
-    place_to_run: str = "insert"
-    seconds: float = 0.0
-    rate: str = ""
-    silence: float = 0.0
-    under_way: int = 0
-    streaming: str = ""
-    has_prompts: bool = False
+    shown: int | None = None  # the iteration to show; None follows the run
+    best: bool = False  # whether texts are compared with the best one instead of their parent
+    sides: bool = False  # whether they stand side by side
+    form: str = ""  # which form is open; empty for none
+    finding: str = ""  # the finding that the form is about; empty for none
+    folds: frozenset[str] = frozenset()  # the names of the open folds
+    place: str = "insert"  # where an accepted text goes: `insert`, `replace` or `none`
+    place_to_run: str = "insert"  # where it goes when it is to run: `insert` or `replace`
+    seconds: float = 0.0  # what the run has taken up to now
+    rate: str = ""  # how fast the model writes, in words
+    silence: float = 0.0  # seconds without a reply, once they are many; else 0
+    under_way: int = 0  # the iteration that the stage under way is about
+    streaming: str = ""  # what streams: `text`, `thinking`, or empty
+    has_prompts: bool = False  # whether it is known what was sent to models
+    # what was sent, as title and text, while that is shown
     prompts: tuple[tuple[str, str], ...] = ()
-    can_change_model: bool = False
-    can_switch: bool = False
-    revision: int = 0
-    sharing: Sharing = Sharing()
-    withheld: str = ""
+    can_change_model: bool = False  # whether the run can go on with another model
+    can_switch: bool = False  # whether the run can start again as the other kind of text
+    revision: int = 0  # changes whenever typed words were taken
+    sharing: Sharing = Sharing()  # what servers are sent of what code computed, where there is such
+    withheld: str = ""  # the text that they are not sent, while that is shown
 
 
 def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
@@ -284,7 +262,7 @@ class Step(NamedTuple):
     title: str = ""
     action: str = "show"
     parent: int | None = None
-    best: bool = False
+    best: bool = False  # whether texts are compared with the best one instead of their parent
     flawed: bool = False
     current: bool = False
 
@@ -367,19 +345,12 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
 
 
 class Note(NamedTuple):
-    """A finding as a note in the margin of a text.
+    """A finding as a note in the margin of a text."""
 
-    Attributes:
-        item: the finding.
-        fixed: whether this text settles it.
-        claim: what the reviser says it did for it.
-        binding: whether it cannot be dismissed by itself.
-    """
-
-    item: document.Item
-    fixed: bool
-    claim: str
-    binding: bool
+    item: document.Item  # the finding
+    fixed: bool  # whether this text settles it
+    claim: str  # what the reviser says it did for it
+    binding: bool  # whether it cannot be dismissed by itself
 
 
 class Pinned(NamedTuple):
@@ -434,7 +405,7 @@ def _successor(old: str, new: str, line: int | None) -> int | None:
 def _stretches(
     text: str,
     old: str | None,
-    form: str,
+    form: str,  # which form is open; empty for none
     language: str,
     pinned: Pinned | None = None,
     revert: Any = None,

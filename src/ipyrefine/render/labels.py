@@ -29,6 +29,7 @@ from ipyrefine.core.model import (
     Outcome,
     Setup,
     Severity,
+    Stage,
     Status,
     StopReason,
     Task,
@@ -63,19 +64,14 @@ STOPS = {
 
 
 class Label(NamedTuple):
-    """A word with a symbol, so that its meaning never rests on colour alone.
+    """A word with a symbol, so that its meaning never rests on colour alone."""
 
-    Attributes:
-        symbol: one character.
-        word: one or a few words.
-        kind: the style: ``good``, ``warn``, ``bad``, ``quiet``, ``open``, ``opinion`` (a PASS
-            that a judge gave) or ``yours`` (one that the user gave).
-        hollow: whether it is drawn as an outline, as no evidence says that the text is right.
-    """
-
-    symbol: str
-    word: str
+    symbol: str  # one character
+    word: str  # one or a few words
+    # the style: `good`, `warn`, `bad`, `quiet`, `open`, `opinion` (a PASS that a judge gave) or
+    # `yours` (one that the user gave)
     kind: str
+    # whether it is drawn as an outline, as no evidence says that the text is right
     hollow: bool = False
 
     def __str__(self) -> str:
@@ -372,10 +368,14 @@ def running(run: Run) -> bool:
 
 def under_way(run: Run, number: int) -> str:
     """Return the text that a stage is about: ``draft``, ``revision 2 of 4``."""
-    name = run.name(number).lower()
+    name, revised = run.name(number).lower(), run.stage is Stage.REVISE
+    if number < len(run.iterations):
+        iteration = run.iterations[number]
+        revised = iteration.parent is not None and iteration.author == "model"
     # Numbers count all texts: with several drafts a revision's is not one of those allowed.
-    counted = name.startswith("revision") and len(run.drafts) == 1
-    return f"{name} of {max(run.allowed_revisions, number)}" if counted else name
+    if not revised or len(run.drafts) > 1:
+        return name
+    return f"{name} of {max(run.allowed_revisions, number)}"
 
 
 def summary_parts(run: Run) -> list[str]:
@@ -524,6 +524,8 @@ def model_name(name: str, kind: str = "model ") -> str:
 
     Args:
         name: the name as `choose_model` takes it.
+    # the style: `good`, `warn`, `bad`, `quiet`, `open`, `opinion` (a PASS that a judge gave) or
+    # `yours` (one that the user gave)
         kind: what is put before the name of a model.
     """
     if not name.startswith("recorded:"):

@@ -29,23 +29,14 @@ _Tokens = tuple[tuple[str, str], ...]  # kind and text of each
 
 
 class Line(NamedTuple):
-    """A line of the page.
+    """A line of the page."""
 
-    Attributes:
-        html: what it shows.
-        number: its index in the new text; None for a removed line of code.
-        changed: whether the difference touches it.
-        tag: space for kept, ``-`` for removed, ``+`` for added; a line of prose is always kept.
-        gutter: its number and sign.
-        control: what takes its change back, behind the last line of that.
-    """
-
-    html: Markup
-    number: int | None
-    changed: bool
-    tag: Tag = " "
-    gutter: str = ""
-    control: Markup | str = ""
+    html: Markup  # what it shows
+    number: int | None  # its index in the new text; None for a removed line of code
+    changed: bool  # whether the difference touches it
+    tag: Tag = " "  # space for kept, `-` for removed, `+` for added; a line of prose is always kept
+    gutter: str = ""  # its number and sign
+    control: Markup | str = ""  # what takes its change back, behind the last line of that
 
 
 class Stretch(NamedTuple):
