@@ -81,8 +81,10 @@ async def test_a_ruling_is_spread_over_its_group_and_says_so():
     groups = await grouped()
     assert await groups.rule(1, "pass", "Clear.") == 2
     shown, other = groups.items[2].run, groups.items[0].run
-    assert shown.verdict.reason == "Clear."
-    assert other.verdict.reason.startswith("Clear. (spread from submission 2: same results on")
+    assert shown.verdict.because.words == "Clear."
+    assert other.verdict.because.words.startswith(
+        "Clear. (spread from submission 2: same results on"
+    )
     for run in (shown, other):
         assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "user")
         assert run.stop_reason is StopReason.OVERRIDDEN

@@ -373,7 +373,7 @@ async def test_evidence_stands_in_the_order_of_the_checks_whichever_ends_first()
     checks, limits = [CallableCheck(slow), CallableCheck(fast)], Limits(max_revisions=0)
     run = await api.build("Greet.", model=model, checks=checks, limits=limits).run()
     assert [one.name for one in run.iterations[0].evidence] == ["slow", "fast"]
-    assert run.verdict.reason == "slow failed: Too curt."
+    assert run.verdict.because.line == "Too curt."
 
 
 async def test_a_run_can_be_stopped_during_a_sync_function():

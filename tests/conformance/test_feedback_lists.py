@@ -93,7 +93,7 @@ async def test_a_truncated_reply_is_never_asked_for_again_blindly() -> None:
     assert len(requests(loop)) == 2
     assert loop.state.verdict is not None
     assert loop.state.verdict.outcome is Outcome.NOT_JUDGED
-    assert "cut off" in loop.state.verdict.reason
+    assert "cut off" in loop.state.verdict.because.detail
 
 
 # With feedback in its own shape, over four rounds

@@ -31,6 +31,7 @@ from ipyrefine import api, refine
 from ipyrefine.core.model import Limits, Outcome, StopReason
 from ipyrefine.core.ports import Reply
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.render.labels import stop_sentence
 
 WEAK = [finding("too dull"), finding("too curt"), finding("no name given")]
 FIXED = ("f1", "f2", "f3")
@@ -124,8 +125,8 @@ async def test_the_verification_names_the_unchecked_items() -> None:
     await finish(loop)
     assert loop.state.verdict is not None
     assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
-    assert "Is there a name?" in loop.state.verdict.reason
-    assert "Is there a name?" in loop.state.message
+    assert "Is there a name?" in loop.state.verdict.because.problem
+    assert "Is there a name?" in stop_sentence(loop.state)
     assert [a.yes for a in loop.state.verdict.checklist] == [True, False]
 
 
@@ -136,7 +137,7 @@ async def test_at_the_cap_it_says_that_the_requirements_may_be_the_problem() -> 
     loop = refinement(replies)
     await finish(loop)
     assert len(loop.state.iterations) - 1 == 4
-    assert "say what you need more exactly" in loop.state.message
+    assert "say what you need more exactly" in stop_sentence(loop.state)
 
 
 async def test_what_it_cost_is_known_for_each_iteration_and_in_all() -> None:

@@ -149,7 +149,7 @@ async def test_requirements_like_a_complexity_are_criteria_by_name() -> None:
     )
     await finish(loop)
     assert loop.state.verdict is not None
-    assert "complexity" in loop.state.verdict.reason
+    assert loop.state.verdict.because.name == "complexity"
     assert "1. complexity: All in O(1)." in prompts(loop)[1]
     assert "All in O(1)." in requests(loop)[0].messages[0].content
 
@@ -244,7 +244,7 @@ async def test_an_evaluator_that_only_complains_never_keeps_the_first_draft() ->
     run = await refine(STACK, model=writer, judge=judge, prompts=OWN, max_revisions=2)
     assert run.stop_reason is StopReason.REVISIONS
     assert run.text == ATTEMPTS[2]
-    assert COMPLAINTS[2] in run.message
+    assert COMPLAINTS[2] in run.verdict.because.problem
 
 
 @pytest.mark.parametrize("said", ["PASS", "\nPASS\n", "**PASS**", "Evaluation: PASS"])

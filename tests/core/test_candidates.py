@@ -25,6 +25,7 @@ from ipyrefine.core.events import (
     TextDelta,
 )
 from ipyrefine.core.model import (
+    BetterDraft,
     Budget,
     Evidence,
     Limits,
@@ -186,7 +187,7 @@ async def test_only_the_candidate_that_its_checks_say_most_for_is_judged() -> No
     assert stages(events) == ["draft", "check", "draft", "check", "check", "judge"]
     others = [i.verdict for i in loop.state.iterations if i.number != 1]
     assert all(v and v.outcome is Outcome.NOT_JUDGED for v in others)
-    assert all(v and "Draft 1 does better on the checks." in v.reason for v in others)
+    assert all(v and v.because == BetterDraft(iteration=1) for v in others)
 
 
 async def test_when_no_candidate_can_be_had_the_run_fails_and_going_on_asks_anew() -> None:

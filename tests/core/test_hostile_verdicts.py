@@ -8,7 +8,16 @@ from hypothesis import given
 
 from ipyrefine.core import replies, verdicts
 from ipyrefine.core.events import CritiqueReady, DraftReady, EvidenceReady, RunStarted
-from ipyrefine.core.model import Critique, Evidence, Finding, Outcome, Setup, Severity, Task
+from ipyrefine.core.model import (
+    Critique,
+    Evidence,
+    Finding,
+    Outcome,
+    Setup,
+    Severity,
+    Task,
+    Undecided,
+)
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.prompts import Prompts, Requests, fence
 from ipyrefine.core.reducer import replay
@@ -44,7 +53,7 @@ def test_no_reply_but_yes_or_no_gives_a_verdict(case: str) -> None:
         with pytest.raises(ReplyError):
             replies.parse_answers(Reply(text=case, probabilities=certain), TASK)
     run = run_of()
-    verdict = verdicts.not_judged(run, run.iterations[0], "It could not be read.").verdict
+    verdict = verdicts.not_judged(run, run.iterations[0], Undecided(why="unreadable")).verdict
     assert (verdict.outcome, verdict.score) == (Outcome.NOT_JUDGED, None)
 
 

@@ -96,7 +96,7 @@ async def test_an_unmet_checklist_item_keeps_a_text_from_passing_and_is_named() 
     assert verdict is not None
     assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
     assert [a.question for a in verdict.checklist if not a.yes] == ["Does it name the reader?"]
-    assert "Does it name the reader?" in verdict.reason
+    assert "Does it name the reader?" in verdict.because.problem
 
 
 async def test_the_judge_sees_neither_the_writers_thoughts_nor_who_wrote() -> None:

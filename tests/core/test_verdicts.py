@@ -23,7 +23,10 @@ from ipyrefine.core.decisions import Add, Continue, Guide, Override, Select
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import (
     Basis,
+    CheckFailed,
+    ChecksPassed,
     Choice,
+    DraftsDiffer,
     Evidence,
     Figure,
     Finding,
@@ -35,6 +38,7 @@ from ipyrefine.core.model import (
     Status,
     StopReason,
     Task,
+    Undecided,
     Verdict,
 )
 
@@ -79,7 +83,7 @@ async def test_evidence_that_settles_a_text_passes_it_without_a_judge(basis: Bas
     verdict = await first_verdict(found(basis))
     assert (verdict.outcome, verdict.basis, verdict.score) == (PASS, basis, 1.0)
     assert (verdict.is_opinion, verdict.opinion) == (False, None)
-    assert verdict.reason == f"{basis} passed."
+    assert verdict.because == ChecksPassed(names=(basis,))
 
 
 @pytest.mark.parametrize("basis", ["tests", "function", "schema", "examples", "constraints"])
@@ -87,14 +91,14 @@ async def test_a_required_check_that_fails_is_the_basis_of_the_verdict(basis: Ba
     verdict = await first_verdict(found(basis, passed=False, detail="2 of 3\nmore"))
     assert (verdict.outcome, verdict.basis) == (NEEDS, basis)
     assert not verdict.required_passed
-    assert verdict.reason == f"{basis} failed: 2 of 3"
+    assert verdict.because == CheckFailed(name=basis, line="2 of 3")
 
 
 async def test_agreement_without_a_quorum_outweighs_examples_that_hold() -> None:
     split = found("agreement", None, contested=True, detail="2 of 4 agree", score=0.5)
     verdict = await first_verdict(found("examples"), split)
     assert (verdict.outcome, verdict.basis, verdict.score) == (NEEDS, "agreement", 0.5)
-    assert verdict.reason == "2 of 4 agree"
+    assert verdict.because == DraftsDiffer(line="2 of 4 agree")
 
 
 @pytest.mark.parametrize("basis", ["tests", "function", "schema"])
@@ -132,7 +136,7 @@ async def test_a_right_length_alone_is_not_judged_where_no_judge_is_asked() -> N
     limits = ONCE.model_copy(update={"opinion": "never"})
     verdict = await first_verdict(kept, limits=limits)
     assert verdict.outcome is NOT_JUDGED
-    assert "length:<=120 words" in verdict.reason
+    assert verdict.because.passed == ("length:<=120 words",)
 
 
 async def test_a_check_that_found_nothing_to_check_is_no_basis() -> None:
@@ -152,14 +156,14 @@ async def test_code_that_only_runs_passes_on_no_evidence_and_spares_no_judge() -
         limits = ONCE.model_copy(update={"opinion": "never"})
         verdict = await first_verdict(ran, limits=limits)
         assert (verdict.outcome, verdict.basis, verdict.score) == (NOT_JUDGED, "run", None)
-        assert verdict.reason == "Runs; nobody checked what it gives."
+        assert verdict.because.why == "only_ran"
 
 
 async def test_code_that_runs_and_was_not_run_by_another_check_says_why() -> None:
-    missing = found("tests", None, detail="Not run: it needs the network.")
+    missing = found("tests", None, not_run=True, detail="Not run: it needs the network.")
     verdict = await first_verdict(RAN, missing, limits=ONCE.model_copy(update={"opinion": "never"}))
     assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
-    assert verdict.reason.startswith("Not run: it needs the network.")
+    assert verdict.because.detail == "Not run: it needs the network."
 
 
 async def test_code_that_runs_is_better_than_code_that_fails_whatever_came_later() -> None:
@@ -170,7 +174,7 @@ async def test_code_that_runs_is_better_than_code_that_fails_whatever_came_later
     )
     await finish(loop)
     assert (loop.state.text, loop.state.stop_reason) == ("Hi 1", StopReason.UNJUDGED)
-    assert loop.state.message.startswith("Runs; nobody checked what it gives. ")
+    assert loop.state.verdict.because.why == "only_ran"
 
 
 async def test_a_user_s_word_is_a_basis_of_its_own() -> None:
@@ -226,7 +230,7 @@ async def test_without_anything_that_decides_one_critique_and_one_revision_are_m
     assert (run.verdict.basis, run.verdict.score) == ("none", None)
     assert run.stop_reason is StopReason.UNJUDGED
     assert run.text == "Hi Ann", "the latest text answers the critique of the one before"
-    assert run.message.startswith("Not judged: No judge was asked.")
+    assert run.verdict.because == Undecided(why="no_judge")
     assert not run.converged
 
 
@@ -243,13 +247,13 @@ async def test_a_not_judged_text_says_what_evidence_there_is_beside() -> None:
     limits = ONCE.model_copy(update={"opinion": "never"})
     verdict = await first_verdict(kept, limits=limits)
     assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
-    assert verdict.reason == "No judge was asked. Passed: constraints."
+    assert verdict.because == Undecided(why="no_judge", passed=("constraints",))
 
 
 async def test_a_judge_that_is_known_as_unreliable_abstains() -> None:
     verdict = await first_verdict(judge_abstains=True)
     assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
-    assert "too unreliable" in verdict.reason
+    assert verdict.because == Undecided(why="judge_abstains")
 
 
 async def test_nobody_gives_not_judged_as_a_word() -> None:

@@ -18,6 +18,7 @@ from ipyrefine.errors import UsageError
 from ipyrefine.notebook import cell_target, fix
 from ipyrefine.notebook.cell_target import Placed
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.render.labels import stop_sentence
 
 SETUP = "prices = {'a': 1, 'b': 2}\ndef clean(d): return dict(d)"
 BROKEN = "total = clean(prices)['c']\nprint(total)"
@@ -144,7 +145,7 @@ def test_a_fix_that_runs_is_not_judged_and_says_what_it_no_longer_does(
     run = book.fix()
     assert (run.verdict.outcome, run.verdict.score) == (Outcome.NOT_JUDGED, None)
     assert (run.stop_reason, run.text) == (StopReason.UNJUDGED, reply)
-    assert run.message.startswith("Runs; nobody checked what it gives. ")
+    assert stop_sentence(run).startswith("Runs; nobody checked what it gives. ")
     assert not run.converged
     assert [one.problem for one in run.chosen.findings if one.actionable] == [remark] * bool(remark)
 
@@ -406,8 +407,10 @@ def test_a_variable_without_a_copy_leaves_the_fix_unjudged(book: Notebook) -> No
     run = book.fix()
     assert run.verdict.outcome is Outcome.NOT_JUDGED
     assert run.stop_reason is StopReason.UNJUDGED
-    assert run.verdict.reason.startswith("Not run: the code needs lock, and it cannot be copied")
-    assert run.message.startswith("Not run: the code needs lock")
+    assert run.verdict.because.detail.startswith(
+        "Not run: the code needs lock, and it cannot be copied"
+    )
+    assert stop_sentence(run).startswith("Not run: the code needs lock")
     assert run.iterations[0].evidence[0].detail.startswith("ZeroDivisionError: division by zero")
     assert run.text == "with lock:\n    1 / 1"
     assert len(book.model.requests) == 1, "neither a critic nor a judge was asked"
@@ -422,7 +425,9 @@ def test_a_file_of_the_notebook_leaves_the_fix_unjudged(
     book.reply("open('data.csv').read()")
     run = book.fix()
     assert run.verdict.outcome is Outcome.NOT_JUDGED
-    assert run.verdict.reason == "Not run: it reads data.csv, which checked code cannot reach."
+    assert (
+        run.verdict.because.detail == "Not run: it reads data.csv, which checked code cannot reach."
+    )
 
 
 def test_a_fault_of_the_sandbox_alone_is_no_fault_of_a_fix(
@@ -438,7 +443,7 @@ def test_a_fault_of_the_sandbox_alone_is_no_fault_of_a_fix(
     assert run.verdict.outcome is Outcome.NOT_JUDGED
     assert "NameError: name 'row' is not defined (line 2)" in run.iterations[0].evidence[0].detail
     assert "In the sandbox it fails differently" in run.iterations[0].evidence[0].detail
-    assert run.verdict.reason.startswith(
+    assert run.verdict.because.detail.startswith(
         "Not run: the sandbox stops it, as it stops the failed cell. sqlite3.OperationalError"
     )
 
@@ -454,7 +459,7 @@ def test_where_checks_may_not_run_the_fix_is_unjudged(
     book.reply("1 / 1")
     run = book.fix()
     assert run.verdict.outcome is Outcome.NOT_JUDGED
-    assert run.message.startswith("Not run, because a complete sandbox is required")
+    assert stop_sentence(run).startswith("Not run, because a complete sandbox is required")
 
 
 # Magics and shell lines

@@ -21,7 +21,16 @@ from ipyrefine.core.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.core.model import Evidence, Outcome, Printed, Setup, StopReason, Task, Verdict
+from ipyrefine.core.model import (
+    CheckFailed,
+    Evidence,
+    Outcome,
+    Printed,
+    Setup,
+    StopReason,
+    Task,
+    Verdict,
+)
 from ipyrefine.core.sharing import KEPT_HERE, Sharing
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
@@ -154,7 +163,9 @@ RAN = Evidence(
     outputs=(Printed(text=f"<b>{SECRET}</b>"),),
     computed=True,
 )
-NEEDS = Verdict(outcome=Outcome.NEEDS_IMPROVEMENT, score=0.0, reason="It fails.")
+NEEDS = Verdict(
+    outcome=Outcome.NEEDS_IMPROVEMENT, score=0.0, because=CheckFailed(name="run", line="It fails.")
+)
 EVENTS = [
     RunStarted(setup=Setup(task=TASK, model="gpt", judge="gpt", checks=("run on copies",))),
     StageStarted(stage="draft", iteration=0),

@@ -10,6 +10,7 @@ from ipyrefine.core.decisions import Guide
 from ipyrefine.core.model import (
     Answer,
     Change,
+    CheckFailed,
     Choice,
     Criterion,
     CriterionScore,
@@ -115,7 +116,7 @@ def _iterations(say: Say) -> tuple[Iteration, ...]:
                 basis="tests",
                 criteria=judged,
                 checklist=answers,
-                reason=say("why"),
+                because=CheckFailed(name="c", line=say("why")),
                 required_passed=False,
             ),
             usage=Usage(calls=2, prompt_tokens=1000, completion_tokens=234, seconds=65.2),

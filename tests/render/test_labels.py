@@ -15,6 +15,7 @@ from ipyrefine.core.model import (
     StopReason,
     Tally,
     Task,
+    Undecided,
     Usage,
     Verdict,
 )
@@ -34,7 +35,9 @@ HELD = Evidence(
     detail="f(1): 1\n3 of 3 stated examples hold.",
 )
 OPINION = Verdict(outcome=PASS, score=0.81, basis="judge", opinion=0.81)
-RAN = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="run", reason="Runs; nobody checked.")
+RAN = Verdict(
+    outcome=Outcome.NOT_JUDGED, score=None, basis="run", because=Undecided(why="only_ran")
+)
 
 
 def run_of(verdict, *, evidence=(), findings=(), **fields):

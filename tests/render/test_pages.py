@@ -20,6 +20,7 @@ from ipyrefine.core.model import (
     StopReason,
     TableValue,
     Task,
+    Undecided,
     Usage,
     Verdict,
 )
@@ -115,9 +116,11 @@ def test_no_control_is_shown_that_can_do_nothing(make_run, stage):
 
 def test_code_that_only_ran_is_offered_to_be_accepted_and_run(read_html):
     reason = "Runs; nobody checked what it gives."
-    verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="run", reason=reason)
+    verdict = Verdict(
+        outcome=Outcome.NOT_JUDGED, score=None, basis="run", because=Undecided(why="only_ran")
+    )
     text = Iteration(number=0, text="x", verdict=verdict)
-    run = Run(setup=BARE, iterations=(text,), best=0, stop_reason="unjudged", message=reason)
+    run = Run(setup=BARE, iterations=(text,), best=0, stop_reason="unjudged", message="Yours.")
     parts = panel_parts(run, View(place="replace", place_to_run="replace"))
     assert read_html(parts["top"] + parts["notices"]).text.count(reason) == 1
     first, *_ = parts["top"].split("<button")[1:]

@@ -285,7 +285,7 @@ class Groups:
         label = labels.iteration_label(text) if text else None
         blocks: list[document.Block] = [document.Paragraph(names, "quiet")]
         if text:
-            blocks += document.reason(text) if folded else []
+            blocks += document.reason(run, text) if run and folded else []
             blocks.append(document.Text(group.text, "code"))
         if group.failure:
             blocks.append(document.Paragraph(group.failure, "flaw"))

@@ -85,6 +85,7 @@ class Examples:
             return Evidence(
                 name=self.name,
                 passed=None,
+                not_run=True,
                 detail=evaluation.absence,
                 seconds=monotonic() - start,
                 basis="examples",

@@ -132,6 +132,7 @@ class RunsCleanly:
             return Evidence(
                 name=self.name,
                 passed=None,
+                not_run=True,
                 detail=absence,
                 seconds=result.seconds,
                 outputs=read_outputs(events, result.stdout),

@@ -138,7 +138,12 @@ class Tests:
         if absence := self._explain_absence(result, events):
             seconds = monotonic() - start
             return Evidence(
-                name=self.name, passed=None, detail=absence, seconds=seconds, computed=computed
+                name=self.name,
+                passed=None,
+                not_run=True,
+                detail=absence,
+                seconds=seconds,
+                computed=computed,
             )
         try:
             passed, tally, lines, findings = self._assess(result, events)

@@ -86,11 +86,6 @@ class Override(_Decision):
         """Whether the text was passed."""
         return self.outcome is Outcome.PASS
 
-    @property
-    def verdict_reason(self) -> str:
-        """The sentence that the verdict carries from now on."""
-        return self.reason or f"Marked {'PASS' if self.settles else 'as needs work'} by you."
-
 
 class Continue(_Decision):
     """Allow more revisions.

@@ -43,6 +43,7 @@ from ipyrefine.core.model import (
     Stage,
     StopReason,
     Task,
+    Undecided,
 )
 from ipyrefine.core.policy import (
     WAITING,
@@ -576,7 +577,7 @@ class Refinement:
         try:
             evidence = await check(iteration.text, self.state.task)
         except CheckNotRun as error:
-            evidence = Evidence(name=check.name, passed=None, detail=str(error))
+            evidence = Evidence(name=check.name, passed=None, not_run=True, detail=str(error))
         except RefineError:
             raise
         except Exception as error:
@@ -624,8 +625,8 @@ class Refinement:
             await warn(
                 self, f"{self.state.mention(number).capitalize()} was not judged: {call.advice}."
             )
-            reason = f"Couldn't judge: {call.failure}."
-            return settled or verdicts.not_judged(self.state, iteration, reason)
+            unreadable = Undecided(why="unreadable", detail=call.failure)
+            return settled or verdicts.not_judged(self.state, iteration, unreadable)
         if self.state.setup.judge == self.state.setup.model and not self.checks:
             await self._warn_once(
                 f"Writer and judge are the same model ({self.state.setup.model}); such judges are "

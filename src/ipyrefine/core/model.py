@@ -472,7 +472,8 @@ class Evidence(Record):
 
     Attributes:
         name: the check's name.
-        passed: whether it passed; None when it found nothing it could check.
+        passed: whether it passed; None when it found nothing it could check, or could not run.
+        not_run: whether it could not run.
         score: 0..1, or None when it does not apply.
         detail: what was tried and what came out (input, expected, got), for people and prompts.
         tallies: what it counted.
@@ -492,6 +493,7 @@ class Evidence(Record):
 
     name: str
     passed: bool | None
+    not_run: bool = Field(default=False, exclude_if=lambda not_run: not not_run)
     score: Score | None = None
     detail: str = ""
     tallies: Annotated[
@@ -589,6 +591,116 @@ class Judgement(Record):
     note: str = ""
 
 
+class ChecksPassed(Record):
+    """Checks that a verdict may rest on passed."""
+
+    kind: Literal["checks_passed"] = "checks_passed"
+    names: tuple[str, ...]
+
+
+class CheckFailed(Record):
+    """A required check failed; ``line`` is the first line of its detail."""
+
+    kind: Literal["check_failed"] = "check_failed"
+    name: str
+    line: str
+
+
+class DraftsDiffer(Record):
+    """Too few drafts agree; ``line`` says on what."""
+
+    kind: Literal["drafts_differ"] = "drafts_differ"
+    line: str
+
+
+class BetterDraft(Record):
+    """Another draft does better on the checks."""
+
+    kind: Literal["better_draft"] = "better_draft"
+    iteration: Count
+
+
+class Scored(Record):
+    """A judge gave a score, for one criterion or for the whole text (without a name)."""
+
+    kind: Literal["scored"] = "scored"
+    name: str = ""
+    score: Score
+    target: Score
+
+
+class Said(Record):
+    """A judge prompt of the user's said so; ``feedback`` is the first of its words."""
+
+    kind: Literal["said"] = "said"
+    outcome: Outcome | None
+    feedback: str = ""
+
+
+class StillOpen(Record):
+    """A finding blocks; ``over_score`` says that the score alone would pass."""
+
+    kind: Literal["still_open"] = "still_open"
+    finding: str
+    criterion: str
+    problem: str
+    over_score: bool = False
+
+
+class Undecided(Record):
+    """Nothing decides on the text.
+
+    Attributes:
+        why: what is missing: a check could not run, nobody checked what the code gives, no judge
+            was asked, the judge abstains, or its reply could not be read.
+        detail: of a check that could not run, or of a reply.
+        passed: the checks that passed all the same.
+    """
+
+    kind: Literal["undecided"] = "undecided"
+    why: Literal["not_run", "only_ran", "no_judge", "judge_abstains", "unreadable"]
+    detail: str = ""
+    passed: tuple[str, ...] = ()
+
+
+class Repeats(Record):
+    """The text is that of an earlier iteration; ``failure`` says why no new one could be used."""
+
+    kind: Literal["repeats"] = "repeats"
+    iteration: Count
+    of_parent: bool
+    failure: str = ""
+
+
+class ByUser(Record):
+    """The user gave the verdict, in these words."""
+
+    kind: Literal["by_user"] = "by_user"
+    words: str = ""
+
+
+class Freed(Record):
+    """Nothing blocks the text any more."""
+
+    kind: Literal["freed"] = "freed"
+
+
+Because = Annotated[
+    ChecksPassed
+    | CheckFailed
+    | DraftsDiffer
+    | BetterDraft
+    | Scored
+    | Said
+    | StillOpen
+    | Undecided
+    | Repeats
+    | ByUser
+    | Freed,
+    Field(discriminator="kind"),
+]
+
+
 class Verdict(Record):
     """What verification concluded; computed by code, never taken on a model's word.
 
@@ -601,7 +713,7 @@ class Verdict(Record):
         opinion: the judge's number, 0..1; it decides only where the basis is ``judge`` or
             ``constraints``.
         unresolved: ids of the findings that still stand.
-        reason: one sentence for people.
+        because: what led to it; `render.labels` words it.
         required_passed: whether every required check passed.
         user_findings_met: whether none of the user's own findings still stands.
         stated: the outcome that a judge prompt of the user's gave by itself; else None.
@@ -614,7 +726,7 @@ class Verdict(Record):
     checklist: tuple[Answer, ...] = ()
     opinion: Score | None = None
     unresolved: tuple[str, ...] = ()
-    reason: str = ""
+    because: Because | None = None
     required_passed: bool = True
     user_findings_met: bool = True
     stated: Outcome | None = None

@@ -13,7 +13,6 @@ from ipyrefine.core.model import (
     Question,
     Stage,
     StopReason,
-    Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
 
@@ -285,17 +284,15 @@ def finished(run: Run) -> Stop | None:
     patience = run.limits.patience
     if patience is not None and revisions_without_improvement(run) >= patience:
         count = _count_revisions(patience)
-        return Stop(StopReason.PLATEAU, f"No improvement in {count}. {_still_open(best)}".rstrip())
+        return Stop(StopReason.PLATEAU, f"No improvement in {count}.")
     if run.revisions >= run.allowed_revisions:
-        if not run.revisions:
-            message = f"No revisions were allowed. {_still_open(best)}"
-        else:
+        message = "No revisions were allowed."
+        if run.revisions:
             message = (
-                f"{_count_revisions(run.revisions)} used. {_still_open(best)} "
-                "If more passes do not help, say what you need more exactly, or continue with "
-                "guidance."
+                f"{_count_revisions(run.revisions)} used. If more passes do not help, say what "
+                "you need more exactly, or continue with guidance."
             )
-        return Stop(StopReason.REVISIONS, message.rstrip())
+        return Stop(StopReason.REVISIONS, message)
     return None
 
 
@@ -357,22 +354,17 @@ def _unjudged(run: Run, best: Iteration) -> Stop | None:
     tried = len(run.iterations) - 1 > run.patience_from and run.revisions > 0
     if run.revision_requested or not (tried or run.revisions >= run.allowed_revisions):
         return None
-    return _not_judged(verdict)
+    return _not_judged()
 
 
-def _not_judged(verdict: Verdict) -> Stop:
-    whole = verdict.only_ran or verdict.reason.startswith("Not run")
-    sentence = verdict.reason if whole else f"Not judged: {verdict.reason}"
-    return Stop(StopReason.UNJUDGED, f"{sentence} {_YOURS}")
-
-
-_YOURS = "Accept the text, or say what you need and continue."
+def _not_judged() -> Stop:
+    return Stop(StopReason.UNJUDGED, "Accept the text, or say what you need and continue.")
 
 
 def _nothing_to_act_on(run: Run, base: Iteration) -> Stop:
     verdict = run.iterations[run.best or 0].verdict  # the base may rank below the best
     if verdict and verdict.outcome is Outcome.NOT_JUDGED:
-        return _not_judged(verdict)
+        return _not_judged()
     passed = verdict is not None and verdict.passed
     return Stop(
         StopReason.PASSED if passed else StopReason.PLATEAU,
@@ -398,14 +390,10 @@ def _repeats(run: Run) -> Stop | None:
         return None
     if latest.number <= run.patience_from or latest.text == run.iterations[latest.parent].text:
         return None
-    best = run.iterations[run.best or 0]
     repeated = run.mention(earlier.number)
-    message = f"{run.mention(latest.number).capitalize()} repeats {repeated}. {_still_open(best)}"
-    return Stop(StopReason.PLATEAU, message.rstrip())
-
-
-def _still_open(best: Iteration) -> str:
-    return f"Still open: {best.verdict.reason}" if best.verdict and best.verdict.reason else ""
+    return Stop(
+        StopReason.PLATEAU, f"{run.mention(latest.number).capitalize()} repeats {repeated}."
+    )
 
 
 def _count_revisions(count: int) -> str:

@@ -29,6 +29,7 @@ from ipyrefine.core.model import (
     Outcome,
     Output,
     Record,
+    Repeats,
     Stage,
     Task,
 )
@@ -312,7 +313,15 @@ def _attempts(run: Run, base: Iteration, nonce: Nonce) -> str:
 
 
 def _fate(iteration: Iteration) -> str:
-    return iteration.failure or (iteration.verdict.reason if iteration.verdict else "")
+    """Return why a text was not taken: its failure, a check's, or a finding that blocks it."""
+    because = iteration.verdict.because if iteration.verdict else None
+    repeats = "The revision changed nothing." if isinstance(because, Repeats) else ""
+    failed = [
+        f"{e.name} failed: {ledger.first_line(e.detail)}" for e in iteration.evidence if e.failed
+    ]
+    blocking = [f"{f.criterion}: {f.problem}" for f in iteration.findings if f.blocks]
+    reasons = (iteration.failure, repeats, *failed, *blocking)
+    return next((reason for reason in reasons if reason), "")
 
 
 def _dismissed(run: Run) -> str:

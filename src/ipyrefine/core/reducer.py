@@ -41,6 +41,7 @@ from ipyrefine.core.events import (
 from ipyrefine.core.findings import contains_quote
 from ipyrefine.core.model import (
     GUIDANCE,
+    ByUser,
     Clarification,
     Finding,
     Question,
@@ -372,7 +373,7 @@ def _(decision: Override, run: Run, number: int) -> Run:
         update={
             "outcome": decision.outcome,
             "basis": "user",
-            "reason": decision.verdict_reason,
+            "because": ByUser(words=decision.reason),
         }
     )
     overruled = run.iterations[number].overruled or (before.outcome if before else None)

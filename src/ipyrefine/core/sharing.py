@@ -243,9 +243,6 @@ class _Words:
         theirs = [f for f in iteration.findings if f.check in self._checks]
         if not theirs and not any(e.computed for e in iteration.evidence):
             return iteration
-        verdict = iteration.verdict
-        if verdict is not None:
-            verdict = verdict.model_copy(update={"reason": self.text(verdict.reason)})
         return iteration.model_copy(
             update={
                 "evidence": tuple(
@@ -255,7 +252,6 @@ class _Words:
                 "findings": tuple(
                     self._finding(f) if f in theirs else f for f in iteration.findings
                 ),
-                "verdict": verdict,
             }
         )
 

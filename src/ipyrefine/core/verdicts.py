@@ -5,16 +5,29 @@ from typing import NamedTuple
 
 from ipyrefine.core import findings as ledger
 from ipyrefine.core.events import VerdictReached
+from ipyrefine.core.findings import first_line
 from ipyrefine.core.model import (
     Answer,
     Basis,
+    Because,
+    BetterDraft,
+    ByUser,
+    CheckFailed,
+    ChecksPassed,
     CriterionScore,
+    DraftsDiffer,
     Evidence,
     Finding,
+    Freed,
     Judgement,
     Outcome,
+    Repeats,
+    Said,
+    Scored,
     Severity,
     Status,
+    StillOpen,
+    Undecided,
     Verdict,
 )
 from ipyrefine.core.policy import find_duplicate, judge_available, settled
@@ -50,28 +63,22 @@ def from_evidence(run: Run, iteration: Iteration) -> Ruling | None:
     findings = ledger.update_from_checks(run, iteration)
     failed = [e for e in iteration.evidence if e.failed]
     if failed:
-        reason = f"{failed[0].name} failed: {ledger.first_line(failed[0].detail)}"
+        first = failed[0]
+        because = CheckFailed(name=first.name, line=first_line(first.detail))
         score = _mean(iteration.evidence)
-        return _compute(run, iteration, findings, score=score, basis=failed[0].basis, reason=reason)
+        return _compute(run, iteration, findings, because, score=score, basis=first.basis)
     if settled(iteration):
         if not judge_available(run):
             findings = _trust_revision(findings, iteration)
         if _user_findings_met(findings):
             return _settle(run, iteration, findings)
     elif contested := [e for e in iteration.evidence if e.contested]:
-        reason = ledger.first_line(contested[0].detail)
+        differ = DraftsDiffer(line=first_line(contested[0].detail))
         return _compute(
-            run,
-            iteration,
-            findings,
-            score=contested[0].score,
-            basis="agreement",
-            reason=reason,
+            run, iteration, findings, differ, score=contested[0].score, basis="agreement"
         )
     if ahead := _better_draft(run, iteration):
-        return not_judged(
-            run, iteration, f"{run.mention(ahead.number).capitalize()} does better on the checks."
-        )
+        return not_judged(run, iteration, BetterDraft(iteration=ahead.number))
     return None
 
 
@@ -81,9 +88,9 @@ def _settle(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) -> Ru
         f.model_copy(update={"severity": Severity.MINOR}) if f.blocks and f.author == "model" else f
         for f in findings
     )
-    reason = f"{', '.join(e.name for e in iteration.conclusive if e.grounds)} passed."
+    passed = ChecksPassed(names=tuple(e.name for e in iteration.conclusive if e.grounds))
     score = _mean(iteration.conclusive)
-    return _compute(run, iteration, findings, score=score, basis=basis_of(iteration), reason=reason)
+    return _compute(run, iteration, findings, passed, score=score, basis=basis_of(iteration))
 
 
 def _trust_revision(findings: tuple[Finding, ...], iteration: Iteration) -> tuple[Finding, ...]:
@@ -135,30 +142,22 @@ def from_judgement(run: Run, iteration: Iteration, judgement: Judgement) -> Ruli
         run,
         iteration,
         findings,
+        Scored(name=lowest.name, score=lowest.score, target=target),
         score=number,
         basis="judge",
-        reason=f"{lowest.name} {lowest.score:.2f}, target {target:.2f}.",
         criteria=criteria,
         checklist=checklist,
         opinion=number,
     )
 
 
-def undecided(run: Run, iteration: Iteration) -> str:
+def undecided(run: Run, iteration: Iteration) -> Undecided:
     """Return why neither the evidence nor a judge decides on a text."""
-    if reason := _not_run(iteration):
-        return reason
+    if unable := next((e for e in iteration.evidence if e.not_run), None):
+        return Undecided(why="not_run", detail=first_line(unable.detail))
     if _only_ran(iteration):
-        return "Runs; nobody checked what it gives."
-    if run.limits.opinion == "never":
-        return "No judge was asked."
-    return "The judge is too unreliable on such texts to decide."
-
-
-def _not_run(iteration: Iteration) -> str:
-    """Return why a check could not run a text; empty if none says so."""
-    details = [ledger.first_line(e.detail) for e in iteration.evidence if e.passed is None]
-    return next((detail for detail in details if detail.startswith("Not run")), "")
+        return Undecided(why="only_ran")
+    return Undecided(why="no_judge" if run.limits.opinion == "never" else "judge_abstains")
 
 
 def _only_ran(iteration: Iteration) -> bool:
@@ -173,46 +172,47 @@ def _from_own_judge(
     """Return the verdict of a judge prompt of the user's, in the shape that it replies in."""
     feedback = ledger.ground(judgement.findings, iteration.text)
     findings = ledger.replace_feedback(run, findings, feedback)
-    stated = judgement.stated
-    reason = feedback[0].problem if feedback else f"The judge says {stated}." if stated else ""
-    if not reason and judgement.score is not None:
-        reason = f"It scored {judgement.score:.2f} of {run.limits.target:.2f}."
-    passes = _reaches_target(run, stated, judgement.score)
+    stated, score = judgement.stated, judgement.score
+    said: Because = Said(outcome=stated, feedback=feedback[0].problem if feedback else "")
+    if not feedback and stated is None and score is not None:
+        said = Scored(score=score, target=run.limits.target)
+    passes = _reaches_target(run, stated, score)
     if passes:  # it has no way to say that the user's wish is met
         findings = _trust_revision(findings, iteration)
-    findings = ledger.apply_bare_verdict(run, findings, "" if feedback or passes else reason)
-    return _compute(
-        run,
-        iteration,
-        findings,
-        score=judgement.score,
-        basis="judge",
-        reason=reason,
-        stated=stated,
-    )
+    bare = "" if feedback or passes else _bare_verdict(stated, score, run.limits.target)
+    findings = ledger.apply_bare_verdict(run, findings, bare)
+    return _compute(run, iteration, findings, said, score=score, basis="judge", stated=stated)
+
+
+def _bare_verdict(stated: Outcome | None, score: float | None, target: float) -> str:
+    """Return what a judge without feedback leaves for the reviser to go by."""
+    if stated:
+        return f"The judge says {stated}."
+    return "" if score is None else f"It scored {score:.2f} of {target:.2f}."
 
 
 def not_judged(
-    run: Run, iteration: Iteration, reason: str, findings: tuple[Finding, ...] | None = None
+    run: Run, iteration: Iteration, because: Because, findings: tuple[Finding, ...] | None = None
 ) -> Ruling:
     """Return the verdict of a text that nothing decides on.
 
     Args:
         run: the run.
         iteration: the text.
-        reason: why, as a sentence.
+        because: why.
         findings: its findings; by default those of the checks beside the ones it has.
     """
     findings = ledger.update_from_checks(run, iteration) if findings is None else findings
-    ran = _only_ran(iteration) and not _not_run(iteration)
-    passed = [] if ran else [e for e in iteration.conclusive if e.passed]
-    beside = f" Passed: {', '.join(e.name for e in passed)}." if passed else ""
+    ran = _only_ran(iteration) and not any(e.not_run for e in iteration.evidence)
+    if isinstance(because, Undecided) and not ran:
+        passed = tuple(e.name for e in iteration.conclusive if e.passed)
+        because = because.model_copy(update={"passed": passed})
     verdict = Verdict(
         outcome=Outcome.NOT_JUDGED,
         score=None,
         basis="run" if ran else "none",
         unresolved=tuple(f.id for f in findings if f.actionable),
-        reason=reason + beside,
+        because=because,
         user_findings_met=_user_findings_met(findings),
     )
     return Ruling(verdict, findings)
@@ -233,9 +233,9 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
         run,
         iteration,
         _findings_of_now(run, iteration, before),
+        None,
         score=before.score,
         basis="judge" if before.is_opinion else before.basis,
-        reason="",
         criteria=before.criteria,
         checklist=before.checklist,
         opinion=before.opinion,
@@ -243,13 +243,10 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
     )
     now = ruling.verdict
     unchanged = (now.outcome, now.unresolved) == (before.outcome, before.unresolved)
-    if unchanged or not now.reason:
+    if unchanged or now.because is None:
         freed = now.passed and not before.passed
-        now = now.model_copy(update={"reason": _FREED if freed else before.reason})
+        now = now.model_copy(update={"because": Freed() if freed else before.because})
     return Ruling(now, ruling.findings)
-
-
-_FREED = "Nothing blocks it any more."
 
 
 def _findings_of_now(run: Run, iteration: Iteration, before: Verdict) -> tuple[Finding, ...]:
@@ -266,10 +263,10 @@ def _compute(
     run: Run,
     iteration: Iteration,
     findings: tuple[Finding, ...],
+    because: Because | None,
     *,
     score: float | None,
     basis: Basis,
-    reason: str,
     criteria: tuple[CriterionScore, ...] = (),
     checklist: tuple[Answer, ...] = (),
     opinion: float | None = None,
@@ -291,12 +288,15 @@ def _compute(
         if basis == "judge" and basis_of(iteration) == "constraints":
             basis = "constraints"
     if blocking and required_passed:
-        reason = f"{blocking[0].criterion}: {blocking[0].problem}"
-        if reached and basis == "judge":
-            reason = f"The judge's score passes, but {blocking[0].id} still blocks. {reason}"
+        first = blocking[0]
+        because = StillOpen(
+            finding=first.id,
+            criterion=first.criterion,
+            problem=first.problem,
+            over_score=reached and basis == "judge",
+        )
     if override := iteration.override:
-        outcome, basis = override.outcome, "user"
-        reason = override.verdict_reason
+        outcome, basis, because = override.outcome, "user", ByUser(words=override.reason)
     verdict = Verdict(
         outcome=outcome,
         score=score,
@@ -305,7 +305,7 @@ def _compute(
         checklist=checklist,
         opinion=opinion,
         unresolved=tuple(f.id for f in findings if f.actionable),
-        reason=reason,
+        because=because,
         required_passed=required_passed,
         user_findings_met=_user_findings_met(findings),
         stated=stated,
@@ -326,13 +326,9 @@ def _inherit(run: Run, iteration: Iteration) -> Ruling:
     assert earlier is not None, "only a repeated text inherits its verdict"
     before = earlier.verdict or Verdict(outcome=Outcome.NOT_JUDGED, score=None)
     from_parent = earlier.number == iteration.parent
-    reason = (
-        "The revision changed nothing."
-        if from_parent
-        else f"The same text as {run.mention(earlier.number)}."
-    )
+    repeats = Repeats(iteration=earlier.number, of_parent=from_parent, failure=iteration.failure)
     return Ruling(
-        before.model_copy(update={"reason": iteration.failure or reason}),
+        before.model_copy(update={"because": repeats}),
         iteration.findings if from_parent else earlier.findings,
     )
 

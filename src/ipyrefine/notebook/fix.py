@@ -234,7 +234,7 @@ async def _rerun(
     try:
         evidence = await run(draft, refinement.state.task)
     except CheckNotRun as error:
-        evidence = Evidence(name=run.name, passed=None, detail=str(error))
+        evidence = Evidence(name=run.name, passed=None, not_run=True, detail=str(error))
     if evidence.passed:
         detail = first_line(evidence.detail)
         raise UsageError(
@@ -305,7 +305,7 @@ class Rerun:
         if evidence.failed and _kind(evidence) == self._sandbox_fault:
             fault = first_line(evidence.detail)
             detail = f"Not run: the sandbox stops it, as it stops the failed cell. {fault}"
-            return evidence.model_copy(update={"passed": None, "detail": detail})
+            return evidence.model_copy(update={"passed": None, "not_run": True, "detail": detail})
         if not evidence.passed:
             return evidence
         lost = [remark("run", one) for one in lost_effects(self._draft, self._failed_at, text)]

@@ -4,7 +4,17 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from ipyrefine.core import model
-from ipyrefine.core.model import Evidence, Finding, Form, Question, Severity, Status, Verdict
+from ipyrefine.core.decisions import Accept
+from ipyrefine.core.model import (
+    Evidence,
+    Finding,
+    Form,
+    Question,
+    Severity,
+    Status,
+    StopReason,
+    Verdict,
+)
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
 from ipyrefine.render import labels
@@ -138,7 +148,7 @@ def summary(run: Run) -> Paragraph:
 def notices(run: Run) -> list[Block]:
     """Return why the run stopped, what to clarify, the user's decisions and the warnings."""
     return [
-        *([Paragraph(run.message, "message")] if run.message else []),
+        *([Paragraph(labels.stop_sentence(run), "message")] if run.message else []),
         *(question(run.question) if run.question else []),
         *decisions(run),
         *(Paragraph(one, "quiet" if is_remark(one) else "warning") for one in run.warnings),
@@ -147,8 +157,13 @@ def notices(run: Run) -> list[Block]:
 
 def decisions(run: Run) -> list[Block]:
     """Return what the user did, but for what the stop says."""
-    sentences = (labels.decision_sentence(run, one) for one in run.decisions)
-    return [Paragraph(one) for one in sentences if one != run.message]
+    accepted = run.ruling if run.stop_reason is StopReason.ACCEPTED else None
+    left_out = accepted if isinstance(accepted, Accept) and not accepted.reason else None
+    return [
+        Paragraph(labels.decision_sentence(run, one))
+        for one in run.decisions
+        if one is not left_out
+    ]
 
 
 def is_remark(warning: str) -> bool:
@@ -252,7 +267,7 @@ def version(run: Run, iteration: Iteration, *, with_outputs: bool = True) -> Sec
     return Section(
         run.name(number),
         (
-            *reason(iteration),
+            *reason(run, iteration),
             *writing(run, iteration),
             grounds(iteration),
             *(outputs(iteration) if with_outputs else ()),
@@ -264,13 +279,14 @@ def version(run: Run, iteration: Iteration, *, with_outputs: bool = True) -> Sec
     )
 
 
-def reason(iteration: Iteration) -> list[Block]:
+def reason(run: Run, iteration: Iteration) -> list[Block]:
     """Return why the verdict is what it is."""
     verdict, override = iteration.verdict, iteration.override
     if override is not None:
         mark = f"Marked {labels.OUTCOMES[override.outcome].word} by you"
         return [Paragraph(override.reason, lead=f"{mark}:" if override.reason else f"{mark}.")]
-    return [Paragraph(verdict.reason)] if verdict and verdict.reason else []
+    sentence = labels.because_sentence(run, verdict)
+    return [Paragraph(sentence)] if sentence else []
 
 
 def writing(run: Run, iteration: Iteration) -> list[Block]:

@@ -206,7 +206,7 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "edited": next((one for one in run.findings if one.id == view.finding), None),
     }
     if run.iterations and run.stop_reason not in _PLAIN_STOPS and (live or not note):
-        context["stop_message"] = run.message
+        context["stop_message"] = labels.stop_sentence(run)
     if about:
         context |= _text_context(run, view, about, live=live) | {
             "failure": document.failure(about),
@@ -225,7 +225,7 @@ def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -
     """Return what holds and what it rests on, or the stage under way and what it is about."""
     busy = live and labels.running(run)
     label = labels.outcome_label(about.verdict if about else None)
-    basis = labels.basis_phrases(run, about) if about else [("", run.message)]
+    basis = labels.basis_phrases(run, about) if about else [("", labels.stop_sentence(run))]
     if about is None and run.stop_reason is not None:
         label = labels.Label("✗", "STOPPED", "bad")
     if about and about.verdict and about.verdict.over_failed_check:
@@ -459,7 +459,7 @@ def _details(run: Run, about: Iteration | None, _: dict[str, Any]) -> list[docum
     others = [one for one in about.findings if one not in margin]
     return [
         *blocks,
-        *document.reason(about),
+        *document.reason(run, about),
         *document.claims(run, about),
         *document.findings(about, run.task.form, others),
         *document.notes(about),
@@ -469,7 +469,11 @@ def _details(run: Run, about: Iteration | None, _: dict[str, Any]) -> list[docum
 def _history(run: Run, _: Iteration | None, context: dict[str, Any]) -> list[document.Block]:
     """Return what the user did, the scores and the usage; in a record, every iteration, too."""
     remarks = [document.Paragraph(one, "quiet") for one in run.warnings if document.is_remark(one)]
-    ended = [document.Paragraph(run.message, "quiet")] if run.message and run.stop_reason else []
+    ended = (
+        [document.Paragraph(labels.stop_sentence(run), "quiet")]
+        if run.message and run.stop_reason
+        else []
+    )
     blocks = [*remarks, *document.decisions(run), *ended, *document.scores(run)]
     blocks += document.usage(run)
     if not context["live"]:

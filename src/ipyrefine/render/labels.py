@@ -22,17 +22,28 @@ from ipyrefine.core.decisions import (
 from ipyrefine.core.findings import contains_quote
 from ipyrefine.core.model import (
     Basis,
+    BetterDraft,
+    ByUser,
+    CheckFailed,
+    ChecksPassed,
     Choice,
+    DraftsDiffer,
     Evidence,
     Finding,
     Form,
+    Freed,
     Outcome,
+    Repeats,
+    Said,
+    Scored,
     Setup,
     Severity,
     Stage,
     Status,
+    StillOpen,
     StopReason,
     Task,
+    Undecided,
     Usage,
     Verdict,
 )
@@ -174,7 +185,7 @@ def basis_phrases(run: Run, iteration: Iteration) -> list[tuple[str, str]]:
     verdict = iteration.verdict
     if verdict is None:
         return []
-    reason = verdict.reason.strip().partition("\n")[0]
+    reason = because_sentence(run, verdict).partition("\n")[0]
     if verdict.basis == "user":
         failed = [f"{e.name} failed" for e in iteration.evidence if e.failed]
         over = f", though {', '.join(failed)}" if verdict.over_failed_check else ""
@@ -532,3 +543,60 @@ def model_name(name: str, kind: str = "model ") -> str:
         return f"{kind}{name}"
     file = name.removeprefix("recorded:").replace("\\", "/").rpartition("/")[2]
     return f"replay of {file}"
+
+
+_UNDECIDED = {
+    "only_ran": "Runs; nobody checked what it gives.",
+    "no_judge": "No judge was asked.",
+    "judge_abstains": "The judge is too unreliable on such texts to decide.",
+}
+
+
+def because_sentence(run: Run, verdict: Verdict | None) -> str:
+    """Return why a verdict is what it is, in a sentence or two; empty where nothing says so."""
+    match verdict and verdict.because:
+        case ChecksPassed(names=names):
+            return f"{', '.join(names)} passed."
+        case CheckFailed(name=name, line=line):
+            return f"{name} failed: {line}"
+        case DraftsDiffer(line=line):
+            return line
+        case BetterDraft(iteration=number):
+            return f"{run.name(number)} does better on the checks."
+        case Scored(name=name, score=value, target=target):
+            return f"{name or 'Scored'} {score(value)}, target {score(target)}."
+        case Said(outcome=outcome, feedback=feedback):
+            return feedback or (f"The judge says {outcome}." if outcome else "")
+        case StillOpen(finding=id_, criterion=criterion, problem=problem, over_score=over):
+            but = f"The judge's score passes, but {id_} still blocks. " if over else ""
+            return f"{but}{criterion}: {problem}"
+        case Undecided(why=why, detail=detail, passed=passed):
+            sentence = f"Couldn't judge: {detail}." if why == "unreadable" else detail
+            sentence = _UNDECIDED.get(why, sentence)
+            return f"{sentence} Passed: {', '.join(passed)}." if passed else sentence
+        case Repeats(failure=failure) if failure:
+            return failure
+        case Repeats(iteration=number, of_parent=unchanged):
+            same = f"The same text as {run.mention(number)}."
+            return "The revision changed nothing." if unchanged else same
+        case ByUser(words=words):
+            mark = "PASS" if verdict and verdict.passed else "as needs work"
+            return words or f"Marked {mark} by you."
+        case Freed():
+            return "Nothing blocks it any more."
+    return ""
+
+
+def stop_sentence(run: Run) -> str:
+    """Return why a run stopped, with what its best text lacks; empty while it goes on."""
+    best = run.iterations[run.best] if run.best is not None else None
+    verdict = best.verdict if best else None
+    reason = because_sentence(run, verdict)
+    match run.stop_reason:
+        case StopReason.UNJUDGED if verdict and reason:
+            because = verdict.because
+            whole = isinstance(because, Undecided) and because.why in ("only_ran", "not_run")
+            return f"{'' if whole else 'Not judged: '}{reason} {run.message}"
+        case StopReason.PLATEAU | StopReason.REVISIONS if verdict and reason and not verdict.passed:
+            return f"{run.message} Still open: {reason}"
+    return run.message

@@ -47,7 +47,7 @@ def _stages(run: Run, iteration: Iteration) -> Iterator[Part]:
         yield Part("check", number, _markdown([*checks, *document.outputs(iteration)]))
     if iteration.verdict is not None:
         label = f"**{markdown_text(str(labels.iteration_label(iteration)))}**"
-        blocks = [*document.reason(iteration), *document.judgement(iteration)]
+        blocks = [*document.reason(run, iteration), *document.judgement(iteration)]
         score = labels.score_beside(iteration.verdict)
         title = f"{label} {score}".rstrip()
         yield Part("judge", number, _titled(title, blocks))

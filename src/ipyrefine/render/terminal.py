@@ -242,7 +242,7 @@ class _Printer:
                 continue
             label = labels.NO_NEW_TEXT if one.failure else labels.iteration_label(one)
             lines += self.wrap(f"{run.name(one.number)}: {label}", label.kind, hang="  ")
-            reason = one.verdict.reason if one.verdict and not one.failure else ""
+            reason = "" if one.failure else labels.because_sentence(run, one.verdict)
             if failed := [e.detail for e in one.evidence if e.failed]:  # the label says so
                 reason = strip_colours(failed[0]).strip()
             lines += [self.clip("  " + reason.split("\n")[0])] if reason else []
@@ -251,7 +251,7 @@ class _Printer:
     def closing(self, run: Run, rows: int) -> list[str]:
         """Return the screen of a stopped run: verdict, difference, evidence, what is open."""
         chosen = run.chosen
-        message = [] if run.stop_reason in _SILENT else self.wrap(run.message)
+        message = [] if run.stop_reason in _SILENT else self.wrap(labels.stop_sentence(run))
         if chosen is None:
             return message
         label = labels.iteration_label(chosen)

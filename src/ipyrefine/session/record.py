@@ -286,7 +286,7 @@ def _outline(iteration: Iteration) -> Iteration:
             "criteria": (),
             "checklist": (),
             "unresolved": (),
-            "reason": _cut(verdict.reason, 200),
+            "because": None,
         }
         verdict = verdict.model_copy(update=shortened)
     return iteration.model_copy(
