@@ -97,7 +97,7 @@ def build(
 
     What the task itself demands is checked too: the examples that a task for Python code states
     (several drafts of it are also compared with each other), and the constraints that one for
-    prose states. A judge prompt of the user's decides by itself, and nothing is added to it.
+    prose states. The user's own judge prompt decides by itself, and nothing is added to it.
 
     Args:
         text: the task; with a draft it may be empty, which asks to improve the draft.
@@ -136,7 +136,7 @@ def build(
 
     Raises:
         UsageError: there is neither a task nor a draft, or no such profile; a named variable
-            looks like a secret; several candidates are asked for beside a draft, or one for a
+            looks like a secret; several candidates are asked for with a draft, or one for a
             check of several; the price cannot be read, or is not known though the budget limits
             it; the draft has no such lines.
         NoModel: no model is configured.
@@ -192,7 +192,7 @@ def build(
         limits = limits.model_copy(update={"max_tokens": None})
     own_judge = "judge" in prompts.own() and not template
     if limits.critique == "auto" and (own_judge or any(map(_is_evaluator, checks))):
-        # An evaluator of the user's says what is wrong; a further call would break its loop.
+        # The user's own evaluator says what is wrong; a further call would break its loop.
         limits = limits.model_copy(update={"critique": "never"})
     check_names(no_checks)
     files = variables.files if task.is_python else {}
@@ -558,7 +558,7 @@ def choose_profile(
 
 
 def check_options(options: dict[str, Any]) -> None:
-    """Refuse a name that is no option of `refine`, and a limit that is out of its range.
+    """Refuse a name that `refine` does not know as an option, and a limit that is out of its range.
 
     A key among the options becomes a `Key`, which no traceback shows.
 
@@ -602,7 +602,7 @@ def _template_limits(template: Template, limits: Limits | None) -> Limits:
 
 
 def _is_evaluator(check: Check) -> bool:
-    """Return whether a check is a function of the user's."""
+    """Return whether a check is the user's own function."""
     return bool(getattr(check, "is_evaluator", False))
 
 

@@ -87,14 +87,14 @@ async def test_each_fault_is_told_with_its_place(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a": [1, NaN]}', "$.a[1]: NaN is no number of JSON"),
-        ('{"a": Infinity}', "$.a: Infinity is no number of JSON"),
-        ('{"a": {"b": -Infinity}}', "$.a.b: -Infinity is no number of JSON"),
-        ('{"a": 1e999}', "$.a: 1e999 is no number of JSON"),
+        ('{"a": [1, NaN]}', "$.a[1]: NaN is not a JSON number"),
+        ('{"a": Infinity}', "$.a: Infinity is not a JSON number"),
+        ('{"a": {"b": -Infinity}}', "$.a.b: -Infinity is not a JSON number"),
+        ('{"a": 1e999}', "$.a: 1e999 is not a JSON number"),
         ('{"a": 1, "a": 2}', "$: the key 'a' is repeated"),
         ('{"a": 1, "\\u0061": 2}', "$: the key 'a' is repeated"),
         ('[{"a": {"b": 1, "c": 2, "b": 1}}]', "$[0].a: the key 'b' is repeated"),
-        ("NaN", "$: NaN is no number of JSON"),
+        ("NaN", "$: NaN is not a JSON number"),
         ('{"a": 1' + "0" * 5_000 + "}", "It is not JSON: Exceeds the limit"),
         ('{"a": ' * 5_000 + "1" + "}" * 5_000, "It is not JSON: maximum recursion depth"),
         ("{'a': 1}", "It is not JSON: Expecting property name"),
@@ -166,8 +166,8 @@ def test_the_writer_is_told_the_schema() -> None:
     [
         ("Persn", "Did you mean schema:Person"),
         ("number", "needs a pydantic model or a JSON schema"),
-        ("bad", "is no JSON schema at type: "),
-        ("unwritable", "is no JSON schema: "),
+        ("bad", "is not a JSON schema at type: "),
+        ("unwritable", "is not a JSON schema: "),
         ("opaque", "has a type without a JSON schema"),
     ],
 )

@@ -157,5 +157,5 @@ def test_a_word_at_the_prompt_is_an_action_or_the_start_of_its_name() -> None:
     assert read_answer("show diff", run) == Show(["diff"])
     assert read_answer("", run) is read_answer("q", run) is None
     for typo in ("cancel", "x"):
-        with pytest.raises(UsageError, match=r"is no answer here\. Type a letter in brackets"):
+        with pytest.raises(UsageError, match=r"is not an answer here\. Type a letter in brackets"):
             read_answer(typo, run)

@@ -63,7 +63,7 @@ class BatchTask(NamedTuple):
         number: its place among the tasks, from 0.
         name: its run's name in the journal, the same whenever the batch is run.
         text: the task.
-        options: what `refine` takes beside it.
+        options: what else `refine` takes.
     """
 
     number: int

@@ -1,6 +1,6 @@
 """Checks: deterministic tests of a text, each of which returns `Evidence`.
 
-A check is a built-in one by its name (`BUILTIN` lists them), or a function of the user's.
+A check is a built-in one by its name (`BUILTIN` lists them), or the user's own function.
 
 What a text cannot influence: a computed expected value (``f(xs) == sorted(xs)``) and a condition
 (``abs(f(2) - 1.41) < 0.01``) are decided in a process that the text is not in. A test that the text

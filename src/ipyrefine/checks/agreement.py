@@ -62,7 +62,7 @@ class Agreement:
     An input is conclusive where one result has more than half of the texts behind it and is no
     error. Other inputs tell nothing of a text; they show that something is wrong, unless they are
     edge cases (`is_edge_case`). The drafts have a quorum with at least five conclusive inputs and
-    eight for each of the others that is no edge case; where they never differ, fewer inputs do.
+    eight for each of the others that is not an edge case; where they never differ, fewer inputs do.
     Then the evidence is decisive, and if it passed, an edge case on which the drafts differ is its
     question, which the user may answer. Without a quorum it is contested: neither passed nor
     failed, with a question about the input that separates the drafts best.
@@ -79,7 +79,7 @@ class Agreement:
         seconds: processor time for all inputs of one text.
         decisive: whether a pass settles the verdict without a judge; None to let the rules above
             decide.
-        files: files to put beside the text, such as `checks.variables.Variables.files`.
+        files: files to put next to the text, such as `checks.variables.Variables.files`.
         others: the other drafts.
         left: how many more drafts may still be written.
     """
@@ -122,7 +122,7 @@ class Agreement:
         start = monotonic()
         in_text, stated = extract(task.text), stated_examples(task)
         seeds = in_text or first_calls(task.text)
-        # An answer is no measure of what is an edge case, but its call is not asked about again.
+        # An answer does not tell what an edge case is, but its call is not asked about again.
         inputs = further_inputs((*seeds, *stated[len(in_text) :]))
         examples = _require(await self._check_examples(text, task))
         others = await self._valid_drafts(task) if inputs and examples.passed is not False else []
@@ -269,7 +269,7 @@ class _Comparison(NamedTuple):
 
     @property
     def value_votes(self) -> int:
-        """How many texts give the most frequent of the results that are no errors."""
+        """How many texts give the most frequent result that is not an error."""
         return max((n for n, _ in self._values()), default=0)
 
     @property

@@ -34,14 +34,14 @@ def find_demands(
     files: Mapping[str, bytes] | None = None,
     runs: bool = False,
 ) -> Demands:
-    """Return the checks of what a task states, beside those that there are.
+    """Return the checks of what a task states, in addition to the present ones.
 
     Args:
         task: the task.
         checks: the checks that the user named; none of them is added once more.
         several: whether several drafts are written, so that they can be compared.
         without: names of checks to leave out; ``all`` for all of them.
-        files: files to put beside checked code, such as `checks.variables.Variables.files`.
+        files: files to put next to checked code, such as `checks.variables.Variables.files`.
         runs: whether the text is run on these files' copies of variables.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Copy variables for the sandbox: what can be pickled, is no secret, and is not too large.
+"""Copy variables for the sandbox: what can be pickled, is not a secret, and is not too large.
 
 A run gets the copies that its code names, and imports the modules of the notebook that it uses.
 """
@@ -219,7 +219,7 @@ def _pickle(value: Any, limit: int, *, foreign_code: bool) -> bytes:
     Args:
         value: the variable.
         limit: bytes it may take.
-        foreign_code: whether code of the user's that pickles an object may be called.
+        foreign_code: whether the user's own code for pickling may be called.
 
     Raises:
         _NoCopy: it cannot be pickled, is too large, or holds a secret.

@@ -59,7 +59,7 @@ class Evaluation:
     Args:
         text: the code.
         seconds: processor time for up to 60 examples together; one may take a quarter of it.
-        files: files to put beside it, such as `checks.variables.Variables.files`.
+        files: files to put next to it, such as `checks.variables.Variables.files`.
 
     Attributes:
         load_error: why the text does not load, or empty.
@@ -83,7 +83,7 @@ class Evaluation:
         All run in one process; after one that ends the process, the rest run in another. Where an
         expected value must be computed, that is done in a process without the text, from the
         plain data that came out. Only what no process without the text can compute is computed
-        beside it: then the text's own objects decide whether they are equal.
+        next to it: then the text's own objects decide whether they are equal.
 
         Args:
             examples: the examples.
@@ -182,7 +182,7 @@ class _Plan(NamedTuple):
     """How an example is evaluated.
 
     Attributes:
-        parts: what is evaluated beside the text, in this order.
+        parts: what is evaluated together with the text, in this order.
         outer: what is evaluated without it: the expected value, or what must hold of the parts'
             values, which are `_PART` with their number there; empty for nothing.
         variables: the setup's variables that it uses; evaluating the parts may change them.
@@ -268,7 +268,7 @@ def _request(example: Example, plan: _Plan | None = None) -> dict[str, Any]:
 
     Args:
         example: the example.
-        plan: how it is evaluated; None to compute and compare everything beside the text.
+        plan: how it is evaluated; None to compute and compare everything together with the text.
     """
     # A process that does not know the expected value cannot fake it.
     beside = plan is None and example.kind == "equals"
@@ -465,7 +465,7 @@ def _matches(expected: str, output: str) -> bool:
 
 
 def _decode(description: Mapping[str, Any]) -> Any:
-    """Return the value the examples' program described, or `NO_VALUE` if it is no plain data."""
+    """Return the value the examples' program described, or `NO_VALUE` if it is not plain data."""
     try:
         return _decode_data(description["data"]) if "data" in description else NO_VALUE
     except (ValueError, TypeError, KeyError, RecursionError):

@@ -44,7 +44,7 @@ class Examples:
     Args:
         seconds: processor time for all examples together; one may take a quarter of it.
         decisive: whether a pass settles the verdict without a judge.
-        files: files to put beside the text, such as `checks.variables.Variables.files`.
+        files: files to put next to the text, such as `checks.variables.Variables.files`.
     """
 
     def __init__(
@@ -284,7 +284,7 @@ def _split_doctests(lines: list[str]) -> tuple[list[list[str]], list[str]]:
 
 
 def _without_prose(source: str, output: list[str]) -> str:
-    """Return the output without prose that follows a value; several values are no prose."""
+    """Return the output without prose that follows a value; several values are not prose."""
     single = try_parse_expression(source) and not source.startswith("print(")
     if single and not is_literal("\n".join(output)):
         for end in range(len(output) - 1, 0, -1):
@@ -367,7 +367,7 @@ def _read_docstrings(tree: ast.Module, source: str, parser: "_Parser") -> Iterat
 
 
 def _docstring(node: ast.Module | _Definition, source: str) -> str:
-    """Return a docstring as in the source, where an escape is no end of a line yet."""
+    """Return a docstring as in the source, where an escape does not end a line yet."""
     first = node.body[0] if ast.get_docstring(node) else None
     segment = ast.get_source_segment(source, first) if first else None
     string = _STRING.fullmatch(segment or "")
@@ -442,7 +442,7 @@ def _read_prose(text: str, parser: _Parser) -> Iterator[Example]:
 
 def _read_call(text: str, parser: _Parser) -> str:
     """Return the longest end of a text that is a call, or a part of what a call returned."""
-    # A sentence may end in a call: what follows its full stop is no attribute.
+    # A sentence may end in a call: what follows its full stop is not an attribute.
     text = _SENTENCE_END.split(text)[-1].rstrip(" :,")
     for start in _CALL_START.finditer(text):
         if parser.left <= 0:

@@ -110,7 +110,7 @@ class CallableCheck:
 
     It may also fail the text by an AssertionError, or by an exception that comes of parsing the
     text or of running code in it; any other one stops the run. Each finding is tracked from draft
-    to revision. Only a result with a number gives the text a score. A verdict beside a score or
+    to revision. Only a result with a number gives the text a score. A verdict next to a score or
     feedback decides. The function runs in this process, so that it may use the notebook's
     variables; one that is not async runs in a thread of its own, one at a time.
 
@@ -123,7 +123,7 @@ class CallableCheck:
         decisive: whether a pass settles the verdict without a judge.
 
     Attributes:
-        is_evaluator: says that it is a loop's evaluator, so that no model criticises beside it.
+        is_evaluator: says that it is a loop's evaluator, so that no model criticises as well.
 
     Raises:
         UsageError: it takes no text, or needs more than the text and the task.
@@ -186,7 +186,9 @@ class CallableCheck:
             raise asyncio.CancelledError from None
         except (asyncio.CancelledError, GeneratorExit):
             raise
-        except BaseException as error:  # an exit would end the kernel, and a skip is no Exception
+        except (
+            BaseException
+        ) as error:  # an exit would end the kernel, and a skip is not an Exception
             if timeout.expired():
                 return None, f"check {self._label} did not end within {self._seconds:.3g} s"
             if isinstance(error, AssertionError):
@@ -217,7 +219,7 @@ class CallableCheck:
                 score = None  # its word decides, and a pass never scores below the target
         if passed is None:
             passed = not any(finding.severity is Severity.BLOCKING for finding in findings)
-        elif passed:  # what is said beside a pass does not take it back
+        elif passed:  # what comes with a pass does not take it back
             findings = [f.model_copy(update={"severity": Severity.MINOR}) for f in findings]
         # The worst first, as the first line stands for all of them in a sentence.
         findings.sort(key=lambda finding: finding.severity is not Severity.BLOCKING)
@@ -309,7 +311,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _read_feedback(feedback: Any) -> tuple[Any, ...] | None:
-    """Return the items of feedback without empty ones, or None if it is no feedback."""
+    """Return the items of feedback without empty ones, or None if it is not feedback."""
     if feedback is None:
         return ()
     items = feedback if isinstance(feedback, list | tuple) else [feedback]
@@ -341,7 +343,7 @@ _TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDict
 
 
 def _turn() -> asyncio.Lock:
-    """Return the lock that lets one function run at a time, as they may share what is no thread's.
+    """Return the lock that lets one function run at a time, as they may share state.
 
     A function that is left behind by a stop or a time limit has no turn any more.
     """

@@ -45,7 +45,7 @@ def further_inputs(examples: Sequence[Example]) -> tuple[Example, ...]:
 
     For HumanEval 0 to 81 these inputs and those by annotated types tell 23 of 25 wrong drafts that
     meet the examples from the reference solution. The types alone tell 13, Hypothesis's
-    ``from_type`` the same 13 and, beside these inputs, no further one: five times as many of its
+    ``from_type`` the same 13 and, besides these inputs, no further one: five times as many of its
     inputs make the reference solution fail, and making them takes up to 4 s.
 
     Args:
@@ -179,7 +179,7 @@ def _size(value: Any) -> float:
 def _read_call(example: Example) -> _Call | None:
     match try_parse_expression(example.source):
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
-            with suppress(*ERRORS):  # an argument is no literal
+            with suppress(*ERRORS):  # an argument is not a literal
                 return _Call(name, tuple(map(ast.literal_eval, arguments)), example.setup)
     return None
 

@@ -82,7 +82,7 @@ def _use_of(path: str, line: str) -> str:
         path: the path.
         line: the line of the code that failed.
     """
-    with suppress(ValueError, OSError):  # it is no path
+    with suppress(ValueError, OSError):  # it is not a path
         path = _notebook_path(path)
         if os.access(path, os.R_OK):
             return "uses" if os.path.isdir(path) else "reads"

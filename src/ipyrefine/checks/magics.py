@@ -32,7 +32,7 @@ def python_part(text: str) -> PythonPart:
     lines = text.split("\n")
     first = next((n for n, line in enumerate(lines) if line.strip()), 0)
     head = {first: lines[first]} if _PYTHON_MAGICS.match(lines[first]) else {}
-    if lines[first].startswith("%%") and not head:  # a magic for what is no Python
+    if lines[first].startswith("%%") and not head:  # a magic for something other than Python
         return PythonPart(text)
     plain = [("" if n in head else line) + "\n" for n, line in enumerate(lines)]
     try:
@@ -58,7 +58,7 @@ def python_part(text: str) -> PythonPart:
 
 
 def has_python_beside_magics(text: str) -> bool:
-    """Return whether a cell has magics or shell lines, and Python beside them."""
+    """Return whether a cell has magics or shell lines, and Python as well."""
     part = python_part(text)
     body = parse(part.code).body if part.lines else []
     return any(not isinstance(node, ast.Pass) for node in body)

@@ -37,7 +37,7 @@ def names_in_code(source: str) -> list[str]:
 
 
 def names_in_draft(source: str) -> list[str]:
-    """Return the names that a draft is about, also where it is no Python yet.
+    """Return the names that a draft is about, also where it is not Python yet.
 
     They are those that it reads, and those that its lines for IPython bind, which no check runs.
     """
@@ -57,7 +57,7 @@ def _names_in_broken_code(source: str) -> Iterator[str]:
 
 
 def names_defined(source: str) -> list[str]:
-    """Return the names that code leaves to what comes below it; none if it is no Python.
+    """Return the names that code leaves to what comes below it; none if it is not Python.
 
     They are those of its functions and classes, and those that its own statements assign. Loops,
     imports, what it deletes, and names that start with an underscore do not count.

@@ -66,7 +66,7 @@ class RunsCleanly:
     Args:
         seconds: processor time it may take, its imports apart.
         decisive: has no effect; it is taken because other checks take it.
-        files: files to put beside it, such as `checks.variables.Variables.files`.
+        files: files to put next to it, such as `checks.variables.Variables.files`.
         labels: what to call the variables that these files bring, by name.
     """
 
@@ -201,7 +201,7 @@ class RunOnCopies(RunsCleanly):
 
 
 def _find_fault(events: list[Event], result: ProcessResult, seconds: float) -> str:
-    """Return what kept a script from running to its end, or what failed beside it; or nothing."""
+    """Return what kept a script from its end, or what failed in another thread; or nothing."""
     for event in events:
         place = f" (line {event['line']})" if event.get("line") else ""
         if "exit" in event:
@@ -228,7 +228,7 @@ class Lint:
     ruff crash fails.
 
     Args:
-        builtins: names that exist beside Python's own.
+        builtins: names that exist besides Python's own.
         seconds: processor time ruff may take.
         decisive: whether a pass settles the verdict without a judge.
     """

@@ -206,7 +206,7 @@ async def run_python(
         startup: seconds on top of it, for what a script does before it limits its time itself.
         memory_mb: megabytes of memory allowed to them, and of address space to each.
         output_limit: bytes to keep of standard output, and of standard error.
-        files: name and content of files to put beside the script.
+        files: name and content of files to put next to the script.
         report: name of a file in the script's folder to read after the run.
         reads: further files and folders that it may read.
 

@@ -192,9 +192,9 @@ def _require_valid(schema: Any, name: str) -> None:
     except SchemaError as error:
         where = ".".join(str(part) for part in error.path)
         at = f" at {where}" if where else ""
-        raise UsageError(f"The check {name!r} is no JSON schema{at}: {error.message}.") from None
+        raise UsageError(f"The check {name!r} is not a JSON schema{at}: {error.message}.") from None
     except (TypeError, ValueError) as error:
-        raise UsageError(f"The check {name!r} is no JSON schema: {error}.") from None
+        raise UsageError(f"The check {name!r} is not a JSON schema: {error}.") from None
 
 
 def strip_fence(text: str) -> str:
@@ -229,7 +229,7 @@ def find_loose_json(text: str) -> list[str]:
     while left and len(faults) < MAX_FINDINGS:
         place, value = left.pop()
         if isinstance(value, _Number):
-            faults.append(f"{place}: {_shorten(value, _VALUE_WIDTH)} is no number of JSON")
+            faults.append(f"{place}: {_shorten(value, _VALUE_WIDTH)} is not a JSON number")
         elif isinstance(value, _Object):
             counts = Counter(key for key, _ in value)
             repeated = [_shorten(repr(key), _VALUE_WIDTH) for key, n in counts.items() if n > 1]

@@ -359,7 +359,7 @@ def _declared_fields(names: types.MappingProxyType[str, Any]) -> Iterator[tuple[
 
 
 def _object_lines(value: Any, values: bool) -> Iterator[str]:
-    """Yield the public attributes that an object of the user's stores."""
+    """Yield the public attributes that an object stores."""
     names = _class_dict(type(value))
     fields = {name for name, _ in _declared_fields(names)}
     if not (fields or values or _is_of_notebook(type(value))):

@@ -54,7 +54,7 @@ class Tests:
         label: the user's name for them.
         seconds: processor time for all of them; one may take a quarter of it.
         decisive: whether a pass settles the verdict without a judge.
-        files: files to put beside them, such as `checks.variables.Variables.files`.
+        files: files to put next to them, such as `checks.variables.Variables.files`.
 
     Attributes:
         test_names: what the source defines, as words; a model may be told them.

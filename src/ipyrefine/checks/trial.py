@@ -19,7 +19,7 @@ class Trial:
     What the task states about the same call counts, not what the finding says of it.
 
     Args:
-        files: files to put beside the text, such as `checks.variables.Variables.files`.
+        files: files to put next to the text, such as `checks.variables.Variables.files`.
     """
 
     def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
@@ -41,7 +41,7 @@ class Trial:
 
 
 def _example(call: str, expected: str) -> Example | None:
-    """Return the example that a finding claims; None where its parts are no Python."""
+    """Return the example that a finding claims; None where its parts are not Python."""
     if not call or len(expected) > _LONGEST:
         return None
     words = expected.strip().removeprefix("raises ").strip()

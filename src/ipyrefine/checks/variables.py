@@ -118,7 +118,7 @@ class Variables:
     def lets_run(self) -> bool:
         """Whether code may be run on the copies unasked: there are some, and nothing can leave.
 
-        A module is no copy of anything.
+        A module is not a copy of anything.
         """
         values = {**self.named, **self.found}
         used = [n for n, v in values.items() if not issubclass(type(v), types.ModuleType)]

@@ -79,7 +79,7 @@ class CallBudget:
         """Bound a request by its share of what the budget still holds, and count it as begun.
 
         Raises:
-            OutOfBudget: the budget does not allow it beside those under way.
+            OutOfBudget: the budget does not allow it next to those under way.
         """
         estimate, at_once = _prompt_tokens(request), 1 + self._begun - run.usage.calls
         if stop := over_budget(run, seconds, at_once * estimate, at_once):
@@ -165,7 +165,7 @@ class ModelCall(Generic[T]):
             request: what is asked.
             splitter: makes what tells text from thoughts while a reply streams, a new one for each;
                 None where there is no text.
-            budget: what it may use beside other calls; all of it by default.
+            budget: what it may use next to other calls; all of it by default.
             emit: emits its events; the loop's own by default.
 
         Raises:

@@ -146,7 +146,7 @@ class Guide(_Decision):
 
 
 class Edit(_Decision):
-    """Add a text of the user's own, to be verified like any other.
+    """Add the user's own text, to be verified like any other.
 
     Attributes:
         iteration: the text it was made from; None for the chosen one.
@@ -214,7 +214,7 @@ class Answer(_Decision):
     """Answer the question that the drafts disagree about; it becomes an example of the task.
 
     Attributes:
-        choice: which of the results, from 1; None for one of the user's own.
+        choice: which of the results, from 1; None for the user's own.
         result: the user's own: a value as Python, or the name of an exception.
     """
 

@@ -514,7 +514,7 @@ class Refinement:
         async def write(number: int, emit: Emit) -> ModelCall[replies.WrittenText]:
             request = self._requests.draft(run, number)
             cut = partial(parse, cut=True)
-            # Where others are written too, a lost one is no loss.
+            # Where others are written too, a lost one does not matter.
             other = self._requests.draft(run, 1) if run.limits.candidates == 1 else None
             call = ModelCall(self.model, parse, Stage.DRAFT, number, cut, other)
             inside = request.json_schema is not None
@@ -589,7 +589,7 @@ class Refinement:
     async def _judge(self) -> None:
         """Reach a verdict on the text that waits for one; ask the judge if the checks leave it.
 
-        With ``opinion="always"`` the judge is asked beside evidence that settles a text too.
+        With ``opinion="always"`` the judge is asked even where evidence settles a text.
         """
         run = self.state
         iteration = unverified(run)
@@ -618,7 +618,7 @@ class Refinement:
             return replies.parse_answers(reply, task, standing)
 
         call = ModelCall(self.judge, parse, Stage.JUDGE, number)
-        # After the checks, never beside them: their evidence is what makes its word count.
+        # After the checks, never at the same time: their evidence is what makes its word count.
         judgement = await call.make(self, self._requests.judge(self.state, iteration))
         iteration = self.state.iterations[number]
         if judgement is None:

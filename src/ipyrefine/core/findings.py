@@ -20,7 +20,7 @@ from ipyrefine.core.syntax import ERRORS, parse
 
 CHECKLIST = "checklist"  # criterion of the findings that are unmet checklist items
 SCOPE = "scope"  # criterion of findings about something that nobody asked for
-FEEDBACK = "feedback"  # criterion of findings from a judge prompt of the user's
+FEEDBACK = "feedback"  # criterion of findings from the user's own judge prompt
 VERDICT = "verdict"  # criterion of the finding for such a judge's verdict without feedback
 _ALIKE = 0.7  # share of words in common from which two problems are one
 _MARKS = "\"'`. \N{HORIZONTAL ELLIPSIS}\N{LEFT DOUBLE QUOTATION MARK}"
@@ -71,7 +71,7 @@ def weigh(findings: Iterable[Finding], iteration: Iteration) -> tuple[Finding, .
 def number(
     run: Run, findings: Iterable[Finding], beside: Iterable[Finding] = ()
 ) -> tuple[Finding, ...]:
-    """Give findings the next ids that neither the run nor the findings beside them have."""
+    """Give findings the next ids that neither the run nor the findings next to them have."""
     findings = tuple(findings)
     if not findings:
         return ()
@@ -119,7 +119,7 @@ def _words(finding: Finding) -> frozenset[str]:
 def up_for_review(iteration: Iteration) -> tuple[Finding, ...]:
     """Return the findings a judge is asked about.
 
-    Checks, the checklist and a judge of the user's close their own; one of the model's whose words
+    Checks, the checklist and the user's own judge close their own; one of the model's whose words
     are gone from the text is closed by that.
     """
     return tuple(
@@ -204,7 +204,7 @@ def apply_scores(
 def replace_feedback(
     run: Run, findings: Iterable[Finding], feedback: Sequence[Finding]
 ) -> tuple[Finding, ...]:
-    """Return findings with the feedback of the user's judge, in its latest words.
+    """Return findings with the latest feedback of the user's own judge.
 
     What it no longer names is resolved.
     """
@@ -218,7 +218,7 @@ def replace_feedback(
 
 
 def apply_bare_verdict(run: Run, findings: Iterable[Finding], problem: str) -> tuple[Finding, ...]:
-    """Return findings with the one for a verdict that has no feedback beside it.
+    """Return findings with the one for a verdict that comes without feedback.
 
     Args:
         run: the run.
@@ -304,7 +304,7 @@ def _faults(evidence: Evidence, text: str) -> list[Finding]:
 
 
 def _own(finding: Finding, evidence: Evidence, text: str) -> Finding:
-    """Return a check's fault as its finding; words that are not in the text are no quote of it."""
+    """Return a check's fault as its finding; words that are not in the text do not quote it."""
     own: dict[str, object] = {
         "author": "check",
         "check": evidence.name,

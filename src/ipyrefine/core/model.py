@@ -121,7 +121,7 @@ class Criterion(Record):
     Attributes:
         name: its name.
         definition: what it means, in one sentence.
-        weight: how much it counts beside the others.
+        weight: how much it counts among the others.
     """
 
     name: str
@@ -193,7 +193,7 @@ class Question(Record):
 
 
 class Material(Record):
-    """What a task is about beside its words: a variable of the notebook, or cells above.
+    """What a task is about besides its words: a variable of the notebook, or cells above.
 
     Attributes:
         kind: what it is.
@@ -223,7 +223,7 @@ class Task(Record):
         plan: whether prose is planned in a few lines before it is written; code never is.
         language: the language of code, as pygments names it: ``python``, ``java``, …
         clarifications: examples that the user added by answering a question.
-        materials: what it is about beside its words.
+        materials: what it is about besides its words.
     """
 
     text: str
@@ -434,7 +434,7 @@ class Figure(Record):
     def _check_picture(cls, png: str) -> str:
         data = base64.b64decode(png, validate=True)
         if base64.b64encode(data).decode() != png:
-            raise ValueError("the picture is no plain base64")
+            raise ValueError("the picture is not plain base64")
         png_size(data)
         return png
 
@@ -572,11 +572,11 @@ class Judgement(Record):
     """A judge's reading of one text, before code turns it into a verdict.
 
     Attributes:
-        criteria: one score per criterion; none in the reply to a judge prompt of the user's.
+        criteria: one score per criterion; none in the reply to the user's own judge prompt.
         checklist: answers to the task's checklist.
         fixed: ids of earlier findings that the judge no longer sees.
         findings: weaknesses it names, without ids.
-        stated: the outcome that a judge prompt of the user's gave by itself.
+        stated: the outcome that the user's own judge prompt gave.
         score: 0..1: the average of the built-in judge's answers, or what a judge prompt of the
             user's gave by itself.
         note: what the user should know about how the reply was read.
@@ -630,7 +630,7 @@ class Scored(Record):
 
 
 class Said(Record):
-    """A judge prompt of the user's said so; ``feedback`` is the first of its words."""
+    """The user's own judge prompt said so; ``feedback`` is the first of its words."""
 
     kind: Literal["said"] = "said"
     outcome: Outcome | None
@@ -716,7 +716,7 @@ class Verdict(Record):
         because: what led to it; `render.labels` words it.
         required_passed: whether every required check passed.
         user_findings_met: whether none of the user's own findings still stands.
-        stated: the outcome that a judge prompt of the user's gave by itself; else None.
+        stated: the outcome that the user's own judge prompt gave; else None.
     """
 
     outcome: Outcome
@@ -738,7 +738,7 @@ class Verdict(Record):
 
     @property
     def is_opinion(self) -> bool:
-        """Whether a judge decided it, alone or beside constraints that hold."""
+        """Whether a judge decided it, alone or with constraints that hold."""
         return self.basis == "judge" or (self.basis == "constraints" and self.opinion is not None)
 
     @property
@@ -867,7 +867,7 @@ class Limits(Record):
         revise: how a text that misses a check is revised: ``edit`` shows it with what is wrong,
             ``anew`` the task with what was wrong; ``auto`` edits first and writes anew when that
             did not help, or at once where that was measured to be better. A text, a function or a
-            prompt of the user's is always edited.
+            prompt that the user wrote is always edited.
         min_findings: findings a critique must name.
         verify_drafts: whether drafts are judged too, or only revisions, as in a pasted template.
         max_eval_chars: characters of the text that the judge sees.

@@ -1,4 +1,4 @@
-"""Read the size of a picture, and refuse what is no plain PNG: a record may come from anybody."""
+"""Read the size of a picture, and refuse all but a plain PNG: a record may come from anybody."""
 
 import struct
 import zlib
@@ -10,7 +10,7 @@ _SMALLEST = 12  # bytes of a chunk without content: length, type, checksum
 _HEADER = 13  # bytes that an IHDR holds
 # By colour type, the bits of a sample (https://www.w3.org/TR/png-3/#11IHDR).
 _BITS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
-# No animation, and nothing that a viewer would have to unpack beside the pixels.
+# No animation, and nothing that a viewer would have to unpack besides the pixels.
 _KINDS = frozenset(
     b"IHDR PLTE IDAT IEND tRNS gAMA cHRM sRGB sBIT bKGD pHYs tIME tEXt".split()
 )  # fmt: skip
@@ -23,13 +23,13 @@ def png_size(data: bytes) -> tuple[int, int]:
         data: the picture, as a PNG.
 
     Raises:
-        ValueError: it is no PNG, is damaged, holds more than one still picture, or is larger than
-            `MAX_PNG` bytes or `MAX_SIDE` pixels.
+        ValueError: it is not a PNG, is damaged, holds more than one still picture, or is larger
+            than `MAX_PNG` bytes or `MAX_SIDE` pixels.
     """
     if len(data) > MAX_PNG:
         raise ValueError(f"a picture takes at most {MAX_PNG:,} bytes")
     if not data.startswith(_SIGNATURE):
-        raise ValueError("the picture is no PNG")
+        raise ValueError("the picture is not a PNG")
     kinds, size, place = list[bytes](), (0, 0), len(_SIGNATURE)
     while place < len(data) and kinds[-1:] != [b"IEND"]:
         kind, content, place = _chunk(data, place)

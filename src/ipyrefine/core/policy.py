@@ -107,7 +107,7 @@ def _is_final(run: Run, iteration: Iteration) -> bool:
 def drafts_left(run: Run, iteration: Iteration) -> int:
     """Return how many drafts may still come to be compared with a text.
 
-    None do beside a revision, or once the user has answered what the drafts disagreed about.
+    None do for a revision, or once the user has answered what the drafts disagreed about.
     """
     if iteration.parent is not None or run.revisions or run.task.clarifications:
         return 0
@@ -145,7 +145,7 @@ def settled(iteration: Iteration) -> bool:
     """Return whether the checks settle that a text passes, so that no judge is asked.
 
     Drafts that disagree leave it open, and so do constraints, whatever they call themselves: a
-    text of the right length may be nonsense. Beside a pass of the user's own tests, functions or
+    text of the right length may be nonsense. Next to a pass of the user's own tests, functions or
     schema neither is in the way.
     """
     conclusive = [evidence for evidence in iteration.conclusive if evidence.grounds]
@@ -206,7 +206,7 @@ def _without_verdict(run: Run) -> Iterator[Iteration]:
 def to_act_on(run: Run, base: Iteration) -> tuple[Finding, ...]:
     """Return the findings a revision acts on: those the user selected, else all that stand.
 
-    A bare score below the target says nothing beside a finding that says what is wrong.
+    A bare score below the target adds nothing to a finding that says what is wrong.
     """
     selected = tuple(f for f in base.findings if f.id in run.selected)
     explained = tuple(f for f in base.actionable if f.check != LOW_SCORE)
@@ -217,7 +217,7 @@ def base_of(run: Run) -> Iteration | None:
     """Return the iteration that the next revision continues from; None before any verdict.
 
     That is the user's choice; else the latest text that does not rank below the best. A text that
-    repeats an earlier one, or that the model failed to write, is no step forward.
+    repeats an earlier one, or that the model failed to write, does not count.
     """
     if run.head is not None:
         return run.iterations[run.head]

@@ -1,7 +1,7 @@
 """What the model is asked: the text of each stage with named places, and the requests made of it.
 
 A user may replace the text of a stage. A place is a name in braces. Places are filled in one pass:
-braces inside an inserted text, and names that are no place, stay as they are.
+braces inside an inserted text, and names that are not places, stay as they are.
 
 `PLACES` lists those of each stage; `APPENDED` says what becomes of the others.
 
@@ -146,7 +146,7 @@ _OWN_FORMAT = re.compile(r"\bresponse\b\W{0,3}:", re.IGNORECASE)
 
 
 def _says_shape(prompt: str) -> bool:
-    """Return whether a judge prompt of the user's says by itself how to answer."""
+    """Return whether the user's own judge prompt says by itself how to answer."""
     return "{shape}" not in prompt and _OWN_SHAPE.search(prompt) is not None
 
 
@@ -176,7 +176,7 @@ Nonce = Callable[[str], str]
 _LOOK_ALIKE = re.compile(
     r"<(?=\W*material|\|\w{1,40}\|>|(?:start|end)_of_turn>)|\[(?=/?INST\])", re.IGNORECASE
 )
-_EXCERPT = 2_000  # characters of an earlier text that is quoted beside the one at hand
+_EXCERPT = 2_000  # characters of an earlier text that is quoted next to the one at hand
 _NAMED = 8  # variables that a prompt names once more
 _REASONS = 6  # earlier revisions whose fate a prompt tells; it must not grow with the run
 
@@ -245,7 +245,7 @@ def _evidence(iteration: Iteration, nonce: Nonce, listed: Sequence[Finding] = ()
     Args:
         iteration: the text it is about.
         nonce: makes the nonce.
-        listed: findings that the prompt lists beside it, whose words it need not repeat.
+        listed: findings that the prompt lists as well, whose words it need not repeat.
     """
     known = {line.strip() for finding in listed for line in finding.problem.splitlines()}
     told = (e for e in iteration.conclusive if e.grounds or e.outputs or "\n" in e.detail)
@@ -417,7 +417,7 @@ class Requests:
     def judge(self, run: Run, iteration: Iteration) -> Request:
         """Ask a judge for its answers to the questions about a text, all in one line.
 
-        A judge prompt of the user's that says itself how to reply is sent as it is.
+        The user's own judge prompt, if it says how to reply, is sent as it is.
         """
         return self._shared(run, lambda run: self._judge(run, run.iterations[iteration.number]))
 
@@ -587,7 +587,7 @@ def repair(run: Run, request: Request, reply: str, problem: str) -> Request:
 
 
 def _resampled(request: Request, kind: str, number: int) -> Request:
-    """Return the same request for one more reply beside the first, sampled so that it differs."""
+    """Return the same request for one more reply besides the first, sampled so that it differs."""
     return request.model_copy(
         update={
             "temperature": max(request.temperature, SAMPLED),

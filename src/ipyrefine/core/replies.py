@@ -57,7 +57,7 @@ def parse_text(
 ) -> WrittenText:
     """Tell the text of a reply from the thoughts before it.
 
-    A reply to a prompt of the user's may be JSON with ``thoughts`` and ``response``, or have these
+    A reply to the user's own prompt may be JSON with ``thoughts`` and ``response``, or have these
     words as headings; the following then holds for the response. Code is the longest fenced
     block, or the whole reply if that is Python. Prose stands between lines with ``<text>`` and
     ``</text>``, the last such text counts; or it is the whole reply.
@@ -322,7 +322,7 @@ _NUMBER = re.compile(
 
 
 def parse_evaluation(reply: str) -> Judgement:
-    """Read the reply to a judge prompt of the user's, in any of the usual shapes.
+    """Read the reply to the user's own judge prompt, in any of the usual shapes.
 
     These are JSON with ``evaluation`` (PASS, NEEDS_IMPROVEMENT or FAIL), ``done`` or ``score``,
     each with ``feedback`` as a text or a list; the words alone, with feedback after them; and a

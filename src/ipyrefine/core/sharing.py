@@ -83,7 +83,7 @@ class Sharing(NamedTuple):
         level: ``structure``, ``outputs`` (what code printed, returned and raised) or ``values``
             (those of the variables that the cell uses, too).
         servers: the addresses of those that this is about: not on this machine, or of any where
-            the user set less than ``values``; a model of the user's own is named instead.
+            the user set less than ``values``; the user's own model is named instead.
         asks: whether the user may still be asked to send more.
     """
 
@@ -107,7 +107,7 @@ def withhold(run: Run, names: str = "") -> Run:
 
     Args:
         run: the run.
-        names: further words that may be sent, such as those of the user's tests.
+        names: further words that may be sent, such as those in the user's tests.
     """
     if not is_computed(run):
         return run

@@ -25,7 +25,7 @@ def parse_json(text: Any) -> Any:
         text: the JSON, as text or bytes.
 
     Raises:
-        ValueError: it is no JSON, is nested too deeply, or holds NaN or an infinity.
+        ValueError: it is not JSON, is nested too deeply, or holds NaN or an infinity.
         TypeError: it is neither text nor bytes.
     """
     try:
@@ -35,7 +35,7 @@ def parse_json(text: Any) -> Any:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def require_current(version: object) -> None:

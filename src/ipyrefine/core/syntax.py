@@ -5,7 +5,7 @@ import types
 import warnings
 from typing import Any
 
-# What `ast` and `compile` raise for what is no Python, or is too long or too deep for them.
+# What `ast` and `compile` raise for what is not Python, or is too long or too deep for them.
 ERRORS = (SyntaxError, ValueError, TypeError, RecursionError, MemoryError)
 NO_VALUE = object()
 

@@ -48,7 +48,7 @@ class Template(Record):
 
     @property
     def min_findings(self) -> int:
-        """How many weaknesses the critique asks for: its first number beside a word for them."""
+        """How many weaknesses the critique asks for: its first number next to a word for them."""
         match = _COUNT.search(self.critique)
         return _NUMBERS.get(match[1].lower(), 0) or int(match[1]) if match else 0
 

@@ -94,7 +94,7 @@ def _settle(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) -> Ru
 
 
 def _trust_revision(findings: tuple[Finding, ...], iteration: Iteration) -> tuple[Finding, ...]:
-    """Return the findings, those of the user's that the text was written for as resolved.
+    """Return the findings, with the user's own as resolved where the text was written for them.
 
     Nobody but the user could say more, and the text is shown to them.
     """
@@ -113,7 +113,7 @@ def basis_of(iteration: Iteration) -> Basis:
 
 
 def from_judgement(run: Run, iteration: Iteration, judgement: Judgement) -> Ruling:
-    """Return the verdict of a judgement beside the evidence, with the findings it updates.
+    """Return the verdict of a judgement next to the evidence, with the findings it updates.
 
     Where the evidence settles the text, the judge's number lowers nothing.
     """
@@ -169,7 +169,7 @@ def _only_ran(iteration: Iteration) -> bool:
 def _from_own_judge(
     run: Run, iteration: Iteration, findings: tuple[Finding, ...], judgement: Judgement
 ) -> Ruling:
-    """Return the verdict of a judge prompt of the user's, in the shape that it replies in."""
+    """Return the verdict of the user's own judge prompt, in the shape that it replies in."""
     feedback = ledger.ground(judgement.findings, iteration.text)
     findings = ledger.replace_feedback(run, findings, feedback)
     stated, score = judgement.stated, judgement.score
@@ -200,7 +200,7 @@ def not_judged(
         run: the run.
         iteration: the text.
         because: why.
-        findings: its findings; by default those of the checks beside the ones it has.
+        findings: its findings; by default those of the checks and the ones it has.
     """
     findings = ledger.update_from_checks(run, iteration) if findings is None else findings
     ran = _only_ran(iteration) and not any(e.not_run for e in iteration.evidence)
@@ -276,7 +276,7 @@ def _compute(
     required_passed = not any(e.failed for e in iteration.evidence)
     blocking = [f for f in findings if f.blocks]
     reached = _reaches_target(run, stated, score)
-    if reached:  # the word or score of a judge of the user's stands, whatever it remarks beside it
+    if reached:  # the word or score of the user's own judge stands, whatever else it remarks
         blocking = [f for f in blocking if f.criterion != ledger.FEEDBACK]
     contested = basis == "agreement" and any(e.contested for e in iteration.evidence)
     outcome = Outcome.NEEDS_IMPROVEMENT

@@ -94,7 +94,7 @@ def open_database(path: Path, patience: float) -> sqlite3.Connection:
     try:
         _use_wal(connection, patience)
         # What was shown has to survive a power cut. That takes six times as long as leaving the
-        # moment to the system (NORMAL), but 2 ms for an event are little beside a model's reply.
+        # moment to the system (NORMAL), but 2 ms for an event are little next to a model's reply.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
@@ -225,7 +225,7 @@ def _damaged(path: Path) -> bool:
 
 
 def _free_name(path: Path) -> Path:
-    """Return a name beside a journal that no file has."""
+    """Return a free name next to a journal."""
     stem = f"{path.stem}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
     number = 1
     while (free := path.with_name(f"{stem}-{number}{path.suffix}")).exists():
@@ -274,10 +274,10 @@ def _create_tables(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _require_header(path: Path) -> None:
-    """Refuse a file that is no database before SQLite opens it, as it deletes the log of such.
+    """Refuse a file that is not a database before SQLite opens it and deletes its log.
 
     Raises:
-        _Damage: it is none; an empty one is, unless there is a log beside it.
+        _Damage: it is none; an empty one is, unless there is a log next to it.
     """
     with path.open("rb") as file:
         header = file.read(len(_HEADER))
@@ -319,7 +319,7 @@ def _version(connection: sqlite3.Connection) -> int:
 def _make_private(path: Path) -> None:
     """Create a file and its folder for this user alone, or make them so.
 
-    SQLite gives the files it puts beside a database the permissions of the database.
+    SQLite gives the files it puts next to a database the permissions of the database.
     """
     path.parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
     _restrict(path.parent, _FOLDER_MODE)

@@ -42,7 +42,7 @@ FINISHED = _Finished()
 
 
 def run_to_end(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine while the caller waits: in this thread, or beside its running event loop.
+    """Run a coroutine while the caller waits: in this thread, or next to its running event loop.
 
     Raises:
         Interrupted: an interrupt came before the work could take it.

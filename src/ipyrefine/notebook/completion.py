@@ -26,7 +26,7 @@ def match(shell: Any, context: Any) -> Any:
     if not magic or (magic["cell"] and any(map(str.strip, above))):
         return {"completions": []}
     typed, found = complete(shell, line)
-    # Other matchers are left out only beside a completion: with none, it is what was typed.
+    # Other matchers are left out only with a completion: with none, it is what was typed.
     return {
         "completions": [SimpleCompletion(text=text) for text in found or [typed]],
         "matched_fragment": typed,

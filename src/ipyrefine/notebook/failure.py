@@ -29,7 +29,7 @@ class Failure(NamedTuple):
         message: the exception's message.
         line: the line of the cell that failed, from 1; None where that is not known.
         frames: the lines of the cell that the exception went through, in words.
-        is_syntax: whether the cell is no Python, so that nothing of it ran.
+        is_syntax: whether the cell is not Python, so that nothing of it ran.
     """
 
     source: str

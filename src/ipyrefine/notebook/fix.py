@@ -47,7 +47,7 @@ _TASK = (
     "Fix this code from a notebook: it fails with {kind}. Change only what the error asks for, and "
     "keep what the code is for, the names it defines and what it prints."
 )
-_LINE = re.compile(r"\s*(?:%\w|!(?!=))")  # for IPython, in a cell that is no Python yet
+_LINE = re.compile(r"\s*(?:%\w|!(?!=))")  # for IPython, in a cell that is not Python yet
 _LEFT_BY_US = ("refined", "refined_run")
 
 
@@ -86,7 +86,7 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     known = failure.kind in exception_names() or failure.kind in source.text
     kind, kept = failure.kind if known else "an error", list[str]()
     goal = _TASK.format(kind=kind)
-    if lines and not python_part(source.text).lines:  # it is no Python yet
+    if lines and not python_part(source.text).lines:  # it is not Python yet
         goal += "\n\nKeep these lines for IPython as they are:\n" + "\n".join(lines)
         kept.append(f"Kept as they are, and never run by checks: {', '.join(lines)}")
     own_goal = args.goal  # it may ask for other names
@@ -148,7 +148,7 @@ def _read_source(failure: Failure, shell: Any) -> SourceCell:
 
 
 def _ipython_lines(text: str) -> tuple[str, ...]:
-    """Return a cell's magics and shell lines, also where the rest is no Python yet."""
+    """Return a cell's magics and shell lines, also where the rest is not Python yet."""
     part = python_part(text)
     if part.lines or try_parse(text):
         return part.lines

@@ -49,8 +49,8 @@ _NOTES = {
     "that the notebook has imported. A check whose code needs a "
     "variable without a copy is not run rather than failed, nor is run for code that needs the "
     "network, your files, input or IPython. Code that uses variables is run on their copies "
-    "unasked: an error blocks, and that it runs is no reason to pass. Checks skip magics and shell "
-    "lines.",
+    "unasked: an error blocks, and that it runs is not enough to pass. Checks skip magics and "
+    "shell lines.",
     "what leaves this machine": "You see everything that code gave; --share says what a model's "
     "server is sent of it. At structure, its default for servers elsewhere, that is the type and "
     "the line of an exception, the words of its message that stand in the code, the task or the "
@@ -180,7 +180,7 @@ def parser() -> MagicParser:
     add("--patience", type=_parse_patience, metavar="N",
         help="revisions without improvement before it stops (2); off for any number")
     add("--delta", type=float, metavar="GAIN",
-        help="gain in score, 0..1, up to which a better text is no improvement (0)")
+        help="gain in score, 0..1, up to which a better text does not count as one (0)")
     add("--budget", help='upper bounds, as "20k tokens, 30 calls, $0.05, 90 s"; or per kind of '
         'token, as "10k prompt tokens, 5k completion tokens"')
     add("--price", metavar="IN,OUT", help="dollars per million prompt and completion tokens, as "

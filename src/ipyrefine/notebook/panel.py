@@ -57,7 +57,7 @@ _RATE = 1.0  # seconds between two updates of the pace
 
 
 class Click(TypedDict, total=False):
-    """What a page sends: what was clicked, with the words typed beside it.
+    """What a page sends: what was clicked, with the words typed with it.
 
     Attributes:
         action: what is asked for; the other fields go with it.
@@ -112,7 +112,7 @@ class Panel:
     A failing callback becomes a note in the panel, as a front-end would swallow the error.
 
     Args:
-        decide: called with each decision of the user's.
+        decide: called with each decision.
         stop: called to stop the run.
         close: called when the user is done with the panel; it should end in `Panel.close`.
         cell_target: where an accepted text goes, for the user to choose; None offers no choice.
@@ -126,7 +126,7 @@ class Panel:
         clock: monotonic seconds.
 
     Attributes:
-        id: what the record beside the panel knows it by.
+        id: what the record next to the panel knows it by.
         widget: the widget to display.
     """
 

@@ -43,7 +43,7 @@ def read_code_cell(source: str, shell: Any) -> SourceCell:
         shell: the IPython shell, which knows its syntax.
 
     Raises:
-        UsageError: it starts with a cell magic whose body is no code.
+        UsageError: it starts with a cell magic whose body is not code.
     """
     magic = _MAGIC.match(source)
     if magic:

@@ -1,4 +1,4 @@
-"""Profiles: what a kind of text is judged by, as data in the TOML files beside this one."""
+"""Profiles: what a kind of text is judged by, as data in the TOML files next to this one."""
 
 import re
 import tomllib
@@ -113,7 +113,7 @@ class Profile(Record):
             text: the request in the user's words.
             criteria: what to judge on instead of the profile's criteria: names of those, or
                 short descriptions of new ones.
-            checklist: yes/no questions; None for the profile's, or none beside own criteria.
+            checklist: yes/no questions; None for the profile's, or none with criteria of your own.
             categories: what a critique looks at, instead of the profile's.
             language: the language of code, as pygments names it.
         """
@@ -133,7 +133,7 @@ class Profile(Record):
 
 @cache
 def builtin() -> Mapping[str, Profile]:
-    """Return the built-in profiles by name: one for each TOML file beside this module."""
+    """Return the built-in profiles by name: one for each TOML file next to this module."""
     contents = {name: _FOLDER.joinpath(f"{name}.toml").read_text("utf-8") for name in NAMES}
     return MappingProxyType(
         {name: Profile(name=name, **tomllib.loads(text)) for name, text in contents.items()}

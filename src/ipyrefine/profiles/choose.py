@@ -54,7 +54,7 @@ def suggest(
         text: the request; with a draft, what it should become.
         draft: the text to start from.
         schema: whether the text is checked against a schema, which only data is.
-        data: names of the user's data and of its columns, in lower case; a request that uses one
+        data: names of the variables and of their columns, in lower case; a request that uses one
             is for code, unless it asks for a kind of prose.
     """
     name = "data" if schema else "prose" if draft is None else _name_by_draft(draft)
@@ -239,7 +239,7 @@ def pygments_name(language: str) -> str:
 def language_of(text: str, draft: str | None = None) -> str:
     """Return the language of the code that a request asks for, as pygments names it.
 
-    The fence of the draft decides, then the request: ``in Java``, or a language beside what is
+    The fence of the draft decides, then the request: ``in Java``, or a language next to what is
     asked for (``a Java class that …``). Else it is Python.
 
     Args:

@@ -15,7 +15,7 @@ from ipyrefine.core.ports import Request
 
 _ANSWER = re.compile(r"\b(?:yes|no)\b", re.IGNORECASE)
 _SPACES = str.maketrans({"▁": " ", "Ġ": " ", "Ċ": "\n"})  # as vocabularies write them
-_AROUND = " \t\r\n.,;:!*\"'`"  # what a token may hold beside the word
+_AROUND = " \t\r\n.,;:!*\"'`"  # what a token may hold around the word
 _MAX_TOKENS = 4_096  # kept of a reply, from its end; the answers follow the thinking
 _MAX_ENTRIES = 64  # read of a table
 _MIN_ENTRIES = 2  # a token that was only verified comes with itself, or with nothing

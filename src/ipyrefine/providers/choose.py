@@ -34,7 +34,7 @@ def choose_model(
 
     That is the named one (an embedded model, a server's, or ``recorded:FILE``); else
     ``IPYREFINE_MODEL``; else the embedded model if its weights are present. A recording passes
-    the requests it lacks to the model that is configured beside it; with ``IPYREFINE_RECORD``
+    the requests it lacks to the model that is configured as well; with ``IPYREFINE_RECORD``
     set, the replies are added to the recording.
 
     Args:

@@ -3,7 +3,7 @@
 A recording is a small JSON file of calls. A call is known by its content (`Request.inputs`), its
 stage and its sampling settings, not by its place in the run nor by the wording of our prompts. So
 calls may run at the same time, a stage may be left out, and a recording outlives a reworded
-prompt. Another task, draft, finding, guidance or prompt of the user's makes another call. What
+prompt. Another task, draft, finding, guidance or prompt makes another call. What
 differs between two equal runs is ignored: the fences around untrusted text, addresses in memory,
 times, and the order in which checks finish.
 """
@@ -196,7 +196,7 @@ class RecordedModel:
         """Add a call to the file, which another model in this process may have changed."""
         from ipyrefine.providers.weights import WEIGHTS
 
-        # A model that is loading reports it as thinking, which is no part of its reply.
+        # A model that is loading reports it as thinking, which does not belong to its reply.
         pieces = [piece for piece in pieces if piece.kind == "text" or reply.thinking]
         call = Call(
             purpose=request.purpose,

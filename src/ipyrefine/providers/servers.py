@@ -28,7 +28,7 @@ def facts_about(base_url: str) -> dict[str, Any]:
 
 
 def remember_about(base_url: str, **facts: Any) -> bool:
-    """Keep facts about a server beside those it has, and return whether they could be stored.
+    """Add facts about a server to those it has, and return whether they could be stored.
 
     Args:
         base_url: its address.

@@ -58,5 +58,5 @@ def _remembered(server: str) -> Level | None:
 
 
 def _address(model: Model) -> str:
-    """Return a server's address; of a model of the user's own, its name."""
+    """Return a server's address; of the user's own model, its name."""
     return str(getattr(model, "base_url", "") or model.name)

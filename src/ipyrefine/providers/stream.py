@@ -176,7 +176,7 @@ def _overlap(text: str, tag: str) -> int:
 
 
 def _adds(delta: dict[str, Any]) -> bool:
-    """Return whether a delta holds anything beside its role; a model may think in any field."""
+    """Return whether a delta holds anything but its role; a model may think in any field."""
     return any(
         value.strip() if isinstance(value, str) else value
         for name, value in delta.items()

@@ -1,6 +1,6 @@
 """Find, fetch and verify the weights of the embedded models.
 
-A file gets its final name only after its size and sha256 match the pinned ones. A stamp beside it
+A file gets its final name only after its size and sha256 match the pinned ones. A stamp next to it
 spares later starts from reading a gigabyte again.
 """
 
@@ -24,7 +24,7 @@ DEFAULT = "qwen2.5-coder-1.5b"
 LIGHT = "qwen2.5-coder-0.5b"
 
 PROBE_SECONDS = 5.0
-_SPARE_BYTES = 400_000_000  # for what lies beside the file while it is fetched
+_SPARE_BYTES = 400_000_000  # for what lies next to the file while it is fetched
 
 
 class Part(Record):

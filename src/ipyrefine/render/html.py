@@ -105,7 +105,7 @@ def panel_html(parts: dict[str, str], panel: str) -> str:
 
     Args:
         parts: the HTML of its parts.
-        panel: its id, by which the record beside it is hidden while it is on the page.
+        panel: its id, by which the record next to it is hidden while it is on the page.
     """
     safe = {name: Markup(parts[name]) for name in PARTS}
     return _render("panel", {"parts": safe, "panel": panel})
@@ -376,7 +376,7 @@ def _pin(run: Run, about: Iteration, old: str | None) -> Pinned:
 
 
 def _margin(run: Run, about: Iteration) -> list[Finding]:
-    """Return the findings that stand beside a text; its details list the others."""
+    """Return the findings that stand next to a text; its details list the others."""
     before = () if about.parent is None else run.iterations[about.parent].findings
     stood = {finding.id for finding in before if finding.actionable}
     return [
@@ -421,7 +421,7 @@ def _stretches(
 def _differing_outputs(
     run: Run, about: Iteration, other: int | None
 ) -> dict[int, list[document.Block]]:
-    """Return a text's outputs, beside those of others that differ, each by its iteration.
+    """Return a text's outputs, next to those of others that differ, each by its iteration.
 
     A draft is compared with the other drafts.
     """

@@ -223,7 +223,7 @@ def _evidence_phrases(evidence: Evidence) -> list[tuple[str, str]]:
 
 
 def score_beside(verdict: Verdict | None) -> str:
-    """Return the score to show beside a verdict's label; empty where the label has it, or none."""
+    """Return the score to show next to a verdict's label; empty where the label has it, or none."""
     if verdict is None or verdict.is_opinion or verdict.score is None:
         return ""
     return score(verdict.score)
@@ -512,7 +512,7 @@ def sharing_phrase(sharing: Sharing) -> str:
 
 
 def server_names(servers: Iterable[str]) -> str:
-    """Return the hosts of servers' addresses, or what models of the user's own are called."""
+    """Return the hosts of servers' addresses, or what the user's own models are called."""
     return " and ".join(urlsplit(server).hostname or server for server in servers)
 
 

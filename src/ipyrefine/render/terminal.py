@@ -228,7 +228,7 @@ class _Printer:
     def left_behind(
         self, run: Run, texts: Sequence[Iteration], kept: Iteration | None = None
     ) -> list[str]:
-        """Return a line and the reason for the latest text, and for each draft beside it.
+        """Return a line and the reason for the latest text, and for each other draft.
 
         Args:
             run: the run.
@@ -303,7 +303,7 @@ class _Printer:
         return lines + (self.wrap("⋯ more: show output", "quiet") if cut else [])
 
     def open_findings(self, run: Run, text: Iteration) -> list[str]:
-        """Return a line for each finding to act on beside the failed checks; few of many."""
+        """Return a line for each finding to act on besides the failed checks; few of many."""
         failed = {one.name for one in text.evidence if one.failed}
         ranked = document.ranked(text.findings)
         found = [one for one in ranked if one.actionable and one.check not in failed]

@@ -216,7 +216,7 @@ def _prose_piece(tag: Tag, text: str, quotes: Sequence[str] = ()) -> Markup:
 
 
 def side_by_side(old: str, new: str, language: str) -> Iterator[tuple[Line | None, Line | None]]:
-    """Yield the rows of two columns of code, removed lines beside the added ones."""
+    """Yield the rows of two columns of code, removed lines next to the added ones."""
     lines = text_lines(new, old, "code", language, (), None)
     for changed, group in groupby(lines, lambda line: line.changed):
         block = [*group]

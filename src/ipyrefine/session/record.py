@@ -2,9 +2,9 @@
 
 A file from somebody else runs nothing here. Its records are validated as a whole, and its texts are
 escaped wherever they are shown. Resuming takes from a file or the journal only built-in checks that
-need nothing of the user's; their code runs in the sandbox. Functions, tests, schemas, variables,
-recordings and servers are used only if the user names them again: ``%refine resume x.ipynb --check
-my_check``. The limits, the prompts and the model's name are the record's.
+need nothing from the notebook; their code runs in the sandbox. Functions, tests, schemas,
+variables, recordings and servers are used only if the user names them again: ``%refine resume
+x.ipynb --check my_check``. The limits, the prompts and the model's name are the record's.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ MIME = "application/vnd.ipyrefine.run+json"
 KEY = "ipyrefine"  # of a notebook's, or a cell's, metadata
 
 MAX_FILE = 128 * 2**20  # bytes of a file with records
-# Characters of a run's JSON; the renderings beside it grow with it. An outline takes about 600.
+# Characters of a run's JSON; the renderings next to it grow with it. An outline takes about 600.
 LIMIT = 650_000
 _TEXT_LIMIT = 40_000
 _DETAIL_LIMIT = 1_000

@@ -174,5 +174,5 @@ def read_answer(answer: str, run: Run) -> Decision | Show | None:
         case "quit":
             return None
     raise UsageError(
-        f"{name!r} is no answer here. Type a letter in brackets, or Enter to leave the text."
+        f"{name!r} is not an answer here. Type a letter in brackets, or Enter to leave the text."
     )

@@ -178,7 +178,7 @@ def _encode(value: Any) -> Any:
     """Return a value as tagged JSON; a subclass counts as its base class, whatever it claims.
 
     Raises:
-        TypeError: it contains something that is no plain data.
+        TypeError: it contains something that is not plain data.
     """
     for kind, read in _READERS.items():
         if isinstance(value, kind) and kind in type(value).__mro__:

@@ -39,7 +39,7 @@ def collect(value: Any) -> list[dict[str, Any]]:
             found.append({"kind": "figure", "png": picture})
 
     def show() -> None:
-        # An artist is what a call that draws returns, and says nothing beside its figure.
+        # An artist is what a call that draws returns, and says nothing more than its figure.
         if value is not None and not (found and _is_artist(value)):
             found.insert(0, _table(value) or {"kind": "value", "text": _text(value)})
 

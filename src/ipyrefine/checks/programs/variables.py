@@ -17,7 +17,7 @@ Facts = dict[str, Any]
 
 
 def load() -> dict[str, Any]:
-    """Return the variables in the file beside the script, and the notebook's modules.
+    """Return the variables in the file next to the script, and the notebook's modules.
 
     Those that cannot be read here are left out, and standard error says which and why.
     """
