@@ -321,14 +321,10 @@ def test_an_exported_notebook_holds_the_figure_as_a_picture(tmp_path):
     assert base64.b64decode(data["image/png"]) == base64.b64decode(FIGURE.png)
 
 
-def test_a_record_that_is_too_long_leaves_out_the_figures_of_texts_in_between_first():
+def test_a_record_that_is_too_long_keeps_the_figure_of_the_chosen_text_only():
     figures = [Figure(png=picture(width, 900)) for width in range(900, 906)]
     run = run_of(*((one,) for one in figures))
-    size = len(run.model_dump_json())
-    short, whole = shorten(run, size - 1)
-    kept = [any(one.evidence[0].outputs) for one in short.iterations]
-    assert (whole, kept) == (True, [True, False, False, False, True, True])
-    assert "figures of texts in between are left out" in short.warnings[-1]
-    shorter, whole = shorten(run, size - 5 * len(figures[0].png))
-    assert whole
-    assert not any(one.evidence[0].outputs for one in shorter.iterations)
+    short, whole = shorten(run, len(run.model_dump_json()) - 1)
+    kept = [one.number for one in short.iterations if one.evidence[0].outputs]
+    assert (whole, kept) == (True, [run.chosen.number])
+    assert "figures" in short.warnings[-1]

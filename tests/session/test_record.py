@@ -55,7 +55,7 @@ async def test_a_short_run_is_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("count", "characters"), [(40, 20_000), (1_000, 500)])
-async def test_a_long_run_is_shortened_says_so_and_can_be_resumed(
+async def test_a_long_run_is_shortened_says_so_and_is_never_resumed_without_its_texts(
     tmp_path: Path, count: int, characters: int
 ) -> None:
     run = long_run(await finished(scores=(4, 5)), count, "word " * (characters // 5))
@@ -65,10 +65,11 @@ async def test_a_long_run_is_shortened_says_so_and_can_be_resumed(
         assert len(data[mime]) < 5 * LIMIT, mime
         assert "shortened to fit the notebook" in data[mime]
     (record,) = read(saved(tmp_path / "x.ipynb", notebook(data)))
-    assert record.whole
+    assert not record.whole
     assert len(record.run.iterations) == count
     assert record.run.text == run.text
-    assert record.run.iterations[-1].text == run.iterations[-1].text
+    with pytest.raises(UsageError, match="was cut"):
+        load_whole(tmp_path / "x.ipynb")
     assert record.run.score_history == run.score_history
 
 

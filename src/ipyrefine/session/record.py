@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ipyrefine.core.model import Figure
-from ipyrefine.core.policy import base_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import VERSION, OtherVersion, parse_json, read_record
 from ipyrefine.errors import UsageError
@@ -24,12 +23,12 @@ MIME = "application/vnd.ipyrefine.run+json"
 KEY = "ipyrefine"  # of a notebook's, or a cell's, metadata
 
 MAX_FILE = 128 * 2**20  # bytes of a file with records
-# Characters of a run's JSON; the renderings next to it grow with it. An outline takes about 600.
+# Characters of a run's JSON; the renderings next to it grow with it.
 LIMIT = 650_000
 _TEXT_LIMIT = 40_000
 _DETAIL_LIMIT = 1_000
 _MAX_FINDINGS, _MAX_WARNINGS = 20, 20  # in a record whose texts are cut
-OMITTED = "(left out of this record)"
+_LEAST_TEXT = 60  # characters of a text that is cut
 
 
 def bundle(run: Run, *, note: str = "", panel: str = "") -> dict[str, Any]:
@@ -200,38 +199,31 @@ def _read_one(record: Any, path: Path) -> Recorded:
 def shorten(run: Run, limit: int = LIMIT) -> tuple[Run, bool]:
     """Cut a run that is too long for a notebook.
 
-    What helps least goes first: figures, model notes and long check details, then all but the
-    verdict of the iterations in between. The chosen text, the latest, the base of the next
-    revision, and their parents stay whole as long as that is enough.
+    Figures, the model's notes and long details go first. If that is not enough, the texts are cut,
+    the chosen one last of all, and the record can be read but not resumed.
 
     Args:
         run: the run.
         limit: characters of its JSON.
 
     Returns:
-        The run, with a warning that names what was left out, and whether it can be resumed: not
-        when the texts themselves had to be cut.
+        The run, with a warning that names what was left out, and whether it can be resumed.
     """
     if _size(run) <= limit:
         return run, True
-    needed = _needed(run)
-    short = _map_iterations(run, lambda one: one if one.number in needed else _drop_figures(one))
-    if _size(short) <= limit:
-        return _warn(short, "figures of texts in between are left out"), True
-    short = _map_iterations(run, lambda one: _drop_figures(_drop_details(one)))
+    short = _map_iterations(run, lambda one: one if one == run.chosen else _drop_details(one))
     if _size(short) <= limit:
         return _warn(short, "figures, model notes and long check details are left out"), True
-    short = _map_iterations(short, lambda one: one if one.number in needed else _outline(one))
-    short = _map_iterations(short, lambda one: one if one.parent in needed else _orphan(one))
-    if _size(short) <= limit:
-        return _warn(short, "iterations in between are reduced to their verdicts"), True
-    short = _map_iterations(short, _cut_iteration)
-    task = short.task.model_copy(
-        update={"text": _cut(short.task.text, _TEXT_LIMIT), "materials": ()}
-    )
-    short = short.model_copy(
+    chosen = run.chosen.number if run.chosen else 0
+    room = max(_LEAST_TEXT, limit // (8 * max(1, len(run.iterations))))
+    setup = short.setup
+    task = {"text": _cut(setup.task.text, _TEXT_LIMIT), "materials": ()}
+    setup = setup.model_copy(update={"task": setup.task.model_copy(update=task), "draft": None})
+    short = _map_iterations(
+        short, lambda one: _cut_iteration(one, _TEXT_LIMIT if one.number == chosen else room)
+    ).model_copy(
         update={
-            "setup": short.setup.model_copy(update={"task": task, "draft": None}),
+            "setup": setup,
             "unconsumed_replies": (),
             "warnings": short.warnings[-_MAX_WARNINGS:],
         }
@@ -255,61 +247,30 @@ def _map_iterations(run: Run, change: Callable[[Iteration], Iteration]) -> Run:
     return run.model_copy(update={"iterations": tuple(map(change, run.iterations))})
 
 
-def _needed(run: Run) -> set[int | None]:
-    """Return the iterations to keep whole; None stands for the missing parent of a draft."""
-    ends = [one for one in (run.chosen, base_of(run), *run.iterations[-1:]) if one is not None]
-    return {one.number for one in ends} | {one.parent for one in ends} | {0, None}
-
-
-def _drop_figures(iteration: Iteration) -> Iteration:
-    evidence = tuple(
-        one.model_copy(
-            update={"outputs": tuple(o for o in one.outputs if not isinstance(o, Figure))}
-        )
-        for one in iteration.evidence
-    )
-    return iteration.model_copy(update={"evidence": evidence})
-
-
 def _drop_details(iteration: Iteration) -> Iteration:
     evidence = tuple(
-        one.model_copy(update={"detail": _cut(one.detail, _DETAIL_LIMIT)})
+        one.model_copy(
+            update={
+                "detail": _cut(one.detail, _DETAIL_LIMIT),
+                "outputs": tuple(o for o in one.outputs if not isinstance(o, Figure)),
+            }
+        )
         for one in iteration.evidence
     )
     return iteration.model_copy(update={"thoughts": "", "evidence": evidence})
 
 
-def _outline(iteration: Iteration) -> Iteration:
-    verdict = iteration.verdict
-    if verdict is not None:
-        shortened = {
-            "criteria": (),
-            "checklist": (),
-            "unresolved": (),
-            "because": None,
-        }
-        verdict = verdict.model_copy(update=shortened)
-    return iteration.model_copy(
-        update={
-            "text": OMITTED,
-            "parent": None,
-            "findings": (),
-            "changes": (),
-            "evidence": (),
-            "failure": "",
-            "verdict": verdict,
-        }
-    )
-
-
-def _orphan(iteration: Iteration) -> Iteration:
-    # A difference from a text that was left out would show the whole text as new.
-    return iteration.model_copy(update={"parent": None})
-
-
-def _cut_iteration(iteration: Iteration) -> Iteration:
-    text, findings = _cut(iteration.text, _TEXT_LIMIT), iteration.findings[:_MAX_FINDINGS]
-    return iteration.model_copy(update={"text": text, "findings": findings})
+def _cut_iteration(iteration: Iteration, most: int) -> Iteration:
+    iteration = _drop_details(iteration)
+    change: dict[str, Any] = {"text": _cut(iteration.text, most)}
+    if most < _TEXT_LIMIT:
+        change |= {"findings": (), "evidence": (), "changes": ()}
+        if verdict := iteration.verdict:
+            brief = {"criteria": (), "checklist": (), "unresolved": (), "because": None}
+            change["verdict"] = verdict.model_copy(update=brief)
+    else:
+        change["findings"] = iteration.findings[:_MAX_FINDINGS]
+    return iteration.model_copy(update=change)
 
 
 def _cut(text: str, limit: int) -> str:
