@@ -13,7 +13,6 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any, Generic, TypeVar
 
-from ipyrefine.core import findings as ledger
 from ipyrefine.core import replies, verdicts
 from ipyrefine.core.calls import CallBudget, ModelCall, OutOfBudget, affordable_calls, warn
 from ipyrefine.core.decisions import Decision
@@ -32,6 +31,16 @@ from ipyrefine.core.events import (
     Stopped,
     TextDelta,
     Warned,
+)
+from ipyrefine.core.findings import (
+    changes,
+    claims_wrong_result,
+    drop_known,
+    is_cosmetic,
+    regress,
+    up_for_review,
+    weigh,
+    with_ids,
 )
 from ipyrefine.core.model import (
     Critique,
@@ -610,7 +619,7 @@ class Refinement:
         number, task = iteration.number, self.state.task
         await self.emit(StageStarted(stage=Stage.JUDGE, iteration=number))
         await self._warn_of_cut(iteration, Stage.JUDGE)
-        standing = ledger.up_for_review(iteration)
+        standing = up_for_review(iteration)
 
         def parse(reply: Reply) -> Judgement:
             if self._requests.has_own_judge:
@@ -648,16 +657,14 @@ class Refinement:
         call = ModelCall(self.model, parse, Stage.CRITIQUE, base.number)
         critique = await call.make(self, self._requests.critique(self.state, base))
         found = critique.findings if critique else ()
-        new = ledger.drop_known(self.state, found, base.findings)
-        new = ledger.weigh([await self._try(finding, base) for finding in new], base)
-        regressed = tuple(
-            f.id for f in base.findings if ledger.regress(f, found).status is not f.status
-        )
+        new = drop_known(self.state, found, base.findings)
+        new = weigh([await self._try(finding, base) for finding in new], base)
+        regressed = tuple(f.id for f in base.findings if regress(f, found).status is not f.status)
         if critique is None:
             await warn(self, f"No critique of {self.state.mention(base.number)}: {call.advice}.")
         elif len(found) < least:
             await warn(self, f"The critique names {len(found)} of {least} findings.")
-        numbered = Critique(findings=ledger.number(self.state, new))
+        numbered = Critique(findings=with_ids(self.state, new))
         await self.emit(
             CritiqueReady(iteration=base.number, critique=numbered, regressed=regressed)
         )
@@ -671,7 +678,7 @@ class Refinement:
         shown = await self._trial(finding, base.text, task) if finding.input.strip() else None
         if shown is None:
             # A wrong result that nothing shows is a claim.
-            verified = "no" if ledger.claims_wrong_result(finding) else finding.verified
+            verified = "no" if claims_wrong_result(finding) else finding.verified
         else:
             verified = "yes" if shown else "no"
         return finding.model_copy(update={"verified": verified})
@@ -699,7 +706,7 @@ class Refinement:
                 )
             )
             return
-        if revision.text != base.text and ledger.is_cosmetic(
+        if revision.text != base.text and is_cosmetic(
             base.text, revision.text, form, self.state.task.language
         ):
             await warn(
@@ -712,7 +719,7 @@ class Refinement:
                 parent=base.number,
                 text=revision.text,
                 thoughts=revision.thoughts,
-                changes=ledger.changes(revision.thoughts, acting_on),
+                changes=changes(revision.thoughts, acting_on),
                 acted_on=tuple(finding.id for finding in acting_on),
             )
         )

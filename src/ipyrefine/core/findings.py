@@ -68,7 +68,7 @@ def weigh(findings: Iterable[Finding], iteration: Iteration) -> tuple[Finding, .
     return tuple(f.model_copy(update={"severity": Severity.MINOR}) for f in findings)
 
 
-def number(
+def with_ids(
     run: Run, findings: Iterable[Finding], beside: Iterable[Finding] = ()
 ) -> tuple[Finding, ...]:
     """Give findings the next ids that neither the run nor the findings next to them have."""
@@ -214,7 +214,7 @@ def replace_feedback(
     now |= {finding.id: _continued(finding, feedback[place]) for place, finding in pairs.items()}
     known = tuple(now.get(f.id) or regress(f, feedback) for f in findings)
     fresh = [finding for place, finding in enumerate(feedback) if place not in pairs]
-    return known + number(run, drop_known(run, fresh, known), known)
+    return known + with_ids(run, drop_known(run, fresh, known), known)
 
 
 def apply_bare_verdict(run: Run, findings: Iterable[Finding], problem: str) -> tuple[Finding, ...]:
@@ -234,7 +234,7 @@ def apply_bare_verdict(run: Run, findings: Iterable[Finding], problem: str) -> t
         check=LOW_SCORE,
     )
     if problem and not any(f.check == LOW_SCORE for f in findings):
-        return findings + number(run, (fault,), findings)
+        return findings + with_ids(run, (fault,), findings)
     return tuple(
         f if f.check != LOW_SCORE else _continued(f, fault) if problem else _resolved(f)
         for f in findings
@@ -282,7 +282,7 @@ def _update_from_check(
     now = {finding.id: _resolved(finding) for finding in old}
     now |= {finding.id: _continued(finding, faults[place]) for place, finding in pairs.items()}
     fresh = [fault for place, fault in enumerate(faults) if place not in pairs]
-    return (*(now.get(f.id, f) for f in findings), *number(run, fresh, findings))
+    return (*(now.get(f.id, f) for f in findings), *with_ids(run, fresh, findings))
 
 
 def _faults(evidence: Evidence, text: str) -> list[Finding]:

@@ -19,8 +19,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from ipyrefine.core import findings as ledger
 from ipyrefine.core import replies
+from ipyrefine.core.findings import dismissed, first_line, up_for_review
 from ipyrefine.core.model import (
     GUIDANCE,
     Evidence,
@@ -316,9 +316,7 @@ def _fate(iteration: Iteration) -> str:
     """Return why a text was not taken: its failure, a check's, or a finding that blocks it."""
     because = iteration.verdict.because if iteration.verdict else None
     repeats = "The revision changed nothing." if isinstance(because, Repeats) else ""
-    failed = [
-        f"{e.name} failed: {ledger.first_line(e.detail)}" for e in iteration.evidence if e.failed
-    ]
+    failed = [f"{e.name} failed: {first_line(e.detail)}" for e in iteration.evidence if e.failed]
     blocking = [f"{f.criterion}: {f.problem}" for f in iteration.findings if f.blocks]
     reasons = (iteration.failure, repeats, *failed, *blocking)
     return next((reason for reason in reasons if reason), "")
@@ -328,7 +326,7 @@ def _dismissed(run: Run) -> str:
     """Name what the user set aside, so that it is not raised again."""
     lines = [
         f"- {_line(f.problem)}" + (f" (because: {_line(f.reason)})" if f.reason else "")
-        for f in ledger.dismissed(run)
+        for f in dismissed(run)
     ]
     return "\n\nSettled already, not to be named again:\n" + "\n".join(lines) if lines else ""
 
@@ -468,7 +466,7 @@ class Requests:
         return self._request(run, Stage.CRITIQUE, prompt, inputs, json_schema=schema)
 
     def _judge(self, run: Run, iteration: Iteration) -> Request:
-        questions = judge_questions(run.task, ledger.up_for_review(iteration))
+        questions = judge_questions(run.task, up_for_review(iteration))
         about = {
             "text": _excerpt(iteration.text, run.limits.max_eval_chars, self._nonce),
             "evidence": _grounds(iteration, self._nonce),
@@ -476,7 +474,7 @@ class Requests:
         }
         numbered = "\n".join(f"{n}. {_line(q)}" for n, q in enumerate(questions, start=1))
         if self.has_own_judge:
-            standing = ledger.up_for_review(iteration)
+            standing = up_for_review(iteration)
             about["findings"] = _list_findings("Weaknesses found in an earlier version", standing)
             about["dismissed"] = _dismissed(run)
             prompt = _fill_all(self._prompts.judge, about, questions=numbered)

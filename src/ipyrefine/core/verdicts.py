@@ -3,9 +3,20 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ipyrefine.core import findings as ledger
 from ipyrefine.core.events import VerdictReached
-from ipyrefine.core.findings import first_line
+from ipyrefine.core.findings import (
+    FEEDBACK,
+    apply_bare_verdict,
+    apply_checklist,
+    apply_scores,
+    drop_known,
+    first_line,
+    ground,
+    replace_feedback,
+    resolve,
+    update_from_checks,
+    with_ids,
+)
 from ipyrefine.core.model import (
     Answer,
     Basis,
@@ -60,7 +71,7 @@ def from_evidence(run: Run, iteration: Iteration) -> Ruling | None:
     """Return the verdict that needs no judge; None when the evidence leaves it open."""
     if find_duplicate(run, iteration) is not None:
         return _inherit(run, iteration)
-    findings = ledger.update_from_checks(run, iteration)
+    findings = update_from_checks(run, iteration)
     failed = [e for e in iteration.evidence if e.failed]
     if failed:
         first = failed[0]
@@ -117,10 +128,10 @@ def from_judgement(run: Run, iteration: Iteration, judgement: Judgement) -> Ruli
 
     Where the evidence settles the text, the judge's number lowers nothing.
     """
-    findings = ledger.update_from_checks(run, iteration)
+    findings = update_from_checks(run, iteration)
     if judgement.stated or not judgement.criteria:
         return _from_own_judge(run, iteration, findings, judgement)
-    findings = ledger.resolve(findings, judgement.fixed)
+    findings = resolve(findings, judgement.fixed)
     criteria, checklist = judgement.criteria, judgement.checklist
     number = judgement.score
     assert number is not None, "the built-in judge's answers come with their average"
@@ -131,12 +142,12 @@ def from_judgement(run: Run, iteration: Iteration, judgement: Judgement) -> Ruli
             ruling = not_judged(run, iteration, undecided(run, iteration), findings)
         answers = {"criteria": criteria, "checklist": checklist, "opinion": number}
         return Ruling(ruling.verdict.model_copy(update=answers), ruling.findings)
-    findings, unmet = ledger.apply_checklist(findings, checklist)
-    findings += ledger.number(run, ledger.drop_known(run, unmet, findings), findings)
+    findings, unmet = apply_checklist(findings, checklist)
+    findings += with_ids(run, drop_known(run, unmet, findings), findings)
     target = run.limits.target
     # A text that reaches the target as a whole needs no finding for one score below it.
-    findings, low = ledger.apply_scores(findings, criteria, target if number < target else 0.0)
-    findings += ledger.number(run, low, findings)
+    findings, low = apply_scores(findings, criteria, target if number < target else 0.0)
+    findings += with_ids(run, low, findings)
     lowest = min(criteria, key=lambda c: c.score)
     return _compute(
         run,
@@ -170,8 +181,8 @@ def _from_own_judge(
     run: Run, iteration: Iteration, findings: tuple[Finding, ...], judgement: Judgement
 ) -> Ruling:
     """Return the verdict of the user's own judge prompt, in the shape that it replies in."""
-    feedback = ledger.ground(judgement.findings, iteration.text)
-    findings = ledger.replace_feedback(run, findings, feedback)
+    feedback = ground(judgement.findings, iteration.text)
+    findings = replace_feedback(run, findings, feedback)
     stated, score = judgement.stated, judgement.score
     said: Because = Said(outcome=stated, feedback=feedback[0].problem if feedback else "")
     if not feedback and stated is None and score is not None:
@@ -180,7 +191,7 @@ def _from_own_judge(
     if passes:  # it has no way to say that the user's wish is met
         findings = _trust_revision(findings, iteration)
     bare = "" if feedback or passes else _bare_verdict(stated, score, run.limits.target)
-    findings = ledger.apply_bare_verdict(run, findings, bare)
+    findings = apply_bare_verdict(run, findings, bare)
     return _compute(run, iteration, findings, said, score=score, basis="judge", stated=stated)
 
 
@@ -202,7 +213,7 @@ def not_judged(
         because: why.
         findings: its findings; by default those of the checks and the ones it has.
     """
-    findings = ledger.update_from_checks(run, iteration) if findings is None else findings
+    findings = update_from_checks(run, iteration) if findings is None else findings
     ran = _only_ran(iteration) and not any(e.not_run for e in iteration.evidence)
     if isinstance(because, Undecided) and not ran:
         passed = tuple(e.name for e in iteration.conclusive if e.passed)
@@ -253,10 +264,10 @@ def _findings_of_now(run: Run, iteration: Iteration, before: Verdict) -> tuple[F
     """Return the findings of a text, those about its scores by the target of now."""
     target = run.limits.target
     low = before.score is not None and before.score < target and not iteration.override
-    known, new = ledger.apply_scores(iteration.findings, before.criteria, target if low else 0.0)
+    known, new = apply_scores(iteration.findings, before.criteria, target if low else 0.0)
     settled_by_user = {f.criterion for f in known if f.status is Status.DISMISSED}
     new = tuple(finding for finding in new if finding.criterion not in settled_by_user)
-    return known + ledger.number(run, new, known)
+    return known + with_ids(run, new, known)
 
 
 def _compute(
@@ -277,7 +288,7 @@ def _compute(
     blocking = [f for f in findings if f.blocks]
     reached = _reaches_target(run, stated, score)
     if reached:  # the word or score of the user's own judge stands, whatever else it remarks
-        blocking = [f for f in blocking if f.criterion != ledger.FEEDBACK]
+        blocking = [f for f in blocking if f.criterion != FEEDBACK]
     contested = basis == "agreement" and any(e.contested for e in iteration.evidence)
     outcome = Outcome.NEEDS_IMPROVEMENT
     misses = score is not None and score < FAIL_BELOW and basis == "judge"
