@@ -14,7 +14,7 @@ import ipyrefine as package
 from ipyrefine import cli
 from ipyrefine.core.model import Choice, Outcome, Question, StopReason, Verdict
 from ipyrefine.errors import UsageError
-from ipyrefine.journal.schema import default_path
+from ipyrefine.journal.tables import default_path
 from ipyrefine.journal.writer import Recorder
 
 REFINE = "%%refine -m scripted -p prose --criteria tone --critique never -n 1"

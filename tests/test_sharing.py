@@ -12,18 +12,19 @@ import pandas
 import pytest
 
 from ipyrefine import api
-from ipyrefine.checks import resolve, variables
-from ipyrefine.checks.variables import Variables, find
+from ipyrefine.checks import resolve
 from ipyrefine.core.decisions import Answer, Continue
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event
 from ipyrefine.core.model import Limits, Stage
 from ipyrefine.core.ports import Request
 from ipyrefine.core.run import Run
+from ipyrefine.kernel import variables
+from ipyrefine.kernel.variables import Variables, find
 from ipyrefine.providers import servers
+from ipyrefine.providers.remote import choose_sharing, remember_sharing
 from ipyrefine.providers.replay import RecordedModel
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.providers.sharing import choose_sharing, remember_sharing
 
 SECRET, AMOUNT = "Zwolle-7731-qx", 827450917
 ASKED = "Total `revenue` of `df` per region."
@@ -119,7 +120,7 @@ def closed_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ipyrefine.providers.sharing._asked", set())
+    monkeypatch.setattr("ipyrefine.providers.remote._asked", set())
 
 
 # What a server elsewhere is sent

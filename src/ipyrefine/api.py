@@ -11,8 +11,6 @@ from pydantic import ValidationError
 
 from ipyrefine import profiles
 from ipyrefine.checks.automatic import NOTHING, check_names, find_demands
-from ipyrefine.checks.magics import python_part
-from ipyrefine.checks.variables import Variables, data_names
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Form, Limits, Material, Price, Task
@@ -32,12 +30,14 @@ from ipyrefine.core.selection import Selection
 from ipyrefine.core.template import Template, read_template
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.journal.writer import open_journal
+from ipyrefine.kernel.magics import python_part
+from ipyrefine.kernel.variables import Variables, data_names
 from ipyrefine.profiles import Profile
-from ipyrefine.profiles.choose import is_python, language_of, pygments_name, read_fence, suggest
+from ipyrefine.profiles.recognise import is_python, language_of, pygments_name, read_fence, suggest
 from ipyrefine.providers.choose import choose_model as choose_model
 from ipyrefine.providers.choose import is_embedded
 from ipyrefine.providers.key import Key
-from ipyrefine.providers.sharing import choose_sharing
+from ipyrefine.providers.remote import choose_sharing
 from ipyrefine.render.labels import sharing_phrase
 
 ProfileLike = str | Path | Mapping[str, Any] | Profile
@@ -122,7 +122,7 @@ def build(
         language: the language of code, as pygments names it; by default as the task or the
             draft says, else Python.
         variables: what the task is about besides its text, shown to the model in short and copied
-            for the code of checks; or what `ipyrefine.checks.variables.find` found.
+            for the code of checks; or what `ipyrefine.kernel.variables.find` found.
         cells: cells of a notebook that the model is shown, or what they gave.
         draft: a text to start from.
         lines: the first and the last line of the draft that may change, from 1; the others are put

@@ -11,7 +11,7 @@ from typing import Any
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.core.syntax import NO_VALUE, read_literal
-from ipyrefine.demo.run import fetch, run_demo
+from ipyrefine.demo.play import fetch, run_demo
 from ipyrefine.errors import Interrupted, RefineError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.providers import weights

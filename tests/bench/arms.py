@@ -23,7 +23,6 @@ from measure import Meter, Replies
 from ipyrefine.api import build
 from ipyrefine.checks import resolve
 from ipyrefine.checks.examples import Examples
-from ipyrefine.checks.variables import Variables
 from ipyrefine.core import decisions, replies
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Limits, Question, StopReason, Task, Usage
@@ -31,6 +30,7 @@ from ipyrefine.core.ports import Check, Message, Model, Reply, Request
 from ipyrefine.core.prompts import Prompts, Requests, make_nonce
 from ipyrefine.core.run import Run
 from ipyrefine.errors import ModelError, ReplyError
+from ipyrefine.kernel.variables import Variables
 
 SAMPLED = 0.8  # temperature of resampling
 _MAX_TOKENS = 1_024  # completion tokens a reply may take

@@ -29,8 +29,8 @@ import arms
 import measure
 from tqdm import tqdm
 
-from ipyrefine.checks.sandbox import run_python
 from ipyrefine.core.model import Question
+from ipyrefine.sandbox.sandbox import run_python
 
 _SECONDS = 20.0  # processor time of one hidden test
 

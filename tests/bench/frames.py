@@ -35,9 +35,9 @@ from measure import Meter
 from notebook_cells import run_cells
 from tqdm import tqdm
 
-from ipyrefine.checks import variables
 from ipyrefine.core.model import Usage
 from ipyrefine.core.ports import Model
+from ipyrefine.kernel import variables
 
 _HERE = Path(__file__).parent
 _PLAN = arms.Plan()

@@ -5,8 +5,8 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ipyrefine.checks.magics import python_part
-from ipyrefine.checks.sandbox import describe_failure, run_python
+from ipyrefine.kernel.magics import python_part
+from ipyrefine.sandbox.sandbox import describe_failure, run_python
 
 _SECONDS = 30.0  # processor time of all cells; the import of pandas is most of it
 _MEMORY_MB = 4_096  # of address space, of which polars reserves much

@@ -71,7 +71,7 @@ async def test_a_button_inserts_below_its_own_cell_wherever_the_user_is(
 
 # What runs last is not what stands above.
 ABOVE = """from IPython import get_ipython
-from ipyrefine.notebook.context import read_context
+from ipyrefine.notebook.nearby import read_context
 material = await read_context(get_ipython(), 3)
 print(material.phrase, repr(material.text))
 """

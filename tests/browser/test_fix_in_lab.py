@@ -8,7 +8,7 @@ import pytest
 from lab_driver import App, Lab
 from openai_server import ScriptedServer
 
-from ipyrefine.checks.variables import sandbox_is_closed
+from ipyrefine.kernel.variables import sandbox_is_closed
 
 APPS = pytest.mark.parametrize("app", ["lab", "notebook"])
 OUTPUT = Path(__file__).parents[1] / "output"

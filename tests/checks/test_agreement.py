@@ -5,8 +5,6 @@ import pytest
 from ipyrefine.api import build
 from ipyrefine.checks import resolve
 from ipyrefine.checks.agreement import Agreement
-from ipyrefine.checks.evaluation import Example
-from ipyrefine.checks.examples import extract
 from ipyrefine.checks.inputs import (
     MAX_INPUTS,
     first_calls,
@@ -15,6 +13,7 @@ from ipyrefine.checks.inputs import (
 )
 from ipyrefine.core.model import Limits, Task
 from ipyrefine.core.ports import ComparingCheck
+from ipyrefine.core.stated import Example, read_examples
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -158,12 +157,12 @@ async def test_one_open_input_for_every_eight_that_tell_is_not_enough_to_settle_
     ],
 )
 def test_smaller_than_anything_stated_is_the_edge(source, edge):
-    stated = extract(">>> f(3, [3, 4], 'ab')\n1\n>>> f(9, [3, 4, 5], 'a')\n1\n>>> g(0)\n1\n")
+    stated = read_examples(">>> f(3, [3, 4], 'ab')\n1\n>>> f(9, [3, 4, 5], 'a')\n1\n>>> g(0)\n1\n")
     assert is_edge_case(Example(source=source, expected="", kind="equals"), stated) is edge
 
 
 def test_inputs_are_the_stated_ones_changed_and_never_the_stated_ones():
-    stated = extract(TASK.text)
+    stated = read_examples(TASK.text)
     sources = [example.source for example in further_inputs(stated)]
     assert "total([])" in sources
     assert "total([2, 1])" in sources
@@ -189,13 +188,13 @@ def test_inputs_are_the_stated_ones_changed_and_never_the_stated_ones():
     ],
 )
 def test_each_kind_of_argument_is_changed_in_its_own_way(stated, changed):
-    assert changed in [example.source for example in further_inputs(extract(stated))]
+    assert changed in [example.source for example in further_inputs(read_examples(stated))]
 
 
 def test_calls_with_anything_but_literals_are_left_alone_and_inputs_are_bounded():
-    assert further_inputs(extract(">>> f(range(3))\n1\n>>> f(x=1)\n1")) == ()
+    assert further_inputs(read_examples(">>> f(range(3))\n1\n>>> f(x=1)\n1")) == ()
     many = "\n".join(f">>> f([{n}, {n + 1}], 'text{n}')\n{n}" for n in range(20))
-    assert len(further_inputs(extract(many))) == MAX_INPUTS
+    assert len(further_inputs(read_examples(many))) == MAX_INPUTS
 
 
 def test_it_needs_candidates_and_candidates_need_that_no_draft_is_given():

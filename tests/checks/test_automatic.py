@@ -9,9 +9,9 @@ from ipyrefine import api, refine
 from ipyrefine.checks import from_record, resolve
 from ipyrefine.checks.automatic import NOTHING, find_demands
 from ipyrefine.checks.python import RunOnCopies
-from ipyrefine.checks.variables import Variables
 from ipyrefine.core.model import Evidence, Form, Limits, Material, Task, Value
 from ipyrefine.errors import UsageError
+from ipyrefine.kernel.variables import Variables
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render import labels
 
@@ -96,7 +96,7 @@ async def test_examples_may_use_the_variables():
 @pytest.fixture
 def closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sandbox keeps code from the network, keys and processes, as far as anybody asks."""
-    monkeypatch.setattr("ipyrefine.checks.variables.sandbox_is_closed", lambda: True)
+    monkeypatch.setattr("ipyrefine.kernel.variables.sandbox_is_closed", lambda: True)
 
 
 @pytest.mark.usefixtures("closed")
@@ -130,7 +130,7 @@ def test_code_is_not_run_unasked_where_that_is_switched_off_or_there_is_nothing_
 
 
 def test_code_is_not_run_unasked_in_a_sandbox_that_is_open(monkeypatch):
-    monkeypatch.setattr("ipyrefine.checks.variables.sandbox_is_closed", lambda: False)
+    monkeypatch.setattr("ipyrefine.kernel.variables.sandbox_is_closed", lambda: False)
     assert build("Do it.", variables={"xs": [1]}, profile="code").state.setup.checks == ()
 
 

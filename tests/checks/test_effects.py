@@ -9,8 +9,8 @@ import pandas
 import pytest
 
 from ipyrefine.checks import resolve
-from ipyrefine.checks.variables import Variables, find
 from ipyrefine.core.model import Task
+from ipyrefine.kernel.variables import Variables, find
 
 TASK = Task(text="Clean it.", form="code")
 
@@ -151,7 +151,7 @@ def facts(space: dict[str, Any]) -> dict[str, Any]:
 async def test_no_code_that_is_checked_changes_the_notebook(
     part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ipyrefine.checks.variables.sandbox_is_closed", lambda: True)
+    monkeypatch.setattr("ipyrefine.kernel.variables.sandbox_is_closed", lambda: True)
     assert len(SNIPPETS) >= 200
     space: dict[str, Any] = {"__name__": "__main__", "df": frame()}
     exec(NOTEBOOK, space)

@@ -3,8 +3,9 @@
 import pytest
 
 from ipyrefine.checks.evaluation import equal_values, group_outcomes, raised_type, result_source
-from ipyrefine.checks.examples import Examples, extract, stated_examples
+from ipyrefine.checks.examples import Examples
 from ipyrefine.core.model import Clarification, Evidence, Task
+from ipyrefine.core.stated import read_examples, stated_examples
 
 DOUBLE = "def f(x): return x * 2"
 
@@ -55,7 +56,7 @@ async def check(text, task, seconds=10.0):
     ],
 )
 def test_a_line_states_these_examples(line, stated):
-    assert [(e.source, e.expected) for e in extract(line)] == stated
+    assert [(e.source, e.expected) for e in read_examples(line)] == stated
 
 
 @pytest.mark.parametrize(
@@ -73,16 +74,18 @@ def test_a_line_states_these_examples(line, stated):
     ],
 )
 def test_a_doctest_is_found_wherever_it_stands(task):
-    assert [(e.source, e.expected, e.kind) for e in extract(task)] == [("f(1)", "2", "doctest")]
+    assert [(e.source, e.expected, e.kind) for e in read_examples(task)] == [
+        ("f(1)", "2", "doctest")
+    ]
 
 
 def test_an_example_brings_the_statements_it_needs_and_no_others():
-    first, second = extract(">>> f(1)\n2\n>>> s = Stack()\n>>> s.push(1)\n>>> s.pop()\n1\n")
+    first, second = read_examples(">>> f(1)\n2\n>>> s = Stack()\n>>> s.push(1)\n>>> s.pop()\n1\n")
     assert (first.setup, second.setup) == ("", "s = Stack()\ns.push(1)")
 
 
 def test_a_stub_in_the_task_does_not_replace_the_text():
-    (example,) = extract("```\ndef f(x): ...\nassert f(1) == 2\n```")
+    (example,) = read_examples("```\ndef f(x): ...\nassert f(1) == 2\n```")
     assert example.setup == ""
 
 
@@ -102,7 +105,7 @@ def test_a_stub_in_the_task_does_not_replace_the_text():
     ],
 )
 def test_a_stub_states_examples_of_what_it_defines(stub, stated):
-    assert [e.source for e in extract(f"Write it.\n```python\n{stub}\n```")] == stated
+    assert [e.source for e in read_examples(f"Write it.\n```python\n{stub}\n```")] == stated
 
 
 MANY = "\n".join(f"f({n}) == {n}" for n in range(50))
@@ -131,7 +134,7 @@ async def test_an_example_after_the_twentieth_is_run_too():
 async def test_an_example_of_many_characters_is_run_too(line):
     assert len(line) > 1_000
     task = Task(text=f"Write f(xs), the sum.\n{line}", form="code")
-    count = len(extract(task.text))
+    count = len(read_examples(task.text))
     assert count in (1, 100)
     good = await Examples()("def f(xs):\n    return sum(xs)", task)
     assert f"{count} of {count} stated examples hold." in good.detail

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from ipyrefine.checks import resolve
-from ipyrefine.checks.sandbox import run_python
-from ipyrefine.checks.variables import Variables, find
 from ipyrefine.core.model import Evidence, Task
+from ipyrefine.kernel.variables import Variables, find
+from ipyrefine.sandbox.sandbox import run_python
 
 TASK = Task(text="Run it.", form="code")
 

@@ -3,9 +3,9 @@
 import pytest
 
 from ipyrefine.checks import resolve
-from ipyrefine.checks.magics import has_python_beside_magics, python_part
-from ipyrefine.checks.names import names_defined, names_in_code, names_in_draft, names_in_prose
 from ipyrefine.core.model import Task
+from ipyrefine.kernel.magics import has_python_beside_magics, python_part
+from ipyrefine.kernel.names import names_defined, names_in_code, names_in_draft, names_in_prose
 
 CODE = Task(text="Improve it.", form="code")
 

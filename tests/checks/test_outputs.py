@@ -10,7 +10,6 @@ from png import PNG, png
 
 from ipyrefine.checks.outputs import imports_of, read_outputs
 from ipyrefine.checks.python import RunsCleanly
-from ipyrefine.checks.redaction import HIDDEN
 from ipyrefine.core.model import (
     MAX_CELL,
     MAX_COLUMNS,
@@ -24,6 +23,7 @@ from ipyrefine.core.model import (
     Task,
     Value,
 )
+from ipyrefine.kernel.redaction import HIDDEN
 
 TASK = Task(text="Show it.", form="code")
 SECRET = "sk-abcdefghijkl"
@@ -219,7 +219,7 @@ async def test_a_figure_is_no_reason_to_pass() -> None:
 async def test_what_code_imports_takes_none_of_its_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ipyrefine.checks.sandbox._WALL_FACTOR", 200)  # this machine may be busy
+    monkeypatch.setattr("ipyrefine.sandbox.sandbox._WALL_FACTOR", 200)  # this machine may be busy
     slow = "import time\nwhile time.process_time() < 1.5: pass\nx = 1\n"
     tmp_path.joinpath("slow_package.py").write_text(slow)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ipyrefine.checks.redaction import HIDDEN, is_secret, is_secret_name, redact
+from ipyrefine.kernel.redaction import HIDDEN, is_secret, is_secret_name, redact
 
 TOKENS = [
     "sk-abcdefghijkl",

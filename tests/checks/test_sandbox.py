@@ -14,17 +14,17 @@ from IPython.core.interactiveshell import InteractiveShell
 from shells import NO_HISTORY
 
 from ipyrefine import refine
-from ipyrefine.checks import sandbox
 from ipyrefine.checks.agreement import Agreement
 from ipyrefine.checks.examples import Examples
 from ipyrefine.checks.python import RunsCleanly
-from ipyrefine.checks.sandbox import Protection, find_processes, run_python
 from ipyrefine.checks.tests import Tests
 from ipyrefine.checks.trial import Trial
 from ipyrefine.core.model import Finding, Task
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.sandbox import sandbox
+from ipyrefine.sandbox.sandbox import Protection, find_processes, run_python
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are found by /proc")
 

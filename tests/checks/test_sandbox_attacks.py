@@ -20,7 +20,7 @@ from types import SimpleNamespace
 import pytest
 
 import ipyrefine
-from ipyrefine.checks.sandbox import Protection
+from ipyrefine.sandbox.sandbox import Protection
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
 

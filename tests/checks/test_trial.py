@@ -8,8 +8,8 @@ from kit import critique, finding, finish, judgement, refinement
 
 from ipyrefine.checks import trial
 from ipyrefine.checks.trial import Trial
-from ipyrefine.checks.variables import Variables
 from ipyrefine.core.model import Finding, Limits, Severity, StopReason, Task
+from ipyrefine.kernel.variables import Variables
 
 TASK = Task(text="Write inc(n).\n\n>>> inc(1)\n2\n", form="code")
 RIGHT = "def inc(n):\n    return n + 1"

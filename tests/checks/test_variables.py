@@ -8,13 +8,15 @@ import pandas
 import pytest
 
 from ipyrefine.api import build
-from ipyrefine.checks import copies, resolve, sandbox, variables
-from ipyrefine.checks.sandbox import run_python
+from ipyrefine.checks import resolve
 from ipyrefine.checks.trial import Trial
-from ipyrefine.checks.variables import Variables, find, gather, sandbox_is_closed
 from ipyrefine.core.model import Finding, Severity, Task
 from ipyrefine.errors import UsageError
+from ipyrefine.kernel import copies, variables
+from ipyrefine.kernel.variables import Variables, find, gather, sandbox_is_closed
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.sandbox import sandbox
+from ipyrefine.sandbox.sandbox import run_python
 
 TASK = Task(text="Write total(). total() == 6", form="code")
 

@@ -2,11 +2,9 @@
 
 import pytest
 
-from ipyrefine.checks.examples import extract
-from ipyrefine.checks.magics import python_part
-from ipyrefine.checks.names import names_in_code, names_in_draft
 from ipyrefine.checks.outputs import imports_of
 from ipyrefine.core.findings import is_cosmetic
+from ipyrefine.core.stated import read_examples
 from ipyrefine.core.syntax import (
     ERRORS,
     NO_VALUE,
@@ -17,7 +15,9 @@ from ipyrefine.core.syntax import (
     try_parse,
     try_parse_expression,
 )
-from ipyrefine.profiles.choose import is_python
+from ipyrefine.kernel.magics import python_part
+from ipyrefine.kernel.names import names_in_code, names_in_draft
+from ipyrefine.profiles.recognise import is_python
 
 WARNS = 'pattern = "\\d+"\nsame = pattern is "\\d"\n'  # an unknown escape, and `is` with a literal
 TOO_DEEP = "x = " + "(" * 5_000 + ")" * 5_000
@@ -58,4 +58,4 @@ def test_warnings_about_code_that_a_model_wrote_are_not_shown_to_the_user() -> N
     assert imports_of("import pandas\n" + WARNS) == [("pandas", [])]
     assert python_part("%time\n" + WARNS).lines == ("%time",)
     assert is_literal('"\\d"')
-    assert [e.source for e in extract('f("\\d") == 1')] == ["f('\\\\d')"]
+    assert [e.source for e in read_examples('f("\\d") == 1')] == ["f('\\\\d')"]

@@ -14,7 +14,7 @@ import pytest
 from refining import refinement
 
 from ipyrefine.errors import JournalError, UsageError
-from ipyrefine.journal import schema
+from ipyrefine.journal import tables
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder
 from ipyrefine.session import history
@@ -135,7 +135,7 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def path(journal: Path) -> Path:
     """The user's journal, with the three runs."""
-    path = schema.default_path()
+    path = tables.default_path()
     path.parent.mkdir(parents=True)
     shutil.copyfile(journal, path)
     return path
@@ -150,7 +150,7 @@ def listed() -> str:
 def recorded() -> None:
     async def run() -> None:
         loop = refinement("Another task.")
-        await loop.run(journal=Recorder(schema.default_path(), name="another"))
+        await loop.run(journal=Recorder(tables.default_path(), name="another"))
         if loop.error:
             raise loop.error
 
@@ -231,7 +231,7 @@ def test_a_journal_that_another_process_has_replaced_is_left_alone(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both saw the damage; the one that comes second finds a good journal."""
-    assert "being replaced" in schema._set_aside(path)
+    assert "being replaced" in tables._set_aside(path)
     assert len(Journal().runs()) == 3
 
 
@@ -260,7 +260,7 @@ def test_damage_while_a_run_goes_on_ends_it_with_its_text(path: Path) -> None:
 def test_what_is_no_damage_is_not_set_aside(
     path: Path, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(tables, "BUSY_SECONDS", 0.05)
     other = sqlite3.connect(path, isolation_level=None)
     if place == "a folder":
         path.unlink()

@@ -18,9 +18,9 @@ from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
 from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import JournalError, UsageError
-from ipyrefine.journal import schema, writer
-from ipyrefine.journal.schema import default_path
+from ipyrefine.journal import tables, writer
 from ipyrefine.journal.store import Journal
+from ipyrefine.journal.tables import default_path
 from ipyrefine.journal.writer import Recorder
 
 WRITER = """
@@ -78,7 +78,7 @@ async def test_pieces_of_a_reply_are_not_kept(path: Path) -> None:
 
 async def test_events_cannot_be_changed(path: Path) -> None:
     await record(path)
-    connection = schema.connect(path)
+    connection = tables.connect(path)
     with pytest.raises(sqlite3.IntegrityError, match="never changed"):
         connection.execute("UPDATE events SET body = ''")
     connection.close()
@@ -146,8 +146,8 @@ async def test_what_could_not_be_written_is_written_with_the_next_event(
     loop, recorder = refinement(), Recorder(path)
     events = await events_of(loop)
     await recorder(events[0], replay(events[:1]))
-    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.05)
-    blocker = schema.connect(path)
+    monkeypatch.setattr(tables, "BUSY_SECONDS", 0.05)
+    blocker = tables.connect(path)
     blocker.execute("BEGIN IMMEDIATE")
     with pytest.raises(JournalError, match=r"in use.*--no-journal"):
         await recorder(events[1], replay(events[:2]))
@@ -234,7 +234,7 @@ async def test_a_run_erased_while_it_goes_on_says_so(path: Path) -> None:
     recorder.close()
 
 
-@pytest.mark.parametrize("version", [1, schema.VERSION + 1], ids=["older", "newer"])
+@pytest.mark.parametrize("version", [1, tables.VERSION + 1], ids=["older", "newer"])
 def test_a_journal_of_another_version_is_refused_and_left_as_it_is(
     path: Path, version: int
 ) -> None:
@@ -247,7 +247,7 @@ def test_a_journal_of_another_version_is_refused_and_left_as_it_is(
     asyncio.run(loop.run(journal=Recorder(path)))
     assert isinstance(loop.error, JournalError)
     assert path.read_bytes() == before
-    set_version(path, schema.VERSION)
+    set_version(path, tables.VERSION)
     assert [Journal(path).get(one.name).run for one in Journal(path).runs()] == [run]
 
 

@@ -11,7 +11,7 @@ from refining import events_of, refinement
 from ipyrefine.core.events import Event, Stopped
 from ipyrefine.core.reducer import replay
 from ipyrefine.errors import JournalError
-from ipyrefine.journal import schema, writer
+from ipyrefine.journal import tables, writer
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder
 
@@ -37,7 +37,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
     opened: list[sqlite3.Connection] = []
 
     def open_database(path: Path, patience: float) -> sqlite3.Connection:
-        opened.append(schema.open_database(path, patience))
+        opened.append(tables.open_database(path, patience))
         return opened[-1]
 
     monkeypatch.setattr(writer, "open_database", open_database)

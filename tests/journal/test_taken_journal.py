@@ -11,7 +11,7 @@ from ipyrefine.core.events import Event, Stopped, TextDelta
 from ipyrefine.core.model import StopReason
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
-from ipyrefine.journal import schema
+from ipyrefine.journal import tables
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder
 from ipyrefine.session.session import Session
@@ -22,7 +22,7 @@ class Other:
 
     def __init__(self, path: Path) -> None:
         self.path, self.has_it = path, False
-        self.connection = schema.connect(path)
+        self.connection = tables.connect(path)
 
     def take(self) -> None:
         self.connection.execute("BEGIN IMMEDIATE")
@@ -163,7 +163,7 @@ async def test_a_second_interrupt_waits_for_nothing_and_still_shows_the_best(
 async def test_a_journal_that_stays_taken_ends_the_run_with_its_text(
     other: Other, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(tables, "BUSY_SECONDS", 0.05)
     session, display = session_with(other, "draft_ready")
     await session.go()
     assert session.run.stop_reason is StopReason.FAILED

@@ -12,13 +12,14 @@ from IPython.utils.capture import capture_output
 from shells import NO_HISTORY
 
 from ipyrefine import api
-from ipyrefine.checks import sandbox, variables
 from ipyrefine.core.model import Outcome, Stage, StopReason
 from ipyrefine.errors import UsageError
+from ipyrefine.kernel import variables
 from ipyrefine.notebook import cell_target, fix
 from ipyrefine.notebook.cell_target import Placed
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.labels import stop_sentence
+from ipyrefine.sandbox import sandbox
 
 SETUP = "prices = {'a': 1, 'b': 2}\ndef clean(d): return dict(d)"
 BROKEN = "total = clean(prices)['c']\nprint(total)"

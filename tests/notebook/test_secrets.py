@@ -19,11 +19,11 @@ from openai_server import Answer, Failure, ScriptedServer
 from shells import NO_HISTORY
 
 from ipyrefine.api import build, refine
-from ipyrefine.checks.sandbox import run_python
 from ipyrefine.core.events import Event
 from ipyrefine.errors import RefineError, UsageError
 from ipyrefine.providers import capabilities
 from ipyrefine.providers.openai import OpenAIModel
+from ipyrefine.sandbox.sandbox import run_python
 from ipyrefine.session.record import bundle
 
 KEY = "sk-planted-5ecret-key"
@@ -48,7 +48,8 @@ def logged() -> Iterator[io.StringIO]:
     said = io.StringIO()
     handler = logging.StreamHandler(said)
     root = logging.getLogger()
-    level, root.level = root.level, logging.DEBUG
+    level = root.level
+    root.setLevel(logging.DEBUG)  # not by its attribute: each logger remembers what it lets through
     root.addHandler(handler)
     yield said
     root.removeHandler(handler)

@@ -10,7 +10,6 @@ from shells import NO_HISTORY
 from test_panel import Desk, desk  # noqa: F401 - a fixture
 
 from ipyrefine import api
-from ipyrefine.checks import variables
 from ipyrefine.core.events import (
     BestChanged,
     DraftReady,
@@ -33,6 +32,7 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.sharing import KEPT_HERE, Sharing
 from ipyrefine.errors import UsageError
+from ipyrefine.kernel import variables
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.providers.servers import facts_about
 
@@ -43,7 +43,7 @@ BROKEN = "first = prices['a']\nraise ValueError(first)"
 
 @pytest.fixture(autouse=True)
 def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ipyrefine.providers.sharing._asked", set())
+    monkeypatch.setattr("ipyrefine.providers.remote._asked", set())
 
 
 class Book:

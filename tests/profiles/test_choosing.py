@@ -2,7 +2,7 @@
 
 import pytest
 
-from ipyrefine.profiles.choose import language_of, pygments_name, read_fence, suggest
+from ipyrefine.profiles.recognise import language_of, pygments_name, read_fence, suggest
 
 TASKS = [
     ("Implement a Stack with push(x), pop() and getMin(), all O(1).", "code"),

@@ -8,8 +8,8 @@ import pandas
 import pytest
 
 from ipyrefine.api import choose_profile
-from ipyrefine.checks.variables import Variables
-from ipyrefine.profiles.choose import language_of
+from ipyrefine.kernel.variables import Variables
+from ipyrefine.profiles.recognise import language_of
 
 # A notebook in which the tasks are asked.
 FRAME = pandas.DataFrame(

@@ -24,7 +24,7 @@ from openai_server import Answer, Failure, ScriptedServer
 from ipyrefine import errors
 from ipyrefine.core.model import Budget, Limits, Outcome, StopReason
 from ipyrefine.core.run import Run
-from ipyrefine.providers.errors import (
+from ipyrefine.providers.faults import (
     MAX_REPLY_BYTES,
     Refusal,
     model_error,

@@ -22,7 +22,7 @@ from ipyrefine.core.events import Event, Stopped
 from ipyrefine.core.model import Limits, StopReason
 from ipyrefine.errors import AccessDenied, ModelError, RequestRejected, ServerFailed, Unreachable
 from ipyrefine.providers import capabilities
-from ipyrefine.providers.errors import MAX_ERROR_BYTES
+from ipyrefine.providers.faults import MAX_ERROR_BYTES
 from ipyrefine.providers.key import Key
 from ipyrefine.providers.openai import OpenAIModel, backoff
 

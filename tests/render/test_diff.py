@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ipyrefine.render.diff import Part, revert, rows, text_diff, words
 from ipyrefine.render.escape import plain
-from ipyrefine.render.text import lay_out, line_of, prose_columns, side_by_side, text_lines
+from ipyrefine.render.stretches import lay_out, line_of, prose_columns, side_by_side, text_lines
 
 lines = st.lists(st.sampled_from("abcd"), max_size=6).map("\n".join)
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 
 from ipyrefine.render.escape import plain, strip_colours
 from ipyrefine.render.markdown import fence, markdown_text
-from ipyrefine.render.text import prose
+from ipyrefine.render.stretches import prose
 
 
 @given(texts)

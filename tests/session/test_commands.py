@@ -124,7 +124,7 @@ def test_the_help_names_every_command_with_what_may_follow() -> None:
     [
         (["override", "maybe"], "Say which"),
         (["branch", "7"], "There is no iteration 7"),
-        (["branch", "seven"], "'seven' is not the number of an iteration"),
+        (["branch", "seven"], "'seven' is not a number. Name one of 0 to"),
         (["branch"], "Say which iteration"),
         (["add"], "Put the finding in quotes"),
         (["add", "f9", "Cold."], "There is no finding 'f9'"),

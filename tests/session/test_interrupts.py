@@ -12,10 +12,10 @@ from faulty import GOOD, STAGES, Trial
 from openai_server import Answer, Behaviour, Failure, ScriptedServer
 
 from ipyrefine.checks.python import RunsCleanly
-from ipyrefine.checks.sandbox import find_processes
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.model import Limits, StopReason
 from ipyrefine.providers import capabilities
+from ipyrefine.sandbox.sandbox import find_processes
 from ipyrefine.session.session import Session
 
 AT_ONCE = 5.0  # seconds: the claim is one, and a busy machine gets five

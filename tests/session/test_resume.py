@@ -22,9 +22,9 @@ from ipyrefine.core.model import Limits
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
 from ipyrefine.errors import JournalError, RefineError, Unreachable, UsageError
-from ipyrefine.journal import schema, writer
-from ipyrefine.journal.schema import default_path
+from ipyrefine.journal import tables, writer
 from ipyrefine.journal.store import Journal
+from ipyrefine.journal.tables import default_path
 from ipyrefine.journal.writer import Recorder
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session.record import bundle
@@ -262,7 +262,7 @@ class Disk:
         monkeypatch.setattr(writer, "open_database", self._open)
 
     def _open(self, path: Path, patience: float) -> sqlite3.Connection:
-        self._connections.append(schema.open_database(path, patience))
+        self._connections.append(tables.open_database(path, patience))
         return self._connections[-1]
 
     def fill(self) -> None:

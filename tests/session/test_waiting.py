@@ -20,7 +20,7 @@ from ipyrefine.core.model import Choice, Outcome, Question, Setup, StopReason, T
 from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
-from ipyrefine.session.terminal import Show, Transcript, read_answer
+from ipyrefine.session.screen import Show, Transcript, read_answer
 
 SETUP = Setup(task=Task(text="Write."), model="m", judge="m")
 

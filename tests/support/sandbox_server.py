@@ -8,8 +8,8 @@ import asyncio
 import json
 import sys
 
-from ipyrefine.checks import sandbox
 from ipyrefine.errors import CheckNotRun
+from ipyrefine.sandbox import sandbox
 
 
 async def run(request: dict) -> dict:

@@ -9,16 +9,16 @@ from ipyrefine import api
 from ipyrefine.batch.frame import column_texts, items_frame
 from ipyrefine.batch.pools import run_all
 from ipyrefine.batch.refine_many import Item, refine_many
-from ipyrefine.checks.evaluation import Evaluation, Example, group_outcomes, raised_type, shorten
+from ipyrefine.checks.evaluation import Evaluation, group_outcomes, raised_type, shorten
 from ipyrefine.checks.evaluation import Outcome as Result
-from ipyrefine.checks.examples import stated_examples
 from ipyrefine.checks.inputs import constant_inputs, first_calls, further_inputs, is_edge_case
-from ipyrefine.checks.variables import Variables
 from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import Outcome, Task
+from ipyrefine.core.stated import Example, stated_examples
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import open_journal
+from ipyrefine.kernel.variables import Variables
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render import document, labels
 from ipyrefine.render.html import blocks_html

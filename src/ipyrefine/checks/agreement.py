@@ -12,12 +12,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from copy import copy
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
-from ipyrefine.checks.copies import may_compute
+from ipyrefine.checks.context import Context
 from ipyrefine.checks.evaluation import (
     Evaluation,
-    Example,
     Outcome,
     format_error,
     group_outcomes,
@@ -25,14 +24,13 @@ from ipyrefine.checks.evaluation import (
     result_source,
     shorten,
 )
-from ipyrefine.checks.examples import Examples, extract, stated_examples
+from ipyrefine.checks.examples import Examples
 from ipyrefine.checks.functions import not_python
 from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
 from ipyrefine.core.model import Choice, Evidence, Question, Tally, Task
+from ipyrefine.core.stated import Example, read_examples, stated_examples
 from ipyrefine.errors import CheckNotRun
-
-if TYPE_CHECKING:
-    from ipyrefine.checks.registry import Context
+from ipyrefine.kernel.copies import may_compute
 
 # Stated examples that vouch for a draft without a second one. Drafts of a 1.5B model for HumanEval
 # 0 to 81, two a task, were wrong although the first k examples hold (the others hidden): 12 of 125
@@ -79,7 +77,7 @@ class Agreement:
         seconds: processor time for all inputs of one text.
         decisive: whether a pass settles the verdict without a judge; None to let the rules above
             decide.
-        files: files to put next to the text, such as `checks.variables.Variables.files`.
+        files: files to put next to the text, such as `kernel.variables.Variables.files`.
         others: the other drafts.
         left: how many more drafts may still be written.
     """
@@ -100,7 +98,7 @@ class Agreement:
         self._example_cache: dict[tuple[str, tuple[Example, ...]], Evidence | CheckNotRun] = {}
 
     @classmethod
-    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
         """Build the check ``agreement``, which takes no argument."""
         return cls(files=context.files, **settings)
 
@@ -120,7 +118,7 @@ class Agreement:
         if task.is_foreign:
             return not_python(self.name, task)
         start = monotonic()
-        in_text, stated = extract(task.text), stated_examples(task)
+        in_text, stated = read_examples(task.text), stated_examples(task)
         seeds = in_text or first_calls(task.text)
         # An answer does not tell what an edge case is, but its call is not asked about again.
         inputs = further_inputs((*seeds, *stated[len(in_text) :]))

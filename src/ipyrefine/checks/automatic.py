@@ -41,7 +41,7 @@ def find_demands(
         checks: the checks that the user named; none of them is added once more.
         several: whether several drafts are written, so that they can be compared.
         without: names of checks to leave out; ``all`` for all of them.
-        files: files to put next to checked code, such as `checks.variables.Variables.files`.
+        files: files to put next to checked code, such as `kernel.variables.Variables.files`.
         runs: whether the text is run on these files' copies of variables.
 
     Raises:
@@ -85,7 +85,8 @@ def _of_code(
     task: Task, named: set[str], without: set[str], several: bool, files: Mapping[str, bytes]
 ) -> Demands:
     from ipyrefine.checks.agreement import Agreement
-    from ipyrefine.checks.examples import Examples, stated_examples
+    from ipyrefine.checks.examples import Examples
+    from ipyrefine.core.stated import stated_examples
 
     count = len(stated_examples(task))
     phrases = (f"{count} example{'' if count == 1 else 's'}",) if count else ()

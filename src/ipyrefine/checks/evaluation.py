@@ -7,12 +7,9 @@ import json
 import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from ipyrefine.checks.copies import explain_absence, files_for, may_compute
-from ipyrefine.checks.magics import python_part
-from ipyrefine.checks.sandbox import EXCESSES, SLACK, ProcessResult, load_program, run_python
-from ipyrefine.core.model import Record
+from ipyrefine.core.stated import Example
 from ipyrefine.core.syntax import (
     ERRORS,
     NO_VALUE,
@@ -22,6 +19,9 @@ from ipyrefine.core.syntax import (
     try_parse_expression,
 )
 from ipyrefine.errors import CheckNotRun
+from ipyrefine.kernel.copies import explain_absence, files_for, may_compute
+from ipyrefine.kernel.magics import python_part
+from ipyrefine.sandbox.sandbox import EXCESSES, SLACK, ProcessResult, load_program, run_python
 
 _SHARE = 4  # one example may take this fraction of the whole time
 _USUAL = 60  # examples that the whole time is for; more of them get more
@@ -35,31 +35,13 @@ Outcome = dict[str, Any]
 Event = dict[str, Any]
 
 
-class Example(Record):
-    """One example.
-
-    Attributes:
-        source: what to evaluate.
-        expected: for ``doctest`` the output at a prompt, for ``raises`` the exception's name, else
-            the expression of the value.
-        kind: ``doctest`` (the output is compared), ``equals`` (the value is), ``holds`` (the
-            source is true), or ``raises`` (it raises that exception, or one derived from it).
-        setup: statements to run before it, empty for none.
-    """
-
-    source: str
-    expected: str
-    kind: Literal["doctest", "equals", "holds", "raises"]
-    setup: str = ""
-
-
 class Evaluation:
     """Evaluates examples with a text.
 
     Args:
         text: the code.
         seconds: processor time for up to 60 examples together; one may take a quarter of it.
-        files: files to put next to it, such as `checks.variables.Variables.files`.
+        files: files to put next to it, such as `kernel.variables.Variables.files`.
 
     Attributes:
         load_error: why the text does not load, or empty.
@@ -170,7 +152,7 @@ class Evaluation:
         result: ProcessResult | CheckNotRun
         try:
             result = await run_python(
-                load_program("examples"), seconds=seconds, files=files, report=report
+                load_program("run_examples"), seconds=seconds, files=files, report=report
             )
             self.protection_note = result.protection_note
         except CheckNotRun as error:

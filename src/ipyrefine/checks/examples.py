@@ -1,23 +1,16 @@
 """The check ``examples``: the examples that the task states hold for the text.
 
-`extract` reads them from the task, `ipyrefine.checks.evaluation` runs and compares them.
+`core.stated` reads them from the task, `checks.evaluation` runs and compares them.
 """
 
 import ast
-import builtins
-import doctest
-import re
-import textwrap
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from functools import lru_cache
-from itertools import zip_longest
+from collections.abc import Mapping
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeGuard
+from typing import Any, Self
 
+from ipyrefine.checks.context import Context
 from ipyrefine.checks.evaluation import (
     Evaluation,
-    Example,
     Outcome,
     format_error,
     holds,
@@ -25,12 +18,10 @@ from ipyrefine.checks.evaluation import (
     shorten,
 )
 from ipyrefine.checks.functions import not_python
-from ipyrefine.core.model import Clarification, Evidence, Tally, Task
-from ipyrefine.core.syntax import is_literal, try_parse, try_parse_expression
+from ipyrefine.core.model import Evidence, Tally, Task
+from ipyrefine.core.stated import Example, is_read_whole, stated_examples
 
-if TYPE_CHECKING:
-    from ipyrefine.checks.registry import Context
-
+_UNREAD = "Examples may be missing: the task is too long to read all of its lines for them."
 _MAX_LISTED = 20  # examples in a detail
 _LONG = 1_000  # characters of a line
 _MAX_READ = 50_000_000  # characters that are parsed to find the examples of a task's prose
@@ -44,7 +35,7 @@ class Examples:
     Args:
         seconds: processor time for all examples together; one may take a quarter of it.
         decisive: whether a pass settles the verdict without a judge.
-        files: files to put next to the text, such as `checks.variables.Variables.files`.
+        files: files to put next to the text, such as `kernel.variables.Variables.files`.
     """
 
     def __init__(
@@ -58,7 +49,7 @@ class Examples:
         self._seconds, self._decisive, self._files = seconds, decisive, dict(files or {})
 
     @classmethod
-    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
         """Build the check ``examples``, which takes no argument."""
         return cls(files=context.files, **settings)
 
@@ -66,7 +57,8 @@ class Examples:
         """Run the text and every example in the sandbox."""
         if task.is_foreign:
             return not_python(self.name, task)
-        examples, unread = stated_examples(task), _read(task.text).unread
+        examples = stated_examples(task)
+        unread = () if is_read_whole(task.text) else (_UNREAD,)
         if not examples:
             detail = "The task states no examples."
             return Evidence(name=self.name, passed=None, detail=detail, basis="examples")
@@ -122,410 +114,3 @@ def _format(example: Example, outcome: Outcome) -> str:
         # Its repr claims to be what it is not.
         text += f" as the repr of another value, of type {shorten(str(outcome.get('type')))}"
     return f"{claim}, got {text}"
-
-
-# Finding the examples in a task.
-
-
-def stated_examples(task: Task) -> tuple[Example, ...]:
-    """Return the examples of a task: those its text states, then the user's clarifications."""
-    return (*extract(task.text), *map(_clarified, task.clarifications))
-
-
-def _clarified(clarification: Clarification) -> Example:
-    return Example(
-        source=clarification.call,
-        expected=clarification.result,
-        kind="raises" if clarification.raises else "equals",
-        setup=clarification.setup,
-    )
-
-
-def extract(task_text: str) -> tuple[Example, ...]:
-    """Return the examples a task states, in their order.
-
-    These are read:
-
-    - doctests (``>>>``), also inside docstrings, comments and fences;
-    - asserts and comparisons in fenced Python, with the statements before them;
-    - lines such as ``f(1) == 2``, ``f(1) is None``, ``assert f(1) == 2``, ``f(1) -> 2``,
-      ``f(1) => 2``, ``f(1) = 2``, ``f(1) returns 2``;
-    - in docstrings and comments of fenced Python, such lines if they call what it defines, and
-      in the docstring of a function ``Input: 1`` with ``Output: 2``.
-
-    Args:
-        task_text: the task.
-    """
-    return _read(task_text).examples
-
-
-class _Reading(NamedTuple):
-    """The examples of a task, and a sentence where not all of it could be read."""
-
-    examples: tuple[Example, ...]
-    unread: tuple[str, ...]
-
-
-@lru_cache(maxsize=8)
-def _read(task_text: str) -> _Reading:
-    session, parser = _Session(), _Parser()
-    examples: dict[Example, None] = {}
-    for fenced, lines in _sections(task_text):
-        doctests, rest = _read_doctests(lines, session)
-        source = "\n".join(rest)
-        tree = _parse(source) if fenced and not doctests else None
-        if tree:
-            others = [*_read_module(tree, session), *_read_docstrings(tree, source, parser)]
-        else:
-            others = [example for line in rest for example in _read_line(line, parser)]
-        examples.update(dict.fromkeys([*doctests, *others]))
-    unread = "Examples may be missing: the task is too long to read all of its lines for them."
-    return _Reading(tuple(examples), (unread,) if parser.left <= 0 else ())
-
-
-def fenced_python(text: str) -> Iterator[ast.Module]:
-    """Yield the syntax tree of each fenced block of a text that is valid Python."""
-    for fenced, lines in _sections(text):
-        if fenced and (tree := _parse("\n".join(lines))):
-            yield tree
-
-
-_FENCE = re.compile(r"^\s*(?:```|~~~)")
-
-
-def _sections(text: str) -> Iterator[tuple[bool, list[str]]]:
-    """Yield the lines outside and inside of fences, with whether they are inside."""
-    fenced, lines = False, list[str]()
-    for line in textwrap.dedent(text).splitlines():
-        if _FENCE.match(line):
-            yield fenced, lines
-            fenced, lines = not fenced, []
-        else:
-            lines.append(line)
-    yield fenced, lines
-
-
-class _Session:
-    """The statements so far, which are run before the examples that use the names they bind."""
-
-    def __init__(self) -> None:
-        self._statements: list[str] = []
-        self.names: set[str] = set()
-
-    def setup(self, tree: ast.AST) -> str:
-        """Return the statements that a piece of Python needs; empty for none."""
-        return "\n".join(self._statements) if _free_names(tree) & self.names else ""
-
-    def add(self, source: str, tree: ast.AST) -> None:
-        """Keep a statement if a later example may need it."""
-        bound = {n.id for n in ast.walk(tree) if _is_name(n, ast.Store)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                bound |= {(a.asname or a.name).partition(".")[0] for a in node.names}
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                bound.add(node.name)
-        if bound or _free_names(tree) & self.names:
-            self._statements.append(source)
-            self.names |= bound
-
-
-# Doctests.
-
-_PROMPT = re.compile(r"^[\s#]*(?P<prompt>>>>) ?(?P<source>.*)$")
-_CONTINUATION = re.compile(r"^[\s#]*\.\.\.(?: (?P<source>.*))?$")
-_QUOTES_START = re.compile(r"^\s*(?:\"\"\"|''')")
-_QUOTES_END = re.compile(r"(?:\"\"\"|''')\s*$")
-_PARSER = doctest.DocTestParser()
-
-
-def _read_doctests(lines: list[str], session: _Session) -> tuple[list[Example], list[str]]:
-    """Return the doctests with their output, and the lines that belong to no doctest."""
-    chunks, rest = _split_doctests(lines)
-    examples = []
-    for chunk in chunks:
-        with suppress(ValueError):  # a prompt without a space, or an unknown option
-            for parsed in _PARSER.get_examples("\n".join(chunk)):
-                source, output = parsed.source.rstrip("\n"), parsed.want.rstrip()
-                tree = _parse(source)
-                if tree and output:
-                    expected = _without_prose(source, output.splitlines())
-                    setup = session.setup(tree)
-                    examples.append(
-                        Example(source=source, expected=expected, kind="doctest", setup=setup)
-                    )
-                if tree:
-                    session.add(source, tree)
-    return examples, rest
-
-
-def _split_doctests(lines: list[str]) -> tuple[list[list[str]], list[str]]:
-    """Return one list of lines a prompt, without comment marks and indentation, and the rest.
-
-    doctest refuses what people write in tasks: prompts in comments, and output that is not
-    indented as its prompt is.
-    """
-    chunks, rest = list[list[str]](), list[str]()
-    margin: int | None = None  # of the latest prompt, as long as its output may go on
-    for line in lines:
-        if prompt := _PROMPT.match(line):
-            margin = prompt.start("prompt")
-            chunks.append([f">>> {prompt['source']}"])
-            continue
-        if margin is not None:
-            output = line if line[:margin].strip(" #\t") else line[margin:]
-            if output.strip() and not _QUOTES_START.match(line):
-                more = _CONTINUATION.match(line)
-                output = f"... {more['source'] or ''}" if more else output
-                chunks[-1].append(_QUOTES_END.sub("", output))
-                continue
-        margin = None
-        rest.append(line)
-    return chunks, rest
-
-
-def _without_prose(source: str, output: list[str]) -> str:
-    """Return the output without prose that follows a value; several values are not prose."""
-    single = try_parse_expression(source) and not source.startswith("print(")
-    if single and not is_literal("\n".join(output)):
-        for end in range(len(output) - 1, 0, -1):
-            if is_literal("\n".join(output[:end])):
-                return "\n".join(output[:end])
-    return "\n".join(output)
-
-
-# Fenced Python.
-
-_STRING = re.compile(r"[rRuU]?(?P<q>\'\'\'|\"\"\"|\'|\")(?P<content>.*)(?P=q)", re.DOTALL)
-_INPUT_OUTPUT = re.compile(
-    r"^\W*input\b[^:\n]{0,4}:[ \t]*(?P<input>[^\n]+?)[ \t]*\n?[ \t]*output\b[^:\n]{0,4}:"
-    r"[ \t]*(?P<output>[^\n]+)",
-    re.IGNORECASE | re.MULTILINE,
-)
-
-
-def _read_module(tree: ast.Module, session: _Session) -> Iterator[Example]:
-    """Yield what the asserts and comparisons of a module state."""
-    for node in tree.body:
-        if isinstance(node, ast.Assert):
-            yield from _read_test(node.test, session, asserted=True)
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare | ast.BoolOp):
-            yield from _read_test(node.value, session, asserted=False)
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            # A definition here is what the text has to replace.
-            session.add(ast.unparse(node), node)
-
-
-def _read_test(test: ast.expr, session: _Session, *, asserted: bool) -> Iterator[Example]:
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        for value in test.values:
-            yield from _read_test(value, session, asserted=asserted)
-        return
-    if not _calls_text(test, session.names):
-        return
-    setup = session.setup(test)
-    if _states_equality(test):
-        left, right = test.left, test.comparators[0]
-        if not _calls_text(left, session.names):
-            left, right = right, left
-        source, expected = ast.unparse(left), ast.unparse(right)
-        yield Example(source=source, expected=expected, kind="equals", setup=setup)
-    elif asserted or _states_identity(test):
-        yield Example(source=ast.unparse(test), expected="True", kind="holds", setup=setup)
-
-
-def _states_equality(test: ast.expr) -> TypeGuard[ast.Compare]:
-    """Return whether it is ``a == b`` or ``a is None``."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return False
-    is_none = _states_identity(test) and ast.unparse(test.comparators[0]) == "None"
-    return isinstance(test.ops[0], ast.Eq) or is_none
-
-
-def _states_identity(test: ast.expr) -> TypeGuard[ast.Compare]:
-    """Return whether it is ``a is None``, ``a is True`` or ``a is False``."""
-    return (
-        isinstance(test, ast.Compare)
-        and [type(op) for op in test.ops] == [ast.Is]
-        and ast.unparse(test.comparators[0]) in ("None", "True", "False")
-    )
-
-
-def _read_docstrings(tree: ast.Module, source: str, parser: "_Parser") -> Iterator[Example]:
-    """Yield what the docstrings and comments of a module state of its own definitions."""
-    defined = {node.name for node in ast.walk(tree) if isinstance(node, _Definition)}
-    lines = [line for line in source.splitlines() if line.lstrip().startswith("#")]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | _Definition):
-            docstring = _docstring(node, source)
-            lines += docstring.splitlines()
-            if isinstance(node, ast.FunctionDef):
-                yield from _read_input_output(node.name, docstring, parser)
-    for line in lines:
-        for example in _read_line(line, parser):
-            if _called_names(_parse(example.source)) & defined:
-                yield example
-
-
-def _docstring(node: ast.Module | _Definition, source: str) -> str:
-    """Return a docstring as in the source, where an escape does not end a line yet."""
-    first = node.body[0] if ast.get_docstring(node) else None
-    segment = ast.get_source_segment(source, first) if first else None
-    string = _STRING.fullmatch(segment or "")
-    return textwrap.dedent(string["content"]) if string else ""
-
-
-def _read_input_output(function: str, docstring: str, parser: "_Parser") -> Iterator[Example]:
-    """Yield the ``Input:`` and ``Output:`` pairs of a function's docstring."""
-    for pair in _INPUT_OUTPUT.finditer(docstring):
-        call = try_parse_expression(f"{function}({pair['input']})")
-        expected = _read_value(pair["output"], parser, to_end=True)
-        if expected and isinstance(call, ast.Call) and _is_closed(call, set()):
-            yield Example(source=ast.unparse(call), expected=expected, kind="equals")
-
-
-# Lines of prose.
-
-_BULLET = re.compile(r"^\s*(?:[#>*•+-]+\s+|\d+[.)]\s+)*")
-_SENTENCE_END = re.compile(r"(?<=\))\.\s+")
-_MARK = re.compile(
-    r"\s*(?:#\s*)?(?:={1,2}>|-{1,2}>|==|(?<![=<>!:+*/%-])=(?!=)|→|➞|⇒"
-    r"|\b(?:(?:should|must|will|shall)\s+return|returns?)\b)\s*"
-)
-_KEYWORD = re.compile(r"^(?:async|class|def|elif|for|if|return|while|with|yield)\b")
-_CONSTANTS = {"true": "True", "false": "False", "null": "None", "none": "None"}
-# What a call, an attribute or an item starts with: a name, or a string with a prefix.
-_CALL_START = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?=\s*[.(\['\"])")
-_CALL_CHAIN = (ast.Call, ast.Attribute, ast.Subscript)
-_ARITHMETIC = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
-
-
-class _Parser:
-    """Parses what may be a part of an example, as long as that takes no minutes in all."""
-
-    def __init__(self) -> None:
-        self.left = _MAX_READ
-
-    def parse(self, source: str) -> ast.expr | None:
-        """Return an expression's tree; None if it is none, or too much was parsed before."""
-        self.left -= len(source)
-        return try_parse_expression(source) if self.left > 0 else None
-
-
-def _read_line(line: str, parser: _Parser) -> Iterator[Example]:
-    """Yield the examples that one line of prose or code states."""
-    text = _BULLET.sub("", line).strip()
-    for code in (text, text.replace("`", " ").strip(" .,;")):
-        tree = _parse(code)
-        if tree and len(tree.body) == 1 and isinstance(tree.body[0], ast.Assert | ast.Expr):
-            examples = list(_read_module(tree, _Session()))
-            yield from examples
-            if examples or "#" not in code:  # a comment may say what the call returns
-                return
-    if not _KEYWORD.match(text):
-        yield from _read_prose(text.replace("`", " "), parser)
-
-
-def _read_prose(text: str, parser: _Parser) -> Iterator[Example]:
-    marks, start = list(_MARK.finditer(text)), 0
-    for mark, after in zip_longest(marks, marks[1:]):
-        if parser.left <= 0:
-            return
-        source, expected = _read_call(text[start : mark.start()], parser), ""
-        if source and after and len(text) > _LONG:  # a value seldom has a mark in it
-            expected = _read_value(text[mark.end() : after.start()], parser, to_end=False)
-        if source and not expected:
-            expected = _read_value(text[mark.end() :], parser, to_end=after is None)
-        if source and expected and not (expected == "None" and source.endswith("()")):
-            yield Example(source=source, expected=expected, kind="equals")
-            start = mark.end()
-
-
-def _read_call(text: str, parser: _Parser) -> str:
-    """Return the longest end of a text that is a call, or a part of what a call returned."""
-    # A sentence may end in a call: what follows its full stop is not an attribute.
-    text = _SENTENCE_END.split(text)[-1].rstrip(" :,")
-    for start in _CALL_START.finditer(text):
-        if parser.left <= 0:
-            break
-        node = parser.parse(f"({text[start.start() :]})")  # in which no comment can end it
-        if isinstance(node, _CALL_CHAIN) and _calls_text(node, set()):
-            return ast.unparse(node)
-    return ""
-
-
-def _read_value(text: str, parser: _Parser, *, to_end: bool) -> str:
-    """Return the expression of a value that a text starts with; empty if there is none.
-
-    Args:
-        text: what follows a mark: an expression, or one followed by prose.
-        parser: parses it.
-        to_end: whether nothing else is stated in it, so that all of it may be an expression.
-
-    Returns:
-        The whole text as an expression, or else its longest start that is a literal or arithmetic.
-    """
-    whole = text.strip().rstrip(".;,:! ")
-    if whole in _CONSTANTS:
-        return _CONSTANTS[whole]
-    node = parser.parse(whole)
-    to_end = to_end or (is_literal(whole) and not isinstance(node, ast.Tuple))
-    if (
-        to_end
-        and node
-        and _is_closed(node, set())
-        and not isinstance(node, ast.Compare | ast.BoolOp)
-    ):
-        return ast.unparse(node)
-    for end in reversed([m.start() for m in re.finditer(r"[\s,;.:!?)]", whole)]):
-        start = whole[:end].rstrip(" ,;.:")
-        node = parser.parse(start)
-        if node is None:
-            continue
-        bare = isinstance(node, ast.Tuple) and not start.startswith("(")
-        if (is_literal(start) or _is_arithmetic(node)) and not bare:
-            return start
-    return ""
-
-
-# Syntax.
-
-
-def _parse(source: str) -> ast.Module | None:
-    """Return the syntax tree of a source, which may be indented; None if it is not Python."""
-    return try_parse(textwrap.dedent(source).strip())
-
-
-def _is_arithmetic(node: ast.expr | None) -> bool:
-    """Return whether it is arithmetic of plain numbers, as in ``f(3) -> 1 + 2 = 3``."""
-    return node is not None and all(isinstance(part, _ARITHMETIC) for part in ast.walk(node))
-
-
-def _calls_text(tree: ast.AST, bound: set[str]) -> bool:
-    """Return whether it calls what only the text can define, or uses the result of such a call."""
-    known = set(dir(builtins))
-    calls = _called_names(tree) - known
-    uses = any(isinstance(n, ast.Call) for n in ast.walk(tree)) and _free_names(tree) & bound
-    return bool(calls or uses) and _is_closed(tree, bound | known)
-
-
-def _called_names(tree: ast.AST | None) -> set[str]:
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)] if tree else []
-    return {call.func.id for call in calls if isinstance(call.func, ast.Name)}
-
-
-def _is_closed(tree: ast.AST, known: set[str]) -> bool:
-    """Return whether it uses only known names, and others only by calling them."""
-    callees = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
-    loaded = {n.id for n in ast.walk(tree) if _is_name(n, ast.Load) and id(n) not in callees}
-    return not loaded & _free_names(tree) - known
-
-
-def _free_names(tree: ast.AST) -> set[str]:
-    """Return the names that it reads and does not bind itself."""
-    bound = {n.id for n in ast.walk(tree) if _is_name(n, ast.Store)}
-    bound |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
-    return {n.id for n in ast.walk(tree) if _is_name(n, ast.Load)} - bound
-
-
-def _is_name(node: ast.AST, context: type[ast.expr_context]) -> TypeGuard[ast.Name]:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, context)

@@ -186,9 +186,7 @@ class CallableCheck:
             raise asyncio.CancelledError from None
         except (asyncio.CancelledError, GeneratorExit):
             raise
-        except (
-            BaseException
-        ) as error:  # an exit would end the kernel, and a skip is not an Exception
+        except BaseException as error:  # also an exit, which would end the kernel, and a skip
             if timeout.expired():
                 return None, f"check {self._label} did not end within {self._seconds:.3g} s"
             if isinstance(error, AssertionError):

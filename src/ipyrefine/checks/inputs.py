@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from ipyrefine.checks.evaluation import Example
-from ipyrefine.checks.examples import fenced_python
-from ipyrefine.checks.magics import python_part
+from ipyrefine.core.stated import Example, fenced_python
 from ipyrefine.core.syntax import ERRORS, try_parse, try_parse_expression
+from ipyrefine.kernel.magics import python_part
 
 MAX_INPUTS = 60
 _SEEDS = 40  # calls that are varied

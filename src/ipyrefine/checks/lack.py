@@ -5,11 +5,11 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 
-from ipyrefine.checks.copies import UNDEFINED
 from ipyrefine.checks.evaluation import Event
-from ipyrefine.checks.magics import PythonPart
-from ipyrefine.checks.redaction import redact
 from ipyrefine.core.syntax import ERRORS, compile_cell
+from ipyrefine.kernel.copies import UNDEFINED
+from ipyrefine.kernel.magics import PythonPart
+from ipyrefine.kernel.redaction import redact
 
 _MAX_PATH = 100  # characters of a path in a sentence
 _AWAITS = re.compile(r"SyntaxError: .*outside (?:async )?function")

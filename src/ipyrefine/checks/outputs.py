@@ -11,7 +11,6 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from ipyrefine.checks.evaluation import Event
-from ipyrefine.checks.redaction import HIDDEN, is_secret_name, redact
 from ipyrefine.core.model import (
     MAX_CELL,
     MAX_COLUMNS,
@@ -22,6 +21,7 @@ from ipyrefine.core.model import (
     Printed,
 )
 from ipyrefine.core.syntax import try_parse
+from ipyrefine.kernel.redaction import HIDDEN, is_secret_name, redact
 
 Import = tuple[str, list[str]]
 

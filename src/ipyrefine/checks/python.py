@@ -10,27 +10,25 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from ipyrefine.checks.copies import UNDEFINED, explain_absence, files_for, may_compute
+from ipyrefine.checks.context import Context
 from ipyrefine.checks.evaluation import Event, parse_events
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python, remark
 from ipyrefine.checks.lack import explain_lack
-from ipyrefine.checks.magics import python_part
-from ipyrefine.checks.names import names_in_code
 from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_outputs
-from ipyrefine.checks.redaction import redact
-from ipyrefine.checks.sandbox import (
+from ipyrefine.core.model import Evidence, Finding, Task
+from ipyrefine.kernel.copies import UNDEFINED, explain_absence, files_for, may_compute
+from ipyrefine.kernel.magics import python_part
+from ipyrefine.kernel.names import names_in_code
+from ipyrefine.kernel.redaction import redact
+from ipyrefine.sandbox.sandbox import (
     SLACK,
     ProcessResult,
     describe_failure,
     load_program,
     run_python,
 )
-from ipyrefine.core.model import Evidence, Finding, Task
-
-if TYPE_CHECKING:
-    from ipyrefine.checks.registry import Context
 
 _NO_RUFF = "ruff is not installed, so the text was not linted: `pip install ruff`."
 _START_RUFF = "import subprocess, sys\nsys.exit(subprocess.run({command!r}).returncode)\n"
@@ -66,7 +64,7 @@ class RunsCleanly:
     Args:
         seconds: processor time it may take, its imports apart.
         decisive: has no effect; it is taken because other checks take it.
-        files: files to put next to it, such as `checks.variables.Variables.files`.
+        files: files to put next to it, such as `kernel.variables.Variables.files`.
         labels: what to call the variables that these files bring, by name.
     """
 
@@ -84,9 +82,9 @@ class RunsCleanly:
         self._names: tuple[str, ...] = ()
 
     @classmethod
-    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
         """Build the check ``run``, which takes no argument."""
-        return cls(files=context.files, labels=context.variables.labels, **settings)
+        return cls(files=context.files, labels=context.labels, **settings)
 
     def requiring(self, names: Iterable[str]) -> Self:
         """Return this check for texts that also have to define some names."""
@@ -109,12 +107,12 @@ class RunsCleanly:
         files: dict[str, str | bytes] = {
             **files_for(self._files, code),
             "candidate.py": code,
-            "notebook_program.py": load_program("notebook"),
-            "outputs_program.py": load_program("outputs"),
+            "notebook_program.py": load_program("stand_in"),
+            "outputs_program.py": load_program("capture"),
             "request.json": json.dumps(request),
         }
         result = await run_python(
-            load_program("run"),
+            load_program("run_text"),
             seconds=self._seconds,
             startup=IMPORT_SECONDS,
             files=files,
@@ -240,9 +238,9 @@ class Lint:
         self._builtins, self._seconds, self._decisive = list(builtins), seconds, decisive
 
     @classmethod
-    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
         """Build the check ``lint``, which takes no argument."""
-        return cls(builtins=context.variables.names, **settings)
+        return cls(builtins=context.names, **settings)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Lint the text in the sandbox; nothing of it is run."""

@@ -11,11 +11,12 @@ from contextlib import suppress
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from ipyrefine.checks.context import Context
 from ipyrefine.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from ipyrefine.checks.variables import Variables
     from ipyrefine.core.ports import Check
+    from ipyrefine.kernel.variables import Variables
 
 _MAX_SECONDS = 86_400
 _PATIENCE = 600  # seconds that a record may ask a check to run
@@ -108,25 +109,6 @@ def form_of(name: str) -> str:
     return kind.form if kind else ""
 
 
-class Context(NamedTuple):
-    """What checks are made from.
-
-    Attributes:
-        namespace: the user's variables.
-        target: the score that passes, for functions that return one.
-        variables: the variables that checked code has.
-    """
-
-    namespace: Mapping[str, Any]
-    target: float
-    variables: "Variables"
-
-    @property
-    def files(self) -> Mapping[str, bytes]:
-        """The files that bring the variables into a sandbox."""
-        return self.variables.files
-
-
 def resolve(
     checks: "Sequence[Check | Callable[..., Any] | str]",
     namespace: Mapping[str, Any],
@@ -150,9 +132,10 @@ def resolve(
         UsageError: a check does not exist, cannot be made or called, or does not have a setting; or
             a variable looks like a secret.
     """
-    from ipyrefine.checks.variables import Variables
+    from ipyrefine.kernel.variables import Variables
 
-    context = Context(namespace, target, Variables.of(variables))
+    known = Variables.of(variables)
+    context = Context(namespace, target, known.files, known.labels, known.names)
     names = dict.fromkeys(check for check in checks if isinstance(check, str))
     objects = [check for check in checks if not isinstance(check, str)]
     return (

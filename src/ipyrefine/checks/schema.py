@@ -6,17 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
+from ipyrefine.checks.context import Context
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding
-from ipyrefine.checks.sandbox import describe_failure, load_program, run_python
 from ipyrefine.core.model import Evidence, Finding, Task
 from ipyrefine.errors import UsageError, did_you_mean
-
-if TYPE_CHECKING:
-    from ipyrefine.checks.registry import Context
+from ipyrefine.sandbox.sandbox import describe_failure, load_program, run_python
 
 _VALUE_WIDTH = 100
 _PLACE_WIDTH = 200
@@ -31,7 +29,7 @@ class Json:
     name = "json"
 
     @classmethod
-    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
         """Build the check of ``json``."""
         return cls()
 
@@ -86,7 +84,7 @@ class Schema:
         self.requirement = f"{request}:\n{json.dumps(self._schema, ensure_ascii=False)}"
 
     @classmethod
-    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
         """Build the check of ``schema:NAME``.
 
         Raises:
@@ -145,7 +143,7 @@ class Schema:
 
     async def _validate_in_sandbox(self, text: str) -> list[str]:
         result = await run_python(
-            load_program("schema"),
+            load_program("validate"),
             seconds=self._seconds,
             files={"schema.json": json.dumps(self._schema), "value.json": strip_fence(text)},
             report=_REPORT,

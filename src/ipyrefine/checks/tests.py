@@ -17,25 +17,23 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from ipyrefine.checks.copies import explain_absence, files_for, may_compute
+from ipyrefine.checks.context import Context
 from ipyrefine.checks.evaluation import Event, parse_events
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
-from ipyrefine.checks.magics import python_part
-from ipyrefine.checks.sandbox import (
+from ipyrefine.core.model import Evidence, Finding, Tally, Task
+from ipyrefine.core.syntax import ERRORS, parse
+from ipyrefine.errors import UsageError
+from ipyrefine.kernel.copies import explain_absence, files_for, may_compute
+from ipyrefine.kernel.magics import python_part
+from ipyrefine.sandbox.sandbox import (
     SLACK,
     ProcessResult,
     describe_failure,
     load_program,
     run_python,
 )
-from ipyrefine.core.model import Evidence, Finding, Tally, Task
-from ipyrefine.core.syntax import ERRORS, parse
-from ipyrefine.errors import UsageError
-
-if TYPE_CHECKING:
-    from ipyrefine.checks.registry import Context
 
 _WIDTH = 300
 _MAX_LINES = 30
@@ -54,7 +52,7 @@ class Tests:
         label: the user's name for them.
         seconds: processor time for all of them; one may take a quarter of it.
         decisive: whether a pass settles the verdict without a judge.
-        files: files to put next to them, such as `checks.variables.Variables.files`.
+        files: files to put next to them, such as `kernel.variables.Variables.files`.
 
     Attributes:
         test_names: what the source defines, as words; a model may be told them.
@@ -101,7 +99,7 @@ class Tests:
             raise UsageError(f"The check {self.name!r} needs pytest: `pip install pytest`.")
 
     @classmethod
-    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
         """Build the check of ``tests:NAME``: a variable's text or functions, or a file's path.
 
         Raises:
@@ -132,7 +130,7 @@ class Tests:
             "request.json": json.dumps(request),
         }
         result = await run_python(
-            load_program("tests"), seconds=self._seconds, files=files, report=report
+            load_program("run_tests"), seconds=self._seconds, files=files, report=report
         )
         events = parse_events(result.report, token)
         if absence := self._explain_absence(result, events):

@@ -7,14 +7,12 @@ pass.
 import json
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from ipyrefine.checks.sandbox import describe_failure, load_program, run_python
+from ipyrefine.checks.context import Context
 from ipyrefine.core.model import Evidence, Task
 from ipyrefine.errors import UsageError
-
-if TYPE_CHECKING:
-    from ipyrefine.checks.registry import Context
+from ipyrefine.sandbox.sandbox import describe_failure, load_program, run_python
 
 _SENTENCE_END = re.compile(r"[.!?…。！？]+[\"'”’)\]*_]{0,4}(?=\s|$)")  # noqa: RUF001
 _NO_END = re.compile(
@@ -99,7 +97,7 @@ class Length:
         self.requirement = f"Its length must be {self._asked}."
 
     @classmethod
-    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
         """Build the check of ``length:BOUNDS``."""
         return cls(argument, **settings)
 
@@ -134,7 +132,7 @@ class Contains:
         self.requirement = f"It must contain, letter for letter: {substring}"
 
     @classmethod
-    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
         """Build the check of ``contains:TEXT``."""
         return cls(argument, **settings)
 
@@ -167,7 +165,7 @@ class With:
         self._term, self._wanted = term, self.name.startswith("with:")
 
     @classmethod
-    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
         """Build the check of ``with:TEXT`` or ``without:TEXT``."""
         return cls(argument, **settings)
 
@@ -222,7 +220,7 @@ class Matches:
             ) from None
 
     @classmethod
-    def from_argument(cls, argument: str, context: "Context", **settings: Any) -> Self:
+    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
         """Build the check of ``matches:REGEX``."""
         return cls(argument, **settings)
 
@@ -230,7 +228,7 @@ class Matches:
         """Search in the sandbox, as some expressions take years on some texts."""
         request = json.dumps({"pattern": self._pattern, "text": text})
         result = await run_python(
-            load_program("matches"), seconds=self._seconds, files={"request.json": request}
+            load_program("match"), seconds=self._seconds, files={"request.json": request}
         )
         found = result.exit_code == 0 and result.stdout.startswith("found")
         detail = "It matches." if found else "It does not match the regular expression."

@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Mapping
 
-from ipyrefine.checks.evaluation import Evaluation, Example, holds
-from ipyrefine.checks.examples import stated_examples
+from ipyrefine.checks.evaluation import Evaluation, holds
 from ipyrefine.core.model import Finding, Task
+from ipyrefine.core.stated import Example, stated_examples
 from ipyrefine.core.syntax import is_literal, try_parse, try_parse_expression
 from ipyrefine.errors import CheckNotRun
 
@@ -19,7 +19,7 @@ class Trial:
     What the task states about the same call counts, not what the finding says of it.
 
     Args:
-        files: files to put next to the text, such as `checks.variables.Variables.files`.
+        files: files to put next to the text, such as `kernel.variables.Variables.files`.
     """
 
     def __init__(self, files: Mapping[str, bytes] | None = None) -> None:

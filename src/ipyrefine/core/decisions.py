@@ -4,7 +4,7 @@
 `render.labels` puts it into a sentence.
 """
 
-from typing import Annotated, ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter
 
@@ -21,7 +21,6 @@ from ipyrefine.core.model import (
 # Where an accepted text goes: into a new cell, in place of its own cell (and run there), or into
 # the variable only.
 Destination = Literal["insert", "replace", "run", "none"]
-DESTINATIONS: tuple[Destination, ...] = get_args(Destination)
 
 
 class _Decision(Record):

@@ -313,12 +313,22 @@ def _attempts(run: Run, base: Iteration, nonce: Nonce) -> str:
 
 
 def _fate(iteration: Iteration) -> str:
-    """Return why a text was not taken: its failure, a check's, or a finding that blocks it."""
+    """Return why a text was not taken: the first of what failed, differs or was found; or nothing.
+
+    Evidence is read as it stands in the iteration: what the server may not see was left out of it.
+    """
     because = iteration.verdict.because if iteration.verdict else None
-    repeats = "The revision changed nothing." if isinstance(because, Repeats) else ""
-    failed = [f"{e.name} failed: {first_line(e.detail)}" for e in iteration.evidence if e.failed]
-    blocking = [f"{f.criterion}: {f.problem}" for f in iteration.findings if f.blocks]
-    reasons = (iteration.failure, repeats, *failed, *blocking)
+    unchanged = isinstance(because, Repeats) and because.of_parent
+    repeats = "The revision changed nothing." if unchanged else "It repeats an earlier text."
+    open_findings = [f for f in iteration.findings if f.actionable]
+    reasons = (
+        iteration.failure,
+        repeats if isinstance(because, Repeats) else "",
+        *(f"{e.name} failed: {first_line(e.detail)}" for e in iteration.evidence if e.failed),
+        *(first_line(e.detail) for e in iteration.evidence if e.contested),
+        *(f"{f.criterion}: {f.problem}" for f in open_findings if f.blocks),
+        *(f.problem for f in open_findings),
+    )
     return next((reason for reason in reasons if reason), "")
 
 

@@ -38,7 +38,7 @@ from ipyrefine.core.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.core.findings import contains_quote
+from ipyrefine.core.findings import contains_quote, with_ids
 from ipyrefine.core.model import (
     GUIDANCE,
     ByUser,
@@ -255,7 +255,7 @@ def require_possible(run: Run, decision: Decision) -> None:
     first = isinstance(decision, Continue) and not (run.iterations or decision.guidance)
     if not first and not isinstance(decision, Rubric):
         if not run.iterations:
-            raise UsageError("There is no text yet to decide on. Continue first.")
+            raise UsageError("There is no text yet. Continue the run first.")
         number = getattr(decision, "iteration", None)
         if number is not None:
             require_iteration(run, number)
@@ -457,12 +457,11 @@ def _(decision: Drop, run: Run, number: int) -> Run:
 @_effect.register
 def _(decision: Add, run: Run, number: int) -> Run:
     """Put the finding on every text that holds its quote, in place of one with its id."""
-    id_ = decision.finding.id
-    if id_ not in {finding.id for finding in run.findings}:
-        id_ = next_finding_id(run)
-    finding = decision.finding.model_copy(
+    finding = decision.finding
+    if finding.id not in {one.id for one in run.findings}:
+        (finding,) = with_ids(run, (finding,))
+    finding = finding.model_copy(
         update={
-            "id": id_,
             "author": "user",
             "status": Status.OPEN,
             "verified": "untried",
@@ -473,7 +472,7 @@ def _(decision: Add, run: Run, number: int) -> Run:
     def findings(iteration: Iteration) -> Findings:
         if not contains_quote(iteration.text, finding.quote):
             return iteration.findings
-        replaced = tuple(finding if f.id == id_ else f for f in iteration.findings)
+        replaced = tuple(finding if f.id == finding.id else f for f in iteration.findings)
         return replaced if finding in replaced else (*replaced, finding)
 
     return _map_findings(run, findings)
@@ -539,22 +538,14 @@ def _clarification(answer: Answer, question: Question) -> Clarification:
     return Clarification(call=question.call, result=result, raises=raises, setup=question.setup)
 
 
-def next_finding_id(run: Run, taken: int = 0) -> str:
-    """Return the next free finding id; ``taken`` more are in use already."""
-    return f"f{len(run.findings) + taken + 1}"
-
-
 def _require(run: Run, guidance: str) -> Run:
     """Make the user's words a blocking finding on every text, until one is judged to meet it."""
     if not guidance.strip():
         return run
     finding = Finding(
-        id=next_finding_id(run),
-        criterion=GUIDANCE,
-        severity=Severity.BLOCKING,
-        problem=guidance,
-        author="user",
+        criterion=GUIDANCE, severity=Severity.BLOCKING, problem=guidance, author="user"
     )
+    (finding,) = with_ids(run, (finding,))
     if run.selected:
         run = run.model_copy(update={"selected": (*run.selected, finding.id)})
     return _map_findings(run, lambda iteration: (*iteration.findings, finding))

@@ -180,7 +180,7 @@ def _only_ran(iteration: Iteration) -> bool:
 def _from_own_judge(
     run: Run, iteration: Iteration, findings: tuple[Finding, ...], judgement: Judgement
 ) -> Ruling:
-    """Return the verdict of the user's own judge prompt, in the shape that it replies in."""
+    """Return the verdict of the user's own judge prompt, in the shape of its replies."""
     feedback = ground(judgement.findings, iteration.text)
     findings = replace_feedback(run, findings, feedback)
     stated, score = judgement.stated, judgement.score

@@ -11,7 +11,7 @@ from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run, require_consistent
 from ipyrefine.core.stored import OtherVersion, parse_json, read_event, read_record
 from ipyrefine.errors import JournalError, UsageError, did_you_mean
-from ipyrefine.journal.schema import connect, default_path, sentences, transaction
+from ipyrefine.journal.tables import connect, default_path, sentences, transaction
 from ipyrefine.journal.writer import Recorder
 
 _MAX_EVENTS = 200_000  # of a run

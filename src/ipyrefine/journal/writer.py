@@ -19,7 +19,7 @@ from ipyrefine.core.events import Event, Stopped, TextDelta
 from ipyrefine.core.run import Run
 from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import UsageError
-from ipyrefine.journal.schema import (
+from ipyrefine.journal.tables import (
     default_path,
     open_database,
     retry_while_busy,

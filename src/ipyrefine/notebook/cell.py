@@ -14,8 +14,6 @@ from types import ModuleType
 from typing import Any
 
 from ipyrefine import api, checks
-from ipyrefine.checks import variables
-from ipyrefine.checks.magics import has_python_beside_magics
 from ipyrefine.checks.schema import Schema
 from ipyrefine.core.decisions import Accept, Continue, Decision
 from ipyrefine.core.engine import Refinement
@@ -27,6 +25,8 @@ from ipyrefine.core.sharing import KEPT_HERE, Level
 from ipyrefine.errors import Interrupted, RefineError, UsageError, describe, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder, open_journal
+from ipyrefine.kernel import variables
+from ipyrefine.kernel.magics import has_python_beside_magics
 from ipyrefine.notebook import options
 from ipyrefine.notebook.blocking import caller_waits
 from ipyrefine.notebook.cell_target import (
@@ -39,9 +39,9 @@ from ipyrefine.notebook.cell_target import (
 )
 from ipyrefine.notebook.placeholder import NO_ANYWIDGET, Placeholder
 from ipyrefine.notebook.source_cell import SourceCell, read_code_cell
-from ipyrefine.profiles.choose import is_python, read_fence
-from ipyrefine.providers.errors import safe_url
-from ipyrefine.providers.sharing import mark_asked, remember_sharing
+from ipyrefine.profiles.recognise import is_python, read_fence
+from ipyrefine.providers.faults import safe_url
+from ipyrefine.providers.remote import mark_asked, remember_sharing
 from ipyrefine.render import labels
 from ipyrefine.render.markdown import fence
 from ipyrefine.session.commands import ANSWERS, PLACES, Place
@@ -779,7 +779,7 @@ class CellRun:
         if self._uses_panel:
             self._open_panel(placeholder)
         elif not self._args.quiet and not hasattr(self.shell, "kernel"):
-            from ipyrefine.session.terminal import Transcript
+            from ipyrefine.session.screen import Transcript
 
             self.session.displays.append(Transcript(can_switch=self._begin is not None))
 
@@ -865,7 +865,7 @@ class CellRun:
         if self._args.quiet or self.panel is not None or hasattr(self.shell, "kernel"):
             return
         if self._args.apply in (None, "ask"):
-            from ipyrefine.session.terminal import ask
+            from ipyrefine.session.screen import ask
 
             await ask(self.session)
 

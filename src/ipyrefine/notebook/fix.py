@@ -8,12 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ipyrefine.checks.copies import UNDEFINED
 from ipyrefine.checks.functions import remark
-from ipyrefine.checks.magics import has_python_beside_magics, python_part
-from ipyrefine.checks.names import names_defined, names_in_draft
 from ipyrefine.checks.python import RunsCleanly
-from ipyrefine.checks.redaction import redact, secret_values
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.findings import first_line
 from ipyrefine.core.model import Evidence, Material, Task
@@ -21,6 +17,10 @@ from ipyrefine.core.ports import Check
 from ipyrefine.core.sharing import exception_names
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import CheckNotRun, UsageError
+from ipyrefine.kernel.copies import UNDEFINED
+from ipyrefine.kernel.magics import has_python_beside_magics, python_part
+from ipyrefine.kernel.names import names_defined, names_in_draft
+from ipyrefine.kernel.redaction import redact, secret_values
 from ipyrefine.notebook import options
 from ipyrefine.notebook.cell import (
     CellRun,
@@ -31,9 +31,9 @@ from ipyrefine.notebook.cell import (
     visible_names,
 )
 from ipyrefine.notebook.cell_target import Origin, hears_comms_while_running, is_cell_id, read_cell
-from ipyrefine.notebook.context import read_context
 from ipyrefine.notebook.failure import Failure
 from ipyrefine.notebook.lost_effects import lost_effects
+from ipyrefine.notebook.nearby import read_context
 from ipyrefine.notebook.placeholder import Placeholder
 from ipyrefine.notebook.source_cell import SourceCell, read_code_cell
 

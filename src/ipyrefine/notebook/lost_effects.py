@@ -4,8 +4,8 @@ import ast
 import difflib
 from collections.abc import Iterator
 
-from ipyrefine.checks.magics import python_part
 from ipyrefine.core.syntax import try_parse
+from ipyrefine.kernel.magics import python_part
 
 _Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 

@@ -104,7 +104,7 @@ class Refine(Magics, Configurable):
 
     @observe("sandbox")
     def _set_sandbox(self, change: Any) -> None:
-        from ipyrefine.checks import sandbox
+        from ipyrefine.sandbox import sandbox
 
         sandbox.set_mode(change.new)
 
@@ -183,7 +183,7 @@ class Refine(Magics, Configurable):
 
     async def _read_cells_above(self, line: str) -> "Material | None":
         """Return the cells above the running one that the options ask for."""
-        from ipyrefine.notebook.context import read_context
+        from ipyrefine.notebook.nearby import read_context
         from ipyrefine.notebook.options import parse
 
         count = parse(line).context

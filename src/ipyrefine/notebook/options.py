@@ -18,7 +18,7 @@ from ipyrefine.core.sharing import LEVELS
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.notebook.cell_target import is_cell_id
 from ipyrefine.profiles import NAMES
-from ipyrefine.profiles.choose import pygments_name
+from ipyrefine.profiles.recognise import pygments_name
 
 EXAMPLES = """\
 examples:
@@ -180,7 +180,7 @@ def parser() -> MagicParser:
     add("--patience", type=_parse_patience, metavar="N",
         help="revisions without improvement before it stops (2); off for any number")
     add("--delta", type=float, metavar="GAIN",
-        help="gain in score, 0..1, up to which a better text does not count as one (0)")
+        help="gain in score, 0..1, that is too small to count as an improvement (0)")
     add("--budget", help='upper bounds, as "20k tokens, 30 calls, $0.05, 90 s"; or per kind of '
         'token, as "10k prompt tokens, 5k completion tokens"')
     add("--price", metavar="IN,OUT", help="dollars per million prompt and completion tokens, as "

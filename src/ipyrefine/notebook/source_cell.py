@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ipyrefine.core.syntax import ERRORS, parse
 from ipyrefine.errors import UsageError
-from ipyrefine.profiles.choose import pygments_name
+from ipyrefine.profiles.recognise import pygments_name
 
 # Cell magics whose body is Python.
 _PYTHON_MAGICS = frozenset({"capture", "debug", "prun", "time", "timeit"})

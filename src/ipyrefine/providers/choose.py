@@ -3,10 +3,8 @@
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Model
@@ -98,22 +96,6 @@ def is_embedded(model: Model) -> bool:
     if isinstance(model, RecordedModel):
         return model.source in weights.WEIGHTS
     return isinstance(model, LocalModel)
-
-
-def is_local(model: Model) -> bool:
-    """Return whether a model runs on this machine: embedded, or on a server at a loopback address.
-
-    A recording is none, as another model may answer what it does not hold.
-    """
-    from ipyrefine.providers.local import LocalModel
-
-    if isinstance(model, LocalModel):
-        return True
-    host = urlsplit(str(getattr(model, "base_url", ""))).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def _live(**server: Any) -> Model:

@@ -10,10 +10,12 @@ import sys
 import threading
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from ipyrefine.core.model import Price
-from ipyrefine.core.ports import Delta, Message, Notice, Reply, Request
+from ipyrefine.core.ports import Delta, Message, Model, Notice, Reply, Request
 from ipyrefine.errors import ModelError, NoModel, WeightsError
 from ipyrefine.providers.key import Key
 from ipyrefine.providers.openai import OpenAIModel
@@ -272,3 +274,17 @@ async def _fill_probabilities(model: OpenAIModel, request: Request, reply: Reply
 
 def _without_cost(reply: Reply) -> Reply:
     return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost": 0.0})})
+
+
+def is_local(model: Model) -> bool:
+    """Return whether a model runs on this machine: embedded, or on a server at a loopback address.
+
+    A recording is none, as another model may answer what it does not hold.
+    """
+    if isinstance(model, LocalModel):
+        return True
+    host = urlsplit(str(getattr(model, "base_url", ""))).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

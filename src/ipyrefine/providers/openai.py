@@ -50,7 +50,7 @@ from ipyrefine.providers.capabilities import (
     recall,
     remember,
 )
-from ipyrefine.providers.errors import (
+from ipyrefine.providers.faults import (
     MAX_ERROR_BYTES,
     MAX_REPLY_BYTES,
     Compressed,

@@ -169,7 +169,7 @@ class RecordedModel:
             self._live = live
             if not self._record:
                 yield Notice(text=f"{self._missing(request)} {live.name} answers instead.")
-        from ipyrefine.providers.choose import is_local
+        from ipyrefine.providers.local import is_local
 
         pieces, since = list[Piece](), time.monotonic()
         sent = request

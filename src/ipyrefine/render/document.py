@@ -396,7 +396,7 @@ def findings(
 
     Args:
         iteration: the text they are about.
-        form: how it is written.  # how the quote is set
+        form: how it is written.
         found: the findings; all of the iteration's by default.
     """
     every = ranked(iteration.findings if found is None else found)

@@ -18,7 +18,7 @@ from ipyrefine.render import document, labels
 from ipyrefine.render.diff import rows
 from ipyrefine.render.escape import plain, strip_colours
 from ipyrefine.render.progress import WRITING
-from ipyrefine.render.text import (
+from ipyrefine.render.stretches import (
     Stretch,
     highlight_html,
     lay_out,
@@ -405,7 +405,7 @@ def _successor(old: str, new: str, line: int | None) -> int | None:
 def _stretches(
     text: str,
     old: str | None,
-    form: str,  # which form is open; empty for none
+    form: str,
     language: str,
     pinned: Pinned | None = None,
     revert: Any = None,

@@ -345,8 +345,7 @@ def parse_iteration(run: Run, words: list[str]) -> int | None:
     word = words.pop(0)
     if not word.isdecimal() or len(word) > 9:
         raise UsageError(
-            f"{word[:40]!r} is not the number of an iteration. This run has iterations 0 to "
-            f"{len(run.iterations) - 1}."
+            f"{word[:40]!r} is not a number. Name one of 0 to {len(run.iterations) - 1}."
         )
     require_iteration(run, int(word))
     return int(word)

@@ -17,10 +17,10 @@ from itertools import islice
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from ipyrefine.checks.redaction import has_known_form, is_environment, is_secret_name
-from ipyrefine.checks.sandbox import import_path, load_program
-from ipyrefine.checks.structure import columns_of, is_frame, is_named, stored_attributes
 from ipyrefine.core.syntax import try_parse
+from ipyrefine.kernel.describe import columns_of, is_frame, is_named, stored_attributes
+from ipyrefine.kernel.redaction import has_known_form, is_environment, is_secret_name
+from ipyrefine.sandbox.sandbox import import_path, load_program
 
 MAX_BYTES = 50 * 2**20  # of all copies together
 _MAX_NODES = 20_000  # objects that are looked at in one variable
@@ -177,7 +177,7 @@ def copy_variables(
                 samples.pop(name, None)
                 absent[name] = str(error)
     files = {
-        _PROGRAM: load_program("variables").encode(),
+        _PROGRAM: load_program("load_variables").encode(),
         _CONTENTS: pickle.dumps(
             {
                 "path": import_path(),

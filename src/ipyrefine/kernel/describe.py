@@ -18,7 +18,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, TypeGuard, get_args, get_origin
 
-from ipyrefine.checks.redaction import HIDDEN, is_environment, is_secret, is_secret_name
+from ipyrefine.kernel.redaction import HIDDEN, is_environment, is_secret, is_secret_name
 
 WIDTH = 800  # characters of a description
 STRING_WIDTH = 4_000  # characters of a string's value, which is likely what the task is about

@@ -19,8 +19,8 @@ from ipyrefine.errors import Interrupted, NoModel, UsageError
 from ipyrefine.journal.writer import open_journal
 from ipyrefine.providers import weights
 from ipyrefine.providers.replay import PREFIX, read_recording
+from ipyrefine.session.screen import Transcript, ask
 from ipyrefine.session.session import Session
-from ipyrefine.session.terminal import Transcript, ask
 
 TASK = Path(__file__).with_name("task.txt")
 RECORDING = Path(__file__).with_name("recording.json")

@@ -7,9 +7,9 @@ import re
 import types
 from collections.abc import Iterable, Iterator
 
-from ipyrefine.checks.examples import extract, fenced_python
-from ipyrefine.checks.magics import python_part
+from ipyrefine.core.stated import fenced_python, read_examples
 from ipyrefine.core.syntax import ERRORS, compile_cell, parse, try_parse
+from ipyrefine.kernel.magics import python_part
 
 _MAX_SOURCE = 200_000  # characters of code that are read
 _BUILTINS = frozenset(dir(builtins))
@@ -79,7 +79,7 @@ def names_in_prose(text: str) -> list[str]:
     request asks to write is none of them: what is named after "write", "implement" or the like,
     what its examples call, and what its fenced Python defines.
     """
-    examples = extract(text)
+    examples = read_examples(text)
     fenced = [ast.unparse(tree) for tree in fenced_python(text)]
     prose = re.sub(r"```.*?```|^\s*>>>.*$", "", text, flags=re.DOTALL | re.MULTILINE)
     names = [

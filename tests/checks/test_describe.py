@@ -13,7 +13,7 @@ import pandas
 import pydantic
 import pytest
 
-from ipyrefine.checks.structure import describe, label
+from ipyrefine.kernel.describe import describe, label
 
 COUNTED: list[str] = []
 

@@ -53,7 +53,7 @@ Limit = Literal["time", "memory", "output", "processes"]
 Mode = Literal["auto", "required"]
 
 _PROGRAMS = Path(__file__).parent / "programs"
-LIMITER = _PROGRAMS / "limits.py"
+LIMITER = _PROGRAMS / "confine.py"
 _MODE_VARIABLE = "IPYREFINE_SANDBOX"
 
 _FILE_MB = 64

@@ -15,13 +15,13 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import Any
 
-from ipyrefine.checks.copies import Copies, copy_variables
-from ipyrefine.checks.names import names_in_draft, names_in_prose
-from ipyrefine.checks.redaction import is_environment, is_secret, is_secret_name
-from ipyrefine.checks.sandbox import run_python
-from ipyrefine.checks.structure import columns_of, describe, is_frame, is_named, label
 from ipyrefine.core.model import Material
 from ipyrefine.errors import UsageError, did_you_mean
+from ipyrefine.kernel.copies import Copies, copy_variables
+from ipyrefine.kernel.describe import columns_of, describe, is_frame, is_named, label
+from ipyrefine.kernel.names import names_in_draft, names_in_prose
+from ipyrefine.kernel.redaction import is_environment, is_secret, is_secret_name
+from ipyrefine.sandbox.sandbox import run_python
 
 _MAX_FOUND = 20  # names
 _MAX_CHARACTERS = 6_000  # of what the found names add to every prompt

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from ipyrefine.core.ports import Model
 from ipyrefine.core.sharing import LEVELS, Level, Sharing
 from ipyrefine.errors import UsageError
-from ipyrefine.providers.choose import is_local
+from ipyrefine.providers.local import is_local
 from ipyrefine.providers.servers import facts_about, remember_about
 
 _FACT = "share"

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ipyrefine.checks.redaction import redact, secret_values
 from ipyrefine.core.model import Material
+from ipyrefine.kernel.redaction import redact, secret_values
 from ipyrefine.notebook.cell_target import (
     hears_comms_while_running,
     read_cells_above,

@@ -1,0 +1,1 @@
+"""What is known of the notebook's variables, and copies of them."""
