@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from inspect import isawaitable
+from itertools import count
 from typing import Any, Generic, TypeVar
 
 from ipyrefine.core import replies, verdicts
@@ -687,15 +688,25 @@ class Refinement:
         """Ask for a better text."""
         base, number, form = self._base(), len(self.state.iterations), self.state.task.form
         await self.emit(StageStarted(stage=Stage.REVISE, iteration=number))
-        parse = _parse_text(self.state.task, self.selection)
-        call = ModelCall(self.model, parse, Stage.REVISE, number, partial(parse, cut=True))
         request = self._requests.revise(self.state, base)
+        by_edits = request.schema_name == "edits"
+        parse = _parse_text(self.state.task, self.selection)
+        parse_cut = None if by_edits else partial(parse, cut=True)
+        if by_edits:
+            parse = _parse_edits(self.state.task, self.selection, base.text)
+        call = ModelCall(self.model, parse, Stage.REVISE, number, parse_cut)
         acting_on = to_act_on(self.state, base)
         revision = await call.make(
             self,
             request,
             splitter=partial(replies.Splitter, form, inside=request.json_schema is not None),
         )
+        if revision and revision.missed:
+            await warn(
+                self,
+                f"{revision.missed} of the {revision.edits} edits of {self.state.mention(number)} "
+                "did not fit the text and were left out.",
+            )
         if revision is None:
             await warn(
                 self, f"{self.state.mention(number).capitalize()} has no new text: {call.advice}."
@@ -789,11 +800,36 @@ def _parse_text(task: Task, selection: Selection | None) -> Callable[..., replie
 
     def parse(reply: Reply, *, cut: bool = False) -> replies.WrittenText:
         written = replies.parse_text(reply.text, task.form, cut=cut, language=task.language)
-        if selection is None:
-            return written
-        return written.model_copy(update={"text": selection.restore(written.text)})
+        return _restore(written, selection)
 
     return parse
+
+
+def _parse_edits(
+    task: Task, selection: Selection | None, base: str
+) -> Callable[..., replies.WrittenText]:
+    """Return the parser of edits; in a second reply some that fit are enough."""
+    replies_before = count()
+
+    def parse(reply: Reply) -> replies.WrittenText:
+        return _restore(
+            replies.parse_edits(
+                reply.text,
+                base,
+                task.form,
+                language=task.language,
+                lenient=next(replies_before) > 0,
+            ),
+            selection,
+        )
+
+    return parse
+
+
+def _restore(written: replies.WrittenText, selection: Selection | None) -> replies.WrittenText:
+    if selection is None:
+        return written
+    return written.model_copy(update={"text": selection.restore(written.text)})
 
 
 async def _cancel(task: asyncio.Task[Run]) -> None:

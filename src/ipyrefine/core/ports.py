@@ -28,7 +28,7 @@ class Request(Record):
     Attributes:
         messages: the conversation, stable part first.
         json_schema: the JSON schema the reply must follow, or None for free text.
-        schema_name: a short name for it, as servers want one.
+        schema_name: a short name for the reply, as servers want one for a schema.
         strict: whether the schema is flat and complete, as a server's strict mode wants it.
         max_tokens: completion tokens allowed.
         temperature: sampling temperature.

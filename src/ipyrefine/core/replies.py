@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError, model_validator
 
+from ipyrefine.core import edits
 from ipyrefine.core.findings import FEEDBACK, SCOPE, ground
 from ipyrefine.core.model import (
     Answer,
@@ -46,10 +47,14 @@ class WrittenText(Record):
     Attributes:
         text: the text.
         thoughts: what stands before it.
+        missed: how many of its edits could not be made.
+        edits: how many edits it was given as; 0 for a whole text.
     """
 
     text: str
     thoughts: str = ""
+    missed: int = 0
+    edits: int = 0
 
 
 def parse_text(
@@ -98,6 +103,40 @@ def parse_text(
     if not text.strip():
         raise ReplyError("it holds no text")
     return WrittenText(text=text, thoughts=thoughts)
+
+
+def parse_edits(
+    reply: str, base: str, form: Form, *, language: str = "python", lenient: bool = False
+) -> WrittenText:
+    """Return a text with the edits of a reply made; a reply without edits may be the whole text.
+
+    Args:
+        reply: what the model wrote.
+        base: the text that the edits are for.
+        form: how a whole text would be marked.
+        language: the language of code.
+        lenient: whether some of the edits are enough.
+
+    Raises:
+        ReplyError: an edit could not be made, with the lines that are most like what it looks for;
+            or there is neither an edit nor a whole text.
+    """
+    found, thoughts = edits.read_edits(reply)
+    if not found:
+        if form == "prose" and not _TAGGED.search(reply):
+            raise ReplyError("it holds no edit")
+        return parse_text(reply, form, language=language)
+    text, misses = edits.apply(base, found)
+    if misses and not (lenient and len(misses) < len(found)):
+        raise ReplyError("; ".join(map(_describe_miss, misses)))
+    return WrittenText(text=text, thoughts=thoughts, missed=len(misses), edits=len(found))
+
+
+def _describe_miss(miss: edits.Miss) -> str:
+    if miss.times:
+        return f"what edit {miss.number} finds stands in the text {miss.times} times: add to it"
+    near = f" The nearest lines of the text are:\n{miss.nearest}\n" if miss.nearest else ""
+    return f"what edit {miss.number} finds does not stand in the text.{near}"
 
 
 _WORD = re.compile(r"\b\d*[^\W\d]\w*")

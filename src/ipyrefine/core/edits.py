@@ -1,0 +1,118 @@
+"""Edits of a text, as a model writes them: what to find, and what to put in its place."""
+
+import re
+import textwrap
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+_NEAREST = 8  # lines of a text that are quoted where an edit misses
+_LINE = 300  # characters of a quoted line
+_TAGS = re.compile(
+    r"<find>[^\S\n]*\n?(?P<find>.*?)\n?[^\S\n]*</find>\s*"
+    r"<replace>[^\S\n]*\n?(?P<replace>.*?)\n?[^\S\n]*</replace>",
+    re.DOTALL | re.IGNORECASE,
+)
+_MARKS = re.compile(
+    r"^<{5,}[^\n]*\n(?P<find>.*?)^={5,}[^\S\n]*\n(?P<replace>.*?)^>{5,}[^\n]*$",
+    re.DOTALL | re.MULTILINE,
+)
+_QUOTES = str.maketrans("\u201c\u201d\u2018\u2019\u00a0", "\"\"'' ")  # as a keyboard has them
+
+
+class Edit(NamedTuple):
+    """A replacement in a text.
+
+    Attributes:
+        find: a piece of the text, which stands in it once.
+        replace: what takes its place.
+    """
+
+    find: str
+    replace: str
+
+
+class Miss(NamedTuple):
+    """An edit that could not be made.
+
+    Attributes:
+        number: which one, from 1.
+        times: how often its piece stands in the text.
+        nearest: the lines of the text that are most like it, where it stands nowhere.
+    """
+
+    number: int
+    times: int
+    nearest: str
+
+
+def read_edits(reply: str) -> tuple[list[Edit], str]:
+    """Return the edits of a reply, and what stands before the first of them.
+
+    They are ``<find>`` with ``<replace>``, or blocks between ``<<<<<<<``, ``=======`` and
+    ``>>>>>>>``.
+    """
+    found = list(_TAGS.finditer(reply)) or list(_MARKS.finditer(reply))
+    edits = [Edit(m["find"].strip("\n"), m["replace"].strip("\n")) for m in found]
+    return edits, reply[: found[0].start()].strip() if found else ""
+
+
+def apply(text: str, edits: list[Edit]) -> tuple[str, list[Miss]]:
+    """Return a text with edits made in their order, and those that could not be made.
+
+    A piece is looked for letter for letter; else by its lines, whatever their indentation, which
+    the replacement then gets too; else by its words, whatever the white space and quotation marks.
+    It has to stand in the text exactly once.
+    """
+    misses = []
+    for number, edit in enumerate(edits, start=1):
+        places = _places(text, edit)
+        if len(places) != 1:
+            nearest = "" if places else _nearest(text, edit.find)
+            misses.append(Miss(number, len(places), nearest))
+            continue
+        ((start, end, replacement),) = places
+        if not replacement and text[:start].endswith(("\n", "")) and text[end : end + 1] == "\n":
+            end += start == 0 or text[start - 1] == "\n"  # whole lines go with their end
+        text = text[:start] + replacement + text[end:]
+    return text, misses
+
+
+def _places(text: str, edit: Edit) -> list[tuple[int, int, str]]:
+    """Return where an edit's piece stands, each with its start, its end and what replaces it."""
+    if not edit.find.strip():
+        return []
+    exact = [m.span() for m in re.finditer(re.escape(edit.find), text)]
+    if exact:
+        return [(*span, edit.replace) for span in exact]
+    if by_lines := list(_by_lines(text, edit)):
+        return by_lines
+    words = edit.find.translate(_QUOTES).split()
+    pattern = r"\s+".join(map(re.escape, words))
+    return [(*m.span(), edit.replace) for m in re.finditer(pattern, text.translate(_QUOTES))]
+
+
+def _by_lines(text: str, edit: Edit) -> Iterator[tuple[int, int, str]]:
+    lines = text.split("\n")
+    wanted = [line.strip() for line in edit.find.split("\n")]
+    offset = 0
+    for first, line in enumerate(lines):
+        if [one.strip() for one in lines[first : first + len(wanted)]] == wanted:
+            end = offset + len("\n".join(lines[first : first + len(wanted)]))
+            margin = line[: len(line) - len(line.lstrip())]
+            yield offset, end, textwrap.indent(textwrap.dedent(edit.replace), margin)
+        offset += len(line) + 1
+
+
+def _nearest(text: str, find: str) -> str:
+    """Return the lines of a text that are most like a piece, to copy from."""
+    lines, count = text.split("\n"), min(len(find.split("\n")), _NEAREST)
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(find)
+
+    def likeness(first: int) -> float:
+        matcher.set_seq1("\n".join(lines[first : first + count])[: 4 * len(find)])
+        return matcher.ratio() if matcher.quick_ratio() > 0.3 else 0.0
+
+    best = max(range(max(1, len(lines) - count + 1)), key=likeness)
+    return "\n".join(line[:_LINE] for line in lines[best : best + count])
