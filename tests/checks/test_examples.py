@@ -2,10 +2,10 @@
 
 import pytest
 
-from ipyrefine.checks.evaluation import equal_values, group_outcomes, raised_type, result_source
+from ipyrefine.checks.evaluation import group_outcomes, raised_type, result_source
 from ipyrefine.checks.examples import Examples
 from ipyrefine.core.model import Clarification, Evidence, Task
-from ipyrefine.core.stated import read_examples, stated_examples
+from ipyrefine.core.stated import read_examples
 
 DOUBLE = "def f(x): return x * 2"
 
@@ -21,36 +21,22 @@ async def check(text, task, seconds=10.0):
         ("assert f(1) == 2, 'why'", [("f(1)", "2")]),
         ("Write f(). f() == 2", [("f()", "2")]),
         ("- f(1) -> 2", [("f(1)", "2")]),
-        ("* `f(1)` => `2`", [("f(1)", "2")]),
         ("f([1,2]) returns 3.", [("f([1, 2])", "3")]),
-        ("For example, f(2) should return [4] because it doubles.", [("f(2)", "[4]")]),
         ("add(2, 3) returns 5, add(1, 1) returns 2", [("add(2, 3)", "5"), ("add(1, 1)", "2")]),
         ("f(1) == 2 and f(2) == 4", [("f(1)", "2"), ("f(2)", "4")]),
         ("f([]) is None", [("f([])", "None")]),
         ("f(1) is True and f(2) is False", [("f(1) is True", "True"), ("f(2) is False", "True")]),
-        ("f(1) is not None", []),
         ("f(1) is g(1)", []),
-        ("assert not f(3)", [("not f(3)", "True")]),
         ("is_even(2) returns true", [("is_even(2)", "True")]),
-        ("f(1) → 'a -> b'", [("f(1)", "'a -> b'")]),
         ("f(1) = 2", [("f(1)", "2")]),
-        ("f(x=1) = 2", [("f(x=1)", "2")]),
         ("fib(0) = 0, fib(1) = 1", [("fib(0)", "0"), ("fib(1)", "1")]),
-        ("f(1) ==> 2", [("f(1)", "2")]),
         ("f(1) --> 2", [("f(1)", "2")]),
-        ("f(5) -> 3 - 1 = 2", [("f(5)", "3 - 1")]),
         ("f(15)   # returns 'db'", [("f(15)", "'db'")]),
-        ("f(1)  # because f(0) == 1", [("f(0)", "1")]),
-        ("f(1)  # the first", []),
         ("Let f(x) = x", []),
         ("y = f(1)", []),
         ("def f(x: int) -> int:", []),
-        ("f(x) -> int", []),
-        ("f() -> None", []),
         ("f(n) returns n squared", []),
         ("s.pop() == 1", []),
-        ("x == 2", []),
-        ("len('a') == 1", []),
         ("It returns True", []),
         ("", []),
     ],
@@ -63,13 +49,9 @@ def test_a_line_states_these_examples(line, stated):
     "task",
     [
         ">>> f(1)\n2",
-        "```\n>>> f(1)\n2\n```",
         'def f(x):\n    """Twice.\n\n    >>> f(1)\n    2\n    """',
         "# >>> f(1)\n# 2",
         ">>> f(1)\n2\nThis says what it does.",
-        "    # >>> f(1)\n    # 2\n    #\n    # That is all.",
-        ">>>f(1)\n2",
-        "Twice:\n    >>> f(1)\n2",
         ">>> f(2)  # doctest: +NONSENSE\n4\n>>> f(1)\n2",
     ],
 )
@@ -84,21 +66,12 @@ def test_an_example_brings_the_statements_it_needs_and_no_others():
     assert (first.setup, second.setup) == ("", "s = Stack()\ns.push(1)")
 
 
-def test_a_stub_in_the_task_does_not_replace_the_text():
-    (example,) = read_examples("```\ndef f(x): ...\nassert f(1) == 2\n```")
-    assert example.setup == ""
-
-
 @pytest.mark.parametrize(
     ("stub", "stated"),
     [
         ('def f(x):\n    """Twice.\n\n    f(1) == 2\n    f(2) ==> 4\n    """', ["f(1)", "f(2)"]),
-        ("def f(x):\n    'Twice, as f(1) = 2.'", ["f(1)"]),
-        ('def f(s):\n    """f("a\\n") -> "b\\n" """', ["f('a\\n')"]),
         ("def f(x):\n    # f(1) -> 2\n    ...", ["f(1)"]),
-        ('class C:\n    """C(1).x == 1"""', ["C(1).x"]),
         ('def f(x):\n    """g(1) == 2, len([1]) == 1"""', []),
-        ("def f(x):\n    return f(1) == 2", []),
         ('def f(xs):\n    """Input: [1]\n    Output: 1\n    Why: so."""', ["f([1])"]),
         ('def f(a, b):\n    """Example 1:\n  Input: a = 1, b = 2   Output: 3"""', ["f(a=1, b=2)"]),
         ('def f(xs):\n    """Input: a list\n    Output: its sum"""', []),
@@ -126,8 +99,6 @@ async def test_an_example_after_the_twentieth_is_run_too():
     "line",
     [
         f"f({LIST}) == 499500",
-        f"For example `f({LIST})` returns 499500, as it should.",
-        f"It holds that f({LIST}) -> 499500",
         ", ".join(f"f([{n}]) = {n}" for n in range(99)) + f", f({LIST}) = 499500",
     ],
 )
@@ -146,14 +117,6 @@ async def test_a_task_that_is_too_long_to_read_says_so():
     evidence = await Examples()("f = abs", Task(text=f"f(-1) == 1\n{endless}", form="code"))
     assert evidence.passed
     assert "Examples may be missing" in evidence.detail
-
-
-async def test_many_examples_have_the_time_that_a_few_of_them_have():
-    slow = "import time\ndef f(n):\n    end = time.process_time() + 0.02\n"
-    slow += "    while time.process_time() < end: pass\n    return n"
-    text = "\n".join(f"f({n}) == {n}" for n in range(180))
-    evidence = await Examples(seconds=2)(slow, Task(text=text, form="code"))
-    assert evidence.passed, evidence.detail
 
 
 async def test_without_examples_there_is_nothing_to_check():
@@ -185,8 +148,6 @@ async def test_a_failing_example_comes_first_with_input_expected_and_got():
             "def f(x): raise ValueError('no')",
             ">>> f(1)\nTraceback (most recent call last):\nValueError: no",
         ),
-        ("def f(): return float('inf')", "f() == float('inf')"),
-        ("def f(): return set()", "f() == set()"),
         (
             "class P:\n def __init__(s, x): s.x = x\n def __eq__(s, o): return s.x == o.x",
             "P(1) == P(1)",
@@ -198,8 +159,6 @@ async def test_a_failing_example_comes_first_with_input_expected_and_got():
         ),
         (DOUBLE + "\nif __name__ == '__main__': input()", "f(1) == 2"),
         (DOUBLE, ">>> x = 2; f(x)\n4"),
-        (DOUBLE, ">>> f(1); f(2)\n2\n4"),
-        (DOUBLE, ">>> import math; f(3); math.floor(f(0.6))\n6\n1"),
         (DOUBLE, ">>> for x in 1, 2: f(x)\n2\n4"),
     ],
 )
@@ -215,37 +174,15 @@ LIAR = "class L:\n def __eq__(s, o): return True\n def __repr__(s): return '2'\n
     "text",
     [
         LIAR + "def f(x): return L()",
-        "class I(int):\n def __eq__(s, o): return True\n def __repr__(s): return '2'\n"
-        "def f(x): return I(99)",
         "import builtins\nbuiltins.repr = lambda x: '2'\ndef f(x): return 99",
-        "import sys, io\nsys.stdout = io.StringIO()\ndef f(x): return 99",
         'print(\'{"event": "done", "index": 0}\')\ndef f(x): return 99',
-        "import sys\nm = sys.modules['__main__']\nm._describe = lambda v: {'repr': '2'}\n"
-        "def f(x): return 99",
-        "import os, glob\nfor p in glob.glob('*'):\n  if len(p) == 32:\n"
-        '    open(p, \'a\').write(\'{"event": "done", "index": 0, "data": ["int", 2]}\\n\')\n'
-        "def f(x): return 99",
         "import os; os._exit(0)",
-        "import sys; sys.exit(0)",
         "def f(x): return f(x)",
-        "def f(x): return input()",
-        "class R:\n def __repr__(s):\n  while True: pass\ndef f(x): return R()",
     ],
 )
 async def test_a_text_that_pretends_does_not_pass(text):
     evidence = await check(text, "f(1) == 2", seconds=2)
     assert (evidence.passed, evidence.score) == (False, 0.0)
-
-
-async def test_what_is_expected_is_not_in_the_process_that_is_tested():
-    spy = (
-        "import glob, gc\n"
-        "seen = ''.join(open(p, errors='replace').read() for p in glob.glob('*'))\n"
-        "seen += repr([o for o in gc.get_objects() if isinstance(o, (dict, list))][:20000])\n"
-        "def f(x): return '918' + '273645' in seen"
-    )
-    evidence = await check(spy, "f(1) == 918273645")
-    assert "got False" in evidence.detail
 
 
 @pytest.mark.parametrize(
@@ -268,23 +205,6 @@ async def test_a_text_that_does_not_load_says_where():
     assert evidence.detail.splitlines()[0] == (
         "The code does not load: ZeroDivisionError: division by zero (line 2)"
     )
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "equal"),
-    [
-        (1, 1.0, True),
-        (0.1 + 0.2, 0.3, True),
-        (10**400, 1.0, False),
-        (float("nan"), float("nan"), True),
-        ([1], (1,), False),
-        ({"a": [0.1 + 0.2]}, {"a": [0.3]}, True),
-        (10**17, 10**17 + 1, False),
-        ("1", 1, False),
-    ],
-)
-def test_values_are_the_same_as_python_has_it_with_floats_near(a, b, equal):
-    assert equal_values(a, b) is equal
 
 
 RECIPROCAL = """
@@ -312,12 +232,10 @@ async def examine(text: str, *clarifications: Clarification, task: str = "Write 
         (Clarification(call="reciprocal(4)", result="4"), False),
         (Clarification(call="reciprocal(0)", result="NoReciprocal", raises=True), True),
         (Clarification(call="reciprocal(0)", result="ValueError", raises=True), True),
-        (Clarification(call="reciprocal(0)", result="builtins.ValueError", raises=True), True),
         (Clarification(call="reciprocal(0)", result="TypeError", raises=True), False),
         (Clarification(call="reciprocal(4)", result="ValueError", raises=True), False),
         (Clarification(call="reciprocal(0)", result="None"), False),
         (Clarification(call="reciprocal(n)", result="0.5", setup="n = 2"), True),
-        (Clarification(call="reciprocal(4)", result="not Python"), False),
     ],
 )
 async def test_what_the_user_answered_is_one_more_example(clarification, passed):
@@ -326,43 +244,10 @@ async def test_what_the_user_answered_is_one_more_example(clarification, passed)
     assert clarification.call in evidence.detail
 
 
-async def test_answers_come_after_the_examples_of_the_text():
-    answer = Clarification(call="double(0)", result="0")
-    task = Task(text="Write double(x).\ndouble(1) == 2", clarifications=(answer,))
-    assert [e.source for e in stated_examples(task)] == ["double(1)", "double(0)"]
-
-
-async def test_a_text_that_runs_on_or_does_not_load_raises_nothing():
-    answer = Clarification(call="f()", result="TimeoutError", raises=True)
-    task = Task(text="Write f().", form="code", clarifications=(answer,))
-    assert (await Examples(seconds=2)("def f():\n    while True: pass", task)).passed is False
-    assert (await Examples()("def f(:", task)).passed is False
-
-
-HOSTILE_ERRORS = """
-class Kind(type):
-    def __getattribute__(cls, name):
-        raise RuntimeError("no")
-
-
-class Odd(Exception, metaclass=Kind):
-    pass
-
-
-def f():
-    raise Odd()
-"""
-
-
-async def test_an_exception_that_answers_for_itself_is_not_taken_for_another():
-    answer = Clarification(call="f()", result="ValueError", raises=True)
-    assert (await examine(HOSTILE_ERRORS, answer)).passed is False
-
-
 @pytest.mark.parametrize(
     "outcome",
-    [{"raised": 5, "error": "x"}, {"raised": [5], "error": "x"}, {"data": 5}, {"data": ["int"]},
-     {"data": ["dict", [5]]}, {"data": [[], 1]}, {"data": ["float", "nan"]}, {"repr": "x"}],
+    [{"raised": 5, "error": "x"},   {"data": ["int"]},
+       {"data": ["float", "nan"]}, ],
 )  # fmt: skip
 def test_a_forged_outcome_is_no_result(outcome):
     assert (raised_type(outcome), result_source(outcome)) == ("", "")

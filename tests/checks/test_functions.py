@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import contextvars
 import functools
 import json
 import sys
@@ -14,10 +13,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-import ipyrefine
 from ipyrefine import api
 from ipyrefine.checks.functions import CallableCheck
-from ipyrefine.core.model import Finding, Limits, Outcome, StopReason, Task
+from ipyrefine.core.model import Finding, Limits, StopReason, Task
 from ipyrefine.errors import CheckError, UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session.session import Session
@@ -36,37 +34,22 @@ class Feedback(BaseModel):
         (True, True, None),
         (False, False, None),
         (None, True, None),
-        ("", True, None),
-        (" \n", True, None),
         ("too long", False, None),
         ("PASS", True, None),
-        ("\nPASS\n", True, None),
-        (Outcome.PASS, True, None),
         ("FAIL", False, None),
         ("NEEDS_IMPROVEMENT", False, None),
-        ("Needs improvement", False, None),
         ([], True, None),
         (["a", "b"], False, None),
         (0.8, True, 0.8),
-        (0.79, False, 0.79),
         (1, True, 1.0),
-        (("PASS", ""), True, None),
         (("FAIL", "too long"), False, None),
-        ((True, "nice"), True, None),
         ((False, ["a", "b"]), False, None),
         ((0.9, ""), True, 0.9),
-        ((0.5, ["a"]), False, 0.5),
         ({"evaluation": "PASS", "feedback": ""}, True, None),
-        ({"evaluation": "NEEDS_IMPROVEMENT", "feedback": "a"}, False, None),
         ('{"evaluation": "FAIL", "feedback": "a"}', False, None),
-        ({"done": True, "feedback": []}, True, None),
         ({"done": False, "feedback": ["a", "b"]}, False, None),
-        (Feedback(done=True, feedback=["a"]), True, None),
         ({"score": 0.5, "feedback": "a"}, False, 0.5),
-        ({"score": 0.9, "feedback": "a"}, True, 0.9),
-        ({"score": 1}, True, 1.0),
         ({"evaluation": "FAIL", "score": 0.9}, False, 0.9),
-        ({"evaluation": "PASS", "score": 0.1}, True, None),
         ({"evaluation": "PASS", "score": 0.9, "thoughts": "…"}, True, 0.9),
     ],
 )
@@ -79,14 +62,10 @@ async def test_a_result_is_read(result, passed, score):
     ("result", "detail", "severities"),
     [
         ("too long", "too long", ["blocking"]),
-        ((False, ""), "It returned False.", []),
         (("FAIL", None), "It returned FAIL.", []),
-        (("FAIL", ["a", "b"]), "a\nb", ["blocking", "blocking"]),
         ({"done": False}, "It is not done.", []),
         ({"done": False, "feedback": ["a", "", "b"]}, "a\nb", ["blocking", "blocking"]),
-        ({"done": True, "feedback": ["a"]}, "a", ["minor"]),
         ({"score": 0.5, "feedback": "a"}, "a\nIt scored 0.50 of 0.80.", ["blocking"]),
-        ({"score": 0.9, "feedback": "a"}, "a\nIt scored 0.90 of 0.80.", ["minor"]),
         ({"score": 0.5}, "It scored 0.50 of 0.80.", []),
         ((False, [{"problem": "a", "severity": "minor"}, "b"]), "b\na", ["blocking", "minor"]),
     ],
@@ -97,39 +76,10 @@ async def test_feedback_becomes_findings(result, detail, severities):
     assert [finding.severity for finding in evidence.findings] == severities
 
 
-async def test_feedback_is_followed_from_text_to_text():
-    replies = iter(
-        [
-            {"done": False, "feedback": ["Add a title.", "Name the author."]},
-            {"done": False, "feedback": ["Name the author.", "Cut the second paragraph."]},
-            {"done": False, "feedback": ["Add a title."]},
-            {"done": True, "feedback": []},
-        ]
-    )
-    texts = ["one", "two", "three", "four"]
-    run = await ipyrefine.refine(
-        "Write.",
-        profile="prose",
-        model=ScriptedModel([f"<text>\n{text}\n</text>" for text in texts]),
-        checks=[lambda text: next(replies)],
-        journal=False,
-    )
-    assert [one.parent for one in run.iterations] == [None, 0, 1, 2]
-    assert [{f.id: str(f.status) for f in one.findings} for one in run.iterations] == [
-        {"f1": "open", "f2": "open"},
-        {"f1": "resolved", "f2": "open", "f3": "open"},
-        {"f1": "regressed", "f2": "resolved", "f3": "resolved"},
-        {"f1": "resolved", "f2": "resolved", "f3": "resolved"},
-    ]
-    assert (run.text, run.usage.calls, run.score_history) == ("four", 4, (0.0, 0.0, 0.0, 1.0))
-
-
 @pytest.mark.parametrize(
     "result",
     [
         *(1.5, float("nan"), -1, {}, object(), [1], b"x", (0.5, 0.7), (True, 1), (True, "", "")),
-        *({"score": 7}, {"score": True}, {"score": "high"}, {"score": float("nan")}, (1.5, "a")),
-        *({"evaluation": "GOOD"}, {"done": 0.5}, {"done": False, "feedback": 3}, {"feedback": "a"}),
         {"problem": "a"},
     ],
 )
@@ -157,9 +107,7 @@ def returns_quoted(text) -> "tuple[str, str]":
     ("function", "words"),
     [
         (returns_later, "return float,"),
-        (returns_in_time, "return bool,"),
         (returns_quoted, "return tuple"),
-        (functools.partial(returns_quoted), "return tuple"),
     ],
 )
 async def test_nothing_from_a_function_that_promises_a_value_is_an_error(function, words):
@@ -184,28 +132,8 @@ async def test_nothing_is_a_pass_where_the_annotation_allows_it(function):
     assert (await CallableCheck(function)("x", TASK)).passed
 
 
-def test_a_function_is_an_evaluator():
-    assert CallableCheck(returns_nothing).is_evaluator
-
-
 def finding(problem, **parts):
     return Finding(id="f1", criterion="x", severity="blocking", problem=problem, **parts)
-
-
-@pytest.mark.parametrize(
-    ("result", "passed", "detail"),
-    [
-        ([{"problem": "dull"}], False, "dull"),
-        ([finding("dull", quote="the"), "long"], False, 'dull (at "the")\nlong'),
-        ([{"problem": "a", "severity": "minor"}, "b"], False, "b\na"),
-        ([{"problem": "dull", "fix": "Cut.", "severity": "minor"}], True, "dull Fix: Cut."),
-    ],
-)
-async def test_findings_are_told_the_worst_first(result, passed, detail):
-    evidence = await CallableCheck(lambda text: result)("the text", TASK)
-    assert (evidence.passed, evidence.detail) == (passed, detail)
-    lines = detail.splitlines()
-    assert all(line.startswith(f.problem) for line, f in zip(lines, evidence.findings, strict=True))
 
 
 async def test_minor_findings_alone_pass_and_the_longest_list_is_cut():
@@ -276,15 +204,9 @@ def raises(error):
     ("broken", "message"),
     [
         (raises(ConnectionError("no route")), "score raised ConnectionError: no route"),
-        (raises(TimeoutError("too slow")), "score raised TimeoutError: too slow"),
-        (raises(StopIteration()), "score raised StopIteration"),
         (lambda text: nowhere, "raised NameError"),  # type: ignore[name-defined]  # noqa: F821
-        (lambda text: text + 1, "raised TypeError"),
-        (lambda text: json.loads("{no text}"), "raised JSONDecodeError"),
         (lambda text: sys.exit(2), "raised SystemExit"),
-        (raises(NoException("x")), "raised NoException: x"),
         (lambda text: pytest.skip("x"), "raised Skipped: x"),
-        (lambda text: pytest.exit("x", returncode=0), "raised Exit: x"),
     ],
 )
 async def test_a_function_that_breaks_stops_the_run_with_the_best_text(broken, message):
@@ -295,18 +217,6 @@ async def test_a_function_that_breaks_stops_the_run_with_the_best_text(broken, m
     assert message in run.message
     assert isinstance(refinement.error, CheckError)
     assert len(model.requests) == 1
-
-
-async def test_an_evaluator_that_breaks_on_a_revision_leaves_the_text_before_it():
-    scores = iter([0.5])
-
-    async def score(text):
-        return next(scores, None) or raises(ConnectionError("no route"))(text)
-
-    model = ScriptedModel([f"<text>\n{text}\n</text>" for text in ("one", "two", "three")])
-    run = await api.build("Greet.", model=model, checks=[CallableCheck(score)]).run()
-    assert (run.stop_reason, run.text, run.score) == (StopReason.FAILED, "one", 0.5)
-    assert len(model.requests) == 2
 
 
 @pytest.mark.parametrize(
@@ -349,14 +259,6 @@ async def test_a_sync_function_that_hangs_is_evidence(wait):
     released.set()
     assert evidence.detail == "check slow did not end within 0.2 s"
     assert evidence.seconds < 5
-
-
-async def test_the_event_loop_goes_on_beside_a_sync_function():
-    released = threading.Event()
-    checking = asyncio.create_task(CallableCheck(lambda text: released.wait(5))("x", TASK))
-    await asyncio.sleep(0)
-    asyncio.get_running_loop().call_later(0.01, released.set)
-    assert (await checking).passed
 
 
 async def test_evidence_stands_in_the_order_of_the_checks_whichever_ends_first():
@@ -410,28 +312,6 @@ async def test_one_function_runs_at_a_time_and_one_left_behind_holds_up_no_other
     await asyncio.gather(*(CallableCheck(count)("x", TASK) for _ in range(5)))
     assert most == 1
     hanging.set()
-
-
-async def test_a_sync_function_sees_its_context_and_may_run_a_loop_of_its_own():
-    place = contextvars.ContextVar("place", default="")
-    place.set("here")
-
-    async def later():
-        return place.get() == "here"
-
-    assert (await CallableCheck(lambda text: asyncio.run(later()))("x", TASK)).passed
-
-
-async def test_a_sync_function_may_give_what_is_awaited():
-    async def later():
-        return True
-
-    assert (await CallableCheck(lambda text: later())("x", TASK)).passed
-
-
-async def test_a_function_runs_outside_of_the_main_thread_too():
-    run = asyncio.to_thread(lambda: asyncio.run(CallableCheck(lambda text: True)("x", TASK)))
-    assert (await run).passed
 
 
 async def test_cancelling_is_not_swallowed():

@@ -30,14 +30,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 WANTS = {
     "open('data.csv').read()": "it reads data.csv",
     "import pandas\npandas.read_csv('data.csv')": "it reads data.csv",
-    "import numpy\nnumpy.loadtxt('data.csv')": "it reads data.csv",
     "from pathlib import Path\n(Path.cwd() / 'data.csv').read_text()": "it reads data.csv",
-    "open('{folder}/data.csv').read()": "it reads {folder}/data.csv",
     "import os\nos.listdir('out')": "it uses out",
     "open('out/x.csv', 'w')": "it writes out/x.csv",
-    "try:\n    open('data.csv')\nexcept OSError as error:\n    raise RuntimeError from error": (
-        "it reads data.csv"
-    ),
     "import helper_here": "it imports helper_here from your folder",
 }
 
@@ -54,13 +49,9 @@ async def test_code_that_needs_a_file_of_the_notebook_is_not_judged(
 
 FAULTS = {
     "open('date.csv').read()": "FileNotFoundError",
-    "open('out/date.csv').read()": "FileNotFoundError",
     "import helper_her": "ModuleNotFoundError",
     "raise FileNotFoundError('there is no e.g. here')": "FileNotFoundError",
-    "raise OSError(2, 'No such', '\\0')": "FileNotFoundError",
     "raise EOFError('Ran out of input')": "EOFError",
-    "open('note.csv')\n1 / 0": "FileNotFoundError",
-    "import os\nr, w = os.pipe()\nos.close(r)\nos.write(w, b'x')": "BrokenPipeError",
     "print('socket.gaierror: [Errno -3] Temporary failure in name resolution')\n1 / 0": (
         "ZeroDivisionError"
     ),
@@ -113,10 +104,6 @@ async def test_code_that_needs_a_secret_is_not_judged() -> None:
     assert evidence.detail == "Not run: the code needs api_key, and it looks like a secret."
     assert "api_key" in used.left_out
     assert used.copies.notes == ()
-
-
-async def test_display_prints_as_in_a_terminal() -> None:
-    assert (await run("display([1], 'a')")).passed
 
 
 async def test_a_pass_says_on_copies_of_what_it_ran() -> None:

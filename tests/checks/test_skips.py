@@ -19,31 +19,21 @@ async def outcome(source: str, code: str) -> Evidence:
 NO_PASS = {
     "skips in the way of unittest": "import unittest\ndef inc(n): raise unittest.SkipTest('x')",
     "skips in the way of pytest": "import pytest\ndef inc(n): pytest.skip('x')",
-    "expects to fail": "import pytest\ndef inc(n): pytest.xfail('x')",
     "skips when loaded": "import pytest; pytest.skip('x', allow_module_level=True)",
-    "exits": "import os; os._exit(0)",
-    "exits when called": "def inc(n):\n    import os; os._exit(0)",
     "exits at the last test": (
         "import os\ndef inc(n):\n    if n == 2: os._exit(0)\n    return n + 1"
     ),
-    "ends the run": "def inc(n):\n    import pytest; pytest.exit('x', returncode=0)",
-    "interrupts": "def inc(n): raise KeyboardInterrupt",
-    "raises SystemExit": "def inc(n): raise SystemExit(0)",
     "exits in a thread": (
         "import os, threading\nthreading.Timer(0.05, os._exit, [0]).start()\n"
         "def inc(n):\n    while True: pass"
     ),
-    "forks": f"import os\nif os.fork() == 0: os._exit(0)\n{WRONG}",
     "rewrites the tests": f"open('test_text.py', 'w').write('def test_inc(): pass')\n{WRONG}",
-    "writes settings": f"open('pytest.ini', 'w').write('[pytest]\\naddopts = -k nothing')\n{WRONG}",
-    "sets options": f"import os; os.environ['PYTEST_ADDOPTS'] = '-k nothing'\n{WRONG}",
     "writes a report": (
         "import glob\nfor name in glob.glob('*'):\n"
         "    if len(name) == 32: open(name, 'a').write('{\"test\": \"test_inc\"}\\n')\n"
         f"{WRONG}"
     ),
     "brings its own tests": "def test_inc(): pass\ndef test_more(): pass\n" + WRONG,
-    "is not there": "",
 }
 
 
@@ -54,33 +44,10 @@ async def test_a_text_does_not_pass_tests_that_it_skips_ends_or_replaces(deed: s
     assert evidence.detail.strip()
 
 
-async def test_a_skip_by_the_text_in_a_test_case_of_unittest_is_a_failure() -> None:
-    source = (
-        "import unittest\nclass MoreTests(unittest.TestCase):\n"
-        "    def test_it(self): self.assertEqual(inc(1), 2)"
-    )
-    evidence = await outcome(source, NO_PASS["skips in the way of unittest"])
-    assert "was skipped, but not by the tests: x" in evidence.detail
-
-
-async def test_tests_that_the_text_brings_along_do_not_count() -> None:
-    source = f"from candidate import *\n{SUITE}"
-    code = f"{INC}def test_mine(): pass\nclass TestMine:\n    def test_it(self): pass\n"
-    evidence = await outcome(source, code)
-    assert evidence.passed
-    assert "test_mine" not in evidence.detail
-    assert evidence.detail.splitlines()[2] == "2 of 2 tests pass."
-
-
 async def test_a_test_that_the_text_replaces_is_missed() -> None:
     evidence = await outcome(f"{SUITE}from candidate import test_inc\n", f"{WRONG}test_inc = None")
     assert evidence.passed is False
     assert "test_inc: disappeared." in evidence.detail
-
-
-async def test_what_ended_the_run_is_said() -> None:
-    evidence = await outcome(SUITE, NO_PASS["ends the run"])
-    assert "test_two: was not reached. Exit: x ended the run." in evidence.detail
 
 
 OWN = """
@@ -206,9 +173,7 @@ async def test_what_tests_do_themselves_is_no_tampering() -> None:
     "source",
     [
         "import pytest\n@pytest.mark.skip(reason='later')\ndef test_it(): pass",
-        "import pytest\npytestmark = pytest.mark.skip(reason='later')\ndef test_it(): pass",
         "import pytest\npytest.skip('later', allow_module_level=True)\ndef test_it(): pass",
-        "import unittest\nraise unittest.SkipTest('later')\ndef test_it(): pass",
         "def test_it(): pytest.skip('later')",
     ],
 )

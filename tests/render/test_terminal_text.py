@@ -69,14 +69,6 @@ def test_a_text_that_was_left_behind_is_a_line_and_a_reason(make_run):
     assert event_text(TextDelta(stage="draft", iteration=0, text="x"), BARE) is None
 
 
-def test_every_draft_is_listed_before_the_first_revision(make_run):
-    draft = make_run().iterations[0]
-    drafts = tuple(draft.model_copy(update={"number": n}) for n in range(3))
-    run = make_run().model_copy(update={"iterations": drafts})
-    output = event_text(StageStarted(stage="revise", iteration=3), run)
-    assert [f"Draft{n}: ✗ FAIL" in output for n in ("", " 1", " 2")] == [True] * 3
-
-
 def closing(run, reason=StopReason.REVISIONS, rows=24):
     state = run.model_copy(update={"stop_reason": reason})
     return event_text(Stopped(reason=reason, message=run.message), state, rows=rows)
@@ -140,18 +132,6 @@ def test_a_decision_is_answered_with_the_verdict_alone(make_run, reason):
     assert "\n" not in closing(make_run(), reason)
 
 
-def test_a_revision_that_changes_nothing_says_so(make_run):
-    run = make_run(lambda field: "same" if field in ("draft", "revised") else field)
-    assert "Changes from the draft:\nNo change to the text." in closing(run)
-
-
-def test_the_record_keeps_the_lines_of_the_chosen_text_whole_and_has_it_once(make_run):
-    line = "x = " + "1 + " * 60 + "1"
-    run = make_run(lambda field: line if field == "revised" else field)
-    assert f"\n{line}\n" in record_text(run, columns=40)
-    assert record_text(make_run().model_copy(update={"best": 0})).count("\nthe draft\n") == 1
-
-
 def test_the_record_tells_scores_and_every_iteration(make_run):
     output = record_text(make_run())
     assert output.startswith("✓ PASS · tests · score 0.91 · best: revision 1")
@@ -163,7 +143,3 @@ def test_wrapping_keeps_words_and_breaks_only_what_cannot_fit():
     assert wrap("one two three four five six", 20) == ["one two three four", "five six"]
     assert wrap("x" * 45, 20, "- ", "  ") == ["- " + "x" * 18, "  " + "x" * 18, "  " + "x" * 9]
     assert wrap("漢" * 15, 20) == ["漢" * 10, "漢" * 5], "wide characters count twice"
-
-
-def test_joined_characters_count_as_in_a_terminal_that_does_not_join_them():
-    assert (cells("漢字"), cells("e\u0301"), cells("a\u200db")) == (4, 1, 2)

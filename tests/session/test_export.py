@@ -46,12 +46,6 @@ async def test_an_exported_run_is_read_back_whole(tmp_path: Path, ending: str) -
     assert ipyrefine.load(export(run, tmp_path / f"run.{ending}")) == [run]
 
 
-async def test_markdown_holds_the_text_and_the_verdicts(tmp_path: Path) -> None:
-    path = export(await finished(), tmp_path / "run.md")
-    assert "Version 1" in path.read_text("utf-8")
-    assert "PASS" in path.read_text("utf-8")
-
-
 async def test_only_accepted_code_can_be_run(tmp_path: Path) -> None:
     run = await finished()
     task = run.task.model_copy(update={"form": "code"})

@@ -16,7 +16,7 @@ from shells import NO_HISTORY
 
 from ipyrefine import api
 from ipyrefine.core.decisions import Accept
-from ipyrefine.core.model import Setup, Stage, StopReason, Task, Usage
+from ipyrefine.core.model import Setup, StopReason, Task
 from ipyrefine.core.policy import forecast, next_step
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
@@ -89,9 +89,9 @@ def hostile_run(draft: str, *checks: str, **setup: Any) -> Run:
 
 @pytest.mark.parametrize(
     "name",
-    ["getoutput", "system", "eval", "exec", "exec seconds=9", "open", "note", "note decisive",
-     "get_ipython", "os.system", "__import__", "<lambda>", "tests:note", "tests:secret.py",
-     "tests:secret.py seconds=3", "schema:note", "schema:Secret", "run evil", "examples:x",
+    ["getoutput",  "eval", "exec",   "note",
+      "os.system",   "tests:note", "tests:secret.py",
+     "tests:secret.py seconds=3", "schema:note",  "run evil",
      "run seconds=86400"],
 )  # fmt: skip
 def test_a_record_cannot_choose_what_is_called_or_read(
@@ -136,12 +136,6 @@ def test_a_function_that_the_reader_names_checks_a_record(shell: Any, tmp_path: 
     ]
 
 
-def test_a_check_that_the_record_does_not_name_is_refused(shell: Any, tmp_path: Path) -> None:
-    shell.user_ns["note"] = lambda text: True
-    path = saved(tmp_path / "x.json", as_json(hostile_run("x = 1", "run")))
-    assert "has the checks run, not" in str(run(shell, f"%refine resume {path} --check note"))
-
-
 def change_settings(change: dict[str, Any]) -> None:
     """Change what the latest run of the journal was started with."""
     journal = Journal()
@@ -169,7 +163,16 @@ def test_a_journal_cannot_choose_data_or_a_server(
     assert f"To resume, add {option}" in str(error)
 
 
-@pytest.mark.parametrize("name", ["print", "_", "__builtins__", "class", "a.b", "used", 7, None])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "print",
+        "_",
+        "class",
+        "used",
+        7,
+    ],
+)
 def test_a_journal_cannot_hide_what_the_notebook_uses(shell: Any, name: Any) -> None:
     shell.user_ns["used"] = used = len
     run(shell, "%%refine -p prose --criteria tone --task\nWrite a greeting.")
@@ -249,27 +252,14 @@ FILES: dict[str, str] = {
     "nothing": "",
     "no JSON": "{",
     "a list": "[]",
-    "a number": "1" * 5_000,
-    "NaN": "NaN",
     "deep": deep(100_000),
-    "deep objects": '{"a":' * 50_000 + "1" + "}" * 50_000,
     "deep record": '{"version": 3, "setup": ' + deep(50_000) + "}",
-    "long number": '{"version": ' + "9" * 5_000 + "}",
-    "zeros": "\0" * 100,
     "not UTF-8": "\udcff",
-    "cells of a text": '{"cells": "x"}',
     "cells of numbers": '{"cells": [1, null, "x", []]}',
-    "cells as an object": '{"cells": {"a": 1}}',
     "outputs of a text": '{"cells": [{"outputs": "x"}]}',
-    "outputs of numbers": '{"cells": [{"outputs": [1, null]}]}',
-    "data of a text": '{"cells": [{"outputs": [{"data": "application/vnd.ipyrefine.run+json"}]}]}',
-    "a record of null": '{"cells": [{"outputs": [{"data": {"application/vnd.ipyrefine.run+json": '
-    "null}}]}]}",
     "a record of pairs": '{"cells": [{"outputs": [{"data": {"application/vnd.ipyrefine.run+json": '
     '["ab"]}}]}]}',
-    "metadata of a text": '{"cells": [], "metadata": "x"}',
     "a run of a text": '{"cells": [], "metadata": {"' + KEY + '": {"run": "x"}}}',
-    "metadata of a list": '{"cells": [], "metadata": {"' + KEY + '": [1]}}',
 }
 
 
@@ -282,12 +272,6 @@ def test_a_file_that_is_none_is_refused_in_a_sentence(
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
     for use in (load, load_whole, read_recording):
         assert refused(use, path) in (None, [])
-
-
-def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
-    for path in (tmp_path, Path("/dev/zero"), tmp_path / "none.ipynb"):
-        with pytest.raises(UsageError):
-            load(path)
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
@@ -367,16 +351,3 @@ async def test_lone_surrogates_anywhere_in_a_record_can_be_written_again(tmp_pat
     [run] = load(saved(tmp_path / "x.json", content))
     record_markdown(run).encode("utf-8")
     json.dumps(as_json(run), ensure_ascii=False).encode("utf-8")
-
-
-def test_usage_is_counted_by_stage_only() -> None:
-    run = Run.begin(Setup(task=Task(text="x")))
-    assert Run.model_validate(run.model_dump() | {"spent": {"draft": Usage()}}).spent == {
-        Stage.DRAFT: Usage()
-    }
-
-
-async def test_the_same_mutations_come_every_time() -> None:
-    content = as_json(await finished())
-    once: Callable[[], str] = lambda: json.dumps([*mutations(content, 3, 20)])  # noqa: E731
-    assert once() == once()

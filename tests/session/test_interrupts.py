@@ -4,7 +4,6 @@ import asyncio
 import os
 import time
 from collections.abc import Iterator
-from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -84,17 +83,6 @@ async def test_a_run_can_be_stopped_at_every_stage_and_moment(server, stage, mom
     assert server.left_at - began < AT_ONCE
     assert session.interrupted == (way == "interrupt")
     kept(trial, session)
-    await nothing_left()
-
-
-async def test_a_run_whose_reader_goes_away_leaves_the_server(server):
-    trial = Trial(server, "revise", Answer(GOOD["revise"], chunk=4, stall_after=3))
-    async with aclosing(aiter(trial.refinement())) as events:  # type: ignore[type-var]
-        async for _ in events:
-            if trial.asked:
-                break
-    assert await asyncio.to_thread(server.left.wait, AT_ONCE)
-    assert trial.loop.state.text == "Hello"
     await nothing_left()
 
 

@@ -8,11 +8,11 @@ import pytest
 from refining import finished
 
 import ipyrefine
-from ipyrefine.core.model import Evidence, Setup, Task
+from ipyrefine.core.model import Evidence, Setup
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import UsageError
-from ipyrefine.session.record import LIMIT, MIME, bundle, load_whole, read, shorten
+from ipyrefine.session.record import LIMIT, MIME, bundle, load_whole, read
 
 
 def notebook(*outputs: dict[str, Any]) -> dict[str, Any]:
@@ -49,12 +49,12 @@ async def test_a_run_comes_back_from_the_notebook_as_it_was(tmp_path: Path) -> N
     assert ipyrefine.load(path) == [first, second]
 
 
-async def test_a_short_run_is_whole(tmp_path: Path) -> None:
-    run = await finished()
-    assert shorten(run) == (run, True)
-
-
-@pytest.mark.parametrize(("count", "characters"), [(40, 20_000), (1_000, 500)])
+@pytest.mark.parametrize(
+    ("count", "characters"),
+    [
+        (40, 20_000),
+    ],
+)
 async def test_a_long_run_is_shortened_says_so_and_is_never_resumed_without_its_texts(
     tmp_path: Path, count: int, characters: int
 ) -> None:
@@ -73,28 +73,12 @@ async def test_a_long_run_is_shortened_says_so_and_is_never_resumed_without_its_
     assert record.run.score_history == run.score_history
 
 
-async def test_a_run_whose_texts_are_cut_cannot_be_resumed(tmp_path: Path) -> None:
-    run = await finished()
-    huge = tuple(one.model_copy(update={"text": "word " * 1_000_000}) for one in run.iterations)
-    data = bundle(run.model_copy(update={"iterations": huge}))
-    assert sum(len(str(part)) for part in data.values()) < 5 * LIMIT
-    assert "5,000,000 characters" in data["text/plain"]
-    (record,) = read(saved(tmp_path / "x.ipynb", notebook(data)))
-    assert not record.whole
-    assert record.run.verdict == run.verdict
-    with pytest.raises(UsageError, match="was cut"):
-        load_whole(tmp_path / "x.ipynb")
-
-
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
         ("not json", "neither"),
-        ("[1]", "neither"),
         ("{}", "damaged"),
         (f'{{"version": {VERSION}, "setup": {{"task": {{"text": "x"}}}}, "more": 1}}', "damaged"),
-        (f'{{"version": {VERSION}}}', "damaged"),
-        ('{"version": "x", "task": 3}', "damaged"),
     ],
 )
 def test_a_file_that_holds_no_run_is_named(tmp_path: Path, content: str, sentence: str) -> None:
@@ -103,24 +87,6 @@ def test_a_file_that_holds_no_run_is_named(tmp_path: Path, content: str, sentenc
         ipyrefine.load(tmp_path / "x.json")
     with pytest.raises(UsageError, match="cannot be read"):
         ipyrefine.load(tmp_path / "none.ipynb")
-
-
-async def test_a_record_holds_each_text_once() -> None:
-    run = await finished("one", scores=(4, 5, 6))
-    record = json.dumps(bundle(run)[MIME])
-    assert len(run.iterations) > 1
-    assert [record.count(json.dumps(i.text)) for i in run.iterations] == [1] * len(run.iterations)
-
-
-def test_a_notebook_without_runs_gives_none(tmp_path: Path) -> None:
-    assert ipyrefine.load(saved(tmp_path / "x.ipynb", notebook({"text/plain": "2"}))) == []
-
-
-def test_a_run_that_has_no_text_yet_has_a_record() -> None:
-    empty = Run.begin(Setup(task=Task(text="x")))
-    assert shorten(empty, 1)[0].iterations == ()
-    one = empty.model_copy(update={"iterations": (Iteration(number=0, text="x" * 99),)})
-    assert shorten(one, 50)[0].iterations[0].text
 
 
 async def test_a_record_names_its_version_and_holds_every_field() -> None:

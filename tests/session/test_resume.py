@@ -9,7 +9,6 @@ from typing import Any
 
 import nbformat
 import pytest
-from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from openai_server import Answer, Failure, ScriptedServer
 from refining import finished, judged, refinement, text
@@ -19,7 +18,6 @@ from ipyrefine import api
 from ipyrefine.core.decisions import Continue, Guide
 from ipyrefine.core.events import Event, VerdictReached
 from ipyrefine.core.model import Limits
-from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
 from ipyrefine.errors import JournalError, RefineError, Unreachable, UsageError
 from ipyrefine.journal import tables, writer
@@ -87,13 +85,6 @@ def test_a_new_kernel_continues_where_the_old_one_stopped(shell: Any, replies: R
     assert Journal().get("hi").run == later.user_ns["refined_run"]
 
 
-def test_without_a_name_the_latest_run_is_resumed(shell: Any, replies: Replies) -> None:
-    refined(shell, replies, Unreachable("gone"))
-    replies.next = [text("Hello"), judged(10)]
-    run(shell, "%refine resume")
-    assert shell.user_ns["refined"] == "Hello"
-
-
 def test_a_resumed_run_takes_the_same_decisions(shell: Any, replies: Replies) -> None:
     refined(shell, replies, text("Hello"), judged(10))
     later = new_shell()
@@ -101,20 +92,6 @@ def test_a_resumed_run_takes_the_same_decisions(shell: Any, replies: Replies) ->
     run(later, "%refine accept 0")
     assert later.user_ns["refined_run"].stop_reason == "accepted"
     assert Journal().get().run.stop_reason == "accepted"
-
-
-def test_a_run_resumed_in_the_same_kernel_is_written_by_one_cell_only(
-    shell: Any, replies: Replies
-) -> None:
-    refined(shell, replies, text("Hello"), Unreachable("gone"))
-    old = shell.magics_manager.registry["Refine"].latest
-    replies.next = [judged(4), text("Hello there"), judged(10)]
-    run(shell, "%refine resume")
-    magics = shell.magics_manager.registry["Refine"]
-    assert magics.latest is not old
-    assert old not in magics.runs.values()
-    run(shell, "%refine accept 0")
-    assert Journal().get().run.text == "Hello"
 
 
 def test_a_run_that_is_not_over_is_not_resumed_beside_itself(shell: Any, replies: Replies) -> None:
@@ -134,24 +111,6 @@ def test_a_run_that_is_not_over_is_not_resumed_beside_itself(shell: Any, replies
     error = asyncio.run(both())
     assert isinstance(error, UsageError)
     assert "not over" in str(error)
-
-
-def test_tab_offers_the_runs_that_can_be_resumed(shell: Any, replies: Replies) -> None:
-    refined(shell, replies, text("Hello"), judged(10), options="--name hello")
-    with provisionalcompleter():
-        offered = [c.text for c in shell.Completer.completions("%refine resume he", 17)]
-    assert "hello" in [one.strip() for one in offered]
-
-
-def test_an_accepted_run_is_shown_and_puts_its_text_into_no_cell_again(
-    shell: Any, replies: Replies
-) -> None:
-    refined(shell, replies, text("Hello"), judged(10))
-    run(shell, "%refine accept 0")
-    later = new_shell()
-    run(later, "%refine resume")
-    assert later.user_ns["refined"] == "Hello"
-    assert later.payload_manager.read_payload() == []
 
 
 def test_a_check_of_the_notebook_has_to_be_there_and_named_again(
@@ -176,14 +135,10 @@ def test_a_check_of_the_notebook_has_to_be_there_and_named_again(
     ("words", "sentence"),
     [
         ("resume nobody", "no run 'nobody'"),
-        ("resume a b", "Name one run"),
         ("resume -n 3", "--max-revisions was settled"),
         ("resume none.ipynb", "cannot be read"),
-        ("forget", "Name the run"),
         ("export", "Name a file"),
-        ("export x.pdf", "ending decides"),
         ("history --verdct pass", "no option --verdct. Did you mean --verdict?"),
-        ("history -n many", "invalid int value"),
     ],
 )
 def test_a_command_that_cannot_be_carried_out_says_why(
@@ -219,17 +174,7 @@ def test_history_lists_finds_and_forgets(
     assert "journal is empty" in capsys.readouterr().out
 
 
-def test_a_title_with_controls_cannot_reach_the_terminal(
-    shell: Any, replies: Replies, capsys: pytest.CaptureFixture[str]
-) -> None:
-    replies.next = [text("Hello"), judged(10)]
-    run(shell, f"%%refine {OPTIONS}\nWrite \x1b[31mred\x1b]0;title\x07 text.")
-    capsys.readouterr()
-    run(shell, "%refine history")
-    assert "\x1b" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("how", ["option", "config", "environment"])
+@pytest.mark.parametrize("how", ["option", "environment"])
 def test_a_run_can_be_kept_out_of_the_journal(
     shell: Any, replies: Replies, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,17 +244,6 @@ async def test_a_full_disk_ends_the_run_with_its_best_text_shown(
     assert session.refinement.error is None
     stored = Journal(tmp_path / "runs.db").get().run
     assert stored == session.run
-
-
-async def test_own_prompts_are_the_resumed_runs_too() -> None:
-    prompts = Prompts(revise="Sing it anew: {text}")
-    broken = ScriptedModel([text("Hello"), judged(4), Unreachable("gone")])
-    options: dict[str, Any] = {"profile": "prose", "criteria": ["tone"], "prompts": prompts}
-    with pytest.raises(Unreachable):
-        await api.refine("Greet.", model=broken, limits=Limits(critique="never"), **options)
-    model = ScriptedModel([text("Hi"), judged(10)])
-    await api.finish(api.resume(Journal().get().run, model=model))
-    assert model.requests[0].messages[-1].content.startswith("Sing it anew")
 
 
 async def test_refine_in_python_is_journalled_too_unless_told_otherwise() -> None:

@@ -2,7 +2,6 @@
 
 from kit import finish, greeting
 
-from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session.sent import SentLog
 
 
@@ -23,9 +22,3 @@ async def test_a_long_run_keeps_its_latest_requests_only() -> None:
     await finish(loop)
     assert len(log.prompts) == 100
     assert log.prompts[-1][0].startswith("200 ")
-
-
-def test_a_watched_model_has_what_the_model_has() -> None:
-    model = ScriptedModel([])
-    model.price = "a price"
-    assert SentLog().watch(model).price == "a price"

@@ -95,16 +95,6 @@ def test_guidance_given_at_the_prompt_reaches_the_writer(
     assert "Add one, not two." in server.bodies[1]["messages"][-1]["content"]
 
 
-def test_a_verdict_is_overridden_at_the_prompt_with_a_reason(terminal: Any) -> None:
-    refine(terminal, "-n 0")
-    terminal.expect("leave it:")
-    terminal.send("p good enough\r")
-    terminal.expect("good enough")
-    terminal.expect(r"In \[")
-    terminal.send("refined_run.stop_reason.value\r")
-    terminal.expect("overridden")
-
-
 def test_the_panels_decisions_are_typed_as_commands(terminal: Any, server: ScriptedServer) -> None:
     refine(terminal, "-n 0")
     terminal.expect("\x1b\\[[0-9;]+m[^\x1b]*Draft: ")  # the verdict is set off in colour

@@ -131,15 +131,6 @@ async def test_it_shows_the_line_that_is_being_written(monkeypatch: pytest.Monke
     show(transcript, run, CallEnded(stage="draft", iteration=0, usage=Usage()), END)
 
 
-async def test_a_judges_answers_are_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    out = terminal(monkeypatch, tty=False)
-    transcript = Transcript()
-    judging = StageStarted(stage="judge", iteration=0)
-    raw = TextDelta(stage="judge", iteration=0, text="yes no yes")
-    show(transcript, Run.begin(SETUP), *WAITING[:3], judging, raw, END)
-    assert "yes no yes" not in out.getvalue()
-
-
 def test_a_number_or_a_value_at_the_prompt_answers_the_question() -> None:
     question = Question(call="f([])", choices=(Choice(result="None"), Choice(result="0")))
     run = Run.begin(SETUP).model_copy(update={"question": question})
