@@ -11,7 +11,6 @@ from refining import judged, text
 
 from ipyrefine import Limits, refine
 from ipyrefine.api import build, resume
-from ipyrefine.core.events import Warned
 from ipyrefine.errors import Unreachable, UsageError
 from ipyrefine.providers.local import LocalModel
 from ipyrefine.providers.openai import OpenAIModel
@@ -52,12 +51,6 @@ def test_a_weak_model_does_not_judge_and_its_texts_are_written_anew(
     for name, expected in (("qwen2.5-coder-1.5b", facts), ("gpt-9", (False, False))):
         setup = build("Greet.", model=ScriptedModel([], name=name), **options).state.setup
         assert (setup.judge_abstains, setup.revise_anew) == expected
-
-
-async def test_a_limit_that_is_not_set_is_the_profiles() -> None:
-    model = ScriptedModel([text("{}")])
-    run = await refine("Greet.", model=model, profile="data", checks=[bool], max_revisions=0)
-    assert run.limits.target == 0.9
 
 
 async def test_a_server_s_model_may_write_as_much_as_it_needs_where_nobody_limits_it() -> None:
@@ -111,42 +104,6 @@ async def test_settings_of_a_server_that_cannot_be_used_are_refused(
 def test_its_help_lists_every_limit() -> None:
     listed = set(re.findall(r"``(\w+)``", getdoc(refine) or ""))
     assert set(Limits.model_fields) <= listed
-
-
-async def test_own_criteria_drop_the_profiles_checklist() -> None:
-    for checklist, expected in ((None, ()), ([], ()), (["Is it warm?"], ("Is it warm?",))):
-        model = ScriptedModel([text("Hello")])
-        run = build(
-            "Greet.", model=model, profile="email", criteria=["tone"], checklist=checklist
-        ).state
-        assert run.task.checklist == expected
-    profiles_own = build("Greet.", model=ScriptedModel([]), profile="email").state
-    assert profiles_own.task.checklist
-
-
-TEMPLATE = """\
-Write a note about [product] for [audience], with [a link](https://example.org).
-
-[ITERATION 1: DRAFT]
-Keep it to one line.
-[ITERATION 2: CRITIQUE]
-Name one weakness in: tone.
-[ITERATION 3: REWRITE]
-Mend it.
-[ITERATION 4: VERIFY]
-- [ ] Is it short?
-"""
-
-
-async def test_an_unfilled_placeholder_of_a_template_is_a_warning() -> None:
-    run = build(TEMPLATE, model=ScriptedModel([text("Hello")]))
-    events = [event async for event in run]
-    warnings = [event.message for event in events if isinstance(event, Warned)]
-    assert warnings[:2] == [
-        "The template still has [product] in it. Fill it in.",
-        "The template still has [audience] in it. Fill it in.",
-    ]
-    assert not any("link" in warning or "[ ]" in warning for warning in warnings)
 
 
 @pytest.mark.parametrize(

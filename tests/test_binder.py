@@ -10,7 +10,6 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import nbformat
-import pytest
 from nbformat.sign import NotebookNotary
 
 import ipyrefine
@@ -19,37 +18,12 @@ ROOT = Path(__file__).parents[1]
 BINDER = ROOT / "binder"
 
 
-@pytest.mark.parametrize("name", ["postBuild", "start"])
-def test_its_scripts_can_be_executed(name: str) -> None:
-    assert os.access(BINDER / name, os.X_OK)
-
-
-def test_its_start_ends_by_becoming_the_server() -> None:
-    assert (BINDER / "start").read_text("utf-8").splitlines()[-1] == 'exec "$@"'
-
-
-def test_its_python_is_one_that_the_package_takes() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    wanted = re.fullmatch(r"python-3\.(\d+)", (BINDER / "runtime.txt").read_text("utf-8").strip())
-    assert wanted
-    assert int(wanted[1]) >= int(project["requires-python"].removeprefix(">=3."))
-
-
 def test_it_installs_what_the_notebooks_need() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     asked = re.fullmatch(r"\.\[(.+)\]", (BINDER / "requirements.txt").read_text("utf-8").strip())
     assert asked
     assert set(asked[1].split(",")) == {"local", "notebooks"}
     assert {"local", "notebooks"} <= set(project["optional-dependencies"])
-
-
-def test_the_notebooks_extra_holds_what_their_cells_import_and_their_checks_need() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    names = {re.split(r"\W", one)[0] for one in project["optional-dependencies"]["notebooks"]}
-    cells = "".join(path.read_text("utf-8") for path in ROOT.glob("notebooks/*.ipynb"))
-    assert "import matplotlib" in cells
-    assert "tests:" in cells
-    assert {"jupyterlab", "ipykernel", "matplotlib", "pytest"} <= names
 
 
 def test_the_badge_opens_a_notebook_that_shows_its_run_before_it_is_executed() -> None:

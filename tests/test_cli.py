@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from openai_server import Failure, ScriptedServer
+from openai_server import ScriptedServer
 
 from ipyrefine import cli
 
@@ -144,41 +144,28 @@ def test_an_interrupt_is_one_sentence(
     assert capsys.readouterr().err == "ipyrefine: Interrupted.\n"
 
 
-def test_the_demo_refuses_fewer_than_no_revisions() -> None:
-    env = {"OPENAI_BASE_URL": "http://localhost"}
-    code, _, err = ipyrefine("demo", "--max-revisions", "-1", env=env)
-    assert code == 1
-    assert "--max-revisions must be 0 or more." in err
+def test_an_unknown_option_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo", "--modle", "x"]) == 2
+    assert "there is no option --modle. Did you mean --model?" in capsys.readouterr().err
+    assert cli.main(["run", "a.ipynb", "more"]) == 2
+    assert "unexpected argument 'more'." in capsys.readouterr().err
 
 
-def test_a_wrong_key_ends_the_demo_with_one_sentence() -> None:
-    with ScriptedServer(lambda _: Failure(401, {"error": {"message": "bad key"}})) as server:
-        env = {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "m", "OPENAI_API_KEY": "k1"}
-        code, _, err = ipyrefine("demo", env=env)
-    assert code == 1
-    assert err.startswith("ipyrefine: ")
-    assert "Traceback" not in err
-    assert "OPENAI_API_KEY" in err
-
-
-def test_an_unknown_option_names_the_nearest() -> None:
-    status, _, err = ipyrefine("demo", "--modle", "x")
-    assert status == 2
-    assert "there is no option --modle. Did you mean --model?" in err
-    assert "unexpected argument 'more'." in ipyrefine("run", "a.ipynb", "more")[2]
-
-
-def test_an_empty_journal_says_so_and_so_does_a_search_without_a_match(tmp_path: Path) -> None:
-    env = {"IPYREFINE_HOME": str(tmp_path)}
-    assert ipyrefine("history", env=env)[1] == "The journal is empty.\n"
-    assert "No run in the journal matches." in ipyrefine("history", "stack", env=env)[1]
+def test_an_empty_journal_says_so_and_so_does_a_search_without_a_match(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["history"]) == 0
+    assert capsys.readouterr().out == "The journal is empty.\n"
+    cli.main(["history", "stack"])
+    assert "No run in the journal matches." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["frobnicate"], [], ["demo", "-n", "many"]])
-def test_an_unknown_command_prints_the_usage(words: list[str]) -> None:
-    code, _, err = ipyrefine(*words)
-    assert code == 2
-    assert "usage: ipyrefine" in err
+def test_an_unknown_command_prints_the_usage(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words) == 2
+    assert "usage: ipyrefine" in capsys.readouterr().err
 
 
 @pytest.mark.model

@@ -1,6 +1,5 @@
 """`ipyrefine history | export | run`."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +12,6 @@ from refining import finished, refinement, text
 import ipyrefine as package
 from ipyrefine import cli
 from ipyrefine.core.model import Choice, Outcome, Question, StopReason, Verdict
-from ipyrefine.errors import UsageError
 from ipyrefine.journal.tables import default_path
 from ipyrefine.journal.writer import Recorder
 
@@ -150,22 +148,6 @@ def test_what_cannot_be_run_is_an_error_in_words(
     code, _, err = ipyrefine("run", *words)
     assert code == 2
     assert sentence in err
-
-
-def test_without_nbclient_the_command_that_installs_it_is_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "nbclient", None)
-    with pytest.raises(UsageError, match=r'pip install "ipyrefine\[run\]"'):
-        cli.execute(None, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("argument", "value"),
-    [("n=3", 3), ("n=[1, 2]", [1, 2]), ("n=plain text", "plain text"), ("n='3'", "3"), ("n=", "")],
-)
-def test_a_parameter_is_a_literal_or_text(argument: str, value: Any) -> None:
-    assert cli.read_parameter(argument) == ("n", value)
 
 
 def test_parameters_follow_the_tagged_cell_and_replace_earlier_ones(tmp_path: Path) -> None:

@@ -42,14 +42,6 @@ def test_loopback_works(host):
         assert client.getpeername()[1] == server.getsockname()[1]
 
 
-@pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no Unix sockets here")
-def test_unix_sockets_work():
-    left, right = socket.socketpair(socket.AF_UNIX)
-    with left, right:
-        left.sendall(b"x")
-        assert right.recv(1) == b"x"
-
-
 def test_a_test_sees_an_empty_home_and_none_of_the_users_settings(own_world):
     import platformdirs
 

@@ -6,12 +6,9 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
-from shells import NO_HISTORY
 
 import ipyrefine
 from ipyrefine.notebook import options
-from ipyrefine.session.commands import COMMANDS
 
 SOURCE = Path(ipyrefine.__file__).parent
 SHOWING = sorted(
@@ -30,26 +27,9 @@ def test_the_examples_in_docstrings_hold(name: str) -> None:
     assert result.failed == 0
 
 
-def test_there_are_examples() -> None:
-    assert len(SHOWING) >= 4
-
-
 def test_the_examples_of_the_magics_help_are_options_it_takes() -> None:
     lines = re.findall(r"^ *%%refine (.+)$", options.EXAMPLES, re.MULTILINE)
     assert len(lines) >= 3
     for line in lines:
         limits = options.limits(options.parse(line), {})
         assert limits.max_revisions >= 1
-
-
-def test_the_help_of_the_magic_lists_every_option_and_command() -> None:
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=NO_HISTORY)
-    ipyrefine.load_ipython_extension(shell)
-    told = shell.object_inspect("%%refine")["docstring"]
-    InteractiveShell.clear_instance()
-    for name, action in options.parser().options.items():
-        assert name in told
-        assert action.help
-    for command in COMMANDS:
-        assert re.search(rf"\b{command}\b", told), command

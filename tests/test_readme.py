@@ -3,15 +3,13 @@
 import ast
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 import ipyrefine
-from ipyrefine.core.model import Basis
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.notebook.options import limits, parse, parser
-from ipyrefine.profiles import NAMES
 from ipyrefine.session.commands import COMMANDS
 
 ROOT = Path(__file__).parents[1]
@@ -61,20 +59,6 @@ def test_the_table_of_options_has_each_purpose_with_options_of_it() -> None:
         assert named <= groups[title]
 
 
-def test_every_line_of_options_can_be_parsed() -> None:
-    table = section(README, "Options by purpose")
-    lines = [line for line in re.findall(r"`(-[^`]+)`", table) if line not in parser().options]
-    assert len(lines) > 10
-    for line in [*lines, *re.findall(r"`%%refine (-[^`]+)`", README)]:
-        parse(line)
-
-
-def test_the_help_says_what_else_holds() -> None:
-    """Subjects that no option's own help can cover."""
-    for subject in ("check functions", "replies to your own prompts", "names of the notebook"):
-        assert f"\n{subject}:\n  " in help_text()
-
-
 def test_every_loop_has_a_row_and_its_tests_say_what_differs() -> None:
     table = section(README, "Coming from another loop").split("\n\n")[1]
     rows = table.splitlines()[2:]
@@ -103,19 +87,6 @@ def test_every_command_is_named_in_the_help_and_the_readmes_exist() -> None:
         assert re.search(rf"^  {command}\b", commands, re.MULTILINE), command
     named = set(re.findall(r"`%refine (\w+)", "".join(PAGES.values())))
     assert {"accept", "override", "continue", "answer", "resume"} <= named <= set(COMMANDS)
-
-
-def test_every_basis_and_every_profile_is_named() -> None:
-    cells = re.findall(r"^\| (`.+?) \|", section(README, "What a verdict rests on"), re.MULTILINE)
-    assert set(re.findall(r"`(\w+)`", " ".join(cells))) == set(get_args(Basis))
-    assert all(f"`{name}`" in README for name in NAMES)
-
-
-def test_its_first_screen_has_the_picture_both_commands_and_a_cell() -> None:
-    first = README.split("\n## ")[0]
-    [picture] = re.findall(r'<img src="([^"]+)"', first)
-    assert (ROOT / picture).is_file()
-    assert first.index(picture) < first.index("```sh") < first.index("%%refine\n")
 
 
 def test_its_commands_are_what_the_checks_run() -> None:
@@ -166,13 +137,6 @@ def test_every_module_has_an_owner_line() -> None:
         if room.stem.startswith("__") or room.name in ("errors.py", "py.typed"):
             continue
         assert f"`{room.name}{'/' if room.is_dir() else ''}`" in CONTRIBUTING, room.name
-
-
-def test_every_place_that_contributing_names_is_there() -> None:
-    places = re.findall(r"^\| [^|`]+(?:`[^`]+`)? \| (.*`.+) \|$", CONTRIBUTING, re.MULTILINE)
-    files = [name for place in places for name in re.findall(r"`(\w+/[\w./]*)`", place)]
-    assert len(files) > 8
-    assert all((Path(ipyrefine.__file__).parent / name).exists() for name in files)
 
 
 def test_every_bench_has_a_line() -> None:

@@ -15,12 +15,11 @@ from ipyrefine import api
 from ipyrefine.checks import resolve
 from ipyrefine.core.decisions import Answer, Continue
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import Event
-from ipyrefine.core.model import Limits, Stage
+from ipyrefine.core.model import Budget, Limits, Stage
 from ipyrefine.core.ports import Request
 from ipyrefine.core.run import Run
 from ipyrefine.kernel import variables
-from ipyrefine.kernel.variables import Variables, find
+from ipyrefine.kernel.variables import find
 from ipyrefine.providers import servers
 from ipyrefine.providers.remote import choose_sharing, remember_sharing
 from ipyrefine.providers.replay import RecordedModel
@@ -30,28 +29,28 @@ SECRET, AMOUNT = "Zwolle-7731-qx", 827450917
 ASKED = "Total `revenue` of `df` per region."
 FINE = "total = df.groupby('region').revenue.sum()\ntotal"
 # Ways in which code gives back what a variable holds.
-LEAKS = {
-    "a message": "raise ValueError(df.to_csv(index=False))",
-    "a message of one line": "raise ValueError(' '.join(df.to_csv().split()))",
-    "an assertion": "assert df.empty, df.to_dict()",
-    "hex": "raise KeyError(df.to_csv().encode().hex())",
-    "reversed": "raise KeyError(str(df.to_dict())[::-1])",
-    "spelt": "raise KeyError(' '.join(df.region[0]))",
-    "printed": "print(df.to_csv()); 1 / 0",
-    "a value": "str(df.to_dict())",
-    "a table": "df",
-    "a column": "df.pivot_table(columns='region', values='revenue')",
-    "the type of an exception": "raise type(df.region[0].replace('-', '_'), (Exception,), {})()",
-    "an exit": "raise SystemExit(df.region[0])",
-    "a new name": "globals()[df.region[0].replace('-', '_')] = df.copy()\nnothing",
-    "a note": "error = ValueError(1)\nerror.add_note(df.region[0])\nraise error",
-    "a cause": "try:\n    1 / 0\nexcept Exception as e:\n    raise ValueError(df.region[0]) from e",
-    "a test's name": "raise type('test' + df.region[0].replace('-', '_'), (Exception,), {})('x')",
-    "a phrase of pandas": "name = df.region[0].split('-')[0]\n"
+LEAKS = [
+    "raise ValueError(df.to_csv(index=False))",
+    "raise ValueError(' '.join(df.to_csv().split()))",
+    "assert df.empty, df.to_dict()",
+    "raise KeyError(df.to_csv().encode().hex())",
+    "raise KeyError(str(df.to_dict())[::-1])",
+    "raise KeyError(' '.join(df.region[0]))",
+    "print(df.to_csv()); 1 / 0",
+    "str(df.to_dict())",
+    "df",
+    "df.pivot_table(columns='region', values='revenue')",
+    "raise type(df.region[0].replace('-', '_'), (Exception,), {})()",
+    "raise SystemExit(df.region[0])",
+    "globals()[df.region[0].replace('-', '_')] = df.copy()\nnothing",
+    "error = ValueError(1)\nerror.add_note(df.region[0])\nraise error",
+    "try:\n    1 / 0\nexcept Exception as e:\n    raise ValueError(df.region[0]) from e",
+    "raise type('test' + df.region[0].replace('-', '_'), (Exception,), {})('x')",
+    "name = df.region[0].split('-')[0]\n"
     "raise ValueError(f'The truth value of a {name} is ambiguous')",
-    "a frame": "raise ValueError('line 1, in ' + df.region[0].split('-')[0] + ': x')",
-    "a file's name": "open(df.region[0] + '.csv')",
-}
+    "raise ValueError('line 1, in ' + df.region[0].split('-')[0] + ': x')",
+    "open(df.region[0] + '.csv')",
+]
 
 
 class Server(ScriptedModel):
@@ -126,21 +125,20 @@ def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 # What a server elsewhere is sent
 
 
-@pytest.mark.parametrize("code", LEAKS.values(), ids=LEAKS.keys())
-async def test_no_value_that_code_gives_reaches_a_server_elsewhere(code: str) -> None:
-    model = Server(code, f"{code}\n# once more", FINE)
-    run = await refinement(model, limits={"memory": "all"}).run()
-    assert len(model.requests) >= 5
+async def test_no_value_that_code_gives_reaches_a_server_elsewhere() -> None:
+    model = Server(*LEAKS, FINE)
+    limits = {"memory": "all", "max_revisions": len(LEAKS), "budget": Budget(calls=999)}
+    run = await refinement(model, limits=limits).run()
+    assert [one.text for one in run.iterations] == [*LEAKS, FINE]
     assert {one.purpose for one in model.requests} >= {Stage.DRAFT, Stage.CRITIQUE, Stage.REVISE}
     assert leaked(model.sent) == []
-    # The user sees all of it.
-    assert leaked(run.model_dump_json()) or code.startswith("globals")
+    unseen = [one.text for one in run.iterations if not leaked(one.model_dump_json())]
+    assert all(code.startswith(("globals", "raise SystemExit")) for code in unseen), "by the user"
 
 
-@pytest.mark.parametrize("code", list(LEAKS.values())[:7], ids=list(LEAKS)[:7])
-async def test_nor_does_it_as_a_draft_of_the_users(code: str) -> None:
+async def test_nor_does_it_as_a_draft_of_the_users() -> None:
     model = Server(FINE)
-    await refinement(model, "Mend it.", draft=code).run()
+    await refinement(model, "Mend it.", draft=LEAKS[0]).run()
     assert leaked(model.sent) == []
 
 
@@ -178,7 +176,7 @@ async def test_nor_is_it_sent_as_the_answer_to_a_question_of_the_drafts() -> Non
 
 
 async def test_nor_does_a_run_that_is_resumed_send_it() -> None:
-    loop = refinement(Server(LEAKS["a message of one line"]), limits={"max_revisions": 0})
+    loop = refinement(Server(LEAKS[1]), limits={"max_revisions": 0})
     stored = Run.model_validate_json((await loop.run()).model_dump_json())
     model = Server(FINE)
     resumed = api.resume(stored, model=model, checks=loop.checks)
@@ -226,13 +224,12 @@ async def test_what_code_gave_on_literals_is_sent() -> None:
     assert "got 'forty-two'" in model.sent
 
 
-@pytest.mark.parametrize("share", ["outputs", "values"])
-async def test_messages_and_outputs_are_sent_where_the_user_says_so(share: str) -> None:
+async def test_messages_and_outputs_are_sent_where_the_user_says_so() -> None:
     model = Server("raise ValueError(df.region[0])", "print(df.region[0])\n1 / 0", FINE)
-    await refinement(model, share=share).run()
+    await refinement(model, share="values").run()
     assert f"ValueError: {SECRET}" in model.sent
     assert f"It printed:\\n{SECRET}" in model.sent
-    assert (str(AMOUNT) in model.requests[0].messages[0].content) is (share == "values")
+    assert str(AMOUNT) in model.requests[0].messages[0].content
 
 
 async def test_outputs_are_sent_from_the_moment_the_user_says_so() -> None:
@@ -244,15 +241,6 @@ async def test_outputs_are_sent_from_the_moment_the_user_says_so() -> None:
     loop.decide(Continue())
     await loop.run()
     assert f"KeyError: '{SECRET}'" in model.sent
-
-
-async def test_it_is_said_once_before_the_first_call_that_lacks_something() -> None:
-    model = Server("raise ValueError(df.region[0])", "raise KeyError(df.region[0])", FINE)
-    seen: list[tuple[Event, int]] = []
-    await refinement(model).run(lambda event, run: seen.append((event, len(model.requests))))
-    [(said, asked)] = [(e, n) for e, n in seen if e.type == "warned"]
-    assert said.message.startswith("Outputs stay here")  # type: ignore[union-attr]
-    assert asked == 1, "only the draft was asked for by then"
 
 
 # Which level holds
@@ -342,7 +330,6 @@ async def check_run(code: str, space: dict[str, Any], task: str = ASKED) -> tupl
     [
         "frame = pd.DataFrame({'a': [1]})\nframe",
         "tree.fromstring('<a/>').tag",
-        "xml.dom.minidom.parseString('<a/>')",
     ],
 )
 async def test_checked_code_has_the_modules_of_the_notebook(code: str) -> None:
@@ -351,15 +338,6 @@ async def test_checked_code_has_the_modules_of_the_notebook(code: str) -> None:
 
     space = {"pd": pandas, "tree": tree, "xml": xml}
     assert (await check_run(code, space, "Write it."))[0] is True
-
-
-async def test_a_module_that_cannot_be_imported_there_is_named() -> None:
-    import types
-
-    made = types.ModuleType("made_here")
-    passed, detail = await check_run("made.x", {"made": made}, "Write it.")
-    assert passed is None
-    assert "the code needs made" in detail
 
 
 async def test_a_module_of_the_users_folder_is_named(
@@ -373,12 +351,3 @@ async def test_a_module_of_the_users_folder_is_named(
     passed, detail = await check_run("helpers.x", {"helpers": helpers}, "Write it.")
     assert passed is None
     assert "the code needs helpers, and it lies in your folder" in detail
-
-
-async def test_modules_that_a_text_does_not_use_are_not_imported() -> None:
-    import types
-
-    broken = types.ModuleType("not_there")
-    passed, _ = await check_run("x = 1", {"broken": broken, "pd": pandas}, "Write it.")
-    assert passed is True
-    assert Variables({}, {}).files == {}

@@ -2,40 +2,26 @@
 
 import pytest
 
-from ipyrefine.profiles.recognise import language_of, pygments_name, read_fence, suggest
+from ipyrefine.profiles.recognise import language_of, read_fence, suggest
 
 TASKS = [
     ("Implement a Stack with push(x), pop() and getMin(), all O(1).", "code"),
-    ("Write is_prime(n). is_prime(7) == True, is_prime(1) == False", "code"),
     ("Write a function that validates an email address.", "code"),
     ("Write an email validation function.", "code"),
-    ("Create a script sending emails to every customer.", "code"),
-    ("Write a JSON parser without any library.", "code"),
     ("Refactor this to be async.", "code"),
     ("Double it.\n\n>>> twice(2)\n4", "code"),
     ("Write unit tests for the story generator.", "code"),
     ("Write a short sales email to a dentist about our scheduling software.", "email"),
-    ("Draft a polite e-mail declining the meeting.", "email"),
     ("Please write an email explaining the new class schedule.", "email"),
-    ("Rewrite this email so that it is shorter.", "email"),
     ("Write an RFC for rate limiting in our API.", "rfc"),
-    ("Draft a technical design doc: move the module from REST to gRPC.", "rfc"),
     ("Extract the names and dates as JSON.\n\nAnna met Bo on 3 May. Write a story.", "data"),
     ("Convert this table to JSON:\na b\n1 2", "data"),
-    ("Produce a JSON object with the fields name and age.", "data"),
     ("Write an error message for a failed upload.", "microcopy"),
-    ("Write three tooltips for the settings page.", "microcopy"),
-    ("I need a button label for deleting an account", "microcopy"),
     ("Why is the sky blue?", "answer"),
-    ("What is a Python decorator?", "answer"),
     ("How do tides work? Answer in three sentences.", "answer"),
     ("Explain the difference between a list and a tuple.", "answer"),
     ("Write a limerick about tides.", "story"),
-    ("Write a short story about a class trip, in the voice of the bus.", "story"),
-    ("Write a class trip story.", "story"),
-    ("Write an article on urban bees in the voice of a detective.", "story"),
     ("Write a summary of this email thread.", "prose"),
-    ("Write a review of this code.", "prose"),
     ("Answer this complaint in three friendly sentences: my parcel came late.", "prose"),
     ("Tell my neighbour, kindly, that the dog barks at night.", "prose"),
     ("fizzbuzz", "code"),
@@ -44,15 +30,11 @@ DRAFTS = [
     ("def f(x):\n    return x", "", "code"),
     ('{"name": "Anna"}', "", "data"),
     ("Hi Anna,\n\nthe parcel is late.\n\nBo", "", "email"),
-    ("Subject: the parcel\n\nIt is late.", "", "email"),
     ("The parcel is late.", "", "prose"),
     ("The parcel is late.", "Make it a story in three sentences.", "story"),
-    ("The parcel is late.", "Explain the function of the parcel.", "answer"),
     ("def f(x):\n    return x", "Write a story", "code"),
     ("The class has a method.", "Improve this code", "prose"),
-    ("```java\nclass A {}\n```", "", "code"),
     ("```python\nx = 1\n```", "", "code"),
-    ('```json\n{"a": 1}\n```', "", "data"),
     ("```text\nThe parcel is late.\n```", "", "prose"),
 ]
 
@@ -78,26 +60,18 @@ def test_a_long_body_is_read_in_no_time() -> None:
 
 LANGUAGES = [
     ("Implement a Java class LRUCache with get and put.", "java"),
-    ("write a java class", "java"),
     ("Write a C++ class Matrix.", "cpp"),
     ("Write a C# method.", "csharp"),
     ("Write a C program that sorts.", "c"),
-    ("Write a function in C.", "c"),
     ("Write a bash script that renames files.", "bash"),
-    ("Write an SQL query that lists the users.", "sql"),
     ("Implement a stack in Go.", "go"),
-    ("Double every item.\n\nUse Rust.", "rust"),
     ("Translate this Python function to Java:\n\ndef f(): ...", "java"),
-    ("Write a JavaScript function.", "javascript"),
     ("Write a function.", "python"),
     ("Write a Python class that emits Java.", "python"),
     ("Write a function that parses Java stack traces.", "python"),
     ("Write a function that builds an SQL query from a dict.", "python"),
-    ("Write a function that finds bugs in Java code.", "python"),
     ("Write a function that moves the disks from A to C.", "python"),
-    ("Write a function for the elements of A that are not in C.", "python"),
     ("Write a go function that may return None.", "python"),
-    ("Write an R&D budget class.", "python"),
     ("", "python"),
 ]
 
@@ -134,13 +108,6 @@ def test_a_draft_says_its_language_before_the_goal_does(draft: str, language: st
 )
 def test_a_text_that_is_one_fenced_block_is_its_inside(text, inside) -> None:
     assert read_fence(text) == inside
-
-
-@pytest.mark.parametrize(
-    ("name", "known"), [("C++", "cpp"), ("Java", "java"), (" TS ", "typescript")]
-)
-def test_a_language_is_named_as_pygments_does(name: str, known: str) -> None:
-    assert pygments_name(name) == known
 
 
 def test_a_long_request_names_its_language_in_no_time() -> None:

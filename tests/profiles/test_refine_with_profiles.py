@@ -45,22 +45,6 @@ async def test_a_profile_is_a_dict_or_a_file(kind: str, tmp_path: Path) -> None:
     assert run.limits.max_revisions == 0
 
 
-async def test_limits_given_win_over_the_profiles_and_the_others_stay_its_own() -> None:
-    run = await ran(CODE, profile="data", limits=Limits(max_revisions=0), checks=[lambda t: False])
-    assert (run.limits.max_revisions, run.limits.target) == (0, 0.9)
-
-
-async def test_a_checklist_is_part_of_the_task() -> None:
-    run = await ran(
-        CODE,
-        limits=Limits(max_revisions=0),
-        checks=[lambda t: False],
-        checklist=["Is it short?"],
-    )
-    assert run.task is not None
-    assert run.task.checklist == ("Is it short?",)
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -33,7 +33,7 @@ ACTING = re.compile(
 )
 COLUMNS = 100
 HOLD_WORDS = {"title", "value", "data-finding", "data-key"}  # nothing acts on what is in these
-STORABLE = [ATTACK, *(one for one in SNIPPETS[::8] if "\ud800" not in one)]
+STORABLE = [ATTACK, *(one for one in SNIPPETS[::20] if "\ud800" not in one)]
 RECORD = full_record.full_record()
 PROSE = full_record.full_record("prose")
 FREE = full_record.free_texts(RECORD)

@@ -63,9 +63,18 @@ def kept(trial: Trial, session: Session) -> None:
     assert not run.converged
 
 
-@pytest.mark.parametrize("way", ["stop", "interrupt"])
-@pytest.mark.parametrize("moment", silences("draft"))
-@pytest.mark.parametrize("stage", STAGES)
+MIDDLE = "in the middle"
+
+
+@pytest.mark.parametrize(
+    ("stage", "moment", "way"),
+    [
+        *((stage, MIDDLE, "stop") for stage in STAGES),
+        ("draft", MIDDLE, "interrupt"),
+        ("critique", "before its status", "interrupt"),
+        ("revise", "before its first piece", "stop"),
+    ],
+)
 async def test_a_run_can_be_stopped_at_every_stage_and_moment(server, stage, moment, way):
     trial = Trial(server, stage, silences(stage)[moment])
     session = Session(trial.refinement(), [])
