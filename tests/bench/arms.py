@@ -23,14 +23,14 @@ from measure import Meter, Replies
 from ipyrefine.api import build
 from ipyrefine.checks import resolve
 from ipyrefine.checks.examples import Examples
-from ipyrefine.core import decisions, replies
+from ipyrefine.core import replies
+from ipyrefine.core.decisions import Answer
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Limits, Question, StopReason, Task, Usage
 from ipyrefine.core.ports import Check, Message, Model, Reply, Request
 from ipyrefine.core.prompts import Prompts, Requests, make_nonce
 from ipyrefine.core.run import Run
 from ipyrefine.errors import ModelError, ReplyError
-from ipyrefine.kernel.variables import Variables
 
 SAMPLED = 0.8  # temperature of resampling
 _MAX_TOKENS = 1_024  # completion tokens a reply may take
@@ -141,43 +141,27 @@ class Row(NamedTuple):
     asked: Asked | None
 
 
-class NotYet(SystemExit):
-    """Something that this version of the package cannot do yet."""
-
-
 # The arms.
 
 
-def refinement(
-    case: Case, model: Model, plan: Plan, variables: Variables | None = None
-) -> Refinement:
-    """Return the loop on a case, as a user would start it.
-
-    Args:
-        case: the case.
-        model: answers.
-        plan: its checks and limits.
-        variables: those of the notebook that the task is about.
-    """
+def refinement(case: Case, model: Model, plan: Plan) -> Refinement:
+    """Return the loop on a case, as a user would start it."""
     limits = {"max_tokens": _MAX_TOKENS, "seed": 0, **plan.limits.model_dump(exclude_unset=True)}
     return build(
         case.text,
         model=model,
         profile=case.profile,
-        variables=variables,
         checks=resolve(plan.checks, {}, target=Limits.model_validate(limits).target),
         limits=Limits.model_validate(limits),
-        share="outputs",  # as measured: the names by their structure
     )
 
 
-async def write_draft(
-    case: Case, model: Model, plan: Plan, variables: Variables | None = None
-) -> Draft:
-    """Return the greedy first draft, which all arms start from; arguments as for `refinement`."""
-    loop = refinement(case, model, plan, variables)
-    task, stated = loop.state.task, _stated_checks(loop)
-    request = _draft_request(loop.state)
+async def write_draft(case: Case, model: Model, plan: Plan) -> Draft:
+    """Return the greedy first draft, which all arms start from."""
+    loop = refinement(case, model, plan)
+    task = loop.state.task
+    stated = [Examples()] if task.form == "code" else list(loop.checks)
+    request = Requests(Prompts(), make_nonce(b"")).draft(loop.state)
     text = read_text(await measure.complete(model, request), task.form)
     return Draft(task, request, text, await _misses(text, task, stated), stated)
 
@@ -195,7 +179,7 @@ async def run_case(case: Case, model: Model, plan: Plan) -> Row:
         solved = await case.solves(run.text) if run.iterations else False
         passed = run.stop_reason is StopReason.PASSED
         looped = Outcome(solved, passed, loop_meter.usage, run.text)
-        basis = getattr(run.verdict, "basis", "") if passed else ""
+        basis = run.verdict.basis if passed and run.verdict else ""
         ended = f"{run.stop_reason or 'no stop'}{f', {basis}' if basis else ''}"
         asked, most = await _ask(case, loop, plan), looped.usage.tokens
     found, failing, number = text, first.missed, 0
@@ -226,22 +210,10 @@ async def _run(loop: Refinement) -> Run:
     return run
 
 
-def _draft_request(run: Run) -> Request:
-    """Return the loop's own request for a first draft."""
-    return Requests(Prompts(), make_nonce(b"")).draft(run)
-
-
 def _sampled(request: Request, number: int) -> Request:
     """Return the request for one more sample of a draft, numbered from 1."""
     seed = None if request.seed is None else request.seed + number
     return request.model_copy(update={"temperature": SAMPLED, "seed": seed})
-
-
-def _stated_checks(loop: Refinement) -> list[Check]:
-    """Return the checks of what the task states: its examples, or its constraints."""
-    if loop.state.task.form == "code":
-        return [Examples()]
-    return list(loop.checks)
 
 
 def read_text(reply: Reply, form: Any) -> str:
@@ -272,45 +244,23 @@ async def _ask(case: Case, loop: Refinement, plan: Plan) -> Asked | None:
     run = loop.state
     if run.stop_reason is not StopReason.QUESTION:
         return None
-    question = _question(run)
+    question = run.question
     right = any([await case.solves(draft.text) for draft in run.drafts])
     if not plan.answer or question is None:
         return Asked(right, None, False)
     result = await case.answer(question)
     if result is None:
         return Asked(right, False, False)
-    loop.decide(make_answer(result))
+    loop.decide(Answer(result=result))
     run = await _run(loop)
     return Asked(right, True, await case.solves(run.text))
-
-
-def _question(run: Run) -> Question | None:
-    found = getattr(run, "question", None)
-    asked = [e.question for i in run.iterations for e in i.evidence if e.question]
-    return found or (asked[-1] if asked else None)
-
-
-def make_answer(result: str) -> Any:
-    """Return the decision that answers a question.
-
-    Raises:
-        NotYet: this version of the package has no such decision.
-    """
-    if not hasattr(decisions, "Answer"):
-        raise NotYet("This version has no decision Answer yet. Leave out --answer.")
-    return decisions.Answer(choice=None, result=result)
 
 
 # The tables.
 
 
 def report(rows: Sequence[Row], what: str) -> str:
-    """Return all tables on some rows.
-
-    Args:
-        rows: what came of the tasks.
-        what: the title.
-    """
+    """Return all tables on some rows."""
     judged = all(row.draft.accepted is not None for row in rows)
     arms: dict[str, Callable[[Row], Outcome]] = {
         "draft, bare judge" if judged else "draft": lambda row: row.draft,
@@ -430,14 +380,7 @@ def _questions(asked: Sequence[Asked]) -> str:
 def add_options(
     parser: argparse.ArgumentParser, *, checks: str, candidates: int, revisions: int
 ) -> None:
-    """Add the options of the arms.
-
-    Args:
-        parser: gets them.
-        checks: the loop's checks by default, separated by commas.
-        candidates: the loop's candidates by default.
-        revisions: its revisions by default.
-    """
+    """Add the options of the arms, with the loop's checks and limits by default."""
     parser.add_argument("--check", default=checks, help=f"the loop's checks ({checks or 'none'})")
     parser.add_argument("--candidates", type=int, default=candidates)
     parser.add_argument("-n", "--max-revisions", type=int, default=revisions)
@@ -457,7 +400,7 @@ def plan(options: argparse.Namespace, **more: bool) -> Plan:
     limits: dict[str, Any] = dict(one.partition("=")[::2] for one in options.limit)
     unknown = sorted(limits.keys() - Limits.model_fields.keys())
     if unknown:
-        raise NotYet(f"This version has no limit {unknown[0]!r}.")
+        raise SystemExit(f"There is no limit {unknown[0]!r}.")
     limits |= {"candidates": options.candidates, "max_revisions": options.max_revisions}
     checks = tuple(filter(None, options.check.split(",")))
     loop_limits = Limits.model_validate(limits)
