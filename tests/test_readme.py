@@ -18,13 +18,7 @@ PAGES = {
     for name in ("README.md", "CONTRIBUTING.md", "tests/bench/README.md")
 }
 README, CONTRIBUTING, BENCHES = PAGES.values()
-LOOPS = (
-    "generator_evaluator",
-    "feedback_lists",
-    "scored_loop",
-    "chain_of_thought",
-    "four_phases",
-)
+LOOPS = ("generator_evaluator", "feedback_lists", "scored_loop", "chain_of_thought", "four_phases")
 
 
 def section(page: str, heading: str) -> str:

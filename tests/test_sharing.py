@@ -326,11 +326,7 @@ async def check_run(code: str, space: dict[str, Any], task: str = ASKED) -> tupl
 
 
 @pytest.mark.parametrize(
-    "code",
-    [
-        "frame = pd.DataFrame({'a': [1]})\nframe",
-        "tree.fromstring('<a/>').tag",
-    ],
+    "code", ["frame = pd.DataFrame({'a': [1]})\nframe", "tree.fromstring('<a/>').tag"]
 )
 async def test_checked_code_has_the_modules_of_the_notebook(code: str) -> None:
     import xml.dom.minidom

@@ -364,7 +364,7 @@ def _questions(asked: Sequence[Asked]) -> str:
     right = [one for one in asked if one.right]
     given = [one for one in right if one.answered]
     lines: list[tuple[str, str]] = [
-        ("questions with a right draft among the groups", f"{len(right)} of {len(asked)}"),
+        ("questions with a right draft among the groups", f"{len(right)} of {len(asked)}")
     ]
     if any(one.answered is not None for one in asked):
         lines += [

@@ -197,9 +197,7 @@ async def test_a_text_of_many_lines_and_any_characters_arrives_unchanged(lab: La
     assert await lab.cell_sources() == [cell, text]
 
 
-async def test_of_two_notebooks_on_one_kernel_the_one_with_the_cell_gets_the_text(
-    lab: Lab,
-) -> None:
+async def test_of_two_notebooks_on_one_kernel_the_one_with_the_cell_gets_the_text(lab: Lab) -> None:
     await lab.open(["a = 1"])
     kernel = await lab.evaluate("return panel.sessionContext.session.kernel.id;")
     await lab.open_beside(["b = 1", WHILE_RUNNING])

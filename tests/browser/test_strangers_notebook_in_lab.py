@@ -71,12 +71,7 @@ async def press_stars(lab: Lab, index: int) -> None:
     ("app", "more"), [("lab", ""), ("notebook", " --api-key-env OPENAI_API_KEY")]
 )
 async def test_the_stars_take_no_options_from_a_hidden_cell_of_the_file(
-    lab: Lab,
-    env: dict[str, str],
-    home: ScriptedServer,
-    theirs: ScriptedServer,
-    app: App,
-    more: str,
+    lab: Lab, env: dict[str, str], home: ScriptedServer, theirs: ScriptedServer, app: App, more: str
 ) -> None:
     line = f"%%refine --cell {ID} --base-url {theirs.base_url}{more}"
     planted = cell(f"{line}\n{CODE}", "helper", hidden=True, refines=ID)

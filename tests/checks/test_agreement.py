@@ -5,11 +5,7 @@ import pytest
 from ipyrefine.api import build
 from ipyrefine.checks import resolve
 from ipyrefine.checks.agreement import Agreement
-from ipyrefine.checks.inputs import (
-    first_calls,
-    further_inputs,
-    is_edge_case,
-)
+from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
 from ipyrefine.core.model import Limits, Task
 from ipyrefine.core.ports import ComparingCheck
 from ipyrefine.core.stated import Example, read_examples
@@ -91,12 +87,7 @@ async def test_drafts_that_fail_alike_on_inputs_like_the_stated_ones_settle_noth
     assert not evidence.decisive
 
 
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        "raise ValueError('empty')",
-    ],
-)
+@pytest.mark.parametrize("refusal", ["raise ValueError('empty')"])
 async def test_right_drafts_that_differ_where_the_task_leaves_it_open_settle_the_verdict(refusal):
     task = Task(text="Write mean(xs).\n>>> mean([1, 2, 6])\n3.0\n>>> mean([4, 4])\n4.0\n")
     plain = "def mean(xs):\n    return sum(xs) / len(xs)"

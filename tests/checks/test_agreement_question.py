@@ -126,11 +126,7 @@ async def test_a_text_that_misses_a_stated_example_asks_nothing_and_more_drafts_
 
 @pytest.mark.parametrize(
     ("stated", "left", "decisive"),
-    [
-        (ENOUGH_EXAMPLES, 6, True),
-        (ENOUGH_EXAMPLES - 1, 6, False),
-        (1, 0, True),
-    ],
+    [(ENOUGH_EXAMPLES, 6, True), (ENOUGH_EXAMPLES - 1, 6, False), (1, 0, True)],
     ids=["enough hold", "one less", "no other will come"],
 )
 async def test_a_first_draft_needs_no_second_where_enough_examples_hold(stated, left, decisive):

@@ -104,11 +104,7 @@ def returns_quoted(text) -> "tuple[str, str]":
 
 
 @pytest.mark.parametrize(
-    ("function", "words"),
-    [
-        (returns_later, "return float,"),
-        (returns_quoted, "return tuple"),
-    ],
+    ("function", "words"), [(returns_later, "return float,"), (returns_quoted, "return tuple")]
 )
 async def test_nothing_from_a_function_that_promises_a_value_is_an_error(function, words):
     with pytest.raises(UsageError, match=f"{words}.* returned None"):

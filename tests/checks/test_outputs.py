@@ -46,14 +46,7 @@ async def test_what_code_printed_and_the_value_of_its_last_expression_are_kept()
     )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "x = 1",
-        "1;",
-        "def f():\n    return 1",
-    ],
-)
+@pytest.mark.parametrize("text", ["x = 1", "1;", "def f():\n    return 1"])
 async def test_code_that_shows_nothing_has_no_outputs(text: str) -> None:
     assert await outputs(text) == ()
 
@@ -67,13 +60,7 @@ async def test_long_output_and_long_values_are_cut() -> None:
     assert len(value.text) < MAX_OUTPUT
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "raise SystemExit(3)",
-        "while True: pass",
-    ],
-)
+@pytest.mark.parametrize("body", ["raise SystemExit(3)", "while True: pass"])
 async def test_a_value_that_cannot_be_shown_is_no_fault(body: str) -> None:
     assert not any(
         isinstance(one, TableValue)

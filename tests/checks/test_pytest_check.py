@@ -52,14 +52,7 @@ async def test_every_test_is_told_with_its_line_and_the_score_is_the_part_that_p
     assert others[-1] == "2 of 3 tests pass. 1 skipped."
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "text",
-        "function",
-        "functions",
-    ],
-)
+@pytest.mark.parametrize("name", ["text", "function", "functions"])
 async def test_tests_come_from_a_text_a_function_or_functions(name: str) -> None:
     def test_inside():
         assert inc(2) == 3  # type: ignore[name-defined]  # noqa: F821

@@ -19,11 +19,7 @@ def tone(text: str) -> bool:
     return True
 
 
-SPACE = {
-    "tone": tone,
-    "suite": "def test_inc(): assert inc(1) == 2",
-    "ten": {"const": 10},
-}
+SPACE = {"tone": tone, "suite": "def test_inc(): assert inc(1) == 2", "ten": {"const": 10}}
 INC = "def inc(n): return n + 1"
 RUNS = {
     "examples": INC,
@@ -126,12 +122,7 @@ async def test_a_check_of_a_text_s_form_settles_no_verdict(check: Any) -> None:
         type(check)("a", decisive=True)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "run seconds=2",
-    ],
-)
+@pytest.mark.parametrize("name", ["run seconds=2"])
 def test_settings_leave_a_check_what_it_is_for(name: str) -> None:
     assert choose_profile(None, "Do it.", checks=[name]).form == "code"
     with pytest.raises(UsageError, match="is for Python code"):

@@ -82,12 +82,7 @@ async def test_each_fault_is_told_with_its_place(
     assert message in evidence.detail
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "loose model",
-    ],
-)
+@pytest.mark.parametrize("name", ["loose model"])
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -110,12 +105,7 @@ async def test_what_only_lenient_readers_take_for_json_is_a_fault_with_its_place
     assert len(evidence.detail) < 500
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"items": {"type": "string"}},
-    ],
-)
+@pytest.mark.parametrize("schema", [{"items": {"type": "string"}}])
 async def test_a_text_with_countless_faults_or_endless_names_is_evidence(schema: Any) -> None:
     many = json.dumps([*range(50_000)])
     evidence = await Schema(schema, seconds=30)(many, TASK)

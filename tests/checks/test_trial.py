@@ -22,13 +22,7 @@ async def shown(text: str, call: str, expected: str, task: Task = TASK) -> bool 
     return await Trial()(found, text, task)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        "inc(0)",
-        ">>> inc(0)",
-    ],
-)
+@pytest.mark.parametrize("call", ["inc(0)", ">>> inc(0)"])
 async def test_an_input_that_shows_the_problem_confirms_the_finding(call):
     assert await shown(WRONG, call, "1") is True
 
@@ -42,33 +36,17 @@ async def test_values_are_compared_and_not_their_spelling():
     assert await shown(text, "pair(1)", "{ 'a': [1, 0.3] }") is False
 
 
-@pytest.mark.parametrize(
-    ("text", "refuted"),
-    [
-        (RIGHT, False),
-    ],
-)
+@pytest.mark.parametrize(("text", "refuted"), [(RIGHT, False)])
 async def test_what_the_task_states_counts_and_not_what_the_finding_says(text, refuted):
     assert await shown(text, "inc( 1 )", "3") is refuted
 
 
-@pytest.mark.parametrize(
-    "expected",
-    [
-        "",
-    ],
-)
+@pytest.mark.parametrize("expected", [""])
 async def test_a_stated_example_is_tried_whatever_the_finding_expects(expected):
     assert await shown("def inc(n):\n    return n", "inc(1)", expected) is True
 
 
-@pytest.mark.parametrize(
-    "expected",
-    [
-        "ValueError",
-        "raises ValueError",
-    ],
-)
+@pytest.mark.parametrize("expected", ["ValueError", "raises ValueError"])
 async def test_an_exception_may_be_expected(expected):
     strict = "def inc(n):\n    if n < 0:\n        raise ValueError(n)\n    return n + 1"
     assert await shown(strict, "inc(-1)", expected) is False
@@ -82,34 +60,19 @@ async def test_code_that_hangs_shows_the_problem(monkeypatch):
     assert time.monotonic() - began < 10
 
 
-@pytest.mark.parametrize(
-    "call",
-    ["", "n = 1", "inc(", "lambda: inc(1)"],
-)
+@pytest.mark.parametrize("call", ["", "n = 1", "inc(", "lambda: inc(1)"])
 async def test_what_is_no_call_cannot_be_tried(call):
     assert await shown(WRONG, call, "1") is None
 
 
-@pytest.mark.parametrize(
-    "expected",
-    [
-        "",
-        "n + 1",
-        "an Error",
-    ],
-)
+@pytest.mark.parametrize("expected", ["", "n + 1", "an Error"])
 async def test_what_is_no_value_cannot_be_expected(expected):
     assert await shown(WRONG, "inc(0)", expected) is None
 
 
 @pytest.mark.parametrize(
     "hostile",
-    [
-        "(" * 50_000,
-        "9" * 100_000,
-        "\x00",
-        "__import__('os').system('exit 1')",
-    ],
+    ["(" * 50_000, "9" * 100_000, "\x00", "__import__('os').system('exit 1')"],
     ids=range(4),
 )
 async def test_a_hostile_finding_is_answered_soon_and_breaks_nothing(hostile):
@@ -153,12 +116,7 @@ async def test_a_wrong_result_that_is_shown_counts_and_is_acted_on():
 
 
 @pytest.mark.parametrize(
-    "named",
-    [
-        claim("inc(0)", "1"),
-        claim("", ""),
-    ],
-    ids=["not shown", "no input"],
+    "named", [claim("inc(0)", "1"), claim("", "")], ids=["not shown", "no input"]
 )
 async def test_a_wrong_result_that_nothing_shows_is_doubtful_and_blocks_nothing(named):
     state = await run(RIGHT, critique(named))

@@ -27,7 +27,7 @@ async def test_the_run_holds_every_generation_with_its_thoughts_and_the_solution
             judgement(5, finding("dull")),
             text("Hi Ann", notes="Her name."),
             judgement(9, fixed=("f1",)),
-        ],
+        ]
     )
     await finish(loop)
     chain = [(i.thoughts, i.text) for i in loop.state.iterations]

@@ -31,10 +31,7 @@ async def test_feedback_is_a_list_of_actions_and_nothing_left_means_done() -> No
     )
     await finish(loop)
     named = [f for f in loop.state.iterations[0].findings if f.author == "model"]
-    assert [(f.problem, f.fix) for f in named] == [
-        ("dull", "mend it"),
-        ("no name", "mend it"),
-    ]
+    assert [(f.problem, f.fix) for f in named] == [("dull", "mend it"), ("no name", "mend it")]
     assert loop.state.stop_reason is StopReason.PASSED
     assert loop.state.iterations[1].actionable == ()
 

@@ -211,7 +211,7 @@ async def test_a_finding_without_its_words_in_the_text_is_not_acted_on() -> None
             judgement(5, finding("too stiff", quote="Dear Sir"), finding("too dull")),
             text("Hi Ann"),
             judgement(9, fixed=("f2",)),
-        ],
+        ]
     )
     await finish(loop)
     [stiff] = [f for f in loop.state.iterations[0].findings if f.quote == "Dear Sir"]

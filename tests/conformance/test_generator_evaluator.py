@@ -35,8 +35,7 @@ async def test_thoughts_are_told_apart_from_the_response_shown_and_never_judged(
 
 
 @pytest.mark.parametrize(
-    ("score", "outcome"),
-    [(9, Outcome.PASS), (5, Outcome.NEEDS_IMPROVEMENT), (1, Outcome.FAIL)],
+    ("score", "outcome"), [(9, Outcome.PASS), (5, Outcome.NEEDS_IMPROVEMENT), (1, Outcome.FAIL)]
 )
 async def test_an_evaluation_is_pass_needs_improvement_or_fail_by_its_score(
     score: int, outcome: Outcome

@@ -116,9 +116,7 @@ async def test_with_a_judge_the_loop_costs_two_calls_a_text_at_most() -> None:
     ],
     ids=lambda budget: next(iter(budget.model_dump(exclude_none=True))),
 )
-async def test_a_bound_is_checked_before_every_call_and_keeps_the_best_text(
-    budget: Budget,
-) -> None:
+async def test_a_bound_is_checked_before_every_call_and_keeps_the_best_text(budget: Budget) -> None:
     def endless() -> Any:
         for number in range(99):
             yield text(f"version {number}")

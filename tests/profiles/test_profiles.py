@@ -100,10 +100,7 @@ def test_an_unknown_name_gets_a_sentence_with_near_matches(name: str, said: str)
     [
         ({}, "it has no 'criteria'"),
         ({**OWN, "targt": 0.5}, "Did you mean limits.target?"),
-        (
-            {"criterai": {"wit": "x"}, **OWN},
-            "it has no field 'criterai'. Did you mean criteria?",
-        ),
+        ({"criterai": {"wit": "x"}, **OWN}, "it has no field 'criterai'. Did you mean criteria?"),
         ({**OWN, "limits": {"target": 5}}, "limits.target: input should be less than"),
         ({**OWN, "form": "poem"}, "form: input should be 'code' or 'prose'"),
         ({**OWN, "phrases": ["("]}, "not a regular expression"),

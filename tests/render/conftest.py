@@ -148,12 +148,7 @@ def make_run() -> Callable[..., Run]:
             criteria=criteria,
             checklist=(say("item"),),
         )
-        setup = Setup(
-            task=task,
-            model=say("model"),
-            judge=say("judge"),
-            checks=(say("checkname"),),
-        )
+        setup = Setup(task=task, model=say("model"), judge=say("judge"), checks=(say("checkname"),))
         return Run(
             setup=setup,
             allowed_revisions=4,

@@ -118,12 +118,7 @@ def test_side_by_side_puts_what_was_removed_beside_what_was_added():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "between",
-    [
-        " ",
-    ],
-)
+@pytest.mark.parametrize("between", [" "])
 def test_texts_that_take_minutes_to_align_are_compared_in_good_time(between):
     """A hundred words, each just too rare to be left out as frequent, in a random order."""
     chance = random.Random(1)

@@ -21,11 +21,7 @@ def test_plain_text_holds_no_control_but_newline_and_tab(text):
 
 def test_what_was_hidden_is_shown_and_ordinary_text_of_any_script_is_left_alone():
     assert plain("a\x1b[31mb\u202ec\r\nd\te\x7f\ud800") == "a␛[31mb⟨U+202E⟩c\nd\te␡\ufffd"
-    scripts = (
-        "naïve 漢字 עברית",
-        "\u0645\u06cc\u200c\u062e",
-        "\U0001f469\u200d\U0001f467 e\u0301",
-    )
+    scripts = ("naïve 漢字 עברית", "\u0645\u06cc\u200c\u062e", "\U0001f469\u200d\U0001f467 e\u0301")
     assert "".join(map(plain, scripts)) == "".join(scripts)
 
 

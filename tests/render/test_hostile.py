@@ -126,11 +126,7 @@ def test_a_hostile_text_in_one_field_does_nothing(
 @pytest.mark.parametrize("record", [RECORD, PROSE], ids=["code", "prose"])
 @pytest.mark.parametrize("snippet", STORABLE)
 def test_hostile_texts_in_all_fields_do_nothing(
-    record: dict[str, Any],
-    snippet: str,
-    tmp_path: Path,
-    read_html: Callable[..., Any],
-    benign: Any,
+    record: dict[str, Any], snippet: str, tmp_path: Path, read_html: Callable[..., Any], benign: Any
 ) -> None:
     free = [path for path in FREE if path[-1] not in ("language", "text")]
     every = full_record.replaced(record, free, snippet)

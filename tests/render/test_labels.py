@@ -121,10 +121,7 @@ def test_words_that_look_like_a_count_are_none():
         (Evidence(name="lint", passed=False, required=False), "✗ lint (advisory)"),
         (Evidence(name="schema", passed=None), "? schema: no result"),
         (Evidence(name="length:<=120 words", passed=True), "✓ at most 120 words"),
-        (
-            Evidence(name="agreement", passed=True, contested=True),
-            "≠ agreement: drafts disagree",
-        ),
+        (Evidence(name="agreement", passed=True, contested=True), "≠ agreement: drafts disagree"),
     ],
 )
 def test_a_check_is_a_few_words(evidence, words):

@@ -23,13 +23,7 @@ from ipyrefine.core.decisions import (
     Rubric,
     Select,
 )
-from ipyrefine.core.events import (
-    BestChanged,
-    DraftReady,
-    QuestionAsked,
-    RunStarted,
-    VerdictReached,
-)
+from ipyrefine.core.events import BestChanged, DraftReady, QuestionAsked, RunStarted, VerdictReached
 from ipyrefine.core.model import (
     Choice,
     Criterion,

@@ -53,10 +53,7 @@ async def test_only_accepted_code_can_be_run(tmp_path: Path) -> None:
     passed = cells_of(export(code, tmp_path / "passed.ipynb"))
     assert {cell.cell_type for cell in passed} == {"markdown"}
     accepted = code.model_copy(
-        update={
-            "stop_reason": StopReason.ACCEPTED,
-            "decisions": (Accept(iteration=0),),
-        }
+        update={"stop_reason": StopReason.ACCEPTED, "decisions": (Accept(iteration=0),)}
     )
     last = cells_of(export(accepted, tmp_path / "accepted.ipynb"))[-1]
     assert (last.cell_type, last.source) == ("code", "Version 0")

@@ -163,16 +163,7 @@ def test_a_journal_cannot_choose_data_or_a_server(
     assert f"To resume, add {option}" in str(error)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "print",
-        "_",
-        "class",
-        "used",
-        7,
-    ],
-)
+@pytest.mark.parametrize("name", ["print", "_", "class", "used", 7])
 def test_a_journal_cannot_hide_what_the_notebook_uses(shell: Any, name: Any) -> None:
     shell.user_ns["used"] = used = len
     run(shell, "%%refine -p prose --criteria tone --task\nWrite a greeting.")

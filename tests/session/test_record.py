@@ -49,12 +49,7 @@ async def test_a_run_comes_back_from_the_notebook_as_it_was(tmp_path: Path) -> N
     assert ipyrefine.load(path) == [first, second]
 
 
-@pytest.mark.parametrize(
-    ("count", "characters"),
-    [
-        (40, 20_000),
-    ],
-)
+@pytest.mark.parametrize(("count", "characters"), [(40, 20_000)])
 async def test_a_long_run_is_shortened_says_so_and_is_never_resumed_without_its_texts(
     tmp_path: Path, count: int, characters: int
 ) -> None:

@@ -65,11 +65,7 @@ def live(notebook: Any) -> Any:
 
 
 async def execute(
-    notebook: Any,
-    home: Path,
-    env: Mapping[str, str],
-    seconds: int = 120,
-    folder: Path = FOLDER,
+    notebook: Any, home: Path, env: Mapping[str, str], seconds: int = 120, folder: Path = FOLDER
 ) -> Any:
     """Execute a notebook in a folder, with a journal of its own; returns it with outputs.
 
