@@ -39,7 +39,6 @@ async def test_submissions_come_in_groups_the_largest_first_and_no_model_is_aske
 FIRST = "Write first(xs).\n>>> first([4, 5])\n4"
 GUARDED = "def first(xs):\n    if not xs:\n        raise {}('empty')\n    return xs[0]"
 GREET = "Write greet(name).\n>>> greet('Ann')\nHello, Ann"
-BOX = "class Box:\n    def __init__(self, n): self.n = n\ndef middle(xs): return Box({})"
 
 
 @pytest.mark.parametrize(

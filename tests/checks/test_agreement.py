@@ -27,8 +27,8 @@ async def test_a_text_that_gives_what_the_others_give_passes_and_settles_the_ver
     assert "2 of 2 stated examples hold" in evidence.detail
 
 
-@pytest.mark.parametrize("text", [EMPTY_FAILS])
-async def test_a_text_that_meets_the_examples_but_differs_elsewhere_fails_with_the_inputs(text):
+async def test_a_text_that_meets_the_examples_but_differs_elsewhere_fails_with_the_inputs():
+    text = EMPTY_FAILS
     evidence = await Agreement().beside([ALSO_RIGHT, RIGHT])(text, TASK)
     assert evidence.passed is False
     assert 0 < evidence.score < 1
@@ -87,8 +87,8 @@ async def test_drafts_that_fail_alike_on_inputs_like_the_stated_ones_settle_noth
     assert not evidence.decisive
 
 
-@pytest.mark.parametrize("refusal", ["raise ValueError('empty')"])
-async def test_right_drafts_that_differ_where_the_task_leaves_it_open_settle_the_verdict(refusal):
+async def test_right_drafts_that_differ_where_the_task_leaves_it_open_settle_the_verdict():
+    refusal = "raise ValueError('empty')"
     task = Task(text="Write mean(xs).\n>>> mean([1, 2, 6])\n3.0\n>>> mean([4, 4])\n4.0\n")
     plain = "def mean(xs):\n    return sum(xs) / len(xs)"
     guarded = f"def mean(xs):\n    if not xs:\n        {refusal}\n    return sum(xs) / len(xs)"

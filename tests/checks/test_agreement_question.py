@@ -144,17 +144,14 @@ class Liar(int):
     def __repr__(self): return "__import__('os').abort()"
 def f(x):
     return Liar(x - 7)"""
-LONG = "def f(x):\n    return [0] * 500 if x != 7 else 0"
 HANGS = "def f(x):\n    while x != 7: pass\n    return 0"
-LAMBDA = "def f(x):\n    return (lambda: 1) if x != 7 else 0"
-NAN = "def f(x):\n    return float('nan') if x != 7 else 0"
 ODD_NAME = (
     "E = type('<b>x</b> ' * 99, (Exception,), {})\ndef f(x):\n    if x != 7: raise E\n    return 0"
 )
 
 
 @pytest.mark.parametrize(
-    "hostile", [OBJECT,  HANGS,   ODD_NAME],
+    "hostile", [OBJECT, HANGS, ODD_NAME],
     ids=["object", "hangs", "name"],
 )  # fmt: skip
 async def test_what_cannot_be_written_down_as_a_result_is_not_asked_about(hostile):

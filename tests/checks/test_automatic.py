@@ -45,10 +45,8 @@ def test_a_task_that_states_nothing_to_check_gets_no_check(stated):
     assert find_demands(stated, ()) == NOTHING
 
 
-@pytest.mark.parametrize("several", [False])
-def test_code_in_another_language_cannot_be_run_and_gets_no_check(several):
-    java = task(EXAMPLES, language="java")
-    assert find_demands(java, (), several=several) == NOTHING
+def test_code_in_another_language_cannot_be_run_and_gets_no_check():
+    assert find_demands(task(EXAMPLES, language="java"), ()) == NOTHING
 
 
 async def test_examples_may_use_the_variables():
@@ -171,10 +169,9 @@ def test_constraints_may_be_switched_off(without):
     ("name", "hint"),
     [("example", "Did you mean examples?"), ("agrement", "Did you mean agreement?"), ("x", "")],
 )
-@pytest.mark.parametrize("form", ["code"])
-def test_a_wrong_name_gets_a_sentence_with_the_right_ones(name: str, hint: str, form: Form):
+def test_a_wrong_name_gets_a_sentence_with_the_right_ones(name: str, hint: str):
     with pytest.raises(UsageError) as raised:
-        find_demands(task(EXAMPLES, form), (), without=(name,))
+        find_demands(task(EXAMPLES), (), without=(name,))
     message = str(raised.value)
     assert f"examples, agreement, run, constraints or all, not {name!r}." in message
     assert message.endswith(hint)
@@ -192,9 +189,8 @@ def test_a_refinement_has_the_checks_of_its_task_and_says_what_was_found():
 
 
 @pytest.mark.parametrize("prompt", ["PASS or FAIL?\n\n{text}", "Is it good?\n\n{text}"])
-@pytest.mark.parametrize("text", [EXAMPLES])
-def test_a_judge_prompt_of_the_users_decides_by_itself(text, prompt):
-    setup = build(text, prompts={"judge": prompt}).state.setup
+def test_a_judge_prompt_of_the_users_decides_by_itself(prompt):
+    setup = build(EXAMPLES, prompts={"judge": prompt}).state.setup
     assert (setup.checks, setup.demands) == ((), ())
 
 

@@ -7,11 +7,9 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Awaitable
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from ipyrefine import api
 from ipyrefine.checks.functions import CallableCheck
@@ -21,11 +19,6 @@ from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session.session import Session
 
 TASK = Task(text="t")
-
-
-class Feedback(BaseModel):
-    feedback: list[str]
-    done: bool
 
 
 @pytest.mark.parametrize(
@@ -93,10 +86,6 @@ async def test_no_result_is_an_error_that_names_the_function(result):
 
 async def returns_later(text) -> float:
     return None
-
-
-def returns_in_time(text) -> Awaitable[bool]:
-    return returns_later(text)
 
 
 def returns_quoted(text) -> "tuple[str, str]":
@@ -183,10 +172,6 @@ async def test_an_assertion_fails_with_its_message_or_its_words():
 
     assert (await CallableCheck(named)("x", TASK)).detail.startswith("too long")
     assert "raise AssertionError" in (await CallableCheck(silent)("x", TASK)).detail
-
-
-class NoException(BaseException):
-    """What neither a check nor the code it calls usually raises."""
 
 
 def raises(error):

@@ -122,8 +122,8 @@ async def test_a_check_of_a_text_s_form_settles_no_verdict(check: Any) -> None:
         type(check)("a", decisive=True)
 
 
-@pytest.mark.parametrize("name", ["run seconds=2"])
-def test_settings_leave_a_check_what_it_is_for(name: str) -> None:
+def test_settings_leave_a_check_what_it_is_for() -> None:
+    name = "run seconds=2"
     assert choose_profile(None, "Do it.", checks=[name]).form == "code"
     with pytest.raises(UsageError, match="is for Python code"):
         choose_profile("email", "Do it.", checks=[name])

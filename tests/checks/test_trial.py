@@ -36,13 +36,13 @@ async def test_values_are_compared_and_not_their_spelling():
     assert await shown(text, "pair(1)", "{ 'a': [1, 0.3] }") is False
 
 
-@pytest.mark.parametrize(("text", "refuted"), [(RIGHT, False)])
-async def test_what_the_task_states_counts_and_not_what_the_finding_says(text, refuted):
+async def test_what_the_task_states_counts_and_not_what_the_finding_says():
+    text, refuted = RIGHT, False
     assert await shown(text, "inc( 1 )", "3") is refuted
 
 
-@pytest.mark.parametrize("expected", [""])
-async def test_a_stated_example_is_tried_whatever_the_finding_expects(expected):
+async def test_a_stated_example_is_tried_whatever_the_finding_expects():
+    expected = ""
     assert await shown("def inc(n):\n    return n", "inc(1)", expected) is True
 
 

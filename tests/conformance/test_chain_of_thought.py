@@ -12,11 +12,11 @@
 import json
 
 import pytest
-from kit import TASK, decide, finding, finish, judgement, prompts, refinement, requests, text
+from kit import decide, finding, finish, judgement, prompts, refinement, text
 
 from ipyrefine import refine
 from ipyrefine.core.decisions import Accept, Add, Continue
-from ipyrefine.core.model import Criterion, Finding, Limits, Severity, StopReason
+from ipyrefine.core.model import Finding, Limits, Severity, StopReason
 from ipyrefine.providers.scripted import ScriptedModel
 
 
@@ -44,20 +44,6 @@ async def test_the_solution_is_the_last_one_that_was_accepted() -> None:
     assert loop.state.text == "Hi"
     await decide(loop, Accept(iteration=1))
     assert (loop.state.text, loop.state.stop_reason) == ("Ho", StopReason.ACCEPTED)
-
-
-async def test_criteria_can_demand_documentation() -> None:
-    task_criteria = (Criterion(name="documentation", definition="Every function is documented."),)
-    task = TASK.model_copy(update={"criteria": task_criteria})
-    loop = refinement(
-        [text("def f(): ..."), judgement({"documentation": 2})],
-        task,
-        limits=Limits(max_revisions=0),
-    )
-    await finish(loop)
-    assert "Every function is documented." in requests(loop)[1].messages[0].content
-    assert loop.state.verdict is not None
-    assert loop.state.verdict.criteria[0].name == "documentation"
 
 
 async def test_a_persons_and_a_models_feedback_are_both_acted_on_by_one_revision() -> None:

@@ -83,27 +83,6 @@ async def test_not_ready_is_criticised_again() -> None:
     assert loop.state.stop_reason is StopReason.PASSED
 
 
-async def test_the_named_categories_are_what_a_critique_files_its_findings_under() -> None:
-    task = TASK.model_copy(update={"categories": ("hook", "length")})
-    loop = refinement(
-        [text("a"), judgement(9), critique(*WEAK), text("b"), judgement(9, fixed=FIXED)], task
-    )
-    await finish(loop)
-    asked = requests(loop)[2]
-    assert "hook, length" in asked.messages[-1].content
-    assert '"hook", "length"' in json.dumps(asked.json_schema)
-
-
-async def test_three_weaknesses_at_least_are_asked_for() -> None:
-    loop = refinement(
-        [text("a"), judgement(9), critique(*WEAK), text("b"), judgement(9, fixed=FIXED)],
-        limits=Limits(min_findings=3),
-    )
-    await finish(loop)
-    schema: Any = requests(loop)[2].json_schema
-    assert schema["properties"]["findings"]["minItems"] == 3
-
-
 async def test_every_fix_has_a_note_of_what_changed() -> None:
     notes = "f1: livelier\nf2: longer\nf3: named her"
     loop = refinement(

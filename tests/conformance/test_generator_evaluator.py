@@ -15,23 +15,14 @@ import json
 from typing import Any
 
 import pytest
-from kit import TASK, critique, finding, finish, judgement, prompts, refinement, requests, text
+from kit import critique, finding, finish, judgement, refinement, requests, text
 
 from ipyrefine import refine
-from ipyrefine.core.model import Criterion, Limits, Outcome, StopReason
+from ipyrefine.core.model import Limits, Outcome, StopReason
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.providers.scripted import ScriptedModel
 
 BARE = Limits(critique="never")  # trust the evaluator's first word, as this system does
-
-
-async def test_thoughts_are_told_apart_from_the_response_shown_and_never_judged() -> None:
-    evaluator = ScriptedModel([judgement(9)])
-    loop = refinement([text("Hi", notes="Warm, then short.")], judge=evaluator, limits=BARE)
-    await finish(loop)
-    assert loop.state.iterations[0].thoughts == "Warm, then short."
-    assert loop.state.text == "Hi"
-    assert "Warm, then short." not in evaluator.requests[0].model_dump_json()
 
 
 @pytest.mark.parametrize(
@@ -52,47 +43,12 @@ async def test_an_evaluation_is_pass_needs_improvement_or_fail_by_its_score(
     assert (asked.answers, asked.json_schema) == (1, None), "one answer a criterion, and no JSON"
 
 
-async def test_only_a_pass_stops_and_then_at_once() -> None:
-    loop = refinement(
-        [
-            text("a"),
-            judgement(1, finding("bad")),
-            text("b"),
-            judgement(5, finding("meh")),
-            text("c"),
-            judgement(9, fixed=("f1", "f2")),
-        ],
-        limits=BARE,
-    )
-    await finish(loop)
-    assert (loop.state.text, loop.state.stop_reason) == ("c", StopReason.PASSED)
-
-
 async def test_generator_and_evaluator_may_be_different_models() -> None:
     evaluator = ScriptedModel([judgement(9)], name="strict")
     loop = refinement([text("Hi")], judge=evaluator, limits=BARE)
     await finish(loop)
     assert (loop.state.setup.model, loop.state.setup.judge) == ("scripted", "strict")
     assert (len(requests(loop)), len(evaluator.requests)) == (1, 1)
-
-
-async def test_the_generator_may_be_given_every_attempt_with_its_feedback() -> None:
-    loop = refinement(
-        [
-            text("one"),
-            judgement(3, finding("too dull")),
-            text("two"),
-            judgement(5, finding("too curt")),
-            text("three"),
-            judgement(9, fixed=("f1", "f2", "f3")),
-        ],
-        limits=Limits(critique="always", memory="all"),
-    )
-    await finish(loop)
-    last = prompts(loop)[6]
-    assert last.index("one") < last.index("too dull")
-    assert "two" in last
-    assert "too curt" in last
 
 
 async def test_generator_and_evaluator_prompts_may_be_ones_own() -> None:
@@ -106,7 +62,7 @@ async def test_generator_and_evaluator_prompts_may_be_ones_own() -> None:
     assert loop.state.stop_reason is StopReason.PASSED
 
 
-@pytest.mark.parametrize("said", ["PASS", "\nPASS\n", '{"evaluation": "PASS"}', "yes, PASS", ""])
+@pytest.mark.parametrize("said", ["PASS", '{"evaluation": "PASS"}', ""])
 async def test_a_reply_that_is_no_evaluation_neither_passes_nor_loops(said: str) -> None:
     loop = refinement([text("Hi"), said, said], limits=Limits(max_revisions=0))
     await finish(loop)
@@ -137,20 +93,6 @@ async def test_an_evaluator_that_never_passes_cannot_keep_it_going_for_ever() ->
     await finish(loop)
     assert loop.state.stop_reason in (StopReason.REVISIONS, StopReason.PLATEAU)
     assert len(loop.state.iterations) <= 5
-
-
-async def test_requirements_like_a_complexity_are_criteria_by_name() -> None:
-    task = TASK.model_copy(
-        update={"criteria": (Criterion(name="complexity", definition="All in O(1)."),)}
-    )
-    loop = refinement(
-        [text("x"), judgement({"complexity": 2})], task, limits=Limits(max_revisions=0)
-    )
-    await finish(loop)
-    assert loop.state.verdict is not None
-    assert loop.state.verdict.because.name == "complexity"
-    assert "1. complexity: All in O(1)." in prompts(loop)[1]
-    assert "All in O(1)." in requests(loop)[0].messages[0].content
 
 
 # With a generator's and an evaluator's own prompts and replies, over five rounds
@@ -246,7 +188,13 @@ async def test_an_evaluator_that_only_complains_never_keeps_the_first_draft() ->
     assert COMPLAINTS[2] in run.verdict.because.problem
 
 
-@pytest.mark.parametrize("said", ["PASS", "\nPASS\n", "**PASS**", "Evaluation: PASS"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "PASS",
+        "**PASS**",
+    ],
+)
 async def test_the_word_pass_alone_passes_where_the_evaluators_prompt_asks_for_it(
     said: str,
 ) -> None:

@@ -118,9 +118,9 @@ def test_side_by_side_puts_what_was_removed_beside_what_was_added():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("between", [" "])
-def test_texts_that_take_minutes_to_align_are_compared_in_good_time(between):
+def test_texts_that_take_minutes_to_align_are_compared_in_good_time():
     """A hundred words, each just too rare to be left out as frequent, in a random order."""
+    between = " "
     chance = random.Random(1)
     old, new = (between.join(f"w{chance.randrange(101)}" for _ in range(20_000)) for _ in "ab")
     started = time.process_time()
@@ -129,10 +129,10 @@ def test_texts_that_take_minutes_to_align_are_compared_in_good_time(between):
     assert time.process_time() - started < 10
 
 
-@pytest.mark.parametrize("size", [5_000])
 @pytest.mark.parametrize("vocabulary", [60, 3_000])
-def test_three_changed_words_of_a_long_paragraph_are_all_that_differs(size, vocabulary):
+def test_three_changed_words_of_a_long_paragraph_are_all_that_differs(vocabulary):
     """Some words are frequent, as in any language."""
+    size = 5_000
     chance = random.Random(size)
     old = [f"w{int(chance.expovariate(1) * vocabulary / 6)}" for _ in range(size)]
     new = list(old)

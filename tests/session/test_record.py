@@ -49,10 +49,10 @@ async def test_a_run_comes_back_from_the_notebook_as_it_was(tmp_path: Path) -> N
     assert ipyrefine.load(path) == [first, second]
 
 
-@pytest.mark.parametrize(("count", "characters"), [(40, 20_000)])
 async def test_a_long_run_is_shortened_says_so_and_is_never_resumed_without_its_texts(
-    tmp_path: Path, count: int, characters: int
+    tmp_path: Path,
 ) -> None:
+    count, characters = 40, 20_000
     run = long_run(await finished(scores=(4, 5)), count, "word " * (characters // 5))
     data = bundle(run)
     assert len(json.dumps(data[MIME], separators=(",", ":"))) <= LIMIT * 1.05
