@@ -130,8 +130,6 @@ UNUSED = "import os\n"
 SILENCED = {
     "noqa": "import os  # noqa\n",
     "the whole file": f"# ruff: noqa\n{UNUSED}",
-    "a range": f"# ruff: disable[F401]\n{UNUSED}# ruff: enable[F401]\n",
-    "a file": f"# ruff: file-ignore[F401]\n{UNUSED}",
     "settings in the script": f"# /// script\n# [tool.ruff]\n# ignore = ['F']\n# ///\n{UNUSED}",
 }
 

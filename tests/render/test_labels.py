@@ -53,10 +53,8 @@ def run_of(verdict, *, evidence=(), findings=(), **fields):
 @pytest.mark.parametrize(
     ("verdict", "label"),
     [
-        (Verdict(outcome=PASS, score=1, basis="tests"), "✓ PASS · tests"),
         (Verdict(outcome=PASS, score=1, basis="examples"), "✓ PASS · 3 examples"),
         (Verdict(outcome=PASS, score=1, basis="agreement"), "✓ PASS · drafts agree"),
-        (Verdict(outcome=PASS, score=1, basis="constraints"), "✓ PASS · constraints"),
         (OPINION, "○ PASS · judge's opinion, 0.81"),
         (
             OPINION.model_copy(update={"basis": "constraints"}),
@@ -71,10 +69,6 @@ def run_of(verdict, *, evidence=(), findings=(), **fields):
             "✎ NEEDS IMPROVEMENT · tests failed",
         ),
         (
-            Verdict(outcome=NEEDS, score=0.5, basis="agreement"),
-            "✎ NEEDS IMPROVEMENT · drafts disagree",
-        ),
-        (
             Verdict(outcome=NEEDS, score=0.5, basis="agreement", required_passed=False),
             "✎ NEEDS IMPROVEMENT · most drafts disagree",
         ),
@@ -83,7 +77,6 @@ def run_of(verdict, *, evidence=(), findings=(), **fields):
             Verdict(outcome=PASS, score=0, basis="user", required_passed=False),
             "☑ PASS (yours), over a failed check",
         ),
-        (Verdict(outcome=FAIL, score=1, basis="user"), "✗ FAIL (yours)"),
         (RAN, "? NOT JUDGED · runs"),
         (Verdict(outcome=Outcome.NOT_JUDGED, score=None), "? NOT JUDGED"),
     ],
@@ -97,20 +90,6 @@ def test_a_verdict_names_its_basis_on_every_surface(verdict, label, read_html):
     # Over a failed check it doesn't look like a pass.
     word = word.replace("☑", "⚠") if verdict.over_failed_check else word
     assert f"{read_html(record_html(run)).text.strip()} ".startswith(f"{word} ")
-
-
-def test_an_opinion_and_code_that_only_ran_are_drawn_hollow():
-    tests = Verdict(outcome=PASS, score=1, basis="tests")
-    hollow = [labels.outcome_label(one).hollow for one in (tests, OPINION, RAN)]
-    assert hollow == [False, True, True]
-
-
-def test_words_that_look_like_a_count_are_none():
-    verdict = Verdict(outcome=PASS, score=1, basis="examples")
-    evidence = HELD.model_copy(update={"tallies": (), "detail": "2 of 3 paragraphs are cold"})
-    run = run_of(verdict, evidence=(evidence,))
-    assert str(labels.iteration_label(run.chosen)) == "✓ PASS · examples"
-    assert str(labels.check_chip(evidence)) == "✓ examples"
 
 
 @pytest.mark.parametrize(
@@ -183,10 +162,8 @@ def test_a_text_has_one_name_wherever_it_is_mentioned(read_html):
     ("value", "text"),
     [
         (0.01, "< 0.1 s"),
-        (0.3, "0.3 s"),
         (12.4, "12 s"),
         (59.7, "1 min 00 s"),
-        (65, "1 min 05 s"),
         (3725, "1 h 02 min"),
     ],
 )

@@ -132,13 +132,6 @@ def test_a_decision_is_answered_with_the_verdict_alone(make_run, reason):
     assert "\n" not in closing(make_run(), reason)
 
 
-def test_the_record_tells_scores_and_every_iteration(make_run):
-    output = record_text(make_run())
-    assert output.startswith("✓ PASS · tests · score 0.91 · best: revision 1")
-    assert "Scores ▄█· 0.42 → 0.91 → \N{EN DASH} (target 0.80)" in output
-    assert [f"── {name}" in output for name in ("Draft", "Revision 1", "Revision 2")] == [True] * 3
-
-
 def test_wrapping_keeps_words_and_breaks_only_what_cannot_fit():
     assert wrap("one two three four five six", 20) == ["one two three four", "five six"]
     assert wrap("x" * 45, 20, "- ", "  ") == ["- " + "x" * 18, "  " + "x" * 18, "  " + "x" * 9]

@@ -69,6 +69,13 @@ def screen(output: str) -> list[str]:
     return lines
 
 
+async def drawn(out: Terminal, end: str) -> None:
+    """Wait until the last line of the screen ends with these words."""
+    async with asyncio.timeout(10):
+        while not screen(out.getvalue())[-1].endswith(end):  # noqa: ASYNC110 - a thread draws
+            await asyncio.sleep(0.01)
+
+
 WAITING = [
     RunStarted(setup=SETUP),
     StageStarted(stage="draft", iteration=0),
@@ -87,15 +94,12 @@ async def test_a_line_moves_while_the_model_is_silent_and_is_gone_before_the_nex
     for event in WAITING:
         clock.now += 1
         run = show(transcript, run, event)
-    for _ in range(2):
+    for seconds in (1, 2):
         clock.now += 1
-        await asyncio.sleep(0.03)
-    assert screen(out.getvalue())[-1] == "Critiquing · draft · 2 s"
-    assert "Critiquing · draft · 1 s" in out.getvalue()
+        await drawn(out, f"Critiquing · draft · {seconds} s")
     raw = TextDelta(stage="critique", iteration=0, text='{"findings": [' * 10)
     run = show(transcript, run, raw)
-    await asyncio.sleep(0.03)
-    assert screen(out.getvalue())[-1] == "Critiquing · draft · 2 s · 35 tokens"
+    await drawn(out, "Critiquing · draft · 2 s · 35 tokens")
     assert "findings" not in out.getvalue()
     show(transcript, run, END)
     shown = screen(out.getvalue())
@@ -125,8 +129,7 @@ async def test_it_shows_the_line_that_is_being_written(monkeypatch: pytest.Monke
     for piece, line in (("def f():\n    ret", "ret"), ("urn 1\n", "return 1")):
         run = show(transcript, run, TextDelta(stage="draft", iteration=0, text=piece))
         clock.now += 9
-        await asyncio.sleep(0.03)
-        assert screen(out.getvalue())[-1].endswith(f"tokens · {line}")
+        await drawn(out, f"tokens · {line}")
     assert screen(out.getvalue())[-1].startswith("Writing · draft · 18 s")
     show(transcript, run, CallEnded(stage="draft", iteration=0, usage=Usage()), END)
 
