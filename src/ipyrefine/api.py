@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from time import monotonic
@@ -21,7 +22,7 @@ from ipyrefine.core.ports import (
     Consumer,
     Journal,
     Model,
-    Trial,
+    Suite,
     price_of,
 )
 from ipyrefine.core.prompts import Prompts
@@ -233,7 +234,7 @@ def build(
         demands=phrases,
         selection=selection,
         sharing=sharing,
-        trial=_trial(task, files),
+        suite=_suite(task, files),
         judge_abstains="judge" not in prompts.own()
         and _is_weak(models.judge or models.model, task),
         revise_anew=_is_weak(models.model, task),
@@ -253,13 +254,13 @@ def _is_weak(model: Model, task: Task) -> bool:
     return source in _WEAK and not task.is_foreign
 
 
-def _trial(task: Task, files: Mapping[str, bytes]) -> Trial | None:
-    """Return what tries a critic's findings on a task's texts; None where nothing can be run."""
-    if not task.is_python:
+def _suite(task: Task, files: Mapping[str, bytes]) -> Suite | None:
+    """Return what runs a critic's tests on a task's texts; None where nothing can be run."""
+    if not task.is_python or find_spec("pytest") is None:
         return None
-    from ipyrefine.checks import trial
+    from ipyrefine.checks.suite import Suite
 
-    return trial.Trial(files)
+    return Suite(files)
 
 
 async def refine(
@@ -399,7 +400,7 @@ def resume(
         prompts=Prompts.build(setup.prompts),
         run=run,
         clock=monotonic,
-        trial=_trial(setup.task, {}),
+        suite=_suite(setup.task, {}),
         selection=_select(setup.draft, lines),
         sharing=choose_sharing(filter(None, models), share),
     )

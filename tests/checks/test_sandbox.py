@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from ipyrefine.checks.trial import Trial
 from IPython.core.interactiveshell import InteractiveShell
 from shells import NO_HISTORY
 
@@ -18,7 +19,6 @@ from ipyrefine.checks.agreement import Agreement
 from ipyrefine.checks.examples import Examples
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.checks.tests import Tests
-from ipyrefine.checks.trial import Trial
 from ipyrefine.core.model import Finding, Task
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.notebook.magic import Refine

@@ -5,10 +5,10 @@ from typing import Any
 
 import pandas
 import pytest
+from ipyrefine.checks.trial import Trial
 
 from ipyrefine.api import build
 from ipyrefine.checks import resolve
-from ipyrefine.checks.trial import Trial
 from ipyrefine.core.model import Finding, Severity, Task
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel import copies, variables

@@ -8,8 +8,8 @@ from hypothesis import given
 
 from ipyrefine.core import replies, verdicts
 from ipyrefine.core.events import CritiqueReady, DraftReady, EvidenceReady, RunStarted
+from ipyrefine.core.expectations import Critique
 from ipyrefine.core.model import (
-    Critique,
     Evidence,
     Finding,
     Outcome,

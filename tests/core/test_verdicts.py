@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 from kit import (
-    CODE,
-    code,
     critique,
     decide,
     finding,
@@ -19,8 +17,7 @@ from kit import (
 )
 from png import PNG
 
-from ipyrefine.core.decisions import Add, Continue, Guide, Override, Select
-from ipyrefine.core.engine import Refinement
+from ipyrefine.core.decisions import Add, Continue, Guide, Override
 from ipyrefine.core.model import (
     Basis,
     CheckFailed,
@@ -316,75 +313,6 @@ async def test_without_a_judge_a_revision_is_taken_to_meet_what_it_was_written_f
 def claim(problem: str, call: str = "", criterion: str = "correctness") -> dict[str, str]:
     """A critic's finding on code."""
     return {**finding(problem, criterion=criterion), "input": call, "expected": "0" if call else ""}
-
-
-class Tries:
-    """A trial that says of each input whether it shows a problem, and keeps what it was given."""
-
-    def __init__(self, shown: dict[str, bool | None]) -> None:
-        self.shown, self.tried = shown, list[str]()
-
-    async def __call__(self, finding: Finding, text: str, task: Task) -> bool | None:
-        self.tried.append(finding.input)
-        return self.shown[finding.input]
-
-
-SHOWN = Tries({"f(1)": True, "f(2)": False, "f(3)": None})
-
-
-async def tried(*claims: dict[str, str], task: Task = CODE, **options: Any) -> Refinement:
-    """A run of one text that a judge passes and a critic makes these claims about."""
-    write = code if task.form == "code" else text
-    loop = refinement(
-        [write("x = 1"), judgement(9), critique(*claims)],
-        task,
-        **{"trial": SHOWN, "limits": Limits(max_revisions=0), **options},
-    )
-    await finish(loop)
-    return loop
-
-
-@pytest.mark.parametrize(
-    ("call", "criterion", "verified"),
-    [
-        ("f(1)", "correctness", "yes"),
-        ("f(2)", "correctness", "no"),
-        ("f(3)", "correctness", "no"),
-        ("", "correctness", "no"),
-        ("", "clarity", "untried"),
-    ],
-    ids=["shown", "not shown", "cannot be tried", "no input", "no wrong result"],
-)
-async def test_a_wrong_result_counts_only_with_an_input_that_shows_it(
-    call: str, criterion: str, verified: str
-) -> None:
-    loop = await tried(claim("It is wrong.", call, criterion))
-    (named,) = loop.state.iterations[0].findings
-    assert named.verified == verified
-    assert loop.state.verdict is not None
-    assert loop.state.verdict.passed is named.doubtful
-
-
-async def test_a_doubtful_finding_is_acted_on_only_if_the_user_selects_it() -> None:
-    loop = refinement(
-        [
-            text("Dear Sir"),
-            judgement(5, finding("rude", quote="Oi"), finding("stiff", quote="Dear Sir")),
-            text("Dear Ann"),
-            judgement(6),
-            text("Ann"),
-            judgement(6),
-        ],
-        limits=Limits(max_revisions=1),
-    )
-    await finish(loop)
-    rude = next(f for f in loop.state.iterations[0].findings if f.problem == "rude")
-    assert (rude.doubtful, rude.blocks, rude.actionable) == (True, False, False)
-    assert rude.id not in loop.state.iterations[1].acted_on
-    assert "rude" not in prompts(loop, Stage.REVISE)[0]
-    await decide(loop, Select(findings=(rude.id,), iteration=0))
-    assert "rude" in prompts(loop, Stage.REVISE)[1]
-    assert loop.state.iterations[2].acted_on == (rude.id,)
 
 
 async def test_a_finding_whose_words_are_gone_from_the_text_is_resolved_without_a_question() -> (

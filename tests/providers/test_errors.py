@@ -495,15 +495,6 @@ async def test_numbered_answers_are_read(server):
     assert trial.asked == 1
 
 
-async def test_a_schema_the_server_does_not_take_is_left_out_and_shown(server):
-    trial = Trial(server, "none", Answer())
-    server.rejecting("response_format", lambda body: "response_format" in body)
-    run = await trial.run()
-    assert run.stop_reason is StopReason.PASSED
-    assert warnings_of(run)[0].startswith("The server doesn't take a strict JSON schema")
-    assert len(warnings_of(run)) == 3
-
-
 async def run_on(base_url: str) -> tuple[Run, Trial]:
     """Return the run on the server at an address, with retries that do not wait."""
     with ScriptedServer() as bystander:

@@ -84,13 +84,12 @@ def _findings(say: Say) -> tuple[Finding, ...]:
     return (
         Finding(id=say("id"), severity=Severity.BLOCKING, **common),
         Finding(id="f2", severity=Severity.MINOR, status=Status.RESOLVED, **common),
-        Finding(id="f3", severity=Severity.MINOR, verified="no", author="user", **common),
+        Finding(id="f3", severity=Severity.MINOR, author="user", **common),
         Finding(
             id="f4",
             severity=Severity.MINOR,
             status=Status.REGRESSED,
-            input=say("input"),
-            expected=say("expected"),
+            demand=say("demand"),
             **common,
         ),
     )

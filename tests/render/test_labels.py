@@ -122,7 +122,7 @@ def test_a_text_that_only_findings_keep_from_passing_says_how_many():
     blocking = Finding(id="f1", criterion="c", severity=Severity.BLOCKING, problem="Wrong.")
     others = (
         blocking.model_copy(update={"id": "f2", "severity": Severity.MINOR}),
-        blocking.model_copy(update={"id": "f3", "verified": "no"}),
+        blocking.model_copy(update={"id": "f3", "status": "dismissed"}),
     )
     high = Verdict(outcome=NEEDS, score=1, basis="judge", opinion=1)
 

@@ -11,7 +11,6 @@ import ipyrefine
 from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import (
     Choice,
-    Finding,
     Outcome,
     Question,
     Setup,
@@ -72,7 +71,7 @@ def test_every_surface_has_the_same_parts(render, make_run, read_html):
     output = read_html(
         render(make_run().model_copy(update={"spent": spent})).replace("**", "")
     ).text
-    parts = ("Settings", "Criteria", "Checklist", "Findings", "Doubtful", "Changes by finding")
+    parts = ("Settings", "Criteria", "Checklist", "Findings", "Changes by finding")
     parts += ("Usage by stage", "1,500", "free", "Model notes", "the definition", "the warning")
     parts += ("You gave guidance: the guidance", "No usable text from the model:", "★ best")
     parts += (
@@ -82,7 +81,7 @@ def test_every_surface_has_the_same_parts(render, make_run, read_html):
         "the item",
         "the detail",
     )
-    parts += ("doubtful: quote not in the text", "Shown by: the input, expected the expected")
+    parts += ("Task: “the demand”",)
     assert [part for part in parts if part not in output] == []
 
 
@@ -102,25 +101,6 @@ def test_a_verdict_of_the_users_is_named_as_such(render, text, sentence, make_ru
 def one_text(verdict, *findings, question=None):
     text = Iteration(number=0, text="the text", verdict=verdict, findings=findings)
     return Run(setup=Setup(task=Task(text="Write.")), iterations=(text,), best=0, question=question)
-
-
-@EVERY
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({"quote": "no such words"}, "quote not in the text"),
-        ({"quote": "the text", "input": "f(1)"}, "its input gave what was expected"),
-        ({}, "nothing shows it"),
-    ],
-)
-def test_a_doubtful_finding_is_set_apart_with_why(render, fields, reason, read_html):
-    finding = Finding(
-        id="f1", criterion="c", severity="blocking", problem="x", verified="no", **fields
-    )
-    output = read_html(render(one_text(Verdict(outcome="PASS", score=1), finding))).text
-    assert "Doubtful" in output
-    assert f"doubtful: {reason}" in output
-    assert "Findings" not in output
 
 
 @EVERY

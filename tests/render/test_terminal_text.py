@@ -109,7 +109,6 @@ def test_what_is_open_is_a_line_for_each_of_the_first_findings(make_run):
     assert "✗ the check · ? schema (advisory): no result" in output
     assert "  │ the detail" in output
     assert "■ blocking the id · the criterion: the problem" in output
-    assert "doubtful" not in output
 
     def with_findings(*findings):
         first = run.iterations[0].model_copy(update={"findings": findings})

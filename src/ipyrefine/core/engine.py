@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from ipyrefine.core import replies, verdicts
 from ipyrefine.core.calls import CallBudget, ModelCall, OutOfBudget, affordable_calls, warn
+from ipyrefine.core.critiques import parse_critique
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.events import (
     BestChanged,
@@ -33,9 +34,16 @@ from ipyrefine.core.events import (
     TextDelta,
     Warned,
 )
+from ipyrefine.core.expectations import (
+    Critique,
+    Expectation,
+    in_force,
+    name_apart,
+    rests_on,
+    suite_evidence,
+)
 from ipyrefine.core.findings import (
     changes,
-    claims_wrong_result,
     drop_known,
     is_cosmetic,
     regress,
@@ -44,15 +52,14 @@ from ipyrefine.core.findings import (
     with_ids,
 )
 from ipyrefine.core.model import (
-    Critique,
     Evidence,
-    Finding,
     Judgement,
     Limits,
     Setup,
     Stage,
     StopReason,
     Task,
+    TestResult,
     Undecided,
 )
 from ipyrefine.core.policy import (
@@ -64,11 +71,13 @@ from ipyrefine.core.policy import (
     drafts_left,
     find_duplicate,
     judge_available,
+    lacks_tests,
     missing_drafts,
     next_step,
     question_of,
     to_act_on,
     unchecked,
+    untested,
     unverified,
 )
 from ipyrefine.core.ports import (
@@ -79,7 +88,7 @@ from ipyrefine.core.ports import (
     Journal,
     Model,
     Reply,
-    Trial,
+    Suite,
     price_of,
 )
 from ipyrefine.core.prompts import Nonce, Prompts, Requests, make_nonce
@@ -120,7 +129,7 @@ class Refinement:
         prompts: own prompts for its stages.
         nonce: makes the nonce of the fence around untrusted text; by default from a fresh secret.
         warnings: what the user should know before the first call.
-        trial: tries the findings of a critique on code; None where none can be tried.
+        suite: runs a critic's tests on a text; None where nothing can be run.
         judge_abstains: whether the judge is too unreliable on such texts to decide.
         revise_anew: whether the writer's texts are better written anew than edited.
         demands: what the task itself demands, where checks were made of it: ``3 examples``, or
@@ -157,7 +166,7 @@ class Refinement:
         prompts: Prompts | None = None,
         nonce: Nonce | None = None,
         warnings: Sequence[str] = (),
-        trial: Trial | None = None,
+        suite: Suite | None = None,
         judge_abstains: bool = False,
         revise_anew: bool = False,
         demands: Sequence[str] = (),
@@ -168,7 +177,7 @@ class Refinement:
         prompts = prompts or Prompts()
         prompts.require_places()
         self.model, self.judge, self.checks = model, judge or model, tuple(checks)
-        self.clock, self.selection, self._trial = clock, selection, trial
+        self.clock, self.selection, self._suite = clock, selection, suite
         self.error: RefineError | None = None
         schema = next(
             (s for check in self.checks if (s := getattr(check, "json_schema", None))), None
@@ -561,7 +570,7 @@ class Refinement:
 
     async def _check(self) -> None:
         """Run the checks that have not run yet on the text that waits for them, all at once."""
-        iteration = unchecked(self.state)
+        iteration = unchecked(self.state) or untested(self.state)
         assert iteration is not None, "checks run only on a text that waits for them"
         await self.emit(StageStarted(stage=Stage.CHECK, iteration=iteration.number))
         done = [evidence.name for evidence in iteration.evidence]
@@ -573,10 +582,22 @@ class Refinement:
                 done.remove(check.name)
             else:
                 waiting.append(self._run_check(check, iteration))
+        if lacks_tests(self.state, iteration):
+            waiting.append(self._run_suite(iteration))
         async with _Tasks(waiting) as tasks:
             for finished in asyncio.as_completed(tasks):
                 evidence = await finished
                 await self.emit(EvidenceReady(iteration=iteration.number, evidence=evidence))
+        if iteration.verdict:
+            await self._reconsider()
+
+    async def _run_suite(self, iteration: Iteration) -> Evidence:
+        """Run the critic's tests on a text."""
+        expectations = in_force(self.state.expectations)
+        if self._suite is None:
+            late = [TestResult(name=one.name, passed=None) for one in expectations]
+            return suite_evidence(expectations, late)
+        return await self._suite(expectations, iteration.text, self.state.task)
 
     async def _run_check(self, check: Check, iteration: Iteration) -> Evidence:
         """Run a check; one that compares is given the other drafts."""
@@ -653,36 +674,48 @@ class Refinement:
         wanted = [least]  # too few are asked for once more, then taken for what they are
 
         def parse(reply: Reply) -> Critique:
-            return replies.parse_critique(reply.text, base.text, wanted.pop() if wanted else 0)
+            return parse_critique(reply.text, base.text, wanted.pop() if wanted else 0)
 
         call = ModelCall(self.model, parse, Stage.CRITIQUE, base.number)
         critique = await call.make(self, self._requests.critique(self.state, base))
         found = critique.findings if critique else ()
         new = drop_known(self.state, found, base.findings)
-        new = weigh([await self._try(finding, base) for finding in new], base)
+        new = weigh(new, base)
         regressed = tuple(f.id for f in base.findings if regress(f, found).status is not f.status)
         if critique is None:
             await warn(self, f"No critique of {self.state.mention(base.number)}: {call.advice}.")
         elif len(found) < least:
             await warn(self, f"The critique names {len(found)} of {least} findings.")
-        numbered = Critique(findings=with_ids(self.state, new))
+        read = critique or Critique()
+        update = {
+            "findings": with_ids(self.state, new),
+            "expectations": await self._new_tests(read.expectations, base),
+        }
+        numbered = read.model_copy(update=update)
         await self.emit(
             CritiqueReady(iteration=base.number, critique=numbered, regressed=regressed)
         )
         await self._reconsider()
 
-    async def _try(self, finding: Finding, base: Iteration) -> Finding:
-        """Return a finding on code with what running its input showed."""
-        task = self.state.task
-        if self._trial is None or finding.doubtful or not task.is_python:
-            return finding
-        shown = await self._trial(finding, base.text, task) if finding.input.strip() else None
-        if shown is None:
-            # A wrong result that nothing shows is a claim.
-            verified = "no" if claims_wrong_result(finding) else finding.verified
-        else:
-            verified = "yes" if shown else "no"
-        return finding.model_copy(update={"verified": verified})
+    async def _new_tests(
+        self, tests: Sequence[Expectation], base: Iteration
+    ) -> tuple[Expectation, ...]:
+        """Return the tests of a critique by their names in the run, with what they are worth."""
+        run, task = self.state, self.state.task
+        fresh = name_apart(tests, run.expectations, base.number)
+        if not fresh or self._suite is None or not task.is_python:
+            return ()
+        vacuous = await self._suite.vacuous(fresh, base.text)
+        words = "\n".join([task.request, *task.checklist, *(m.text for m in task.materials)])
+        return tuple(
+            one.model_copy(
+                update={
+                    "grounded": bool(one.quote) and rests_on(words, one.quote),
+                    "vacuous": one.name in vacuous,
+                }
+            )
+            for one in fresh
+        )
 
     async def _revise(self) -> None:
         """Ask for a better text."""

@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from ipyrefine.core.decisions import Decision
+from ipyrefine.core.expectations import Critique
 from ipyrefine.core.model import (
     Amount,
     Author,
     Change,
     Count,
-    Critique,
     Evidence,
     Finding,
     Finish,

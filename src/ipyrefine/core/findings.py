@@ -15,6 +15,7 @@ from ipyrefine.core.model import (
     Severity,
     Status,
 )
+from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import ERRORS, parse
 
@@ -23,41 +24,15 @@ SCOPE = "scope"  # criterion of findings about something that nobody asked for
 FEEDBACK = "feedback"  # criterion of findings from the user's own judge prompt
 VERDICT = "verdict"  # criterion of the finding for such a judge's verdict without feedback
 _ALIKE = 0.7  # share of words in common from which two problems are one
-_MARKS = "\"'`. \N{HORIZONTAL ELLIPSIS}\N{LEFT DOUBLE QUOTATION MARK}"
-_MARKS += "\N{RIGHT DOUBLE QUOTATION MARK}\N{LEFT SINGLE QUOTATION MARK}"
-_MARKS += "\N{RIGHT SINGLE QUOTATION MARK}"
 _NOTE = re.compile(r"^[\s*\-]*(f\d+)\W*:\W*(.+?)\s*$", re.MULTILINE)
 
 
-def contains_quote(text: str, quote: str) -> bool:
-    """Return whether a text contains a quote, whatever the white space and the marks around it.
-
-    An empty quote is about something missing, and is in every text. One of marks alone, such as
-    ``…``, quotes nothing unless these very marks are in the text.
-    """
-    flat = " ".join(text.split())
-    words = " ".join(quote.split())
-    bare = words.strip(_MARKS)
-    return words in flat or (bool(bare) and bare in flat)
-
-
 def ground(findings: Iterable[Finding], text: str) -> tuple[Finding, ...]:
-    """Mark each finding whose quote is not in the text; white space is compared loosely."""
+    """Return findings, those whose quote is not in the text without a place."""
     return tuple(
-        finding
-        if contains_quote(text, finding.quote)
-        else finding.model_copy(update={"verified": "no"})
+        finding if contains_quote(text, finding.quote) else finding.model_copy(update={"quote": ""})
         for finding in findings
     )
-
-
-# Criteria and categories of the code profile under which a finding says that a result is wrong.
-_WRONG_RESULT = frozenset({"correctness", "wrong result", "missed edge case"})
-
-
-def claims_wrong_result(finding: Finding) -> bool:
-    """Return whether a finding on code says that a result is wrong."""
-    return finding.criterion in _WRONG_RESULT or bool(finding.expected)
 
 
 def weigh(findings: Iterable[Finding], iteration: Iteration) -> tuple[Finding, ...]:
@@ -150,7 +125,7 @@ def regress(finding: Finding, named: Iterable[Finding]) -> Finding:
     """Mark a resolved weakness as regressed when it is named again."""
     if finding.status is not Status.RESOLVED or finding.author == "check":
         return finding
-    if not any(not other.doubtful and same(finding, other) for other in named):
+    if not any(same(finding, other) for other in named):
         return finding
     return finding.model_copy(update={"status": Status.REGRESSED})
 
@@ -309,7 +284,6 @@ def _own(finding: Finding, evidence: Evidence, text: str) -> Finding:
         "author": "check",
         "check": evidence.name,
         "status": Status.OPEN,
-        "verified": "untried",
     }
     if not evidence.required:
         own["severity"] = Severity.MINOR

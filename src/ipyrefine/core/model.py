@@ -34,12 +34,14 @@ Basis = Literal[
     "examples",
     "agreement",
     "constraints",
+    "critique",  # of tests that a critic wrote, and of its word
     "judge",
     "user",
     "run",  # of code that ran or failed to; nothing passes on it
     "none",
 ]
 
+SUITE = "critic's tests"  # the name of the evidence that they give
 MAX_ITERATIONS = 2_000  # of a run
 # Of what checked code printed, returned and drew.
 MAX_OUTPUTS = 4  # of one check
@@ -286,62 +288,42 @@ class Finding(Record):
         id: name within the run, ``f1``, ``f2``, …; empty until the run gives it one.
         criterion: the criterion it falls under.
         severity: blocking or minor.
+        demand: the words of the task that it goes against; empty where nobody says.
         quote: the words of the text it is about, verbatim; empty for something missing.
         problem: what is wrong.
         fix: what would mend it.
         status: open, resolved, dismissed, or regressed (resolved once and back again).
         author: who found it.
         check: name of the check that found it; empty when somebody else did.
-        verified: whether it was found to hold: ``no`` where its quote is not in the text, or its
-            input gives what it says is expected; such a finding counts only if the user selects it.
-        input: for code, a call that shows the problem.
-        expected: what that call should give, as Python.
         reason: why it was dismissed, in the user's words.
     """
 
     id: str = ""
     criterion: str
     severity: Severity
+    demand: str = Field(default="", exclude_if=lambda words: not words)
     quote: str = ""
     problem: str
     fix: str = ""
     status: Status = Status.OPEN
     author: Author = "model"
     check: str = ""
-    verified: Literal["yes", "no", "untried"] = "untried"
-    input: str = ""
-    expected: str = ""
     reason: str = ""
-
-    @property
-    def doubtful(self) -> bool:
-        """Whether it was tried and found not to hold."""
-        return self.verified == "no"
 
     @property
     def binding(self) -> bool:
         """Whether a check's failure rests on it, so that it cannot be dismissed by itself."""
-        return self.author == "check" and self.severity is Severity.BLOCKING
+        return self.author == "check" and self.severity is Severity.BLOCKING and self.check != SUITE
 
     @property
     def actionable(self) -> bool:
-        """Whether a revision should act on it: unresolved, not dismissed, and not doubtful."""
-        return not self.doubtful and self.status in (Status.OPEN, Status.REGRESSED)
+        """Whether a revision should act on it: it is neither resolved nor dismissed."""
+        return self.status in (Status.OPEN, Status.REGRESSED)
 
     @property
     def blocks(self) -> bool:
         """Whether it keeps its text from passing."""
         return self.actionable and self.severity is Severity.BLOCKING
-
-
-class Critique(Record):
-    """The findings of one reading of one text.
-
-    Attributes:
-        findings: what was found, the worst first.
-    """
-
-    findings: tuple[Finding, ...] = ()
 
 
 class Change(Record):
@@ -467,6 +449,22 @@ class Tally(Record):
     noun: Literal["example", "further input", "test"]
 
 
+class TestResult(Record):
+    """What one test of the critic's shows of a text.
+
+    Attributes:
+        name: the test.
+        passed: whether it passes; None where it could not be tried.
+        line: what it shows where it fails, or why it could not be tried.
+    """
+
+    __test__ = False
+
+    name: str
+    passed: bool | None
+    line: str = ""
+
+
 class Evidence(Record):
     """One check's result on one text.
 
@@ -489,6 +487,7 @@ class Evidence(Record):
         question: the input that separates contested drafts best.
         outputs: what the text printed, returned and drew when it ran; never a reason to pass.
         computed: whether code that got copies of variables, or could read files, gave it.
+        results: what each test of the critic's shows, where these were run.
     """
 
     name: str
@@ -510,6 +509,7 @@ class Evidence(Record):
     question: Question | None = None
     outputs: Annotated[tuple[Output, ...], Field(max_length=MAX_OUTPUTS)] = ()
     computed: Computed = False
+    results: Annotated[tuple[TestResult, ...], Field(exclude_if=lambda found: not found)] = ()
 
     @property
     def failed(self) -> bool:
@@ -519,7 +519,7 @@ class Evidence(Record):
     @property
     def grounds(self) -> bool:
         """Whether it counts for a verdict: it failed, or a verdict may rest on its pass."""
-        return self.basis not in ("run", "none") or self.passed is False
+        return self.basis not in ("run", "none", "critique") or self.passed is False
 
 
 class CriterionScore(Record):

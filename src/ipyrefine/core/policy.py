@@ -5,8 +5,10 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from ipyrefine.core.decisions import Accept
+from ipyrefine.core.expectations import in_force
 from ipyrefine.core.model import (
     LOW_SCORE,
+    SUITE,
     Finding,
     Outcome,
     Price,
@@ -44,9 +46,11 @@ def next_step(run: Run) -> Stage | Stop:
         return Stage.DRAFT
     if unverified(run):
         return Stage.CHECK if unchecked(run) else Stage.JUDGE
+    if untested(run):
+        return Stage.CHECK
     base = base_of(run)
-    if base is None:
-        return Stage.JUDGE
+    if base is None:  # such as in a record that was cut by hand
+        return WAITING
     if passed_on_opinion(run, base) and not run.awaits_user:
         return Stage.CRITIQUE
     if stop := finished(run):
@@ -126,9 +130,24 @@ def unchecked(run: Run) -> Iteration | None:
 
 def needs_checks(run: Run, iteration: Iteration) -> bool:
     """Return whether checks have still to run on an iteration; never on a repeated text."""
-    return (
-        len(iteration.evidence) < len(run.setup.checks) and find_duplicate(run, iteration) is None
-    )
+    ran = sum(evidence.name != SUITE for evidence in iteration.evidence)
+    waits = ran < len(run.setup.checks) or lacks_tests(run, iteration)
+    return waits and find_duplicate(run, iteration) is None
+
+
+def lacks_tests(run: Run, iteration: Iteration) -> bool:
+    """Return whether the critic's tests, or some of them, have still to be run on a text."""
+    wanted = {one.name for one in in_force(run.expectations)}
+    if not wanted:
+        return False
+    return not wanted <= {r.name for e in iteration.evidence for r in e.results}
+
+
+def untested(run: Run) -> Iteration | None:
+    """Return the first text with a verdict that new tests of the critic's have to be run on."""
+    if not run.expectations:
+        return None
+    return next((i for i in run.iterations if i.verdict and needs_checks(run, i)), None)
 
 
 def find_duplicate(run: Run, iteration: Iteration) -> Iteration | None:

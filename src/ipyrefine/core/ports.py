@@ -6,7 +6,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from pydantic import Field
 
 from ipyrefine.core.events import Event
-from ipyrefine.core.model import Evidence, Finding, Finish, Price, Record, Score, Task, Usage
+from ipyrefine.core.expectations import Expectation
+from ipyrefine.core.model import Evidence, Finish, Price, Record, Score, Task, Usage
 from ipyrefine.core.run import Run
 
 
@@ -149,11 +150,16 @@ class ComparingCheck(Check, Protocol):
         """
 
 
-class Trial(Protocol):
-    """Runs the input by which a critic's finding says that code is wrong."""
+class Suite(Protocol):
+    """Runs the tests that a critic wrote."""
 
-    async def __call__(self, finding: Finding, text: str, task: Task) -> bool | None:
-        """Return whether the input shows the problem; None where it cannot be tried."""
+    async def __call__(
+        self, expectations: Sequence[Expectation], text: str, task: Task
+    ) -> Evidence:
+        """Return what the tests show of a text."""
+
+    async def vacuous(self, expectations: Sequence[Expectation], text: str) -> frozenset[str]:
+        """Return the names of those that say nothing of a text."""
 
 
 class Consumer(Protocol):

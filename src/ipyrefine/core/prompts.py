@@ -12,15 +12,13 @@ declared to be material and never instruction.
 """
 
 import hashlib
-import json
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from ipyrefine.core import replies
-from ipyrefine.core.findings import dismissed, first_line, up_for_review
+from ipyrefine.core.findings import SCOPE, dismissed, first_line, up_for_review
 from ipyrefine.core.model import (
     GUIDANCE,
     Evidence,
@@ -44,9 +42,8 @@ PLACES = {
     "system": "heads every prompt of a run: {task}; {criteria}, a line each; {checklist}; {kind}, "
     "which is code or text",
     "draft": "{ask} for a text; or in parts, {think} first and {format} of the reply",
-    "critique": "{text}; {evidence} of the checks; {count} findings, or {least} as words; "
-    "{categories} to look at; {dismissed} findings; {shown}, that a wrong result needs the input; "
-    "{shape} of the JSON to reply with",
+    "critique": "{text}; {evidence} of the checks; {tests} to write; {count} findings, or {least} "
+    "as words; {categories} to look at; {dismissed} findings; {shape} of the reply",
     "judge": "{text}; {evidence}; {questions} to answer with yes or no, on the criteria, the "
     "checklist and what stood before; {precedents}, your own verdicts; {shape}; for a judge that "
     "answers in its own shape also {findings} that stood before and {dismissed} ones",
@@ -307,7 +304,7 @@ def _attempts(run: Run, base: Iteration, nonce: Nonce) -> str:
             continue
         score = iteration.verdict.score
         head = f"Attempt {iteration.number}" + ("" if score is None else f", scored {score:.2f}")
-        findings = _list_findings("Its feedback", [f for f in iteration.findings if not f.doubtful])
+        findings = _list_findings("Its feedback", iteration.findings)
         feedback = findings.strip() or _line(_fate(iteration))
         parts.append(f"{head}:\n{fence(iteration.text, nonce)}\n{feedback}")
     return "\n\nEarlier attempts:\n\n" + "\n\n".join(parts) if parts else ""
@@ -461,20 +458,20 @@ class Requests:
             "dismissed": _dismissed(run),
         }
         count = run.limits.min_findings
-        schema = replies.critique_schema(task, count)
-        template = self._prompts.critique
-        shown = _PARTS["shown"] if task.is_python else ""
-        prompt = _fill_all(
-            _with_shape(template),
-            about,
-            shown=shown,
-            shape=_shape(schema),
-            categories=categories,
-            count=str(count),
-            least=f"at least {count}" if count else "the",
-        )
+        tests = _PARTS["tests"] if task.is_python else ""
+        names = task.categories or tuple(c.name for c in task.criteria)
+        places = {
+            "categories": categories,
+            "count": str(count),
+            "least": f"at least {count}" if count else "the",
+            "names": ", ".join(dict.fromkeys([*names, SCOPE])),
+            "rest": " that no run can show" if tests else "",
+            "tests": tests,
+        }
+        shape = fill(_PARTS["critique"], **places)
+        prompt = _fill_all(_with_shape(self._prompts.critique), about, shape=shape, **places)
         inputs = (*about.values(), *([str(count)] if count else []))
-        return self._request(run, Stage.CRITIQUE, prompt, inputs, json_schema=schema)
+        return self._request(run, Stage.CRITIQUE, prompt, inputs)
 
     def _judge(self, run: Run, iteration: Iteration) -> Request:
         questions = judge_questions(run.task, up_for_review(iteration))
@@ -686,9 +683,3 @@ def _give(verb: str, task: Task) -> str:
         return fill(_PARTS["cell"], verb=verb, names=", ".join(f"`{name}`" for name in names))
     language = {"language": task.language_name, "tag": task.language}
     return fill(_FORMS[task.form]["give"], verb=verb, **language)
-
-
-def _shape(schema: dict[str, Any]) -> str:
-    """Return a schema in words, as some servers ignore the field for it."""
-    shape = json.dumps(schema, separators=(",", ":"))
-    return f"Reply with one JSON object that follows this schema:\n{shape}"

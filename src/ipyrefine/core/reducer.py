@@ -2,7 +2,7 @@
 
 import builtins
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import reduce, singledispatch
 from typing import Any
 
@@ -38,9 +38,11 @@ from ipyrefine.core.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.core.findings import contains_quote, with_ids
+from ipyrefine.core.expectations import suite_evidence
+from ipyrefine.core.findings import with_ids
 from ipyrefine.core.model import (
     GUIDANCE,
+    SUITE,
     ByUser,
     Clarification,
     Finding,
@@ -52,6 +54,7 @@ from ipyrefine.core.model import (
     Usage,
     Verdict,
 )
+from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.run import Iteration, Run, UnconsumedReply
 from ipyrefine.core.syntax import is_literal
 from ipyrefine.errors import UsageError
@@ -159,13 +162,26 @@ def _(event: CritiqueReady, run: Run) -> Run:
         for f in run.iterations[event.iteration].findings
     )
     findings = known + event.critique.findings
-    run = _amend(run, event.iteration, findings=findings, critiqued=True)
-    return run.model_copy(update={"unconsumed_replies": ()})
+    critique = event.critique
+    run = _amend(
+        run,
+        event.iteration,
+        findings=findings,
+        critiqued=True,
+        questions=critique.questions,
+        ready=critique.ready,
+        reason=critique.reason,
+    )
+    expectations = (*run.expectations, *critique.expectations)
+    return run.model_copy(update={"unconsumed_replies": (), "expectations": expectations})
 
 
 @_apply.register
 def _(event: EvidenceReady, run: Run) -> Run:
-    found = (*run.iterations[event.iteration].evidence, event.evidence)
+    earlier = run.iterations[event.iteration].evidence
+    if event.evidence.name == SUITE:  # it grew, and was run once more
+        earlier = tuple(one for one in earlier if one.name != SUITE)
+    found = (*earlier, event.evidence)
     # In the order of the checks, whichever ended first.
     places = {name: place for place, name in reversed([*enumerate(run.setup.checks)])}
     evidence = sorted(found, key=lambda one: places.get(one.name, len(places)))
@@ -411,11 +427,31 @@ def _(decision: Edit, run: Run, number: int) -> Run:
     )
 
 
+def _without_tests(run: Run, names: Collection[str]) -> Run:
+    """Return the run with some of the critic's tests dismissed, and what they showed left out."""
+    expectations = tuple(
+        one.model_copy(update={"status": Status.DISMISSED}) if one.name in names else one
+        for one in run.expectations
+    )
+    for iteration in run.iterations if names else ():
+        evidence = tuple(
+            suite_evidence(
+                expectations, [r for r in one.results if r.name not in names], one.seconds
+            ).model_copy(update={"computed": one.computed})
+            if one.name == SUITE
+            else one
+            for one in iteration.evidence
+        )
+        run = _amend(run, iteration.number, evidence=evidence)
+    return run.model_copy(update={"expectations": expectations})
+
+
 @_effect.register
 def _(decision: Dismiss, run: Run, number: int) -> Run:
     change = {"status": Status.DISMISSED, "reason": decision.reason}
+    tests = {f.criterion for f in run.findings if f.id in decision.findings and f.check == SUITE}
     return _map_findings(
-        run,
+        _without_tests(run, tests),
         lambda iteration: (
             f.model_copy(update=change) if f.id in decision.findings else f
             for f in iteration.findings
@@ -464,7 +500,6 @@ def _(decision: Add, run: Run, number: int) -> Run:
         update={
             "author": "user",
             "status": Status.OPEN,
-            "verified": "untried",
             "reason": "",
         }
     )

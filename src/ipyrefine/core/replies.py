@@ -5,16 +5,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeVar
-
-from pydantic import ValidationError, model_validator
+from typing import Any, Literal
 
 from ipyrefine.core import edits
-from ipyrefine.core.findings import FEEDBACK, SCOPE, ground
+from ipyrefine.core.findings import FEEDBACK
 from ipyrefine.core.model import (
     Answer,
     CriterionScore,
-    Critique,
     Finding,
     Form,
     Judgement,
@@ -26,10 +23,6 @@ from ipyrefine.core.model import (
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import ReplyError
-
-_Shape = TypeVar("_Shape", bound=Record)
-_Narrowing = dict[str, dict[str, Any] | None]
-
 
 # Texts
 
@@ -249,48 +242,7 @@ class Splitter:
         return any(tag.startswith(line) for tag in ("<text>", "</text>"))
 
 
-# Structured replies: their models
-
-
-class _FindingReply(Record):
-    criterion: str
-    quote: str = ""
-    problem: str = ""
-    fix: str = ""
-    input: str = ""
-    expected: str = ""
-    severity: Severity
-
-    @model_validator(mode="after")
-    def _name_what_blocks(self) -> "_FindingReply":
-        if self.severity is Severity.BLOCKING and not self.problem.strip():
-            raise ValueError("a blocking weakness has no problem")
-        return self
-
-
-class _CritiqueReply(Record):
-    findings: tuple[_FindingReply, ...]
-
-
-# Structured replies: their parsers
-
-
-def parse_critique(reply: str, text: str, least: int = 0) -> Critique:
-    """Read a critique; findings whose quote is not in the text are marked as not verified.
-
-    Args:
-        reply: what the model wrote.
-        text: the text it is about.
-        least: findings it must name.
-
-    Raises:
-        ReplyError: it is not the JSON that was asked for, or names too little.
-    """
-    findings = _findings(_read(_CritiqueReply, reply).findings)
-    if len(findings) < least:
-        raise ReplyError(f"it names {len(findings)} of {least} findings")
-    return Critique(findings=ground(findings, text))
-
+# A judge's replies
 
 _ANSWER = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
 _NEITHER = re.compile(r"[^\W\d_]+")
@@ -416,20 +368,6 @@ def _evaluation(outcome: Any, score: float | None, feedback: Any) -> Judgement:
     return Judgement(stated=stated, score=score, findings=findings)
 
 
-def _findings(replies: Iterable[_FindingReply]) -> tuple[Finding, ...]:
-    """Return the findings, without the minor ones that say nothing: no weakness is meant."""
-    return tuple(Finding(**reply.model_dump()) for reply in replies if reply.problem.strip())
-
-
-def _read(shape: type[_Shape], reply: str) -> _Shape:
-    try:
-        return shape.model_validate(_json_object(reply))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ReplyError(f"{where or 'the reply'}: {first['msg']}") from None
-
-
 def _json_object(reply: str) -> dict[str, Any]:
     """Return the JSON object in a reply that may have prose or a fence around it."""
     start = reply.find("{")
@@ -442,66 +380,3 @@ def _json_object(reply: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ReplyError("its JSON is not an object")
     return value
-
-
-# Structured replies: their schemas
-
-
-def critique_schema(task: Task, count: int) -> dict[str, Any]:
-    """Return the schema of a critique with ``count`` findings at least."""
-    names = task.categories or _criterion_names(task)
-    narrowing = {**_bounds("findings", count, max(count, 4)), **_filed_under(names)}
-    if not task.is_python:  # nothing can be run
-        narrowing |= {"findings.input": None, "findings.expected": None}
-    return _schema(_CritiqueReply, narrowing)
-
-
-def _criterion_names(task: Task) -> tuple[str, ...]:
-    return tuple(criterion.name for criterion in task.criteria)
-
-
-def _bounds(field: str, least: int, most: int) -> _Narrowing:
-    # A list that can run on fills the token limit and is then cut off: it needs a bound.
-    return {field: {"minItems": least, "maxItems": most}}
-
-
-def _filed_under(names: Iterable[str]) -> _Narrowing:
-    return {"findings.criterion": {"enum": list(dict.fromkeys([*names, SCOPE]))}}
-
-
-def _schema(model: type[Record], narrowing: _Narrowing) -> dict[str, Any]:
-    """Return a reply model's JSON schema as servers want it: inline, closed, all required.
-
-    Args:
-        model: the reply's model.
-        narrowing: what a task narrows, by field (``criteria.score``); None leaves a field out.
-    """
-    raw = model.model_json_schema()
-    return _inline(raw, raw.get("$defs", {}), narrowing, "")
-
-
-_KEPT = ("type", "enum")
-
-
-def _inline(
-    node: dict[str, Any], definitions: dict[str, Any], narrowing: _Narrowing, path: str
-) -> dict[str, Any]:
-    if "$ref" in node:
-        node = definitions[node["$ref"].rpartition("/")[2]]
-    schema = {key: node[key] for key in _KEPT if key in node}
-    if "items" in node:
-        schema["items"] = _inline(node["items"], definitions, narrowing, path)
-    schema |= narrowing.get(path) or {}
-    if node.get("type") != "object":
-        return schema
-    fields = {
-        name: _inline(field, definitions, narrowing, f"{path}.{name}".lstrip("."))
-        for name, field in node["properties"].items()
-        if narrowing.get(f"{path}.{name}".lstrip("."), {}) is not None
-    }
-    return {
-        "type": "object",
-        "properties": fields,
-        "required": list(fields),
-        "additionalProperties": False,
-    }

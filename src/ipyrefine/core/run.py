@@ -6,6 +6,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from ipyrefine.core.decisions import Accept, Decision, Override
+from ipyrefine.core.expectations import Expectation
 from ipyrefine.core.model import (
     MAX_ITERATIONS,
     Amount,
@@ -43,6 +44,9 @@ class Iteration(Record):
         findings: every finding that bears on this text, with its status here.
         acted_on: ids of the findings that this revision was written for.
         critiqued: whether this text was criticised.
+        questions: what the critic says the task leaves open.
+        ready: whether the critic takes it for finished; None where it doesn't say.
+        reason: what the critic's word rests on.
         changes: what the revision says it changed, per finding.
         evidence: the checks' results.
         verdict: None until it was verified.
@@ -60,6 +64,9 @@ class Iteration(Record):
     findings: tuple[Finding, ...] = ()
     acted_on: tuple[str, ...] = ()
     critiqued: bool = False
+    questions: tuple[str, ...] = ()
+    ready: bool | None = None
+    reason: str = ""
     changes: tuple[Change, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     verdict: Verdict | None = None
@@ -118,6 +125,7 @@ class Run(Record):
         released: with ``step``, how many iterations the user has let go by.
         stale: iterations whose verdict is from before the rubric changed.
         revision_requested: whether the user asked for a revision that is not written yet.
+        expectations: the tests that critics wrote; every text is tried on them.
         question: what the drafts disagree about and the user has not answered yet.
         failed_drafts: how many of the drafts asked for could not be written.
         pending_usage: what calls consumed whose text is not there yet, by its number to be.
@@ -143,6 +151,7 @@ class Run(Record):
     released: Count = 0
     stale: tuple[Count, ...] = ()
     revision_requested: bool = False
+    expectations: tuple[Expectation, ...] = ()
     question: Question | None = None
     failed_drafts: Count = 0
     pending_usage: dict[Count, Usage] = Field(default_factory=dict)

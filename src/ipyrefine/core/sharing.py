@@ -209,10 +209,11 @@ class _Words:
         texts += [one.text for one in task.materials if not one.computed]
         texts += [one.result for one in run.decisions if isinstance(one, Answer)]  # as typed
         texts += [
-            f"{f.problem} {f.fix} {f.input} {f.expected} {f.criterion}"
+            f"{f.problem} {f.fix} {f.demand} {f.criterion}"
             for f in run.findings
             if f.author != "check"
         ]
+        texts += [one.code for one in run.expectations]
         return texts
 
     @cached_property
@@ -263,10 +264,12 @@ class _Words:
             if 0 < number <= len(source):
                 lines.append(f"line {number}: {source[number - 1].strip()[:200]}")
         detail = "\n".join(line for line in lines if line)
-        return evidence.model_copy(update={"detail": detail, "outputs": (), "findings": ()})
+        return evidence.model_copy(
+            update={"detail": detail, "outputs": (), "findings": (), "results": ()}
+        )
 
     def _finding(self, finding: Finding) -> Finding:
-        names = ("problem", "fix", "input", "expected", "criterion")
+        names = ("problem", "fix", "criterion")
         return finding.model_copy(update={n: self.text(getattr(finding, n)) for n in names})
 
     def text(self, text: str) -> str:

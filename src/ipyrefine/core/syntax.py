@@ -39,6 +39,16 @@ def try_parse_expression(source: str) -> ast.expr | None:
         return None
 
 
+def names_bound(node: ast.stmt) -> set[str]:
+    """Return the names that a statement of a module binds: by an import, a definition, a value."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    stored = (one for one in ast.walk(node) if isinstance(one, ast.Name))
+    return {one.id for one in stored if isinstance(one.ctx, ast.Store)}
+
+
 def compile_cell(source: str | ast.Module) -> types.CodeType:
     """Return a notebook's cell compiled: ``await`` may stand outside of a function there.
 

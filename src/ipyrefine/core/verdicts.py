@@ -235,7 +235,9 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
     assert before is not None, "only an existing verdict can be computed again"
     if find_duplicate(run, iteration) is not None:
         return _inherit(run, iteration)
-    if before.outcome is Outcome.NOT_JUDGED:
+    iteration = iteration.model_copy(update={"findings": update_from_checks(run, iteration)})
+    failed = next((e for e in iteration.evidence if e.failed), None)
+    if before.outcome is Outcome.NOT_JUDGED and failed is None:
         unresolved = tuple(f.id for f in iteration.findings if f.actionable)
         met = _user_findings_met(iteration.findings)
         now = before.model_copy(update={"unresolved": unresolved, "user_findings_met": met})
@@ -244,7 +246,7 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
         run,
         iteration,
         _findings_of_now(run, iteration, before),
-        None,
+        CheckFailed(name=failed.name, line=first_line(failed.detail)) if failed else None,
         score=before.score,
         basis="judge" if before.is_opinion else before.basis,
         criteria=before.criteria,

@@ -1,5 +1,6 @@
 """A run as blocks in reading order; HTML, Markdown and the terminal each draw the same blocks."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
@@ -61,8 +62,7 @@ class Item(NamedTuple):
     text: str = ""  # what it says
     quote: str = ""  # the words of the text it rests on
     form: Form = "prose"  # how the quote is set
-    doubt: str = ""  # why it is doubtful; empty where it is not
-    example: tuple[str, str] = ("", "")  # an input that shows it, with what that should give
+    demand: str = ""  # the words of the task that it goes against
     fix: str = ""  # how to fix it
     detail: str = ""  # program output
     settled: bool = False  # whether it needs no action any more
@@ -272,6 +272,7 @@ def version(run: Run, iteration: Iteration, *, with_outputs: bool = True) -> Sec
             grounds(iteration),
             *(outputs(iteration) if with_outputs else ()),
             *findings(iteration, run.task.form),
+            *reading(run, iteration),
             *notes(iteration),
         ),
         labels.iteration_label(iteration) if iteration.verdict else None,
@@ -392,7 +393,7 @@ def _output(output: model.Output) -> Block:
 def findings(
     iteration: Iteration, form: Form, found: Iterable[Finding] | None = None
 ) -> list[Block]:
-    """Return findings in reading order; the doubtful ones folded, below the others.
+    """Return findings in reading order.
 
     Args:
         iteration: the text they are about.
@@ -400,21 +401,37 @@ def findings(
         found: the findings; all of the iteration's by default.
     """
     every = ranked(iteration.findings if found is None else found)
-    plain, doubtful = (
-        tuple(finding_item(one, iteration, form) for one in every if one.doubtful is doubted)
-        for doubted in (False, True)
-    )
-    return [
-        *([Items("Findings", plain, "findings")] if plain else []),
-        *([Items("Doubtful", doubtful, "findings", folded=True)] if doubtful else []),
+    items = tuple(finding_item(one, iteration, form) for one in every)
+    return [Items("Findings", items, "findings")] if items else []
+
+
+def reading(run: Run, iteration: Iteration) -> list[Block]:
+    """Return what the critic's tests show of a text, and what its critic asked or doubts."""
+    results = {r.name: r for e in iteration.evidence for r in e.results}
+    tests = [
+        Item(
+            name=one.name,
+            labels=(label := labels.test_label(one, results.get(one.name)),),
+            text=results[one.name].line if one.name in results else "",
+            demand=one.quote,
+            detail=one.code,
+            settled=label.kind != "bad",
+        )
+        for one in run.expectations
+        if one.name in results or one.iteration == iteration.number
     ]
+    questions = [Item(labels=(labels.QUESTION,), text=one) for one in iteration.questions]
+    ends = Counter(item.labels[0].word for item in tests)
+    blocks = _items(labels.tests_title(ends), tests)
+    blocks += _items("The task leaves open", questions)
+    if iteration.ready is False and iteration.reason:
+        blocks.append(Paragraph(f"The critic takes it for not ready: {iteration.reason}"))
+    return blocks
 
 
 def ranked(found: Iterable[Finding]) -> list[Finding]:
     """Return findings in reading order: those to act on first, blocking before minor."""
-    return sorted(
-        found, key=lambda one: (_is_settled(one), one.doubtful, one.severity != Severity.BLOCKING)
-    )
+    return sorted(found, key=lambda one: (_is_settled(one), one.severity != Severity.BLOCKING))
 
 
 def _is_settled(finding: Finding) -> bool:
@@ -435,8 +452,7 @@ def finding_item(finding: Finding, iteration: Iteration, form: Form) -> Item:
         text=finding.problem,
         quote=finding.quote,
         form=form,
-        doubt=labels.doubt(finding, iteration.text),
-        example=(finding.input, finding.expected),
+        demand=finding.demand,
         fix=finding.fix,
         settled=_is_settled(finding),
     )

@@ -211,7 +211,7 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         context |= _text_context(run, view, about, live=live) | {
             "failure": document.failure(about),
             "grounds": document.grounds(about),
-            "selectable": _selectable(about),
+            "selectable": list(about.actionable),
         }
     context |= _top_context(run, view, about, live=live)
     context["folds"] = {
@@ -382,8 +382,7 @@ def _margin(run: Run, about: Iteration) -> list[Finding]:
     return [
         one
         for one in about.findings
-        if one.actionable
-        or (one.status is Status.RESOLVED and one.id in stood and not one.doubtful)
+        if one.actionable or (one.status is Status.RESOLVED and one.id in stood)
     ]
 
 
@@ -439,13 +438,6 @@ def _differing_outputs(
     return found
 
 
-def _selectable(about: Iteration) -> list[Finding]:
-    """Return the findings that a revision can act on, the doubtful ones last."""
-    unsettled = (Status.OPEN, Status.REGRESSED)
-    doubtful = [f for f in about.findings if f.doubtful and f.status in unsettled]
-    return [*about.actionable, *doubtful]
-
-
 # Folds
 
 
@@ -462,6 +454,7 @@ def _details(run: Run, about: Iteration | None, _: dict[str, Any]) -> list[docum
         *document.reason(run, about),
         *document.claims(run, about),
         *document.findings(about, run.task.form, others),
+        *document.reading(run, about),
         *document.notes(about),
     ]
 

@@ -1,6 +1,6 @@
 """Words and number formats that every surface shares."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -19,7 +19,7 @@ from ipyrefine.core.decisions import (
     Rubric,
     Select,
 )
-from ipyrefine.core.findings import contains_quote
+from ipyrefine.core.expectations import Expectation
 from ipyrefine.core.model import (
     Basis,
     BetterDraft,
@@ -29,7 +29,6 @@ from ipyrefine.core.model import (
     Choice,
     DraftsDiffer,
     Evidence,
-    Finding,
     Form,
     Freed,
     Outcome,
@@ -43,6 +42,7 @@ from ipyrefine.core.model import (
     StillOpen,
     StopReason,
     Task,
+    TestResult,
     Undecided,
     Usage,
     Verdict,
@@ -276,15 +276,25 @@ def severity_label(severity: Severity, *, passed: bool = False) -> Label:
     return Label("□", "suggestion" if passed else "minor", "quiet")
 
 
-def doubt(finding: Finding, text: str) -> str:
-    """Return why a finding on a text is doubtful; empty where it is not."""
-    if not finding.doubtful:
-        return ""
-    if finding.quote and not (text and contains_quote(text, finding.quote)):
-        return "doubtful: quote not in the text"
-    return (
-        f"doubtful: {'its input gave what was expected' if finding.input else 'nothing shows it'}"
-    )
+QUESTION = Label("?", "question", "open")
+
+
+def test_label(test: Expectation, result: TestResult | None) -> Label:
+    """Return how a test of the critic's ended on a text."""
+    if test.status is Status.DISMISSED:
+        return Label("·", "dismissed by you", "quiet")
+    if test.vacuous:
+        return Label("·", "says nothing of the text", "quiet")
+    if result is None or result.passed is None:
+        return Label("?", "not tried", "quiet")
+    if result.passed:
+        return Label("✓", "passes", "good")
+    return Label("✗", "fails", "bad") if test.grounded else QUESTION
+
+
+def tests_title(ends: Mapping[str, int]) -> str:
+    """Return the title of the critic's tests: how many ended how."""
+    return "Tests by the critic: " + ", ".join(f"{n} {word}" for word, n in ends.items())
 
 
 def choice_text(choice: Choice) -> str:

@@ -51,8 +51,9 @@ def _stages(run: Run, iteration: Iteration) -> Iterator[Part]:
         score = labels.score_beside(iteration.verdict)
         title = f"{label} {score}".rstrip()
         yield Part("judge", number, _titled(title, blocks))
-    if findings := document.findings(iteration, run.task.form):
-        yield Part("critique", number, _markdown(findings))
+    found = [*document.findings(iteration, run.task.form), *document.reading(run, iteration)]
+    if found:
+        yield Part("critique", number, _markdown(found))
 
 
 def _titled(title: str, blocks: Iterable[document.Block]) -> str:
@@ -119,10 +120,8 @@ def _item(item: document.Item) -> str:
     separator = " " if text.startswith("→") else ": "
     lines = [separator.join(part for part in (title, text) if part)]
     quote = f"“{markdown_text(item.quote)}”" if item.quote else ""
-    doubt = f"(⚠ {item.doubt})" if item.doubt else ""
-    lines += [f"{quote} {doubt}".strip()] if quote or doubt else []
-    call, expected = map(markdown_text, item.example)
-    lines += [f"Shown by: {call}{f', expected {expected}' if expected else ''}"] if call else []
+    lines += [quote] if quote else []
+    lines += [f"Task: “{markdown_text(item.demand)}”"] if item.demand else []
     lines += [f"Fix: {markdown_text(item.fix)}"] if item.fix else []
     row = f"- {'<br>'.join(lines)}"
     return f"{row}\n\n{fence(item.detail, 'text')}\n" if item.detail.strip() else row

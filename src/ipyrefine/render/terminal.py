@@ -43,6 +43,7 @@ DETAILS: dict[str, Callable[[Run, Iteration], list[document.Block]]] = {
     "judge": lambda run, one: document.judgement(one),
     "output": lambda run, one: document.outputs(one),
     "findings": lambda run, one: document.findings(one, run.task.form),
+    "tests": lambda run, one: document.reading(run, one),
     "scores": lambda run, _: document.scores(run),
     "usage": lambda run, _: document.usage(run),
     "settings": lambda run, _: document.settings(run),
@@ -188,13 +189,10 @@ class _Printer:
         title = " · ".join(part for part in (f"{bar}{item.name}", item.note) if part)
         parts = (marks, title, "" if item.name else item.text)
         lines = self.wrap(": ".join(part for part in parts if part), kind, hang="  ")
-        call, expected = item.example
-        shown = f"Shown by: {call}{f', expected {expected}' if expected else ''}"
         below = (
             (item.text if item.name else "", "", "  "),
             (item.quote, "quiet", "  │ "),
-            (f"⚠ {item.doubt}" if item.doubt else "", "warn", "  "),
-            (shown if call.strip() else "", "", "  "),
+            (f"Task: “{item.demand}”" if item.demand else "", "quiet", "  "),
             (f"Fix: {item.fix}" if item.fix else "", "", "  "),
             (item.detail if kind != "good" else "", "", "  │ "),
         )

@@ -1,0 +1,191 @@
+"""Run a critic's tests on a text, in the sandbox, with pytest."""
+
+import ast
+import json
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from textwrap import indent
+from time import monotonic
+
+from ipyrefine.checks.evaluation import Event, parse_events
+from ipyrefine.core.expectations import Expectation, suite_evidence
+from ipyrefine.core.model import Evidence, Task, TestResult
+from ipyrefine.core.syntax import names_bound, try_parse
+from ipyrefine.errors import CheckNotRun
+from ipyrefine.kernel.copies import explain_absence, files_for, may_compute
+from ipyrefine.kernel.magics import python_part
+from ipyrefine.sandbox.sandbox import SLACK, describe_failure, load_program, run_python
+
+_SECONDS = 10.0  # processor time for all tests of a text
+_SHARE = 4  # one test may take this fraction of it
+_WIDTH = 300  # characters of what a failing test shows
+
+
+class Suite:
+    """Runs pytest functions on a text.
+
+    Each is a test by itself: where one ends the process, the others run in another.
+
+    Args:
+        files: files to put next to the text, such as `kernel.variables.Variables.files`.
+    """
+
+    def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
+        self._files = dict(files or {})
+
+    async def __call__(
+        self, expectations: Sequence[Expectation], text: str, task: Task
+    ) -> Evidence:
+        """Return what the tests show of a text."""
+        start = monotonic()
+        code = python_part(text).code
+        source = _module(expectations)
+        try:
+            results = await self._results(expectations, code)
+        except CheckNotRun as error:
+            results = {one.name: (None, str(error)) for one in expectations}
+        found = [
+            TestResult(name=name, passed=ok, line=line) for name, (ok, line) in results.items()
+        ]
+        evidence = suite_evidence(expectations, found, monotonic() - start)
+        return evidence.model_copy(update={"computed": may_compute(self._files, code, source)})
+
+    async def vacuous(self, expectations: Sequence[Expectation], text: str) -> frozenset[str]:
+        """Return the names of tests that say nothing of a text.
+
+        They use none of its names, or pass both on it and on a text whose functions are all empty.
+        One that an empty function passes and the text fails does say something: that None is right.
+        """
+        code = python_part(text).code
+        tree = try_parse(code)
+        if tree is None:
+            return frozenset()
+        own = set[str]().union(*map(names_bound, tree.body))
+        idle = {one.name for one in expectations if not _uses(one.code, own)}
+        emptied, stub = _emptied(tree)
+        left = [one for one in expectations if one.name not in idle]
+        if not emptied:
+            return frozenset(idle)
+        try:
+            for source in (stub, code):
+                results = await self._results(left, source)
+                left = [one for one in left if results[one.name][0]]
+        except CheckNotRun:
+            return frozenset(idle)
+        return frozenset(idle | {one.name for one in left})
+
+    async def _results(
+        self, expectations: Sequence[Expectation], code: str
+    ) -> dict[str, tuple[bool | None, str]]:
+        left, results = list(expectations), dict[str, tuple[bool | None, str]]()
+        deadline = monotonic() + 3 * _SECONDS
+        while left and monotonic() < deadline:
+            results |= await self._run(left, code)
+            left = [one for one in left if one.name not in results]
+        late = (None, "No time was left to run it.")
+        return {one.name: results.get(one.name, late) for one in expectations}
+
+    async def _run(
+        self, expectations: Sequence[Expectation], code: str
+    ) -> dict[str, tuple[bool | None, str]]:
+        """Return the results up to the first test that ends the process, with that one's."""
+        report, token = secrets.token_hex(16), secrets.token_hex(16)
+        source = _module(expectations)
+        names = [one.name for one in expectations]
+        request = {
+            "token": token,
+            "report": report,
+            "functions": names,
+            "names": names,
+            "seconds": _SECONDS / _SHARE * SLACK,
+        }
+        files: dict[str, str | bytes] = {
+            **files_for(self._files, code, source),
+            "candidate.py": code,
+            "test_text.py": source,
+            "request.json": json.dumps(request),
+        }
+        result = await run_python(
+            load_program("run_tests"), seconds=_SECONDS, files=files, report=report
+        )
+        events = parse_events(result.report, token)
+        faults = [str(event["fault"]) for event in events if "fault" in event]
+        if faults:
+            why = explain_absence(self._files, faults[0], result.stderr)
+            return dict.fromkeys(names, (None if why else False, why or _shorten(faults[0])))
+        results = self._outcomes(events, result.stderr)
+        if len(results) < len(names):
+            ended = next((e["end"] for e in events if e.get("end")), "")
+            reached = any("collected" in event for event in events)
+            why = f"{ended} ended the run." if ended else describe_failure(result, _SECONDS)
+            first = next(name for name in names if name not in results)
+            if not reached:
+                return dict.fromkeys(names, (None, why))
+            results[first] = (False, _shorten(f"did not come to its end. {why}"))
+        return results
+
+    def _outcomes(self, events: Iterable[Event], stderr: str) -> dict[str, tuple[bool | None, str]]:
+        found = dict[str, tuple[bool | None, str]]()
+        for event in events:
+            if "test" not in event or (event["outcome"] == "passed" and event["test"] in found):
+                continue
+            # A test with parameters is as good as the worst of them.
+            name = str(event["test"]).partition("[")[0].partition("::")[0]
+            why = str(event.get("why", ""))
+            if event["outcome"] == "passed":
+                found.setdefault(name, (True, ""))
+            elif event["outcome"] == "skipped":
+                found.setdefault(name, (None, f"It was skipped: {_shorten(why)}"))
+            elif absence := explain_absence(self._files, why, stderr):
+                found[name] = (None, absence)
+            elif found.get(name, (True, ""))[0] is not False:
+                found[name] = (False, _shorten(why))
+        return found
+
+
+def _module(expectations: Iterable[Expectation]) -> str:
+    """Return the tests as one module, each with its imports and helpers inside of it."""
+    return "\n\n".join(filter(None, map(_function, expectations)))
+
+
+def _function(expectation: Expectation) -> str:
+    tree = try_parse(expectation.code)
+    *needed, test = tree.body if tree else [ast.Pass()]
+    if not isinstance(test, ast.FunctionDef | ast.AsyncFunctionDef):
+        return ""
+    outer = [one for one in needed if "import *" in ast.unparse(one)]  # no function may hold it
+    inner = [ast.unparse(one) for one in needed if one not in outer]
+    body = "\n".join(map(ast.unparse, test.body))
+    if isinstance(test, ast.AsyncFunctionDef):
+        inner.append("import asyncio as _asyncio")
+        body = f"async def _test():\n{indent(body, '    ')}\n_asyncio.run(_test())"
+    lines = [
+        *map(ast.unparse, outer),
+        *(f"@{ast.unparse(one)}" for one in test.decorator_list),
+        f"def {test.name}({ast.unparse(test.args)}):",
+        indent("\n".join([*inner, body]), "    "),
+    ]
+    return "\n".join(lines)
+
+
+def _uses(code: str, names: set[str]) -> bool:
+    """Return whether a test reads one of a text's names, also by importing it."""
+    tree = try_parse(code)
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree else set()
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.ImportFrom):
+            used |= {alias.name for alias in node.names}
+    return bool(used & names)
+
+
+def _emptied(tree: ast.Module) -> tuple[bool, str]:
+    """Return whether a module has functions, and its source with all of them empty."""
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    for function in functions:
+        function.body = [ast.Pass()]
+    return bool(functions), ast.unparse(tree)
+
+
+def _shorten(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _WIDTH else flat[: _WIDTH - 1] + "…"

@@ -1,0 +1,158 @@
+"""Read a critic's reply: tests, findings, questions, and whether the text is ready."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ipyrefine.core.expectations import Critique, Expectation, read_tests
+from ipyrefine.core.findings import ground
+from ipyrefine.core.model import Finding, Severity
+from ipyrefine.errors import ReplyError
+
+_PYTHON = re.compile(
+    r"```(?:python|py)?[^\S\n]*\n(?P<code>.*?)(?:^```|\Z)", re.DOTALL | re.MULTILINE
+)
+_TAGGED = re.compile(r"<(?:tests|expectations)>(?P<code>.*?)</", re.DOTALL | re.IGNORECASE)
+_TRAILING = re.compile(r",(?=\s*[}\]])")
+_ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(?P<item>.+)$")
+_HEADING = re.compile(
+    r"^[\s*#_>-]*(?P<name>findings|questions|verdict|ready|not ready)\b\W*(?P<rest>.*)$",
+    re.IGNORECASE,
+)
+_NOT_READY = re.compile(r"\bnot\W+(?:yet\W+)?ready\b", re.IGNORECASE)
+# What a field of a finding may be called.
+_PROBLEM = ("problem", "issue", "weakness", "description", "finding")
+_PLACE = ("place", "quote", "where", "location")
+_DEMAND = ("task", "demand", "requirement")
+_FIX = ("fix", "suggestion", "remedy")
+_KEYS = {"findings", "questions", "ready", "tests", "expectations"}
+
+
+def parse_critique(reply: str, text: str, least: int = 0) -> Critique:
+    """Read a critique in whichever readable form it comes.
+
+    Tests are the functions named ``test…`` in blocks of Python, in a ``<tests>`` tag or in a field
+    of the JSON object. The rest stands in a JSON object, or under headings with lists. A finding
+    whose place is not in the text stays without a place.
+
+    Args:
+        reply: what the model wrote.
+        text: the text it is about.
+        least: findings it must name.
+
+    Raises:
+        ReplyError: nothing of it can be read, or it names too few findings.
+    """
+    fields = _json_fields(reply)
+    tests = _tests(reply, fields)
+    if not fields:
+        fields = _listed_fields(reply)
+    if not fields and not tests:
+        raise ReplyError("it holds neither tests nor a JSON object with findings")
+    findings = [_finding(item) for item in _items(fields.get("findings"))]
+    found = ground((one for one in findings if one), text)
+    if len(found) < least:
+        raise ReplyError(f"it names {len(found)} of {least} findings")
+    return Critique(
+        findings=found,
+        expectations=tuple(tests),
+        questions=tuple(filter(None, map(_question, _items(fields.get("questions"))))),
+        ready=_ready(fields.get("ready")),
+        reason=_words(fields.get("because") or fields.get("reason")),
+    )
+
+
+def _tests(reply: str, fields: Mapping[str, Any]) -> list[Expectation]:
+    sources = [m["code"] for pattern in (_PYTHON, _TAGGED) for m in pattern.finditer(reply)]
+    given = fields.get("tests") or fields.get("expectations")
+    for item in [given] if isinstance(given, str) else _items(given):
+        sources.append(_words(item.get("code") if isinstance(item, dict) else item, flat=False))
+    found = {test.name: test for source in sources for test in read_tests(source)}
+    return list(found.values())
+
+
+def _json_fields(reply: str) -> dict[str, Any]:
+    """Return the last JSON object of a reply that has a critique's fields; empty without one."""
+    found = [one for one in _json_objects(reply) if _KEYS & one.keys()]
+    return found[-1] if found else {}
+
+
+def _json_objects(reply: str) -> Iterator[dict[str, Any]]:
+    decoder, start = json.JSONDecoder(strict=False), reply.find("{")
+    while start >= 0:
+        end = start + 1
+        for source in (reply[start:], _TRAILING.sub("", reply[start:])):
+            try:
+                value, length = decoder.raw_decode(source)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(value, dict):
+                yield value
+                end = start + length
+            break
+        start = reply.find("{", end)
+
+
+def _listed_fields(reply: str) -> dict[str, Any]:
+    """Return the fields that stand under headings; empty where there are no such headings."""
+    fields: dict[str, Any] = {}
+    section = ""
+    for line in reply.splitlines():
+        if heading := _HEADING.match(line):
+            section, rest = heading["name"].lower(), heading["rest"]
+            if section in ("findings", "questions"):
+                fields.setdefault(section, [])
+            else:
+                fields["ready"] = not _NOT_READY.search(line)
+                fields["because"] = rest
+        elif section in ("findings", "questions") and (item := _ITEM.match(line)):
+            fields[section].append(item["item"])
+    return fields
+
+
+def _items(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _finding(item: object) -> Finding | None:
+    if not isinstance(item, dict):
+        problem = _words(item)
+        return (
+            Finding(criterion="", severity=Severity.BLOCKING, problem=problem) if problem else None
+        )
+    problem = _first(item, _PROBLEM)
+    if not problem:
+        return None
+    blocks = item.get("blocks", item.get("blocking", _words(item.get("severity")) != "minor"))
+    return Finding(
+        criterion=_words(item.get("criterion")),
+        severity=Severity.BLOCKING if blocks is True or blocks == "true" else Severity.MINOR,
+        demand=_first(item, _DEMAND),
+        quote=_first(item, _PLACE, flat=False),
+        problem=problem,
+        fix=_first(item, _FIX),
+    )
+
+
+def _first(item: Mapping[str, Any], names: tuple[str, ...], *, flat: bool = True) -> str:
+    return next((words for name in names if (words := _words(item.get(name), flat=flat))), "")
+
+
+def _question(item: object) -> str:
+    if not isinstance(item, dict):
+        return _words(item)
+    options = " / ".join(map(_words, _items(item.get("options"))))
+    question = _words(item.get("question"))
+    return f"{question} ({options})" if question and options else question
+
+
+def _ready(value: object) -> bool | None:
+    if isinstance(value, str):
+        return not re.match(r"(?i)\W*(not|no|false)\b", value)
+    return value if isinstance(value, bool) else None
+
+
+def _words(value: object, *, flat: bool = True) -> str:
+    words = value if isinstance(value, str) else ""
+    return " ".join(words.split()) if flat else words.strip("\n")

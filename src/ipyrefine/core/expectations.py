@@ -1,0 +1,212 @@
+"""What a text should give: tests that a critic wrote, which every text of the run is tried on."""
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from ipyrefine.core.model import (
+    SUITE,
+    Evidence,
+    Finding,
+    Record,
+    Severity,
+    Status,
+    Tally,
+    TestResult,
+)
+from ipyrefine.core.quotes import contains_quote
+from ipyrefine.core.syntax import names_bound, try_parse
+
+_QUOTED = re.compile(
+    "[\"'`\N{LEFT DOUBLE QUOTATION MARK}\N{LEFT SINGLE QUOTATION MARK}](.+?)"
+    "[\"'`\N{RIGHT DOUBLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}](?!\\w)"
+)
+_QUOTED_TESTS = 3  # of those that fail, as code
+MAX_OF_CRITIQUE = 12
+MAX_OF_RUN = 40
+MAX_CODE = 10_000  # characters of a test
+
+
+class Expectation(Record):
+    """A pytest function that says what a text should give.
+
+    Attributes:
+        name: the function's name, once in the run.
+        code: the function, with what it needs before it.
+        quote: the words of the task that it rests on, from its docstring.
+        grounded: whether these words stand in the task. Only such a test can fail a text; another
+            one that fails is a question.
+        vacuous: whether it says nothing of a text: it passes on empty functions as well.
+        status: open, or dismissed by the user.
+        iteration: the text that it was written for.
+    """
+
+    name: str
+    code: str = Field(max_length=MAX_CODE)
+    quote: str = ""
+    grounded: bool = False
+    vacuous: bool = False
+    status: Literal[Status.OPEN, Status.DISMISSED] = Status.OPEN
+    iteration: int = 0
+
+
+class Critique(Record):
+    """What a critic says of a text.
+
+    Attributes:
+        findings: the weaknesses that no run can show, the worst first.
+        expectations: the tests it wrote.
+        questions: what the task leaves open, each in a sentence.
+        ready: whether it takes the text for finished; None where it doesn't say.
+        reason: what that rests on, in a sentence.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    expectations: tuple[Expectation, ...] = ()
+    questions: tuple[str, ...] = ()
+    ready: bool | None = None
+    reason: str = ""
+
+
+def read_tests(source: str) -> list[Expectation]:
+    """Return the tests of a piece of Python, each with the imports and helpers that it needs.
+
+    Args:
+        source: pytest functions, whose docstrings quote the task.
+
+    Returns:
+        At most 12 tests; none where the source is not Python.
+    """
+    tree = try_parse(source)
+    body = tree.body if tree else []
+    others = [one for one in body if not _is_test(one)]
+    tests: list[Expectation] = []
+    for node in body:
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if not node.name.startswith("test"):
+            continue
+        needed = [*_needed(node, others), node]
+        code = "\n\n".join(ast.unparse(one) for one in needed)
+        quote = " ".join((ast.get_docstring(node) or "").split())
+        if len(code) <= MAX_CODE:
+            tests.append(Expectation(name=node.name, code=code, quote=quote))
+    return tests[:MAX_OF_CRITIQUE]
+
+
+def _is_test(node: ast.stmt) -> bool:
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return isinstance(node, functions) and node.name.startswith("test")
+
+
+def _needed(node: ast.stmt, others: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements that bind what a piece of code reads, and what these read."""
+    wanted, found = _names(node), set[int]()
+    growing = True
+    while growing:
+        growing = False
+        for place, other in enumerate(others):
+            if place not in found and names_bound(other) & wanted:
+                found.add(place)
+                wanted |= _names(other)
+                growing = True
+    return [other for place, other in enumerate(others) if place in found]
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def name_apart(
+    tests: Iterable[Expectation], known: Iterable[Expectation], iteration: int
+) -> tuple[Expectation, ...]:
+    """Return new tests under names that no known one has; those that say the same are left out.
+
+    Args:
+        tests: the new ones.
+        known: those of the run. With 40 of them there is no room for more.
+        iteration: the text that the new ones were written for.
+    """
+    known = list(known)
+    taken, codes = {one.name for one in known}, {_body(one.code) for one in known}
+    fresh: list[Expectation] = []
+    for test in tests:
+        if _body(test.code) in codes or len(known) + len(fresh) >= MAX_OF_RUN:
+            continue
+        name, number = test.name, 2
+        while name in taken:
+            name, number = f"{test.name}_{number}", number + 1
+        code = test.code if name == test.name else _renamed(test.code, test.name, name)
+        taken.add(name)
+        codes.add(_body(test.code))
+        fresh.append(test.model_copy(update={"name": name, "code": code, "iteration": iteration}))
+    return tuple(fresh)
+
+
+def _body(code: str) -> str:
+    """Return what a test does, apart from its name and its docstring."""
+    tree = try_parse(code)
+    if tree is None or not isinstance(tree.body[-1], ast.FunctionDef | ast.AsyncFunctionDef):
+        return code
+    function = tree.body[-1]
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    return "\n".join(ast.unparse(one) for one in [*tree.body[:-1], *body])
+
+
+def _renamed(code: str, old: str, new: str) -> str:
+    tree = try_parse(code)
+    assert tree is not None, "a test is read from Python"
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == old:
+            node.name = new
+    return ast.unparse(tree)
+
+
+def rests_on(task: str, docstring: str) -> bool:
+    """Return whether a test's docstring, or what it quotes, stands in the words of a task."""
+    quotes = [words for words in _QUOTED.findall(docstring) if len(words.split()) > 1]
+    return any(contains_quote(task, words) for words in (docstring, *quotes))
+
+
+def in_force(expectations: Iterable[Expectation]) -> tuple[Expectation, ...]:
+    """Return the tests that texts are tried on: not vacuous, and not dismissed."""
+    return tuple(one for one in expectations if one.status is Status.OPEN and not one.vacuous)
+
+
+def suite_evidence(
+    expectations: Iterable[Expectation], results: Sequence[TestResult], seconds: float = 0.0
+) -> Evidence:
+    """Return what the tests show of a text, as evidence.
+
+    It fails where a test fails whose words stand in the task. It says nothing where none of those
+    could be tried.
+    """
+    grounded = {one.name: one for one in expectations if one.grounded}
+    tried = [one for one in results if one.passed is not None and one.name in grounded]
+    failing = [one for one in tried if not one.passed]
+    held = len(tried) - len(failing)
+    lines = [f'{one.name} ("{grounded[one.name].quote}"): {one.line}' for one in failing]
+    lines += [grounded[one.name].code for one in failing[:_QUOTED_TESTS]]
+    return Evidence(
+        name=SUITE,
+        passed=held == len(tried) if tried else None,
+        score=held / len(tried) if tried else None,
+        tallies=(Tally(held=held, of=len(tried), noun="test"),) if tried else (),
+        detail="\n".join(lines),
+        seconds=seconds,
+        basis="critique",
+        results=tuple(results),
+        findings=tuple(
+            Finding(
+                criterion=one.name,
+                severity=Severity.BLOCKING,
+                demand=grounded[one.name].quote,
+                problem=one.line,
+                author="check",
+            )
+            for one in failing
+        ),
+    )

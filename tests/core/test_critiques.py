@@ -1,0 +1,129 @@
+"""What a critic replies is read in whichever form it comes, and quotes are matched loosely."""
+
+import json
+
+import pytest
+
+from ipyrefine.core.critiques import parse_critique
+from ipyrefine.core.expectations import name_apart, read_tests, rests_on
+from ipyrefine.core.model import Severity
+from ipyrefine.core.quotes import contains_quote
+from ipyrefine.errors import ReplyError
+
+TEST = 'def test_empty():\n    """An empty list gives 0."""\n    assert f([]) == 0\n'
+FIELDS = {
+    "findings": [
+        {"task": "in plain words", "place": "Dear Sir", "problem": "Stiff.", "blocks": False}
+    ],
+    "questions": [{"question": "What of None?", "options": ["0", "TypeError"]}],
+    "ready": False,
+    "because": "An empty list is not handled.",
+}
+DATA = json.dumps(FIELDS)
+LISTED = """Findings:
+1. Stiff.
+
+**Questions**
+- What of None? (0 / TypeError)
+
+Not ready: An empty list is not handled.
+"""
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"Let me think.\n\n```python\n{TEST}```\n\n```json\n{DATA}\n```",
+        f"<tests>\n{TEST}</tests>\n{DATA}",
+        json.dumps({**FIELDS, "tests": [TEST]}),
+        json.dumps({**FIELDS, "tests": [{"code": TEST}]}),
+        f"It reads {{odd}} and {{'x': 1}}.\n```\n{TEST}```\n{DATA[:-1]},}}",
+        f"```python\n{TEST}```\n{LISTED}",
+    ],
+    ids=["fences", "tags", "json", "json objects", "a trailing comma", "headings"],
+)
+def test_a_critique_is_read_in_each_form_that_models_write(reply: str) -> None:
+    critique = parse_critique(reply, "Dear Sir, hello.")
+    assert [one.name for one in critique.expectations] == ["test_empty"]
+    assert [one.problem for one in critique.findings] == ["Stiff."]
+    assert critique.questions == ("What of None? (0 / TypeError)",)
+    assert critique.ready is False
+    assert critique.reason == "An empty list is not handled."
+
+
+def test_a_finding_keeps_its_demand_and_loses_a_place_that_is_not_there() -> None:
+    (found,) = parse_critique(DATA, "Hello.").findings
+    assert (found.demand, found.quote) == ("in plain words", "")
+    assert found.severity is Severity.MINOR
+    (placed,) = parse_critique(DATA, "**Dear** Sir").findings
+    assert placed.quote == "Dear Sir"
+
+
+def test_a_finding_blocks_unless_it_says_otherwise_and_an_empty_one_is_none() -> None:
+    named = [{"problem": "Wrong."}, "Too long.", {"problem": " "}, {"severity": "minor"}]
+    found = parse_critique(json.dumps({"findings": named}), "x").findings
+    assert [(one.problem, one.blocks) for one in found] == [("Wrong.", True), ("Too long.", True)]
+
+
+@pytest.mark.parametrize(
+    "reply", ["", "Looks fine to me.", '{"verdict": 1}', "{", "```python\n1\n```"]
+)
+def test_a_reply_with_nothing_to_read_is_refused(reply: str) -> None:
+    with pytest.raises(ReplyError):
+        parse_critique(reply, "x")
+
+
+def test_too_few_findings_are_refused() -> None:
+    with pytest.raises(ReplyError, match="1 of 3"):
+        parse_critique(DATA, "x", least=3)
+
+
+@pytest.mark.parametrize(
+    ("quote", "stands"),
+    [
+        ("the shortest path", True),
+        ("The  Shortest\nPATH", True),
+        ("“the shortest `path`”", True),
+        ("the shortest … two nodes", True),
+        ("return the shortest route between two nodes", True),  # one word of seven differs
+        ("a path", False),
+        ("the longest route", False),
+        ("", True),
+    ],
+)
+def test_a_quote_is_found_loosely(quote: str, stands: bool) -> None:
+    assert contains_quote("Return *the shortest* path between two nodes.", quote) is stands
+
+
+def test_a_docstring_rests_on_the_task_by_itself_or_by_what_it_quotes() -> None:
+    task = "Return the words sorted by length, the longest first."
+    assert rests_on(task, "sorted by length")
+    assert rests_on(task, "The task says 'the longest first', so ties keep their order.")
+    assert not rests_on(task, "Ties keep their order.")
+
+
+def test_a_test_brings_the_imports_and_helpers_it_needs_and_no_others() -> None:
+    source = (
+        "import math\nimport json\nLIMIT = 3\ndef make(n):\n    return [LIMIT] * n\n\n"
+        "def test_one():\n    assert f(make(2)) == 6\n\ndef test_two():\n    assert math.pi\n"
+    )
+    one, two = read_tests(source)
+    assert "LIMIT = 3" in one.code
+    assert "import" not in one.code
+    assert two.code.startswith("import math\n")
+
+
+def test_new_tests_have_names_of_their_own_and_repeated_ones_are_left_out() -> None:
+    known = name_apart(read_tests(TEST), (), 0)
+    other = read_tests(TEST.replace("== 0", "is None"))
+    again = read_tests(TEST.replace("test_empty", "test_nothing"))
+    fresh = name_apart([*other, *again], known, 1)
+    assert [(one.name, one.iteration) for one in fresh] == [("test_empty_2", 1)]
+    assert "def test_empty_2" in fresh[0].code
+
+
+def test_a_critique_adds_at_most_12_tests_and_a_run_has_at_most_40() -> None:
+    many = "\n".join(f"def test_{n}():\n    assert f({n})\n" for n in range(50))
+    assert len(read_tests(many)) == 12
+    tests = [read_tests(f"def test_{n}():\n    assert f({n})\n")[0] for n in range(50)]
+    assert len(name_apart(tests, (), 0)) == 40

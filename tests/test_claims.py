@@ -1,0 +1,88 @@
+"""A critic's claims are run: a test that fails blocks, stays, and is run on every later text."""
+
+from typing import Any
+
+from kit import CODE, code, opinion, refinement
+
+from ipyrefine.checks.suite import Suite
+from ipyrefine.core.decisions import Continue, Dismiss
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.model import SUITE, Limits, Outcome, Stage, StopReason
+
+TASK = CODE.model_copy(
+    update={"text": "Write last(xs): the last item of a list, or None if it is empty."}
+)
+WRONG = "def last(xs):\n    return xs[-1]"
+RENAMED = "def last(items):\n    return items[-1]"
+RIGHT = "def last(xs):\n    return xs[-1] if xs else None"
+EMPTY = 'def test_empty():\n    """None if it is empty"""\n    assert last([]) is None\n'
+TUPLE = 'def test_tuple():\n    """Tuples are lists, too."""\n    assert last((1, 2)) == [2]\n'
+READY = '```json\n{"findings": [], "ready": true, "because": "It holds."}\n```'
+
+
+def critique(*tests: str) -> str:
+    return f"It breaks.\n```python\n{''.join(tests)}```\n{READY}"
+
+
+def criticised(
+    *critiques: Any, drafts: tuple[str, ...] = (WRONG, RIGHT), **limits: Any
+) -> Refinement:
+    first, *revisions = map(code, drafts)
+    replies = {
+        Stage.DRAFT: [first],
+        Stage.JUDGE: [opinion(9)] * 5,
+        Stage.CRITIQUE: list(critiques),
+        Stage.REVISE: revisions,
+    }
+    return refinement(replies, TASK, suite=Suite(), limits=Limits(**limits))
+
+
+def suites(loop: Refinement) -> list[dict[str, bool | None]]:
+    """What each text's tests gave, by their names."""
+    return [
+        {r.name: r.passed for e in i.evidence for r in e.results} for i in loop.state.iterations
+    ]
+
+
+async def test_a_failing_test_blocks_is_sent_to_the_reviser_and_run_on_the_revision() -> None:
+    loop = criticised(critique(EMPTY))
+    run = await loop.run()
+    assert suites(loop) == [{"test_empty": False}, {"test_empty": True}]
+    (request,) = [r for r in loop.model.requests if r.purpose == Stage.REVISE]
+    assert "IndexError" in request.messages[-1].content
+    assert "None if it is empty" in request.messages[-1].content
+    assert (run.text, run.stop_reason) == (RIGHT, StopReason.PASSED)
+
+
+async def test_a_finding_that_a_test_shows_is_not_closed_by_renaming() -> None:
+    run = await criticised(critique(EMPTY), drafts=(WRONG, RENAMED), max_revisions=1).run()
+    outcomes = {i.verdict.outcome for i in run.iterations if i.verdict}
+    assert outcomes == {Outcome.NEEDS_IMPROVEMENT}
+
+
+async def test_a_test_that_rests_on_nothing_in_the_task_blocks_nothing() -> None:
+    loop = criticised(critique(TUPLE), drafts=(RIGHT,))
+    run = await loop.run()
+    assert suites(loop) == [{"test_tuple": False}]
+    assert run.stop_reason is StopReason.PASSED
+
+
+async def test_a_dismissed_test_counts_no_more() -> None:
+    loop = criticised(critique(EMPTY), drafts=(WRONG,), max_revisions=0)
+    run = await loop.run()
+    (shown,) = [f for f in run.iterations[0].findings if f.check == SUITE]
+    loop.decide(Dismiss(findings=(shown.id,)))
+    run = await loop.run()
+    assert run.iterations[0].verdict
+    assert run.iterations[0].verdict.passed
+    assert suites(loop) == [{}]
+
+
+async def test_a_run_that_is_resumed_keeps_its_tests() -> None:
+    loop = criticised(critique(EMPTY), max_revisions=0)
+    run = await loop.run()
+    model = {Stage.REVISE: [code(RIGHT)], Stage.JUDGE: [opinion(9)]}
+    again = refinement(model, TASK, suite=Suite(), run=run)
+    again.decide(Continue(revisions=1))
+    await again.run()
+    assert suites(again)[-1] == {"test_empty": True}
