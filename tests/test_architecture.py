@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -39,17 +40,18 @@ def room_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imports() -> Iterator[tuple[Path, str]]:
+@cache
+def imports() -> list[tuple[Path, str]]:
     """Every import in our sources, wherever in the file it stands: the file and the name."""
+    found = []
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Import):
-                for alias in node.names:
-                    yield path, alias.name
+                found += [(path, alias.name) for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
                 assert node.level == 0, f"{path.relative_to(SOURCE)}: imports are absolute here"
-                for alias in node.names:
-                    yield path, f"{node.module}.{alias.name}"
+                found += [(path, f"{node.module}.{alias.name}") for alias in node.names]
+    return found
 
 
 def imports_between_rooms() -> Iterator[tuple[Path, str, str]]:

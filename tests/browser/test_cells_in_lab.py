@@ -53,22 +53,6 @@ async def test_an_async_cell_inserts_a_runnable_cell_below_itself(
     assert await lab.outputs_text(2) == "inserted 42"
 
 
-@APPS
-async def test_a_button_inserts_below_its_own_cell_wherever_the_user_is(
-    lab: Lab, app: Literal["lab", "notebook"]
-) -> None:
-    cell = button_cell("'# Title', cell_id=here, cell_type='markdown'")
-    await lab.open([cell, "second = 1", "third = 1"], app=app)
-    await lab.run_and_wait(0)
-    await lab.select(2)
-    await lab.click_button("Accept")
-    await lab.wait_output(0, "answer: inserted -")
-    assert await lab.cell_sources() == [cell, "# Title", "second = 1", "third = 1"]
-    assert await lab.active_index() == 1
-    kind = "return panel.content.model.cells.get(1).type;"
-    assert await lab.evaluate(kind) == "markdown"
-
-
 # What runs last is not what stands above.
 ABOVE = """from IPython import get_ipython
 from ipyrefine.notebook.nearby import read_context
@@ -119,21 +103,6 @@ async def test_replace_changes_the_source_cell_and_ctrl_z_restores_it(
     await page.locator(".jp-Notebook .jp-Cell").first.locator(".cm-content").click()
     await page.keyboard.press("Control+z")
     assert await lab.cell_sources() == [cell, "last = 1"]
-
-
-@APPS
-async def test_replace_leaves_a_cell_alone_that_was_edited_meanwhile(
-    lab: Lab, app: Literal["lab", "notebook"]
-) -> None:
-    cell = button_cell(REPLACE)
-    page = await lab.open([cell], app=app)
-    await lab.run_and_wait(0)
-    await page.locator(".jp-Notebook .cm-content").first.click()
-    await page.keyboard.press("Control+End")
-    await page.keyboard.type("# mine")
-    await lab.click_button("Accept")
-    await lab.wait_output(0, "answer: refused changed")
-    assert (await lab.cell_sources())[0] == cell + "# mine"
 
 
 async def test_replace_leaves_a_protected_cell_alone(lab: Lab) -> None:

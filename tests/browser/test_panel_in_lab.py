@@ -186,16 +186,6 @@ async def test_the_clock_goes_on_while_the_model_is_silent(lab: Lab) -> None:
         await lab.wait_idle()
 
 
-async def test_a_missing_server_is_said_once(lab: Lab) -> None:
-    env = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "IPYREFINE_MODEL": "m"}
-    await lab.open(["%load_ext ipyrefine", TASK], env=env)
-    await lab.run_and_wait(0)
-    await lab.run_and_wait(1)
-    await lab.wait_output(1, "127.0.0.1:9")
-    assert (await lab.outputs_text(1)).count("127.0.0.1:9") == 1
-    assert not await lab.page.locator(".rf-panel").count()
-
-
 async def test_two_pages_on_one_kernel_show_the_same_and_both_can_decide(
     lab: Lab, model: ScriptedServer
 ) -> None:

@@ -94,17 +94,6 @@ async def test_a_finding_below_its_line_is_dismissed_with_a_reason(
     await lab.wait_output(1, "You dismissed f1: short names are our style")
 
 
-async def test_an_edit_by_hand_is_an_iteration_of_the_users(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    page = await start(lab, model)
-    await lab.press("open", menu="More", name="edit")
-    await lab.panel('[name="text"]:focus').wait_for()
-    await page.locator(":focus").fill("def inc(number):\n    return number + 1")
-    await lab.press("edit")
-    await lab.panel(".rf-step", "Your edit").wait_for()
-
-
 @pytest.mark.parametrize("app", ["lab", "notebook"])
 @pytest.mark.parametrize("change", ["edit", "revert"])
 async def test_after_a_run_that_passes_accept_takes_the_persons_own_text(
@@ -139,21 +128,6 @@ async def test_after_a_run_that_passes_accept_takes_the_persons_own_text(
     await lab.press("accept")
     await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
     assert (await lab.cell_sources())[2] == own
-
-
-async def test_one_change_is_taken_back_and_the_text_is_checked_again(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    await start(lab, model)
-    await lab.panel("ins.rf-add", "Add one.").wait_for()
-    await lab.press("revert")
-    await lab.panel(".rf-step", "Your edit").wait_for()
-    await lab.panel('[data-action="continue"]').wait_for()
-    await lab.set_source(
-        2, "print(refined_run.iterations[-1].text == refined_run.iterations[0].text)"
-    )
-    await lab.run_and_wait(2)
-    assert await lab.outputs_text(2) == "True"
 
 
 async def test_step_pauses_after_every_verdict_with_the_kernel_free(
@@ -262,31 +236,6 @@ async def test_what_was_changed_in_the_inserted_cell_comes_back_with_edit(
     await lab.set_source(3, "print(refined_run.iterations[-1].text)")
     await lab.run_and_wait(3)
     assert await lab.outputs_text(3) == "def inc(mine):\n    return mine + 1"
-
-
-async def test_accept_replaces_the_cell_and_undo_brings_it_back(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    page = await start(lab, model)
-    await lab.press("accept", menu="Where the accepted text goes", place="replace")
-    await lab.wait_output(1, "The text replaced the cell's source; undo brings it back.")
-    assert "def inc" in (await lab.cell_sources())[1]
-    await page.locator(".jp-Cell .cm-content").nth(1).click()
-    await page.keyboard.press("Control+z")
-    assert (await lab.cell_sources())[1] == CELL
-
-
-@pytest.mark.parametrize("app", ["lab", "notebook"])
-async def test_accept_and_run_runs_the_new_cell(
-    lab: Lab, model: ScriptedServer, app: Literal["lab", "notebook"]
-) -> None:
-    await start(lab, model, app=app)
-    await lab.press("accept", menu="Where the accepted text goes", place="run")
-    await lab.wait_output(1, "The text is in a new cell below, which runs now.")
-    await lab.wait_idle()
-    await lab.set_source(3, "print(inc(41))")
-    await lab.run_and_wait(3)
-    assert await lab.outputs_text(3) == "42"
 
 
 async def test_the_text_is_copied_from_the_menu(lab: Lab, model: ScriptedServer) -> None:

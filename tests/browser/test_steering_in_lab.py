@@ -1,14 +1,11 @@
 """Steering a run with the panel's buttons, while its cell runs and after it."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Literal
 
-import pictures
 import pytest
 from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
-from PIL import Image
 from stack_task import LINEAR, STACK, kernel, reply
 
 REFINE = f"%%refine --check examples -n 2\n{STACK}"
@@ -123,12 +120,3 @@ async def test_running_the_cell_again_closes_the_panel_it_had(
         await lab.run_and_wait(1)
     await lab.run_and_wait(2)
     assert int(await lab.outputs_text(2)) == first
-
-
-async def test_the_readmes_picture_goes_from_the_draft_to_the_accepted_text(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pictures, "IMAGES", tmp_path)
-    await pictures.film(lab)
-    with Image.open(tmp_path / "panel.gif") as moving:
-        assert moving.n_frames > 5

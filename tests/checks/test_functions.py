@@ -73,7 +73,7 @@ async def test_feedback_becomes_findings(result, detail, severities):
     "result",
     [
         *(1.5, float("nan"), -1, {}, object(), [1], b"x", (0.5, 0.7), (True, 1), (True, "", "")),
-        {"problem": "a"},
+        *({"score": True}, {"score": 7}, {"evaluation": "GOOD"}, {"done": 0.5}, {"problem": "a"}),
     ],
 )
 async def test_no_result_is_an_error_that_names_the_function(result):

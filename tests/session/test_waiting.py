@@ -72,7 +72,7 @@ def screen(output: str) -> list[str]:
 async def drawn(out: Terminal, end: str) -> None:
     """Wait until the last line of the screen ends with these words."""
     async with asyncio.timeout(10):
-        while not screen(out.getvalue())[-1].endswith(end):  # noqa: ASYNC110 - a thread draws
+        while not screen(out.getvalue())[-1].endswith(end):  # noqa: ASYNC110 - what draws sets no event
             await asyncio.sleep(0.01)
 
 
