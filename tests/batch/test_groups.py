@@ -50,7 +50,6 @@ GREET = "Write greet(name).\n>>> greet('Ann')\nHello, Ann"
         (FIRST, [GUARDED.format("ValueError"), "def first(xs): return (xs or [0])[0]"], None),
 
         (GREET, ["def greet(n): print('Hello, ' + n)", "def greet(n): print('Hi')"], None),
-        (TASK, ["def middle(xs):\n    while True: pass"] * 2, [(0, 1)]),
 
         (TASK, [BROKEN, "import no_such_module"], None),
 
@@ -60,7 +59,7 @@ GREET = "Write greet(name).\n>>> greet('Ann')\nHello, Ann"
          ["def square(n): return n * n", "def square(n): return n * n if n != 64 else 0"], None),
     ],
     ids=["1 is 1.0", "what an edge raises is open", "but not that it raises",
-         "what is printed", "endless", "other errors", "by annotated types",
+         "what is printed", "other errors", "by annotated types",
          "constants of the code"],
 )  # fmt: skip
 async def test_submissions_are_alike_if_they_do_the_same_on_every_input(task, texts, members):

@@ -144,15 +144,14 @@ class Liar(int):
     def __repr__(self): return "__import__('os').abort()"
 def f(x):
     return Liar(x - 7)"""
-HANGS = "def f(x):\n    while x != 7: pass\n    return 0"
 ODD_NAME = (
     "E = type('<b>x</b> ' * 99, (Exception,), {})\ndef f(x):\n    if x != 7: raise E\n    return 0"
 )
 
 
 @pytest.mark.parametrize(
-    "hostile", [OBJECT, HANGS, ODD_NAME],
-    ids=["object", "hangs", "name"],
+    "hostile", [OBJECT, ODD_NAME],
+    ids=["object", "name"],
 )  # fmt: skip
 async def test_what_cannot_be_written_down_as_a_result_is_not_asked_about(hostile):
     plain = "def f(x):\n    return x - 7"

@@ -132,8 +132,8 @@ def test_a_model_is_on_this_machine_by_its_address(url: str, shown: bool) -> Non
 
 
 def test_many_or_large_variables_add_a_bounded_number_of_characters() -> None:
-    wide = pandas.DataFrame({f"a_long_column_name_{n}": [n] for n in range(500)})
-    space = {f"df{n}": wide for n in range(50)}
+    wide = pandas.DataFrame({f"a_long_column_name_{n}": [n] for n in range(99)})
+    space = {f"df{n}": wide for n in range(25)}
     shown = find(space, draft=" + ".join(space)).materials(values=False)
     assert len(shown) == 20
     assert sum(len(one.text) for one in shown) < 7_500
