@@ -125,14 +125,6 @@ def test_every_notebook_is_listed() -> None:
     assert {str(path.relative_to(ROOT)) for path in ROOT.glob("notebooks/*.ipynb")} <= linked
 
 
-def test_every_module_has_an_owner_line() -> None:
-    rooms = Path(ipyrefine.__file__).parent.iterdir()
-    for room in rooms:
-        if room.stem.startswith("__") or room.name in ("errors.py", "py.typed"):
-            continue
-        assert f"`{room.name}{'/' if room.is_dir() else ''}`" in CONTRIBUTING, room.name
-
-
 def test_every_bench_has_a_line() -> None:
     for path in (ROOT / "tests/bench").glob("*.py"):
         if '__name__ == "__main__"' in path.read_text("utf-8"):

@@ -44,24 +44,32 @@ GREET = "Write greet(name).\n>>> greet('Ann')\nHello, Ann"
 @pytest.mark.parametrize(
     ("task", "texts", "members"),
     [
-
         (TASK, ["def middle(xs): return 1", "def middle(xs): return 1.0"], [(0, 1)]),
         (FIRST, [GUARDED.format("IndexError"), GUARDED.format("ValueError")], [(0, 1)]),
         (FIRST, [GUARDED.format("ValueError"), "def first(xs): return (xs or [0])[0]"], None),
-
         (GREET, ["def greet(n): print('Hello, ' + n)", "def greet(n): print('Hi')"], None),
-
         (TASK, [BROKEN, "import no_such_module"], None),
-
-        ("```python\ndef area(a: float, b: float):\n    ...\n```",
-         ["def area(a, b): return a * b", "def area(a, b): return b * a"], [(0, 1)]),
-        ("Write square(n).\n>>> square(3)\n9",
-         ["def square(n): return n * n", "def square(n): return n * n if n != 64 else 0"], None),
+        (
+            "```python\ndef area(a: float, b: float):\n    ...\n```",
+            ["def area(a, b): return a * b", "def area(a, b): return b * a"],
+            [(0, 1)],
+        ),
+        (
+            "Write square(n).\n>>> square(3)\n9",
+            ["def square(n): return n * n", "def square(n): return n * n if n != 64 else 0"],
+            None,
+        ),
     ],
-    ids=["1 is 1.0", "what an edge raises is open", "but not that it raises",
-         "what is printed", "other errors", "by annotated types",
-         "constants of the code"],
-)  # fmt: skip
+    ids=[
+        "1 is 1.0",
+        "what an edge raises is open",
+        "but not that it raises",
+        "what is printed",
+        "other errors",
+        "by annotated types",
+        "constants of the code",
+    ],
+)
 async def test_submissions_are_alike_if_they_do_the_same_on_every_input(task, texts, members):
     groups = await grouped(texts, task, seconds=2.0)
     assert [group.members for group in groups] == (members or [(0,), (1,)])

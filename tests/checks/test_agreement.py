@@ -180,18 +180,16 @@ async def test_where_no_example_is_stated_three_drafts_have_to_agree(others, pas
         ("def f(n: int):\n    ...", ["f(7)", "f(12)", "f(3)"]),
         ("def f(s: str, k: Optional[bool]):\n    pass", ["f('hello world', True)"]),
         ("def f(xs: list[str]):\n    '''Do.'''", ["f(['hello world', 'Abc 12', 'zxya'])"]),
-        ("def f(m: Dict[str, int], t: Tuple[int, float]):\n    ...",
-         ["f({'hello world': 7, 'Abc 12': 12, 'zxya': 3}, (7, 2.5))"]),
+        (
+            "def f(m: Dict[str, int], t: Tuple[int, float]):\n    ...",
+            ["f({'hello world': 7, 'Abc 12': 12, 'zxya': 3}, (7, 2.5))"],
+        ),
         ("def f(n):\n    ...", []),
         ("def f(n: Thing):\n    ...", []),
-
-
-
         ("def f(n: int):\n    return n", []),
-
         ("def f(n: int", []),
     ],
-)  # fmt: skip
+)
 def test_first_calls_are_made_of_the_annotated_types(head, calls):
     found = [example.source for example in first_calls(f"Write it.\n```python\n{head}\n```")]
     assert found[: len(calls)] == calls

@@ -243,9 +243,12 @@ async def test_what_the_user_answered_is_one_more_example(clarification, passed)
 
 @pytest.mark.parametrize(
     "outcome",
-    [{"raised": 5, "error": "x"},   {"data": ["int"]},
-       {"data": ["float", "nan"]}, ],
-)  # fmt: skip
+    [
+        {"raised": 5, "error": "x"},
+        {"data": ["int"]},
+        {"data": ["float", "nan"]},
+    ],
+)
 def test_a_forged_outcome_is_no_result(outcome):
     assert (raised_type(outcome), result_source(outcome)) == ("", "")
     assert group_outcomes([outcome, {"data": ["int", "1"]}]) == (0, 1)

@@ -72,19 +72,30 @@ def test_known_secrets_are_hidden_in_any_text(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize(
     "name",
-    ["key",  "apiKey",  "accessToken", "db_password",  "my_secret",
-      "auth", ],
-)  # fmt: skip
+    [
+        "key",
+        "apiKey",
+        "accessToken",
+        "db_password",
+        "my_secret",
+        "auth",
+    ],
+)
 def test_names_of_secrets(name: str) -> None:
     assert is_secret_name(name, "text")
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("monkey", "a"), ("author", "a"), ("max_tokens", 3),  ("keyboard", "a"),
-
-      ("token_count", "a"), ("key_columns", ["a"])],
-)  # fmt: skip
+    [
+        ("monkey", "a"),
+        ("author", "a"),
+        ("max_tokens", 3),
+        ("keyboard", "a"),
+        ("token_count", "a"),
+        ("key_columns", ["a"]),
+    ],
+)
 def test_names_that_are_no_secrets(name: str, value: object) -> None:
     assert not is_secret_name(name, value)
 

@@ -15,7 +15,6 @@ from ipyrefine.core.model import (
     Outcome,
     Printed,
     Setup,
-    Status,
     StopReason,
     TableValue,
     Task,
@@ -123,42 +122,6 @@ def test_of_many_iterations_the_timeline_shows_those_that_matter(make_run):
     assert len(html) < 10_000
     for number in (0, 299, 300, 301, 500, 998, 999):
         assert f'data-iteration="{number}"' in html
-
-
-def test_what_stands_beside_the_text_is_not_listed_again_in_the_details(make_run, read_html):
-    run = make_run()
-    beside = part("text", run, read_html, shown=0)
-    folded = part("foot", run, read_html, shown=0, folds=frozenset({"details"}))
-    for name, is_beside in (("the id · ", 1), ("f4 · ", 1), ("f2 · ", 0), ("f3 · ", 1)):
-        assert (name in beside, name in folded) == (bool(is_beside), not is_beside)
-
-
-def test_a_fixed_finding_without_a_place_stands_below_the_text_unless_one_change_fixed_it(make_run):
-    def text_of(old, new):
-        run = make_run(lambda field: {"draft": old, "revised": new}.get(field, field))
-        fixed = run.iterations[0].findings[0].model_copy(update={"quote": "", "status": "open"})
-        done = fixed.model_copy(update={"status": Status.RESOLVED})
-        first = run.iterations[0].model_copy(update={"findings": (fixed,)})
-        second = run.iterations[1].model_copy(update={"findings": (done,)})
-        run = run.model_copy(update={"iterations": (first, second), "best": 1})
-        return panel_parts(run, View())["text"]
-
-    one = text_of("a = 1\nb = 2", "a = 3\nb = 2")
-    assert one.index("a = ") < one.index("✓ Fixed") < one.index("b = ")
-    two = text_of("a = 1\nb = 2\nc = 3", "a = 3\nb = 2\nc = 4")
-    assert two.index("✓ Fixed") > two.index("c = ")
-
-
-def test_a_long_run_shows_its_latest_scores_and_says_so(read_html):
-    verdict = Verdict(outcome=Outcome.NEEDS_IMPROVEMENT, score=0.5)
-    texts = tuple(
-        Iteration(number=n, parent=n - 1 if n else None, text=f"Text {n}", verdict=verdict)
-        for n in range(900)
-    )
-    run = Run(setup=BARE, iterations=texts, best=0)
-    history = part("foot", run, read_html, folds=frozenset({"history"}))
-    assert "Latest 50 of 900 iterations." in history
-    assert len(history) < 1_000
 
 
 # What code printed, returned and drew
