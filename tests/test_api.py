@@ -22,7 +22,13 @@ PROSE: dict[str, Any] = {"profile": "prose", "criteria": ["tone"]}
 async def test_single_limits_are_keywords() -> None:
     model = ScriptedModel([text("Hello"), judged(4), text("Hello there"), judged(4)])
     run = await refine(
-        "Greet.", model=model, target=0.9, max_revisions=1, critique="never", **PROSE
+        "Greet.",
+        model=model,
+        target=0.9,
+        max_revisions=1,
+        critique="never",
+        opinion="auto",
+        **PROSE,
     )
     assert (run.limits.target, run.limits.max_revisions, run.revisions) == (0.9, 1, 1)
 
@@ -83,7 +89,7 @@ async def test_effort_and_extra_fields_and_the_timeout_reach_writer_and_judge() 
     with ScriptedServer(lambda body: answer_line(0.9) if "logprobs" in body else text("Hi")) as s:
         options: dict[str, Any] = {"base_url": s.base_url, "model": "m", "judge": "j"}
         options |= {"effort": "low", "extra": {"top_k": 20}, "timeout": 30}
-        await refine("Greet.", **options, critique="never", journal=False, **PROSE)
+        await refine("Greet.", **options, critique="never", opinion="auto", journal=False, **PROSE)
         assert {body["model"] for body in s.bodies} == {"m", "j"}
         assert {(body["reasoning_effort"], body["top_k"]) for body in s.bodies} == {("low", 20)}
         s.default = lambda body: Answer(hold=True)

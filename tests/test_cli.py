@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from kit import READY
 from openai_server import ScriptedServer
 
 from ipyrefine import cli
@@ -33,7 +34,7 @@ def ipyrefine(*words: str, env: Mapping[str, str] | None = None) -> tuple[int, s
 
 def test_the_demo_uses_the_server_that_is_configured_and_fits_one_screen() -> None:
     with ScriptedServer() as server:
-        server.then(AVERAGE.replace("len(known)", "len(grades)"), AVERAGE)
+        server.then(AVERAGE.replace("len(known)", "len(grades)"), AVERAGE, READY)
         env = {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "scripted"}
         code, out, err = ipyrefine("demo", env=env)
     assert (code, err) == (0, "")

@@ -15,7 +15,7 @@ from ipyrefine.core.model import Choice, Outcome, Question, StopReason, Verdict
 from ipyrefine.journal.tables import default_path
 from ipyrefine.journal.writer import Recorder
 
-REFINE = "%%refine -m scripted -p prose --criteria tone --critique never -n 1"
+REFINE = "%%refine -m scripted -p prose --opinion auto --criteria tone --critique never -n 1"
 
 
 class Ended(NamedTuple):

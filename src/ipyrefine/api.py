@@ -286,8 +286,8 @@ async def refine(
     - ``critique``: ``auto``, ``always`` or ``never``; ``min_findings``: how many it must name (0).
     - ``revise``: whether a text that misses a check is shown to be edited (``edit``), written
       ``anew``, or the one and then the other (``auto``).
-    - ``opinion``: whether the judge is asked where evidence leaves a text open (``auto``),
-      ``always`` or ``never``.
+    - ``opinion``: whether a judge scores a text that evidence leaves open (``auto``), ``always``
+      or ``never`` (a critic reads it).
     - ``verify_drafts``: whether drafts are judged, too (True).
     - ``candidates``: independent drafts (1); ``memory``: whether a revision sees the ``best`` text
       or ``all``.

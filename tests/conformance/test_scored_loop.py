@@ -17,7 +17,6 @@ from kit import (
     decide,
     finding,
     finish,
-    in_order,
     judgement,
     refinement,
     requests,
@@ -27,7 +26,7 @@ from kit import (
 )
 from openai_server import Failure, ScriptedServer
 
-from ipyrefine import api, refine
+from ipyrefine import refine
 from ipyrefine.checks.functions import CallableCheck
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.events import Event, VerdictReached
@@ -92,17 +91,6 @@ async def test_a_custom_evaluator_scores_and_no_model_is_asked_to_judge(is_async
     assert len(seen) == 4
     # Writing alone: half of what a loop with a judge may cost.
     assert loop.state.usage.calls == (1 + 3)
-
-
-async def test_with_a_judge_the_loop_costs_two_calls_a_text_at_most() -> None:
-    replies = []
-    for number in range(4):
-        replies += [text(f"v{number}"), judgement(number, finding(f"problem{number} there"))]
-    limits = Limits(target=0.9, max_revisions=3, patience=9)
-    loop = api.build(TASK.text, model=in_order(replies), profile="prose", limits=limits)
-    await finish(loop)
-    assert len(loop.state.iterations) == 4
-    assert loop.state.usage.calls == 2 * (1 + 3)
 
 
 @pytest.mark.parametrize(
@@ -263,11 +251,10 @@ def bare(score: float) -> str:
     return json.dumps({"score": score})
 
 
-@pytest.mark.parametrize("own", [True, False], ids=["own judge prompt", "built-in"])
-async def test_a_judge_that_only_scores_and_names_nothing_costs_six_calls(own: bool) -> None:
-    said = [bare(s) if own else judgement(round(10 * s)) for s in SEVEN_EIGHT_NINE]
+async def test_a_judge_that_only_scores_and_names_nothing_costs_six_calls() -> None:
+    said = [bare(s) for s in SEVEN_EIGHT_NINE]
     writer, judge = ScriptedModel(text(f"v{n}") for n in range(3)), ScriptedModel(said)
-    prompts = {"judge": "Rate this from 0 to 1.\n\n{text}\n\nAs JSON: a score."} if own else {}
+    prompts = {"judge": "Rate this from 0 to 1.\n\n{text}\n\nAs JSON: a score."}
     run = await refine(
         TASK.text,
         model=writer,

@@ -1,6 +1,6 @@
 """Systems A, D and E: each of their use cases is a profile, and runs through the whole loop.
 
-The writer's first text is weak and its second is good; the judge, also scripted, tells them apart.
+The writer's first text is weak and its second is good; the critic, also scripted, tells them apart.
 """
 
 from collections.abc import Sequence
@@ -8,12 +8,12 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 import pytest
-from kit import critique, finding
+from kit import READY, critique, finding
 from pydantic import BaseModel
 
 from ipyrefine import refine
 from ipyrefine.checks.schema import Schema
-from ipyrefine.core.ports import Reply, Request
+from ipyrefine.core.ports import Request
 from ipyrefine.core.run import Run
 from ipyrefine.profiles import builtin
 from ipyrefine.providers.scripted import ScriptedModel
@@ -84,13 +84,6 @@ CASES = [
 ]
 
 
-def answers(request: Request, yes: bool) -> Reply:
-    """A judge's answers: all alike, as sure as a judge can be."""
-    word, likely = ("yes", 0.95) if yes else ("no", 0.05)
-    line = " ".join([word] * request.answers)
-    return Reply(text=line, probabilities=(likely,) * request.answers)
-
-
 def scripted(case: UseCase) -> ScriptedModel:
     form = builtin()[case.profile].form
     written = [
@@ -98,12 +91,11 @@ def scripted(case: UseCase) -> ScriptedModel:
         for text in (case.weak, case.good)
     ]
 
-    def reply(request: Request) -> str | Reply:
-        if request.answers:
-            return answers(request, case.good in request.messages[-1].content)
+    def reply(request: Request) -> str:
         if request.purpose in ("draft", "revise"):
             return written.pop(0)
-        return critique(finding("It misses the task.", criterion="scope"))
+        good = case.good in request.messages[-1].content
+        return READY if good else critique(finding("It misses the task.", criterion="scope"))
 
     return ScriptedModel(repeat(reply))
 

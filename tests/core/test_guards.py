@@ -145,7 +145,7 @@ async def test_a_revision_that_did_not_help_is_not_edited_further(
     write = code if task.form == "code" else text
     replies = [write("x = 0"), write("x = 1"), write("y = 9")]
     check = Scores(0.2, second, 1.0, target=1.0, basis="examples")
-    loop = refinement(replies, task, checks=[check], limits=Limits(opinion="never"))
+    loop = refinement(replies, task, checks=[check], limits=Limits(critique="never"))
     await finish(loop)
     assert loop.state.iterations[2].parent == 1
     assert ("x = 1" not in prompts(loop, Stage.REVISE)[1]) is anew

@@ -50,8 +50,9 @@ async def test_a_text_passes_only_at_the_target_with_nothing_blocking(
     for iteration, verdict in passed:
         assert verdict.basis not in ("user", "none")
         assert verdict.required_passed
-        assert verdict.score is not None
-        assert verdict.score >= limits.target
+        if verdict.basis != "critique":
+            assert verdict.score is not None
+            assert verdict.score >= limits.target
         assert not [f for f in iteration.findings if f.blocks]
 
 

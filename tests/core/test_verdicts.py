@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from kit import (
+    READY,
     critique,
     decide,
     finding,
@@ -17,7 +18,7 @@ from kit import (
 )
 from png import PNG
 
-from ipyrefine.core.decisions import Add, Continue, Guide, Override
+from ipyrefine.core.decisions import Add, Continue, Dismiss, Guide, Override
 from ipyrefine.core.model import (
     Basis,
     CheckFailed,
@@ -28,6 +29,7 @@ from ipyrefine.core.model import (
     Figure,
     Finding,
     Limits,
+    NothingFound,
     Outcome,
     Question,
     Severity,
@@ -130,7 +132,7 @@ async def test_constraints_that_hold_settle_only_themselves(
 
 async def test_a_right_length_alone_is_not_judged_where_no_judge_is_asked() -> None:
     kept = found("constraints", name="length:<=120 words", decisive=True)
-    limits = ONCE.model_copy(update={"opinion": "never"})
+    limits = ONCE.model_copy(update={"opinion": "never", "critique": "never"})
     verdict = await first_verdict(kept, limits=limits)
     assert verdict.outcome is NOT_JUDGED
     assert verdict.because.passed == ("length:<=120 words",)
@@ -218,30 +220,65 @@ async def test_an_opinion_beside_evidence_lowers_nothing() -> None:
 # Not judged
 
 
-async def test_without_anything_that_decides_one_critique_and_one_revision_are_made() -> None:
-    loop = refinement([text("Hi"), critique(finding("curt")), text("Hi Ann")], limits=NEVER)
-    assert stages(await finish(loop)) == ["draft", "critique", "revise"]
-    run = loop.state
-    assert [i.verdict and i.verdict.outcome for i in run.iterations] == [NOT_JUDGED] * 2
-    assert run.verdict is not None
-    assert (run.verdict.basis, run.verdict.score) == ("none", None)
-    assert run.stop_reason is StopReason.UNJUDGED
-    assert run.text == "Hi Ann", "the latest text answers the critique of the one before"
-    assert run.verdict.because == Undecided(why="no_judge")
-    assert not run.converged
+READ = Limits(opinion="never")
 
 
-async def test_a_text_that_is_not_judged_is_revised_once_more_when_the_user_continues() -> None:
-    replies = [text("Hi"), critique(finding("curt")), text("Hi Ann"), text("Hi Ann, hello")]
-    loop = refinement(replies, limits=NEVER)
+async def test_where_nothing_else_decides_a_critic_does() -> None:
+    loop = refinement([text("Hi"), critique(finding("curt")), text("Hi Ann"), READY], limits=READ)
+    assert stages(await finish(loop)) == ["draft", "critique", "revise", "critique"]
+    first, second = (i.verdict for i in loop.state.iterations)
+    assert first
+    assert (first.outcome, first.because.kind) == (Outcome.NEEDS_IMPROVEMENT, "still_open")
+    assert second
+    assert (second.outcome, second.basis, second.score) == (Outcome.PASS, "critique", None)
+    assert second.because == NothingFound(
+        critic="scripted", tests=0, reason="It does what is asked."
+    )
+
+
+async def test_what_the_critic_no_longer_has_to_say_is_resolved() -> None:
+    fixed = '{"findings": [], "fixed": ["f1"], "ready": false, "because": "f2 stands."}'
+    replies = [text("Hi"), critique(finding("curt"), finding("no name")), text("Hi you"), fixed]
+    loop = refinement(replies, limits=READ.model_copy(update={"max_revisions": 1}))
     await finish(loop)
-    assert stages(await decide(loop, Continue(guidance="longer"))) == ["revise"]
-    assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann, hello", StopReason.UNJUDGED)
+    curt, nameless = loop.state.iterations[1].findings[:2]
+    assert (curt.status, nameless.status) == (Status.RESOLVED, Status.OPEN)
+    verdict = loop.state.iterations[1].verdict
+    assert verdict
+    assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
+
+
+async def test_a_bare_not_ready_is_one_finding_that_can_be_dismissed() -> None:
+    word = '{"findings": [], "ready": false, "because": "It lacks warmth."}'
+    loop = refinement([text("Hi"), word], limits=READ.model_copy(update={"max_revisions": 0}))
+    await finish(loop)
+    (bare,) = loop.state.iterations[0].findings
+    assert (bare.problem, bare.blocks) == ("It lacks warmth.", True)
+    await decide(loop, Dismiss(findings=(bare.id,)))
+    assert loop.state.verdict
+    assert loop.state.verdict.passed
+
+
+async def test_a_late_finding_about_words_that_stood_before_is_a_suggestion() -> None:
+    late = critique(finding("stiff", quote="Dear all"), finding("lost the date"))
+    replies = [text("Dear all, hi"), critique(finding("curt")), text("Dear all, hello"), late]
+    loop = refinement(replies, limits=READ.model_copy(update={"max_revisions": 1}))
+    await finish(loop)
+    blocks = {f.problem: f.blocks for f in loop.state.iterations[1].findings}
+    assert (blocks["stiff"], blocks["lost the date"]) == (False, True)
+
+
+async def test_a_critique_that_cannot_be_read_leaves_the_text_unjudged() -> None:
+    loop = refinement([text("Hi"), "Nice.", "Nice."], limits=READ)
+    await finish(loop)
+    assert loop.state.verdict
+    assert loop.state.verdict.outcome is NOT_JUDGED
+    assert loop.state.verdict.because.why == "unreadable"
 
 
 async def test_a_not_judged_text_says_what_evidence_there_is_beside() -> None:
     kept = found("constraints", decisive=False)
-    limits = ONCE.model_copy(update={"opinion": "never"})
+    limits = ONCE.model_copy(update={"opinion": "never", "critique": "never"})
     verdict = await first_verdict(kept, limits=limits)
     assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
     assert verdict.because == Undecided(why="no_judge", passed=("constraints",))

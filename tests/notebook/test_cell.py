@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from kit import critique, finding
 from openai_server import Answer, ScriptedServer
 from pydantic import BaseModel
 from shells import NO_HISTORY
@@ -199,12 +200,15 @@ def test_how_a_server_is_asked_is_configured_or_an_option_and_holds_for_another_
     shell: Any,
 ) -> None:
     def reply(body: dict[str, Any]) -> str | Answer:
-        return Answer(hold=True) if body["model"] == "silent" else "<text>\nHello.\n</text>"
+        if body["model"] == "silent":
+            return Answer(hold=True)
+        read = '"ready"' in body["messages"][-1]["content"]
+        return critique(finding("curt")) if read else "<text>\nHello.\n</text>"
 
     with ScriptedServer(reply) as server:
         shell.run_line_magic("config", f"Refine.base_url = {server.base_url!r}")
         shell.run_line_magic("config", "Refine.extra = {'top_k': 20}")
-        cell = "%%refine -q -p prose -n 0 --opinion never -m m --effort low\nSay hello."
+        cell = "%%refine -q -p prose -n 0 -m m --effort low\nSay hello."
         run(shell, cell)
         first = server.bodies[0]
         assert (first["top_k"], first["reasoning_effort"]) == (20, "low")

@@ -25,7 +25,7 @@ from ipyrefine.providers.local import LocalModel
 api.choose_model = lambda *_, **__: LocalModel(Path({!r}), name="embedded")
 """
 CRITERIA = "correctness,clarity,tone,style,form,wit"  # six answers, so that a reply can stall
-CELL = f"%%refine -p prose --task -n 2 --criteria {CRITERIA}\nWrite a greeting."
+CELL = f"%%refine -p prose --opinion auto --task -n 2 --criteria {CRITERIA}\nWrite a greeting."
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX's")
 

@@ -17,7 +17,8 @@ from shells import NO_HISTORY
 from ipyrefine.providers import capabilities
 
 CELL = (
-    "%%refine -p prose --task -n 0 --criteria correctness --plain --checklist questions\n"
+    "%%refine -p prose --opinion auto --task -n 0 --criteria correctness --plain "
+    "--checklist questions\n"
     "Write a greeting."
 )
 FAULTS: dict[str, Behaviour] = {

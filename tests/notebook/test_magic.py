@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.oinspect import getdoc
-from judging import judged
+from kit import READY
 from shells import scripted_shell
 
 from ipyrefine.checks import BUILTIN
@@ -17,12 +17,11 @@ from ipyrefine.errors import UsageError
 from ipyrefine.notebook import options
 
 CODE = "```python\ndef inc(n):\n    return n + 1\n```"
-JUDGED = judged(9, 9, 9)
 
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    replies = [CODE, JUDGED, CODE, JUDGED]
+    replies = [CODE, READY, CODE, READY]
     with scripted_shell(monkeypatch, replies) as shell:
         yield shell
 

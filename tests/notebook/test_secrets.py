@@ -31,7 +31,9 @@ USER, PASSWORD = "planted-user", "planted-pa55word"
 ENCODED_WHOLE = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 ENCODED = ENCODED_WHOLE[:16]
 SECRETS = (KEY, PASSWORD, ENCODED)
-CELL = "%%refine -p prose --task -n 1 --criteria correctness --plain\nWrite a greeting."
+CELL = (
+    "%%refine -p prose --opinion auto --task -n 1 --criteria correctness --plain\nWrite a greeting."
+)
 
 
 @pytest.fixture

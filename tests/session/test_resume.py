@@ -28,7 +28,7 @@ from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session.record import bundle
 from ipyrefine.session.session import Session
 
-OPTIONS = "-p prose --criteria tone --min-findings 0 -n 2"
+OPTIONS = "-p prose --opinion auto --criteria tone --min-findings 0 -n 2"
 
 
 class Replies:
@@ -249,7 +249,7 @@ async def test_a_full_disk_ends_the_run_with_its_best_text_shown(
 async def test_refine_in_python_is_journalled_too_unless_told_otherwise() -> None:
     model = ScriptedModel([text("Hello"), judged(10)] * 2)
     options: dict[str, Any] = {"model": model, "profile": "prose", "criteria": ["tone"]}
-    limits = Limits(critique="never")
+    limits = Limits(critique="never", opinion="auto")
     kept = await api.refine("Greet.", name="kept", limits=limits, **options)
     await api.refine("Greet.", journal=False, limits=limits, **options)
     assert [one.name for one in Journal().runs()] == ["kept"]

@@ -6,18 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from judging import is_judge, server_answers
-from openai_server import Answer, ScriptedServer
+from kit import READY
+from openai_server import ScriptedServer
 
 pexpect = pytest.importorskip("pexpect")
 
 
-def reply(body: dict[str, Any]) -> str | Answer:
+def reply(body: dict[str, Any]) -> str:
     """Mend the mistake when asked for a better text; find nothing wrong with it."""
-    if is_judge(body):
-        return server_answers(body, 0.9)
-    if body.get("response_format"):
-        return '{"findings": []}'
+    if '"ready"' in body["messages"][-1]["content"]:
+        return READY
     n = 1 if "n + 2" in body["messages"][-1]["content"] else 2
     return f"```python\ndef inc(n):\n    return n + {n}\n```"
 

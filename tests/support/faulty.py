@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from kit import critique, finding, text
+from kit import critique, finding, judged, text
 from openai_server import Answer, Behaviour, Body, ScriptedServer
 
 from ipyrefine.core.engine import Refinement
@@ -86,7 +86,7 @@ class Trial:
                 timeout=idle,
                 sleep=self._sleep,
             ),
-            limits=limits or Limits(max_revisions=2),
+            limits=judged(limits or Limits(max_revisions=2)),
             clock=monotonic,
             **options,
         )

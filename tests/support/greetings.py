@@ -13,7 +13,7 @@ from openai_server import Answer, Body, Failure
 from ipyrefine.core.model import Limits
 
 CALLS = 4  # of a task: draft, judge, revise, judge
-LIMITS = Limits(max_revisions=2, critique="never")
+LIMITS = Limits(max_revisions=2, critique="never", opinion="auto")
 
 
 def tasks(count: int) -> list[str]:

@@ -98,6 +98,9 @@ def opinion(score: int) -> Judgement:
     return judgement(score, fixed=[f"f{number}" for number in range(9)] if score == 10 else ())
 
 
+READY = '{"findings": [], "ready": true, "because": "It does what is asked."}'
+
+
 def critique(*findings: dict[str, str]) -> str:
     """A critic's reply."""
     return json.dumps({"findings": findings})
@@ -223,7 +226,15 @@ def refinement(
         model = replies
     else:
         model = in_order(replies)
-    return Refinement(task, model=model, **{"clock": clock(), **options})
+    limits = judged(options.pop("limits", Limits()))
+    return Refinement(task, model=model, **{"clock": clock(), "limits": limits, **options})
+
+
+def judged(limits: Limits) -> Limits:
+    """Limits by which a judge scores the texts, unless they say otherwise."""
+    if "opinion" in limits.model_fields_set:
+        return limits
+    return limits.model_copy(update={"opinion": "auto"})
 
 
 def scored(*scores: float, target: float, **limits: Any) -> Refinement:

@@ -43,12 +43,14 @@ from ipyrefine.core.expectations import (
     suite_evidence,
 )
 from ipyrefine.core.findings import (
+    bare_word,
     changes,
     drop_known,
     is_cosmetic,
     regress,
     up_for_review,
     weigh,
+    weigh_late,
     with_ids,
 )
 from ipyrefine.core.model import (
@@ -75,6 +77,7 @@ from ipyrefine.core.policy import (
     missing_drafts,
     next_step,
     question_of,
+    reads,
     to_act_on,
     unchecked,
     untested,
@@ -666,8 +669,9 @@ class Refinement:
         return verdicts.from_judgement(self.state, iteration, judgement)
 
     async def _critique(self) -> None:
-        """Ask for the weaknesses of the text that the next revision starts from."""
-        base = self._base()
+        """Ask what is wrong with a text: one that waits for its verdict, or the one to revise."""
+        waiting = unverified(self.state)
+        base = self._base() if waiting is None else waiting
         await self.emit(StageStarted(stage=Stage.CRITIQUE, iteration=base.number))
         await self._warn_of_cut(base, Stage.CRITIQUE)
         least = self.state.limits.min_findings
@@ -676,24 +680,35 @@ class Refinement:
         def parse(reply: Reply) -> Critique:
             return parse_critique(reply.text, base.text, wanted.pop() if wanted else 0)
 
-        call = ModelCall(self.model, parse, Stage.CRITIQUE, base.number)
+        critic = self.judge if reads(self.state) else self.model
+        call = ModelCall(critic, parse, Stage.CRITIQUE, base.number)
         critique = await call.make(self, self._requests.critique(self.state, base))
         found = critique.findings if critique else ()
-        new = drop_known(self.state, found, base.findings)
-        new = weigh(new, base)
+        new = weigh(drop_known(self.state, found, base.findings), base)
+        if base.parent is not None:
+            new = weigh_late(new, self.state.iterations[base.parent])
         regressed = tuple(f.id for f in base.findings if regress(f, found).status is not f.status)
         if critique is None:
             await warn(self, f"No critique of {self.state.mention(base.number)}: {call.advice}.")
+            critique = Critique(failure=call.failure)
         elif len(found) < least:
             await warn(self, f"The critique names {len(found)} of {least} findings.")
-        read = critique or Critique()
+        fixed = critique.fixed
+        if critique.ready and not fixed:
+            fixed = tuple(finding.id for finding in up_for_review(base))
+        elif critique.ready is False and not (new or critique.expectations):
+            new = (bare_word(critique.reason),)
         update = {
             "findings": with_ids(self.state, new),
-            "expectations": await self._new_tests(read.expectations, base),
+            "expectations": await self._new_tests(critique.expectations, base),
+            "fixed": fixed,
         }
-        numbered = read.model_copy(update=update)
         await self.emit(
-            CritiqueReady(iteration=base.number, critique=numbered, regressed=regressed)
+            CritiqueReady(
+                iteration=base.number,
+                critique=critique.model_copy(update=update),
+                regressed=regressed,
+            )
         )
         await self._reconsider()
 

@@ -62,6 +62,8 @@ class Critique(Record):
         questions: what the task leaves open, each in a sentence.
         ready: whether it takes the text for finished; None where it doesn't say.
         reason: what that rests on, in a sentence.
+        fixed: ids of earlier findings that the text no longer has.
+        failure: why the reply could not be read; empty where it could.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -69,6 +71,8 @@ class Critique(Record):
     questions: tuple[str, ...] = ()
     ready: bool | None = None
     reason: str = ""
+    fixed: tuple[str, ...] = ()
+    failure: str = ""
 
 
 def read_tests(source: str) -> list[Expectation]:

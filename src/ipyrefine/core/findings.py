@@ -43,6 +43,25 @@ def weigh(findings: Iterable[Finding], iteration: Iteration) -> tuple[Finding, .
     return tuple(f.model_copy(update={"severity": Severity.MINOR}) for f in findings)
 
 
+def weigh_late(findings: Iterable[Finding], parent: Iteration) -> tuple[Finding, ...]:
+    """Return a critic's findings on a revision; those about words that it kept are suggestions.
+
+    They were there to be named before. Only a test can still show one of them, so critics finish.
+    """
+    return tuple(
+        f.model_copy(update={"severity": Severity.MINOR})
+        if f.quote and contains_quote(parent.text, f.quote)
+        else f
+        for f in findings
+    )
+
+
+def bare_word(reason: str) -> Finding:
+    """Return the finding of a critic who takes a text for not ready and names nothing in it."""
+    problem = reason or "The critic takes the text for not ready, and doesn't say why."
+    return Finding(criterion=VERDICT, severity=Severity.BLOCKING, problem=problem)
+
+
 def with_ids(
     run: Run, findings: Iterable[Finding], beside: Iterable[Finding] = ()
 ) -> tuple[Finding, ...]:

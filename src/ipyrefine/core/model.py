@@ -598,6 +598,21 @@ class ChecksPassed(Record):
     names: tuple[str, ...]
 
 
+class NothingFound(Record):
+    """A critic read the text and found nothing that blocks it.
+
+    Attributes:
+        critic: who.
+        tests: how many tests of the critic's pass.
+        reason: why the critic takes the text for ready, in a sentence.
+    """
+
+    kind: Literal["nothing_found"] = "nothing_found"
+    critic: str
+    tests: Count
+    reason: str = ""
+
+
 class CheckFailed(Record):
     """A required check failed; ``line`` is the first line of its detail."""
 
@@ -658,7 +673,7 @@ class Undecided(Record):
     """
 
     kind: Literal["undecided"] = "undecided"
-    why: Literal["not_run", "only_ran", "no_judge", "judge_abstains", "unreadable"]
+    why: Literal["not_run", "only_ran", "no_judge", "judge_abstains", "unreadable", "not_read"]
     detail: str = ""
     passed: tuple[str, ...] = ()
 
@@ -687,6 +702,7 @@ class Freed(Record):
 
 Because = Annotated[
     ChecksPassed
+    | NothingFound
     | CheckFailed
     | DraftsDiffer
     | BetterDraft
@@ -716,6 +732,7 @@ class Verdict(Record):
         because: what led to it; `render.labels` words it.
         required_passed: whether every required check passed.
         user_findings_met: whether none of the user's own findings still stands.
+        blocking: how many findings of a critic's, or of the user's, block a text that was read.
         stated: the outcome that the user's own judge prompt gave; else None.
     """
 
@@ -729,6 +746,7 @@ class Verdict(Record):
     because: Because | None = None
     required_passed: bool = True
     user_findings_met: bool = True
+    blocking: Annotated[Count, Field(exclude_if=lambda count: not count)] = 0
     stated: Outcome | None = None
 
     @property
@@ -752,12 +770,12 @@ class Verdict(Record):
         return self.passed and self.basis == "user" and not self.required_passed
 
     @property
-    def rank(self) -> tuple[bool, bool, bool, float]:
+    def rank(self) -> tuple[bool, bool, bool, int, float]:
         """Order of texts, higher is better.
 
         Required checks first, then the user's own findings, then PASS (a text with a known
-        blocking weakness never beats one without), then the score. A text that the user passed
-        has all but the score.
+        blocking weakness never beats one without), then fewer blocking findings, then the score. A
+        text that the user passed has all but the score.
         """
         score = -1.0 if self.score is None else self.score
         by_user = self.passed and self.basis == "user"
@@ -765,6 +783,7 @@ class Verdict(Record):
             self.required_passed or by_user,
             self.user_findings_met or by_user,
             self.passed,
+            -self.blocking,
             score,
         )
 
@@ -860,9 +879,9 @@ class Limits(Record):
             run as its parent did.
         base: what a revision continues from: the ``latest`` text; the ``best``; or ``auto``, the
             latest unless that ranks strictly below the best.
-        critique: when texts are criticised: ``auto``, where nothing says what is wrong, or a draft
-            passes on the judge's opinion alone; ``always``; ``never``.
-        opinion: when the judge is asked: ``auto``, where the evidence leaves a text open;
+        critique: when a critic reads a text: ``auto``, before it passes, unless the user's own
+            tests, function or evaluator decide; ``always``; ``never``.
+        opinion: when a judge scores a text instead: ``auto``, where the evidence leaves it open;
             ``always``, also where it does not, which can lower no verdict; ``never``.
         revise: how a text that misses a check is revised: ``edit`` shows it with what is wrong,
             ``anew`` the task with what was wrong; ``auto`` edits first and writes anew when that
@@ -888,7 +907,7 @@ class Limits(Record):
     patience: int | None = Field(default=2, ge=1, le=_MOST)
     base: Literal["auto", "latest", "best"] = "auto"
     critique: Literal["auto", "always", "never"] = "auto"
-    opinion: Literal["auto", "always", "never"] = "auto"
+    opinion: Literal["auto", "always", "never"] = "never"
     revise: Literal["auto", "edit", "anew"] = "auto"
     min_findings: int = Field(default=0, ge=0, le=1_000)
     verify_drafts: bool = True

@@ -35,6 +35,7 @@ class Stop(NamedTuple):
     message: str
 
 
+_OWN = ("tests", "function", "schema")  # what decides by itself
 WAITING = Stop(StopReason.PAUSED, "Waiting for you: continue, change something, or accept.")
 
 
@@ -44,8 +45,10 @@ def next_step(run: Run) -> Stage | Stop:
         return stop
     if missing_drafts(run):
         return Stage.DRAFT
-    if unverified(run):
-        return Stage.CHECK if unchecked(run) else Stage.JUDGE
+    if waiting := unverified(run):
+        if unchecked(run):
+            return Stage.CHECK
+        return Stage.CRITIQUE if wants_reading(run, waiting) else Stage.JUDGE
     if untested(run):
         return Stage.CHECK
     base = base_of(run)
@@ -143,6 +146,37 @@ def lacks_tests(run: Run, iteration: Iteration) -> bool:
     return not wanted <= {r.name for e in iteration.evidence for r in e.results}
 
 
+def wants_reading(run: Run, iteration: Iteration) -> bool:
+    """Return whether a critic reads a text before its verdict.
+
+    One does where a PASS would rest on nothing but examples, agreement or that the code runs: the
+    user's own tests, functions or evaluator decide by themselves, and so does a failure.
+    Of several drafts one is read.
+    """
+    if run.limits.critique == "never" or not reads(run) or iteration.critiqued:
+        return False
+    if find_duplicate(run, iteration) is not None or iteration.override:
+        return False
+    others = (draft for draft in run.drafts if draft.number != iteration.number)
+    if iteration.parent is None and any(draft.critiqued for draft in others):
+        return False
+    if any(evidence.failed or evidence.contested for evidence in iteration.evidence):
+        return False
+    own = ("tests", "function")
+    decided = any(e.passed and e.decisive and e.basis in own for e in iteration.evidence)
+    return not decided or run.limits.critique == "always"
+
+
+def reads(run: Run) -> bool:
+    """Return whether the verdict on what no evidence decides is a critic's to give."""
+    return run.limits.opinion == "never" and not run.setup.judge_abstains and not has_evaluator(run)
+
+
+def has_evaluator(run: Run) -> bool:
+    """Return whether the user's own judge prompt evaluates the texts."""
+    return "judge" in run.setup.prompts
+
+
 def untested(run: Run) -> Iteration | None:
     """Return the first text with a verdict that new tests of the critic's have to be run on."""
     if not run.expectations:
@@ -168,7 +202,7 @@ def settled(iteration: Iteration) -> bool:
     schema neither is in the way.
     """
     conclusive = [evidence for evidence in iteration.conclusive if evidence.grounds]
-    own = any(e.decisive and e.basis in ("tests", "function", "schema") for e in conclusive)
+    own = any(e.decisive and e.basis in _OWN for e in conclusive)
     contested = any(e.contested for e in iteration.evidence)
     passed = bool(conclusive) and all(
         not e.failed and (own if e.basis == "constraints" else e.decisive) for e in conclusive
@@ -178,7 +212,8 @@ def settled(iteration: Iteration) -> bool:
 
 def judge_available(run: Run) -> bool:
     """Return whether a judge's word may decide: one is asked for, and not known as unreliable."""
-    return run.limits.opinion != "never" and not run.setup.judge_abstains
+    asked = run.limits.opinion != "never" and not run.setup.judge_abstains
+    return asked or has_evaluator(run)
 
 
 def passed_on_opinion(run: Run, iteration: Iteration) -> bool:
@@ -291,7 +326,10 @@ def finished(run: Run) -> Stop | None:
     """Return one of a run's own stops, once its latest text is verified."""
     best = run.iterations[run.best or 0]
     if best.verdict and best.verdict.passed and not run.revision_requested:
-        return Stop(StopReason.PASSED, f"{run.mention(best.number).capitalize()} passes.")
+        passes = f"{run.mention(best.number).capitalize()} passes."
+        if best.verdict.basis == "critique":
+            passes = f"The critic found nothing that blocks {run.mention(best.number)}."
+        return Stop(StopReason.PASSED, passes)
     if not run.revision_requested and (question := question_of(best)):
         return Stop(
             StopReason.QUESTION,

@@ -15,6 +15,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from difflib import unified_diff
 from importlib.resources import files
 from typing import Any
 
@@ -43,7 +44,8 @@ PLACES = {
     "which is code or text",
     "draft": "{ask} for a text; or in parts, {think} first and {format} of the reply",
     "critique": "{text}; {evidence} of the checks; {tests} to write; {count} findings, or {least} "
-    "as words; {categories} to look at; {dismissed} findings; {shape} of the reply",
+    "as words; {categories} to look at; {findings} that were open before; what changed "
+    "as {difference}; {dismissed} findings; {shape} of the reply",
     "judge": "{text}; {evidence}; {questions} to answer with yes or no, on the criteria, the "
     "checklist and what stood before; {precedents}, your own verdicts; {shape}; for a judge that "
     "answers in its own shape also {findings} that stood before and {dismissed} ones",
@@ -452,10 +454,13 @@ class Requests:
     def _critique(self, run: Run, iteration: Iteration) -> Request:
         task = run.task
         categories = f"; look at {', '.join(task.categories)}" if task.categories else ""
+        standing = up_for_review(iteration)
         about = {
             "text": _excerpt(iteration.text, run.limits.max_eval_chars, self._nonce),
             "evidence": _evidence(iteration, self._nonce),
+            "findings": _list_findings("Open in the text before this one", standing),
             "dismissed": _dismissed(run),
+            "difference": self._difference(run, iteration),
         }
         count = run.limits.min_findings
         tests = _PARTS["tests"] if task.is_python else ""
@@ -466,12 +471,22 @@ class Requests:
             "least": f"at least {count}" if count else "the",
             "names": ", ".join(dict.fromkeys([*names, SCOPE])),
             "rest": " that no run can show" if tests else "",
+            "fixed": _PARTS["fixed"] if standing else "",
             "tests": tests,
         }
         shape = fill(_PARTS["critique"], **places)
         prompt = _fill_all(_with_shape(self._prompts.critique), about, shape=shape, **places)
         inputs = (*about.values(), *([str(count)] if count else []))
         return self._request(run, Stage.CRITIQUE, prompt, inputs)
+
+    def _difference(self, run: Run, iteration: Iteration) -> str:
+        """Return what a revision changed, as a unified diff; empty for a draft."""
+        if iteration.parent is None:
+            return ""
+        old, new = run.iterations[iteration.parent].text, iteration.text
+        lines = list(unified_diff(old.splitlines(), new.splitlines(), "", "", "", "", 2, ""))[2:]
+        changed = fence("\n".join(lines), self._nonce)
+        return f"\n\nWhat changed:\n{changed}" if lines else ""
 
     def _judge(self, run: Run, iteration: Iteration) -> Request:
         questions = judge_questions(run.task, up_for_review(iteration))

@@ -39,7 +39,7 @@ from ipyrefine.core.events import (
     Warned,
 )
 from ipyrefine.core.expectations import suite_evidence
-from ipyrefine.core.findings import with_ids
+from ipyrefine.core.findings import resolve, with_ids
 from ipyrefine.core.model import (
     GUIDANCE,
     SUITE,
@@ -161,7 +161,7 @@ def _(event: CritiqueReady, run: Run) -> Run:
         f.model_copy(update=back) if f.id in event.regressed else f
         for f in run.iterations[event.iteration].findings
     )
-    findings = known + event.critique.findings
+    findings = resolve(known, event.critique.fixed) + event.critique.findings
     critique = event.critique
     run = _amend(
         run,
@@ -171,6 +171,7 @@ def _(event: CritiqueReady, run: Run) -> Run:
         questions=critique.questions,
         ready=critique.ready,
         reason=critique.reason,
+        unread=critique.failure,
     )
     expectations = (*run.expectations, *critique.expectations)
     return run.model_copy(update={"unconsumed_replies": (), "expectations": expectations})

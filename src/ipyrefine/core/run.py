@@ -47,6 +47,7 @@ class Iteration(Record):
         questions: what the critic says the task leaves open.
         ready: whether the critic takes it for finished; None where it doesn't say.
         reason: what the critic's word rests on.
+        unread: why the critique could not be read; empty where it could.
         changes: what the revision says it changed, per finding.
         evidence: the checks' results.
         verdict: None until it was verified.
@@ -67,6 +68,7 @@ class Iteration(Record):
     questions: tuple[str, ...] = ()
     ready: bool | None = None
     reason: str = ""
+    unread: str = ""
     changes: tuple[Change, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     verdict: Verdict | None = None

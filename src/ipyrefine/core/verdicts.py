@@ -31,6 +31,7 @@ from ipyrefine.core.model import (
     Finding,
     Freed,
     Judgement,
+    NothingFound,
     Outcome,
     Repeats,
     Said,
@@ -41,7 +42,7 @@ from ipyrefine.core.model import (
     Undecided,
     Verdict,
 )
-from ipyrefine.core.policy import find_duplicate, judge_available, settled
+from ipyrefine.core.policy import find_duplicate, judge_available, reads, settled
 from ipyrefine.core.run import Iteration, Run
 
 FAIL_BELOW = 0.2  # under this number of the judge's a text misses the task
@@ -78,6 +79,11 @@ def from_evidence(run: Run, iteration: Iteration) -> Ruling | None:
         because = CheckFailed(name=first.name, line=first_line(first.detail))
         score = _mean(iteration.evidence)
         return _compute(run, iteration, findings, because, score=score, basis=first.basis)
+    if is_read(run, iteration):
+        return _from_reading(run, iteration, findings)
+    if iteration.critiqued and reads(run):
+        unreadable = Undecided(why="unreadable", detail=iteration.unread)
+        return not_judged(run, iteration, unreadable, findings)
     if settled(iteration):
         if not judge_available(run):
             findings = _trust_revision(findings, iteration)
@@ -91,6 +97,26 @@ def from_evidence(run: Run, iteration: Iteration) -> Ruling | None:
     if ahead := _better_draft(run, iteration):
         return not_judged(run, iteration, BetterDraft(iteration=ahead.number))
     return None
+
+
+def is_read(run: Run, iteration: Iteration) -> bool:
+    """Return whether a critic read a text whose verdict that decides."""
+    return iteration.critiqued and not iteration.unread and reads(run)
+
+
+def _from_reading(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) -> Ruling:
+    """Return the verdict of a text that failed nothing and was read by a critic."""
+    basis = basis_of(iteration)
+    if basis not in ("tests", "function", "examples"):
+        basis = "critique"
+    held = sum(bool(r.passed) for e in iteration.evidence for r in e.results)
+    because: Because = NothingFound(
+        critic=run.setup.judge, tests=held, reason=iteration.reason if iteration.ready else ""
+    )
+    if basis != "critique":
+        passed = (e.name for e in iteration.conclusive if e.passed and e.basis == basis)
+        because = ChecksPassed(names=tuple(passed))
+    return _compute(run, iteration, findings, because, score=None, basis=basis, read=True)
 
 
 def _settle(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) -> Ruling:
@@ -168,6 +194,8 @@ def undecided(run: Run, iteration: Iteration) -> Undecided:
         return Undecided(why="not_run", detail=first_line(unable.detail))
     if _only_ran(iteration):
         return Undecided(why="only_ran")
+    if reads(run) and run.limits.critique != "never":
+        return Undecided(why="not_read")
     return Undecided(why="no_judge" if run.limits.opinion == "never" else "judge_abstains")
 
 
@@ -237,6 +265,8 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
         return _inherit(run, iteration)
     iteration = iteration.model_copy(update={"findings": update_from_checks(run, iteration)})
     failed = next((e for e in iteration.evidence if e.failed), None)
+    if is_read(run, iteration) and failed is None:
+        return _from_reading(run, iteration, iteration.findings)
     if before.outcome is Outcome.NOT_JUDGED and failed is None:
         unresolved = tuple(f.id for f in iteration.findings if f.actionable)
         met = _user_findings_met(iteration.findings)
@@ -284,12 +314,15 @@ def _compute(
     checklist: tuple[Answer, ...] = (),
     opinion: float | None = None,
     stated: Outcome | None = None,
+    read: bool = False,
 ) -> Ruling:
     """Apply the rule itself: what a PASS needs, and what makes a FAIL."""
     required_passed = not any(e.failed for e in iteration.evidence)
     blocking = [f for f in findings if f.blocks]
-    reached = _reaches_target(run, stated, score)
-    if reached:  # the word or score of the user's own judge stands, whatever else it remarks
+    reached = read or _reaches_target(run, stated, score)
+    if (
+        reached and not read
+    ):  # the word or score of the user's own judge stands, whatever else it remarks
         blocking = [f for f in blocking if f.criterion != FEEDBACK]
     contested = basis == "agreement" and any(e.contested for e in iteration.evidence)
     outcome = Outcome.NEEDS_IMPROVEMENT
@@ -321,6 +354,7 @@ def _compute(
         because=because,
         required_passed=required_passed,
         user_findings_met=_user_findings_met(findings),
+        blocking=len(blocking) if read else 0,
         stated=stated,
     )
     return Ruling(verdict, findings)

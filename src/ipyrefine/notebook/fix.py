@@ -78,7 +78,7 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     source = _read_source(failure, magics.shell)
     args.cell = args.cell or (failure.cell_id if is_cell_id(failure.cell_id) else None)
     args.check = _with_run(args.check)
-    args.opinion = args.opinion or "never"  # what cannot be run is not judged either
+    args.critique = args.critique or "never"  # the change is small, and the person reads it
     args.profile = args.profile or "code"
     args.draft = True
     lines = _ipython_lines(source.text)

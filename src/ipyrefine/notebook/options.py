@@ -152,15 +152,16 @@ def parser() -> MagicParser:
         help="score 0..1 that passes (0.8, or the profile's); without --critique, it switches "
         "critiques off")
     add("--opinion", choices=get_args(Limits.model_fields["opinion"].annotation),
-        help="when the judge is asked: where the evidence leaves a text open (auto); always, which "
-        "lowers no verdict that rests on evidence; never")
+        help="when a judge scores the text instead of a critic who reads it: where the evidence "
+        "leaves it open (auto); always, which lowers no verdict that rests on evidence; never, "
+        "the default")
     add = p.add_argument_group("drafts and revisions").add_argument
     add("--candidates", type=int, metavar="N",
         help="independent drafts (1); with checks, only as many of them as it takes to settle one; "
         "continues from the best by checks, then by judge")
     add("--critique", choices=get_args(Limits.model_fields["critique"].annotation),
-        help="when a critic reads a text: where nothing else says what is wrong, and before a "
-        "draft passes on the judge's word alone (auto); always; never")
+        help="when a critic reads a text and writes tests for it: before it passes, unless your "
+        "own tests, function or evaluator decide (auto); always; never")
     add("--categories", help="what a critique looks at, as a,b,c, instead of the profile's")
     add("--min-findings", type=int, metavar="N",
         help="findings that a critique must name (0, or the profile's)")

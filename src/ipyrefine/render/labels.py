@@ -31,6 +31,7 @@ from ipyrefine.core.model import (
     Evidence,
     Form,
     Freed,
+    NothingFound,
     Outcome,
     Repeats,
     Said,
@@ -111,6 +112,7 @@ _BASES: dict[Basis, tuple[str, str]] = {
     "examples": ("examples", "examples failed"),
     "agreement": ("drafts agree", "most drafts disagree"),
     "constraints": ("constraints", "constraints failed"),
+    "critique": ("", "critic's tests failed"),
     "judge": ("judge's opinion", "judge's opinion"),
     "user": ("yours", "yours"),
     "run": ("runs", "run failed"),
@@ -139,6 +141,8 @@ def outcome_label(verdict: Verdict | None) -> Label:
     if verdict.basis == "user":
         label = label._replace(word=f"{label.word} (yours)")
         return label._replace(symbol="☑", kind="yours") if verdict.passed else label
+    if verdict.passed and verdict.basis == "critique":
+        return Label("○", "NOTHING FOUND", "opinion", hollow=True)
     if verdict.is_opinion and verdict.passed:
         return label._replace(symbol="○", kind="opinion", hollow=True)
     return label._replace(hollow=verdict.is_opinion or verdict.only_ran)
@@ -557,8 +561,9 @@ def model_name(name: str, kind: str = "model ") -> str:
 
 _UNDECIDED = {
     "only_ran": "Runs; nobody checked what it gives.",
-    "no_judge": "No judge was asked.",
-    "judge_abstains": "The judge is too unreliable on such texts to decide.",
+    "no_judge": "Nobody was asked to read it.",
+    "judge_abstains": "This model was measured too weak to criticise.",
+    "not_read": "Another draft was read instead.",
 }
 
 
@@ -567,6 +572,10 @@ def because_sentence(run: Run, verdict: Verdict | None) -> str:
     match verdict and verdict.because:
         case ChecksPassed(names=names):
             return f"{', '.join(names)} passed."
+        case NothingFound(critic=critic, tests=0):
+            return f"{critic} read it and names nothing that blocks it."
+        case NothingFound(critic=critic, tests=tests):
+            return f"{critic} wrote {count(tests, 'test')}, all pass; none confirmed."
         case CheckFailed(name=name, line=line):
             return f"{name} failed: {line}"
         case DraftsDiffer(line=line):
@@ -581,7 +590,7 @@ def because_sentence(run: Run, verdict: Verdict | None) -> str:
             but = f"The judge's score passes, but {id_} still blocks. " if over else ""
             return f"{but}{criterion}: {problem}"
         case Undecided(why=why, detail=detail, passed=passed):
-            sentence = f"Couldn't judge: {detail}." if why == "unreadable" else detail
+            sentence = f"Couldn't read the critique: {detail}." if why == "unreadable" else detail
             sentence = _UNDECIDED.get(why, sentence)
             return f"{sentence} Passed: {', '.join(passed)}." if passed else sentence
         case Repeats(failure=failure) if failure:
