@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-from ipyrefine.checks.trial import Trial
 from IPython.core.interactiveshell import InteractiveShell
 from shells import NO_HISTORY
 
@@ -18,8 +17,10 @@ from ipyrefine import refine
 from ipyrefine.checks.agreement import Agreement
 from ipyrefine.checks.examples import Examples
 from ipyrefine.checks.python import RunsCleanly
+from ipyrefine.checks.suite import Suite
 from ipyrefine.checks.tests import Tests
-from ipyrefine.core.model import Finding, Task
+from ipyrefine.core.expectations import read_tests
+from ipyrefine.core.model import Task
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.providers.scripted import ScriptedModel
@@ -118,9 +119,10 @@ async def test_a_draft_that_waits_is_left_out_of_a_comparison(impatient):
         await check.beside([good])(WAITING, task)
 
 
-async def test_a_finding_whose_input_waits_stays_untried(impatient):
-    finding = Finding(criterion="c", severity="blocking", problem="p", input="f(1)", expected="2")
-    assert await Trial()(finding, WAITING, Task(text="t", form="code")) is None
+async def test_a_critics_test_that_waits_stays_untried(impatient):
+    tests = read_tests("def test_two():\n    assert f(1) == 2\n")
+    evidence = await Suite()(tests, WAITING, Task(text="t", form="code"))
+    assert [one.passed for one in evidence.results] == [None]
 
 
 @pytest.mark.parametrize(

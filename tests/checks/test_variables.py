@@ -5,11 +5,12 @@ from typing import Any
 
 import pandas
 import pytest
-from ipyrefine.checks.trial import Trial
 
 from ipyrefine.api import build
 from ipyrefine.checks import resolve
-from ipyrefine.core.model import Finding, Severity, Task
+from ipyrefine.checks.suite import Suite
+from ipyrefine.core.expectations import read_tests
+from ipyrefine.core.model import Task
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel import copies, variables
 from ipyrefine.kernel.variables import find, gather, sandbox_is_closed
@@ -288,12 +289,12 @@ def test_a_found_object_is_not_pickled_by_code_of_the_notebook(closed_sandbox: N
     assert reasons == {"x": "C pickles itself with code of its own"}
 
 
-async def test_a_finding_is_not_tried_on_code_that_needs_what_has_no_copy(
+async def test_a_critics_test_is_not_tried_on_code_that_needs_what_has_no_copy(
     open_sandbox: None,
 ) -> None:
     files = find({"xs": [1]}, draft="xs").files
-    finding = Finding(
-        criterion="correctness", severity=Severity.BLOCKING, problem="", input="f()", expected="2"
-    )
-    assert await Trial(files)(finding, "def f():\n    return xs[0]", TASK) is None
-    assert await Trial(files)(finding, "def f():\n    return 1", TASK) is True
+    tests = read_tests("def test_two():\n    assert f() == 2\n")
+    needs = await Suite(files)(tests, "def f():\n    return xs[0]", TASK)
+    assert needs.results[0].passed is None
+    own = await Suite(files)(tests, "def f():\n    return 1", TASK)
+    assert own.results[0].passed is False

@@ -113,7 +113,7 @@ async def test_a_dollar_budget_is_never_exceeded(server):
         Task(text="Say hello."),
         model=model,
         clock=lambda: 0.0,
-        limits=Limits(budget=Budget(cost=0.0032)),
+        limits=Limits(budget=Budget(cost=0.0032), opinion="auto"),
     )
     await loop.run()
     assert loop.state.stop_reason is StopReason.BUDGET

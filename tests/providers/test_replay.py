@@ -41,7 +41,7 @@ def greeting(
     return Refinement(
         Task(text=task, criteria=(TONE,)),
         model=model,
-        limits=Limits(max_revisions=1, critique="never"),
+        limits=Limits(max_revisions=1, critique="never", opinion="auto"),
         prompts=prompts,
         clock=lambda: 0.0,
     )

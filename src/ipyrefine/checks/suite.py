@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import indent
@@ -18,6 +19,7 @@ from ipyrefine.sandbox.sandbox import SLACK, describe_failure, load_program, run
 
 _SECONDS = 10.0  # processor time for all tests of a text
 _SHARE = 4  # one test may take this fraction of it
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # it tells nobody anything, and differs each time
 _WIDTH = 300  # characters of what a failing test shows
 
 
@@ -130,8 +132,11 @@ class Suite:
             if "test" not in event or (event["outcome"] == "passed" and event["test"] in found):
                 continue
             # A test with parameters is as good as the worst of them.
-            name = str(event["test"]).partition("[")[0].partition("::")[0]
-            why = str(event.get("why", ""))
+            test, _, parameters = str(event["test"]).partition("[")
+            name = test.partition("::")[0]
+            why = _ADDRESS.sub("", str(event.get("why", "")))
+            if parameters:
+                why = f"[{parameters} {why}"
             if event["outcome"] == "passed":
                 found.setdefault(name, (True, ""))
             elif event["outcome"] == "skipped":

@@ -194,6 +194,7 @@ def suite_evidence(
     held = len(tried) - len(failing)
     lines = [f'{one.name} ("{grounded[one.name].quote}"): {one.line}' for one in failing]
     lines += [grounded[one.name].code for one in failing[:_QUOTED_TESTS]]
+    lines += [f"{held} of {len(tried)} tests of the critic's pass."] if tried else []
     return Evidence(
         name=SUITE,
         passed=held == len(tried) if tried else None,

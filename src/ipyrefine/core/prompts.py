@@ -248,7 +248,9 @@ def _evidence(iteration: Iteration, nonce: Nonce, listed: Sequence[Finding] = ()
         listed: findings that the prompt lists as well, whose words it need not repeat.
     """
     known = {line.strip() for finding in listed for line in finding.problem.splitlines()}
-    told = (e for e in iteration.conclusive if e.grounds or e.outputs or "\n" in e.detail)
+    told = (
+        e for e in iteration.conclusive if e.grounds or e.outputs or e.results or "\n" in e.detail
+    )
     return _fence_evidence((_result(e, known, e.outputs) for e in told), nonce)
 
 

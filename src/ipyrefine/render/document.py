@@ -415,7 +415,7 @@ def reading(run: Run, iteration: Iteration) -> list[Block]:
             text=results[one.name].line if one.name in results else "",
             demand=one.quote,
             detail=one.code,
-            settled=label.kind != "bad",
+            settled=label.kind == "quiet",
         )
         for one in run.expectations
         if one.name in results or one.iteration == iteration.number

@@ -298,7 +298,9 @@ def test_label(test: Expectation, result: TestResult | None) -> Label:
 
 def tests_title(ends: Mapping[str, int]) -> str:
     """Return the title of the critic's tests: how many ended how."""
-    return "Tests by the critic: " + ", ".join(f"{n} {word}" for word, n in ends.items())
+    plural = {"passes": "pass", "fails": "fail", "question": "ask"}
+    counted = (f"{n} {word if n == 1 else plural.get(word, word)}" for word, n in ends.items())
+    return "Tests by the critic: " + ", ".join(counted)
 
 
 def choice_text(choice: Choice) -> str:
