@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from judging import all_yes, is_judge
+from judging import is_critic
 from lab_driver import Lab
 from openai_server import ScriptedServer
 from stack_task import kernel
@@ -26,11 +26,10 @@ SECOND = 'f2: a docstring\n```python\ndef inc(n):\n    """Add one."""\n    retur
 def reply(body: dict[str, Any]) -> str:
     """Name two weaknesses once; mend the second."""
     asked = body["messages"][-1]["content"]
-    if is_judge(body):  # the last two, of the revision: f1 still stands, f2 is mended
-        words = all_yes(body).split()
-        return " ".join(words if len(words) == 6 else [*words[:6], "no", *words[7:]])
-    if "concrete weaknesses" in asked:
-        return json.dumps({"findings": WEAK})
+    if is_critic(body):
+        if "What changed" not in asked:
+            return json.dumps({"findings": WEAK})
+        return '{"findings": [], "fixed": ["f2"], "ready": true, "because": "It has a docstring."}'
     return SECOND if "text so far" in asked else FIRST
 
 

@@ -1,9 +1,9 @@
-"""What a judge of the code profile says, and what a judge on a server answers."""
+"""What a judge of the code profile says, and what a judge or a critic on a server answers."""
 
 import json
 import re
 
-from kit import Judgement, judgement
+from kit import READY, Judgement, critique, finding, judgement
 from openai_server import Answer, Body, answer_line
 
 _COUNT = re.compile(r"Reply with (\d+) words")
@@ -16,7 +16,9 @@ def _count(asked: str) -> int:
 
 
 def all_yes(body: Body) -> str:
-    """The reply of a judge that answers every question of a request with yes, in letters."""
+    """The reply of a critic who finds nothing, or of a judge who says yes to every question."""
+    if is_critic(body):
+        return READY
     return " ".join(["yes"] * _count(body["messages"][-1]["content"]))
 
 
@@ -29,10 +31,17 @@ def judged(*scores: int) -> Judgement:
 
 
 def is_judge(body: Body) -> bool:
-    """Whether a request asks for yes or no."""
-    return bool(body.get("logprobs"))
+    """Whether a request asks what a text is worth: a critic's, or one for yes or no."""
+    return is_critic(body) or bool(body.get("logprobs"))
+
+
+def is_critic(body: Body) -> bool:
+    """Whether a request asks for a critique."""
+    return '"ready"' in body["messages"][-1]["content"]
 
 
 def server_answers(body: Body, probability: float) -> Answer:
-    """The same probability of yes, 0..1, to every question of a request."""
+    """The same probability of yes, 0..1, to every question; a critic finds nothing from 0.5 on."""
+    if is_critic(body):
+        return Answer(READY if probability >= 0.5 else critique(finding("It is not there yet.")))
     return answer_line(*[probability] * _count(json.dumps(body["messages"])))
