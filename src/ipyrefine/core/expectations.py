@@ -95,7 +95,7 @@ def read_tests(source: str) -> list[Expectation]:
             continue
         needed = [*_needed(node, others), node]
         code = "\n\n".join(ast.unparse(one) for one in needed)
-        quote = " ".join((ast.get_docstring(node) or "").split())
+        quote = " ".join((ast.get_docstring(node) or "").split()).strip("\"' ")
         if len(code) <= MAX_CODE:
             tests.append(Expectation(name=node.name, code=code, quote=quote))
     return tests[:MAX_OF_CRITIQUE]
@@ -192,7 +192,7 @@ def suite_evidence(
     tried = [one for one in results if one.passed is not None and one.name in grounded]
     failing = [one for one in tried if not one.passed]
     held = len(tried) - len(failing)
-    lines = [f'{one.name} ("{grounded[one.name].quote}"): {one.line}' for one in failing]
+    lines = [f"{one.name} (“{grounded[one.name].quote}”): {one.line}" for one in failing]
     lines += [grounded[one.name].code for one in failing[:_QUOTED_TESTS]]
     lines += [f"{held} of {len(tried)} tests of the critic's pass."] if tried else []
     return Evidence(

@@ -195,7 +195,7 @@ def basis_phrases(run: Run, iteration: Iteration) -> list[tuple[str, str]]:
         over = f", though {', '.join(failed)}" if verdict.over_failed_check else ""
         words = iteration.override.reason if iteration.override else ""
         return [("", f"marked by you{over}{f': {words}' if words else ''}")]
-    if verdict.outcome is Outcome.NOT_JUDGED:
+    if verdict.outcome is Outcome.NOT_JUDGED or (verdict.passed and verdict.basis == "critique"):
         return [("", reason)]
     if run.question and not verdict.passed and verdict.basis == "agreement":
         return [("", "drafts disagree on an input, and the task doesn't say")]

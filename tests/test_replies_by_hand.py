@@ -1,0 +1,29 @@
+"""Runs whose replies a person wrote, as a strong model would: slips and wrong tests included."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ipyrefine import refine
+from ipyrefine.core.model import Outcome
+from ipyrefine.providers.scripted import ScriptedModel
+
+RUNS = sorted((Path(__file__).parent / "by_hand").glob("*.json"))
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+async def test_a_run_by_hand_ends_as_it_did(path: Path) -> None:
+    kept = read(path)
+    run = await refine(kept["task"], model=ScriptedModel(kept["replies"]), journal=False)
+    shown = [r.name for e in run.iterations[0].evidence for r in e.results if r.passed is False]
+    assert shown == kept["failing"], "the tests that the draft fails"
+    assert run.verdict is not None
+    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "critique")
+    assert run.usage.calls == kept["calls"]
+    assert not any(e.failed for e in run.iterations[-1].evidence)
