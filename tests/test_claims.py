@@ -67,6 +67,38 @@ async def test_a_test_that_rests_on_nothing_in_the_task_blocks_nothing() -> None
     assert run.stop_reason is StopReason.PASSED
 
 
+INT = 'def test_list():\n    """the last item of a list"""\n    assert last([2.0]) is 2\n'
+KEEP = "f2: KEEP: the task names no type"
+
+
+def read(critiques: list[str], revisions: list[str]) -> Refinement:
+    replies = {
+        Stage.DRAFT: [code(WRONG)],
+        Stage.CRITIQUE: critiques,
+        Stage.REVISE: [code(text, KEEP) for text in revisions],
+    }
+    return refinement(replies, TASK, suite=Suite(), limits=Limits(opinion="never"))
+
+
+async def test_a_test_that_the_reviser_calls_wrong_blocks_nothing_while_nobody_upholds_it() -> None:
+    loop = read([critique(EMPTY, INT), READY], [RIGHT])
+    run = await loop.run()
+    asked = [r for r in loop.model.requests if r.purpose == Stage.CRITIQUE][1]
+    assert "the task names no type" in asked.messages[-1].content
+    assert suites(loop)[1] == {"test_empty": True, "test_list": False}
+    assert (run.stop_reason, run.text) == (StopReason.PASSED, RIGHT)
+
+
+async def test_a_test_that_the_critic_upholds_blocks_until_it_is_called_wrong_again() -> None:
+    upheld = '{"findings": [], "upheld": ["test_list"], "ready": false, "because": "An int."}'
+    loop = read([critique(EMPTY, INT), upheld, READY], [RIGHT, RIGHT.replace("xs", "items")])
+    run = await loop.run()
+    assert [r.purpose for r in loop.model.requests][2:] == [
+        "revise", "critique", "revise", "critique"
+    ]  # fmt: skip
+    assert run.stop_reason is StopReason.PASSED, "now it is the user's to decide"
+
+
 async def test_a_dismissed_test_counts_no_more() -> None:
     loop = criticised(critique(EMPTY), drafts=(WRONG,), max_revisions=0)
     run = await loop.run()

@@ -183,5 +183,7 @@ def _request(request: Request) -> dict[str, Any]:
         "temperature": round(request.temperature, 6),
         "seed": request.seed,
         "schema": request.json_schema is not None,
-        "inputs": [re.sub(r"(?<=material-)[0-9a-f]+", "NONCE", text) for text in request.inputs],
+        "inputs": [
+            re.sub(r"(?<=material-)[0-9a-f]+", "NONCE", text) for text in request.inputs if text
+        ],
     }

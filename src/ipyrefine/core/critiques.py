@@ -61,6 +61,7 @@ def parse_critique(reply: str, text: str, least: int = 0) -> Critique:
         ready=_ready(fields.get("ready")),
         reason=_words(fields.get("because") or fields.get("reason")),
         fixed=tuple(filter(None, map(_words, _items(fields.get("fixed"))))),
+        upheld=tuple(filter(None, map(_words, _items(fields.get("upheld"))))),
     )
 
 

@@ -40,6 +40,9 @@ class Expectation(Record):
         grounded: whether these words stand in the task. Only such a test can fail a text; another
             one that fails is a question.
         vacuous: whether it says nothing of a text: it passes on empty functions as well.
+        contests: how often a reviser said that it is wrong.
+        contest: the latest reason for that, in the reviser's words.
+        upheld: whether the critic stands by it; a second contest leaves it to the user.
         status: open, or dismissed by the user.
         iteration: the text that it was written for.
     """
@@ -49,6 +52,9 @@ class Expectation(Record):
     quote: str = ""
     grounded: bool = False
     vacuous: bool = False
+    contests: int = 0
+    contest: str = ""
+    upheld: bool = False
     status: Literal[Status.OPEN, Status.DISMISSED] = Status.OPEN
     iteration: int = 0
 
@@ -62,6 +68,7 @@ class Critique(Record):
         questions: what the task leaves open, each in a sentence.
         ready: whether it takes the text for finished; None where it doesn't say.
         reason: what that rests on, in a sentence.
+        upheld: the contested tests that it stands by.
         fixed: ids of earlier findings that the text no longer has.
         failure: why the reply could not be read; empty where it could.
     """
@@ -71,6 +78,7 @@ class Critique(Record):
     questions: tuple[str, ...] = ()
     ready: bool | None = None
     reason: str = ""
+    upheld: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
     failure: str = ""
 
@@ -180,15 +188,27 @@ def in_force(expectations: Iterable[Expectation]) -> tuple[Expectation, ...]:
     return tuple(one for one in expectations if one.status is Status.OPEN and not one.vacuous)
 
 
+def counts(test: Expectation) -> bool:
+    """Return whether a text that fails a test cannot pass.
+
+    The words it rests on stand in the task, and no reviser contests it, or only once and in vain.
+    """
+    return test.grounded and (test.contests == 0 or (test.contests == 1 and test.upheld))
+
+
+def contested(expectations: Iterable[Expectation]) -> tuple[Expectation, ...]:
+    """Return the tests that a critic has still to answer for."""
+    return tuple(one for one in in_force(expectations) if one.contests == 1 and not one.upheld)
+
+
 def suite_evidence(
     expectations: Iterable[Expectation], results: Sequence[TestResult], seconds: float = 0.0
 ) -> Evidence:
     """Return what the tests show of a text, as evidence.
 
-    It fails where a test fails whose words stand in the task. It says nothing where none of those
-    could be tried.
+    It fails where a test fails that counts. It says nothing where none of those could be tried.
     """
-    grounded = {one.name: one for one in expectations if one.grounded}
+    grounded = {one.name: one for one in expectations if counts(one)}
     tried = [one for one in results if one.passed is not None and one.name in grounded]
     failing = [one for one in tried if not one.passed]
     held = len(tried) - len(failing)

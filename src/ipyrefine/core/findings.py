@@ -24,6 +24,7 @@ SCOPE = "scope"  # criterion of findings about something that nobody asked for
 FEEDBACK = "feedback"  # criterion of findings from the user's own judge prompt
 VERDICT = "verdict"  # criterion of the finding for such a judge's verdict without feedback
 _ALIKE = 0.7  # share of words in common from which two problems are one
+_KEEP = re.compile(r"[*_]*KEEP[*_]*\s*[:,.-]\s*")
 _NOTE = re.compile(r"^[\s*\-]*(f\d+)\W*:\W*(.+?)\s*$", re.MULTILINE)
 
 
@@ -371,10 +372,13 @@ def _resolved(finding: Finding) -> Finding:
 
 
 def changes(thoughts: str, findings: Iterable[Finding]) -> tuple[Change, ...]:
-    """Read the note a reviser writes per finding, like ``f1: shorter``."""
+    """Read the note a reviser writes per finding: ``f1: shorter``, or ``f1: KEEP: as asked``."""
     ids = {finding.id for finding in findings}
     notes = {m.group(1): m.group(2) for m in _NOTE.finditer(thoughts) if m.group(1) in ids}
-    return tuple(Change(finding=id_, summary=summary) for id_, summary in notes.items())
+    return tuple(
+        Change(finding=id_, summary=_KEEP.sub("", words), keeps=bool(_KEEP.match(words)))
+        for id_, words in notes.items()
+    )
 
 
 def is_cosmetic(old: str, new: str, form: Form, language: str = "python") -> bool:

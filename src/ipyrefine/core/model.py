@@ -332,10 +332,12 @@ class Change(Record):
     Attributes:
         finding: the finding's id.
         summary: the reviser's words.
+        keeps: whether the reviser left the text as it was, as the finding is wrong.
     """
 
     finding: str
     summary: str
+    keeps: bool = Field(default=False, exclude_if=lambda keeps: not keeps)
 
 
 OutputText = Annotated[str, StringConstraints(max_length=MAX_OUTPUT)]

@@ -19,6 +19,7 @@ from difflib import unified_diff
 from importlib.resources import files
 from typing import Any
 
+from ipyrefine.core.expectations import contested
 from ipyrefine.core.findings import SCOPE, dismissed, first_line, up_for_review
 from ipyrefine.core.model import (
     GUIDANCE,
@@ -45,7 +46,7 @@ PLACES = {
     "draft": "{ask} for a text; or in parts, {think} first and {format} of the reply",
     "critique": "{text}; {evidence} of the checks; {tests} to write; {count} findings, or {least} "
     "as words; {categories} to look at; {findings} that were open before; what changed "
-    "as {difference}; {dismissed} findings; {shape} of the reply",
+    "as {difference}; tests that are {contested}; {dismissed} findings; {shape} of the reply",
     "judge": "{text}; {evidence}; {questions} to answer with yes or no, on the criteria, the "
     "checklist and what stood before; {precedents}, your own verdicts; {shape}; for a judge that "
     "answers in its own shape also {findings} that stood before and {dismissed} ones",
@@ -334,6 +335,13 @@ def _fate(iteration: Iteration) -> str:
     return next((reason for reason in reasons if reason), "")
 
 
+def _contested(run: Run) -> str:
+    """Name the critic's tests that the reviser calls wrong, each with the reason."""
+    lines = [f"- {one.name}: {_line(one.contest)}" for one in contested(run.expectations)]
+    head = "The writer says that these tests of yours are wrong by the words of the task:"
+    return "\n\n" + "\n".join([head, *lines]) if lines else ""
+
+
 def _dismissed(run: Run) -> str:
     """Name what the user set aside, so that it is not raised again."""
     lines = [
@@ -461,6 +469,7 @@ class Requests:
             "text": _excerpt(iteration.text, run.limits.max_eval_chars, self._nonce),
             "evidence": _evidence(iteration, self._nonce),
             "findings": _list_findings("Open in the text before this one", standing),
+            "contested": _contested(run),
             "dismissed": _dismissed(run),
             "difference": self._difference(run, iteration),
         }
@@ -474,6 +483,7 @@ class Requests:
             "names": ", ".join(dict.fromkeys([*names, SCOPE])),
             "rest": " that no run can show" if tests else "",
             "fixed": _PARTS["fixed"] if standing else "",
+            "upheld": _PARTS["upheld"] if contested(run.expectations) else "",
             "tests": tests,
         }
         shape = fill(_PARTS["critique"], **places)
@@ -528,6 +538,8 @@ class Requests:
         }
         by_edits = self.asks_for_edits(run, base)
         template = _PARTS["edits"] if by_edits else _with_format(self._prompts.revise)
+        if not run.setup.revise_anew and self._prompts.revise == _STAGES["revise"]:
+            template = template.replace("{findings}", "{findings}" + _PARTS["contest"])
         prompt = _fill_all(template, about, format=_format(run.task))
         temperature = run.limits.temperature
         if tried:  # a greedy model would only repeat what already failed (arXiv 2506.11930)

@@ -2,7 +2,7 @@
 
 import builtins
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce, singledispatch
 from typing import Any
 
@@ -38,7 +38,7 @@ from ipyrefine.core.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.core.expectations import suite_evidence
+from ipyrefine.core.expectations import Expectation, contested, in_force, suite_evidence
 from ipyrefine.core.findings import resolve, with_ids
 from ipyrefine.core.model import (
     GUIDANCE,
@@ -149,7 +149,16 @@ def _(event: RevisionReady, run: Run) -> Run:
         findings=run.iterations[event.parent].findings,
         acted_on=event.acted_on,
     )
-    return _append(run, revision).model_copy(
+    kept = {change.finding: change.summary for change in event.changes if change.keeps}
+    reasons = {f.criterion: kept[f.id] for f in revision.findings if f.id in kept}
+
+    def contest(test: Expectation) -> Expectation:
+        if test.name not in reasons:
+            return test
+        update = {"contests": test.contests + 1, "contest": reasons[test.name]}
+        return test.model_copy(update=update)
+
+    return _with_tests(_append(run, revision), contest if reasons else None).model_copy(
         update={"head": None, "selected": (), "revision_requested": False}
     )
 
@@ -174,7 +183,13 @@ def _(event: CritiqueReady, run: Run) -> Run:
         unread=critique.failure,
     )
     expectations = (*run.expectations, *critique.expectations)
-    return run.model_copy(update={"unconsumed_replies": (), "expectations": expectations})
+    run = run.model_copy(update={"unconsumed_replies": (), "expectations": expectations})
+    upheld = set(critique.upheld) & {one.name for one in contested(run.expectations)}
+
+    def uphold(test: Expectation) -> Expectation:
+        return test.model_copy(update={"upheld": True}) if test.name in upheld else test
+
+    return _with_tests(run, uphold if upheld else None)
 
 
 @_apply.register
@@ -428,16 +443,16 @@ def _(decision: Edit, run: Run, number: int) -> Run:
     )
 
 
-def _without_tests(run: Run, names: Collection[str]) -> Run:
-    """Return the run with some of the critic's tests dismissed, and what they showed left out."""
-    expectations = tuple(
-        one.model_copy(update={"status": Status.DISMISSED}) if one.name in names else one
-        for one in run.expectations
-    )
-    for iteration in run.iterations if names else ():
+def _with_tests(run: Run, change: Callable[[Expectation], Expectation] | None) -> Run:
+    """Return the run with its critic's tests changed, and with what they show of each text now."""
+    if change is None:
+        return run
+    expectations = tuple(map(change, run.expectations))
+    names = {one.name for one in in_force(expectations)}
+    for iteration in run.iterations:
         evidence = tuple(
             suite_evidence(
-                expectations, [r for r in one.results if r.name not in names], one.seconds
+                expectations, [r for r in one.results if r.name in names], one.seconds
             ).model_copy(update={"computed": one.computed})
             if one.name == SUITE
             else one
@@ -451,8 +466,12 @@ def _without_tests(run: Run, names: Collection[str]) -> Run:
 def _(decision: Dismiss, run: Run, number: int) -> Run:
     change = {"status": Status.DISMISSED, "reason": decision.reason}
     tests = {f.criterion for f in run.findings if f.id in decision.findings and f.check == SUITE}
+
+    def dismiss(test: Expectation) -> Expectation:
+        return test.model_copy(update={"status": Status.DISMISSED}) if test.name in tests else test
+
     return _map_findings(
-        _without_tests(run, tests),
+        _with_tests(run, dismiss if tests else None),
         lambda iteration: (
             f.model_copy(update=change) if f.id in decision.findings else f
             for f in iteration.findings

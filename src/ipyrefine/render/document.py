@@ -412,7 +412,15 @@ def reading(run: Run, iteration: Iteration) -> list[Block]:
         Item(
             name=one.name,
             labels=(label := labels.test_label(one, results.get(one.name)),),
-            text=results[one.name].line if one.name in results else "",
+            text=" ".join(
+                filter(
+                    None,
+                    (
+                        results[one.name].line if one.name in results else "",
+                        f"The reviser: {one.contest}" if one.contest else "",
+                    ),
+                )
+            ),
             demand=one.quote,
             detail=one.code,
             settled=label.kind == "quiet",

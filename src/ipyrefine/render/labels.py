@@ -19,7 +19,7 @@ from ipyrefine.core.decisions import (
     Rubric,
     Select,
 )
-from ipyrefine.core.expectations import Expectation
+from ipyrefine.core.expectations import Expectation, counts
 from ipyrefine.core.model import (
     Basis,
     BetterDraft,
@@ -293,7 +293,7 @@ def test_label(test: Expectation, result: TestResult | None) -> Label:
         return Label("?", "not tried", "quiet")
     if result.passed:
         return Label("✓", "passes", "good")
-    return Label("✗", "fails", "bad") if test.grounded else QUESTION
+    return Label("✗", "fails", "bad") if counts(test) else QUESTION
 
 
 def tests_title(ends: Mapping[str, int]) -> str:
