@@ -405,7 +405,7 @@ def light() -> Path:
 async def test_from_the_second_iteration_on_most_prompt_tokens_come_from_the_cache(
     scores: tuple[int, ...], light: Path
 ) -> None:
-    limits = Limits(max_revisions=3, patience=9, target=1.0)
+    limits = Limits(max_revisions=3, patience=9, target=1.0, opinion="auto")
     script = replies(scores)
     model = Metered(light, lambda _: next(script))
     loop = build(TASK, model=model, limits=limits, profile="code", no_checks=["all"])
