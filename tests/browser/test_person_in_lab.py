@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pytest
 from judging import is_critic
+from kit import READY
 from lab_driver import Lab
 from openai_server import ScriptedServer
 from stack_task import kernel
@@ -101,7 +102,9 @@ async def test_after_a_run_that_passes_accept_takes_the_persons_own_text(
     example = "inc(1) == 2" if change == "edit" else "inc(1.5) == 3"
     draft = "def inc(n):\n    return n + 1"
     model.default = lambda body: (
-        f"f1: rounded\n```python\n{draft.replace('n + 1', 'round(n) + 1')}\n```"
+        READY
+        if is_critic(body)
+        else f"f1: rounded\n```python\n{draft.replace('n + 1', 'round(n) + 1')}\n```"
         if "text so far" in body["messages"][-1]["content"]
         else f"```python\n{draft}\n```"
     )
@@ -309,7 +312,7 @@ async def test_where_no_widget_is_shown_a_sentence_says_what_to_do_instead(
     await lab.run_and_wait(0)
     await lab.run_and_wait(1)
     await lab.wait_output(1, "The panel needs widgets and a live kernel.")
-    await lab.wait_output(1, "PASS")
+    await lab.wait_output(1, "NOTHING FOUND")
     await lab.run_and_wait(2)
     await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
     assert "def inc" in (await lab.cell_sources())[3]
