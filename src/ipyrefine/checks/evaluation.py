@@ -328,10 +328,10 @@ def format_error(outcome: Outcome) -> str:
     return str(outcome["error"]) + (f" (line {line})" if line else "")
 
 
-def shorten(text: str) -> str:
-    """Return a text in one line of at most 200 characters."""
+def shorten(text: str, width: int = _WIDTH) -> str:
+    """Return a text in one line of at most so many characters."""
     flat = " ".join(text.split())
-    return flat if len(flat) <= _WIDTH else flat[: _WIDTH - 1] + "…"
+    return flat if len(flat) <= width else flat[: width - 1] + "…"
 
 
 def holds(example: Example, outcome: Outcome) -> bool:

@@ -1,26 +1,23 @@
 """Run a critic's tests on a text, in the sandbox, with pytest."""
 
 import ast
-import json
 import re
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import indent
 from time import monotonic
 
-from ipyrefine.checks.evaluation import Event, parse_events
+from ipyrefine.checks.evaluation import Event, shorten
+from ipyrefine.checks.tests import WIDTH, run_tests
 from ipyrefine.core.expectations import Expectation, suite_evidence
 from ipyrefine.core.model import Evidence, Task, TestResult
-from ipyrefine.core.syntax import names_bound, try_parse
+from ipyrefine.core.syntax import names_bound, names_used, try_parse
 from ipyrefine.errors import CheckNotRun
-from ipyrefine.kernel.copies import explain_absence, files_for, may_compute
+from ipyrefine.kernel.copies import explain_absence, may_compute
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.sandbox.sandbox import SLACK, describe_failure, load_program, run_python
+from ipyrefine.sandbox.sandbox import describe_failure
 
 _SECONDS = 10.0  # processor time for all tests of a text
-_SHARE = 4  # one test may take this fraction of it
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # it tells nobody anything, and differs each time
-_WIDTH = 300  # characters of what a failing test shows
 
 
 class Suite:
@@ -64,9 +61,9 @@ class Suite:
             return frozenset()
         own = set[str]().union(*map(names_bound, tree.body))
         idle = {one.name for one in expectations if not _uses(one.code, own)}
-        emptied, stub = _emptied(tree)
         left = [one for one in expectations if one.name not in idle]
-        if not emptied:
+        stub = _emptied(tree)
+        if not stub:
             return frozenset(idle)
         try:
             for source in (stub, code):
@@ -90,31 +87,20 @@ class Suite:
     async def _run(
         self, expectations: Sequence[Expectation], code: str
     ) -> dict[str, tuple[bool | None, str]]:
-        """Return the results up to the first test that ends the process, with that one's."""
-        report, token = secrets.token_hex(16), secrets.token_hex(16)
-        source = _module(expectations)
+        """Return the results up to the first test that ends the process, which has failed."""
         names = [one.name for one in expectations]
-        request = {
-            "token": token,
-            "report": report,
-            "functions": names,
-            "names": names,
-            "seconds": _SECONDS / _SHARE * SLACK,
-        }
-        files: dict[str, str | bytes] = {
-            **files_for(self._files, code, source),
-            "candidate.py": code,
-            "test_text.py": source,
-            "request.json": json.dumps(request),
-        }
-        result = await run_python(
-            load_program("run_tests"), seconds=_SECONDS, files=files, report=report
+        result, events = await run_tests(
+            _module(expectations),
+            code,
+            self._files,
+            functions=names,
+            names=names,
+            seconds=_SECONDS,
         )
-        events = parse_events(result.report, token)
         faults = [str(event["fault"]) for event in events if "fault" in event]
         if faults:
             why = explain_absence(self._files, faults[0], result.stderr)
-            return dict.fromkeys(names, (None if why else False, why or _shorten(faults[0])))
+            return dict.fromkeys(names, (None if why else False, why or shorten(faults[0], WIDTH)))
         results = self._outcomes(events, result.stderr)
         if len(results) < len(names):
             ended = next((e["end"] for e in events if e.get("end")), "")
@@ -123,13 +109,13 @@ class Suite:
             first = next(name for name in names if name not in results)
             if not reached:
                 return dict.fromkeys(names, (None, why))
-            results[first] = (False, _shorten(f"did not come to its end. {why}"))
+            results[first] = (False, shorten(f"did not come to its end. {why}", WIDTH))
         return results
 
     def _outcomes(self, events: Iterable[Event], stderr: str) -> dict[str, tuple[bool | None, str]]:
         found = dict[str, tuple[bool | None, str]]()
         for event in events:
-            if "test" not in event or (event["outcome"] == "passed" and event["test"] in found):
+            if "test" not in event:
                 continue
             # A test with parameters is as good as the worst of them.
             test, _, parameters = str(event["test"]).partition("[")
@@ -140,11 +126,11 @@ class Suite:
             if event["outcome"] == "passed":
                 found.setdefault(name, (True, ""))
             elif event["outcome"] == "skipped":
-                found.setdefault(name, (None, f"It was skipped: {_shorten(why)}"))
+                found.setdefault(name, (None, f"It was skipped: {shorten(why, WIDTH)}"))
             elif absence := explain_absence(self._files, why, stderr):
                 found[name] = (None, absence)
             elif found.get(name, (True, ""))[0] is not False:
-                found[name] = (False, _shorten(why))
+                found[name] = (False, shorten(why, WIDTH))
         return found
 
 
@@ -176,21 +162,16 @@ def _function(expectation: Expectation) -> str:
 def _uses(code: str, names: set[str]) -> bool:
     """Return whether a test reads one of a text's names, also by importing it."""
     tree = try_parse(code)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree else set()
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.ImportFrom):
-            used |= {alias.name for alias in node.names}
-    return bool(used & names)
+    if tree is None:
+        return False
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    imported = {alias.name for node in imports for alias in node.names}
+    return bool((names_used(tree) | imported) & names)
 
 
-def _emptied(tree: ast.Module) -> tuple[bool, str]:
-    """Return whether a module has functions, and its source with all of them empty."""
+def _emptied(tree: ast.Module) -> str:
+    """Return a module's source with all of its functions empty; nothing where it has none."""
     functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     for function in functions:
         function.body = [ast.Pass()]
-    return bool(functions), ast.unparse(tree)
-
-
-def _shorten(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _WIDTH else flat[: _WIDTH - 1] + "…"
+    return ast.unparse(tree) if functions else ""

@@ -13,14 +13,14 @@ import json
 import re
 import secrets
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 from typing import Any, Self
 
 from ipyrefine.checks.context import Context
-from ipyrefine.checks.evaluation import Event, parse_events
+from ipyrefine.checks.evaluation import Event, parse_events, shorten
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
 from ipyrefine.core.model import Evidence, Finding, Tally, Task
 from ipyrefine.core.syntax import ERRORS, parse
@@ -35,7 +35,7 @@ from ipyrefine.sandbox.sandbox import (
     run_python,
 )
 
-_WIDTH = 300
+WIDTH = 300  # characters of what a failing test shows
 _MAX_LINES = 30
 _SHARE = 4  # one test may take this fraction of the whole time
 _RANK = {"passed": 0, "skipped": 1, "failed": 2}
@@ -113,26 +113,16 @@ class Tests:
         if task.is_foreign:
             return not_python(self.name, task)
         start = monotonic()
-        report, token = secrets.token_hex(16), secrets.token_hex(16)
-        request = {
-            "token": token,
-            "report": report,
-            "functions": self._functions,
-            "names": sorted(self._names),
-            "seconds": self._seconds / _SHARE * SLACK,
-        }
         code = python_part(text).code
         computed = may_compute(self._files, code, self._source)
-        files: dict[str, str | bytes] = {
-            **files_for(self._files, code, self._source),
-            "candidate.py": code,
-            "test_text.py": self._source,
-            "request.json": json.dumps(request),
-        }
-        result = await run_python(
-            load_program("run_tests"), seconds=self._seconds, files=files, report=report
+        result, events = await run_tests(
+            self._source,
+            code,
+            self._files,
+            functions=self._functions,
+            names=sorted(self._names),
+            seconds=self._seconds,
         )
-        events = parse_events(result.report, token)
         if absence := self._explain_absence(result, events):
             seconds = monotonic() - start
             return Evidence(
@@ -181,7 +171,7 @@ class Tests:
         if not error and not tests:
             error = f"The tests could not be run: {end}"
         if error:
-            return False, None, [_shorten(error)], []
+            return False, None, [shorten(error, WIDTH)], []
         missing = {"outcome": "failed", "why": f"was not reached. {end}"}
         results = {test: outcomes.get(test, missing) for test in tests}
         gone = self._expected - {re.split(r"::|\[", test)[0] for test in tests}
@@ -195,14 +185,14 @@ class Tests:
         lines = [
             *(_format(test, results[test]) for test in failing),
             *(f"{test}: passed" for test in passing),
-            *(f"{test}: skipped, {_shorten(str(results[test]['why']))}" for test in skipped),
+            *(f"{test}: skipped, {shorten(str(results[test]['why']), WIDTH)}" for test in skipped),
         ][:_MAX_LINES]
         count = len(failing) + len(passing)
         if not count:
             return None, None, [*lines, "All tests are skipped, so nothing was run."], []
         skipped_note = f" {len(skipped)} skipped." if skipped else ""
         lines.append(f"{len(passing)} of {count} tests pass.{skipped_note}")
-        findings = [blocking_finding(t, _shorten(str(results[t]["why"]))) for t in failing]
+        findings = [blocking_finding(t, shorten(str(results[t]["why"]), WIDTH)) for t in failing]
         return not failing, Tally(held=len(passing), of=count, noun="test"), lines, findings
 
     def _explain_absence(self, result: ProcessResult, events: list[Event]) -> str:
@@ -219,6 +209,44 @@ class Tests:
             share = f"{self._seconds / _SHARE:.3g} seconds of processor time"
             return f"A test did not end within {share}."
         return describe_failure(result, self._seconds)
+
+
+async def run_tests(
+    source: str,
+    code: str,
+    files: Mapping[str, bytes],
+    *,
+    functions: Sequence[str],
+    names: Sequence[str],
+    seconds: float,
+) -> tuple[ProcessResult, list[Event]]:
+    """Run pytest on a text in the sandbox; return how the process ended, and what it reported.
+
+    Args:
+        source: the tests.
+        code: the text's Python.
+        files: files to put next to them, such as `kernel.variables.Variables.files`.
+        functions: the tests whose names need not begin with ``test``.
+        names: what the tests define; others of a text's own are left out.
+        seconds: processor time for all of them; one may take a quarter of it.
+    """
+    report, token = secrets.token_hex(16), secrets.token_hex(16)
+    request = {
+        "token": token,
+        "report": report,
+        "functions": functions,
+        "names": names,
+        "seconds": seconds / _SHARE * SLACK,
+    }
+    beside: dict[str, str | bytes] = {
+        **files_for(files, code, source),
+        "candidate.py": code,
+        "test_text.py": source,
+        "request.json": json.dumps(request),
+    }
+    program = load_program("run_tests")
+    result = await run_python(program, seconds=seconds, files=beside, report=report)
+    return result, parse_events(result.report, token)
 
 
 def _bound_names(node: ast.stmt) -> set[str]:
@@ -289,11 +317,6 @@ def _parse(source: str, name: str) -> ast.Module:
 
 
 def _format(test: str, event: Event) -> str:
-    return _shorten(f"{test}: {event['why']}") + (
+    return shorten(f"{test}: {event['why']}", WIDTH) + (
         f" (line {event['line']} of the tests)" if event.get("line") else ""
     )
-
-
-def _shorten(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _WIDTH else flat[: _WIDTH - 1] + "…"

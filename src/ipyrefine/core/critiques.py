@@ -97,7 +97,7 @@ def _json_objects(reply: str) -> Iterator[dict[str, Any]]:
 
 
 def _listed_fields(reply: str) -> dict[str, Any]:
-    """Return the fields that stand under headings; empty where there are no such headings."""
+    """Read the fields from headings with lists below them; empty without such headings."""
     fields: dict[str, Any] = {}
     section = ""
     for line in reply.splitlines():

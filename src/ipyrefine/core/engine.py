@@ -737,11 +737,12 @@ class Refinement:
         base, number, form = self._base(), len(self.state.iterations), self.state.task.form
         await self.emit(StageStarted(stage=Stage.REVISE, iteration=number))
         request = self._requests.revise(self.state, base)
-        by_edits = request.schema_name == "edits"
-        parse = _parse_text(self.state.task, self.selection)
-        parse_cut = None if by_edits else partial(parse, cut=True)
-        if by_edits:
+        parse_cut = None
+        if request.schema_name == "edits":
             parse = _parse_edits(self.state.task, self.selection, base.text)
+        else:
+            parse = _parse_text(self.state.task, self.selection)
+            parse_cut = partial(parse, cut=True)
         call = ModelCall(self.model, parse, Stage.REVISE, number, parse_cut)
         acting_on = to_act_on(self.state, base)
         revision = await call.make(

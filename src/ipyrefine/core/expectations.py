@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from ipyrefine.core.model import (
     TestResult,
 )
 from ipyrefine.core.quotes import contains_quote
-from ipyrefine.core.syntax import names_bound, try_parse
+from ipyrefine.core.syntax import names_bound, names_used, try_parse
 
 _QUOTED = re.compile(
     "[\"'`\N{LEFT DOUBLE QUOTATION MARK}\N{LEFT SINGLE QUOTATION MARK}](.+?)"
@@ -36,7 +36,7 @@ class Expectation(Record):
     Attributes:
         name: the function's name, once in the run.
         code: the function, with what it needs before it.
-        quote: the words of the task that it rests on, from its docstring.
+        quote: its docstring, which quotes the words of the task behind it.
         grounded: whether these words stand in the task. Only such a test can fail a text; another
             one that fails is a question.
         vacuous: whether it says nothing of a text: it passes on empty functions as well.
@@ -96,11 +96,7 @@ def read_tests(source: str) -> list[Expectation]:
     body = tree.body if tree else []
     others = [one for one in body if not _is_test(one)]
     tests: list[Expectation] = []
-    for node in body:
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        if not node.name.startswith("test"):
-            continue
+    for node in filter(_is_test, body):
         needed = [*_needed(node, others), node]
         code = "\n\n".join(ast.unparse(one) for one in needed)
         quote = " ".join((ast.get_docstring(node) or "").split()).strip("\"' ")
@@ -109,27 +105,26 @@ def read_tests(source: str) -> list[Expectation]:
     return tests[:MAX_OF_CRITIQUE]
 
 
-def _is_test(node: ast.stmt) -> bool:
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return isinstance(node, functions) and node.name.startswith("test")
+def _is_function(node: ast.stmt) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+
+
+def _is_test(node: ast.stmt) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return _is_function(node) and node.name.startswith("test")
 
 
 def _needed(node: ast.stmt, others: Sequence[ast.stmt]) -> list[ast.stmt]:
     """Return the statements that bind what a piece of code reads, and what these read."""
-    wanted, found = _names(node), set[int]()
+    wanted, found = names_used(node), set[int]()
     growing = True
     while growing:
         growing = False
         for place, other in enumerate(others):
             if place not in found and names_bound(other) & wanted:
                 found.add(place)
-                wanted |= _names(other)
+                wanted |= names_used(other)
                 growing = True
     return [other for place, other in enumerate(others) if place in found]
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
 def name_apart(
@@ -139,7 +134,7 @@ def name_apart(
 
     Args:
         tests: the new ones.
-        known: those of the run. With 40 of them there is no room for more.
+        known: those that the run has already; a run takes at most 40.
         iteration: the text that the new ones were written for.
     """
     known = list(known)
@@ -161,9 +156,8 @@ def name_apart(
 def _body(code: str) -> str:
     """Return what a test does, apart from its name and its docstring."""
     tree = try_parse(code)
-    if tree is None or not isinstance(tree.body[-1], ast.FunctionDef | ast.AsyncFunctionDef):
+    if tree is None or not _is_function(function := tree.body[-1]):
         return code
-    function = tree.body[-1]
     body = function.body[1:] if ast.get_docstring(function) else function.body
     return "\n".join(ast.unparse(one) for one in [*tree.body[:-1], *body])
 
@@ -172,13 +166,13 @@ def _renamed(code: str, old: str, new: str) -> str:
     tree = try_parse(code)
     assert tree is not None, "a test is read from Python"
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == old:
+        if _is_function(node) and node.name == old:
             node.name = new
     return ast.unparse(tree)
 
 
 def rests_on(task: str, docstring: str) -> bool:
-    """Return whether a test's docstring, or what it quotes, stands in the words of a task."""
+    """Return whether a task contains a test's docstring, or words quoted in it."""
     quotes = [words for words in _QUOTED.findall(docstring) if len(words.split()) > 1]
     return any(contains_quote(task, words) for words in (docstring, *quotes))
 
@@ -208,12 +202,12 @@ def suite_evidence(
 
     It fails where a test fails that counts. It says nothing where none of those could be tried.
     """
-    grounded = {one.name: one for one in expectations if counts(one)}
-    tried = [one for one in results if one.passed is not None and one.name in grounded]
+    counting = {one.name: one for one in expectations if counts(one)}
+    tried = [one for one in results if one.passed is not None and one.name in counting]
     failing = [one for one in tried if not one.passed]
     held = len(tried) - len(failing)
-    lines = [f"{one.name} (“{grounded[one.name].quote}”): {one.line}" for one in failing]
-    lines += [grounded[one.name].code for one in failing[:_QUOTED_TESTS]]
+    lines = [f"{one.name} (“{counting[one.name].quote}”): {one.line}" for one in failing]
+    lines += [counting[one.name].code for one in failing[:_QUOTED_TESTS]]
     lines += [f"{held} of {len(tried)} tests of the critic's pass."] if tried else []
     return Evidence(
         name=SUITE,
@@ -228,7 +222,7 @@ def suite_evidence(
             Finding(
                 criterion=one.name,
                 severity=Severity.BLOCKING,
-                demand=grounded[one.name].quote,
+                demand=counting[one.name].quote,
                 problem=one.line,
                 author="check",
             )

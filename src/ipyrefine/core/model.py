@@ -288,7 +288,7 @@ class Finding(Record):
         id: name within the run, ``f1``, ``f2``, …; empty until the run gives it one.
         criterion: the criterion it falls under.
         severity: blocking or minor.
-        demand: the words of the task that it goes against; empty where nobody says.
+        demand: the words of the task that the text fails; empty if none were given.
         quote: the words of the text it is about, verbatim; empty for something missing.
         problem: what is wrong.
         fix: what would mend it.
@@ -734,7 +734,7 @@ class Verdict(Record):
         because: what led to it; `render.labels` words it.
         required_passed: whether every required check passed.
         user_findings_met: whether none of the user's own findings still stands.
-        blocking: how many findings of a critic's, or of the user's, block a text that was read.
+        blocking: how many open findings block a text that a critic has read.
         stated: the outcome that the user's own judge prompt gave; else None.
     """
 

@@ -338,7 +338,7 @@ def _fate(iteration: Iteration) -> str:
 def _contested(run: Run) -> str:
     """Name the critic's tests that the reviser calls wrong, each with the reason."""
     lines = [f"- {one.name}: {_line(one.contest)}" for one in contested(run.expectations)]
-    head = "The writer says that these tests of yours are wrong by the words of the task:"
+    head = "The writer contests these tests of yours, with a reason from the task:"
     return "\n\n" + "\n".join([head, *lines]) if lines else ""
 
 
@@ -526,7 +526,7 @@ class Requests:
     def _revise(self, run: Run, base: Iteration) -> Request:
         tried = [i for i in run.iterations if i.parent == base.number and i.verdict]
         whole = run.limits.memory == "all"
-        own = _from_user(run, base) or self._prompts.revise != _STAGES["revise"]
+        own = _from_user(run, base) or not self._mends
         if not own and not whole and _writes_anew(run, base, tried):
             return self._rewrite(run, base)
         about = {
@@ -536,27 +536,32 @@ class Requests:
             if whole
             else _rejected(tried, self._nonce),
         }
-        by_edits = self.asks_for_edits(run, base)
+        by_edits = self._asks_for_edits(run, base)
         template = _PARTS["edits"] if by_edits else _with_format(self._prompts.revise)
-        if not run.setup.revise_anew and self._prompts.revise == _STAGES["revise"]:
+        if self._mends and not run.setup.revise_anew:
             template = template.replace("{findings}", "{findings}" + _PARTS["contest"])
         prompt = _fill_all(template, about, format=_format(run.task))
         temperature = run.limits.temperature
         if tried:  # a greedy model would only repeat what already failed (arXiv 2506.11930)
             temperature = max(temperature, min(0.4 + 0.2 * len(tried), 1.0))
-        options = self._constraint(self._prompts.revise == _STAGES["revise"])
+        options = self._constraint(self._mends)
         if by_edits:
             options["schema_name"] = "edits"
         return self._request(
             run, Stage.REVISE, prompt, about.values(), temperature=temperature, **options
         )
 
-    def asks_for_edits(self, run: Run, base: Iteration) -> bool:
+    @property
+    def _mends(self) -> bool:
+        """Whether revisions are asked for by the built-in prompt."""
+        return self._prompts.revise == _STAGES["revise"]
+
+    def _asks_for_edits(self, run: Run, base: Iteration) -> bool:
         """Return whether a revision is asked for as edits: of a long text, but for own prompts.
 
         Four edits of 3,700 words take 257 tokens as edits and 5,224 as the whole text.
         """
-        own = self._schema or self._prompts.revise != _STAGES["revise"]
+        own = self._schema or not self._mends
         long = base.text.count("\n") >= _WHOLE_LINES or len(base.text) > _WHOLE_CHARACTERS
         return long and not own and not run.setup.revise_anew and run.limits.revise != "anew"
 

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Literal, NamedTuple, TypeGuard
 
 from ipyrefine.core.model import Clarification, Record, Task
-from ipyrefine.core.syntax import is_literal, try_parse, try_parse_expression
+from ipyrefine.core.syntax import is_literal, names_bound, try_parse, try_parse_expression
 
 _LONG = 1_000  # characters of a line
 _MAX_READ = 50_000_000  # characters that are parsed to find the examples of a task's prose
@@ -131,12 +131,7 @@ class _Session:
 
     def add(self, source: str, tree: ast.AST) -> None:
         """Keep a statement if a later example may need it."""
-        bound = {n.id for n in ast.walk(tree) if _is_name(n, ast.Store)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                bound |= {(a.asname or a.name).partition(".")[0] for a in node.names}
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                bound.add(node.name)
+        bound = names_bound(tree)
         if bound or _free_names(tree) & self.names:
             self._statements.append(source)
             self.names |= bound

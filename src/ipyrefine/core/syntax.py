@@ -39,14 +39,28 @@ def try_parse_expression(source: str) -> ast.expr | None:
         return None
 
 
-def names_bound(node: ast.stmt) -> set[str]:
-    """Return the names that a statement of a module binds: by an import, a definition, a value."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+def names_bound(node: ast.AST) -> set[str]:
+    """Return the names that code binds: by values, imports and definitions.
+
+    Of a definition that is its own name, not those inside of it.
+    """
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    if isinstance(node, definitions):
         return {node.name}
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-    stored = (one for one in ast.walk(node) if isinstance(one, ast.Name))
-    return {one.id for one in stored if isinstance(one.ctx, ast.Store)}
+    names = set[str]()
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+            names.add(one.id)
+        elif isinstance(one, ast.Import | ast.ImportFrom):
+            names |= {(alias.asname or alias.name).partition(".")[0] for alias in one.names}
+        elif isinstance(one, definitions):
+            names.add(one.name)
+    return names
+
+
+def names_used(node: ast.AST) -> set[str]:
+    """Return every name that stands in code, whether it is read or bound there."""
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
 def compile_cell(source: str | ast.Module) -> types.CodeType:

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from ipyrefine.core import model
 from ipyrefine.core.decisions import Accept
+from ipyrefine.core.expectations import Expectation
 from ipyrefine.core.model import (
     Evidence,
     Finding,
@@ -14,6 +15,7 @@ from ipyrefine.core.model import (
     Severity,
     Status,
     StopReason,
+    TestResult,
     Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
@@ -409,22 +411,7 @@ def reading(run: Run, iteration: Iteration) -> list[Block]:
     """Return what the critic's tests show of a text, and what its critic asked or doubts."""
     results = {r.name: r for e in iteration.evidence for r in e.results}
     tests = [
-        Item(
-            name=one.name,
-            labels=(label := labels.test_label(one, results.get(one.name)),),
-            text=" ".join(
-                filter(
-                    None,
-                    (
-                        results[one.name].line if one.name in results else "",
-                        f"The reviser: {one.contest}" if one.contest else "",
-                    ),
-                )
-            ),
-            demand=one.quote,
-            detail=one.code,
-            settled=label.kind == "quiet",
-        )
+        _test_item(one, results.get(one.name))
         for one in run.expectations
         if one.name in results or one.iteration == iteration.number
     ]
@@ -435,6 +422,20 @@ def reading(run: Run, iteration: Iteration) -> list[Block]:
     if iteration.ready is False and iteration.reason:
         blocks.append(Paragraph(f"The critic takes it for not ready: {iteration.reason}"))
     return blocks
+
+
+def _test_item(test: Expectation, result: TestResult | None) -> Item:
+    label = labels.test_label(test, result)
+    line = result.line if result else ""
+    contest = f"The reviser: {test.contest}" if test.contest else ""
+    return Item(
+        name=test.name,
+        labels=(label,),
+        text=" ".join(filter(None, (line, contest))),
+        demand=test.quote,
+        detail=test.code,
+        settled=label.kind == "quiet",
+    )
 
 
 def ranked(found: Iterable[Finding]) -> list[Finding]:
