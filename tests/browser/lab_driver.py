@@ -12,7 +12,7 @@ import nbformat
 from nbformat import v4
 
 App = Literal["lab", "notebook"]
-WAIT_MS = 120_000
+WAIT_MS = 60_000
 
 # The panel in front, in JupyterLab and in Notebook 7 alike.
 PANEL = "const panel = window.jupyterapp?.shell?.currentWidget;"

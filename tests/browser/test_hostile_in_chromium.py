@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from hostile import CASES
-from judging import all_yes, is_judge
+from judging import is_critic
 from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
 
@@ -94,9 +94,7 @@ async def test_no_record_runs_fetches_or_breaks_out_of_its_place(browser: Any, k
 def reply(body: dict[str, Any]) -> str:
     """A draft, findings and scores whose every word is hostile."""
     everything = "\n".join(case for case in ACTING if "text>" not in case)
-    if is_judge(body):
-        return all_yes(body)
-    if body.get("response_format") is None:
+    if not is_critic(body):
         return f"{everything}\n<text>\n{everything}\nThe end.\n</text>"
     finding = {"criterion": "correctness", "quote": "The end.", "problem": everything[:3_000],
                "fix": everything[:3_000], "severity": "minor"}  # fmt: skip

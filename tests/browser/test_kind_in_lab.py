@@ -11,9 +11,7 @@ from openai_server import Answer, ScriptedServer
 from stack_task import kernel
 
 OUTPUT = Path(__file__).parents[1] / "output"
-TASK = (
-    "%%refine -n 1 --critique never\nHow the museum can win more visitors on weekdays: three ideas"
-)
+TASK = "%%refine -n 1\nHow the museum can win more visitors on weekdays: three ideas"
 CODE = "```python\n" + "ideas = ['late opening', 'school visits', 'concerts']\n" * 30 + "```"
 PROSE = (
     "<text>\nOpen late on Tuesdays, invite schools in the morning, and play music at noon.\n</text>"
@@ -49,7 +47,7 @@ async def test_one_press_of_the_chip_stops_the_run_and_starts_it_as_prose_in_the
     await chip.focus()
     await lab.page.keyboard.press("Enter")
     await lab.panel('[data-action="switch"]', "prose ▾").wait_for()
-    await lab.wait_verdict("PASS")
+    await lab.wait_verdict("NOTHING FOUND")
     await lab.wait_output(2, "('prose', 'passed')")
     assert "Open late on Tuesdays" in await lab.outputs_text(1)
     assert "late opening" not in await lab.outputs_text(1)

@@ -22,7 +22,7 @@ ELSEWHERE = (
     "%load_ext ipyrefine\nimport ipyrefine.providers.remote as sharing\n"
     "sharing.is_local = lambda model: False"
 )
-TASK = "%%refine -p code -n 1 --critique never\nTotal `revenue` of `df` per region."
+TASK = "%%refine -p code -n 1\nTotal `revenue` of `df` per region."
 DRAFT = "```python\nprint(df)\nint(df.region[0])\n```"
 AGAIN = "f1: mended\n```python\nprint(df)\nfloat(df.region[0])\n```"
 FINE = "f1: mended\n```python\ndf.groupby('region').revenue.sum()\n```"

@@ -23,8 +23,6 @@ def reply(body: dict[str, Any]) -> str:
     """Mend the code, and pass it."""
     if is_judge(body):
         return server_answers(body, 0.9)
-    if body.get("response_format"):
-        return '{"findings": []}'
     return f"```python\n{CODE.replace('2', '1')}\n```"
 
 
@@ -77,7 +75,7 @@ async def test_the_stars_take_no_options_from_a_hidden_cell_of_the_file(
     planted = cell(f"{line}\n{CODE}", "helper", hidden=True, refines=ID)
     await lab.open([cell(CODE), planted], app=app, env=env)
     await press_stars(lab, 0)
-    await lab.wait_output(1, "PASS")
+    await lab.wait_output(1, "NOTHING FOUND")
     assert [seen.headers["authorization"] for seen in theirs.requests] == []
     assert {seen.headers["authorization"] for seen in home.requests} == {f"Bearer {KEY}"}
     assert await lab.cell_sources() == [CODE, f"%%refine --cell {ID}\n{CODE}"]
@@ -124,5 +122,5 @@ async def test_a_hidden_cell_of_the_file_is_shown_before_the_shortcut_runs_it(
     assert theirs.requests == home.requests == []
     await lab.set_source(0, f"%%refine\n{CODE}")
     await lab.command("ipyrefine:refine-cell")
-    await lab.wait_output(0, "PASS")
+    await lab.wait_output(0, "NOTHING FOUND")
     assert theirs.requests == []

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit import (
     CODE,
+    READY,
     TASK,
     Scores,
     code,
@@ -29,6 +30,7 @@ from ipyrefine.core.model import (
     Limits,
     Severity,
     Stage,
+    StopReason,
     Task,
 )
 
@@ -58,6 +60,16 @@ async def test_a_critique_that_names_too_little_is_asked_for_once_more() -> None
     await finish(loop)
     assert any("it names 1 of 3 findings" in w for w in loop.state.warnings)
     assert len(loop.state.iterations[0].findings) == 3
+
+
+async def test_a_revision_that_the_critic_takes_for_ready_needs_no_further_findings() -> None:
+    loop = refinement(
+        [text("Hi"), critique(finding("dull")), text("Ho"), READY],
+        limits=Limits(min_findings=1, opinion="never"),
+    )
+    await finish(loop)
+    assert loop.state.warnings == ()
+    assert loop.state.stop_reason is StopReason.PASSED
 
 
 async def test_a_cosmetic_revision_is_remarked_on() -> None:

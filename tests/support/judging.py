@@ -37,7 +37,8 @@ def is_judge(body: Body) -> bool:
 
 def is_critic(body: Body) -> bool:
     """Whether a request asks for a critique."""
-    return '"ready"' in body["messages"][-1]["content"]
+    asked = [turn["content"] for turn in body["messages"] if turn["role"] == "user"]
+    return '"ready"' in asked[0]
 
 
 def server_answers(body: Body, probability: float) -> Answer:

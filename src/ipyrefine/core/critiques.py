@@ -29,7 +29,7 @@ _FIX = ("fix", "suggestion", "remedy")
 _KEYS = {"findings", "questions", "ready", "tests", "expectations"}
 
 
-def parse_critique(reply: str, text: str, least: int = 0) -> Critique:
+def parse_critique(reply: str, text: str) -> Critique:
     """Read a critique in whichever readable form it comes.
 
     Tests are the functions named ``test…`` in blocks of Python, in a ``<tests>`` tag or in a field
@@ -39,10 +39,9 @@ def parse_critique(reply: str, text: str, least: int = 0) -> Critique:
     Args:
         reply: what the model wrote.
         text: the text it is about.
-        least: findings it must name.
 
     Raises:
-        ReplyError: nothing of it can be read, or it names too few findings.
+        ReplyError: nothing of it can be read.
     """
     fields = _json_fields(reply)
     tests = _tests(reply, fields)
@@ -51,11 +50,8 @@ def parse_critique(reply: str, text: str, least: int = 0) -> Critique:
     if not fields and not tests:
         raise ReplyError("it holds neither tests nor a JSON object with findings")
     findings = [_finding(item) for item in _items(fields.get("findings"))]
-    found = ground((one for one in findings if one), text)
-    if len(found) < least:
-        raise ReplyError(f"it names {len(found)} of {least} findings")
     return Critique(
-        findings=found,
+        findings=ground((one for one in findings if one), text),
         expectations=tuple(tests),
         questions=tuple(filter(None, map(_question, _items(fields.get("questions"))))),
         ready=_ready(fields.get("ready")),

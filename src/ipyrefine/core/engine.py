@@ -106,6 +106,7 @@ from ipyrefine.errors import (
     JournalError,
     ModelError,
     RefineError,
+    ReplyError,
     UsageError,
     describe,
 )
@@ -677,8 +678,16 @@ class Refinement:
         least = self.state.limits.min_findings
         wanted = [least]  # too few are asked for once more, then taken for what they are
 
+        def is_enough(critique: Critique) -> bool:
+            """A revision may be ready: nobody could find faults in it for ever."""
+            return base.parent is not None and critique.ready is True
+
         def parse(reply: Reply) -> Critique:
-            return parse_critique(reply.text, base.text, wanted.pop() if wanted else 0)
+            critique = parse_critique(reply.text, base.text)
+            named = len(critique.findings)
+            if wanted and named < wanted.pop() and not is_enough(critique):
+                raise ReplyError(f"it names {named} of {least} findings")
+            return critique
 
         critic = self.judge if reads(self.state) else self.model
         call = ModelCall(critic, parse, Stage.CRITIQUE, base.number)
@@ -691,7 +700,7 @@ class Refinement:
         if critique is None:
             await warn(self, f"No critique of {self.state.mention(base.number)}: {call.advice}.")
             critique = Critique(failure=call.failure)
-        elif len(found) < least:
+        elif len(found) < least and not is_enough(critique):
             await warn(self, f"The critique names {len(found)} of {least} findings.")
         fixed = critique.fixed
         if critique.ready and not fixed:
