@@ -683,10 +683,11 @@ class Refinement:
             return base.parent is not None and critique.ready is True
 
         def parse(reply: Reply) -> Critique:
+            fewest = wanted.pop() if wanted else 0
             critique = parse_critique(reply.text, base.text)
             named = len(critique.findings)
-            if wanted and named < wanted.pop() and not is_enough(critique):
-                raise ReplyError(f"it names {named} of {least} findings")
+            if named < fewest and not is_enough(critique):
+                raise ReplyError(f"it names {named} of {fewest} findings")
             return critique
 
         critic = self.judge if reads(self.state) else self.model
