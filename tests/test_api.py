@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openai_server import Answer, ScriptedServer, answer_line
+from judging import is_critic
+from kit import READY
+from openai_server import Answer, ScriptedServer
 from refining import judged, text
 
 from ipyrefine import Limits, refine
@@ -27,7 +29,6 @@ async def test_single_limits_are_keywords() -> None:
         target=0.9,
         max_revisions=1,
         critique="never",
-        opinion="auto",
         **PROSE,
     )
     assert (run.limits.target, run.limits.max_revisions, run.revisions) == (0.9, 1, 1)
@@ -46,17 +47,16 @@ async def test_a_single_limit_wins_over_limits_given_as_a_whole() -> None:
         ({"profile": "prose"}, (True, True)),
         ({"profile": "code"}, (True, True)),
         ({"profile": "prose", "judge": ScriptedModel([], name="gpt-9")}, (False, True)),
-        ({"profile": "prose", "prompts": {"judge": "PASS or FAIL?\n\n{text}"}}, (False, True)),
-        ({"profile": "code", "language": "java"}, (False, False)),
+        ({"profile": "prose", "limits": Limits(critique="always")}, (False, True)),
     ],
-    ids=["prose", "code", "another judge", "a judge prompt of the user's", "another language"],
+    ids=["prose", "code", "another critic", "asked for all the same"],
 )
-def test_a_weak_model_does_not_judge_and_its_texts_are_written_anew(
+def test_a_weak_model_does_not_criticise_and_its_texts_are_written_anew(
     options: dict[str, Any], facts: tuple[bool, bool]
 ) -> None:
     for name, expected in (("qwen2.5-coder-1.5b", facts), ("gpt-9", (False, False))):
         setup = build("Greet.", model=ScriptedModel([], name=name), **options).state.setup
-        assert (setup.judge_abstains, setup.revise_anew) == expected
+        assert (setup.weak_critic, setup.revise_anew) == expected
 
 
 async def test_a_server_s_model_may_write_as_much_as_it_needs_where_nobody_limits_it() -> None:
@@ -85,11 +85,11 @@ async def test_a_run_continued_with_another_kind_of_model_has_that_kind_s_limit(
     assert resume(run, model=served).state.limits.max_tokens == 99
 
 
-async def test_effort_and_extra_fields_and_the_timeout_reach_writer_and_judge() -> None:
-    with ScriptedServer(lambda body: answer_line(0.9) if "logprobs" in body else text("Hi")) as s:
+async def test_effort_and_extra_fields_and_the_timeout_reach_writer_and_critic() -> None:
+    with ScriptedServer(lambda body: READY if is_critic(body) else text("Hi")) as s:
         options: dict[str, Any] = {"base_url": s.base_url, "model": "m", "judge": "j"}
         options |= {"effort": "low", "extra": {"top_k": 20}, "timeout": 30}
-        await refine("Greet.", **options, critique="never", opinion="auto", journal=False, **PROSE)
+        await refine("Greet.", **options, journal=False, **PROSE)
         assert {body["model"] for body in s.bodies} == {"m", "j"}
         assert {(body["reasoning_effort"], body["top_k"]) for body in s.bodies} == {("low", 20)}
         s.default = lambda body: Answer(hold=True)

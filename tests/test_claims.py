@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kit import CODE, code, opinion, refinement
+from kit import CODE, code, refinement
 
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.decisions import Continue, Dismiss
@@ -30,8 +30,7 @@ def criticised(
     first, *revisions = map(code, drafts)
     replies = {
         Stage.DRAFT: [first],
-        Stage.JUDGE: [opinion(9)] * 5,
-        Stage.CRITIQUE: list(critiques),
+        Stage.CRITIQUE: [*critiques, *[READY] * 3],
         Stage.REVISE: revisions,
     }
     return refinement(replies, TASK, suite=Suite(), limits=Limits(**limits))
@@ -77,7 +76,7 @@ def read(critiques: list[str], revisions: list[str]) -> Refinement:
         Stage.CRITIQUE: critiques,
         Stage.REVISE: [code(text, KEEP) for text in revisions],
     }
-    return refinement(replies, TASK, suite=Suite(), limits=Limits(opinion="never"))
+    return refinement(replies, TASK, suite=Suite(), limits=Limits())
 
 
 async def test_a_test_that_the_reviser_calls_wrong_blocks_nothing_while_nobody_upholds_it() -> None:
@@ -113,7 +112,7 @@ async def test_a_dismissed_test_counts_no_more() -> None:
 async def test_a_run_that_is_resumed_keeps_its_tests() -> None:
     loop = criticised(critique(EMPTY), max_revisions=0)
     run = await loop.run()
-    model = {Stage.REVISE: [code(RIGHT)], Stage.JUDGE: [opinion(9)]}
+    model = {Stage.REVISE: [code(RIGHT)], Stage.CRITIQUE: [READY]}
     again = refinement(model, TASK, suite=Suite(), run=run)
     again.decide(Continue(revisions=1))
     await again.run()

@@ -1,12 +1,13 @@
 """`ipyrefine history | export | run`."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import nbformat
 import pytest
-from openai_server import Answer, ScriptedServer, answer_line
+from openai_server import Answer, ScriptedServer
 from refining import finished, refinement, text
 
 import ipyrefine as package
@@ -15,7 +16,7 @@ from ipyrefine.core.model import Choice, Outcome, Question, StopReason, Verdict
 from ipyrefine.journal.tables import default_path
 from ipyrefine.journal.writer import Recorder
 
-REFINE = "%%refine -m scripted -p prose --opinion auto --criteria tone --critique never -n 1"
+REFINE = "%%refine -m scripted -p prose --criteria tone --target 0.8 -n 1"
 
 
 class Ended(NamedTuple):
@@ -78,7 +79,7 @@ def test_run_executes_a_notebook_and_ends_with_its_verdicts(
     cells = ["%load_ext ipyrefine", f"{REFINE}\nWrite a greeting.", "print(refined, name)"]
     path = notebook(tmp_path / "x.ipynb", *cells)
     with ScriptedServer() as server:
-        first, second = answer_line(score), answer_line(score)
+        first = second = json.dumps({"score": score})
         server.then(text("Hello"), first, text("Hello you"), second)
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         ended, out, err = ipyrefine("run", str(path), "-p", "name=Ada")
@@ -161,7 +162,7 @@ def test_parameters_follow_the_tagged_cell_and_replace_earlier_ones(tmp_path: Pa
 
 async def test_a_run_is_summarized_by_its_verdict_and_what_that_rests_on() -> None:
     run = await finished(scores=(10,))
-    assert cli.summarize(3, run) == "3: ○ PASS · judge's opinion, 1.00"
+    assert cli.summarize(3, run) == "3: ○ PASS · evaluator, 1.00"
 
 
 async def test_a_question_is_listed_as_what_to_clarify() -> None:

@@ -67,10 +67,8 @@ class Server(ScriptedModel):
         super().__init__(repeat(self._reply), name="gpt")
 
     def _reply(self, request: Request) -> str:
-        if request.purpose == Stage.JUDGE:
-            return " ".join(["no"] * max(1, request.answers))
         if request.purpose == Stage.CRITIQUE:
-            return json.dumps({"findings": []})
+            return json.dumps({"findings": [], "ready": False, "because": "It is not there yet."})
         text = self._texts.pop(0) if len(self._texts) > 1 else self._texts[0]
         return f"f1: mended\n```python\n{text}\n```"
 
@@ -99,7 +97,7 @@ def refinement(model: Any, task: str = ASKED, **options: Any) -> Refinement:
     space = options.pop("namespace", None) or notebook()
     used = find(space, text=task, draft=options.get("draft") or "")
     names = options.pop("checks", ())
-    limits = {"max_revisions": 2, "patience": None, "critique": "always", "opinion": "always"}
+    limits = {"max_revisions": 2, "patience": None, "critique": "always"}
     return api.build(
         task,
         model=model,
@@ -161,7 +159,7 @@ async def test_nor_is_it_sent_as_the_answer_to_a_question_of_the_drafts() -> Non
     task = "The first region of `df`:\n```python\ndef first(n: int) -> str:\n    ...\n```"
     bodies = ["df.region[0]", "df.region[1]", "df.region[0] * 2", "df.region[0].upper()"]
     model = Server(*(f"def first(n: int) -> str:\n    return {one}" for one in bodies))
-    limits = {"candidates": 4, "opinion": "never", "critique": "auto"}
+    limits = {"candidates": 4, "critique": "auto"}
     loop = refinement(model, task, limits=limits)
     run = await loop.run()
     assert run.question, "the drafts differ"
@@ -188,7 +186,7 @@ async def test_nor_does_a_run_that_is_resumed_send_it() -> None:
 
 async def test_type_line_and_the_words_of_the_code_and_the_columns_are_sent() -> None:
     model = Server("shares = df['revenues'] / df['revenue']\nshares", FINE)
-    await refinement(model, limits={"critique": "never", "opinion": "never"}).run()
+    await refinement(model, limits={"critique": "never"}).run()
     asked = model.requests[-1].messages[-1].content
     assert "KeyError: 'revenues' (line 1)" in asked
     assert "shares = df['revenues'] / df['revenue']" in asked
@@ -298,7 +296,7 @@ async def test_a_recording_is_asked_as_ever_and_a_live_server_in_its_place_is_no
 
     local = Server("raise ValueError(df.region[0])", FINE)
     local.base_url = HERE  # type: ignore[misc]
-    limits = {"max_revisions": 1, "critique": "never", "opinion": "never"}
+    limits = {"max_revisions": 1, "critique": "never"}
     first = await refinement(recorded(local, record=True), limits=limits).run()
     assert f"ValueError: {SECRET}" in local.sent
     remote = Server(FINE)

@@ -25,7 +25,7 @@ from ipyrefine.core.ports import (
     Suite,
     price_of,
 )
-from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.prompts import SCORE, Prompts
 from ipyrefine.core.run import Run
 from ipyrefine.core.selection import Selection
 from ipyrefine.core.template import Template, read_template
@@ -36,7 +36,7 @@ from ipyrefine.kernel.variables import Variables, data_names
 from ipyrefine.profiles import Profile
 from ipyrefine.profiles.recognise import is_python, language_of, pygments_name, read_fence, suggest
 from ipyrefine.providers.choose import choose_model as choose_model
-from ipyrefine.providers.choose import is_embedded
+from ipyrefine.providers.choose import is_embedded, is_weak
 from ipyrefine.providers.key import Key
 from ipyrefine.providers.remote import choose_sharing
 from ipyrefine.render.labels import sharing_phrase
@@ -54,7 +54,7 @@ IMPROVE = {
 
 
 class Models(NamedTuple):
-    """The writer, and the judge where that is another."""
+    """The writer, and the critic or evaluator where that is another."""
 
     model: Model
     judge: Model | None
@@ -98,12 +98,13 @@ def build(
 
     What the task itself demands is checked too: the examples that a task for Python code states
     (several drafts of it are also compared with each other), and the constraints that one for
-    prose states. The user's own judge prompt decides by itself, and nothing is added to it.
+    prose states. The user's own evaluator, the prompt ``judge``, decides by itself; a ``target``
+    without one is scored by a prompt that ships.
 
     Args:
         text: the task; with a draft it may be empty, which asks to improve the draft.
         model: writes; a model, its name, or None for the configured one.
-        judge: scores; the writer by default.
+        judge: reads, as critic or evaluator; the writer by default.
         base_url: an OpenAI-compatible server for models given by name.
         api_key: its key, or a callable that returns it, asked before every call; by default
             ``OPENAI_API_KEY``, for the server of ``OPENAI_BASE_URL`` (OpenAI if unset) only.
@@ -116,7 +117,7 @@ def build(
         no_checks: names of checks that the task's own demands must not add; ``all`` for none.
         profile: a profile, its name, a dict of its fields, or a TOML file's path; by default
             decided from the text.
-        criteria: names of the criteria to judge on, instead of the profile's.
+        criteria: names of the criteria to read it for, instead of the profile's.
         checklist: yes/no questions that a finished text answers with yes; by default the
             profile's, unless there are own criteria.
         categories: what a critique looks at, instead of the profile's.
@@ -191,10 +192,15 @@ def build(
     limits = chosen.limited(limits)
     if "max_tokens" not in own and not models.are_embedded:
         limits = limits.model_copy(update={"max_tokens": None})
-    own_judge = "judge" in prompts.own() and not template
-    if limits.critique == "auto" and (own_judge or any(map(_is_evaluator, checks))):
-        # The user's own evaluator says what is wrong; a further call would break its loop.
-        limits = limits.model_copy(update={"critique": "never"})
+    if "target" in own and not prompts.judge and not any(map(_is_evaluator, checks)):
+        prompts = prompts.model_copy(update={"judge": SCORE})
+    own_judge = bool(prompts.judge)
+    if limits.critique == "auto":
+        if own_judge or any(map(_is_evaluator, checks)):
+            # The user's own evaluator says what is wrong; a further call would break its loop.
+            limits = limits.model_copy(update={"critique": "never"})
+        elif criteria or "min_findings" in own or "critique" in prompts.own():
+            limits = limits.model_copy(update={"critique": "always"})
     check_names(no_checks)
     files = variables.files if task.is_python else {}
     demands = NOTHING
@@ -235,23 +241,9 @@ def build(
         selection=selection,
         sharing=sharing,
         suite=_suite(task, files),
-        judge_abstains="judge" not in prompts.own()
-        and _is_weak(models.judge or models.model, task),
-        revise_anew=_is_weak(models.model, task),
+        weak_critic=limits.critique != "always" and is_weak(models.judge or models.model, "critic"),
+        revise_anew=is_weak(models.model, "editor"),
     )
-
-
-_WEAK = ("qwen2.5-coder-1.5b",)
-
-
-def _is_weak(model: Model, task: Task) -> bool:
-    """Return whether a model was measured as weak at such a task (tests/bench/README.md).
-
-    As a judge it cannot tell good texts from bad ones, and its texts are better written anew than
-    edited. Code in other languages than Python was not measured.
-    """
-    source = getattr(model, "source", model.name)  # of recorded replies, the model that gave them
-    return source in _WEAK and not task.is_foreign
 
 
 def _suite(task: Task, files: Mapping[str, bytes]) -> Suite | None:
@@ -279,21 +271,19 @@ async def refine(
 
     - ``max_revisions``: revisions allowed after the draft (4); without ``patience``, it switches
       patience off.
-    - ``target``: score 0..1 that passes (0.8); without ``critique``, it switches critiques off.
+    - ``target``: score 0..1 that passes (0.8): yours, or that of a prompt that ships; without
+      ``critique``, it switches critiques off.
     - ``patience``: revisions without improvement before the run stops (2); None for any number.
     - ``delta``: gain in score, 0..1, that is still no improvement (0).
     - ``base``: a revision continues from the ``latest`` text, the ``best``, or ``auto``.
     - ``critique``: ``auto``, ``always`` or ``never``; ``min_findings``: how many it must name (0).
     - ``revise``: whether a text that misses a check is shown to be edited (``edit``), written
       ``anew``, or the one and then the other (``auto``).
-    - ``opinion``: whether a judge scores a text that evidence leaves open (``auto``), ``always``
-      or ``never`` (a critic reads it).
-    - ``verify_drafts``: whether drafts are judged, too (True).
+    - ``verify_drafts``: whether drafts are verified, too (True).
     - ``candidates``: independent drafts (1); ``memory``: whether a revision sees the ``best`` text
       or ``all``.
     - ``max_tokens``: completion tokens per call (2,048 for an embedded model; else 16,384 or three
-      times the text, and four times that after a reply that was cut off); ``max_eval_chars``:
-      characters that the judge sees (32,768).
+      times the text, and four times that after a reply that was cut off).
     - ``temperature`` (0) and ``seed`` (None) of the writer.
     - ``step``: whether to pause after every verdict (False).
     - ``budget``: an `ipyrefine.Budget`, or a dict of its fields.
@@ -355,7 +345,7 @@ def resume(
     Args:
         run: the run; its setup stands.
         model: writes; by default the model that wrote so far, by its name.
-        judge: scores; by default the judge so far.
+        judge: reads, as critic or evaluator; by default the one so far.
         base_url: an OpenAI-compatible server for models given by name.
         api_key: its key, as for `build`.
         timeout: seconds of silence, as for `build`.
@@ -593,7 +583,7 @@ def _merge_limits(limits: Limits | None, options: dict[str, Any]) -> Limits | No
 def _template_limits(template: Template, limits: Limits | None) -> Limits:
     """Return limits for the four stages of a pasted template: each text is criticised.
 
-    Its drafts are not judged, as they are revised in any case; so the four stages are four calls.
+    Its drafts get no verdict, as they are revised in any case; so the four stages are four calls.
     """
     stages: dict[str, Any] = {"critique": "always", "verify_drafts": False}
     if template.min_findings:

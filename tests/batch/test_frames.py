@@ -25,7 +25,7 @@ async def test_a_column_in_a_table_out_with_the_same_index() -> None:
     assert list(out.index) == ["a", "b", "c", "d"]
     assert list(out["text"][:2]) == ["Version 1", "Version 1"]
     assert list(out["verdict"][:2]) == ["PASS", "PASS"]
-    assert list(out["basis"][:2]) == ["judge", "judge"]
+    assert list(out["basis"][:2]) == ["evaluator", "evaluator"]
     assert (out["score"][:2] >= 0.8).all()
     assert (out["cost"][:2] > 0).all()
     assert out["error"].isna().tolist() == [True, True, False, False]
@@ -38,7 +38,7 @@ async def test_a_column_of_drafts_is_improved() -> None:
     args = {
         "profile": "prose",
         "criteria": ["tone"],
-        "limits": ipyrefine.Limits(critique="never", opinion="auto"),
+        "limits": ipyrefine.Limits(critique="never"),
     }
     out = await ipyrefine.refine_frame(
         frame, "task", drafts="old", model=model, **args, progress=False

@@ -87,7 +87,7 @@ async def test_a_task_may_bring_its_own_options_and_model_objects_are_taken() ->
     args = {
         "profile": "prose",
         "criteria": ["tone"],
-        "limits": ipyrefine.Limits(critique="never", opinion="auto"),
+        "limits": ipyrefine.Limits(critique="never"),
     }
     (item,) = await ipyrefine.refine_many([own], model=model, **args, progress=False)
     assert item.run is not None

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from judging import all_yes, is_judge
+from judging import is_critic
+from kit import READY
 from openai_server import ScriptedServer
 
 STACK = (
@@ -50,8 +51,8 @@ class Stack:
 def reply(body: dict[str, Any]) -> str:
     """Answer as a model would that mends its mistake once it is shown the failing example."""
     asked = body["messages"][-1]["content"]
-    if is_judge(body):
-        return all_yes(body)
+    if is_critic(body):
+        return READY
     return CONSTANT if "text so far" in asked else LINEAR
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judging import all_yes, is_judge
+from judging import is_critic
+from kit import READY
 from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
 from stack_task import kernel
@@ -19,8 +20,8 @@ PROSE = (
 
 
 def reply(body: dict[str, Any]) -> Answer:
-    if is_judge(body):
-        return Answer(all_yes(body))
+    if is_critic(body):
+        return Answer(READY)
     if "```python" in str(body["messages"]):
         return Answer(CODE, chunk=2, delay=0.25)  # takes minutes
     return Answer(PROSE)

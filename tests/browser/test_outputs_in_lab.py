@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from judging import all_yes, is_judge
+from judging import is_critic
+from kit import READY
 from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
 from stack_task import kernel
@@ -30,8 +31,8 @@ means
 
 
 def reply(body: dict[str, Any]) -> Answer:
-    if is_judge(body):
-        return Answer(all_yes(body))
+    if is_critic(body):
+        return Answer(READY)
     return Answer(REVISION if "text so far" in body["messages"][-1]["content"] else DRAFT)
 
 

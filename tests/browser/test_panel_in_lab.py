@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from judging import all_yes, is_judge
+from judging import is_critic
+from kit import READY
 from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
 from stack_task import kernel
@@ -80,8 +81,8 @@ EVERYWHERE = [
 
 def reply(body: dict[str, Any]) -> Answer:
     asked = body["messages"][-1]["content"]
-    if is_judge(body):
-        return Answer(all_yes(body))
+    if is_critic(body):
+        return Answer(READY)
     return Answer(RIGHT if "text so far" in asked else WRONG, chunk=40, delay=0.02)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from judging import is_judge, server_answers
+from judging import criticises, is_critic
 from lab_driver import App, Lab
 from openai_server import Answer, ScriptedServer
 
@@ -28,9 +28,9 @@ def reply(body: dict[str, Any]) -> str | Answer:
     """Mend what is wrong with the texts above; judge them by that."""
     asked = json.dumps(body["messages"])
     prose = "the the text" in asked or "It is the text" in asked
-    if is_judge(body):
+    if is_critic(body):
         latest = body["messages"][-1]["content"].partition("What changed")[0]
-        return server_answers(body, 0.1 if "+ 2" in latest or "the the" in latest else 0.9)
+        return criticises(ready=not ("+ 2" in latest or "the the" in latest))
     return "<text>\nIt is the text.\n</text>" if prose else f"```python\n{RIGHT}\n```"
 
 

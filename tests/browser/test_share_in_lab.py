@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from judging import all_yes, is_judge
+from judging import is_critic
+from kit import READY
 from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
 from stack_task import kernel
@@ -37,8 +38,8 @@ def asked() -> list[str]:
 def model(asked: list[str]) -> Iterator[ScriptedServer]:
     def reply(body: dict[str, Any]) -> Answer:
         asked.append(str(body["messages"]))
-        if is_judge(body):
-            return Answer(all_yes(body))
+        if is_critic(body):
+            return Answer(READY)
         return Answer([DRAFT, AGAIN, FINE][min(len(asked), 3) - 1])
 
     with ScriptedServer(reply) as server:

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judging import is_judge, server_answers
+from judging import is_critic
+from kit import READY
 from lab_driver import App, Lab
 from nbformat import v4
 from openai_server import ScriptedServer
@@ -21,8 +22,8 @@ NOTICE = ".Toastify__toast, .jp-Dialog"
 
 def reply(body: dict[str, Any]) -> str:
     """Mend the code, and pass it."""
-    if is_judge(body):
-        return server_answers(body, 0.9)
+    if is_critic(body):
+        return READY
     return f"```python\n{CODE.replace('2', '1')}\n```"
 
 

@@ -52,7 +52,7 @@ async def test_a_persons_and_a_models_feedback_are_both_acted_on_by_one_revision
             text("Hi"),
             judgement(5, finding("dull")),
             text("Hallo Ann"),
-            judgement(9, fixed=("f2", "f3")),
+            judgement(9, fixed=("f1", "f2")),
         ],
         limits=Limits(critique="always", step=True),
     )
@@ -60,7 +60,7 @@ async def test_a_persons_and_a_models_feedback_are_both_acted_on_by_one_revision
     wish = Finding(criterion="tone", severity=Severity.BLOCKING, problem="Name her.")
     loop.decide(Add(finding=wish))
     await decide(loop, Continue())
-    asked = prompts(loop)[3]
+    asked = prompts(loop)[2]
     assert "dull" in asked
     assert "Name her." in asked
     named = {f.problem: f.author for f in loop.state.iterations[1].findings}

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from kit import READY, code, critique, finding, finish, in_order, judgement, text
+from kit import READY, code, critique, finding, finish, in_order, text
 
 from ipyrefine import api, refine
 from ipyrefine.core.decisions import Accept, Continue, Override
@@ -28,7 +28,6 @@ async def test_a_task_that_states_examples_passes_on_them_once_it_was_read() -> 
     run = await refine(INC, model=model)
     assert run.verdict is not None
     assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "examples")
-    assert not run.verdict.is_opinion
     assert run.stop_reason is StopReason.PASSED
     assert purposes(model) == {"draft": 1, "critique": 1}
     assert (run.setup.checks, run.setup.demands) == (("examples",), ("2 examples",))
@@ -45,13 +44,11 @@ async def test_a_draft_that_misses_an_example_is_revised_before_anybody_reads_it
     assert (first.outcome, first.basis) == (Outcome.NEEDS_IMPROVEMENT, "examples")
 
 
-@pytest.mark.parametrize("opinion", ["auto", "always", "never"])
 @pytest.mark.parametrize("critic", ["auto", "always", "never"])
-async def test_no_opinion_passes_a_text_that_fails_an_example(opinion: Any, critic: Any) -> None:
+async def test_no_reader_passes_a_text_that_fails_an_example(critic: Any) -> None:
     replies = {
         "draft": [code(WRONG[0])],
         "revise": [code(text) for text in WRONG[1:]],
-        "judge": [judgement(10)] * 9,
         "critique": [critique()] * 9,
     }
 
@@ -60,12 +57,11 @@ async def test_no_opinion_passes_a_text_that_fails_an_example(opinion: Any, crit
         return item if isinstance(item, str) else item(request)
 
     model = ScriptedModel([answer] * 20)
-    limits = Limits(max_revisions=2, opinion=opinion, critique=critic)
+    limits = Limits(max_revisions=2, critique=critic)
     run = await refine(INC, model=model, limits=limits)
     assert [i.text for i in run.iterations] == WRONG
     assert not any(i.verdict and i.verdict.passed for i in run.iterations)
     assert not run.converged
-    assert purposes(model)["judge"] == 0, "there is nothing left for it to say"
 
 
 async def failed() -> Any:
@@ -107,24 +103,6 @@ async def test_without_the_check_the_text_is_read_and_the_basis_says_so() -> Non
     assert run.verdict is not None
     assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "critique")
     assert run.setup.checks == ()
-
-
-async def test_an_opinion_asked_for_beside_evidence_lowers_nothing() -> None:
-    model = in_order([code(RIGHT), judgement(1)])
-    run = await refine(INC, model=model, opinion="always")
-    assert run.verdict is not None
-    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "examples")
-    assert run.verdict.opinion is not None
-    assert run.verdict.opinion < 0.8
-    assert run.usage.calls == 2
-
-
-async def test_an_unreadable_opinion_beside_evidence_lowers_nothing() -> None:
-    model = ScriptedModel([code(RIGHT), "PASS", "PASS"])
-    run = await refine(INC, model=model, opinion="always")
-    assert run.verdict is not None
-    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "examples")
-    assert "not judged" in " ".join(run.warnings)
 
 
 async def test_constraints_settle_themselves_and_a_critic_reads_the_rest() -> None:

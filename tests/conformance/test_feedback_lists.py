@@ -13,7 +13,7 @@
 import json
 from typing import Any
 
-from kit import NO_FINDINGS, TASK, code, finding, finish, judgement, refinement, requests, text
+from kit import NO_FINDINGS, TASK, code, evaluated, finding, finish, judgement, requests, text
 
 from ipyrefine import refine
 from ipyrefine.core.model import Limits, Outcome, StopReason
@@ -23,25 +23,12 @@ from ipyrefine.providers.scripted import ScriptedModel
 THREE = Limits(max_revisions=3, patience=9)
 
 
-async def test_feedback_is_a_list_of_actions_and_nothing_left_means_done() -> None:
-    actions = [finding("dull"), finding("no name", severity="minor")]
-    loop = refinement(
-        [text("Hi"), judgement(5, *actions), text("Hi Ann"), judgement(9, fixed=("f1", "f2"))],
-        limits=THREE,
-    )
-    await finish(loop)
-    named = [f for f in loop.state.iterations[0].findings if f.author == "model"]
-    assert [(f.problem, f.fix) for f in named] == [("dull", "mend it"), ("no name", "mend it")]
-    assert loop.state.stop_reason is StopReason.PASSED
-    assert loop.state.iterations[1].actionable == ()
-
-
 async def test_the_history_holds_response_feedback_and_refined_response() -> None:
-    loop = refinement(
+    loop = evaluated(
         [
             text("Hi"),
             judgement(5, finding("dull")),
-            text("Hi Ann", "f2: her name"),
+            text("Hi Ann", "f1: her name"),
             judgement(9, fixed=("f1",)),
         ],
         limits=THREE,
@@ -56,7 +43,7 @@ async def test_the_history_holds_response_feedback_and_refined_response() -> Non
 
 async def test_three_refinements_by_one_model_cost_at_most_eight_calls() -> None:
     replies = [part for n in range(4) for part in (text(f"v{n}"), judgement(2 + n))]
-    loop = refinement(replies, limits=THREE.model_copy(update={"critique": "never"}))
+    loop = evaluated(replies, limits=THREE.model_copy(update={"critique": "never"}))
     await finish(loop)
     assert len(loop.state.iterations) == 4
     assert loop.state.usage.calls == 8
@@ -64,7 +51,7 @@ async def test_three_refinements_by_one_model_cost_at_most_eight_calls() -> None
 
 
 async def test_eight_calls_are_enough_even_if_the_first_text_has_to_be_criticised() -> None:
-    loop = refinement(
+    loop = evaluated(
         [text("v0"), judgement(9), *NO_FINDINGS, text("v1"), judgement(9)], limits=THREE
     )
     await finish(loop)
@@ -72,20 +59,20 @@ async def test_eight_calls_are_enough_even_if_the_first_text_has_to_be_criticise
 
 
 async def test_an_invalid_reply_is_sent_back_once_with_the_error_and_counted() -> None:
-    loop = refinement([text("Hi"), "It is fine.", judgement(9)], limits=Limits(critique="never"))
+    loop = evaluated([text("Hi"), "It is fine.", judgement(9)], limits=Limits(critique="never"))
     await finish(loop)
     again = requests(loop)[2].messages
     assert again[-2].content == "It is fine."
-    assert "it says 'it' where yes or no was asked for" in again[-1].content
+    assert "it holds no JSON object" in again[-1].content
     assert loop.state.usage.calls == 3
     assert loop.state.stop_reason is StopReason.PASSED
     assert any(w.startswith("Asked scripted again") for w in loop.state.warnings)
 
 
 async def test_a_truncated_reply_is_never_asked_for_again_blindly() -> None:
-    cut = Reply(text="yes", probabilities=(0.9,), finish="length")
+    cut = Reply(text="It is", finish="length")
     task = TASK.model_copy(update={"checklist": ("Is there a name?",)})
-    loop = refinement([text("Hi"), cut], task, limits=Limits(max_revisions=0, critique="never"))
+    loop = evaluated([text("Hi"), cut], task, limits=Limits(max_revisions=0, critique="never"))
     await finish(loop)
     assert len(requests(loop)) == 2
     assert loop.state.verdict is not None

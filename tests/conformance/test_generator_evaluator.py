@@ -6,16 +6,15 @@
   ``mine["judge"]``; or `%%refine --check evaluate --memory all -n 10`, with a function that returns
   ``("FAIL", "feedback")``.
 - By default there is a cap (``-n``), and a text whose check failed does not pass whatever the judge
-  says. Our own judge answers with yes and no; your prompt, with its own form of reply, is taken at
-  its word, asks for no critique, and nothing that the task states is checked beside it. ``-n``
-  switches patience off.
+  says. Your prompt is taken at its word, asks for no critique, and nothing that the task states is
+  checked beside it. ``-n`` switches patience off.
 """
 
 import json
 from typing import Any
 
 import pytest
-from kit import critique, finding, finish, judgement, refinement, requests, text
+from kit import critique, evaluated, finding, finish, judgement, requests, text
 
 from ipyrefine import refine
 from ipyrefine.core.model import Limits, Outcome, StopReason
@@ -31,21 +30,19 @@ BARE = Limits(critique="never")  # trust the evaluator's first word, as this sys
 async def test_an_evaluation_is_pass_needs_improvement_or_fail_by_its_score(
     score: int, outcome: Outcome
 ) -> None:
-    loop = refinement(
+    loop = evaluated(
         [text("Hi"), judgement(score)], limits=Limits(max_revisions=0, critique="never")
     )
     await finish(loop)
     assert loop.state.verdict is not None
     assert loop.state.verdict.outcome is outcome
     assert loop.state.verdict.score == score / 10
-    assert loop.state.verdict.basis == "judge"
-    asked = requests(loop)[1]
-    assert (asked.answers, asked.json_schema) == (1, None), "one answer a criterion, and no JSON"
+    assert loop.state.verdict.basis == "evaluator"
 
 
 async def test_generator_and_evaluator_may_be_different_models() -> None:
     evaluator = ScriptedModel([judgement(9)], name="strict")
-    loop = refinement([text("Hi")], judge=evaluator, limits=BARE)
+    loop = evaluated([text("Hi")], judge=evaluator, limits=BARE)
     await finish(loop)
     assert (loop.state.setup.model, loop.state.setup.judge) == ("scripted", "strict")
     assert (len(requests(loop)), len(evaluator.requests)) == (1, 1)
@@ -53,18 +50,16 @@ async def test_generator_and_evaluator_may_be_different_models() -> None:
 
 async def test_generator_and_evaluator_prompts_may_be_ones_own() -> None:
     own = Prompts(draft="GENERATE", judge="EVALUATE {text}")
-    loop = refinement([text("Hi"), judgement(9)], prompts=own, limits=BARE)
+    loop = evaluated([text("Hi"), judgement(9)], prompts=own, limits=BARE)
     await finish(loop)
     asked = [request.messages[1].content for request in requests(loop)]
     assert [prompt.split()[0] for prompt in asked] == ["GENERATE", "EVALUATE"]
-    assert "1. tone: Friendly." in asked[1], "it says no shape of its own, so ours is asked for"
-    assert "yes or no" in asked[1]
     assert loop.state.stop_reason is StopReason.PASSED
 
 
-@pytest.mark.parametrize("said", ["PASS", '{"evaluation": "PASS"}', ""])
+@pytest.mark.parametrize("said", ["Lovely!", '{"evaluation": "SUPER"}', ""])
 async def test_a_reply_that_is_no_evaluation_neither_passes_nor_loops(said: str) -> None:
-    loop = refinement([text("Hi"), said, said], limits=Limits(max_revisions=0))
+    loop = evaluated([text("Hi"), said, said], limits=Limits(max_revisions=0))
     await finish(loop)
     verdict = loop.state.verdict
     assert verdict is not None
@@ -75,8 +70,8 @@ async def test_a_reply_that_is_no_evaluation_neither_passes_nor_loops(said: str)
 
 
 async def test_an_unreadable_evaluation_gets_one_critique_and_one_revision_and_no_more() -> None:
-    loop = refinement(
-        [text("Hi"), "PASS", "PASS", critique(finding("too curt")), text("Hi Ann"), "PASS", "PASS"]
+    loop = evaluated(
+        [text("Hi"), "?", "?", critique(finding("too curt")), text("Hi Ann"), "?", "?"]
     )
     await finish(loop)
     assert [i.verdict.outcome for i in loop.state.iterations if i.verdict] == ["NOT_JUDGED"] * 2
@@ -89,7 +84,7 @@ async def test_an_evaluator_that_never_passes_cannot_keep_it_going_for_ever() ->
             yield text(f"version {number}")
             yield judgement(number % 7, finding(f"problem{number}"))
 
-    loop = refinement(endless(), limits=Limits(critique="never"))
+    loop = evaluated(endless(), limits=Limits(critique="never"))
     await finish(loop)
     assert loop.state.stop_reason in (StopReason.REVISIONS, StopReason.PLATEAU)
     assert len(loop.state.iterations) <= 5
@@ -124,7 +119,7 @@ def generated(*, fenced: bool) -> list[str]:
     ]
 
 
-def evaluated() -> list[str]:
+def evaluations() -> list[str]:
     pairs = zip(OUTCOMES, [*COMPLAINTS, ""], strict=True)
     return [json.dumps({"evaluation": outcome, "feedback": said}) for outcome, said in pairs]
 
@@ -144,7 +139,7 @@ def assert_each_latest_complaint_is_acted_on(asked: list[str]) -> None:
 async def test_four_complaints_and_a_pass_go_from_attempt_to_attempt(
     fenced: bool, memory: str
 ) -> None:
-    writer, judge = ScriptedModel(generated(fenced=fenced)), ScriptedModel(evaluated())
+    writer, judge = ScriptedModel(generated(fenced=fenced)), ScriptedModel(evaluations())
     run = await refine(STACK, model=writer, judge=judge, prompts=OWN, memory=memory)
     assert (run.text, run.stop_reason) == (ATTEMPTS[4], StopReason.PASSED)
     assert [i.parent for i in run.iterations] == [None, 0, 1, 2, 3]
@@ -181,7 +176,7 @@ async def test_a_function_that_returns_the_outcome_and_the_feedback_is_the_evalu
 
 
 async def test_an_evaluator_that_only_complains_never_keeps_the_first_draft() -> None:
-    writer, judge = ScriptedModel(generated(fenced=True)), ScriptedModel(evaluated())
+    writer, judge = ScriptedModel(generated(fenced=True)), ScriptedModel(evaluations())
     run = await refine(STACK, model=writer, judge=judge, prompts=OWN, max_revisions=2)
     assert run.stop_reason is StopReason.REVISIONS
     assert run.text == ATTEMPTS[2]

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from all_at_once import AllAtOnce, cancel
 from kit import (
+    EVALUATED,
+    evaluated,
     finish,
     judgement,
-    refinement,
     replies_read,
     staged,
     stages,
@@ -35,6 +36,7 @@ from ipyrefine.core.model import (
     Usage,
 )
 from ipyrefine.core.ports import Check, Reply
+from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.reducer import replay
 from ipyrefine.errors import ModelError, Unreachable
 from ipyrefine.providers.scripted import ScriptedModel
@@ -99,7 +101,7 @@ class Neighbours:
 def at_once(model: AllAtOnce, limits: Limits = THREE) -> Refinement:
     """A run without checks, so that all candidates are wanted, with a judge of its own."""
     judge = ScriptedModel([judgement(9)] * 3)
-    return refinement(model, judge=judge, limits=limits)
+    return evaluated(model, judge=judge, limits=limits)
 
 
 def drafts_at_once(events: Sequence[Event]) -> list[int]:
@@ -129,7 +131,7 @@ async def test_candidates_are_asked_for_at_once_and_given_in_their_order() -> No
 async def test_no_further_candidate_is_written_once_it_could_not_change_the_outcome() -> None:
     limits = THREE.model_copy(update={"candidates": 6})
     replies = [*(text(f"version {n}") for n in range(3)), *[judgement(9)] * 3]
-    loop = refinement(replies, checks=[Neighbours(9, final=2)], limits=limits)
+    loop = evaluated(replies, checks=[Neighbours(9, final=2)], limits=limits)
     events = await finish(loop)
     assert drafts_at_once(events) == [1, 1, 1]
 
@@ -147,22 +149,22 @@ class Silent:
 
 
 @pytest.mark.parametrize(
-    ("checks", "abstains", "drafts"),
+    ("checks", "prompts", "drafts"),
     [
-        ([Silent()], True, 1),
-        ([Silent()], False, 3),
-        ([Silent(), Wants("version 9")], True, 3),
-        ([Silent(), Wants("version 0")], True, 1),
+        ([Silent()], Prompts(), 1),
+        ([Silent()], EVALUATED, 3),
+        ([Silent(), Wants("version 9")], Prompts(), 3),
+        ([Silent(), Wants("version 0")], Prompts(), 1),
     ],
-    ids=["nothing", "a judge", "a check that fails", "a check that passes"],
+    ids=["nothing", "an evaluator", "a check that fails", "a check that passes"],
 )
 async def test_drafts_that_nothing_could_tell_apart_are_not_written(
-    checks: list[Check], abstains: bool, drafts: int
+    checks: list[Check], prompts: Prompts, drafts: int
 ) -> None:
     replies = [version(number) for number in range(3)]
     judge = ScriptedModel([judgement(9)] * 3)
     limits = Limits(candidates=3, critique="never", max_revisions=0)
-    loop = refinement(replies, judge=judge, checks=checks, limits=limits, judge_abstains=abstains)
+    loop = evaluated(replies, judge=judge, checks=checks, limits=limits, prompts=prompts)
     await finish(loop)
     assert len(loop.state.drafts) == drafts
 
@@ -170,7 +172,7 @@ async def test_drafts_that_nothing_could_tell_apart_are_not_written(
 async def test_the_checks_that_do_not_compare_run_once_on_each_candidate() -> None:
     limits = THREE.model_copy(update={"candidates": 5})
     replies = [*(text("x" * n) for n in (3, 9, 5, 4, 8)), judgement(9)]
-    loop = refinement(replies, checks=[Longest(), Neighbours(9)], limits=limits)
+    loop = evaluated(replies, checks=[Longest(), Neighbours(9)], limits=limits)
     events = await finish(loop)
     found = [(e.iteration, e.evidence.name) for e in events if isinstance(e, EvidenceReady)]
     assert sorted(n for n, name in found if name == "longest") == [0, 1, 2, 3, 4]
@@ -181,7 +183,7 @@ async def test_the_checks_that_do_not_compare_run_once_on_each_candidate() -> No
 
 async def test_only_the_candidate_that_its_checks_say_most_for_is_judged() -> None:
     texts = [text("short"), text("a longer one"), text("mid one")]
-    loop = refinement([*texts, judgement(9)], checks=[Longest()], limits=THREE)
+    loop = evaluated([*texts, judgement(9)], checks=[Longest()], limits=THREE)
     events = await finish(loop)
     assert loop.state.text == "a longer one"
     assert stages(events) == ["draft", "check", "draft", "check", "check", "judge"]
@@ -192,7 +194,7 @@ async def test_only_the_candidate_that_its_checks_say_most_for_is_judged() -> No
 
 async def test_when_no_candidate_can_be_had_the_run_fails_and_going_on_asks_anew() -> None:
     down: list[Any] = [Unreachable("No server.")] * 3
-    loop = refinement(
+    loop = evaluated(
         [*down, text("one"), text("two"), text("three"), *[judgement(9)] * 3], limits=THREE
     )
     await finish(loop)
@@ -209,7 +211,7 @@ async def test_no_more_candidates_are_asked_for_than_the_budget_allows(
 ) -> None:
     texts = [text("one"), text("two"), text("three"), *[judgement(9)] * 3]
     limits = THREE.model_copy(update={"budget": Budget(calls=calls)})
-    loop = refinement(texts, limits=limits)
+    loop = evaluated(texts, limits=limits)
     await finish(loop)
     assert len(loop.state.iterations) == written
     assert loop.state.usage.calls <= calls
@@ -220,7 +222,7 @@ async def test_each_candidate_has_its_own_usage() -> None:
         Reply(text=text(f"version {n}"), usage=Usage(calls=1, prompt_tokens=10 + n))
         for n in (0, 1, 2)
     ]
-    loop = refinement(replies, checks=[Neighbours(content=2)], limits=THREE)
+    loop = evaluated(replies, checks=[Neighbours(content=2)], limits=THREE)
     await finish(loop)
     assert [i.usage.prompt_tokens for i in loop.state.iterations] == [10, 11, 12]
 
@@ -231,12 +233,12 @@ async def test_a_run_cut_anywhere_goes_on_without_asking_twice(checks: list[Chec
         "draft": [text("one"), text("two"), text("three")],
         "judge": [judgement(3), judgement(9), judgement(5)],
     }
-    whole = refinement(replies, checks=checks, limits=THREE)
+    whole = evaluated(replies, checks=checks, limits=THREE)
     events = without_deltas(await finish(whole))
     for cut in range(1, len(events)):
         stored = events[:cut]
         model = staged(replies, replies_read(stored))
-        loop = refinement(model, checks=checks, limits=THREE, run=replay(stored))
+        loop = evaluated(model, checks=checks, limits=THREE, run=replay(stored))
         await finish(loop)
         assert loop.state.usage.calls == whole.state.usage.calls == 6, cut
         assert [i.text for i in loop.state.iterations] == ["one", "two", "three"]
@@ -247,6 +249,6 @@ async def test_a_run_cut_anywhere_goes_on_without_asking_twice(checks: list[Chec
 
 async def test_cancelling_in_the_middle_closes_every_stream() -> None:
     model = AllAtOnce(4, version)  # it waits for a fourth request that never comes
-    loop = refinement(model, limits=THREE)
+    loop = evaluated(model, limits=THREE)
     await cancel(loop, model, 3)
     assert loop.state.stop_reason is StopReason.CANCELLED

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from kit import finish, judgement, refinement, requests, text
+from kit import evaluated, finish, judgement, requests, text
 
 from ipyrefine.core.events import CallEnded
 from ipyrefine.core.model import Budget, Limits, Stage, StopReason, Usage
@@ -18,7 +18,7 @@ HALF = Reply(text="<text>\nHel", finish="length", usage=SPENT)
 
 @pytest.mark.parametrize("cut", [THOUGHT, HALF], ids=["empty", "half"])
 async def test_a_cut_reply_is_asked_for_once_more_with_four_times_the_limit(cut: Reply) -> None:
-    loop = refinement([cut, text("Hello"), judgement(9)], limits=DEFAULT)
+    loop = evaluated([cut, text("Hello"), judgement(9)], limits=DEFAULT)
     events = await finish(loop)
     assert loop.state.text == "Hello"
     assert loop.state.stop_reason is StopReason.PASSED
@@ -29,13 +29,13 @@ async def test_a_cut_reply_is_asked_for_once_more_with_four_times_the_limit(cut:
 
 
 async def test_a_limit_that_the_user_set_stands() -> None:
-    loop = refinement([THOUGHT], limits=DEFAULT.model_copy(update={"max_tokens": 16_384}))
+    loop = evaluated([THOUGHT], limits=DEFAULT.model_copy(update={"max_tokens": 16_384}))
     await finish(loop)
     assert loop.state.message.endswith("Raise --max-tokens.")
 
 
 async def test_a_limit_of_the_servers_is_not_run_into_twice() -> None:
-    loop = refinement([HALF.model_copy(update={"capped": True})], limits=DEFAULT)
+    loop = evaluated([HALF.model_copy(update={"capped": True})], limits=DEFAULT)
     await finish(loop)
     assert "the longest that the server allows" in loop.state.message
     assert "another model" in loop.state.message
@@ -47,7 +47,7 @@ async def test_a_limit_of_the_servers_is_not_run_into_twice() -> None:
 async def test_a_higher_limit_is_not_asked_for_where_the_budget_does_not_hold_it(
     budget: Budget,
 ) -> None:
-    loop = refinement([THOUGHT], limits=DEFAULT.model_copy(update={"budget": budget}))
+    loop = evaluated([THOUGHT], limits=DEFAULT.model_copy(update={"budget": budget}))
     await finish(loop)
     assert loop.state.usage.calls == 1
     assert "--budget" in loop.state.message
@@ -56,7 +56,7 @@ async def test_a_higher_limit_is_not_asked_for_where_the_budget_does_not_hold_it
 
 async def test_a_long_text_has_room_for_three_of_its_length() -> None:
     draft = "Hello, dear friend. " * 5_000
-    loop = refinement([judgement(9)], limits=DEFAULT, draft=draft)
+    loop = evaluated([judgement(9)], limits=DEFAULT, draft=draft)
     await finish(loop)
     assert requests(loop)[0].max_tokens >= 3 * len(draft) // 4
 
@@ -73,7 +73,7 @@ class Silent:
 
 async def test_the_seconds_of_the_budget_end_the_wait_for_a_silent_server() -> None:
     limits = Limits(budget=Budget(seconds=0.2))
-    loop = refinement(Silent(), limits=limits)
+    loop = evaluated(Silent(), limits=limits)
     async with asyncio.timeout(10):
         await finish(loop)
     assert loop.state.stop_reason is StopReason.BUDGET

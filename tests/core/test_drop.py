@@ -1,7 +1,7 @@
 """A demand that was read wrongly is dropped: no text is held to it, and no check runs again."""
 
 import pytest
-from kit import calls, decide, finish, judgement, refinement, stages, text
+from kit import calls, decide, evaluated, finish, judgement, stages, text
 
 from ipyrefine import api
 from ipyrefine.checks.text import Length
@@ -26,7 +26,7 @@ class Tests:
 
 async def stopped(*replies: str, checks: tuple[object, ...] = (), **options: object) -> Refinement:
     checks = (Length("<=3 words"), *checks)
-    loop = refinement(list(replies), checks=checks, demands=(SHORT,), limits=ONCE, **options)
+    loop = evaluated(list(replies), checks=checks, demands=(SHORT,), limits=ONCE, **options)
     await finish(loop)
     return loop
 
@@ -36,7 +36,7 @@ async def test_a_text_that_only_the_demand_failed_is_judged_on_the_rest() -> Non
     assert loop.state.verdict is not None
     assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
     assert calls(await decide(loop, Drop(demand=SHORT))) == {"judge": 1}
-    assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.PASS, "judge")
+    assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.PASS, "evaluator")
     assert loop.state.stop_reason is StopReason.PASSED
     assert (loop.state.setup.checks, loop.state.setup.demands) == ((), ())
     assert not loop.state.iterations[0].actionable
@@ -49,12 +49,12 @@ async def test_evidence_that_is_left_settles_the_text_without_a_call_or_a_check(
     assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.PASS, "tests")
 
 
-async def test_a_judges_opinion_of_a_text_that_kept_the_demand_stays_as_it_is() -> None:
+async def test_an_evaluators_word_on_a_text_that_kept_the_demand_stays_as_it_is() -> None:
     loop = await stopped(text("Hello"), judgement(9))
     before = loop.state.verdict
     assert stages(await decide(loop, Drop(demand=SHORT))) == []
     assert before is not None
-    assert loop.state.verdict == before.model_copy(update={"basis": "judge"})
+    assert loop.state.verdict == before
 
 
 async def test_later_texts_are_not_held_to_it() -> None:

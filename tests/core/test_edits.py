@@ -1,7 +1,7 @@
 """A long text is revised by edits: what is found, what is put in its place, and what misses."""
 
 import pytest
-from kit import critique, finding, opinion, refinement, requests, text
+from kit import READY, critique, finding, refinement, requests, text
 
 from ipyrefine.core.edits import Edit, apply, read_edits
 from ipyrefine.core.engine import Refinement
@@ -63,19 +63,18 @@ FITTING = edit("Line 7 of the letter.", "Seven.")
 
 def revised(draft: str, *revisions: str) -> Refinement:
     replies = {
-        Stage.JUDGE: [opinion(2), opinion(9)],
-        Stage.CRITIQUE: [critique(finding("Say seven.", quote="Line 7"))],
+        Stage.CRITIQUE: [critique(finding("Say seven.", quote="Line 7")), READY],
         Stage.REVISE: list(revisions),
     }
     return refinement(replies, draft=draft, limits=Limits(max_revisions=1))
 
 
 async def test_a_long_text_is_revised_by_edits() -> None:
-    loop = revised(LONG, "f2: seven\n" + FITTING)
+    loop = revised(LONG, "f1: seven\n" + FITTING)
     run = await loop.run()
     assert run.iterations[1].text == LONG.replace("Line 7 of the letter.", "Seven.")
-    assert [change.finding for change in run.iterations[1].changes] == ["f2"]
-    assert run.usage.calls == 4
+    assert [change.finding for change in run.iterations[1].changes] == ["f1"]
+    assert run.usage.calls == 3
 
 
 async def test_an_edit_that_misses_is_asked_for_once_more_with_the_nearest_lines() -> None:

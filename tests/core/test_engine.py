@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from kit import (
+    EVALUATED,
     at,
     calls,
     critique,
@@ -40,10 +41,11 @@ from ipyrefine.errors import (
     UsageError,
 )
 
-# A run through every stage: the draft passes, its critique overturns that, its revision wins.
+# A run through every stage: the evaluator gives a bare score, the critique says why, the
+# revision wins.
 REPLIES = {
     "draft": [text("Hello")],
-    "judge": [judgement(9), judgement(10, fixed=("f1",))],
+    "judge": [judgement(5), judgement(10)],
     "critique": [critique(finding("too short", "Hello"))],
     "revise": [text("Hello there", "f1: longer")],
 }
@@ -143,7 +145,7 @@ class Ended(NamedTuple):
 
 
 def begin(model: Model | None = None, **options: Any) -> Refinement:
-    settings = {"checks": [Looks()], "limits": LIMITS, **options}
+    settings = {"checks": [Looks()], "limits": LIMITS, "prompts": EVALUATED, **options}
     return refinement(model or staged(REPLIES), **settings)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kit import finish, judgement, refinement, requests, text
+from kit import READY, finish, refinement, requests, text
 
 from ipyrefine.checks.functions import CallableCheck
 from ipyrefine.core.decisions import Dismiss
@@ -141,9 +141,7 @@ class Advisory:
 
 
 async def test_what_an_advisory_check_finds_is_minor() -> None:
-    loop = refinement(
-        [text("Hi"), judgement(9)], checks=[Advisory()], limits=Limits(critique="never")
-    )
+    loop = refinement([text("Hi"), READY], checks=[Advisory()])
     await finish(loop)
     assert loop.state.iterations[0].findings[0].severity is Severity.MINOR
     assert loop.state.stop_reason is StopReason.PASSED

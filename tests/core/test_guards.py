@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit import (
     CODE,
+    EVALUATED,
     READY,
     TASK,
     Scores,
@@ -49,7 +50,6 @@ async def test_a_critique_that_names_too_little_is_asked_for_once_more() -> None
     loop = refinement(
         [
             text("Hi"),
-            judgement(9),
             critique(finding("dull")),
             full,
             text("Ho"),
@@ -65,7 +65,7 @@ async def test_a_critique_that_names_too_little_is_asked_for_once_more() -> None
 async def test_a_revision_that_the_critic_takes_for_ready_needs_no_further_findings() -> None:
     loop = refinement(
         [text("Hi"), critique(finding("dull")), text("Ho"), READY],
-        limits=Limits(min_findings=1, opinion="never"),
+        limits=Limits(min_findings=1),
     )
     await finish(loop)
     assert loop.state.warnings == ()
@@ -127,7 +127,8 @@ async def test_on_a_stall_the_temperature_rises_and_what_failed_is_named() -> No
             judgement(3),
             text("Hey you"),
             judgement(4),
-        ]
+        ],
+        prompts=EVALUATED,
     )
     await finish(loop)
     first, second = requests(loop, Stage.REVISE)[:2]
@@ -186,7 +187,6 @@ async def test_the_task_stands_unchanged_at_the_head_of_every_call() -> None:
     loop = refinement(
         [
             text("Hi"),
-            judgement(9),
             critique(*[finding(p) for p in ("dull", "curt", "stale")]),
             text("Ho"),
             judgement(9, fixed=("f1", "f2", "f3")),
@@ -194,6 +194,6 @@ async def test_the_task_stands_unchanged_at_the_head_of_every_call() -> None:
     )
     await finish(loop)
     heads = {request.messages[0].content for request in requests(loop)}
-    assert len(requests(loop)) == 5
+    assert len(requests(loop)) == 4
     assert len(heads) == 1
     assert TASK.text in heads.pop()

@@ -2,7 +2,7 @@
 
 from itertools import takewhile
 
-from kit import TASK, finding, finish, judgement, refinement, requests, text
+from kit import TASK, evaluated, finding, finish, judgement, requests, text
 
 from ipyrefine.core.model import Limits
 from ipyrefine.core.prompts import fence, make_nonce
@@ -37,9 +37,9 @@ async def run_prompts(*scores: int) -> tuple[Run, list[str]]:
         weak = finding(f"weakness{number} number{number}", quote=f"version {number}")
         replies += [
             text(BODY.replace("{}", str(number))),
-            judgement(score, weak, answers=[True, True]),
+            judgement(score, weak),
         ]
-    loop = refinement(
+    loop = evaluated(
         replies, DETAILED, limits=Limits(max_revisions=len(scores) - 1, patience=9, target=1.0)
     )
     await finish(loop)
@@ -51,11 +51,11 @@ async def run_prompts(*scores: int) -> tuple[Run, list[str]]:
 async def test_while_the_best_text_stays_most_of_every_prompt_was_read_before() -> None:
     run, prompts = await run_prompts(6, 5, 4, 3)
     assert [i.parent for i in run.iterations] == [None, 0, 0, 0]
-    assert len(prompts) == 9
+    assert len(prompts) == 8
     assert min(shared(prompts)[5:]) > 0.6
 
 
-async def test_while_texts_get_better_a_judge_still_reads_mostly_what_it_knows() -> None:
+async def test_while_texts_get_better_an_evaluator_still_reads_mostly_what_it_knows() -> None:
     run, prompts = await run_prompts(3, 4, 5, 6)
     assert [i.parent for i in run.iterations] == [None, 0, 1, 2]
     judging = shared(prompts)[5::2]

@@ -45,7 +45,7 @@ OWN = Prompts(
 async def test_each_stage_is_told_what_its_own_prompt_says() -> None:
     weak = [finding(problem) for problem in ("dull", "curt", "stale")]
     loop = refinement(
-        [text("Hi"), judgement(9), critique(*weak), text("Ho"), judgement(9)],
+        [text("Hi"), judgement(5), critique(*weak), text("Ho"), judgement(9)],
         TASK.model_copy(update={"categories": ("hook", "length")}),
         prompts=OWN,
         limits=Limits(max_revisions=1),
@@ -206,7 +206,7 @@ class Ran:
 
 async def asked(*outputs: Output) -> dict[str, str]:
     """What critic, judge and reviser are asked about a text with these outputs."""
-    replies = [text("Hi"), judgement(3), critique(finding("dull")), text("Ho"), judgement(9)]
+    replies = [text("Hi"), critique(finding("dull")), text("Ho"), judgement(9)]
     limits = Limits(max_revisions=1, critique="always")
     loop = refinement(replies, checks=[Ran(*outputs)] if outputs else [], limits=limits)
     await finish(loop)
@@ -235,12 +235,8 @@ async def test_critic_and_reviser_are_told_outputs_as_text_and_a_figure_as_a_phr
     assert OUTPUTS[3].png[:50] not in prompt  # type: ignore[union-attr]
 
 
-async def test_a_judge_is_told_no_outputs_as_they_are_no_reason_to_pass() -> None:
-    assert (await asked(*OUTPUTS))["judge"] == (await asked())["judge"]
-
-
 async def test_a_run_without_outputs_changes_no_prompt() -> None:
-    replies = [text("Hi"), judgement(9), critique()]
+    replies = [text("Hi"), critique()]
     made = []
     for checks in ([], [Ran()]):
         loop = refinement(list(replies), checks=checks, limits=Limits(max_revisions=0))

@@ -1,4 +1,4 @@
-"""Best, not last: the first of those that rank highest, on every exit."""
+"""Best, not last, on every exit."""
 
 from typing import Any
 
@@ -10,14 +10,15 @@ from ipyrefine.core.model import Outcome, StopReason, Verdict
 
 
 @given(replies=scripts, checks=checks, limits=limits)
-async def test_best_is_always_the_first_of_the_highest_rank(
+async def test_best_is_always_one_of_the_highest_rank(
     replies: Any, checks: Any, limits: Any
 ) -> None:
     loop = refinement(replies, checks=checks, limits=limits)
     await finish(loop)
     ranks = {i.number: i.verdict.rank for i in loop.state.iterations if i.verdict}
-    highest = [number for number, rank in ranks.items() if rank == max(ranks.values())]
-    assert loop.state.best == min(highest, default=None)
+    assert (loop.state.best is None) is not bool(ranks)
+    if loop.state.best is not None:
+        assert ranks[loop.state.best] == max(ranks.values())
 
 
 @given(replies=scripts, checks=checks, limits=limits)
@@ -37,7 +38,7 @@ async def test_every_run_ends_with_a_reason_and_its_best_text(
 
 
 @given(replies=scripts, checks=checks, limits=limits)
-async def test_a_text_passes_only_at_the_target_with_nothing_blocking(
+async def test_a_text_passes_only_with_nothing_blocking(
     replies: Any, checks: Any, limits: Any
 ) -> None:
     loop = refinement(replies, checks=checks, limits=limits)
@@ -48,11 +49,8 @@ async def test_a_text_passes_only_at_the_target_with_nothing_blocking(
         if iteration.verdict and iteration.verdict.outcome is Outcome.PASS
     ]
     for iteration, verdict in passed:
-        assert verdict.basis not in ("user", "none")
+        assert verdict.basis not in ("user", "none", "run")
         assert verdict.required_passed
-        if verdict.basis != "critique":
-            assert verdict.score is not None
-            assert verdict.score >= limits.target
         assert not [f for f in iteration.findings if f.blocks]
 
 

@@ -135,18 +135,3 @@ def test_a_call_without_a_reply_leaves_nothing_to_go_on_with() -> None:
     run = Run.begin(Setup(task=TASK))
     ended = CallEnded(stage=Stage.DRAFT, iteration=0, usage=Usage())
     assert apply(run, ended).unconsumed_replies == ()
-
-
-def test_a_reply_that_nothing_was_made_of_yet_keeps_its_probabilities() -> None:
-    run = Run.begin(Setup(task=TASK))
-    ended = CallEnded(
-        stage=Stage.DRAFT,
-        iteration=0,
-        usage=Usage(),
-        text="yes no",
-        finish="stop",
-        probabilities=(0.75, None),
-    )
-    stored = Run.model_validate_json(apply(run, ended).model_dump_json())
-    assert stored.unconsumed_replies[0].probabilities == (0.75, None)
-    assert ended.model_dump(mode="json")["probabilities"] == [0.75, None]

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import pytest
 from kit import (
-    NO_FINDINGS,
+    EVALUATED,
+    READY,
     calls,
     clock,
     critique,
@@ -21,7 +22,7 @@ from kit import (
 
 from ipyrefine.core.decisions import Continue, Decision, Dismiss, Edit, Override, Rubric
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import EVENT, CallEnded, Event, Stopped
+from ipyrefine.core.events import Event, Stopped
 from ipyrefine.core.model import Evidence, Limits, Outcome, Task
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.reducer import replay
@@ -51,10 +52,10 @@ class Script(NamedTuple):
 
 FLAT = finding("flat", "Hello")
 SCRIPTS = {
-    "a critique overturns a PASS": Script(
+    "a critique says what a score leaves open": Script(
         {
             "draft": [text("Hello")],
-            "judge": [judgement(9), judgement(7), judgement(10)],
+            "judge": [judgement(5), judgement(7), judgement(10)],
             "critique": [critique(finding("too short", "Hello"))],
             "revise": [text("Hello there"), text("Hello there, friend")],
         },
@@ -87,23 +88,10 @@ SCRIPTS = {
         },
         ("Hello", "Hi there"),
     ),
-    "a PASS whose critique cannot be read": Script(
-        {
-            "draft": [text("Hello")],
-            "judge": [judgement(9)],
-            "critique": ["{", "["],
-        },
-        ("Hello",),
-    ),
-    "a critique without a finding": Script(
-        # A critic who names too little is asked once more before it is believed.
-        {"draft": [text("Hello")], "judge": [judgement(9)], "critique": [*NO_FINDINGS] * 2},
-        ("Hello",),
-    ),
     "three drafts": Script(
         {
             "draft": [text("Hello"), text("Hi"), text("Hey")],
-            "judge": [judgement(3), judgement(6), judgement(4), judgement(9, fixed=("f4",))],
+            "judge": [judgement(3), judgement(6), judgement(4), judgement(9)],
             "critique": [critique(finding("too short", "Hi"))],
             "revise": [text("Hi there")],
         },
@@ -119,6 +107,7 @@ def begin(script: Script, stored: Sequence[Event] = ()) -> Refinement:
         staged(script.replies, replies_read(stored)),
         checks=[Polite()],
         limits=script.limits,
+        prompts=EVALUATED,
         run=replay(stored) if stored else None,
         nonce=lambda _: "n",
         clock=clock(),
@@ -202,7 +191,7 @@ async def test_a_draft_that_could_not_be_read_is_asked_for_anew() -> None:
     failed = refinement([text(""), text("")])
     events = await finish(failed)
     assert isinstance(events[-1], Stopped)
-    again = refinement([text("Hello"), judgement(9), *NO_FINDINGS], run=replay(events))
+    again = refinement([text("Hello"), READY], run=replay(events))
     await finish(again)
     assert again.state.text == "Hello"
 
@@ -210,29 +199,15 @@ async def test_a_draft_that_could_not_be_read_is_asked_for_anew() -> None:
 async def test_a_repair_that_could_not_be_sent_is_all_that_is_asked_again() -> None:
     broken = refinement([text("Hello"), "no json", Unreachable("gone")])
     await finish(broken)
-    again = refinement([judgement(9), *NO_FINDINGS], run=broken.state)
+    again = refinement([READY], run=broken.state)
     await finish(again)
-    assert again.state.usage.calls == 2 + 1 + 2, "what was paid, what failed, what is asked now"
-
-
-async def test_a_judgement_that_was_paid_for_keeps_its_probabilities() -> None:
-    limits = Limits(max_revisions=0, critique="never")
-    whole = refinement([text("Hello"), judgement(8.3)], limits=limits)
-    events = without_deltas(await finish(whole))
-    heard = next(n for n, e in enumerate(events) if e.type == "call_ended" and e.stage == "judge")
-    stored = [EVENT.validate_json(EVENT.dump_json(event)) for event in events[: heard + 1]]
-    assert isinstance(stored[-1], CallEnded)
-    assert stored[-1].probabilities == (pytest.approx(0.83),)
-    again = refinement([], limits=limits, run=replay(stored))
-    await finish(again)
-    assert again.state.score == whole.state.score == pytest.approx(0.83)
-    assert again.state.usage.calls == 2
+    assert again.state.usage.calls == 2 + 1 + 1, "what was paid, what failed, what is asked now"
 
 
 async def test_a_run_that_continues_is_not_called_stopped() -> None:
     broken = refinement([Unreachable("gone")])
     await finish(broken)
-    again = refinement([text("Hello"), judgement(9), *NO_FINDINGS], run=broken.state)
+    again = refinement([text("Hello"), READY], run=broken.state)
     reasons = []
     await finish(again, lambda event, run: reasons.append((event.type, run.stop_reason)))
     assert {reason for kind, reason in reasons if kind != "stopped"} == {None}

@@ -2,20 +2,17 @@
 
 import json
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import CODE, NO_FINDINGS, TASK, finish, judgement, refinement
 
-from ipyrefine.core import replies
 from ipyrefine.core.critiques import parse_critique
 from ipyrefine.core.model import (
     Criterion,
     Finding,
     Form,
-    Judgement,
     Limits,
     Outcome,
     Severity,
@@ -23,7 +20,6 @@ from ipyrefine.core.model import (
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.replies import (
     Splitter,
-    parse_answers,
     parse_evaluation,
     parse_text,
     repeats_itself,
@@ -196,7 +192,6 @@ nonblank = st.text(min_size=1).filter(str.strip)
 def test_no_reply_is_anything_but_read_or_refused(reply: str) -> None:
     parsers = (
         lambda: parse_critique(reply, "Hi"),
-        lambda: replies.parse_answers(Reply(text=reply), LISTED, STANDING),
         lambda: parse_evaluation(reply),
         lambda: parse_text(reply, "code"),
         lambda: parse_text(reply, "prose"),
@@ -204,51 +199,6 @@ def test_no_reply_is_anything_but_read_or_refused(reply: str) -> None:
     for parse in parsers:
         with suppress(ReplyError):
             parse()
-
-
-# The judge's answers
-
-
-def answers(text: str, *probabilities: float | None, standing: Any = (), **how: Any) -> Judgement:
-    reply = Reply(text=text, probabilities=probabilities)
-    return parse_answers(reply, LISTED, standing, **how)
-
-
-@pytest.mark.parametrize(
-    "reply", ["yes no no yes", "Yes, No, No, Yes.", "1. yes\n2. no\n3. no\n4. yes\n"]
-)
-def test_words_are_answers_in_the_order_of_the_questions(reply: str) -> None:
-    judged = answers(reply)
-    assert [(c.name, c.score) for c in judged.criteria] == [("tone", 1.0), ("warmth", 0.0)]
-    assert [(a.question, a.yes, a.score) for a in judged.checklist] == [
-        ("Is it short?", False, None),
-        ("Does it name her?", True, None),
-    ]
-    assert judged.fixed == ()
-
-
-def test_probabilities_count_before_the_words() -> None:
-    judged = answers("yes no yes no yes no", 0.4, 0.3, 0.2, 0.6, 0.1, 0.9, standing=STANDING)
-    assert [c.score for c in judged.criteria] == [0.4, 0.3]
-    assert [(a.yes, a.score) for a in judged.checklist] == [(False, 0.2), (True, 0.6)]
-    assert judged.fixed == ("f4",)
-
-
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        ("", "0 of 4 answers"),
-        ("yes no", "2 of 4 answers"),
-        ("yes no yes no yes", "5 of 4 answers"),
-        ("yes no maybe no", "'maybe'"),
-        ("The answers are yes no yes no", "'the'"),
-        ("yesterday no yes no", "'yesterday'"),
-        ('{"answers": ["yes", "no", "yes", "no"]}', "'answers'"),
-    ],
-)
-def test_other_words_and_wrong_counts_are_unreadable(reply: str, reason: str) -> None:
-    with pytest.raises(ReplyError, match=reason):
-        answers(reply)
 
 
 # What prompts of the user's reply to

@@ -1,24 +1,24 @@
-"""What a verdict rests on: evidence first, then a judge's opinion, else nothing."""
+"""What a verdict rests on: evidence first, then a reader's word, else nothing."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from kit import (
+    EVALUATED,
     READY,
     critique,
     decide,
     finding,
     finish,
     judgement,
-    prompts,
     refinement,
     stages,
     text,
 )
 from png import PNG
 
-from ipyrefine.core.decisions import Add, Continue, Dismiss, Guide, Override
+from ipyrefine.core.decisions import Continue, Dismiss, Guide, Override
 from ipyrefine.core.model import (
     Basis,
     CheckFailed,
@@ -27,13 +27,11 @@ from ipyrefine.core.model import (
     DraftsDiffer,
     Evidence,
     Figure,
-    Finding,
     Limits,
     NothingFound,
     Outcome,
     Question,
     Severity,
-    Stage,
     Status,
     StopReason,
     Task,
@@ -78,10 +76,9 @@ async def first_verdict(*evidence: Evidence, judge: Sequence[Any] = (), **option
 
 
 @pytest.mark.parametrize("basis", ["tests", "function", "schema", "examples", "agreement"])
-async def test_evidence_that_settles_a_text_passes_it_without_a_judge(basis: Basis) -> None:
+async def test_evidence_that_settles_a_text_passes_it_without_a_reader(basis: Basis) -> None:
     verdict = await first_verdict(found(basis))
     assert (verdict.outcome, verdict.basis, verdict.score) == (PASS, basis, 1.0)
-    assert (verdict.is_opinion, verdict.opinion) == (False, None)
     assert verdict.because == ChecksPassed(names=(basis,))
 
 
@@ -117,50 +114,42 @@ async def test_drafts_that_disagree_stop_with_the_question_that_tells_them_apart
     assert "f([])" in loop.state.message
 
 
-@pytest.mark.parametrize(
-    ("score", "outcome", "basis"), [(9, PASS, "constraints"), (5, NEEDS, "judge")]
-)
-async def test_constraints_that_hold_settle_only_themselves(
-    score: int, outcome: Outcome, basis: Basis
-) -> None:
+@pytest.mark.parametrize(("score", "outcome"), [(9, PASS), (5, NEEDS)])
+async def test_constraints_that_hold_settle_only_themselves(score: int, outcome: Outcome) -> None:
     kept = found("constraints", decisive=False)
-    verdict = await first_verdict(kept, judge=[judgement(score)])
-    assert (verdict.outcome, verdict.basis) == (outcome, basis)
-    assert verdict.opinion == score / 10
-    assert verdict.is_opinion
+    verdict = await first_verdict(kept, judge=[judgement(score)], prompts=EVALUATED)
+    assert (verdict.outcome, verdict.basis) == (outcome, "evaluator")
 
 
-async def test_a_right_length_alone_is_not_judged_where_no_judge_is_asked() -> None:
+async def test_a_right_length_alone_is_not_judged_where_nobody_is_asked() -> None:
     kept = found("constraints", name="length:<=120 words", decisive=True)
-    limits = ONCE.model_copy(update={"opinion": "never", "critique": "never"})
-    verdict = await first_verdict(kept, limits=limits)
+    verdict = await first_verdict(kept)
     assert verdict.outcome is NOT_JUDGED
     assert verdict.because.passed == ("length:<=120 words",)
 
 
 async def test_a_check_that_found_nothing_to_check_is_no_basis() -> None:
-    verdict = await first_verdict(found("examples", None), judge=[judgement(9)])
-    assert (verdict.outcome, verdict.basis) == (PASS, "judge")
+    verdict = await first_verdict(found("examples", None))
+    assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
 
 
 RAN = found("run", name="run on copies")
 FAILED_RUN = RAN.model_copy(update={"passed": False, "detail": "KeyError: 'a' (line 1)"})
 
 
-async def test_code_that_only_runs_passes_on_no_evidence_and_spares_no_judge() -> None:
+async def test_code_that_only_runs_passes_on_no_evidence_and_spares_no_evaluator() -> None:
     drawn = RAN.model_copy(update={"outputs": (Figure(png=PNG),)})
     for ran in (RAN, drawn):
-        verdict = await first_verdict(ran, judge=[judgement(3)])
-        assert (verdict.outcome, verdict.basis) == (NEEDS, "judge")
-        limits = ONCE.model_copy(update={"opinion": "never"})
-        verdict = await first_verdict(ran, limits=limits)
+        verdict = await first_verdict(ran, judge=[judgement(3)], prompts=EVALUATED)
+        assert (verdict.outcome, verdict.basis) == (NEEDS, "evaluator")
+        verdict = await first_verdict(ran)
         assert (verdict.outcome, verdict.basis, verdict.score) == (NOT_JUDGED, "run", None)
         assert verdict.because.why == "only_ran"
 
 
 async def test_code_that_runs_and_was_not_run_by_another_check_says_why() -> None:
     missing = found("tests", None, not_run=True, detail="Not run: it needs the network.")
-    verdict = await first_verdict(RAN, missing, limits=ONCE.model_copy(update={"opinion": "never"}))
+    verdict = await first_verdict(RAN, missing)
     assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
     assert verdict.because.detail == "Not run: it needs the network."
 
@@ -169,7 +158,7 @@ async def test_code_that_runs_is_better_than_code_that_fails_whatever_came_later
     loop = refinement(
         [text("Hi 0"), text("Hi 1")],
         checks=[Finds(FAILED_RUN, RAN)],
-        limits=Limits(opinion="never", critique="never"),
+        limits=Limits(critique="never"),
     )
     await finish(loop)
     assert (loop.state.text, loop.state.stop_reason) == ("Hi 1", StopReason.UNJUDGED)
@@ -177,12 +166,12 @@ async def test_code_that_runs_is_better_than_code_that_fails_whatever_came_later
 
 
 async def test_a_user_s_word_is_a_basis_of_its_own() -> None:
-    loop = refinement([text("Hi"), judgement(3)], limits=ONCE)
+    loop = refinement([text("Hi"), judgement(3)], limits=ONCE, prompts=EVALUATED)
     await finish(loop)
     await decide(loop, Override(outcome=PASS))
     verdict = loop.state.verdict
     assert verdict is not None
-    assert (verdict.outcome, verdict.basis, verdict.is_opinion) == (PASS, "user", False)
+    assert (verdict.outcome, verdict.basis) == (PASS, "user")
     assert not verdict.over_failed_check
 
 
@@ -202,25 +191,10 @@ async def test_the_user_passes_it_and_the_verdict_says_over_what() -> None:
     assert loop.state.stop_reason is StopReason.OVERRIDDEN
 
 
-# Opinion
-
-
-NEVER = Limits(opinion="never")
-ALWAYS = ONCE.model_copy(update={"opinion": "always"})
-
-
-async def test_an_opinion_beside_evidence_lowers_nothing() -> None:
-    verdict = await first_verdict(found("tests"), judge=[judgement(1)], limits=ALWAYS)
-    assert (verdict.outcome, verdict.basis, verdict.score) == (PASS, "tests", 1.0)
-    assert verdict.opinion == 0.1
-    assert [c.score for c in verdict.criteria] == [0.1]
-    assert not verdict.is_opinion
-
-
 # Not judged
 
 
-READ = Limits(opinion="never")
+READ = Limits()
 
 
 async def test_where_nothing_else_decides_a_critic_does() -> None:
@@ -278,16 +252,15 @@ async def test_a_critique_that_cannot_be_read_leaves_the_text_unjudged() -> None
 
 async def test_a_not_judged_text_says_what_evidence_there_is_beside() -> None:
     kept = found("constraints", decisive=False)
-    limits = ONCE.model_copy(update={"opinion": "never", "critique": "never"})
-    verdict = await first_verdict(kept, limits=limits)
+    verdict = await first_verdict(kept)
     assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
-    assert verdict.because == Undecided(why="no_judge", passed=("constraints",))
+    assert verdict.because == Undecided(why="no_critic", passed=("constraints",))
 
 
-async def test_a_judge_that_is_known_as_unreliable_abstains() -> None:
-    verdict = await first_verdict(judge_abstains=True)
+async def test_a_critic_that_was_measured_too_weak_is_not_asked() -> None:
+    verdict = await first_verdict(weak_critic=True, limits=Limits(max_revisions=0))
     assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
-    assert verdict.because == Undecided(why="judge_abstains")
+    assert verdict.because == Undecided(why="weak_critic")
 
 
 async def test_nobody_gives_not_judged_as_a_word() -> None:
@@ -313,61 +286,10 @@ async def test_findings_on_a_text_that_passes_on_evidence_are_suggestions() -> N
     assert revision.acted_on == ("f1",)
 
 
-WISH = Finding(criterion="tone", severity=Severity.BLOCKING, problem="Name her.")
-
-
-@pytest.mark.parametrize(("answer", "outcome"), [((), NEEDS), (("f1",), PASS)])
-async def test_what_the_user_asked_for_is_no_suggestion(
-    answer: tuple[str, ...], outcome: Outcome
-) -> None:
-    """Checks do not look at it: the judge is asked whether it is met."""
-    loop = refinement(
-        [text("Hi"), text("Hi Ann"), judgement(1, fixed=answer)],
-        checks=[Finds(found("tests"))],
-        limits=Limits(max_revisions=1),
-    )
-    await finish(loop)
-    await decide(loop, Add(finding=WISH))
-    await decide(loop, Continue())
-    verdict = loop.state.iterations[1].verdict
-    assert verdict is not None
-    assert (verdict.outcome, verdict.basis) == (outcome, "tests")
-    assert verdict.user_findings_met is bool(answer)
-
-
-async def test_without_a_judge_a_revision_is_taken_to_meet_what_it_was_written_for() -> None:
-    loop = refinement([text("Hi"), text("Hi Ann")], checks=[Finds(found("tests"))], limits=NEVER)
+async def test_without_an_evaluator_a_revision_is_taken_to_meet_what_it_was_written_for() -> None:
+    loop = refinement([text("Hi"), text("Hi Ann")], checks=[Finds(found("tests"))], limits=Limits())
     await finish(loop)
     await decide(loop, Guide(guidance="Name her."))
     await decide(loop, Continue())
     assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PASSED)
     assert loop.state.iterations[1].findings[0].status is Status.RESOLVED
-
-
-# Findings are tried before they count
-
-
-def claim(problem: str, call: str = "", criterion: str = "correctness") -> dict[str, str]:
-    """A critic's finding on code."""
-    return {**finding(problem, criterion=criterion), "input": call, "expected": "0" if call else ""}
-
-
-async def test_a_finding_whose_words_are_gone_from_the_text_is_resolved_without_a_question() -> (
-    None
-):
-    loop = refinement(
-        [
-            text("Dear Sir"),
-            judgement(5, finding("stiff", quote="Dear Sir"), finding("no name")),
-            text("Hi"),
-            judgement(6),
-        ],
-        limits=Limits(max_revisions=1),
-    )
-    await finish(loop)
-    statuses = {f.problem: f.status for f in loop.state.iterations[1].findings}
-    assert statuses["stiff"] is Status.RESOLVED
-    assert statuses["no name"] is Status.OPEN
-    asked = prompts(loop, Stage.JUDGE)[1]
-    assert "no name" in asked
-    assert "stiff" not in asked

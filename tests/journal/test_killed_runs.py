@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judging import server_answers
+from kit import READY, critique, finding
 from openai_server import Answer, Body, Failure, ScriptedServer
 from refining import text
 
@@ -20,12 +20,10 @@ from ipyrefine.journal.store import Journal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL and fork are POSIX's")
 
-REPLIES: list[str | float] = [
-    text("Hello"), 0.99,  # it passes on an opinion, and so is criticised
-    '{"findings": [{"criterion": "tone", "quote": "Hello", "problem": "short", "fix": "more", '
-    '"severity": "blocking"}]}',
-    text("Hello there"), 0.6,
-    text("Hello there, friend"), 0.99,  # after the user's Continue
+REPLIES = [
+    text("Hello"), critique(finding("short", "Hello")),
+    text("Hello there"), critique(finding("no name")),
+    text("Hello there, friend"), READY,  # after the user's Continue
 ]  # fmt: skip
 
 
@@ -33,7 +31,7 @@ class Remembering:
     """Gives each request the reply that its like got in the first run, and counts them."""
 
     def __init__(self) -> None:
-        self.replies: dict[str, str | float] = {}
+        self.replies: dict[str, str] = {}
         self.asked: dict[str, Counter[str]] = {}
 
     def __call__(self, body: Body) -> Answer | Failure:
@@ -44,8 +42,7 @@ class Remembering:
         if request not in self.replies:
             return Failure(400, {"error": {"message": f"never asked before: {request}"}})
         self.asked.setdefault(model, Counter())[request] += 1
-        reply = self.replies[request]
-        return Answer(reply) if isinstance(reply, str) else server_answers(body, reply)
+        return Answer(self.replies[request])
 
 
 @pytest.fixture

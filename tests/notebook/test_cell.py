@@ -119,11 +119,11 @@ def test_criteria_and_checklist_are_the_users(shell: Any, model: Any) -> None:
 def test_options_of_the_loop_reach_its_limits(shell: Any, model: Any) -> None:
     limits = asked(
         shell,
-        "%%refine -q --base latest --critique always --patience off --delta 0.05 --max-tokens 900 "
-        "--max-eval-chars 5000\nSay hello.",
+        "%%refine -q --base latest --critique always --patience off --delta 0.05 --max-tokens 900\n"
+        "Say hello.",
     ).limits
     assert (limits.base, limits.critique, limits.patience) == ("latest", "always", None)
-    assert (limits.delta, limits.max_tokens, limits.max_eval_chars) == (0.05, 900, 5_000)
+    assert (limits.delta, limits.max_tokens) == (0.05, 900)
 
 
 def test_categories_and_the_language_reach_the_task(shell: Any, model: Any) -> None:

@@ -24,8 +24,7 @@ from ipyrefine import api
 from ipyrefine.providers.local import LocalModel
 api.choose_model = lambda *_, **__: LocalModel(Path({!r}), name="embedded")
 """
-CRITERIA = "correctness,clarity,tone,style,form,wit"  # six answers, so that a reply can stall
-CELL = f"%%refine -p prose --opinion auto --task -n 2 --criteria {CRITERIA}\nWrite a greeting."
+CELL = "%%refine -p prose --target 0.8 --critique always --task -n 2\nWrite a greeting."
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX's")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from bombs import bombs
-from faulty import CHECKLIST, Trial
+from faulty import Trial
 from hostile_wire import DEEP, DIGITS, DONE, KEY, chunk, event
 from IPython.core.interactiveshell import InteractiveShell
 from openai_server import Answer, Behaviour, Failure, ScriptedServer
@@ -16,11 +16,7 @@ from shells import NO_HISTORY
 
 from ipyrefine.providers import capabilities
 
-CELL = (
-    "%%refine -p prose --opinion auto --task -n 0 --criteria correctness --plain "
-    "--checklist questions\n"
-    "Write a greeting."
-)
+CELL = "%%refine -p prose --target 0.8 --critique always --task -n 0 --plain\nWrite a greeting."
 FAULTS: dict[str, Behaviour] = {
     "a number of 5,000 digits": Answer(
         raw=event('{"error": {"code": "' + "9" * DIGITS + '"}}') + DONE
@@ -53,7 +49,6 @@ def shell(server: ScriptedServer) -> Iterator[Any]:
     InteractiveShell.clear_instance()
     shell = InteractiveShell.instance(config=NO_HISTORY)
     shell.extension_manager.load_extension("ipyrefine")
-    shell.user_ns["questions"] = list(CHECKLIST)
     yield shell
     InteractiveShell.clear_instance()
 

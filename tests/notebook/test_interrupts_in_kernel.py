@@ -15,8 +15,7 @@ from openai_server import Answer, ScriptedServer
 
 AT_ONCE = 5.0  # seconds: the claim is one, and a busy machine gets five
 LEFT = "[t for t in asyncio.all_tasks() if 'ipyrefine' in repr(t.get_coro())]"
-CRITERIA = "correctness,clarity,tone,style,form,wit"  # six answers, so that a reply can stall
-CELL = f"%%refine -p prose --opinion auto --task -n 2 --criteria {CRITERIA}\nWrite a greeting."
+CELL = "%%refine -p prose --target 0.8 --critique always --task -n 2\nWrite a greeting."
 
 
 @pytest.fixture(scope="module")

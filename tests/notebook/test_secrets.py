@@ -31,9 +31,7 @@ USER, PASSWORD = "planted-user", "planted-pa55word"
 ENCODED_WHOLE = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 ENCODED = ENCODED_WHOLE[:16]
 SECRETS = (KEY, PASSWORD, ENCODED)
-CELL = (
-    "%%refine -p prose --opinion auto --task -n 1 --criteria correctness --plain\nWrite a greeting."
-)
+CELL = "%%refine -p prose --target 0.8 --critique always --task -n 1 --plain\nWrite a greeting."
 
 
 @pytest.fixture

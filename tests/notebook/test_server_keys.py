@@ -16,7 +16,7 @@ from ipyrefine.journal.store import Journal
 from ipyrefine.providers import capabilities
 
 KEY, OTHER_KEY = "sk-of-the-environment", "sk-of-the-other"
-CELL = "%%refine -p prose --task -n 0 --critique never --criteria correctness {}\nGreet me."
+CELL = "%%refine -p prose --target 0.8 --task -n 0 {}\nGreet me."
 
 
 @pytest.fixture

@@ -33,9 +33,3 @@ def request_json(request_text: Request) -> Request:
         "additionalProperties": False,
     }
     return request_text.model_copy(update={"json_schema": schema, "seed": 7})
-
-
-@pytest.fixture
-def request_answers(request_text: Request) -> Request:
-    """A request for three answers."""
-    return request_text.model_copy(update={"answers": 3})

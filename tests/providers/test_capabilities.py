@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Callable
 
 import pytest
-from openai_server import Answer, Failure, ScriptedServer, answer_line
+from openai_server import Answer, Failure, ScriptedServer
 
 from ipyrefine import errors
 from ipyrefine.core.ports import Notice, Reply, Request
@@ -148,25 +148,25 @@ async def test_a_server_that_takes_almost_nothing_is_still_answered_by(server, r
 
 @pytest.mark.parametrize("status", [400, 403, 404, 415, 422])
 async def test_any_error_of_the_request_that_names_a_field_is_a_step_down_for_that_field(
-    server, request_answers, status
+    server, request_text, status
 ):
-    server.default = lambda _: answer_line(0.75, 0.25, 0.5)
-    refusal = {"message": "You are not allowed to request logprobs from this model"}
+    server.default = lambda _: Answer("fine")
+    refusal = {"message": "You are not allowed to set a temperature for this model"}
     server.rules.append(
-        lambda body: Failure(status, {"error": refusal}) if "logprobs" in body else None
+        lambda body: Failure(status, {"error": refusal}) if "temperature" in body else None
     )
-    notices, text = await run(server, request_answers)
-    assert notices == ["The server doesn't take `logprobs`. Asking without it."]
-    assert text == "yes no yes"
-    assert ["logprobs" in body for body in server.bodies] == [True, False]
+    notices, text = await run(server, request_text)
+    assert notices == ["The server doesn't take `temperature`. Asking without it."]
+    assert text == "fine"
+    assert ["temperature" in body for body in server.bodies] == [True, False]
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_a_denied_key_stays_denied(server, request_answers, status):
+async def test_a_denied_key_stays_denied(server, request_text, status):
     denied = {"error": {"message": "This key may not use the model m", "param": None}}
     server.default = lambda _: Failure(status, denied)
     with pytest.raises(errors.AccessDenied):
-        await run(server, request_answers)
+        await run(server, request_text)
     assert len(server.requests) == 1
 
 
@@ -174,10 +174,10 @@ async def test_a_denied_key_stays_denied(server, request_answers, status):
 async def test_a_server_that_names_every_field_whatever_is_sent_is_asked_a_few_times(
     server, request_json, status
 ):
-    names = "logprobs stream stream_options temperature seed max_tokens response_format model"
+    names = "stream stream_options temperature seed max_tokens response_format model"
     server.default = lambda _: Failure(status, {"error": {"message": f"too large: {names}"}})
     with pytest.raises(errors.ModelError):
-        await run(server, request_json.model_copy(update={"max_tokens": 10**6, "answers": 3}))
+        await run(server, request_json.model_copy(update={"max_tokens": 10**6}))
     assert len(server.requests) < 30
     assert recall(server.base_url, "m") == Capabilities()
 
@@ -257,23 +257,24 @@ async def test_a_damaged_fact_says_nothing(server, request_text, fact):
 
 
 async def test_what_two_calls_at_once_learn_is_kept_and_announced_once(
-    server, request_json, request_answers, new_kernel
+    server, request_json, request_text, new_kernel
 ):
-    server.default = lambda body: answer_line(0.9, 0.9, 0.9) if "logprobs" in body else "{}"
+    seeded = request_text.model_copy(update={"seed": 7})
+    server.default = lambda body: "{}"
     server.rejecting("temperature", lambda body: "temperature" in body)
-    server.rejecting("logprobs", lambda body: "logprobs" in body)
+    server.rejecting("seed", lambda body: "seed" in body)
     server.rejecting("response_format", lambda body: level_of(body) == "strict")
     model = OpenAIModel("m", base_url=server.base_url)
 
     async def notices_of(request: Request) -> list[str]:
         return [i.text async for i in model.stream(request) if isinstance(i, Notice)]
 
-    requests = (request_json, request_answers, request_json, request_answers)
+    requests = (request_json, seeded, request_json, seeded)
     notices = [notice for one in await asyncio.gather(*map(notices_of, requests)) for notice in one]
     assert len(notices) == len(set(notices)) == 3
     new_kernel()
     assert (await run(server, request_json))[0] == []
-    assert (await run(server, request_answers))[0] == []
+    assert (await run(server, seeded))[0] == []
 
 
 # --- Token limits
@@ -380,13 +381,6 @@ async def test_a_reply_that_is_not_streamed_is_whole(server, request_text, unstr
     assert (reply.text, reply.thinking, reply.finish) == ("Hello", "a friend", "stop")
     usage = reply.usage
     assert (usage.prompt_tokens, usage.completion_tokens, usage.cost) == (9, 500, 0.0125)
-
-
-async def test_probabilities_come_without_streaming_too(server, request_answers, unstreamed):
-    server.then(dataclasses.replace(answer_line(0.75, 0.25, None), whole=True))
-    model = OpenAIModel("m", base_url=server.base_url)
-    *_, reply = [item async for item in model.stream(request_answers)]
-    assert reply.probabilities == (pytest.approx(0.75), pytest.approx(0.25), None)
 
 
 @pytest.mark.parametrize(
@@ -535,49 +529,3 @@ def test_an_error_that_names_no_sent_field_changes_nothing(request_json, complai
 def test_a_field_that_was_not_sent_is_no_reason_to_fall_back(request_text):
     sent = Capabilities().optional_fields(request_text)
     assert fall_back(Capabilities(), sent, "response_format and seed are not supported") is None
-
-
-@pytest.mark.parametrize(("most", "asked"), [(20, [20]), (5, [20, 5]), (0, [20, 5, None])], ids=str)
-async def test_fewer_log_probabilities_are_asked_for_where_the_server_gives_fewer(
-    server, request_answers, most, asked
-):
-    server.default = lambda _: answer_line(0.75, 0.25, 0.5)
-    server.rejecting("top_logprobs", lambda body: body.get("top_logprobs", 0) > most)
-    notices, text = await run(server, request_answers)
-    assert text == "yes no yes"
-    assert [body.get("top_logprobs") for body in server.bodies] == asked
-    assert len(notices) == len(asked) - 1
-    server.requests.clear()
-    assert await run(server, request_answers) == ([], "yes no yes")
-    assert [body.get("top_logprobs") for body in server.bodies] == asked[-1:]
-    assert ["logprobs" in body for body in server.bodies] == [asked[-1] is not None]
-
-
-@pytest.mark.parametrize(
-    ("complaint", "asked"),
-    [
-        ("Invalid value for 'top_logprobs': must be less than or equal to 5.", 5),
-        ("Requested sample logprobs of 20, which is greater than max allowed: 5", 5),
-        ("You are not allowed to request logprobs from this model.", None),
-        ("'logprobs' is not supported with this model", None),
-        ("logprobs are not supported with reasoning models.", None),
-        ("Logprobs is not enabled for models/gemini", None),
-        ('[{"type": "extra_forbidden", "loc": ["body", "logprobs"]}]', None),
-    ],
-)
-def test_log_probabilities_are_found_in_the_words_of_many_servers(
-    request_answers, complaint, asked
-):
-    before = Capabilities()
-    fallback = fall_back(before, before.optional_fields(request_answers), complaint)
-    assert fallback is not None
-    assert fallback.capabilities.optional_fields(request_answers).get("top_logprobs") == asked
-
-
-async def test_a_grammar_the_server_rejects_is_left_out_from_then_on(server, request_answers):
-    server.default = lambda _: "yes no yes"
-    server.rejecting("grammar", lambda body: "grammar" in body)
-    model = OpenAIModel("m", base_url=server.base_url, grammar=True)
-    for _ in range(2):
-        assert [item async for item in model.stream(request_answers)][-1].text == "yes no yes"
-    assert ["grammar" in body for body in server.bodies] == [True, False, False]

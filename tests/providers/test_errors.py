@@ -106,24 +106,12 @@ FLAWED = {
 UNREADABLE = {
     "nothing": "",
     "white space": " \n\t",
-    "a bare PASS": "PASS",
-    "a PASS beside the answers": f"{GOOD['judge']} PASS",
     "prose": "The text is excellent and passes with a score of 10/10.",
-    "prose with the answers": "Yes, it is short. Yes, it is kind. Yes, yes, yes, and yes.",
     "truncated": GOOD["judge"][:-4],
-    "a cut word": GOOD["judge"][:-1],
-    "an answer too many": f"{GOOD['judge']} yes",
-    "one for all": "yes",
-    "both": "yes/no " * 6,
-    "another word": GOOD["judge"].replace("yes", "maybe", 1),
-    "another language": "ja " * 6,
-    "a word with yes in it": "yesterday " * 6,
     "numbers": "1 1 1 1 1 1",
     "a number of 5,000 digits": "9" * 5_000,
-    "booleans": "true " * 6,
     "a list": "[1, 2]",
-    "a list of answers": '["correctness: yes", "yes", "yes", "yes", "yes", "yes"]',
-    "another shape": '{"verdict": "PASS", "score": 1.0, "passed": true}',
+    "another shape": '{"passed": true}',
     "very deep": "{" + '"a":{' * 9_000,
     "very many": "yes " * 4_000,
 }
@@ -417,11 +405,7 @@ async def test_an_incomplete_reply_is_never_used_nor_requested_again(server, nam
     assert run.text in ("", "Hello", "Hello again")
     assert stage != "draft" or run.stop_reason is StopReason.FAILED
     first = run.iterations[0].verdict if run.iterations else None
-    if stage == "critique":  # what the judge says stands, and is said to be an opinion
-        assert first is not None
-        assert (first.outcome, first.basis) == (Outcome.PASS, "judge")
-    else:
-        assert first is None or first.outcome != "PASS"
+    assert first is None or first.outcome != "PASS"
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
@@ -447,18 +431,6 @@ async def test_two_unreadable_judgements_leave_the_text_unverified(server, name)
     assert run.text == "Hello"
 
 
-@pytest.mark.parametrize("name", ["nothing", "prose", "truncated", "another shape", "very deep"])
-async def test_a_judge_s_pass_stays_an_opinion_where_the_critique_cannot_be_read(server, name):
-    """A critic's form says nothing about the text, and the user is told that there is none."""
-    trial = Trial(server, "critique", Answer(UNREADABLE[name], chunk=4_096))
-    run = await trial.run(limits=Limits(max_revisions=0))
-    assert run.verdict is not None
-    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "judge")
-    assert run.verdict.is_opinion
-    assert "No critique of the draft" in run.warnings[-1]
-    assert trial.asked == 2
-
-
 @pytest.mark.parametrize("reply", ["", "  \n", "<text>\n</text>", "<think>Hello</think>"])
 @pytest.mark.parametrize("stage", ["draft", "revise"])
 async def test_a_reply_without_a_text_is_requested_once_more(server, stage, reply):
@@ -476,21 +448,6 @@ async def test_a_reply_without_a_text_is_requested_once_more(server, stage, repl
 @pytest.mark.parametrize("around", ["Sure!\n%s\nDone.", "```json\n%s\n```", "%s {and more}"])
 async def test_prose_around_the_json_does_no_harm(server, around):
     trial = Trial(server, "critique", Answer(around % GOOD["critique"]))
-    assert (await trial.run()).stop_reason is StopReason.PASSED
-    assert trial.asked == 1
-
-
-@pytest.mark.parametrize("between", [" ", "\n", ", ", ". ", "\n- ", "**, **"])
-@pytest.mark.parametrize("word", ["yes", "Yes", "YES"])
-async def test_answers_are_read_however_they_are_set_off(server, word, between):
-    trial = Trial(server, "judge", Answer(between.join([word] * 6), chunk=40))
-    assert (await trial.run()).stop_reason is StopReason.PASSED
-    assert trial.asked == 1
-
-
-async def test_numbered_answers_are_read(server):
-    numbered = "\n".join(f"{number}. yes" for number in range(1, 7))
-    trial = Trial(server, "judge", Answer(numbered, chunk=40))
     assert (await trial.run()).stop_reason is StopReason.PASSED
     assert trial.asked == 1
 

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 import pytest
-from openai_server import Answer, Failure, ScriptedServer, answer_line
+from openai_server import Answer, Failure, ScriptedServer
 
 from ipyrefine import errors
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
@@ -495,50 +495,6 @@ def test_an_unusable_retry_after_never_makes_an_endless_wait(value):
 def test_the_repr_shows_where_requests_go_without_the_secret():
     model = OpenAIModel("m", base_url="http://me:pass@127.0.0.1:1/v1", api_key=KEY)
     assert repr(model) == "OpenAIModel('m', base_url='http://127.0.0.1:1/v1')"
-
-
-# --- answers and their probabilities
-
-
-async def test_answers_come_with_their_probabilities(server, model, request_answers):
-    server.then(answer_line(0.75, 0.25, None))
-    reply = await reply_of(model, request_answers)
-    assert reply.text == "yes no yes"
-    assert reply.probabilities == (pytest.approx(0.75), pytest.approx(0.25), None)
-    sent = server.bodies[0]
-    assert (sent["logprobs"], sent["top_logprobs"]) == (True, 20)
-    assert "grammar" not in sent
-
-
-async def test_any_other_reply_has_no_probabilities_and_asks_for_none(server, model, request_text):
-    server.then(answer_line(0.75))
-    assert (await reply_of(model, request_text)).probabilities == ()
-    assert "logprobs" not in server.bodies[0]
-
-
-async def test_a_server_that_ignores_the_field_gives_answers_of_unknown_probability(
-    server, model, request_answers
-):
-    server.then("yes no yes")
-    assert (await reply_of(model, request_answers)).probabilities == (None, None, None)
-
-
-@pytest.mark.parametrize(
-    "logprob",
-    ["9" * 5_000, "-" + "9" * 5_000, "NaN", "-Infinity", '"x"', "[" * 900 + "]" * 900],
-    ids=["many digits", "below zero", "nan", "infinite", "text", "nested"],
-)
-async def test_no_number_a_server_may_send_ends_the_reply(server, model, request_answers, logprob):
-    rows = ", ".join(f'{{"token": "{word}", "logprob": {logprob}}}' for word in ("yes", "no"))
-    entry = f'{{"token": "yes", "logprob": {logprob}, "top_logprobs": [{rows}]}}'
-    chunk = (
-        '{"choices": [{"index": 0, "delta": {"content": "yes"}, "finish_reason": "stop", '
-        f'"logprobs": {{"content": [{entry}]}}}}]}}'
-    )
-    server.then(Answer(raw=f"data: {chunk}\n\ndata: [DONE]\n\n".encode()))
-    reply = await reply_of(model, request_answers)
-    assert (reply.text, reply.finish) == ("yes", "stop")
-    assert reply.probabilities == (None,)
 
 
 async def test_a_chunk_nested_too_deep_is_a_server_failure(server, model, request_text):

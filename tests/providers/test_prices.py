@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from kit import EVALUATED
 from openai_server import Answer
 
 from ipyrefine import api
@@ -113,7 +114,8 @@ async def test_a_dollar_budget_is_never_exceeded(server):
         Task(text="Say hello."),
         model=model,
         clock=lambda: 0.0,
-        limits=Limits(budget=Budget(cost=0.0032), opinion="auto"),
+        limits=Limits(budget=Budget(cost=0.0032)),
+        prompts=EVALUATED,
     )
     await loop.run()
     assert loop.state.stop_reason is StopReason.BUDGET

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit import EVALUATED
 from refining import TONE, judged, text
 
 from ipyrefine import choose_model
@@ -41,8 +42,8 @@ def greeting(
     return Refinement(
         Task(text=task, criteria=(TONE,)),
         model=model,
-        limits=Limits(max_revisions=1, critique="never", opinion="auto"),
-        prompts=prompts,
+        limits=Limits(max_revisions=1, critique="never"),
+        prompts=prompts or EVALUATED,
         clock=lambda: 0.0,
     )
 
@@ -70,7 +71,7 @@ async def test_a_recorded_run_replays_exactly_and_names_its_model(path: Path) ->
     recorded = await record(path)
     replayed = await run_on(RecordedModel(path))
     assert same(recorded, replayed)
-    assert replayed.score_history == (0.4, 1.0)
+    assert replayed.text == "Hello"
     assert replayed.warnings == recorded.warnings  # a replay is nothing to warn of
     assert replayed.setup.model == f"recorded:{path.as_posix()}"
 
@@ -206,7 +207,7 @@ async def test_a_recording_names_its_version_day_and_model(path: Path) -> None:
 async def test_without_the_file_every_request_is_one_for_the_live_model(path: Path) -> None:
     live = ScriptedModel(SCRIPT, name="live")
     run = await run_on(RecordedModel(path, live=lambda: live))
-    assert run.score_history == (0.4, 1.0)
+    assert run.text == "Hello"
     assert f"There is no recording {path}. live answers instead." in run.warnings
     with pytest.raises(NoModel, match=r"There is no recording .*ipyrefine pull"):
         await run_on(choose_model(f"recorded:{path}"))
@@ -276,13 +277,3 @@ async def test_the_environment_makes_a_recording_of_the_configured_model(
     monkeypatch.delenv("IPYREFINE_RECORD")
     replayed = [item async for item in choose_model(f"recorded:{path}").stream(ask)]
     assert replayed[-1] == items[-1]
-
-
-async def test_probabilities_are_replayed(path: Path) -> None:
-    ask = Request(messages=(Message(role="user", content="Good?"),), answers=2)
-    said = Reply(text="yes no", probabilities=(0.75, None))
-    recorder = RecordedModel(path, live=lambda: ScriptedModel([said]), record=True)
-    await reply_to(recorder, ask)
-    assert (await reply_to(RecordedModel(path), ask)).probabilities == (0.75, None)
-    with pytest.raises(NoModel):  # one answer is another question than two
-        await reply_to(RecordedModel(path), ask.model_copy(update={"answers": 1}))

@@ -8,12 +8,10 @@ import pytest
 
 from ipyrefine.core.decisions import Guide
 from ipyrefine.core.model import (
-    Answer,
     Change,
     CheckFailed,
     Choice,
     Criterion,
-    CriterionScore,
     Evidence,
     Finding,
     Outcome,
@@ -99,8 +97,6 @@ def _iterations(say: Say) -> tuple[Iteration, ...]:
     """A draft that fails and a revision that passes."""
     failed = Evidence(name=say("check"), passed=False, score=0.5, detail=say("detail"))
     nothing = Evidence(name="schema", passed=None, required=False)
-    judged = (CriterionScore(name=say("judged"), score=0.42, reason=say("reason")),)
-    answers = (Answer(question="Is it short?", yes=True), Answer(question=say("asked"), yes=False))
     return (
         Iteration(
             number=0,
@@ -113,8 +109,6 @@ def _iterations(say: Say) -> tuple[Iteration, ...]:
                 outcome=Outcome.FAIL,
                 score=0.42,
                 basis="tests",
-                criteria=judged,
-                checklist=answers,
                 because=CheckFailed(name="c", line=say("why")),
                 required_passed=False,
             ),

@@ -34,7 +34,7 @@ HELD = Evidence(
     tallies=(Tally(held=3, of=3, noun="example"),),
     detail="f(1): 1\n3 of 3 stated examples hold.",
 )
-OPINION = Verdict(outcome=PASS, score=0.81, basis="judge", opinion=0.81)
+OPINION = Verdict(outcome=PASS, score=0.81, basis="evaluator")
 RAN = Verdict(
     outcome=Outcome.NOT_JUDGED, score=None, basis="run", because=Undecided(why="only_ran")
 )
@@ -55,14 +55,10 @@ def run_of(verdict, *, evidence=(), findings=(), **fields):
     [
         (Verdict(outcome=PASS, score=1, basis="examples"), "✓ PASS · 3 examples"),
         (Verdict(outcome=PASS, score=1, basis="agreement"), "✓ PASS · drafts agree"),
-        (OPINION, "○ PASS · judge's opinion, 0.81"),
+        (OPINION, "○ PASS · evaluator, 0.81"),
         (
-            OPINION.model_copy(update={"basis": "constraints"}),
-            "○ PASS · constraints, judge's opinion, 0.81",
-        ),
-        (
-            Verdict(outcome=NEEDS, score=0.6, basis="judge"),
-            "✎ NEEDS IMPROVEMENT · judge's opinion, 0.60",
+            Verdict(outcome=NEEDS, score=0.6, basis="evaluator"),
+            "✎ NEEDS IMPROVEMENT · evaluator, 0.60",
         ),
         (
             Verdict(outcome=NEEDS, score=0, basis="tests", required_passed=False),
@@ -124,14 +120,14 @@ def test_a_text_that_only_findings_keep_from_passing_says_how_many():
         blocking.model_copy(update={"id": "f2", "severity": Severity.MINOR}),
         blocking.model_copy(update={"id": "f3", "status": "dismissed"}),
     )
-    high = Verdict(outcome=NEEDS, score=1, basis="judge", opinion=1)
+    high = Verdict(outcome=NEEDS, score=1, basis="evaluator")
 
     def label(verdict, *findings):
         return str(labels.iteration_label(run_of(verdict, findings=findings).iterations[0]))
 
     assert label(high, blocking, *others) == "✎ NEEDS IMPROVEMENT · 1 open finding"
-    assert label(high, *others) == "✎ NEEDS IMPROVEMENT · judge's opinion, 1.00"
-    failed = high.model_copy(update={"basis": "tests", "required_passed": False, "opinion": None})
+    assert label(high, *others) == "✎ NEEDS IMPROVEMENT · evaluator, 1.00"
+    failed = high.model_copy(update={"basis": "tests", "required_passed": False})
     assert label(failed, blocking) == "✎ NEEDS IMPROVEMENT · tests failed"
 
 

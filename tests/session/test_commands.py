@@ -39,10 +39,7 @@ from ipyrefine.core.reducer import replay
 from ipyrefine.errors import UsageError
 from ipyrefine.session.commands import COMMANDS, parse_decision
 
-CELL = (
-    "%%refine -p prose --opinion auto --task --criteria tone --min-findings 0 -n 0\n"
-    "Write a greeting."
-)
+CELL = "%%refine -p prose --task --criteria tone --min-findings 0 -n 0\nWrite a greeting."
 TONE = Criterion(name="tone", definition="Warm.")
 FLAT = Finding(
     id="f1", criterion="tone", severity=Severity.MINOR, problem="Flat.", quote="Hello", fix="Mend."

@@ -26,7 +26,7 @@ from ipyrefine.providers.replay import read_recording
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.markdown import record_markdown
 from ipyrefine.session.export import export
-from ipyrefine.session.history import rulings
+from ipyrefine.session.history import agreement
 from ipyrefine.session.record import KEY, as_json, bundle, load, load_whole
 
 PER_RECORD = 3
@@ -284,7 +284,7 @@ async def uses(run: Run, path: Path) -> None:
         export(run, path.with_suffix(f".{ending}"), force=True)
     next_step(run)
     forecast(run)
-    list(rulings(run))
+    agreement([run])
     model = ScriptedModel(itertools.repeat("<text>\nHello\n</text>"))
     try:
         again = api.Refinement(

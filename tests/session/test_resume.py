@@ -28,7 +28,7 @@ from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session.record import bundle
 from ipyrefine.session.session import Session
 
-OPTIONS = "-p prose --opinion auto --criteria tone --min-findings 0 -n 2"
+OPTIONS = "-p prose --criteria tone --min-findings 0 -n 2"
 
 
 class Replies:
@@ -77,7 +77,7 @@ def refined(shell: Any, replies: Replies, *items: Any, options: str = "") -> Any
 def test_a_new_kernel_continues_where_the_old_one_stopped(shell: Any, replies: Replies) -> None:
     refined(shell, replies, text("Hello"), Unreachable("gone"), options="--name hi -o greeting")
     later = new_shell()
-    replies.next = [judged(4), '{"findings": []}', text("Hello there"), judged(10)]
+    replies.next = [judged(4), text("Hello there"), judged(10)]
     assert run(later, "%refine resume hi").error_in_exec is None
     assert later.user_ns["greeting"] == "Hello there"
     assert later.user_ns["refined_run"].stop_reason == "passed"
@@ -161,7 +161,7 @@ def test_history_lists_finds_and_forgets(
     first, second = listed.split("\n")[2], listed.split("\n")[1]
     assert second.startswith("2    today ")
     assert second.split()[3:8] == ["an", "error", "1", "second", "·"]
-    assert "✓ PASS · judge's opinion" in first
+    assert "○ NOTHING FOUND" in first
     assert "  first · Write" in first
     run(shell, "%refine history -n 1")
     assert "There are more: -n 5 lists them." in capsys.readouterr().out
@@ -249,7 +249,7 @@ async def test_a_full_disk_ends_the_run_with_its_best_text_shown(
 async def test_refine_in_python_is_journalled_too_unless_told_otherwise() -> None:
     model = ScriptedModel([text("Hello"), judged(10)] * 2)
     options: dict[str, Any] = {"model": model, "profile": "prose", "criteria": ["tone"]}
-    limits = Limits(critique="never", opinion="auto")
+    limits = Limits(critique="never")
     kept = await api.refine("Greet.", name="kept", limits=limits, **options)
     await api.refine("Greet.", journal=False, limits=limits, **options)
     assert [one.name for one in Journal().runs()] == ["kept"]

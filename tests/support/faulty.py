@@ -1,22 +1,22 @@
 """A whole run against a server that fails at one stage of it."""
 
 import asyncio
-import re
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from kit import critique, finding, judged, text
+from kit import critique, finding, text
 from openai_server import Answer, Behaviour, Body, ScriptedServer
 
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event
 from ipyrefine.core.model import Limits, Outcome, Task
+from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
 from ipyrefine.providers.openai import OpenAIModel
 
-CHECKLIST = ("Is it short?", "Is it kind?", "Is it clear?", "Is it apt?", "Is it warm?")
-TASK = Task(text="Write a greeting.", checklist=CHECKLIST)
+TASK = Task(text="Write a greeting.")
+EVALUATE = Prompts(judge="How good is it, as JSON with a score?\n{text}")
 STAGES = ("draft", "judge", "critique", "revise", "rejudge")
 MOST_SECONDS = 20.0  # a run that takes longer hangs
 
@@ -30,29 +30,19 @@ def stage_of(body: Body) -> str:
     what a request is for.
     """
     asked = "".join(message["content"] for message in body["messages"][1:2])
-    if _ANSWERS.search(asked):
+    if "How good is it" in asked or "Score the text" in asked:
         return "rejudge" if "Hello again" in asked else "judge"
     if '"findings":' in asked:
         return "critique"
     return "revise" if "Hello" in asked else "draft"
 
 
-_ANSWERS = re.compile(r"Reply with (\d+) words on one line, each yes or no")
-
-
-def _content(body: Body) -> str:
-    """Return yes to each question of a judge's request."""
-    asked = _ANSWERS.search(body["messages"][1]["content"])
-    assert asked is not None, "a judge is asked for a line of answers"
-    return " ".join(["yes"] * int(asked[1]))
-
-
 GOOD = {
     "draft": text("Hello").strip(),
-    "judge": " ".join(["yes"] * 6),
+    "judge": '{"score": 0.5}',
     "critique": critique(*(finding(f"too {w}", criterion="correctness") for w in "abc")),
     "revise": text("Hello again", "f1: longer").strip(),
-    "rejudge": " ".join(["yes"] * 9),
+    "rejudge": '{"score": 0.95}',
 }
 
 
@@ -86,7 +76,8 @@ class Trial:
                 timeout=idle,
                 sleep=self._sleep,
             ),
-            limits=judged(limits or Limits(max_revisions=2)),
+            limits=limits or Limits(max_revisions=2),
+            prompts=EVALUATE,
             clock=monotonic,
             **options,
         )
@@ -121,5 +112,4 @@ class Trial:
         if stage == self.stage and self.times > 0:
             self.times -= 1
             return self.fault(body) if callable(self.fault) else self.fault
-        good = _content(body) if stage in ("judge", "rejudge") else GOOD[stage]
-        return Answer(good, chunk=40)
+        return Answer(GOOD[stage], chunk=40)

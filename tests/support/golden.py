@@ -99,7 +99,7 @@ def build(scenario: dict[str, Any], writer: Any, judge: Any) -> Refinement:
         model=writer,
         judge=judge,
         checks=checks(scenario.get("checks", ())),
-        limits=Limits.model_validate({"opinion": "auto", **scenario.get("limits", {})}),
+        limits=Limits.model_validate(scenario.get("limits", {})),
         draft=scenario.get("draft"),
         prompts=prompts,
         clock=lambda: next(ticks) / 1000,

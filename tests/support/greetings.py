@@ -6,14 +6,13 @@ import threading
 from collections import Counter
 from typing import Any
 
-from judging import is_judge, server_answers
 from kit import text
 from openai_server import Answer, Body, Failure
 
 from ipyrefine.core.model import Limits
 
 CALLS = 4  # of a task: draft, judge, revise, judge
-LIMITS = Limits(max_revisions=2, critique="never", opinion="auto")
+LIMITS = Limits(max_revisions=2, critique="never")
 
 
 def tasks(count: int) -> list[str]:
@@ -28,6 +27,7 @@ def options(base_url: str) -> dict[str, Any]:
         "profile": "prose",
         "criteria": ["tone"],
         "limits": LIMITS,
+        "prompts": {"judge": "How good is it, as JSON with a score?\n{text}"},
     }
 
 
@@ -56,8 +56,8 @@ class Greeter:
         if any(task in said for task in self.broken):
             return Failure(401, {"error": {"message": "no such key"}})
         revised = "Version 1" in said
-        if is_judge(body):
-            return server_answers(body, 0.99 if revised else 0.4)
+        if "How good is it" in said:
+            return Answer('{"score": 0.99}' if revised else '{"score": 0.4}')
         return Answer(text("Version 1" if "Version 0" in said else "Version 0"))
 
     def wait_for_held(self, count: int, seconds: float) -> bool:

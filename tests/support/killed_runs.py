@@ -78,7 +78,7 @@ class Killing(Listing):
 
 
 def begin(base_url: str, model: str) -> Refinement:
-    limits = Limits(max_revisions=1, min_findings=1, opinion="auto")
+    limits = Limits(max_revisions=1, min_findings=1)
     return api.build(
         "Write a greeting.", model=model, base_url=base_url, checks=[Looks()], limits=limits,
         profile="prose", criteria=["tone"],

@@ -12,8 +12,9 @@ from typing import Any
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import CallEnded, Event, StageStarted, TextDelta
-from ipyrefine.core.model import Basis, Criterion, Evidence, Limits, Stage, Task, Usage
+from ipyrefine.core.model import Basis, Criterion, Evidence, Limits, Stage, Task
 from ipyrefine.core.ports import Clock, Consumer, Journal, Reply, Request
+from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import Scripted, ScriptedModel
@@ -50,52 +51,40 @@ def finding(
 
 
 class Judgement:
-    """A judge's reply to any request: a probability for each of its questions.
+    """A reading of a text: a critic's reply, or an evaluator's where that is asked.
 
     Args:
-        scores: 0..10 for every criterion, or for each by name.
-        *findings: what a critic names next, where the loop asks for a critique of the text.
-        fixed: ids of earlier findings that no longer stand; the first ones that are asked about.
-        answers: to the checklist, in order.
+        score: 0..10; a critic takes a text for ready from 8 on.
+        *findings: what it names.
+        fixed: ids of earlier findings that no longer stand.
     """
 
     def __init__(
-        self,
-        scores: float | Mapping[str, Any] = 9,
-        *findings: dict[str, str],
-        fixed: Iterable[str] = (),
-        answers: Iterable[bool] = (),
+        self, score: float = 9, *findings: dict[str, str], fixed: Iterable[str] = ()
     ) -> None:
-        self.scores, self.findings = scores, findings
-        self.fixed, self.answers = tuple(fixed), tuple(answers)
+        self._score = score
+        self._findings, self._fixed = findings, tuple(fixed)
 
-    def __call__(self, request: Request) -> Reply:
-        """Answer a request's questions, which are the last of its inputs."""
-        questions = request.inputs[-request.answers :] if request.answers else ()
-        checklist, fixed = iter(self.answers), len(self.fixed)
-        probabilities = []
-        for question in questions:
-            name, defined, _ = question.partition(": ")
-            if question.startswith("Is this m"):
-                probabilities.append(float(fixed > 0))
-                fixed -= 1
-            elif defined and name in request.inputs:
-                by_name = isinstance(self.scores, Mapping)
-                score = self.scores[name] if by_name else self.scores
-                probabilities.append(score / 10)
-            else:
-                probabilities.append(float(next(checklist, True)))
-        words = " ".join("yes" if p >= 0.5 else "no" for p in probabilities)
-        usage = Usage(calls=1, prompt_tokens=100, completion_tokens=len(probabilities))
-        return Reply(text=words, probabilities=tuple(probabilities), usage=usage)
+    def __call__(self, request: Request) -> str:
+        """Answer a request."""
+        if request.purpose == Stage.JUDGE:
+            feedback = [one["problem"] for one in self._findings]
+            return json.dumps({"score": self._score / 10, "feedback": feedback})
+        ready = self._score >= 8 and not self._findings
+        return json.dumps(
+            {
+                "findings": self._findings,
+                "fixed": self._fixed,
+                "ready": ready,
+                "because": "It is good." if ready else "It is not there yet.",
+            }
+        )
 
 
 judgement = Judgement
 
 
-def opinion(score: int) -> Judgement:
-    """A judgement for any run: this score throughout, and at 10 all earlier findings fixed."""
-    return judgement(score, fixed=[f"f{number}" for number in range(9)] if score == 10 else ())
+EVALUATED = Prompts(judge="{text}")  # by an evaluator of the user's
 
 
 READY = '{"findings": [], "ready": true, "because": "It does what is asked."}'
@@ -124,16 +113,11 @@ def staged(
     used = used or {}
     left = {stage: deque(items[used.get(stage, 0) :]) for stage, items in replies.items()}
 
-    named = _Named()
-
     def answer(request: Request) -> str | Reply:
         queue = left.get(request.purpose)
-        if not queue and (named_findings := named.critique(request)):
-            return named_findings
         if not queue:
             raise UsageError(f"There is no further reply for the stage {request.purpose}.")
         item = queue.popleft()
-        named.take(item)
         if isinstance(item, Exception):
             raise item
         return item(request) if callable(item) else item
@@ -141,36 +125,14 @@ def staged(
     return ScriptedModel(repeat(answer), chunk=200)
 
 
-class _Named:
-    """The findings of the latest judgement, which a critic names where one is asked next."""
-
-    def __init__(self) -> None:
-        self._findings: Sequence[dict[str, str]] = ()
-
-    def take(self, item: object) -> None:
-        """Keep what a judgement names."""
-        if isinstance(item, Judgement):
-            self._findings = item.findings
-
-    def critique(self, request: Request) -> str:
-        """A critic's reply with them, once; empty when the request is for something else."""
-        findings = self._findings if request.purpose == Stage.CRITIQUE else ()
-        if findings:
-            self._findings = ()
-        return critique(*findings) if findings else ""
-
-
 def in_order(replies: Iterable[Scripted]) -> ScriptedModel:
-    """A model that gives replies in order; what a judgement names, a critic names for free."""
-    left, named = iter(replies), _Named()
+    """A model that gives replies in order."""
+    left = iter(replies)
 
     def answer(request: Request) -> str | Reply:
-        if reply := named.critique(request):
-            return reply
         item = next(left, None)
         if item is None:
             raise UsageError("The script is too short: add another reply.")
-        named.take(item)
         if isinstance(item, Exception):
             raise item
         return item(request) if callable(item) else item
@@ -226,15 +188,12 @@ def refinement(
         model = replies
     else:
         model = in_order(replies)
-    limits = judged(options.pop("limits", Limits()))
-    return Refinement(task, model=model, **{"clock": clock(), "limits": limits, **options})
+    return Refinement(task, model=model, **{"clock": clock(), **options})
 
 
-def judged(limits: Limits) -> Limits:
-    """Limits by which a judge scores the texts, unless they say otherwise."""
-    if "opinion" in limits.model_fields_set:
-        return limits
-    return limits.model_copy(update={"opinion": "auto"})
+def evaluated(replies: Any, task: Task = TASK, **options: Any) -> Refinement:
+    """The same by an evaluator of the user's."""
+    return refinement(replies, task, **{"prompts": EVALUATED, **options})
 
 
 def scored(*scores: float, target: float, **limits: Any) -> Refinement:
@@ -249,15 +208,16 @@ def scored(*scores: float, target: float, **limits: Any) -> Refinement:
 def greeting(
     task: str = "Write a greeting.", scores: tuple[int, ...] = (4, 10), **options: Any
 ) -> Refinement:
-    """A refinement of one text a score, or on the given ``replies``, without a critique."""
+    """A refinement of one text a score, or on the given ``replies``, by an evaluator."""
     script = [
         reply
         for number, score in enumerate(scores)
-        for reply in (text(f"Version {number}"), opinion(score))
+        for reply in (text(f"Version {number}"), judgement(score))
     ]
     model = ScriptedModel(options.pop("replies", script), name=options.pop("model", "scripted"))
     limits = Limits(max_revisions=len(scores) - 1, critique="never", patience=99)
-    return refinement(model, Task(text=task, criteria=(TONE,)), **{"limits": limits, **options})
+    options = {"limits": limits, "prompts": EVALUATED, **options}
+    return refinement(model, Task(text=task, criteria=(TONE,)), **options)
 
 
 async def finish(

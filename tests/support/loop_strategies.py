@@ -5,7 +5,7 @@ from itertools import cycle
 from typing import Any
 
 from hypothesis import strategies as st
-from kit import TASK, critique, judgement, text
+from kit import TASK, judgement, text
 
 from ipyrefine.core.decisions import (
     Accept,
@@ -73,7 +73,6 @@ def turns(draw: Callable[..., Any]) -> Callable[[Request], str | Reply]:
     weak = draw(st.lists(findings, max_size=3))
     fixed = tuple(draw(st.sets(st.sampled_from(["f1", "f2", "f9"]))))
     noise, usage, finish = draw(words), draw(spent), draw(broken_finishes)
-    with_probabilities = draw(st.booleans())
 
     def turn(request: Request) -> str | Reply:
         if kind == "fault":
@@ -81,15 +80,8 @@ def turns(draw: Callable[..., Any]) -> Callable[[Request], str | Reply]:
         if kind == "noise":
             return Reply(text=noise, usage=usage)
         match request.purpose:
-            case Stage.CRITIQUE:
-                body = critique(*weak)
-            case Stage.JUDGE:
-                scores = {"tone": score, "warmth": score}
-                reply = judgement(scores, fixed=fixed)(request)
-                if kind == "good":
-                    shown = reply.probabilities if with_probabilities else ()
-                    return reply.model_copy(update={"usage": usage, "probabilities": shown})
-                body = reply.text
+            case Stage.CRITIQUE | Stage.JUDGE:
+                body = judgement(score, *weak, fixed=fixed)(request)
             case _:
                 body = text(noise, "f1: changed it")
         if kind == "cut":
@@ -151,7 +143,6 @@ limits = st.builds(
     candidates=st.sampled_from([1, 1, 3]),
     memory=st.sampled_from(["best", "all"]),
     critique=st.sampled_from(["auto", "always", "never"]),
-    opinion=st.sampled_from(["auto", "auto", "always", "never"]),
     base=st.sampled_from(["auto", "latest", "best"]),
     verify_drafts=st.booleans(),
     budget=st.just(Budget()) | budgets,
@@ -160,7 +151,7 @@ verdicts = st.builds(
     Verdict,
     outcome=st.sampled_from(Outcome),
     score=st.none() | rates,
-    basis=st.sampled_from(["function", "examples", "judge", "constraints", "none"]),
+    basis=st.sampled_from(["function", "examples", "evaluator", "critique", "none"]),
     required_passed=st.booleans(),
     user_findings_met=st.booleans(),
 )

@@ -6,7 +6,6 @@ texts, the last one for ever; without a file, replies that fit the request's JSO
 
 import argparse
 import json
-import math
 import select
 import socket
 import ssl
@@ -21,7 +20,6 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 Body = dict[str, Any]
-Token = tuple[str, Mapping[str, float]]  # its text, and the logarithms of the likeliest there
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,6 @@ class Answer:
     """A streamed reply; each fault a server may have on the way is one field."""
 
     text: str = ""
-    tokens: tuple[Token, ...] = ()  # the text's tokens, each in a chunk with its log-probabilities
     chunk: int = 8  # characters per piece
     delay: float = 0.0  # seconds before each piece
     gate: threading.Event | None = None  # not a piece before it is set, or ten seconds have passed
@@ -281,9 +278,6 @@ def _pieces(answer: Answer, body: Body) -> list[Any]:
         ("content", answer.text),
         ("refusal", answer.refusal),
     ):
-        if key == "content" and answer.tokens:
-            pieces += [_token_chunk(chunk, token, body) for token in answer.tokens]
-            continue
         cuts = range(0, len(text), answer.chunk)
         pieces += [chunk({key: text[cut : cut + answer.chunk]}) for cut in cuts]
     if answer.finish is not None:
@@ -299,36 +293,8 @@ def _completion(answer: Answer, body: Body) -> Body:
     message = {"role": "assistant", "content": answer.text, "refusal": answer.refusal or None}
     message[answer.reasoning_field] = answer.reasoning
     choice: Body = {"index": 0, "message": message, "finish_reason": answer.finish}
-    if rows := [row for token in answer.tokens for row in _token_rows(token, body)]:
-        choice["logprobs"] = {"content": rows}
     usage = _counted(answer, body) if answer.usage == "counted" else answer.usage
     return {**_head(body), "object": "chat.completion", "choices": [choice], "usage": usage}
-
-
-def _token_chunk(chunk: Callable[[Body], Body], token: Token, body: Body) -> Body:
-    piece = chunk({"content": token[0]})
-    if rows := _token_rows(token, body):
-        piece["choices"][0]["logprobs"] = {"content": rows}
-    return piece
-
-
-def _token_rows(token: Token, body: Body) -> list[Body]:
-    if not body.get("logprobs"):
-        return []
-    text, table = token
-    rows = [{"token": other, "logprob": value} for other, value in table.items()]
-    rows = rows[: body.get("top_logprobs", 0)]
-    return [{"token": text, "logprob": table.get(text, 0.0), "top_logprobs": rows}]
-
-
-def answer_line(*probabilities: float | None) -> Answer:
-    """Return a line of answers by P(yes) of each; None is a token without its table."""
-    tokens = list[Token]()
-    for number, p in enumerate(probabilities):
-        yes, no = (" yes", " no") if number else ("yes", "no")
-        table = {} if p is None else {yes: math.log(p), no: math.log(1 - p), "Well": -9.0}
-        tokens.append((no if p is not None and p < 0.5 else yes, table))
-    return Answer(text="".join(text for text, _ in tokens), tokens=tuple(tokens))
 
 
 def _head(body: Body) -> Body:

@@ -3,7 +3,7 @@
 from kit import TONE as TONE
 from kit import finished as finished
 from kit import greeting as refinement
-from kit import opinion as judged
+from kit import judgement as judged
 from kit import stored_events as events_of
 from kit import text as text
 

@@ -33,7 +33,6 @@ _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 _WITHOUT_MODEL: dict[str, Any] = {
     "model": ScriptedModel((), name="none"),
     "profile": "code",
-    "opinion": "never",
     "critique": "never",
     "max_revisions": 0,
 }

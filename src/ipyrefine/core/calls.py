@@ -228,7 +228,7 @@ class ModelCall(Generic[T]):
     def _unconsumed(self, run: Run) -> list[Reply]:
         """Return the replies that this stage got before it was cut short."""
         return [
-            Reply(text=reply.text, finish=reply.finish, probabilities=reply.probabilities)
+            Reply(text=reply.text, finish=reply.finish)
             for reply in run.unconsumed_replies
             if (reply.stage, reply.iteration) == (self._stage, self._iteration)
         ]
@@ -255,7 +255,6 @@ class ModelCall(Generic[T]):
                     usage=usage.model_copy(update={"seconds": loop.clock() - began}),
                     text=reply.text if reply else "",
                     finish=reply.finish if reply else None,
-                    probabilities=reply.probabilities if reply else (),
                 )
             )
 

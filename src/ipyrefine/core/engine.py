@@ -71,8 +71,6 @@ from ipyrefine.core.policy import (
     best_of,
     dearest,
     drafts_left,
-    find_duplicate,
-    judge_available,
     lacks_tests,
     missing_drafts,
     next_step,
@@ -124,8 +122,8 @@ class Refinement:
     Args:
         task: what is asked.
         model: writes drafts, critiques and revisions.
-        judge: scores texts; the writer's model by default.
-        checks: deterministic tests, run on every text before any judge.
+        judge: reads texts, as critic or as the user's evaluator; the writer's model by default.
+        checks: deterministic tests, run on every text before it is read.
         limits: when to stop.
         draft: the user's own text to start from, instead of asking for one.
         run: an earlier run to go on with; its setup stands.
@@ -134,7 +132,7 @@ class Refinement:
         nonce: makes the nonce of the fence around untrusted text; by default from a fresh secret.
         warnings: what the user should know before the first call.
         suite: runs a critic's tests on a text; None where nothing can be run.
-        judge_abstains: whether the judge is too unreliable on such texts to decide.
+        weak_critic: whether the critic was measured too weak to say anything of such texts.
         revise_anew: whether the writer's texts are better written anew than edited.
         demands: what the task itself demands, where checks were made of it: ``3 examples``, or
             a check's name.
@@ -171,7 +169,7 @@ class Refinement:
         nonce: Nonce | None = None,
         warnings: Sequence[str] = (),
         suite: Suite | None = None,
-        judge_abstains: bool = False,
+        weak_critic: bool = False,
         revise_anew: bool = False,
         demands: Sequence[str] = (),
         selection: Selection | None = None,
@@ -208,7 +206,7 @@ class Refinement:
                 prompts=prompts.own(),
                 price=dearest(price_of(self.model), price_of(self.judge)),
                 demands=tuple(demands),
-                judge_abstains=judge_abstains,
+                weak_critic=weak_critic,
                 revise_anew=revise_anew,
             )
         )
@@ -622,35 +620,20 @@ class Refinement:
         return evidence.model_copy(update={"comparing": comparing})
 
     async def _judge(self) -> None:
-        """Reach a verdict on the text that waits for one; ask the judge if the checks leave it.
-
-        With ``opinion="always"`` the judge is asked even where evidence settles a text.
-        """
-        run = self.state
-        iteration = unverified(run)
+        """Reach a verdict on the text that waits for one."""
+        iteration = unverified(self.state)
         assert iteration is not None, "only a text that waits for its verdict is verified"
-        ruling = verdicts.from_evidence(run, iteration)
-        always = run.limits.opinion == "always" and find_duplicate(run, iteration) is None
-        if ruling is None and not always and not judge_available(run):
-            ruling = verdicts.not_judged(run, iteration, verdicts.undecided(run, iteration))
-        elif ruling is None or (always and ruling.verdict.passed):
-            ruling = await self._ask_judge(iteration, ruling)
+        ruling = verdicts.from_evidence(self.state, iteration) or await self._evaluate(iteration)
         await self.emit(ruling.event(iteration.number))
         await self._update_best()
 
-    async def _ask_judge(
-        self, iteration: Iteration, settled: verdicts.Ruling | None
-    ) -> verdicts.Ruling:
-        """Return the verdict of the judge; the settled one, if any, when it cannot be read."""
-        number, task = iteration.number, self.state.task
+    async def _evaluate(self, iteration: Iteration) -> verdicts.Ruling:
+        """Return the verdict of the user's evaluator."""
+        number = iteration.number
         await self.emit(StageStarted(stage=Stage.JUDGE, iteration=number))
-        await self._warn_of_cut(iteration, Stage.JUDGE)
-        standing = up_for_review(iteration)
 
         def parse(reply: Reply) -> Judgement:
-            if self._requests.has_own_judge:
-                return replies.parse_evaluation(reply.text)
-            return replies.parse_answers(reply, task, standing)
+            return replies.parse_evaluation(reply.text)
 
         call = ModelCall(self.judge, parse, Stage.JUDGE, number)
         # After the checks, never at the same time: their evidence is what makes its word count.
@@ -661,11 +644,11 @@ class Refinement:
                 self, f"{self.state.mention(number).capitalize()} was not judged: {call.advice}."
             )
             unreadable = Undecided(why="unreadable", detail=call.failure)
-            return settled or verdicts.not_judged(self.state, iteration, unreadable)
+            return verdicts.not_judged(self.state, iteration, unreadable)
         if self.state.setup.judge == self.state.setup.model and not self.checks:
             await self._warn_once(
-                f"Writer and judge are the same model ({self.state.setup.model}); such judges are "
-                "lenient. Name another with --judge, or add a check."
+                f"Writer and evaluator are the same model ({self.state.setup.model}); such "
+                "evaluators are lenient. Name another with --judge, or add a check."
             )
         return verdicts.from_judgement(self.state, iteration, judgement)
 
@@ -674,7 +657,6 @@ class Refinement:
         waiting = unverified(self.state)
         base = self._base() if waiting is None else waiting
         await self.emit(StageStarted(stage=Stage.CRITIQUE, iteration=base.number))
-        await self._warn_of_cut(base, Stage.CRITIQUE)
         least = self.state.limits.min_findings
         wanted = [least]  # too few are asked for once more, then taken for what they are
 
@@ -798,15 +780,6 @@ class Refinement:
         base = base_of(self.state)
         assert base is not None, "only a verified text is criticised or revised"
         return base
-
-    async def _warn_of_cut(self, iteration: Iteration, stage: Stage) -> None:
-        """Warn when a reader is shown a part of a text only."""
-        length, most = len(iteration.text), self.state.limits.max_eval_chars
-        if length > most:
-            await self._warn_once(
-                f"The {stage} of {self.state.mention(iteration.number)} saw the first {most:,} "
-                f"of its {length:,} characters. Raise --max-eval-chars."
-            )
 
     async def _warn_once(self, message: str) -> None:
         if message not in self.state.warnings:

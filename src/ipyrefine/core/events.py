@@ -16,7 +16,6 @@ from ipyrefine.core.model import (
     Finish,
     Question,
     Record,
-    Score,
     Setup,
     Stage,
     StopReason,
@@ -206,7 +205,6 @@ class CallEnded(_Event):
         usage: what it consumed.
         text: the reply.
         finish: how the reply ended; None without a reply.
-        probabilities: of its yes/no answers, None where not known; empty for any other reply.
     """
 
     type: Literal["call_ended"] = "call_ended"
@@ -215,7 +213,6 @@ class CallEnded(_Event):
     usage: Usage
     text: str = ""
     finish: Finish | None = None
-    probabilities: tuple[Score | None, ...] = ()
 
 
 class Warned(_Event):

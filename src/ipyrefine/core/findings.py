@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ipyrefine.core.model import (
     LOW_SCORE,
-    Answer,
     Change,
-    CriterionScore,
     Evidence,
     Finding,
     Form,
@@ -19,10 +17,9 @@ from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import ERRORS, parse
 
-CHECKLIST = "checklist"  # criterion of the findings that are unmet checklist items
 SCOPE = "scope"  # criterion of findings about something that nobody asked for
-FEEDBACK = "feedback"  # criterion of findings from the user's own judge prompt
-VERDICT = "verdict"  # criterion of the finding for such a judge's verdict without feedback
+FEEDBACK = "feedback"  # criterion of findings from the user's evaluator
+VERDICT = "verdict"  # criterion of the finding for an evaluator's verdict without feedback
 _ALIKE = 0.7  # share of words in common from which two problems are one
 _KEEP = re.compile(r"[*_]*KEEP[*_]*\s*[:,.-]\s*")
 _NOTE = re.compile(r"^[\s*\-]*(f\d+)\W*:\W*(.+?)\s*$", re.MULTILINE)
@@ -39,7 +36,7 @@ def ground(findings: Iterable[Finding], text: str) -> tuple[Finding, ...]:
 def weigh(findings: Iterable[Finding], iteration: Iteration) -> tuple[Finding, ...]:
     """Return a critic's findings; on a text that passes on evidence they are suggestions."""
     verdict = iteration.verdict
-    if verdict is None or not verdict.passed or verdict.is_opinion:
+    if verdict is None or not verdict.passed or verdict.basis == "evaluator":
         return tuple(findings)
     return tuple(f.model_copy(update={"severity": Severity.MINOR}) for f in findings)
 
@@ -108,21 +105,19 @@ def _words(finding: Finding) -> frozenset[str]:
     return frozenset([word for word in words if len(word) > 3] or words or [finding.problem])
 
 
-# What a judge says of earlier findings
+# What a critic says of earlier findings
 
 
 def up_for_review(iteration: Iteration) -> tuple[Finding, ...]:
-    """Return the findings a judge is asked about.
+    """Return the findings a critic is asked about.
 
-    Checks, the checklist and the user's own judge close their own; one of the model's whose words
-    are gone from the text is closed by that.
+    Checks and the user's evaluator close their own; one of the model's whose words are gone from
+    the text is closed by that.
     """
     return tuple(
         f
         for f in iteration.actionable
-        if f.author != "check"
-        and f.criterion not in (CHECKLIST, FEEDBACK)
-        and not _is_gone(f, iteration.text)
+        if f.author != "check" and f.criterion != FEEDBACK and not _is_gone(f, iteration.text)
     )
 
 
@@ -131,7 +126,7 @@ def _is_gone(finding: Finding, text: str) -> bool:
 
 
 def resolve(findings: Iterable[Finding], fixed: Iterable[str]) -> tuple[Finding, ...]:
-    """Resolve the findings that the judge no longer sees."""
+    """Resolve the findings that the critic no longer sees."""
     gone = set(fixed)
     return tuple(
         f.model_copy(update={"status": Status.RESOLVED})
@@ -150,56 +145,10 @@ def regress(finding: Finding, named: Iterable[Finding]) -> Finding:
     return finding.model_copy(update={"status": Status.REGRESSED})
 
 
-def apply_checklist(
-    findings: Iterable[Finding], answers: Iterable[Answer]
-) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """Update the findings of checklist items; return the known findings and the new ones."""
-    known, new = list(findings), []
-    places = {f.problem: n for n, f in enumerate(known) if f.criterion == CHECKLIST}
-    for answer in answers:
-        problem = f"Not met: {answer.question}"
-        place = places.get(problem)
-        if place is not None:
-            old = known[place]
-            status = Status.RESOLVED if answer.yes else _reopened(old.status)
-            known[place] = old.model_copy(update={"status": status})
-        elif not answer.yes:
-            new.append(Finding(criterion=CHECKLIST, severity=Severity.BLOCKING, problem=problem))
-    return tuple(known), tuple(new)
-
-
-def apply_scores(
-    findings: Iterable[Finding], scores: Iterable[CriterionScore], target: float
-) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """Update the findings about scores below the target; return known findings and new ones.
-
-    A criterion that has another open finding needs none of its own: that says what to change.
-    """
-    known, new = list(findings), []
-    places = {f.criterion: n for n, f in enumerate(known) if f.check == LOW_SCORE}
-    explained = {f.criterion for f in known if f.actionable and f.check != LOW_SCORE}
-    for score in scores:
-        place, low = places.get(score.name), score.score < target
-        problem = f"{score.name} {score.score:.2f}, target {target:.2f}. {score.reason}"
-        fault = Finding(
-            criterion=score.name,
-            severity=Severity.MINOR,
-            problem=problem.strip(),
-            author="check",
-            check=LOW_SCORE,
-        )
-        if place is not None:
-            old = known[place]
-            known[place] = _continued(old, fault) if low else _resolved(old)
-        elif low and score.name not in explained:
-            new.append(fault)
-    return tuple(known), tuple(new)
-
-
 def replace_feedback(
     run: Run, findings: Iterable[Finding], feedback: Sequence[Finding]
 ) -> tuple[Finding, ...]:
-    """Return findings with the latest feedback of the user's own judge.
+    """Return findings with the latest feedback of the user's evaluator.
 
     What it no longer names is resolved.
     """

@@ -35,7 +35,7 @@ Basis = Literal[
     "agreement",
     "constraints",
     "critique",  # of tests that a critic wrote, and of its word
-    "judge",
+    "evaluator",  # the user's own prompt
     "user",
     "run",  # of code that ran or failed to; nothing passes on it
     "none",
@@ -118,7 +118,7 @@ class StopReason(StrEnum):
 
 
 class Criterion(Record):
-    """One named quality that a text is judged on.
+    """One named quality that a text is read for.
 
     Attributes:
         name: its name.
@@ -219,7 +219,7 @@ class Task(Record):
         text: the request in the user's words.
         profile: name of the profile that the criteria come from.
         form: ``code`` (answers in a fenced block) or ``prose`` (answers between text tags).
-        criteria: what the judge scores; at least one.
+        criteria: what it is read for; at least one.
         categories: what a critique looks at and files its findings under; the criteria if empty.
         checklist: yes/no questions that a finished text answers with yes.
         plan: whether prose is planned in a few lines before it is written; code never is.
@@ -479,7 +479,7 @@ class Evidence(Record):
         tallies: what it counted.
         seconds: wall time it took.
         required: whether failing it keeps the text from passing.
-        decisive: whether passing it settles the verdict, so that no judge is asked.
+        decisive: whether passing it settles the verdict.
         findings: each fault by itself, where the check tells them apart.
         comparing: whether it compares the text with the other drafts, and so is out of date as
             soon as there is one more.
@@ -524,34 +524,6 @@ class Evidence(Record):
         return self.basis not in ("run", "none", "critique") or self.passed is False
 
 
-class CriterionScore(Record):
-    """The judge's score for one criterion.
-
-    Attributes:
-        name: the criterion.
-        score: 0..1; from the built-in judge the probability that the criterion is met.
-        reason: one sentence, from a judge that gives reasons.
-    """
-
-    name: str
-    score: Score
-    reason: str = ""
-
-
-class Answer(Record):
-    """The judge's answer to one question of the checklist.
-
-    Attributes:
-        question: the question.
-        yes: whether the text meets it.
-        score: the probability of that, 0..1; None where the judge gave only the word.
-    """
-
-    question: str
-    yes: bool
-    score: Score | None = None
-
-
 class Outcome(StrEnum):
     """The outcomes of a verification."""
 
@@ -571,26 +543,17 @@ class Outcome(StrEnum):
 
 
 class Judgement(Record):
-    """A judge's reading of one text, before code turns it into a verdict.
+    """What the user's own evaluator says of one text.
 
     Attributes:
-        criteria: one score per criterion; none in the reply to the user's own judge prompt.
-        checklist: answers to the task's checklist.
-        fixed: ids of earlier findings that the judge no longer sees.
-        findings: weaknesses it names, without ids.
-        stated: the outcome that the user's own judge prompt gave.
-        score: 0..1: the average of the built-in judge's answers, or what a judge prompt of the
-            user's gave by itself.
-        note: what the user should know about how the reply was read.
+        stated: the outcome it gave; None where it gave only a score.
+        score: 0..1; None where it gave only a word.
+        findings: its feedback, without ids.
     """
 
-    criteria: tuple[CriterionScore, ...] = ()
-    checklist: tuple[Answer, ...] = ()
-    fixed: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
     stated: Outcome | None = None
     score: Score | None = None
-    note: str = ""
+    findings: tuple[Finding, ...] = ()
 
 
 class ChecksPassed(Record):
@@ -638,16 +601,15 @@ class BetterDraft(Record):
 
 
 class Scored(Record):
-    """A judge gave a score, for one criterion or for the whole text (without a name)."""
+    """The evaluator gave a score."""
 
     kind: Literal["scored"] = "scored"
-    name: str = ""
     score: Score
     target: Score
 
 
 class Said(Record):
-    """The user's own judge prompt said so; ``feedback`` is the first of its words."""
+    """The evaluator said so; ``feedback`` is the first of its words."""
 
     kind: Literal["said"] = "said"
     outcome: Outcome | None
@@ -668,14 +630,14 @@ class Undecided(Record):
     """Nothing decides on the text.
 
     Attributes:
-        why: what is missing: a check could not run, nobody checked what the code gives, no judge
-            was asked, the judge abstains, or its reply could not be read.
+        why: what is missing: a check could not run, nobody checked what the code gives, no critic
+            was asked, or only a weak one is there, or its reply could not be read.
         detail: of a check that could not run, or of a reply.
         passed: the checks that passed all the same.
     """
 
     kind: Literal["undecided"] = "undecided"
-    why: Literal["not_run", "only_ran", "no_judge", "judge_abstains", "unreadable", "not_read"]
+    why: Literal["not_run", "only_ran", "no_critic", "weak_critic", "unreadable", "not_read"]
     detail: str = ""
     passed: tuple[str, ...] = ()
 
@@ -726,24 +688,17 @@ class Verdict(Record):
         outcome: PASS, NEEDS_IMPROVEMENT, FAIL or NOT_JUDGED.
         score: 0..1; None when the text could not be scored.
         basis: what it rests on.
-        criteria: the judge's scores, empty when no judge was asked.
-        checklist: its answers to the task's checklist.
-        opinion: the judge's number, 0..1; it decides only where the basis is ``judge`` or
-            ``constraints``.
         unresolved: ids of the findings that still stand.
         because: what led to it; `render.labels` words it.
         required_passed: whether every required check passed.
         user_findings_met: whether none of the user's own findings still stands.
         blocking: how many open findings block a text that a critic has read.
-        stated: the outcome that the user's own judge prompt gave; else None.
+        stated: the outcome that the evaluator gave; else None.
     """
 
     outcome: Outcome
     score: Score | None
     basis: Basis = "none"
-    criteria: tuple[CriterionScore, ...] = ()
-    checklist: tuple[Answer, ...] = ()
-    opinion: Score | None = None
     unresolved: tuple[str, ...] = ()
     because: Because | None = None
     required_passed: bool = True
@@ -755,11 +710,6 @@ class Verdict(Record):
     def passed(self) -> bool:
         """Whether the outcome is PASS, whoever gave it."""
         return self.outcome is Outcome.PASS
-
-    @property
-    def is_opinion(self) -> bool:
-        """Whether a judge decided it, alone or with constraints that hold."""
-        return self.basis == "judge" or (self.basis == "constraints" and self.opinion is not None)
 
     @property
     def only_ran(self) -> bool:
@@ -883,18 +833,15 @@ class Limits(Record):
             latest unless that ranks strictly below the best.
         critique: when a critic reads a text: ``auto``, before it passes, unless the user's own
             tests, function or evaluator decide; ``always``; ``never``.
-        opinion: when a judge scores a text instead: ``auto``, where the evidence leaves it open;
-            ``always``, also where it does not, which can lower no verdict; ``never``.
         revise: how a text that misses a check is revised: ``edit`` shows it with what is wrong,
             ``anew`` the task with what was wrong; ``auto`` edits first and writes anew when that
             did not help, or at once where that was measured to be better. A text, a function or a
             prompt that the user wrote is always edited.
         min_findings: findings a critique must name.
-        verify_drafts: whether drafts are judged too, or only revisions, as in a pasted template.
-        max_eval_chars: characters of the text that the judge sees.
+        verify_drafts: whether drafts are verified too, or only revisions, as in a pasted template.
         max_tokens: completion tokens allowed per call; None for 16,384 or three times the text,
             and four times that after a reply that was cut off, as hidden reasoning counts too.
-        temperature: sampling temperature of drafts and revisions; critique and judge use 0.
+        temperature: sampling temperature of drafts and revisions; critic and evaluator use 0.
         seed: sampling seed passed to the server, or None.
         delta: gain in score, 0..1, up to which a better text still counts as no progress.
         candidates: drafts to write, each from the task alone; with checks, at most, and only
@@ -909,11 +856,9 @@ class Limits(Record):
     patience: int | None = Field(default=2, ge=1, le=_MOST)
     base: Literal["auto", "latest", "best"] = "auto"
     critique: Literal["auto", "always", "never"] = "auto"
-    opinion: Literal["auto", "always", "never"] = "never"
     revise: Literal["auto", "edit", "anew"] = "auto"
     min_findings: int = Field(default=0, ge=0, le=1_000)
     verify_drafts: bool = True
-    max_eval_chars: int = Field(default=32_768, gt=0, le=_MOST)
     max_tokens: int | None = Field(default=2_048, gt=0, le=_MOST)
     temperature: float = Field(default=0.0, ge=0, le=2)
     seed: int | None = Field(default=None, ge=-_MOST, le=_MOST)
@@ -931,14 +876,14 @@ class Setup(Record):
         task: what is asked.
         limits: when it stops.
         model: the writer's name.
-        judge: the judge's name.
+        judge: the name of the critic or evaluator.
         checks: names of the checks, in their order.
         demands: what the task itself was found to demand: ``3 examples``, or a check's name.
         compares_drafts: whether one of them compares drafts with each other.
         draft: the user's own text that it starts from, or None.
         prompts: the user's own prompts by stage.
         price: what the dearest of its models charges; None when that is not known.
-        judge_abstains: whether its judge is too unreliable on such texts to decide.
+        weak_critic: whether its critic was measured too weak to say anything of such texts.
         revise_anew: whether its writer's texts are better written anew than edited.
     """
 
@@ -952,5 +897,5 @@ class Setup(Record):
     draft: str | None = None
     prompts: dict[str, str] = Field(default_factory=dict)
     price: Price | None = None
-    judge_abstains: bool = False
+    weak_critic: bool = False
     revise_anew: bool = False

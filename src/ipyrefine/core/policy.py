@@ -54,8 +54,6 @@ def next_step(run: Run) -> Stage | Stop:
     base = base_of(run)
     if base is None:  # such as in a record that was cut by hand
         return WAITING
-    if passed_on_opinion(run, base) and not run.awaits_user:
-        return Stage.CRITIQUE
     if stop := finished(run):
         return stop
     if run.waiting:
@@ -102,9 +100,9 @@ def _is_final(run: Run, iteration: Iteration) -> bool:
     """Return whether further drafts could not change a comparison that a text did not fail.
 
     A comparison without a result, as of a task without examples, leaves the choice to other checks
-    or a judge. Where there are none, drafts would be written for nothing.
+    or the evaluator. Where there are none, drafts would be written for nothing.
     """
-    others = judge_available(run) or any(e.passed is not None for e in iteration.evidence)
+    others = has_evaluator(run) or any(e.passed is not None for e in iteration.evidence)
     return any(
         e.final and not e.failed and (e.passed or e.contested or not others)
         for e in iteration.evidence
@@ -169,11 +167,11 @@ def wants_reading(run: Run, iteration: Iteration) -> bool:
 
 def reads(run: Run) -> bool:
     """Return whether the verdict on what no evidence decides is a critic's to give."""
-    return run.limits.opinion == "never" and not run.setup.judge_abstains and not has_evaluator(run)
+    return not run.setup.weak_critic and not has_evaluator(run)
 
 
 def has_evaluator(run: Run) -> bool:
-    """Return whether the user's own judge prompt evaluates the texts."""
+    """Return whether the user's own prompt evaluates the texts."""
     return "judge" in run.setup.prompts
 
 
@@ -195,7 +193,7 @@ def find_duplicate(run: Run, iteration: Iteration) -> Iteration | None:
 
 
 def settled(iteration: Iteration) -> bool:
-    """Return whether the checks settle that a text passes, so that no judge is asked.
+    """Return whether the checks settle that a text passes.
 
     Drafts that disagree leave it open, and so do constraints, whatever they call themselves: a
     text of the right length may be nonsense. Next to a pass of the user's own tests, functions or
@@ -210,36 +208,12 @@ def settled(iteration: Iteration) -> bool:
     return passed and (own or not contested)
 
 
-def judge_available(run: Run) -> bool:
-    """Return whether a judge's word may decide: one is asked for, and not known as unreliable."""
-    asked = run.limits.opinion != "never" and not run.setup.judge_abstains
-    return asked or has_evaluator(run)
-
-
-def passed_on_opinion(run: Run, iteration: Iteration) -> bool:
-    """Return whether a draft passes on the judge's word alone and nobody criticised it yet.
-
-    Judges of a model's own family pass nearly everything (arXiv 2402.11436), so that without
-    a passed check a draft is criticised once before it may pass.
-    """
-    verdict = iteration.verdict
-    return (
-        verdict is not None
-        and verdict.passed
-        and verdict.basis == "judge"
-        and iteration.parent is None
-        and not iteration.critiqued
-        and run.limits.critique != "never"
-        and not any(evidence.passed and evidence.grounds for evidence in iteration.evidence)
-    )
-
-
 def _unverified(run: Run) -> Iterator[Iteration]:
     return (i for i in _without_verdict(run) if _wants_verdict(run, i))
 
 
 def _wants_verdict(run: Run, iteration: Iteration) -> bool:
-    """Return whether a text is verified; a draft that is revised in any case needs no judge."""
+    """Return whether a text is verified; a draft that is revised in any case needs no verdict."""
     if run.limits.verify_drafts or iteration.parent is not None or run.allowed_revisions == 0:
         return True
     failed = any(evidence.failed for evidence in iteration.evidence)
@@ -386,11 +360,11 @@ def _run_error(iteration: Iteration) -> str:
 
 
 def is_scored(iteration: Iteration) -> bool:
-    """Return whether a check or a judge gave a text a score, rather than a bare pass or fail."""
+    """Return whether something gave a text a score, rather than a bare pass or fail."""
     verdict = iteration.verdict
     if verdict is None or verdict.basis == "user":
         return True
-    if verdict.is_opinion or verdict.outcome is Outcome.NOT_JUDGED:
+    if verdict.basis == "evaluator" or verdict.outcome is Outcome.NOT_JUDGED:
         return verdict.score is not None
     return any(evidence.score is not None for evidence in iteration.conclusive)
 
@@ -562,10 +536,10 @@ def _used_up(spent: str, calls: int = 1, need: str = "") -> Stop:
 
 
 def _typical_reply(run: Run) -> int:
-    """Estimate the tokens of a reply: the text at hand once more, or a judgement."""
+    """Estimate the tokens of a reply: the text at hand once more, or a critique."""
     known = run.text or run.setup.draft
     text = estimate_tokens(len(known)) if known else _TYPICAL_TEXT
-    return max(text, _TYPICAL_JUDGEMENT)
+    return max(text, _TYPICAL_CRITIQUE)
 
 
 def _dollars(run: Run, prompt_tokens: int, completion_tokens: int) -> float:
@@ -580,7 +554,7 @@ def _dollars(run: Run, prompt_tokens: int, completion_tokens: int) -> float:
 _ATTEMPTS = 2  # a reply that cannot be read is asked for once more
 _INSTRUCTIONS = 700  # tokens of a stage's own instructions and its schema, at most
 _TYPICAL_TEXT = 400  # tokens of a text that nobody has written yet
-_TYPICAL_JUDGEMENT = 300
+_TYPICAL_CRITIQUE = 300
 _LATEST = 8  # revisions that the next one is estimated from
 
 
@@ -639,7 +613,7 @@ def _at_most(estimate: int, bound: int | None) -> int:
 
 
 def _worst_calls(run: Run) -> int:
-    """Count drafts with a judge each, then critique, revise and judge per revision."""
+    """Count drafts with a verdict each, then critique, revise and verify per revision."""
     revisions = run.limits.max_revisions
     drafts = 1 if run.setup.draft is not None else run.limits.candidates
     written = 0 if run.setup.draft is not None else drafts
@@ -650,13 +624,12 @@ def _worst_calls(run: Run) -> int:
 def _longest_prompt(run: Run) -> int:
     """Estimate the tokens of the longest prompt: system, text, evidence, findings, repair."""
     text = max(4 * token_limit(run), len(run.setup.draft or ""))
-    excerpt = min(text, run.limits.max_eval_chars)
     # Beside the text: two attempts that failed, or all that were written.
     attempts = token_limit(run)
     if run.limits.memory == "all":
         attempts *= max(1, run.limits.max_revisions)
     evidence = EVIDENCE_CHARACTERS * len(run.setup.checks)
-    characters = excerpt + evidence + REPAIR_CHARACTERS
+    characters = text + evidence + REPAIR_CHARACTERS
     return _system_tokens(run) + _INSTRUCTIONS + estimate_tokens(characters) + 2 * attempts
 
 
@@ -671,7 +644,7 @@ def _next_revision(run: Run) -> tuple[int, int]:
     text = estimate_tokens(len(known)) if known else _TYPICAL_TEXT
     evidence = estimate_tokens(EVIDENCE_CHARACTERS) * len(run.setup.checks)
     read = 2 * (_system_tokens(run) + _INSTRUCTIONS // 2 + text) + evidence
-    return read, text + text // 4 + _TYPICAL_JUDGEMENT
+    return read, text + text // 4 + _TYPICAL_CRITIQUE
 
 
 def _system_tokens(run: Run) -> int:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from ipyrefine.core.events import Event
 from ipyrefine.core.expectations import Expectation
-from ipyrefine.core.model import Evidence, Finish, Price, Record, Score, Task, Usage
+from ipyrefine.core.model import Evidence, Finish, Price, Record, Task, Usage
 from ipyrefine.core.run import Run
 
 
@@ -35,8 +35,6 @@ class Request(Record):
         temperature: sampling temperature.
         seed: sampling seed, or None.
         purpose: the stage that asks.
-        answers: how many questions are to be answered with yes or no, all in one line; 0 for any
-            other reply.
         inputs: what it is about, apart from our wording: the task, the texts, the findings, and
             the user's own prompts.
         guarded: the conversation without what code computed from variables or files, for a server
@@ -51,7 +49,6 @@ class Request(Record):
     temperature: float = 0.0
     seed: int | None = None
     purpose: str = ""
-    answers: int = 0
     inputs: tuple[str, ...] = ()
     guarded: tuple[Message, ...] = Field(default=(), exclude=True)
 
@@ -90,8 +87,6 @@ class Reply(Record):
             (content filter); ``incomplete`` (the stream ended without saying how).
         capped: whether it was cut off at a limit of the server's, below the request's own.
         usage: what the call consumed, ``calls`` included.
-        probabilities: of each yes/no answer, P(yes) / (P(yes) + P(no)), 0..1, from the server's
-            log-probabilities; None where it gave none for the token, empty for any other reply.
     """
 
     text: str
@@ -99,7 +94,6 @@ class Reply(Record):
     finish: Finish = "stop"
     capped: bool = False
     usage: Usage = Usage(calls=1)
-    probabilities: tuple[Score | None, ...] = ()
 
 
 class Model(Protocol):

@@ -22,11 +22,9 @@ from typing import Any
 from ipyrefine.core.expectations import contested
 from ipyrefine.core.findings import SCOPE, dismissed, first_line, up_for_review
 from ipyrefine.core.model import (
-    GUIDANCE,
     Evidence,
     Finding,
     Form,
-    Outcome,
     Output,
     Record,
     Repeats,
@@ -47,16 +45,14 @@ PLACES = {
     "critique": "{text}; {evidence} of the checks; {tests} to write; {count} findings, or {least} "
     "as words; {categories} to look at; {findings} that were open before; what changed "
     "as {difference}; tests that are {contested}; {dismissed} findings; {shape} of the reply",
-    "judge": "{text}; {evidence}; {questions} to answer with yes or no, on the criteria, the "
-    "checklist and what stood before; {precedents}, your own verdicts; {shape}; for a judge that "
-    "answers in its own shape also {findings} that stood before and {dismissed} ones",
+    "judge": "your evaluator: {text}; {criteria}; {evidence}; {findings} that stood before and "
+    "{dismissed} ones; {shape} of the reply: PASS, NEEDS_IMPROVEMENT or FAIL, then feedback",
     "revise": "{text}; {evidence}; {findings} to act on; {rejected} attempts; {format}",
 }
 APPENDED = (
-    "What a prompt has no place for (findings, evidence, attempts, precedents) is added at its "
-    "end. So is {format} or {shape}, unless the prompt says itself how to reply: a judge may "
-    'answer PASS, a score or JSON of its own, and a writer "Response: …" or JSON with a '
-    '"response".'
+    "What a prompt has no place for (findings, evidence, attempts) is added at its end. So is "
+    "a critic's {shape}, and {format}, unless a writer's prompt asks for \"Response: …\" or JSON "
+    'with a "response". An evaluator may answer PASS, a score, or JSON with either and "feedback".'
 )
 
 _TEXTS = tomllib.loads((files("ipyrefine.core") / "prompts.toml").read_text("utf-8"))
@@ -72,6 +68,7 @@ _REQUIRED_PLACES = {
     "judge": ("text",),
     "revise": ("text",),
 }
+SCORE: str = _TEXTS["score"]["judge"]  # the evaluator of a run with a target and none of its own
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
@@ -82,14 +79,14 @@ class Prompts(Record):
         system: heads every call.
         draft: asks for a draft.
         critique: asks for findings.
-        judge: asks for scores, and what became of earlier findings.
+        judge: asks the user's evaluator for its verdict; empty where there is none.
         revise: asks for a better text.
     """
 
     system: str = _STAGES["system"]
     draft: str = _STAGES["draft"]
     critique: str = _STAGES["critique"]
-    judge: str = _STAGES["judge"]
+    judge: str = ""
     revise: str = _STAGES["revise"]
 
     @classmethod
@@ -120,8 +117,9 @@ class Prompts(Record):
             UsageError: a prompt lacks a place it needs.
         """
         for stage, names in _REQUIRED_PLACES.items():
+            prompt = getattr(self, stage)
             for name in names:
-                if name not in _PLACE.findall(getattr(self, stage)):
+                if prompt and name not in _PLACE.findall(prompt):
                     raise UsageError(f"The prompt for {stage} needs {{{name}}} somewhere in it.")
 
     def own(self) -> dict[str, str]:
@@ -142,13 +140,7 @@ def fill(prompt: str, **places: object) -> str:
     return _PLACE.sub(lambda m: str(places.get(m[1], m[0])), prompt)
 
 
-_OWN_SHAPE = re.compile(r"\bPASS\b|\bjson\b|\bscore\b|\bdone\b|\bevaluation\b", re.IGNORECASE)
 _OWN_FORMAT = re.compile(r"\bresponse\b\W{0,3}:", re.IGNORECASE)
-
-
-def _says_shape(prompt: str) -> bool:
-    """Return whether the user's own judge prompt says by itself how to answer."""
-    return "{shape}" not in prompt and _OWN_SHAPE.search(prompt) is not None
 
 
 def _with_shape(prompt: str) -> str:
@@ -202,13 +194,6 @@ def fence(text: str, nonce: Nonce) -> str:
     return f"<material-{mark}>\n{_neutralise(text)}\n</material-{mark}>"
 
 
-def _excerpt(text: str, most: int, nonce: Nonce) -> str:
-    """Fence a text, cut to a number of characters; the prompt says that it was cut."""
-    cut = len(text) - most
-    note = f"\n(cut here: {cut:,} more characters are not shown)" if cut > 0 else ""
-    return fence(text[:most], nonce) + note
-
-
 def _neutralise(text: str) -> str:
     return _LOOK_ALIKE.sub(lambda match: f"{match[0]} ", text)
 
@@ -253,12 +238,6 @@ def _evidence(iteration: Iteration, nonce: Nonce, listed: Sequence[Finding] = ()
         e for e in iteration.conclusive if e.grounds or e.outputs or e.results or "\n" in e.detail
     )
     return _fence_evidence((_result(e, known, e.outputs) for e in told), nonce)
-
-
-def _grounds(iteration: Iteration, nonce: Nonce) -> str:
-    """Return the evidence a judge is shown: only what a verdict may rest on."""
-    counted = (e for e in iteration.conclusive if e.grounds)
-    return _fence_evidence(map(_result, counted), nonce)
 
 
 def _fence_evidence(results: Iterable[str], nonce: Nonce) -> str:
@@ -351,39 +330,6 @@ def _dismissed(run: Run) -> str:
     return "\n\nSettled already, not to be named again:\n" + "\n".join(lines) if lines else ""
 
 
-def _precedents(run: Run, nonce: Nonce) -> str:
-    """Return how the user judged texts of this run where they disagreed with the verdict."""
-    lines = []
-    for iteration in run.iterations:
-        if decision := iteration.override:
-            good = decision.outcome is Outcome.PASS
-            ruling = "It is good enough" if good else "It is not there yet"
-            why = f": {_line(decision.reason)}" if decision.reason else "."
-            lines.append(f"{ruling}{why}\n{fence(iteration.text[:_EXCERPT], nonce)}")
-    if not lines:
-        return ""
-    head = "The person it is for has judged these texts; judge in line with that."
-    return "\n\n" + "\n".join([head, *lines[-3:]])
-
-
-def judge_questions(task: Task, standing: Iterable[Finding]) -> tuple[str, ...]:
-    """Return what the built-in judge is asked: criteria, checklist, then findings that stood.
-
-    Every question is asked so that yes is good: turned round, a small model says no to everything
-    (AUROC 0.82 against 0.13).
-    """
-    return (
-        *(f"{c.name}: {c.definition}" for c in task.criteria),
-        *task.checklist,
-        *(
-            f"Is this met: {f.problem}"
-            if f.criterion == GUIDANCE
-            else f"Is this mended, or does it not apply: {f.problem}"
-            for f in standing
-        ),
-    )
-
-
 # The requests
 
 
@@ -414,11 +360,6 @@ class Requests:
         self._prompts, self._nonce, self._schema = prompts, nonce, schema
         self.level, self._replayed, self._names = level, replayed, names
 
-    @property
-    def has_own_judge(self) -> bool:
-        """Whether the judge prompt is the user's and says by itself how to answer."""
-        return _says_shape(self._prompts.judge)
-
     def draft(self, run: Run, candidate: int = 0) -> Request:
         """Ask for a draft, outside of any JSON.
 
@@ -433,10 +374,7 @@ class Requests:
         return self._shared(run, lambda run: self._critique(run, run.iterations[iteration.number]))
 
     def judge(self, run: Run, iteration: Iteration) -> Request:
-        """Ask a judge for its answers to the questions about a text, all in one line.
-
-        The user's own judge prompt, if it says how to reply, is sent as it is.
-        """
+        """Ask the user's evaluator what it says of a text, in the user's own words."""
         return self._shared(run, lambda run: self._judge(run, run.iterations[iteration.number]))
 
     def revise(self, run: Run, base: Iteration) -> Request:
@@ -466,7 +404,7 @@ class Requests:
         categories = f"; look at {', '.join(task.categories)}" if task.categories else ""
         standing = up_for_review(iteration)
         about = {
-            "text": _excerpt(iteration.text, run.limits.max_eval_chars, self._nonce),
+            "text": fence(iteration.text, self._nonce),
             "evidence": _evidence(iteration, self._nonce),
             "findings": _list_findings("Open in the text before this one", standing),
             "contested": _contested(run),
@@ -501,27 +439,16 @@ class Requests:
         return f"\n\nWhat changed:\n{changed}" if lines else ""
 
     def _judge(self, run: Run, iteration: Iteration) -> Request:
-        questions = judge_questions(run.task, up_for_review(iteration))
+        standing = up_for_review(iteration)
         about = {
-            "text": _excerpt(iteration.text, run.limits.max_eval_chars, self._nonce),
-            "evidence": _grounds(iteration, self._nonce),
-            "precedents": _precedents(run, self._nonce),
+            "text": fence(iteration.text, self._nonce),
+            "evidence": _evidence(iteration, self._nonce),
+            "findings": _list_findings("Weaknesses found in an earlier version", standing),
+            "dismissed": _dismissed(run),
         }
-        numbered = "\n".join(f"{n}. {_line(q)}" for n, q in enumerate(questions, start=1))
-        if self.has_own_judge:
-            standing = up_for_review(iteration)
-            about["findings"] = _list_findings("Weaknesses found in an earlier version", standing)
-            about["dismissed"] = _dismissed(run)
-            prompt = _fill_all(self._prompts.judge, about, questions=numbered)
-            return self._request(run, Stage.JUDGE, prompt, about.values())
-        template = self._prompts.judge
-        if "{questions}" not in template:
-            template = f"{template}\n\n{{questions}}"
-        shape = _PARTS["answer"] if len(questions) == 1 else _PARTS["answers"]
-        shape = fill(shape, count=len(questions))
-        prompt = _fill_all(_with_shape(template), about, questions=numbered, shape=shape)
-        inputs = (*about.values(), *questions)
-        return self._request(run, Stage.JUDGE, prompt, inputs, answers=len(questions))
+        places = {"criteria": _criteria(run.task), "shape": _TEXTS["shapes"]["verdict"]}
+        prompt = _fill_all(self._prompts.judge, about, **places)
+        return self._request(run, Stage.JUDGE, prompt, about.values())
 
     def _revise(self, run: Run, base: Iteration) -> Request:
         tried = [i for i in run.iterations if i.parent == base.number and i.verdict]
@@ -611,21 +538,25 @@ class Requests:
             self._prompts.system,
             kind=fill(_FORMS[task.form]["kind"], language=task.language_name),
             task=_whole_request(task, lambda text: fence(text, self._nonce)),
-            criteria="\n".join(f"- {c.name}: {c.definition}" for c in task.criteria),
+            criteria=_criteria(task),
             checklist=head + items if items else "",
         )
         return Message(role="system", content=content)
 
 
+def _criteria(task: Task) -> str:
+    return "\n".join(f"- {one.name}: {one.definition}" for one in task.criteria)
+
+
 def repair(run: Run, request: Request, reply: str, problem: str) -> Request:
     """Ask once more after a reply that could not be read."""
     kind = "own" if request.purpose == Stage.JUDGE else ""
-    if request.answers or request.json_schema:
-        kind = "answers" if request.answers else "json"
+    if request.json_schema:
+        kind = "json"
     elif request.schema_name == "edits":
         kind = "edits"
     shape = _TEXTS["shapes"][kind] if kind else _FORMS[run.task.form]["shape"]
-    shape = fill(shape, tag=run.task.language, count=request.answers)
+    shape = fill(shape, tag=run.task.language)
     quoted = reply[:REPAIR_CHARACTERS]
     turns = (
         Message(role="assistant", content=quoted or "(empty)"),

@@ -231,7 +231,6 @@ def _(event: CallEnded, run: Run) -> Run:
             text=event.text,
             finish=event.finish,
             warnings=len(run.warnings),
-            probabilities=event.probabilities,
         )
         replies = (*replies, reply)
     run = run.model_copy(
@@ -481,7 +480,7 @@ def _(decision: Dismiss, run: Run, number: int) -> Run:
 
 @_effect.register
 def _(decision: Drop, run: Run, number: int) -> Run:
-    """Go on as if a demand had never been made; only verdicts without an opinion are made again."""
+    """Go on as if a demand had never been made; only an evaluator's verdicts stay."""
     name, change = decision.demand, {"status": Status.DISMISSED, "reason": "You dropped it."}
     iterations = tuple(
         i.model_copy(
@@ -494,7 +493,8 @@ def _(decision: Drop, run: Run, number: int) -> Run:
         )
         for i in run.iterations
     )
-    stale = (i for i in iterations if i.verdict and not i.verdict.is_opinion and not i.override)
+    given = (i for i in iterations if i.verdict and not i.override)
+    stale = (i for i in given if i.verdict and i.verdict.basis != "evaluator")
     setup = run.setup
     left = {
         "checks": tuple(one for one in setup.checks if one != name),

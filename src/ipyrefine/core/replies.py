@@ -4,23 +4,19 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from ipyrefine.core import edits
 from ipyrefine.core.findings import FEEDBACK
 from ipyrefine.core.model import (
-    Answer,
-    CriterionScore,
     Finding,
     Form,
     Judgement,
     Outcome,
     Record,
     Severity,
-    Task,
 )
-from ipyrefine.core.ports import Reply
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import ReplyError
 
@@ -242,64 +238,7 @@ class Splitter:
         return any(tag.startswith(line) for tag in ("<text>", "</text>"))
 
 
-# A judge's replies
-
-_ANSWER = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
-_NEITHER = re.compile(r"[^\W\d_]+")
-MET = 0.5  # probability from which a question of the checklist counts as answered with yes
-
-
-def parse_answers(reply: Reply, task: Task, standing: Sequence[Finding] = ()) -> Judgement:
-    """Read the built-in judge's answers to `ipyrefine.core.prompts.judge_questions`.
-
-    Args:
-        reply: one line of yes and no, with the probability of each yes where the server gave it.
-        task: the task, whose criteria and checklist were asked about.
-        standing: the findings that were asked about after them.
-
-    Returns:
-        The answers, and as score their average: criteria by their weights, checklist items by 1.
-
-    Raises:
-        ReplyError: it has other words, or not an answer for every question.
-    """
-    words = [word.lower() for word in _NEITHER.findall(reply.text)]
-    wanted = len(task.criteria) + len(task.checklist) + len(standing)
-    if other := [word for word in words if not _ANSWER.fullmatch(word)]:
-        raise ReplyError(f"it says {other[0]!r:.40} where yes or no was asked for")
-    if len(words) != wanted:
-        raise ReplyError(f"it gives {len(words)} of {wanted} answers")
-    probabilities: Sequence[float | None] = reply.probabilities
-    if len(probabilities) != wanted:
-        probabilities = [None] * wanted
-    scores = list(zip((word == "yes" for word in words), probabilities, strict=True))
-    criteria = tuple(
-        CriterionScore(name=c.name, score=float(yes) if score is None else score)
-        for c, (yes, score) in zip(task.criteria, scores, strict=False)
-    )
-    weights = [criterion.weight for criterion in task.criteria] + [1.0] * len(task.checklist)
-    number = _average(weights, (float(yes) if p is None else p for yes, p in scores))
-    return Judgement(
-        criteria=criteria,
-        score=number,
-        checklist=tuple(
-            Answer(question=item, yes=yes if score is None else score >= MET, score=score)
-            for item, (yes, score) in zip(task.checklist, scores[len(criteria) :], strict=False)
-        ),
-        fixed=tuple(
-            finding.id
-            for finding, (yes, score) in zip(
-                standing, scores[wanted - len(standing) :], strict=True
-            )
-            if (yes if score is None else score >= MET)
-        ),
-    )
-
-
-def _average(weights: Sequence[float], values: Iterable[float]) -> float:
-    pairs = list(zip(weights, values, strict=False))
-    return sum(weight * value for weight, value in pairs) / sum(weight for weight, _ in pairs)
-
+# An evaluator's replies
 
 _VERDICT = re.compile(
     r"\A\W*(?:(?:evaluation|verdict)\W*)?(?P<outcome>PASS|NEEDS[_ ]IMPROVEMENT|FAIL)\b\W*"
@@ -313,14 +252,14 @@ _NUMBER = re.compile(
 
 
 def parse_evaluation(reply: str) -> Judgement:
-    """Read the reply to the user's own judge prompt, in any of the usual shapes.
+    """Read the reply of the user's evaluator, in any of the usual shapes.
 
     These are JSON with ``evaluation`` (PASS, NEEDS_IMPROVEMENT or FAIL), ``done`` or ``score``,
     each with ``feedback`` as a text or a list; the words alone, with feedback after them; and a
     number. Scores above 1 are out of 10, above 10 out of 100.
 
     Args:
-        reply: what the judge wrote.
+        reply: what it wrote.
 
     Raises:
         ReplyError: it has none of these shapes.

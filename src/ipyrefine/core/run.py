@@ -20,7 +20,6 @@ from ipyrefine.core.model import (
     Outcome,
     Question,
     Record,
-    Score,
     Setup,
     Stage,
     StopReason,
@@ -96,7 +95,6 @@ class UnconsumedReply(Record):
         text: the reply.
         finish: how it ended.
         warnings: how many warnings the run had when it came.
-        probabilities: of its yes/no answers, None where not known; empty for any other reply.
     """
 
     stage: Stage
@@ -104,7 +102,6 @@ class UnconsumedReply(Record):
     text: str
     finish: Finish
     warnings: Count
-    probabilities: tuple[Score | None, ...] = ()
 
 
 class Run(Record):

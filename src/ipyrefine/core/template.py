@@ -72,12 +72,8 @@ class Template(Record):
     def prompts(self, base: Prompts | None = None) -> Prompts:
         """Add the user's words to the prompts of their stages."""
         base = base or Prompts()
-        said = {
-            "draft": self.draft,
-            "critique": self.critique,
-            "revise": self.revise,
-            "judge": self.verify,
-        }
+        critique = "\n\nOf a revision:\n".join(filter(None, (self.critique, self.verify)))
+        said = {"draft": self.draft, "critique": critique, "revise": self.revise}
         return base.model_copy(
             update={
                 stage: f"{getattr(base, stage)}\n\nFor this stage in particular:\n{words}"

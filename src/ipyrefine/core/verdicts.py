@@ -7,25 +7,19 @@ from ipyrefine.core.events import VerdictReached
 from ipyrefine.core.findings import (
     FEEDBACK,
     apply_bare_verdict,
-    apply_checklist,
-    apply_scores,
-    drop_known,
     first_line,
     ground,
     replace_feedback,
-    resolve,
     update_from_checks,
-    with_ids,
 )
 from ipyrefine.core.model import (
-    Answer,
+    Author,
     Basis,
     Because,
     BetterDraft,
     ByUser,
     CheckFailed,
     ChecksPassed,
-    CriterionScore,
     DraftsDiffer,
     Evidence,
     Finding,
@@ -42,10 +36,10 @@ from ipyrefine.core.model import (
     Undecided,
     Verdict,
 )
-from ipyrefine.core.policy import find_duplicate, judge_available, reads, settled
+from ipyrefine.core.policy import find_duplicate, has_evaluator, reads, settled
 from ipyrefine.core.run import Iteration, Run
 
-FAIL_BELOW = 0.2  # under this number of the judge's a text misses the task
+FAIL_BELOW = 0.2  # under this score of the evaluator's a text misses the task
 # From the strongest; a verdict names the first that its evidence has.
 _STRENGTH: tuple[Basis, ...] = (
     "tests",
@@ -69,7 +63,7 @@ class Ruling(NamedTuple):
 
 
 def from_evidence(run: Run, iteration: Iteration) -> Ruling | None:
-    """Return the verdict that needs no judge; None when the evidence leaves it open."""
+    """Return a text's verdict; None where the user's evaluator has the word."""
     if find_duplicate(run, iteration) is not None:
         return _inherit(run, iteration)
     findings = update_from_checks(run, iteration)
@@ -85,8 +79,8 @@ def from_evidence(run: Run, iteration: Iteration) -> Ruling | None:
         unreadable = Undecided(why="unreadable", detail=iteration.unread)
         return not_judged(run, iteration, unreadable, findings)
     if settled(iteration):
-        if not judge_available(run):
-            findings = _trust_revision(findings, iteration)
+        if not has_evaluator(run):
+            findings = _trust_revision(findings, iteration, "user")
         if _user_findings_met(findings):
             return _settle(run, iteration, findings)
     elif contested := [e for e in iteration.evidence if e.contested]:
@@ -96,7 +90,9 @@ def from_evidence(run: Run, iteration: Iteration) -> Ruling | None:
         )
     if ahead := _better_draft(run, iteration):
         return not_judged(run, iteration, BetterDraft(iteration=ahead.number))
-    return None
+    if has_evaluator(run):
+        return None
+    return not_judged(run, iteration, _undecided(run, iteration))
 
 
 def is_read(run: Run, iteration: Iteration) -> bool:
@@ -116,7 +112,8 @@ def _from_reading(run: Run, iteration: Iteration, findings: tuple[Finding, ...])
     if basis != "critique":
         passed = (e.name for e in iteration.conclusive if e.passed and e.basis == basis)
         because = ChecksPassed(names=tuple(passed))
-    return _compute(run, iteration, findings, because, score=None, basis=basis, read=True)
+    score = _mean(iteration.conclusive) if basis != "critique" else None
+    return _compute(run, iteration, findings, because, score=score, basis=basis, read=True)
 
 
 def _settle(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) -> Ruling:
@@ -130,14 +127,16 @@ def _settle(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) -> Ru
     return _compute(run, iteration, findings, passed, score=score, basis=basis_of(iteration))
 
 
-def _trust_revision(findings: tuple[Finding, ...], iteration: Iteration) -> tuple[Finding, ...]:
-    """Return the findings, with the user's own as resolved where the text was written for them.
+def _trust_revision(
+    findings: tuple[Finding, ...], iteration: Iteration, *authors: Author
+) -> tuple[Finding, ...]:
+    """Return findings, those of some authors as resolved where the text was written for them.
 
-    Nobody but the user could say more, and the text is shown to them.
+    Nobody asked could say more, and the text is shown to the user.
     """
     return tuple(
         f.model_copy(update={"status": Status.RESOLVED})
-        if f.author == "user" and f.actionable and f.id in iteration.acted_on
+        if f.author in authors and f.actionable and f.id in iteration.acted_on
         else f
         for f in findings
     )
@@ -150,53 +149,31 @@ def basis_of(iteration: Iteration) -> Basis:
 
 
 def from_judgement(run: Run, iteration: Iteration, judgement: Judgement) -> Ruling:
-    """Return the verdict of a judgement next to the evidence, with the findings it updates.
-
-    Where the evidence settles the text, the judge's number lowers nothing.
-    """
+    """Return the verdict of the user's evaluator, in the shape of its replies."""
     findings = update_from_checks(run, iteration)
-    if judgement.stated or not judgement.criteria:
-        return _from_own_judge(run, iteration, findings, judgement)
-    findings = resolve(findings, judgement.fixed)
-    criteria, checklist = judgement.criteria, judgement.checklist
-    number = judgement.score
-    assert number is not None, "the built-in judge's answers come with their average"
-    if settled(iteration) or not judge_available(run):
-        if settled(iteration):
-            ruling = _settle(run, iteration, findings)
-        else:
-            ruling = not_judged(run, iteration, undecided(run, iteration), findings)
-        answers = {"criteria": criteria, "checklist": checklist, "opinion": number}
-        return Ruling(ruling.verdict.model_copy(update=answers), ruling.findings)
-    findings, unmet = apply_checklist(findings, checklist)
-    findings += with_ids(run, drop_known(run, unmet, findings), findings)
-    target = run.limits.target
-    # A text that reaches the target as a whole needs no finding for one score below it.
-    findings, low = apply_scores(findings, criteria, target if number < target else 0.0)
-    findings += with_ids(run, low, findings)
-    lowest = min(criteria, key=lambda c: c.score)
-    return _compute(
-        run,
-        iteration,
-        findings,
-        Scored(name=lowest.name, score=lowest.score, target=target),
-        score=number,
-        basis="judge",
-        criteria=criteria,
-        checklist=checklist,
-        opinion=number,
-    )
+    feedback = ground(judgement.findings, iteration.text)
+    findings = replace_feedback(run, findings, feedback)
+    stated, score = judgement.stated, judgement.score
+    said: Because = Said(outcome=stated, feedback=feedback[0].problem if feedback else "")
+    if not feedback and stated is None and score is not None:
+        said = Scored(score=score, target=run.limits.target)
+    passes = _reaches_target(run, stated, score)
+    if passes:  # it has no way to say that a finding is mended
+        findings = _trust_revision(findings, iteration, "user", "model")
+    bare = "" if feedback or passes else _bare_verdict(stated, score, run.limits.target)
+    findings = apply_bare_verdict(run, findings, bare)
+    return _compute(run, iteration, findings, said, score=score, basis="evaluator", stated=stated)
 
 
-def undecided(run: Run, iteration: Iteration) -> Undecided:
-    """Return why neither the evidence nor a judge decides on a text."""
+def _undecided(run: Run, iteration: Iteration) -> Undecided:
+    """Return why nothing decides on a text."""
     if unable := next((e for e in iteration.evidence if e.not_run), None):
         return Undecided(why="not_run", detail=first_line(unable.detail))
     if _only_ran(iteration):
         return Undecided(why="only_ran")
-    if reads(run) and run.limits.critique != "never":
-        return Undecided(why="not_read")
-    return Undecided(why="no_judge" if run.limits.opinion == "never" else "judge_abstains")
+    if run.limits.critique == "never":
+        return Undecided(why="no_critic")
+    return Undecided(why="not_read" if reads(run) else "weak_critic")
 
 
 def _only_ran(iteration: Iteration) -> bool:
@@ -205,28 +182,10 @@ def _only_ran(iteration: Iteration) -> bool:
     return all(e.passed and e.basis == "run" for e in found) and bool(found)
 
 
-def _from_own_judge(
-    run: Run, iteration: Iteration, findings: tuple[Finding, ...], judgement: Judgement
-) -> Ruling:
-    """Return the verdict of the user's own judge prompt, in the shape of its replies."""
-    feedback = ground(judgement.findings, iteration.text)
-    findings = replace_feedback(run, findings, feedback)
-    stated, score = judgement.stated, judgement.score
-    said: Because = Said(outcome=stated, feedback=feedback[0].problem if feedback else "")
-    if not feedback and stated is None and score is not None:
-        said = Scored(score=score, target=run.limits.target)
-    passes = _reaches_target(run, stated, score)
-    if passes:  # it has no way to say that the user's wish is met
-        findings = _trust_revision(findings, iteration)
-    bare = "" if feedback or passes else _bare_verdict(stated, score, run.limits.target)
-    findings = apply_bare_verdict(run, findings, bare)
-    return _compute(run, iteration, findings, said, score=score, basis="judge", stated=stated)
-
-
 def _bare_verdict(stated: Outcome | None, score: float | None, target: float) -> str:
-    """Return what a judge without feedback leaves for the reviser to go by."""
+    """Return what an evaluator without feedback leaves for the reviser to go by."""
     if stated:
-        return f"The judge says {stated}."
+        return f"The evaluator says {stated}."
     return "" if score is None else f"It scored {score:.2f} of {target:.2f}."
 
 
@@ -272,16 +231,19 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
         met = _user_findings_met(iteration.findings)
         now = before.model_copy(update={"unresolved": unresolved, "user_findings_met": met})
         return Ruling(now, iteration.findings)
+    findings = iteration.findings
+    if before.basis == "evaluator":
+        passes = _reaches_target(run, before.stated, before.score)
+        said = passes or any(f.actionable and f.criterion == FEEDBACK for f in findings)
+        bare = "" if said else _bare_verdict(before.stated, before.score, run.limits.target)
+        findings = apply_bare_verdict(run, findings, bare)
     ruling = _compute(
         run,
         iteration,
-        _findings_of_now(run, iteration, before),
+        findings,
         CheckFailed(name=failed.name, line=first_line(failed.detail)) if failed else None,
         score=before.score,
-        basis="judge" if before.is_opinion else before.basis,
-        criteria=before.criteria,
-        checklist=before.checklist,
-        opinion=before.opinion,
+        basis=before.basis,
         stated=before.stated,
     )
     now = ruling.verdict
@@ -292,16 +254,6 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
     return Ruling(now, ruling.findings)
 
 
-def _findings_of_now(run: Run, iteration: Iteration, before: Verdict) -> tuple[Finding, ...]:
-    """Return the findings of a text, those about its scores by the target of now."""
-    target = run.limits.target
-    low = before.score is not None and before.score < target and not iteration.override
-    known, new = apply_scores(iteration.findings, before.criteria, target if low else 0.0)
-    settled_by_user = {f.criterion for f in known if f.status is Status.DISMISSED}
-    new = tuple(finding for finding in new if finding.criterion not in settled_by_user)
-    return known + with_ids(run, new, known)
-
-
 def _compute(
     run: Run,
     iteration: Iteration,
@@ -310,9 +262,6 @@ def _compute(
     *,
     score: float | None,
     basis: Basis,
-    criteria: tuple[CriterionScore, ...] = (),
-    checklist: tuple[Answer, ...] = (),
-    opinion: float | None = None,
     stated: Outcome | None = None,
     read: bool = False,
 ) -> Ruling:
@@ -320,26 +269,22 @@ def _compute(
     required_passed = not any(e.failed for e in iteration.evidence)
     blocking = [f for f in findings if f.blocks]
     reached = read or _reaches_target(run, stated, score)
-    if (
-        reached and not read
-    ):  # the word or score of the user's own judge stands, whatever else it remarks
+    if reached and not read:  # the evaluator's word or score stands, whatever else it remarks
         blocking = [f for f in blocking if f.criterion != FEEDBACK]
     contested = basis == "agreement" and any(e.contested for e in iteration.evidence)
     outcome = Outcome.NEEDS_IMPROVEMENT
-    misses = score is not None and score < FAIL_BELOW and basis == "judge"
+    misses = score is not None and score < FAIL_BELOW and basis == "evaluator"
     if stated is Outcome.FAIL or (stated is None and misses):
         outcome = Outcome.FAIL
     elif reached and required_passed and not blocking and not contested:
         outcome = Outcome.PASS
-        if basis == "judge" and basis_of(iteration) == "constraints":
-            basis = "constraints"
     if blocking and required_passed:
         first = blocking[0]
         because = StillOpen(
             finding=first.id,
             criterion=first.criterion,
             problem=first.problem,
-            over_score=reached and basis == "judge",
+            over_score=reached and basis == "evaluator",
         )
     if override := iteration.override:
         outcome, basis, because = override.outcome, "user", ByUser(words=override.reason)
@@ -347,9 +292,6 @@ def _compute(
         outcome=outcome,
         score=score,
         basis=basis,
-        criteria=criteria,
-        checklist=checklist,
-        opinion=opinion,
         unresolved=tuple(f.id for f in findings if f.actionable),
         because=because,
         required_passed=required_passed,
@@ -361,7 +303,7 @@ def _compute(
 
 
 def _reaches_target(run: Run, stated: Outcome | None, score: float | None) -> bool:
-    """Return whether a judge's word says so, or else its score."""
+    """Return whether the evaluator's word says so, or else its score."""
     if stated:
         return stated is Outcome.PASS
     return score is not None and score >= run.limits.target
@@ -385,7 +327,7 @@ def _user_findings_met(findings: tuple[Finding, ...]) -> bool:
 
 
 def _better_draft(run: Run, draft: Iteration) -> Iteration | None:
-    """Return another draft that does better on the checks, so that this one needs no judge."""
+    """Return another draft that does better on the checks, so that this one needs no evaluator."""
     if draft.parent is not None or draft.number in run.stale:
         return None
     met = [d for d in run.drafts if not any(e.failed for e in d.evidence)]

@@ -38,7 +38,7 @@ class Refine(Magics, Configurable):
     """
 
     model = Unicode("", help="The model that writes; empty: the configured one.").tag(config=True)
-    judge = Unicode("", help="The model that scores; empty: the writer.").tag(config=True)
+    judge = Unicode("", help="The model that reads; empty: the writer.").tag(config=True)
     base_url = Unicode("", help="An OpenAI-compatible server; empty: OPENAI_BASE_URL.").tag(
         config=True
     )

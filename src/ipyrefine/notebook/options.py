@@ -36,7 +36,7 @@ _NOTES = {
     'findings, (verdict, feedback), or a dict such as {"score": 0.7, "feedback": "…"}. '
     "AssertionError fails the text, as does an error of parsing or running it; any other exception "
     "stops the run.",
-    "replies to your own prompts": 'A judge may reply PASS, a score, {"evaluation": "FAIL", '
+    "replies to your own prompts": 'An evaluator may reply PASS, a score, {"evaluation": "FAIL", '
     '"feedback": "…"}, {"done": false, "feedback": ["…"]} or {"score": 0.7, "feedback": "…"}. A '
     'writer may reply "Thoughts: … Response: …", or JSON with "thoughts" and "response".',
     "names of the notebook": "The model sees the structure of the names that the cell uses, in "
@@ -65,9 +65,14 @@ _NOTES = {
     "defaults": "`%config Refine` lists the defaults that you can set.",
 }
 _REMOVED = {
-    option: f"{option} is gone: the examples that the task states and your tests (--check) decide "
-    "which text is better."
-    for option in ("--pairwise", "--gate")
+    option: f"{option} is gone: {instead}"
+    for option, instead in {
+        "--pairwise": "examples and your tests (--check) decide which text is better.",
+        "--gate": "examples and your tests (--check) decide which text is better.",
+        "--opinion": "a critic reads each text (--critique); for scores, use --target or --prompts "
+        'with an evaluator of yours under "judge".',
+        "--max-eval-chars": "readers see the whole text.",
+    }.items()
 }
 _CONTRADICTIONS = (
     ("--task", "--draft", "the cell is one or the other"),
@@ -144,21 +149,17 @@ def parser() -> MagicParser:
     add("--no-check", action="append", default=[], metavar="NAME",
         help="leave out a check that the task's own demands add: examples, constraints, agreement, "
         "run (of code that uses variables, on copies), or all; may be repeated")
-    add("--criteria", help="what to judge, as a,b,c, instead of the profile's criteria and "
+    add("--criteria", help="what to read it for, as a,b,c, instead of the profile's criteria and "
         "checklist")
     add("--checklist", metavar="VAR", help="yes/no questions that a finished text answers with "
         "yes: a list of the notebook, or a,b,c; instead of the profile's; none for none")
     add("--target", type=float, metavar="SCORE",
-        help="score 0..1 that passes (0.8, or the profile's); without --critique, it switches "
-        "critiques off")
-    add("--opinion", choices=get_args(Limits.model_fields["opinion"].annotation),
-        help="when a judge scores the text instead of a critic who reads it: where the evidence "
-        "leaves it open (auto); always, which lowers no verdict that rests on evidence; never, "
-        "the default")
+        help="score 0..1 that passes: your evaluator's, or that of a prompt that ships; without "
+        "--critique, it switches critiques off")
     add = p.add_argument_group("drafts and revisions").add_argument
     add("--candidates", type=int, metavar="N",
         help="independent drafts (1); with checks, only as many of them as it takes to settle one; "
-        "continues from the best by checks, then by judge")
+        "continues from the best")
     add("--critique", choices=get_args(Limits.model_fields["critique"].annotation),
         help="when a critic reads a text and writes tests for it: before it passes, unless your "
         "own tests, function or evaluator decide (auto); always; never")
@@ -189,12 +190,10 @@ def parser() -> MagicParser:
     add("--max-tokens", type=int, metavar="N",
         help="completion tokens allowed per call (2,048 for an embedded model; else 16,384 or "
         "three times the text, and four times that after a reply that was cut off)")
-    add("--max-eval-chars", type=int, metavar="N",
-        help="characters of a text that the judge and the critic see (32,768)")
     add = p.add_argument_group("models and prompts").add_argument
     add("-m", "--model",
         help="the model that writes: a model of the server, an embedded model, or recorded:FILE")
-    add("--judge", help="the model that judges (the one that writes)")
+    add("--judge", help="the model that reads, as critic or evaluator (the one that writes)")
     add("--base-url", metavar="URL", help="an OpenAI-compatible server; without --api-key-env "
         "it gets a key only if OPENAI_BASE_URL names it too")
     add("--api-key-env", type=_parse_variable, metavar="NAME",

@@ -220,7 +220,7 @@ class Panel:
     # To the page
 
     def _add(self, event: TextDelta) -> None:
-        """Take a piece of a reply; a judge's answers and a critic's JSON are counted only."""
+        """Take a piece of a reply; an evaluator's reply and a critic's are counted only."""
         kind = event.kind
         shown = kind == "thinking" or event.stage in WRITING
         # Thinking is shown only while there is no text.

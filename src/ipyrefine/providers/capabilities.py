@@ -1,10 +1,9 @@
 """Remember which request fields a server takes, and ask for less when it refuses one.
 
 Any HTTP 4xx that names a field that was sent is a step down for that field. There are four levels
-of asking for a JSON reply, from a strict schema to the prompt alone, and three of asking for
-log-probabilities; a token limit is lowered, or sent under its other name; every other field is left
-out. What a server refused is remembered per address and model, across kernels too, and tried again
-after `_DAYS`.
+of asking for a JSON reply, from a strict schema to the prompt alone; a token limit is lowered, or
+sent under its other name; every other field is left out. What a server refused is remembered per
+address and model, across kernels too, and tried again after `_DAYS`.
 """
 
 import datetime
@@ -17,15 +16,10 @@ from pydantic import Field, ValidationError
 
 from ipyrefine.core.model import Record
 from ipyrefine.core.ports import Request
-from ipyrefine.providers.answers import answer_grammar
 from ipyrefine.providers.servers import facts_about, remember_about
 
 _LEVELS = ("a strict JSON schema", "a JSON schema", "JSON mode", "the prompt alone")
 _STRICT, _SCHEMA, _OBJECT, _PROMPT = range(len(_LEVELS))
-
-# OpenAI, vLLM, Ollama and llama.cpp give 20; older vLLM and Azure, Fireworks and xAI 5 or 8.
-_TABLE_SIZES = (20, 5, 0)
-_TABLE_SIZE_NAMED = re.compile(r"top_logprobs|\d")
 
 TokenLimit = Literal["max_tokens", "max_completion_tokens"]
 TOKEN_LIMITS: tuple[TokenLimit, ...] = get_args(TokenLimit)
@@ -49,7 +43,6 @@ _FIELD_NAMES: dict[str, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     "stream_options": re.compile(r"stream_options|include_usage", re.IGNORECASE),
-    "logprobs": re.compile(r"log.?prob", re.IGNORECASE),
     "reasoning_effort": re.compile(r"reasoning.?effort", re.IGNORECASE),
     "max_tokens": _LIMIT_NAME,
     "max_completion_tokens": _LIMIT_NAME,
@@ -67,22 +60,15 @@ class Capabilities(Record):
         token_limit_fields: names of the completion limit; the first is used.
         max_tokens: the highest completion limit that it takes; None where none was refused.
         rejected_fields: fields that are left out.
-        table_size: how many log-probabilities are asked for at each token of an answer.
     """
 
     response_format_level: int = Field(default=_STRICT, ge=_STRICT, le=_PROMPT)
     token_limit_fields: tuple[TokenLimit, ...] = Field(default=TOKEN_LIMITS, min_length=1)
     max_tokens: int | None = Field(default=None, ge=_LEAST_NAMED)
     rejected_fields: frozenset[str] = frozenset()
-    table_size: int = Field(default=_TABLE_SIZES[0], ge=0, le=_TABLE_SIZES[0])
 
-    def optional_fields(self, request: Request, *, grammar: bool = False) -> dict[str, Any]:
-        """Return the fields of a chat completion request besides model and messages.
-
-        Args:
-            request: what is asked.
-            grammar: whether the server knows llama.cpp's ``grammar``; others may reject it.
-        """
+    def optional_fields(self, request: Request) -> dict[str, Any]:
+        """Return the fields of a chat completion request besides model and messages."""
         fields: dict[str, Any] = {
             self.token_limit_fields[0]: self.token_limit(request),
             "temperature": request.temperature,
@@ -93,11 +79,6 @@ class Capabilities(Record):
             fields["seed"] = request.seed
         if request.json_schema is not None and self.response_format_level < _PROMPT:
             fields["response_format"] = _response_format(self.response_format_level, request)
-        if request.answers and self.table_size:
-            fields |= {"logprobs": True, "top_logprobs": self.table_size}
-        if request.answers and grammar:
-            # A space of its own would take a token, and its table the place of the answer's.
-            fields |= {"grammar": answer_grammar(request), "logit_bias": [[" ", False]]}
         rejected = self.rejected_fields
         if "stream" in rejected:
             rejected |= {"stream_options"}
@@ -120,7 +101,6 @@ class Capabilities(Record):
                 ),
                 "max_tokens": min(caps, default=None),
                 "rejected_fields": self.rejected_fields | other.rejected_fields,
-                "table_size": min(self.table_size, other.table_size),
             }
         )
 
@@ -247,16 +227,6 @@ def fall_back(
         level = capabilities.response_format_level
         less = {"response_format_level": level + 1}
         notice = f"The server doesn't take {_LEVELS[level]}. Using {_LEVELS[level + 1]} instead."
-    elif field in ("logprobs", "top_logprobs"):
-        fewer = 0
-        if _TABLE_SIZE_NAMED.search(complaint):
-            fewer = next(size for size in _TABLE_SIZES if size < capabilities.table_size)
-        less = {"table_size": fewer}
-        if fewer:
-            size = capabilities.table_size
-            notice = (
-                f"The server doesn't give {size} log-probabilities a token. Asking for {fewer}."
-            )
     return Fallback(field, capabilities.model_copy(update=less), notice)
 
 

@@ -1,10 +1,12 @@
 """Choose the model that a name, the environment or this machine offers."""
 
 import os
+import tomllib
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Model
@@ -96,6 +98,18 @@ def is_embedded(model: Model) -> bool:
     if isinstance(model, RecordedModel):
         return model.source in weights.WEIGHTS
     return isinstance(model, LocalModel)
+
+
+Role = Literal["critic", "editor"]
+_MEASURED: dict[str, dict[Role, str]] = tomllib.loads(
+    (files("ipyrefine.providers") / "models.toml").read_text("utf-8")
+)
+
+
+def is_weak(model: Model, role: Role) -> bool:
+    """Return whether a model was measured and found too weak for a role (``models.toml``)."""
+    source = getattr(model, "source", model.name)  # of recorded replies, the model that gave them
+    return role in _MEASURED.get(source, {})
 
 
 def _live(**server: Any) -> Model:

@@ -4,7 +4,7 @@ Loading weights holds Python's global lock for seconds, a damaged file may crash
 cannot be stopped in the middle of a reply. None of that may happen to the user's kernel.
 
 It runs by path, without the rest of the package. It reads one line of JSON (`path`, `key`,
-`context_tokens`, `batch_tokens`, `cache_mib`, `threads`, `speculation`), writes one (`address` or
+`context_tokens`, `batch_tokens`, `cache_mib`, `threads`), writes one (`address` or
 `error`), and ends when its input is closed, so also when the process that started it dies.
 """
 
@@ -53,9 +53,8 @@ def _params(xllamacpp: Any, settings: dict[str, Any]) -> Any:
     params.cache_ram_mib = settings["cache_mib"]
     # A revision repeats most of the draft: speculative decoding guesses the tokens that follow a
     # long repeated run and checks them in one batch, which is faster than writing them.
-    if settings["speculation"]:
-        kinds = xllamacpp.common_speculative_type
-        params.speculative.types = [kinds.COMMON_SPECULATIVE_TYPE_NGRAM_MOD]
+    kinds = xllamacpp.common_speculative_type
+    params.speculative.types = [kinds.COMMON_SPECULATIVE_TYPE_NGRAM_MOD]
     params.hostnames = [_HOST]
     params.port = 0
     params.api_keys = [settings["key"]]

@@ -15,8 +15,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ipyrefine.core.model import Price
-from ipyrefine.core.ports import Delta, Message, Model, Notice, Reply, Request
-from ipyrefine.errors import ModelError, NoModel, WeightsError
+from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request
+from ipyrefine.errors import NoModel, WeightsError
 from ipyrefine.providers.key import Key
 from ipyrefine.providers.openai import OpenAIModel
 
@@ -60,10 +60,6 @@ class LocalModel:
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
         """Answer a request at no cost; the first one loads the model.
 
-        llama.cpp gives no table for a token that speculative decoding guessed, and no request can
-        switch that off (its issue 27972). Such answers, which are rare, are asked for again each
-        by itself: the first token of a reply is never guessed.
-
         Raises:
             NoModel: the package that runs models is not installed.
             WeightsError: the file is missing or damaged.
@@ -76,7 +72,7 @@ class LocalModel:
         async with aclosing(model.stream(request)) as items:
             async for item in items:
                 if isinstance(item, Reply):
-                    item = _without_cost(await _fill_probabilities(model, request, item))
+                    item = _without_cost(item)
                 yield item
 
 
@@ -85,16 +81,14 @@ class LlamaServer:
 
     Args:
         path: the weights, a GGUF file.
-        speculation: whether tokens that repeat an earlier passage are guessed.
 
     Attributes:
         process: the process, or None while there is none.
     """
 
-    def __init__(self, path: Path, *, speculation: bool = True) -> None:
+    def __init__(self, path: Path) -> None:
         self.process: subprocess.Popen[bytes] | None = None
         self._path = path
-        self._speculation = speculation
         self._lock = threading.Lock()
         self._model: OpenAIModel | None = None
 
@@ -118,9 +112,9 @@ class LlamaServer:
                 self.process = _spawn()
                 self._model = OpenAIModel(
                     self._path.stem,
-                    base_url=f"{_load(self.process, self._path, key, self._speculation)}/v1",
+                    base_url=f"{_load(self.process, self._path, key)}/v1",
                     api_key=key,
-                    grammar=True,
+                    lasting=False,
                 )
             return self._model
 
@@ -217,7 +211,7 @@ def _environment(user: Mapping[str, str]) -> dict[str, str]:
     return dict(user) if configured else {**user, "GOMP_SPINCOUNT": _SPIN_COUNT}
 
 
-def _load(process: subprocess.Popen[bytes], path: Path, key: Key, speculation: bool) -> str:
+def _load(process: subprocess.Popen[bytes], path: Path, key: Key) -> str:
     """Load the weights and return the server's address; takes seconds."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -227,7 +221,6 @@ def _load(process: subprocess.Popen[bytes], path: Path, key: Key, speculation: b
         "batch_tokens": BATCH_TOKENS,
         "cache_mib": CACHE_MIB,
         "threads": allowed_processors(),
-        "speculation": speculation,
     }
     process.stdin.write(json.dumps({**settings, "key": key()}).encode() + b"\n")
     process.stdin.flush()
@@ -243,33 +236,6 @@ def _load(process: subprocess.Popen[bytes], path: Path, key: Key, speculation: b
             "memory is short, else delete it and fetch it again with `ipyrefine pull`."
         )
     return str(answer["address"])
-
-
-async def _fill_probabilities(model: OpenAIModel, request: Request, reply: Reply) -> Reply:
-    """Return a reply with the probabilities of the answers that came without a table."""
-    probabilities, words = list(reply.probabilities), reply.text.split()
-    if None not in probabilities or len(words) != len(probabilities):
-        return reply
-    usage = reply.usage
-    for number, probability in enumerate(probabilities):
-        if probability is not None:
-            continue
-        before = Message(role="assistant", content=" ".join(words[:number]))
-        messages = (*request.messages, before) if number else request.messages
-        alone = request.model_copy(update={"messages": messages, "answers": 1, "max_tokens": 1})
-        try:
-            async with aclosing(model.stream(alone)) as items:
-                replies = [item async for item in items if isinstance(item, Reply)]
-        except ModelError:
-            break  # the answers are there; what is lost is how sure they are
-        for one in replies:
-            probabilities[number] = next(iter(one.probabilities), None)
-            more = {
-                "completion_tokens": usage.completion_tokens + one.usage.completion_tokens,
-                "seconds": usage.seconds + one.usage.seconds,
-            }
-            usage = usage.model_copy(update=more)
-    return reply.model_copy(update={"probabilities": tuple(probabilities), "usage": usage})
 
 
 def _without_cost(reply: Reply) -> Reply:

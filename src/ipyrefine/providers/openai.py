@@ -137,7 +137,8 @@ class OpenAIModel:
             refuses is left out, with a notice.
         max_retries: how often a request is repeated when the server is busy or unreachable.
         sleep: waits a number of seconds between retries.
-        grammar: whether the server is llama.cpp's own, so that a grammar can hold it to answers.
+        lasting: whether its address means the same server in later kernels, so that what it
+            refuses is remembered for them.
 
     Raises:
         UsageError: `base_url` is not an http or https address, `timeout` is not positive, or
@@ -155,7 +156,7 @@ class OpenAIModel:
         extra: Mapping[str, Any] | None = None,
         max_retries: int = 2,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        grammar: bool = False,
+        lasting: bool = True,
     ) -> None:
         api_key = Key(api_key)
         self._model = model
@@ -172,7 +173,7 @@ class OpenAIModel:
         self._announced = set[str]()
         self._max_retries = max_retries
         self._sleep = sleep
-        self._grammar = grammar
+        self._lasting = lasting
         # A client is bound to the event loop it was first used on.
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, openai.AsyncOpenAI]
         self._clients = WeakKeyDictionary()
@@ -255,7 +256,7 @@ class OpenAIModel:
         retries = 0
         while True:
             extra = dict(self._extra)
-            fields = capabilities.optional_fields(request, grammar=self._grammar)
+            fields = capabilities.optional_fields(request)
             if not extra.keys().isdisjoint(TOKEN_LIMITS):
                 fields = {name: v for name, v in fields.items() if name not in TOKEN_LIMITS}
             try:
@@ -285,7 +286,7 @@ class OpenAIModel:
                 await self._sleep(delay)
         if capabilities != known:
             # The embedded server has another address each time.
-            remember(self.base_url, self._model, capabilities, across_kernels=not self._grammar)
+            remember(self.base_url, self._model, capabilities, across_kernels=self._lasting)
         yield stream
 
     async def _send(self, request: Request, fields: dict[str, Any], key: Key) -> _Stream:

@@ -25,7 +25,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ipyrefine.core.model import Finish, Price, Record, Score, Usage
+from ipyrefine.core.model import Finish, Price, Record, Usage
 from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request, price_of
 from ipyrefine.core.stored import VERSION, OtherVersion, parse_json, require_current
 from ipyrefine.errors import NoModel, UsageError
@@ -159,7 +159,6 @@ class RecordedModel:
             thinking=thinking,
             finish=call.finish,
             usage=call.usage,
-            probabilities=call.probabilities,
         )
 
     async def _ask(
@@ -205,7 +204,6 @@ class RecordedModel:
             pieces=tuple(pieces),
             finish=reply.finish,
             usage=reply.usage,
-            probabilities=reply.probabilities,
         )
         weights = WEIGHTS[live.name].sha256 if live.name in WEIGHTS else ""
         source = SourceModel(name=live.name, weights=weights, price=price_of(live))
@@ -255,7 +253,6 @@ class Call(Record):
         pieces: the reply as it streamed.
         finish: how it ended.
         usage: what it consumed.
-        probabilities: of its answers, as in `Reply`.
     """
 
     purpose: str
@@ -264,7 +261,6 @@ class Call(Record):
     pieces: tuple[Piece, ...]
     finish: Finish
     usage: Usage
-    probabilities: tuple[Score | None, ...] = ()
 
     def joined(self, kind: Literal["text", "thinking"]) -> str:
         """Return its whole text, or its whole thinking."""
@@ -322,8 +318,6 @@ def request_key(request: Request) -> str:
     content = request.inputs or tuple(message.content for message in request.messages)
     settled = [sorted(_VOLATILE.sub("", text).splitlines()) for text in content]
     identity = [request.purpose, request.temperature, request.seed, settled]
-    if request.answers:
-        identity.append(request.answers)
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
 
 

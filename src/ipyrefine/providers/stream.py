@@ -4,7 +4,6 @@ from typing import Any, Literal
 
 from ipyrefine.core.model import Finish, Usage
 from ipyrefine.core.ports import Delta, Reply, Request
-from ipyrefine.providers.answers import AnswerTables
 
 _OPEN = "<think>"
 _CLOSE = "</think>"
@@ -36,7 +35,6 @@ class Assembly:
         self._request = request
         self._splitter = ThinkingSplitter()
         self._parts: dict[str, list[str]] = {"text": [], "thinking": []}
-        self._tables = AnswerTables()
         self._refused = False
         self._reason: str | None = None
         self._usage: dict[str, Any] = {}
@@ -55,9 +53,6 @@ class Assembly:
         reason = _string(choice.get("finish_reason"))
         self.progress += _adds(delta) or bool(reason and self._reason is None)
         self._reason = reason or self._reason
-        if self._request.answers:
-            content = thinking + _string(delta.get("content"))
-            self._tables.feed(choice.get("logprobs"), content)
         deltas = [Delta(kind="thinking", text=thinking)] if thinking else []
         return self._keep(deltas + self._splitter.feed(_string(delta.get("content")) + refusal))
 
@@ -71,13 +66,11 @@ class Assembly:
         Args:
             seconds: wall time of the call.
         """
-        text, answers = "".join(self._parts["text"]), self._request.answers
         return Reply(
-            text=text,
+            text="".join(self._parts["text"]),
             thinking="".join(self._parts["thinking"]).strip(),
             finish=self._finish(),
             usage=self._count(seconds),
-            probabilities=self._tables.probabilities(text, answers) if answers else (),
         )
 
     def _keep(self, deltas: list[Delta]) -> list[Delta]:

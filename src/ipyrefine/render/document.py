@@ -16,7 +16,6 @@ from ipyrefine.core.model import (
     Status,
     StopReason,
     TestResult,
-    Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
@@ -75,24 +74,8 @@ class Items(NamedTuple):
 
     title: str
     items: tuple[Item, ...]
-    kind: Literal["rows", "findings"] = "rows"
+    kind: Literal["rows", "findings", "checks"] = "rows"
     folded: bool = False
-
-
-class Grounds(NamedTuple):
-    """What a verdict rests on; in HTML one row of chips that open in place."""
-
-    checks: tuple[Item, ...] = ()
-    criteria: tuple[Item, ...] = ()
-    answers: tuple[Item, ...] = ()
-    checklist: str = ""
-
-    @property
-    def lists(self) -> list[Items]:
-        """It as lists, the empty ones left out."""
-        titled = (("Checks", self.checks), ("Criteria", self.criteria))
-        found = [Items(title, items) for title, items in (*titled, (self.checklist, self.answers))]
-        return [one for one in found if one.items]
 
 
 class Table(NamedTuple):
@@ -124,7 +107,7 @@ class Section(NamedTuple):
         return " · ".join([self.title, *([str(self.label)] if self.label else []), *self.marks])
 
 
-Block = Paragraph | Text | Output | Items | Grounds | Table | Picture | Section
+Block = Paragraph | Text | Output | Items | Table | Picture | Section
 
 
 def record(run: Run) -> list[Block]:
@@ -194,7 +177,7 @@ def result(run: Run) -> list[Block]:
 
 
 def scores(run: Run) -> list[Block]:
-    """Return the scores, and those of each criterion, from the second verdict on."""
+    """Return the scores from the second verdict on."""
     latest = [(one, one.verdict) for one in run.iterations[-MAX_SCORES:]]
     if sum(verdict is not None for _, verdict in latest) < 2:
         return []
@@ -203,20 +186,7 @@ def scores(run: Run) -> list[Block]:
     line += f" (target {labels.score(run.limits.target)})"
     if len(latest) < len(run.iterations):
         line += f" Latest {len(latest)} of {len(run.iterations):,} iterations."
-    blocks: list[Block] = [Paragraph(line, "quiet")]
-    judged = [
-        (run.name(one.number), {c.name: c.score for c in verdict.criteria})
-        for one, verdict in latest
-        if verdict and verdict.criteria
-    ]
-    if len(judged) > 1:
-        rows = []
-        for criterion in run.task.criteria:
-            series = [by_name.get(criterion.name) for _, by_name in judged]
-            rows.append((criterion.name, *map(labels.score, series), labels.sparkline(series)))
-        head = ("Criterion", *(name for name, _ in judged), "")
-        blocks.append(Table("Scores by criterion", head, tuple(rows)))
-    return blocks
+    return [Paragraph(line, "quiet")]
 
 
 def usage(run: Run) -> list[Block]:
@@ -271,7 +241,7 @@ def version(run: Run, iteration: Iteration, *, with_outputs: bool = True) -> Sec
         (
             *reason(run, iteration),
             *writing(run, iteration),
-            grounds(iteration),
+            *checks(iteration),
             *(outputs(iteration) if with_outputs else ()),
             *findings(iteration, run.task.form),
             *reading(run, iteration),
@@ -324,35 +294,15 @@ def claims(run: Run, iteration: Iteration) -> list[Block]:
     return _items("Changes by finding", items)
 
 
-def grounds(iteration: Iteration) -> Grounds:
-    """Return what the verdict rests on: the checks' results, the judge's scores and answers."""
-    verdict = iteration.verdict or Verdict(outcome=model.Outcome.NOT_JUDGED, score=None)
-    answers = sorted(verdict.checklist, key=lambda one: one.yes)  # "no" first
-    met = sum(one.yes for one in answers)
-    criteria = [Item(one.name, score=one.score, text=one.reason) for one in verdict.criteria]
-    deciding = ("judge", "constraints", "none", "user")
-    if verdict.opinion is not None and verdict.basis not in deciding:
-        unused = "It doesn't change the verdict."
-        criteria.insert(0, Item("judge's opinion", score=verdict.opinion, text=unused))
-    return Grounds(
-        tuple(map(check_item, sorted(iteration.evidence, key=lambda one: not one.failed))),
-        tuple(criteria),
-        tuple(
-            Item(labels=(labels.answer_label(one.yes),), text=one.question, score=one.score)
-            for one in answers
-        ),
-        f"Checklist: {met} of {len(answers)} met",
-    )
+def check_items(iteration: Iteration) -> tuple[Item, ...]:
+    """Return the results of the checks, those that failed first."""
+    return tuple(map(check_item, sorted(iteration.evidence, key=lambda one: not one.failed)))
 
 
 def checks(iteration: Iteration) -> list[Block]:
     """Return the results of the checks."""
-    return _items("Checks", grounds(iteration).checks)
-
-
-def judgement(iteration: Iteration) -> list[Block]:
-    """Return the judge's scores and answers."""
-    return [*grounds(iteration)._replace(checks=()).lists]
+    items = check_items(iteration)
+    return [Items("Checks", items, "checks")] if items else []
 
 
 def check_item(evidence: Evidence) -> Item:

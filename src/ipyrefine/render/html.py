@@ -210,7 +210,7 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
     if about:
         context |= _text_context(run, view, about, live=live) | {
             "failure": document.failure(about),
-            "grounds": document.grounds(about),
+            "checks": document.check_items(about),
             "selectable": list(about.actionable),
         }
     context |= _top_context(run, view, about, live=live)

@@ -80,7 +80,7 @@ class Label(NamedTuple):
 
     symbol: str  # one character
     word: str  # one or a few words
-    # the style: `good`, `warn`, `bad`, `quiet`, `open`, `opinion` (a PASS that a judge gave) or
+    # the style: `good`, `warn`, `bad`, `quiet`, `open`, `opinion` (a PASS that a model gave) or
     # `yours` (one that the user gave)
     kind: str
     # whether it is drawn as an outline, as no evidence says that the text is right
@@ -113,7 +113,7 @@ _BASES: dict[Basis, tuple[str, str]] = {
     "agreement": ("drafts agree", "most drafts disagree"),
     "constraints": ("constraints", "constraints failed"),
     "critique": ("", "critic's tests failed"),
-    "judge": ("judge's opinion", "judge's opinion"),
+    "evaluator": ("evaluator", "evaluator"),
     "user": ("yours", "yours"),
     "run": ("runs", "run failed"),
     "none": ("", ""),
@@ -132,8 +132,8 @@ def basis_name(basis: str) -> str:
 def outcome_label(verdict: Verdict | None) -> Label:
     """Return the label of a verdict, without what it rests on.
 
-    Only evidence is drawn in full green. A judge's or the user's verdict has a symbol of its own,
-    so that nobody needs colour to see the difference.
+    Only evidence is drawn in full green. An evaluator's or the user's verdict has a symbol of
+    its own, so that nobody needs colour to see the difference.
     """
     if verdict is None:
         return Label("?", "NOT VERIFIED", "quiet")
@@ -143,9 +143,9 @@ def outcome_label(verdict: Verdict | None) -> Label:
         return label._replace(symbol="☑", kind="yours") if verdict.passed else label
     if verdict.passed and verdict.basis == "critique":
         return Label("○", "NOTHING FOUND", "opinion", hollow=True)
-    if verdict.is_opinion and verdict.passed:
+    if verdict.basis == "evaluator" and verdict.passed:
         return label._replace(symbol="○", kind="opinion", hollow=True)
-    return label._replace(hollow=verdict.is_opinion or verdict.only_ran)
+    return label._replace(hollow=verdict.basis == "evaluator" or verdict.only_ran)
 
 
 def iteration_label(iteration: Iteration | None) -> Label:
@@ -168,8 +168,8 @@ def _basis(iteration: Iteration, verdict: Verdict) -> str:
         blocking = sum(finding.blocks for finding in iteration.findings)
         if blocking and verdict.stated in (None, Outcome.PASS):
             return count(blocking, "open finding")
-    if verdict.is_opinion:
-        return ("constraints, " if verdict.basis == "constraints" else "") + _opinion(verdict)
+    if verdict.basis == "evaluator":
+        return _evaluator(verdict)
     if not verdict.passed:
         disagree = verdict.basis == "agreement" and verdict.required_passed
         return "drafts disagree" if disagree else passed if verdict.required_passed else failed
@@ -179,9 +179,8 @@ def _basis(iteration: Iteration, verdict: Verdict) -> str:
     return passed
 
 
-def _opinion(verdict: Verdict) -> str:
-    number = verdict.score if verdict.opinion is None else verdict.opinion
-    return "judge's opinion" + ("" if number is None else f", {score(number)}")
+def _evaluator(verdict: Verdict) -> str:
+    return "evaluator" + ("" if verdict.score is None else f", {score(verdict.score)}")
 
 
 def basis_phrases(run: Run, iteration: Iteration) -> list[tuple[str, str]]:
@@ -205,11 +204,8 @@ def basis_phrases(run: Run, iteration: Iteration) -> list[tuple[str, str]]:
         if (e.passed if verdict.passed else e.failed) and e.required and e.grounds
     ]
     phrases = [phrase for e in relevant for phrase in _evidence_phrases(e)]
-    if verdict.is_opinion:
-        opinion = _opinion(verdict)
-        if not (verdict.passed and phrases):
-            return [("", opinion)]
-        return [*phrases[:-1], (phrases[-1][0], f"{phrases[-1][1]}; the rest is the {opinion}")]
+    if verdict.basis == "evaluator":
+        return [("", _evaluator(verdict))]
     if not verdict.passed and not relevant:
         phrases = [("", reason)] if reason else []
     return phrases or [("", _basis(iteration, verdict))]
@@ -228,7 +224,7 @@ def _evidence_phrases(evidence: Evidence) -> list[tuple[str, str]]:
 
 def score_beside(verdict: Verdict | None) -> str:
     """Return the score to show next to a verdict's label; empty where the label has it, or none."""
-    if verdict is None or verdict.is_opinion or verdict.score is None:
+    if verdict is None or verdict.basis in ("evaluator", "critique") or verdict.score is None:
         return ""
     return score(verdict.score)
 
@@ -266,11 +262,6 @@ def check_chip(evidence: Evidence) -> Label:
     words += "" if evidence.required or evidence.passed else " (advisory)"
     no_result = evidence.passed is None or evidence.contested
     return label._replace(word=f"{words}: {label.word}" if no_result else words)
-
-
-def answer_label(yes: bool) -> Label:
-    """Return the label of an answer to a checklist question."""
-    return Label("✓", "yes", "good") if yes else Label("✗", "no", "bad")
 
 
 def severity_label(severity: Severity, *, passed: bool = False) -> Label:
@@ -551,8 +542,6 @@ def model_name(name: str, kind: str = "model ") -> str:
 
     Args:
         name: the name as `choose_model` takes it.
-    # the style: `good`, `warn`, `bad`, `quiet`, `open`, `opinion` (a PASS that a judge gave) or
-    # `yours` (one that the user gave)
         kind: what is put before the name of a model.
     """
     if not name.startswith("recorded:"):
@@ -563,8 +552,8 @@ def model_name(name: str, kind: str = "model ") -> str:
 
 _UNDECIDED = {
     "only_ran": "Runs; nobody checked what it gives.",
-    "no_judge": "Nobody was asked to read it.",
-    "judge_abstains": "This model was measured too weak to criticise.",
+    "no_critic": "Nobody was asked to read it.",
+    "weak_critic": "This model was measured too weak to criticise.",
     "not_read": "Another draft was read instead.",
 }
 
@@ -584,12 +573,12 @@ def because_sentence(run: Run, verdict: Verdict | None) -> str:
             return line
         case BetterDraft(iteration=number):
             return f"{run.name(number)} does better on the checks."
-        case Scored(name=name, score=value, target=target):
-            return f"{name or 'Scored'} {score(value)}, target {score(target)}."
+        case Scored(score=value, target=target):
+            return f"Scored {score(value)}, target {score(target)}."
         case Said(outcome=outcome, feedback=feedback):
-            return feedback or (f"The judge says {outcome}." if outcome else "")
+            return feedback or (f"The evaluator says {outcome}." if outcome else "")
         case StillOpen(finding=id_, criterion=criterion, problem=problem, over_score=over):
-            but = f"The judge's score passes, but {id_} still blocks. " if over else ""
+            but = f"The evaluator's score passes, but {id_} still blocks. " if over else ""
             return f"{but}{criterion}: {problem}"
         case Undecided(why=why, detail=detail, passed=passed):
             sentence = f"Couldn't read the critique: {detail}." if why == "unreadable" else detail

@@ -47,7 +47,7 @@ def _stages(run: Run, iteration: Iteration) -> Iterator[Part]:
         yield Part("check", number, _markdown([*checks, *document.outputs(iteration)]))
     if iteration.verdict is not None:
         label = f"**{markdown_text(str(labels.iteration_label(iteration)))}**"
-        blocks = [*document.reason(run, iteration), *document.judgement(iteration)]
+        blocks = document.reason(run, iteration)
         score = labels.score_beside(iteration.verdict)
         title = f"{label} {score}".rstrip()
         yield Part("judge", number, _titled(title, blocks))
@@ -82,8 +82,6 @@ def _block(block: document.Block) -> str:
         case document.Items():
             rows = "\n".join(map(_item, block.items))
             return _fold(block.title, rows) if block.folded else _bold(block.title, rows)
-        case document.Grounds():
-            return _markdown(block.lists)
         case document.Table():
             return _fold(block.title, _table(block.head, block.rows))
         case document.Picture():

@@ -40,7 +40,6 @@ DETAILS: dict[str, Callable[[Run, Iteration], list[document.Block]]] = {
     "text": lambda run, _: document.result(run),
     "diff": lambda run, one: document.writing(run, one),
     "checks": lambda run, one: document.checks(one),
-    "judge": lambda run, one: document.judgement(one),
     "output": lambda run, one: document.outputs(one),
     "findings": lambda run, one: document.findings(one, run.task.form),
     "tests": lambda run, one: document.reading(run, one),
@@ -170,8 +169,6 @@ class _Printer:
             case document.Items():
                 rows = [line for item in block.items for line in self.item(item)]
                 return [*self.wrap(block.title, "bold"), *rows]
-            case document.Grounds():
-                return self.blocks(block.lists)
             case document.Table():
                 table = align([block.head, *block.rows], self._columns, right=True)
                 return [*self.wrap(block.title, "bold"), *table]

@@ -1,4 +1,4 @@
-"""Runs kept earlier: list them, resume one, and count how often judge and user agreed."""
+"""Runs kept earlier: list them, resume one, and count how often the user agreed."""
 
 import argparse
 import contextlib
@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ipyrefine.core.decisions import Accept, Override
-from ipyrefine.core.model import Basis, Outcome, StopReason
-from ipyrefine.core.policy import settled
-from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.verdicts import basis_of
+from ipyrefine.core.model import Outcome, StopReason, Verdict
+from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.store import Journal, Summary, UnreadableRun
 from ipyrefine.journal.writer import Recorder, open_journal
@@ -24,9 +22,7 @@ from ipyrefine.session.record import load_whole
 
 MAX_LISTED = 20
 MAX_COUNTED = 500  # runs that agreement is counted over
-VERDICT = "the verdict"
 
-_CHECKS = "checks"
 _HEAD = ("no.", "last used", "verdict", "texts", "name · task")
 _HINT = "resume, export and forget take a number, or a name for its latest run."
 _ENDS = {"accepted": ", accepted", "cancelled": ", interrupted", "failed": ", an error"}
@@ -86,8 +82,10 @@ def _verdict(one: Summary) -> str:
     """Return a run's verdict with its basis, and how it ended if that says more."""
     if one.outcome is None:
         return labels.STOPS[StopReason(one.stop_reason)] if one.stop_reason else "unfinished"
-    label = labels.OUTCOMES[Outcome(one.outcome)]
-    basis = labels.basis_name(one.basis or "none")
+    verdict = Verdict.model_validate(
+        {"outcome": one.outcome, "score": None, "basis": one.basis or "none"}
+    )
+    label, basis = labels.outcome_label(verdict), labels.basis_name(verdict.basis)
     end = _ENDS.get(one.stop_reason or "", "")
     return f"{label}{' · ' if basis else ''}{basis}{end}"
 
@@ -144,65 +142,8 @@ def find_earlier(words: Sequence[str], *, journal: bool = True) -> Earlier:
 # Statistics
 
 
-class Ruling(NamedTuple):
-    """One verdict that the user confirmed or overruled.
-
-    Attributes:
-        judge: who gave it; empty where nobody did.
-        basis: what it rested on.
-        subject: the verdict as a whole, or one criterion.
-        agreed: whether the user agreed; None where nothing was judged.
-    """
-
-    judge: str
-    basis: Basis
-    subject: str
-    agreed: bool | None
-
-
-def rulings(run: Run) -> Iterator[Ruling]:
-    """Yield what the user's decisions say about the verdicts of a run.
-
-    Accepting a text, or marking it as passed, says that it is good; sending it back says that it
-    is not. A criterion agrees with that when its score is on the same side of the target.
-    """
-    judge = run.setup.judge or run.setup.model
-    for number, good in _opinions(run).items():
-        iteration = run.iterations[number]
-        verdict = iteration.verdict
-        if verdict is None:
-            continue
-        basis = _basis_before(iteration)
-        before = iteration.overruled or verdict.outcome
-        if before is Outcome.NOT_JUDGED or (basis in ("run", "none") and verdict.score is None):
-            yield Ruling("", basis, VERDICT, None)
-        else:
-            opinion = basis == "judge" or (basis == "constraints" and verdict.opinion is not None)
-            agreed = (before is Outcome.PASS) is good
-            yield Ruling(judge if opinion else _CHECKS, basis, VERDICT, agreed)
-        for one in verdict.criteria:
-            yield Ruling(judge, "judge", one.name, (one.score >= run.limits.target) is good)
-
-
-def _basis_before(iteration: Iteration) -> Basis:
-    """Return what a verdict rested on before the user overrode it."""
-    verdict = iteration.verdict
-    assert verdict is not None, "only a text with a verdict rests on something"
-    if verdict.basis != "user":
-        return verdict.basis
-    failed = next((e.basis for e in iteration.evidence if e.failed), None)
-    if failed is not None:
-        return failed
-    if any(e.contested for e in iteration.evidence):
-        return "agreement"
-    if not settled(iteration) and (verdict.criteria or verdict.stated or verdict.opinion):
-        return "judge"
-    basis = basis_of(iteration)
-    return "judge" if basis == "none" and verdict.score is not None else basis
-
-
 def stats() -> str:
-    """Return the agreement of judge and user over the latest runs in the journal."""
+    """Return how often the user agreed with verdicts, over the latest runs in the journal."""
     return agreement(_readable(Journal()))
 
 
@@ -214,33 +155,28 @@ def _readable(journal: Journal) -> Iterator[Run]:
 
 
 def agreement(runs: Iterable[Run]) -> str:
-    """Return a table of how often each judge and the user agreed, by basis and criterion."""
-    counts: dict[tuple[str, str], Counter[bool | None]] = {}
+    """Return a table of how often the user agreed with verdicts, by outcome.
+
+    Accepting a text, or marking it as passed, says that it is good; sending it back says that it
+    is not.
+    """
+    counts: dict[Outcome, Counter[bool]] = {}
     for run in runs:
-        for ruling in rulings(run):
-            counts.setdefault(_source(ruling), Counter())[ruling.agreed] += 1
+        for number, good in _opinions(run).items():
+            iteration = run.iterations[number]
+            before = iteration.overruled or (iteration.verdict and iteration.verdict.outcome)
+            if before:
+                counts.setdefault(before, Counter())[(before is Outcome.PASS) is good] += 1
     if not counts:
         return "Nothing to compare yet. Accept a text or mark one as needs work, and look again."
     rows = []
-    for (judge, subject), answers in sorted(counts.items()):
-        total = answers[True] + answers[False]
-        rate = f" ({answers[True] / total:.0%})" if total else ""
-        decided = f"{answers[None]} decided by you"
-        cell = f"{answers[True]} of {total}{rate}" if total else decided
-        rows.append((judge, subject, cell))
-    return "\n".join(align([("verdict from", "about", "agreed with you"), *rows]))
-
-
-def _source(ruling: Ruling) -> tuple[str, str]:
-    """Return who gave a verdict, and what on."""
-    if ruling.agreed is None:
-        return "nobody", "not judged"
-    judge = ruling.judge
-    if judge != _CHECKS:
-        judge = labels.model_name(judge, "")
-    if ruling.subject != VERDICT:
-        return judge, ruling.subject
-    return judge, "opinion" if ruling.basis == "judge" else ruling.basis
+    for outcome, agreed in sorted(counts.items()):
+        total = agreed.total()
+        share = f"{agreed[True]} of {total} ({agreed[True] / total:.0%})"
+        decided = f"{total} decided by you"
+        judged = outcome is not Outcome.NOT_JUDGED
+        rows.append((labels.OUTCOMES[outcome].word, share if judged else decided))
+    return "\n".join(align([("verdict", "agreed with you"), *rows]))
 
 
 def _opinions(run: Run) -> dict[int, bool]:

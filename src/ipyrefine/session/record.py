@@ -266,7 +266,7 @@ def _cut_iteration(iteration: Iteration, most: int) -> Iteration:
     if most < _TEXT_LIMIT:
         change |= {"findings": (), "evidence": (), "changes": ()}
         if verdict := iteration.verdict:
-            brief = {"criteria": (), "checklist": (), "unresolved": (), "because": None}
+            brief = {"unresolved": (), "because": None}
             change["verdict"] = verdict.model_copy(update=brief)
     else:
         change["findings"] = iteration.findings[:_MAX_FINDINGS]
