@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import pytest
-from kit import CODE, code, decide, evaluated, finish, prompts, requests, stages
+from kit import CODE, code, decide, finish, prompts, refinement, requests, stages
 
 from ipyrefine.core.decisions import DECISION, Answer, Continue
 from ipyrefine.core.engine import Refinement
@@ -65,7 +65,8 @@ class Agreement:
         return self._found(None, detail, contested=True, final=done, question=question)
 
     def _found(self, passed: bool | None, detail: str, **fields: object) -> Evidence:
-        found = {"name": self.name, "passed": passed, "detail": detail, "basis": "agreement"}
+        basis = "examples" if passed else "agreement"
+        found = {"name": self.name, "passed": passed, "detail": detail, "basis": basis}
         return Evidence.model_validate({**found, **fields})
 
 
@@ -76,7 +77,7 @@ def drafts(*results: str) -> list[str]:
 async def asked(*results: str) -> Refinement:
     """A run that stopped with the question which of two drafts is right."""
     replies = drafts(*(results or ("None", "ValueError")))
-    loop = evaluated(replies, CODE, checks=[Agreement()], limits=TWO)
+    loop = refinement(replies, CODE, checks=[Agreement()], limits=TWO, weak_critic=True)
     await finish(loop)
     return loop
 
@@ -93,7 +94,7 @@ async def test_a_pass_asks_about_an_edge_case_that_the_task_leaves_open() -> Non
 
 
 async def test_drafts_that_disagree_stop_with_the_question_and_ask_no_model() -> None:
-    loop = evaluated(drafts("None", "ValueError"), CODE, checks=[Agreement()], limits=TWO)
+    loop = refinement(drafts("None", "ValueError"), CODE, checks=[Agreement()], limits=TWO)
     events = await finish(loop)
     assert {request.purpose for request in requests(loop)} == {"draft"}
     (question,) = [event.question for event in events if isinstance(event, QuestionAsked)]
@@ -119,9 +120,8 @@ async def test_an_answer_verifies_all_drafts_anew_without_a_call(choice: int, te
 
 
 async def test_a_user_who_continues_instead_leaves_the_question_open() -> None:
-    loop = evaluated(
-        [*drafts("None", "ValueError"), code("f = 0")], CODE, checks=[Agreement()], limits=TWO
-    )
+    replies = [*drafts("None", "ValueError"), code("f = 0")]
+    loop = refinement(replies, CODE, checks=[Agreement()], limits=TWO, weak_critic=True)
     await finish(loop)
     ran = stages(await decide(loop, Continue(guidance="Return 0.")))
     assert "revise" in ran

@@ -179,7 +179,7 @@ nonblank = st.text(min_size=1).filter(str.strip)
             st.lists(part, max_size=3)
             | st.dictionaries(
                 st.sampled_from(
-                    ["findings", "criteria", "checklist", "earlier", "better", "reason"]
+                    ["findings", "questions", "tests", "ready", "fixed", "score", "feedback"]
                 )
                 | st.text(max_size=3),
                 part,
@@ -268,11 +268,12 @@ def test_a_judge_of_the_users_is_read(
         '{"score": 101}',
         '{"score": -1}',
         "-1",
+        "0/0",
         '{"evaluation": "GOOD"}',
         '{"done": "perhaps"}',
     ],
 )
-def test_a_judge_that_says_nothing_of_the_kind_is_unreadable(reply: str) -> None:
+def test_an_evaluator_that_says_nothing_of_the_kind_is_unreadable(reply: str) -> None:
     with pytest.raises(ReplyError):
         parse_evaluation(reply)
 

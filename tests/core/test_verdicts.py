@@ -75,7 +75,7 @@ async def first_verdict(*evidence: Evidence, judge: Sequence[Any] = (), **option
 # The table of bases
 
 
-@pytest.mark.parametrize("basis", ["tests", "function", "schema", "examples", "agreement"])
+@pytest.mark.parametrize("basis", ["tests", "function", "examples"])
 async def test_evidence_that_settles_a_text_passes_it_without_a_reader(basis: Basis) -> None:
     verdict = await first_verdict(found(basis))
     assert (verdict.outcome, verdict.basis, verdict.score) == (PASS, basis, 1.0)
@@ -97,7 +97,7 @@ async def test_agreement_without_a_quorum_outweighs_examples_that_hold() -> None
     assert verdict.because == DraftsDiffer(line="2 of 4 agree")
 
 
-@pytest.mark.parametrize("basis", ["tests", "function", "schema"])
+@pytest.mark.parametrize("basis", ["tests", "function"])
 async def test_the_user_s_own_checks_outweigh_drafts_that_disagree(basis: Basis) -> None:
     split = found("agreement", None, contested=True, detail="2 of 4 agree")
     verdict = await first_verdict(found(basis), split)
@@ -119,6 +119,15 @@ async def test_constraints_that_hold_settle_only_themselves(score: int, outcome:
     kept = found("constraints", decisive=False)
     verdict = await first_verdict(kept, judge=[judgement(score)], prompts=EVALUATED)
     assert (verdict.outcome, verdict.basis) == (outcome, "evaluator")
+
+
+@pytest.mark.parametrize("basis", ["schema", "agreement", "constraints", "run"])
+async def test_what_may_hold_of_a_wrong_text_too_is_no_basis_alone(basis: Basis) -> None:
+    assert (await first_verdict(found(basis))).outcome is NOT_JUDGED
+    loop = refinement([text("Hi"), READY], checks=[Finds(found(basis))])
+    await finish(loop)
+    assert loop.state.verdict
+    assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (PASS, "critique")
 
 
 async def test_a_right_length_alone_is_not_judged_where_nobody_is_asked() -> None:

@@ -61,9 +61,11 @@ class Agreement:
     error. Other inputs tell nothing of a text; they show that something is wrong, unless they are
     edge cases (`is_edge_case`). The drafts have a quorum with at least five conclusive inputs and
     eight for each of the others that is not an edge case; where they never differ, fewer inputs do.
-    Then the evidence is decisive, and if it passed, an edge case on which the drafts differ is its
-    question, which the user may answer. Without a quorum it is contested: neither passed nor
-    failed, with a question about the input that separates the drafts best.
+    Then an edge case on which the drafts differ is its question, which the user may answer. Drafts
+    of one model share its misreadings (10 of 26 such passes were wrong on MBPP+), so that
+    agreement is no basis of a verdict: stated examples that hold are, and where none is stated the
+    question is whether a result that most drafts give is right. Without a quorum it is contested:
+    neither passed nor failed, with a question about the input that separates the drafts best.
 
     Where no draft can be compared (none is there yet, none meets the examples, or no further input
     can be made), the stated examples decide, and the evidence has their basis. A pass settles the
@@ -166,6 +168,8 @@ class Agreement:
         if enough:
             open_edges = [c for c in comparisons if c.is_edge and c not in conclusive]
             question = None if against else _question(open_edges, alike=False)
+            if not against and examples.passed is None:
+                question = _question([c for c in conclusive if not c.is_edge], alone=True)
             detail = _format(conclusive, against, drafts - 1, question)
         else:
             question = _question(comparisons)
@@ -179,7 +183,7 @@ class Agreement:
             detail=f"{detail}\n{examples.detail}",
             tallies=(*examples.tallies, *compared),
             decisive=enough and self._decisive is not False,
-            basis="agreement",
+            basis="examples" if enough and not against and examples.passed else "agreement",
             contested=not enough,
             final=_is_final(comparisons, drafts, self._left, least, enough=enough),
             question=question,
@@ -380,7 +384,9 @@ def _format_question(question: Question) -> str:
 # The question.
 
 
-def _question(comparisons: Sequence[_Comparison], *, alike: bool = True) -> Question | None:
+def _question(
+    comparisons: Sequence[_Comparison], *, alike: bool = True, alone: bool = False
+) -> Question | None:
     """Return the input that separates the drafts best, the shortest of several; None without one.
 
     That is the most even split into results that can be written down. Edge cases come last, as
@@ -389,9 +395,12 @@ def _question(comparisons: Sequence[_Comparison], *, alike: bool = True) -> Ques
     Args:
         comparisons: the inputs to choose from.
         alike: whether to ask about an exception that all drafts raise.
+        alone: whether to ask about a result that all drafts give.
     """
     asked = [(c, choices) for c in comparisons if (choices := _choices(c))]
-    able = [(c, found) for c, found in asked if len(found) > 1 or (alike and found[0].raises)]
+    able = [
+        (c, found) for c, found in asked if len(found) > 1 or alone or (alike and found[0].raises)
+    ]
 
     def order(pair: tuple[_Comparison, list[Choice]]) -> tuple[bool, bool, float, int, str]:
         comparison, choices = pair

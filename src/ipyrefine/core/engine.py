@@ -62,7 +62,6 @@ from ipyrefine.core.model import (
     StopReason,
     Task,
     TestResult,
-    Undecided,
 )
 from ipyrefine.core.policy import (
     WAITING,
@@ -623,7 +622,7 @@ class Refinement:
         """Reach a verdict on the text that waits for one."""
         iteration = unverified(self.state)
         assert iteration is not None, "only a text that waits for its verdict is verified"
-        ruling = verdicts.from_evidence(self.state, iteration) or await self._evaluate(iteration)
+        ruling = verdicts.verify(self.state, iteration) or await self._evaluate(iteration)
         await self.emit(ruling.event(iteration.number))
         await self._update_best()
 
@@ -643,14 +642,13 @@ class Refinement:
             await warn(
                 self, f"{self.state.mention(number).capitalize()} was not judged: {call.advice}."
             )
-            unreadable = Undecided(why="unreadable", detail=call.failure)
-            return verdicts.not_judged(self.state, iteration, unreadable)
+            return verdicts.unreadable(self.state, iteration, call.failure)
         if self.state.setup.judge == self.state.setup.model and not self.checks:
             await self._warn_once(
                 f"Writer and evaluator are the same model ({self.state.setup.model}); such "
                 "evaluators are lenient. Name another with --judge, or add a check."
             )
-        return verdicts.from_judgement(self.state, iteration, judgement)
+        return verdicts.evaluated(self.state, iteration, judgement)
 
     async def _critique(self) -> None:
         """Ask what is wrong with a text: one that waits for its verdict, or the one to revise."""

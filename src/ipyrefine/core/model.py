@@ -658,12 +658,6 @@ class ByUser(Record):
     words: str = ""
 
 
-class Freed(Record):
-    """Nothing blocks the text any more."""
-
-    kind: Literal["freed"] = "freed"
-
-
 Because = Annotated[
     ChecksPassed
     | NothingFound
@@ -675,8 +669,7 @@ Because = Annotated[
     | StillOpen
     | Undecided
     | Repeats
-    | ByUser
-    | Freed,
+    | ByUser,
     Field(discriminator="kind"),
 ]
 

@@ -9,6 +9,7 @@ from ipyrefine.core.expectations import in_force
 from ipyrefine.core.model import (
     LOW_SCORE,
     SUITE,
+    Basis,
     Finding,
     Outcome,
     Price,
@@ -35,7 +36,8 @@ class Stop(NamedTuple):
     message: str
 
 
-_OWN = ("tests", "function", "schema")  # what decides by itself
+_BASES: tuple[Basis, ...] = ("tests", "function", "examples")  # the strongest first
+OWN: tuple[Basis, ...] = ("tests", "function")  # the user's, which decide by themselves
 WAITING = Stop(StopReason.PAUSED, "Waiting for you: continue, change something, or accept.")
 
 
@@ -145,28 +147,38 @@ def lacks_tests(run: Run, iteration: Iteration) -> bool:
 
 
 def wants_reading(run: Run, iteration: Iteration) -> bool:
-    """Return whether a critic reads a text before its verdict.
+    """Return whether a critic reads a text now, before its verdict; of several drafts one is read.
 
-    One does where a PASS would rest on nothing but examples, agreement or that the code runs: the
-    user's own tests, functions or evaluator decide by themselves, and so does a failure.
-    Of several drafts one is read.
+    A failure decides by itself, and so do drafts that differ.
     """
-    if run.limits.critique == "never" or not reads(run) or iteration.critiqued:
+    if iteration.critiqued or not reads(run) or iteration.override:
         return False
-    if find_duplicate(run, iteration) is not None or iteration.override:
+    if find_duplicate(run, iteration) is not None:
         return False
     others = (draft for draft in run.drafts if draft.number != iteration.number)
     if iteration.parent is None and any(draft.critiqued for draft in others):
         return False
     if any(evidence.failed or evidence.contested for evidence in iteration.evidence):
         return False
-    own = ("tests", "function")
-    decided = any(e.passed and e.decisive and e.basis in own for e in iteration.evidence)
-    return not decided or run.limits.critique == "always"
+    return run.limits.critique == "always" or needs_reading(run, iteration)
+
+
+def needs_reading(run: Run, iteration: Iteration) -> bool:
+    """Return whether a text passes only if a critic read it.
+
+    That is so where a critic is there, unless the user's own tests or functions decide.
+    """
+    asked = reads(run) and run.limits.critique != "never"
+    return asked and basis_of(iteration) not in OWN
+
+
+def is_read(run: Run, iteration: Iteration) -> bool:
+    """Return whether a critic read a text, and what it says decides."""
+    return iteration.critiqued and not iteration.unread and reads(run)
 
 
 def reads(run: Run) -> bool:
-    """Return whether the verdict on what no evidence decides is a critic's to give."""
+    """Return whether a critic is there whose word counts."""
     return not run.setup.weak_critic and not has_evaluator(run)
 
 
@@ -192,20 +204,25 @@ def find_duplicate(run: Run, iteration: Iteration) -> Iteration | None:
     return next((i for i in same_hash if i.text == text), None)
 
 
-def settled(iteration: Iteration) -> bool:
-    """Return whether the checks settle that a text passes.
+def basis_of(iteration: Iteration) -> Basis:
+    """Return the strongest of what a PASS may rest on that a text has; ``none`` without any.
 
-    Drafts that disagree leave it open, and so do constraints, whatever they call themselves: a
-    text of the right length may be nonsense. Next to a pass of the user's own tests, functions or
-    schema neither is in the way.
+    That a text runs, follows a schema, has the form that was asked for or agrees with other drafts
+    is no such thing: it may be wrong all the same.
     """
-    conclusive = [evidence for evidence in iteration.conclusive if evidence.grounds]
-    own = any(e.decisive and e.basis in _OWN for e in conclusive)
-    contested = any(e.contested for e in iteration.evidence)
-    passed = bool(conclusive) and all(
-        not e.failed and (own if e.basis == "constraints" else e.decisive) for e in conclusive
-    )
-    return passed and (own or not contested)
+    passed = {e.basis for e in iteration.evidence if e.passed and e.decisive}
+    return next((basis for basis in _BASES if basis in passed), "none")
+
+
+def settled(iteration: Iteration) -> bool:
+    """Return whether what was run is enough for a PASS, as far as nobody has to read the text.
+
+    Drafts that disagree leave it open, but for the user's own tests and functions.
+    """
+    if any(e.failed for e in iteration.evidence):
+        return False
+    basis, contested = basis_of(iteration), any(e.contested for e in iteration.evidence)
+    return basis in OWN or (basis != "none" and not contested)
 
 
 def _unverified(run: Run) -> Iterator[Iteration]:
@@ -305,11 +322,7 @@ def finished(run: Run) -> Stop | None:
             passes = f"The critic found nothing that blocks {run.mention(best.number)}."
         return Stop(StopReason.PASSED, passes)
     if not run.revision_requested and (question := question_of(best)):
-        return Stop(
-            StopReason.QUESTION,
-            f"The drafts disagree about {question.call}, and the task doesn't say which is right. "
-            "Answer the question, and every draft is checked again.",
-        )
+        return Stop(StopReason.QUESTION, _asked(question))
     if stop := _repeats(run) or _unjudged(run, best):
         return stop
     patience = run.limits.patience
@@ -325,6 +338,18 @@ def finished(run: Run) -> Stop | None:
             )
         return Stop(StopReason.REVISIONS, message)
     return None
+
+
+def _asked(question: Question) -> str:
+    again = "Answer the question, and every draft is checked again."
+    if len(question.choices) == 1:
+        choice = question.choices[0]
+        gives = f"{'raises' if choice.raises else 'returns'} {choice.result}"
+        return f"The drafts agree that {question.call} {gives}, and no example says so. {again}"
+    return (
+        f"The drafts disagree about {question.call}, and the task doesn't say which is right. "
+        f"{again}"
+    )
 
 
 def revisions_without_improvement(run: Run) -> int:

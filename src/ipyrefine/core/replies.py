@@ -247,7 +247,8 @@ _VERDICT = re.compile(
 )
 _JSON_START = re.compile(r"\A\s*(?:```\w*\s*)?\{")
 _NUMBER = re.compile(
-    r"\A\W*(?:score\W*)?(?<!-)(?P<score>\d+(?:\.\d+)?)\s*(?:/\s*(?P<of>\d+))?\W*\Z", re.IGNORECASE
+    r"\A\W*(?:score\W*)?(?<!-)(?P<score>\d+(?:\.\d+)?)\s*(?:/\s*(?P<of>[1-9]\d*))?\W*\Z",
+    re.IGNORECASE,
 )
 
 

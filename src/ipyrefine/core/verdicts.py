@@ -1,4 +1,4 @@
-"""Evidence, judgement and findings → verdict with its basis: computed, never a model's word."""
+"""Evidence, a reader's word and findings → verdict with its basis: computed, never just taken."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -14,7 +14,6 @@ from ipyrefine.core.findings import (
 )
 from ipyrefine.core.model import (
     Author,
-    Basis,
     Because,
     BetterDraft,
     ByUser,
@@ -23,7 +22,6 @@ from ipyrefine.core.model import (
     DraftsDiffer,
     Evidence,
     Finding,
-    Freed,
     Judgement,
     NothingFound,
     Outcome,
@@ -36,19 +34,17 @@ from ipyrefine.core.model import (
     Undecided,
     Verdict,
 )
-from ipyrefine.core.policy import find_duplicate, has_evaluator, reads, settled
+from ipyrefine.core.policy import (
+    OWN,
+    basis_of,
+    find_duplicate,
+    has_evaluator,
+    is_read,
+    needs_reading,
+)
 from ipyrefine.core.run import Iteration, Run
 
 FAIL_BELOW = 0.2  # under this score of the evaluator's a text misses the task
-# From the strongest; a verdict names the first that its evidence has.
-_STRENGTH: tuple[Basis, ...] = (
-    "tests",
-    "function",
-    "schema",
-    "agreement",
-    "examples",
-    "constraints",
-)
 
 
 class Ruling(NamedTuple):
@@ -62,69 +58,148 @@ class Ruling(NamedTuple):
         return VerdictReached(iteration=iteration, verdict=self.verdict, findings=self.findings)
 
 
-def from_evidence(run: Run, iteration: Iteration) -> Ruling | None:
-    """Return a text's verdict; None where the user's evaluator has the word."""
+def verify(run: Run, iteration: Iteration, said: Judgement | None = None) -> Ruling | None:
+    """Return a text's verdict, by the first of these that holds.
+
+    The user's word stands. A required check failed; a finding blocks; drafts differ. The user's
+    evaluator decides. Nothing that a PASS may rest on was seen, or nobody read the text. Else it
+    passes, on the strongest basis that it has.
+
+    Args:
+        run: the run.
+        iteration: the text.
+        said: what the user's evaluator says of it.
+
+    Returns:
+        The verdict with the findings of now; None where the evaluator has still to be asked.
+    """
     if find_duplicate(run, iteration) is not None:
         return _inherit(run, iteration)
-    findings = update_from_checks(run, iteration)
-    failed = [e for e in iteration.evidence if e.failed]
+    basis, read = basis_of(iteration), is_read(run, iteration)
+    word = _word(run, said)
+    findings = _findings(run, iteration, said, word)
+    untried = {e.name for e in iteration.evidence if e.not_run}  # what they found is not known now
+    blocking = [f for f in findings if f.blocks and f.check not in untried]
+    if word is Outcome.PASS:
+        blocking = [f for f in blocking if f.criterion != FEEDBACK]
+    failed = next((e for e in iteration.evidence if e.failed), None)
+    differ = next((e for e in iteration.evidence if e.contested), None)
+    score = _mean(iteration.conclusive) if basis != "none" else None
+    outcome = Outcome.NEEDS_IMPROVEMENT
+    because: Because
     if failed:
-        first = failed[0]
-        because = CheckFailed(name=first.name, line=first_line(first.detail))
-        score = _mean(iteration.evidence)
-        return _compute(run, iteration, findings, because, score=score, basis=first.basis)
-    if is_read(run, iteration):
-        return _from_reading(run, iteration, findings)
-    if iteration.critiqued and reads(run):
-        unreadable = Undecided(why="unreadable", detail=iteration.unread)
-        return not_judged(run, iteration, unreadable, findings)
-    if settled(iteration):
-        if not has_evaluator(run):
-            findings = _trust_revision(findings, iteration, "user")
-        if _user_findings_met(findings):
-            return _settle(run, iteration, findings)
-    elif contested := [e for e in iteration.evidence if e.contested]:
-        differ = DraftsDiffer(line=first_line(contested[0].detail))
-        return _compute(
-            run, iteration, findings, differ, score=contested[0].score, basis="agreement"
-        )
-    if ahead := _better_draft(run, iteration):
-        return not_judged(run, iteration, BetterDraft(iteration=ahead.number))
-    if has_evaluator(run):
+        basis, score = failed.basis, _mean(iteration.evidence)
+        because = CheckFailed(name=failed.name, line=first_line(failed.detail))
+    elif has_evaluator(run) and said is None and basis not in OWN and not differ:
+        if basis == "none" and (ahead := _better_draft(run, iteration)):
+            return _not_judged(iteration, findings, BetterDraft(iteration=ahead.number))
         return None
-    return not_judged(run, iteration, _undecided(run, iteration))
-
-
-def is_read(run: Run, iteration: Iteration) -> bool:
-    """Return whether a critic read a text whose verdict that decides."""
-    return iteration.critiqued and not iteration.unread and reads(run)
-
-
-def _from_reading(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) -> Ruling:
-    """Return the verdict of a text that failed nothing and was read by a critic."""
-    basis = basis_of(iteration)
-    if basis not in ("tests", "function", "examples"):
-        basis = "critique"
-    held = sum(bool(r.passed) for e in iteration.evidence for r in e.results)
-    because: Because = NothingFound(
-        critic=run.setup.judge, tests=held, reason=iteration.reason if iteration.ready else ""
-    )
-    if basis != "critique":
-        passed = (e.name for e in iteration.conclusive if e.passed and e.basis == basis)
+    elif word:
+        outcome, score = word, said.score if said else None
+        basis = basis if basis in OWN else "evaluator"
+        because = _still_open(blocking, word) if blocking else _said(run, findings, said)
+        if blocking and word is Outcome.PASS:
+            outcome = Outcome.NEEDS_IMPROVEMENT
+    elif blocking:
+        basis = "critique" if read and basis == "none" else basis
+        because = _still_open(blocking)
+    elif differ and basis not in OWN:
+        basis, score = "agreement", differ.score
+        because = DraftsDiffer(line=first_line(differ.detail))
+    elif basis == "none" and (ahead := _better_draft(run, iteration)):
+        return _not_judged(iteration, findings, BetterDraft(iteration=ahead.number))
+    elif read and basis == "none":
+        outcome, basis = Outcome.PASS, "critique"
+        held = sum(bool(r.passed) for e in iteration.evidence for r in e.results)
+        reason = iteration.reason if iteration.ready else ""
+        because = NothingFound(critic=run.setup.judge, tests=held, reason=reason)
+    elif basis == "none" or (needs_reading(run, iteration) and not read):
+        return _not_judged(iteration, findings, _undecided(run, iteration))
+    else:
+        outcome = Outcome.PASS
+        passed = (e.name for e in iteration.evidence if e.passed and e.grounds)
         because = ChecksPassed(names=tuple(passed))
-    score = _mean(iteration.conclusive) if basis != "critique" else None
-    return _compute(run, iteration, findings, because, score=score, basis=basis, read=True)
-
-
-def _settle(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) -> Ruling:
-    """Return the verdict of evidence that settles a text; other findings are suggestions."""
-    findings = tuple(
-        f.model_copy(update={"severity": Severity.MINOR}) if f.blocks and f.author == "model" else f
-        for f in findings
+    if override := iteration.override:
+        outcome, basis, because = override.outcome, "user", ByUser(words=override.reason)
+    verdict = Verdict(
+        outcome=outcome,
+        score=score,
+        basis=basis,
+        unresolved=tuple(f.id for f in findings if f.actionable),
+        because=because,
+        required_passed=failed is None,
+        user_findings_met=_user_findings_met(findings),
+        blocking=len(blocking) if read else 0,
+        stated=said.stated if said else None,
     )
-    passed = ChecksPassed(names=tuple(e.name for e in iteration.conclusive if e.grounds))
-    score = _mean(iteration.conclusive)
-    return _compute(run, iteration, findings, passed, score=score, basis=basis_of(iteration))
+    return Ruling(verdict, findings)
+
+
+def evaluated(run: Run, iteration: Iteration, said: Judgement) -> Ruling:
+    """Return the verdict of a text on which the user's evaluator has just given its word."""
+    feedback = ground(said.findings, iteration.text)
+    findings = replace_feedback(run, iteration.findings, feedback)
+    ruling = verify(run, iteration.model_copy(update={"findings": findings}), said)
+    assert ruling is not None, "the evaluator was asked"
+    return ruling
+
+
+def unreadable(run: Run, iteration: Iteration, failure: str) -> Ruling:
+    """Return the verdict of a text whose evaluator gave a reply that cannot be read."""
+    findings = update_from_checks(run, iteration)
+    return _not_judged(iteration, findings, Undecided(why="unreadable", detail=failure))
+
+
+def recompute(run: Run, iteration: Iteration) -> Ruling:
+    """Return a verdict again, from what was said of the text, and the findings of now."""
+    before = iteration.verdict
+    assert before is not None, "only an existing verdict can be computed again"
+    spoke = before.required_passed and (before.stated or before.score is not None)
+    said = Judgement(stated=before.stated, score=before.score) if spoke else None
+    ruling = verify(run, iteration, said if has_evaluator(run) else None)
+    if ruling is None:
+        findings = update_from_checks(run, iteration)
+        unresolved = tuple(f.id for f in findings if f.actionable)
+        met = _user_findings_met(findings)
+        now = before.model_copy(update={"unresolved": unresolved, "user_findings_met": met})
+        return Ruling(now, findings)
+    now = ruling.verdict
+    if (now.outcome, now.unresolved) == (before.outcome, before.unresolved):
+        now = now.model_copy(update={"because": before.because})
+    return Ruling(now, ruling.findings)
+
+
+def _word(run: Run, said: Judgement | None) -> Outcome | None:
+    """Return what the user's evaluator makes of a text, by its word or else its score."""
+    if said is None:
+        return None
+    if said.stated or said.score is None:
+        return said.stated
+    if said.score >= run.limits.target:
+        return Outcome.PASS
+    return Outcome.FAIL if said.score < FAIL_BELOW else Outcome.NEEDS_IMPROVEMENT
+
+
+def _findings(
+    run: Run, iteration: Iteration, said: Judgement | None, word: Outcome | None
+) -> tuple[Finding, ...]:
+    """Return the findings of a text as they stand beside its evidence and what is said of it."""
+    findings = update_from_checks(run, iteration)
+    if said:
+        if word is Outcome.PASS:  # it has no way to say that a finding is mended
+            findings = _trust_revision(findings, iteration, "user", "model")
+        told = any(f.actionable and f.criterion == FEEDBACK for f in findings)
+        bare = "" if told or word is Outcome.PASS else _bare_word(run, said)
+        return apply_bare_verdict(run, findings, bare)
+    if is_read(run, iteration) or has_evaluator(run):
+        return findings
+    findings = _trust_revision(findings, iteration, "user")
+    if basis_of(iteration) == "none":
+        return findings
+    minor = {"severity": Severity.MINOR}  # evidence settles it, so that these are suggestions
+    return tuple(
+        f.model_copy(update=minor) if f.blocks and f.author == "model" else f for f in findings
+    )
 
 
 def _trust_revision(
@@ -142,38 +217,43 @@ def _trust_revision(
     )
 
 
-def basis_of(iteration: Iteration) -> Basis:
-    """Return the strongest basis among the checks that a text passed; ``none`` without any."""
-    passed = {evidence.basis for evidence in iteration.evidence if evidence.passed}
-    return next((basis for basis in _STRENGTH if basis in passed), "none")
+def _still_open(blocking: list[Finding], word: Outcome | None = None) -> StillOpen:
+    first = blocking[0]
+    return StillOpen(
+        finding=first.id,
+        criterion=first.criterion,
+        problem=first.problem,
+        over_score=word is Outcome.PASS,
+    )
 
 
-def from_judgement(run: Run, iteration: Iteration, judgement: Judgement) -> Ruling:
-    """Return the verdict of the user's evaluator, in the shape of its replies."""
-    findings = update_from_checks(run, iteration)
-    feedback = ground(judgement.findings, iteration.text)
-    findings = replace_feedback(run, findings, feedback)
-    stated, score = judgement.stated, judgement.score
-    said: Because = Said(outcome=stated, feedback=feedback[0].problem if feedback else "")
-    if not feedback and stated is None and score is not None:
-        said = Scored(score=score, target=run.limits.target)
-    passes = _reaches_target(run, stated, score)
-    if passes:  # it has no way to say that a finding is mended
-        findings = _trust_revision(findings, iteration, "user", "model")
-    bare = "" if feedback or passes else _bare_verdict(stated, score, run.limits.target)
-    findings = apply_bare_verdict(run, findings, bare)
-    return _compute(run, iteration, findings, said, score=score, basis="evaluator", stated=stated)
+def _said(run: Run, findings: Iterable[Finding], said: Judgement | None) -> Because:
+    """Return what the user's evaluator said, in its own words where it gave any."""
+    score, stated = (said.score, said.stated) if said else (None, None)
+    feedback = next((f.problem for f in findings if f.criterion == FEEDBACK and f.actionable), "")
+    if score is not None and stated is None and not feedback:
+        return Scored(score=score, target=run.limits.target)
+    return Said(outcome=stated, feedback=feedback)
+
+
+def _bare_word(run: Run, said: Judgement) -> str:
+    """Return what an evaluator without feedback leaves for the reviser to go by."""
+    if said.stated:
+        return f"The evaluator says {said.stated}."
+    return "" if said.score is None else f"It scored {said.score:.2f} of {run.limits.target:.2f}."
 
 
 def _undecided(run: Run, iteration: Iteration) -> Undecided:
     """Return why nothing decides on a text."""
+    if iteration.critiqued and needs_reading(run, iteration):
+        return Undecided(why="unreadable", detail=iteration.unread)
     if unable := next((e for e in iteration.evidence if e.not_run), None):
         return Undecided(why="not_run", detail=first_line(unable.detail))
     if _only_ran(iteration):
         return Undecided(why="only_ran")
     if run.limits.critique == "never":
         return Undecided(why="no_critic")
-    return Undecided(why="not_read" if reads(run) else "weak_critic")
+    return Undecided(why="not_read" if needs_reading(run, iteration) else "weak_critic")
 
 
 def _only_ran(iteration: Iteration) -> bool:
@@ -182,25 +262,8 @@ def _only_ran(iteration: Iteration) -> bool:
     return all(e.passed and e.basis == "run" for e in found) and bool(found)
 
 
-def _bare_verdict(stated: Outcome | None, score: float | None, target: float) -> str:
-    """Return what an evaluator without feedback leaves for the reviser to go by."""
-    if stated:
-        return f"The evaluator says {stated}."
-    return "" if score is None else f"It scored {score:.2f} of {target:.2f}."
-
-
-def not_judged(
-    run: Run, iteration: Iteration, because: Because, findings: tuple[Finding, ...] | None = None
-) -> Ruling:
-    """Return the verdict of a text that nothing decides on.
-
-    Args:
-        run: the run.
-        iteration: the text.
-        because: why.
-        findings: its findings; by default those of the checks and the ones it has.
-    """
-    findings = update_from_checks(run, iteration) if findings is None else findings
+def _not_judged(iteration: Iteration, findings: tuple[Finding, ...], because: Because) -> Ruling:
+    """Return the verdict of a text that nothing decides on."""
     ran = _only_ran(iteration) and not any(e.not_run for e in iteration.evidence)
     if isinstance(because, Undecided) and not ran:
         passed = tuple(e.name for e in iteration.conclusive if e.passed)
@@ -213,100 +276,10 @@ def not_judged(
         because=because,
         user_findings_met=_user_findings_met(findings),
     )
-    return Ruling(verdict, findings)
-
-
-def recompute(run: Run, iteration: Iteration) -> Ruling:
-    """Return a verdict again, from the scores it had and the findings and limits of now."""
-    before = iteration.verdict
-    assert before is not None, "only an existing verdict can be computed again"
-    if find_duplicate(run, iteration) is not None:
-        return _inherit(run, iteration)
-    iteration = iteration.model_copy(update={"findings": update_from_checks(run, iteration)})
-    failed = next((e for e in iteration.evidence if e.failed), None)
-    if is_read(run, iteration) and failed is None:
-        return _from_reading(run, iteration, iteration.findings)
-    if before.outcome is Outcome.NOT_JUDGED and failed is None:
-        unresolved = tuple(f.id for f in iteration.findings if f.actionable)
-        met = _user_findings_met(iteration.findings)
-        now = before.model_copy(update={"unresolved": unresolved, "user_findings_met": met})
-        return Ruling(now, iteration.findings)
-    findings = iteration.findings
-    if before.basis == "evaluator":
-        passes = _reaches_target(run, before.stated, before.score)
-        said = passes or any(f.actionable and f.criterion == FEEDBACK for f in findings)
-        bare = "" if said else _bare_verdict(before.stated, before.score, run.limits.target)
-        findings = apply_bare_verdict(run, findings, bare)
-    ruling = _compute(
-        run,
-        iteration,
-        findings,
-        CheckFailed(name=failed.name, line=first_line(failed.detail)) if failed else None,
-        score=before.score,
-        basis=before.basis,
-        stated=before.stated,
-    )
-    now = ruling.verdict
-    unchanged = (now.outcome, now.unresolved) == (before.outcome, before.unresolved)
-    if unchanged or now.because is None:
-        freed = now.passed and not before.passed
-        now = now.model_copy(update={"because": Freed() if freed else before.because})
-    return Ruling(now, ruling.findings)
-
-
-def _compute(
-    run: Run,
-    iteration: Iteration,
-    findings: tuple[Finding, ...],
-    because: Because | None,
-    *,
-    score: float | None,
-    basis: Basis,
-    stated: Outcome | None = None,
-    read: bool = False,
-) -> Ruling:
-    """Apply the rule itself: what a PASS needs, and what makes a FAIL."""
-    required_passed = not any(e.failed for e in iteration.evidence)
-    blocking = [f for f in findings if f.blocks]
-    reached = read or _reaches_target(run, stated, score)
-    if reached and not read:  # the evaluator's word or score stands, whatever else it remarks
-        blocking = [f for f in blocking if f.criterion != FEEDBACK]
-    contested = basis == "agreement" and any(e.contested for e in iteration.evidence)
-    outcome = Outcome.NEEDS_IMPROVEMENT
-    misses = score is not None and score < FAIL_BELOW and basis == "evaluator"
-    if stated is Outcome.FAIL or (stated is None and misses):
-        outcome = Outcome.FAIL
-    elif reached and required_passed and not blocking and not contested:
-        outcome = Outcome.PASS
-    if blocking and required_passed:
-        first = blocking[0]
-        because = StillOpen(
-            finding=first.id,
-            criterion=first.criterion,
-            problem=first.problem,
-            over_score=reached and basis == "evaluator",
-        )
     if override := iteration.override:
-        outcome, basis, because = override.outcome, "user", ByUser(words=override.reason)
-    verdict = Verdict(
-        outcome=outcome,
-        score=score,
-        basis=basis,
-        unresolved=tuple(f.id for f in findings if f.actionable),
-        because=because,
-        required_passed=required_passed,
-        user_findings_met=_user_findings_met(findings),
-        blocking=len(blocking) if read else 0,
-        stated=stated,
-    )
+        given = {"outcome": override.outcome, "basis": "user"}
+        verdict = verdict.model_copy(update={**given, "because": ByUser(words=override.reason)})
     return Ruling(verdict, findings)
-
-
-def _reaches_target(run: Run, stated: Outcome | None, score: float | None) -> bool:
-    """Return whether the evaluator's word says so, or else its score."""
-    if stated:
-        return stated is Outcome.PASS
-    return score is not None and score >= run.limits.target
 
 
 def _inherit(run: Run, iteration: Iteration) -> Ruling:

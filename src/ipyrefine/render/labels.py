@@ -30,7 +30,6 @@ from ipyrefine.core.model import (
     DraftsDiffer,
     Evidence,
     Form,
-    Freed,
     NothingFound,
     Outcome,
     Repeats,
@@ -592,8 +591,6 @@ def because_sentence(run: Run, verdict: Verdict | None) -> str:
         case ByUser(words=words):
             mark = "PASS" if verdict and verdict.passed else "as needs work"
             return words or f"Marked {mark} by you."
-        case Freed():
-            return "Nothing blocks it any more."
     return ""
 
 
