@@ -18,6 +18,7 @@ from ipyrefine.sandbox.sandbox import describe_failure
 
 _SECONDS = 10.0  # processor time for all tests of a text
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # it tells nobody anything, and differs each time
+_WORST = (False, None, True)  # of the results of a test with parameters
 
 
 class Suite:
@@ -123,14 +124,14 @@ class Suite:
             why = _ADDRESS.sub("", str(event.get("why", "")))
             if parameters:
                 why = f"[{parameters} {why}"
-            if event["outcome"] == "passed":
-                found.setdefault(name, (True, ""))
-            elif event["outcome"] == "skipped":
-                found.setdefault(name, (None, f"It was skipped: {shorten(why, WIDTH)}"))
-            elif absence := explain_absence(self._files, why, stderr):
-                found[name] = (None, absence)
-            elif found.get(name, (True, ""))[0] is not False:
-                found[name] = (False, shorten(why, WIDTH))
+            result: tuple[bool | None, str] = (True, "")
+            if event["outcome"] == "skipped":
+                result = (None, f"It was skipped: {shorten(why, WIDTH)}")
+            elif event["outcome"] != "passed":
+                absence = explain_absence(self._files, why, stderr)
+                result = (None if absence else False, absence or shorten(why, WIDTH))
+            if name not in found or _WORST.index(result[0]) < _WORST.index(found[name][0]):
+                found[name] = result
         return found
 
 

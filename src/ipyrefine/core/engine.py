@@ -684,8 +684,9 @@ class Refinement:
         elif len(found) < least and not is_enough(critique):
             await warn(self, f"The critique names {len(found)} of {least} findings.")
         fixed = critique.fixed
-        if critique.ready and not fixed:
-            fixed = tuple(finding.id for finding in up_for_review(base))
+        if critique.ready:  # what blocks cannot be handed over, so that none of it is left
+            standing = (f.id for f in up_for_review(base) if f.blocks or not fixed)
+            fixed = tuple(dict.fromkeys([*fixed, *standing]))
         elif critique.ready is False and not (new or critique.expectations):
             new = (bare_word(critique.reason),)
         update = {

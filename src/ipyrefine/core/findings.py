@@ -111,18 +111,9 @@ def _words(finding: Finding) -> frozenset[str]:
 def up_for_review(iteration: Iteration) -> tuple[Finding, ...]:
     """Return the findings a critic is asked about.
 
-    Checks and the user's evaluator close their own; one of the model's whose words are gone from
-    the text is closed by that.
+    Checks and the user's evaluator close their own. No rewording closes one: a reader does.
     """
-    return tuple(
-        f
-        for f in iteration.actionable
-        if f.author != "check" and f.criterion != FEEDBACK and not _is_gone(f, iteration.text)
-    )
-
-
-def _is_gone(finding: Finding, text: str) -> bool:
-    return finding.author == "model" and not contains_quote(text, finding.quote)
+    return tuple(f for f in iteration.actionable if f.author != "check" and f.criterion != FEEDBACK)
 
 
 def resolve(findings: Iterable[Finding], fixed: Iterable[str]) -> tuple[Finding, ...]:
@@ -199,10 +190,7 @@ def update_from_checks(run: Run, iteration: Iteration) -> tuple[Finding, ...]:
     text to text a fault keeps its finding's id: the one in the same words first, then the only
     one under its criterion (a test's name), then one in similar words.
     """
-    findings = tuple(
-        _resolved(f) if f.actionable and _is_gone(f, iteration.text) else f
-        for f in iteration.findings
-    )
+    findings = iteration.findings
     for evidence in iteration.evidence:
         if evidence.passed is not None:
             findings = _update_from_check(run, findings, evidence, iteration.text)

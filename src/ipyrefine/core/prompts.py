@@ -233,7 +233,7 @@ def _evidence(iteration: Iteration, nonce: Nonce, listed: Sequence[Finding] = ()
         nonce: makes the nonce.
         listed: findings that the prompt lists as well, whose words it need not repeat.
     """
-    known = {line.strip() for finding in listed for line in finding.problem.splitlines()}
+    known = tuple(line.strip() for finding in listed for line in finding.problem.splitlines())
     told = (
         e for e in iteration.conclusive if e.grounds or e.outputs or e.results or "\n" in e.detail
     )
@@ -245,9 +245,9 @@ def _fence_evidence(results: Iterable[str], nonce: Nonce) -> str:
     return f"\n\nWhat the checks found by running it:\n{fence(text, nonce)}" if text else ""
 
 
-def _result(evidence: Evidence, known: Collection[str] = (), outputs: Iterable[Output] = ()) -> str:
+def _result(evidence: Evidence, known: tuple[str, ...] = (), outputs: Iterable[Output] = ()) -> str:
     """Return a check's result with its detail, cut, without the lines that are known."""
-    lines = [line for line in evidence.detail.splitlines() if line.strip() not in known]
+    lines = [line for line in evidence.detail.splitlines() if not line.strip().endswith(known)]
     text = "\n".join([*lines, *output_texts(outputs)])[:EVIDENCE_CHARACTERS]
     return f"- {evidence.name}: {'passed' if evidence.passed else 'FAILED'}. {text}".rstrip()
 

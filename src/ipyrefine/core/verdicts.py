@@ -193,7 +193,7 @@ def _findings(
         return apply_bare_verdict(run, findings, bare)
     if is_read(run, iteration) or has_evaluator(run):
         return findings
-    findings = _trust_revision(findings, iteration, "user")
+    findings = _trust_revision(findings, iteration, "user", "model")
     if basis_of(iteration) == "none":
         return findings
     minor = {"severity": Severity.MINOR}  # evidence settles it, so that these are suggestions

@@ -179,7 +179,7 @@ def result(run: Run) -> list[Block]:
 def scores(run: Run) -> list[Block]:
     """Return the scores from the second verdict on."""
     latest = [(one, one.verdict) for one in run.iterations[-MAX_SCORES:]]
-    if sum(verdict is not None for _, verdict in latest) < 2:
+    if sum(verdict is not None for _, verdict in latest) < 2 or not labels.is_scored(run):
         return []
     values = [verdict.score if verdict else None for _, verdict in latest]
     line = f"Scores {labels.sparkline(values)} {' → '.join(map(labels.score, values))}"
@@ -307,7 +307,8 @@ def checks(iteration: Iteration) -> list[Block]:
 
 def check_item(evidence: Evidence) -> Item:
     """Return one check's result."""
-    notes = [] if evidence.score is None else [f"score {labels.score(evidence.score)}"]
+    scored = evidence.score is not None and evidence.basis == "function"
+    notes = [f"score {labels.score(evidence.score)}"] if scored else []
     return Item(
         note=" · ".join([*notes, labels.seconds(evidence.seconds)]),
         labels=(labels.check_chip(evidence),),

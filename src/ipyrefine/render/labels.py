@@ -223,9 +223,15 @@ def _evidence_phrases(evidence: Evidence) -> list[tuple[str, str]]:
 
 def score_beside(verdict: Verdict | None) -> str:
     """Return the score to show next to a verdict's label; empty where the label has it, or none."""
-    if verdict is None or verdict.basis in ("evaluator", "critique") or verdict.score is None:
+    if verdict is None or verdict.basis != "function" or verdict.score is None:
         return ""
     return score(verdict.score)
+
+
+def is_scored(run: Run) -> bool:
+    """Return whether an evaluator or a function of the user's scores the texts of a run."""
+    found = (e for i in run.iterations for e in i.evidence)
+    return "judge" in run.setup.prompts or any(e.basis == "function" for e in found)
 
 
 # Checks and findings
@@ -270,7 +276,7 @@ def severity_label(severity: Severity, *, passed: bool = False) -> Label:
     return Label("□", "suggestion" if passed else "minor", "quiet")
 
 
-QUESTION = Label("?", "question", "open")
+QUESTION = Label("?", "question", "warn")
 
 
 def test_label(test: Expectation, result: TestResult | None) -> Label:
@@ -489,9 +495,10 @@ def settings(run: Run) -> list[str]:
     parts += [f"language {run.task.language_name}"] if run.task.is_foreign else []
     parts += [model_name(setup.model)] if setup.model else []
     other = setup.judge and setup.judge != setup.model
-    parts += [f"judge {model_name(setup.judge, '')}"] if other else []
+    parts += [f"read by {model_name(setup.judge, '')}"] if other else []
     parts += [f"checks {', '.join(setup.checks)}"] if setup.checks else []
-    parts += [f"target {score(run.limits.target)}", bounds(run)]
+    parts += [f"target {score(run.limits.target)}"] if is_scored(run) else []
+    parts += [bounds(run)]
     estimate = f"≈ {count(_round_up(most.revision), 'token')} per further revision"
     return [*parts, f"{estimate} ({cost(most.revision_cost)})" if most.revision_cost else estimate]
 

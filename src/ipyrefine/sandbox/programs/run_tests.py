@@ -83,6 +83,7 @@ class Reporter:
         raised = raised or call.excinfo
         crash = getattr(report.longrepr, "reprcrash", None)
         outcome, why = report.outcome, crash.message if crash else _last_line(report.longreprtext)
+        why = why.replace("Use -v to get more diff", "").strip()
         if isinstance(report.longrepr, tuple):  # of a skip: file, line and reason
             why = str(report.longrepr[2]).removeprefix("Skipped: ")
         if outcome == "skipped" and raised and _is_by_text(raised.value):
