@@ -4,10 +4,13 @@ from typing import Any
 
 from kit import CODE, code, refinement
 
+from ipyrefine import api, refine
+from ipyrefine.checks import from_record
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.decisions import Continue, Dismiss
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import SUITE, Limits, Outcome, Stage, StopReason
+from ipyrefine.providers.scripted import ScriptedModel
 
 TASK = CODE.model_copy(
     update={"text": "Write last(xs): the last item of a list, or None if it is empty."}
@@ -117,3 +120,26 @@ async def test_a_run_that_is_resumed_keeps_its_tests() -> None:
     again.decide(Continue(revisions=1))
     await again.run()
     assert suites(again)[-1] == {"test_empty": True}
+
+
+async def test_a_resumed_run_tries_its_tests_on_the_variables_too() -> None:
+    rates = {"rates": [1, 2, 3]}
+    summed = 'def test_sum():\n    """the sum of `rates`"""\n    assert total() == 6\n'
+    wrong, right = (f"def total():\n    return {word}(rates)" for word in ("max", "sum"))
+    run = await refine(
+        "Write total(), which returns the sum of `rates`.",
+        model=ScriptedModel([code(wrong), critique(summed)]),
+        variables=rates,
+        profile="code",
+        max_revisions=0,
+        journal=False,
+    )
+    again = api.resume(
+        run,
+        model=ScriptedModel([code(right), READY]),
+        checks=from_record(run.setup.checks, variables=rates),
+        variables=rates,
+    )
+    again.decide(Continue(revisions=1))
+    await again.run()
+    assert suites(again) == [{"test_sum": False}, {"test_sum": True}]

@@ -337,6 +337,7 @@ def resume(
     effort: Effort | None = None,
     extra: Mapping[str, Any] | None = None,
     checks: Sequence[Check] = (),
+    variables: Variables | Mapping[str, Any] | None = None,
     lines: tuple[int, int] | None = None,
     share: str | None = None,
 ) -> Refinement:
@@ -352,6 +353,7 @@ def resume(
         effort: how hard a model thinks, as for `build`.
         extra: further fields of every request, as for `build`.
         checks: the run's checks, made again.
+        variables: what its checked code gets copies of, as for `build`.
         lines: the lines of its draft that may change, as for `build`.
         share: what a model's server is sent, as for `build`.
 
@@ -390,7 +392,7 @@ def resume(
         prompts=Prompts.build(setup.prompts),
         run=run,
         clock=monotonic,
-        suite=_suite(setup.task, {}),
+        suite=_suite(setup.task, Variables.of(variables).files),
         selection=_select(setup.draft, lines),
         sharing=choose_sharing(filter(None, models), share),
     )

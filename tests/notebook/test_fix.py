@@ -586,6 +586,19 @@ def test_a_fix_resumes_with_its_check_its_cell_and_its_copies(book: Notebook) ->
     assert (book.puts[0]["cell_id"], book.puts[0]["text"]) == ("failed", FIXED)
 
 
+def test_a_fix_that_is_resumed_still_wants_the_cells_names(book: Notebook) -> None:
+    book.run(SETUP, "above")
+    book.run(BROKEN, "failed")
+    book.reply(BROKEN.replace("'c'", "'d'"), "print(prices)")
+    book.fix("-n 1 --name mine", cell_id="fixing")
+    book.shell.magics_manager.registry["Refine"].latest = None
+    assert book.run("%refine resume mine", "later") is None
+    assert book.run("%refine continue 1", "later") is None
+    last = book.last.iterations[-1].evidence[0]
+    assert last.failed
+    assert "without defining total" in last.detail
+
+
 def test_options_of_the_cell_magic_hold(book: Notebook) -> None:
     book.run(f"{SETUP}\ndef short(text):\n    return len(text) < 99")
     book.run(BROKEN)

@@ -150,6 +150,7 @@ class Refinement:
         checks: the checks.
         clock: monotonic seconds.
         selection: the part of the draft that may change; None where all of it may.
+        suite: what runs a critic's tests.
         error: the error that ended it with ``failed``, or None.
     """
 
@@ -178,7 +179,7 @@ class Refinement:
         prompts = prompts or Prompts()
         prompts.require_places()
         self.model, self.judge, self.checks = model, judge or model, tuple(checks)
-        self.clock, self.selection, self._suite = clock, selection, suite
+        self.clock, self.selection, self.suite = clock, selection, suite
         self.error: RefineError | None = None
         schema = next(
             (s for check in self.checks if (s := getattr(check, "json_schema", None))), None
@@ -595,10 +596,10 @@ class Refinement:
     async def _run_suite(self, iteration: Iteration) -> Evidence:
         """Run the critic's tests on a text."""
         expectations = in_force(self.state.expectations)
-        if self._suite is None:
+        if self.suite is None:
             late = [TestResult(name=one.name, passed=None) for one in expectations]
             return suite_evidence(expectations, late)
-        return await self._suite(expectations, iteration.text, self.state.task)
+        return await self.suite(expectations, iteration.text, self.state.task)
 
     async def _run_check(self, check: Check, iteration: Iteration) -> Evidence:
         """Run a check; one that compares is given the other drafts."""
@@ -709,9 +710,9 @@ class Refinement:
         """Return the tests of a critique by their names in the run, with what they are worth."""
         run, task = self.state, self.state.task
         fresh = name_apart(tests, run.expectations, base.number)
-        if not fresh or self._suite is None or not task.is_python:
+        if not fresh or self.suite is None or not task.is_python:
             return ()
-        vacuous = await self._suite.vacuous(fresh, base.text)
+        vacuous = await self.suite.vacuous(fresh, base.text)
         words = "\n".join([task.request, *task.checklist, *(m.text for m in task.materials)])
         return tuple(
             one.model_copy(

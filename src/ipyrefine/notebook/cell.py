@@ -101,17 +101,26 @@ def new_run(
     *,
     origin: Origin | None,
     key: str,
+    keeps: Sequence[str] = (),
 ) -> "CellRun":
-    """Return the run of a new refinement; arguments as for `CellRun`."""
-    journal = _new_journal(magics, args, origin, key)
+    """Return the run of a new refinement.
+
+    Args as for `CellRun`, and ``keeps``: names that its texts must define, also once it is resumed.
+    """
+    journal = _new_journal(magics, args, origin, key, keeps)
     return CellRun(magics, args, refinement, journal, placeholder, origin=origin, key=key)
 
 
 def _new_journal(
-    magics: Any, args: argparse.Namespace, origin: Origin | None, key: str
+    magics: Any,
+    args: argparse.Namespace,
+    origin: Origin | None,
+    key: str,
+    keeps: Sequence[str] = (),
 ) -> Recorder | None:
     """Return the journal of a new run, with what resuming it needs."""
     settings = _stored_settings(args, args.base_url or magics.base_url)
+    settings |= {"keeps": list(keeps)} if keeps else {}
     if origin:
         settings |= {"source": origin.source, "head": origin.head}
     if key:
@@ -369,11 +378,21 @@ def _resume(
         judge=args.judge or _configured(setup.judge, magics.judge or magics.model),
         **_server(magics, args),
         share=args.share or magics.share,
-        checks=checks.from_record(setup.checks, given, variables=known),
+        checks=_keeping(
+            checks.from_record(setup.checks, given, variables=known), _texts(settings.get("keeps"))
+        ),
+        variables=known,
         lines=_lines_below(head, args.lines),
     )
     key = _stored_text(settings, "key")
     return CellRun(magics, args, refinement, earlier.journal, origin=origin, key=key, shown=shown)
+
+
+def _keeping(made: Sequence[Check], names: Sequence[str]) -> list[Check]:
+    """Return checks of which the one that runs a text also wants some names defined."""
+    from ipyrefine.checks.python import RunsCleanly
+
+    return [one.requiring(names) if names and isinstance(one, RunsCleanly) else one for one in made]
 
 
 def _lines_below(head: str, lines: Sequence[int] | None) -> tuple[int, int] | None:
@@ -698,7 +717,7 @@ class CellRun:
             checks=before.checks,
             share=self._share,
         )
-        refinement.selection = before.selection
+        refinement.selection, refinement.suite = before.selection, before.suite
         self._watch(refinement)
         self.session.refinement = refinement
         self.decide(Continue(guidance=guidance))

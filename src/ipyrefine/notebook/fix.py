@@ -97,7 +97,7 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     names = [] if own_goal else _names_to_keep(source.text, failure)
     refinement.checks = await _rerun(refinement, failure, lines, names)
     origin = Origin(args.cell, failure.source, source.head) if args.cell else None
-    return new_run(magics, args, refinement, placeholder, origin=origin, key=key)
+    return new_run(magics, args, refinement, placeholder, origin=origin, key=key, keeps=names)
 
 
 # The cell
