@@ -4,6 +4,7 @@ import re
 
 import pytest
 from kit import (
+    READY,
     TASK,
     code,
     critique,
@@ -58,10 +59,11 @@ async def test_each_stage_is_told_what_its_own_prompt_says() -> None:
     assert "hook, length" in asked[2][1].content
 
 
-async def test_who_writes_prose_is_told_the_task_once_more() -> None:
-    loop = refinement([text("Hi"), judgement(9)], limits=Limits(critique="never"))
+@pytest.mark.parametrize("weak", [True, False])
+async def test_only_a_weak_writer_of_prose_is_told_the_task_once_more(weak: bool) -> None:
+    loop = refinement([text("Hi"), READY], revise_anew=weak)
     await finish(loop)
-    assert TASK.text in prompts(loop)[0]
+    assert (TASK.text in prompts(loop)[0]) is weak
 
 
 @pytest.mark.parametrize(

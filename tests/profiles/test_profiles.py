@@ -9,7 +9,7 @@ from ipyrefine import profiles
 from ipyrefine.core.model import Budget, Limits
 from ipyrefine.errors import UsageError
 
-OWN = {"criteria": {"wit": "It makes one smile.", "length": {"definition": "Short.", "weight": 2}}}
+OWN = {"criteria": {"wit": "It makes one smile.", "length": {"definition": "Short."}}}
 
 
 @pytest.mark.parametrize("name", profiles.NAMES)
@@ -70,7 +70,7 @@ def test_a_profiles_own_target_leaves_critiques_on_and_the_users_switches_them_o
 def test_a_dict_of_the_namespace_is_a_profile_and_hides_a_built_in_one() -> None:
     profile = profiles.find("email", {"email": OWN})
     assert (profile.name, [c.name for c in profile.criteria]) == ("email", ["wit", "length"])
-    assert profile.criteria[1].weight == 2
+    assert profile.criteria[1].definition == "Short."
 
 
 def test_a_toml_file_is_a_profile_named_after_it(tmp_path: Path) -> None:

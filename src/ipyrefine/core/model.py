@@ -123,12 +123,10 @@ class Criterion(Record):
     Attributes:
         name: its name.
         definition: what it means, in one sentence.
-        weight: how much it counts among the others.
     """
 
     name: str
     definition: str
-    weight: float = Field(default=1.0, gt=0, le=1e6)
 
 
 def named_criteria(names: Iterable[str], known: Iterable[Criterion]) -> tuple[Criterion, ...]:

@@ -392,8 +392,8 @@ class Requests:
 
     def _draft(self, run: Run, candidate: int) -> Request:
         template = _with_format(self._prompts.draft)
-        think = _think(run.task)
-        prompt = fill(template, ask=_ask(run.task), think=think, format=_format(run.task))
+        think = _think(run)
+        prompt = fill(template, ask=_ask(run), think=think, format=_format(run.task))
         options = self._constraint(self._prompts.draft == _STAGES["draft"])
         options["temperature"] = run.limits.temperature
         request = self._request(run, Stage.DRAFT, prompt, (), **options)
@@ -498,7 +498,7 @@ class Requests:
         Small models repeat a text that they are shown, or its mistake, whatever the findings say.
         """
         about = self._feedback(run, base, "Its findings")
-        prompt = fill(_PARTS["rewrite"], ask=_ask(run.task), **about)
+        prompt = fill(_PARTS["rewrite"], ask=_ask(run), **about)
         options = self._constraint() | {"temperature": run.limits.temperature}
         request = self._request(run, Stage.REVISE, prompt, about.values(), **options)
         return _resampled(request, "anew", len(run.iterations))
@@ -627,14 +627,16 @@ def _from_user(run: Run, iteration: Iteration) -> bool:
     return iteration.author == "user"
 
 
-def _think(task: Task) -> str:
-    return fill(_FORMS[task.form]["think"], task=task.request)
+def _think(run: Run) -> str:
+    """Ask for a plan first; of a weak model a short one, with the task told once more."""
+    thought = "plan" if run.setup.revise_anew else "think"
+    return fill(_FORMS[run.task.form][thought], task=run.task.request)
 
 
-def _ask(task: Task) -> str:
-    if task.plan and task.form == "prose":
-        return f"{_think(task)}\n{_format(task)}"
-    return _give("Give", task)
+def _ask(run: Run) -> str:
+    if run.task.plan and run.task.form == "prose":
+        return f"{_think(run)}\n{_format(run.task)}"
+    return _give("Give", run.task)
 
 
 def _format(task: Task) -> str:

@@ -1,4 +1,4 @@
-"""Profiles: what a kind of text is judged by, as data in the TOML files next to this one."""
+"""Profiles: what a kind of text is read for, as data in the TOML files next to this one."""
 
 import re
 import tomllib
@@ -23,14 +23,14 @@ NAMES = tuple(
 
 
 class Profile(Record):
-    """What a kind of text is written, criticised and judged by.
+    """What a kind of text is written and criticised by.
 
     Attributes:
         name: its name.
         summary: what it is for, in one sentence.
         form: ``code`` (Python) or ``prose`` (any other text).
-        criteria: what the judge scores: a table of names with a definition, or with
-            ``definition`` and ``weight``; or a list of criteria.
+        criteria: what a text is read for: a table of names with a definition, or a list of
+            criteria.
         categories: kinds of weakness a critique looks for.
         checklist: yes/no questions a finished text answers with yes.
         plan: whether prose is planned in a few lines before it is written; code never is.
@@ -111,7 +111,7 @@ class Profile(Record):
 
         Args:
             text: the request in the user's words.
-            criteria: what to judge on instead of the profile's criteria: names of those, or
+            criteria: what to read it for instead of the profile's criteria: names of those, or
                 short descriptions of new ones.
             checklist: yes/no questions; None for the profile's, or none with criteria of your own.
             categories: what a critique looks at, instead of the profile's.
