@@ -195,8 +195,8 @@ def test_progress_counts_the_seconds_and_tokens_of_a_stage():
     assert progress.line(run) == "Critiquing · draft · 3 s · 12 tokens"
     progress.take(StageStarted(stage="judge", iteration=0))
     now += 20
-    assert progress.line(run) == "Judging · draft · 20 s · no reply for 20 s · Ctrl-C stops it"
+    assert progress.line(run) == "Evaluating · draft · 20 s · no reply for 20 s · Ctrl-C stops it"
     progress.take(TextDelta(stage="judge", iteration=0, text="yes!"))
-    assert progress.line(run) == "Judging · draft · 20 s · 1 token"
+    assert progress.line(run) == "Evaluating · draft · 20 s · 1 token"
     progress.take(Stopped(reason=StopReason.PASSED, message=""))
     assert progress.line(run) == ""

@@ -71,12 +71,12 @@ def test_the_header_says_what_a_run_took_and_leaves_out_what_is_not_known(make_r
 def test_the_header_of_a_running_run_names_its_stage_and_has_one_clock(make_run, read_html):
     run = make_run().model_copy(update={"stop_reason": None, "stage": "judge"})
     text = part("top", run, read_html, seconds=12.0, under_way=2, rate=" · 23 tokens/s")
-    assert text.startswith("Judging")
+    assert text.startswith("Evaluating")
     assert "revision 2 of 4 · 12 s · 23 tokens/s" in text
     assert text.count("12 s") == 1
     html = panel_parts(run, View(under_way=2))["top"]
     announced = html.partition('role="status"')[2].partition("</div>")[0]
-    assert "Judging" in announced
+    assert "Evaluating" in announced
     assert "data-clock" not in announced
 
 

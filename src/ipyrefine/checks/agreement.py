@@ -77,7 +77,7 @@ class Agreement:
 
     Args:
         seconds: processor time for all inputs of one text.
-        decisive: whether a pass settles the verdict without a judge; None to let the rules above
+        decisive: whether a pass settles the verdict; None to let the rules above
             decide.
         files: files to put next to the text, such as `kernel.variables.Variables.files`.
         others: the other drafts.

@@ -34,7 +34,7 @@ class Examples:
 
     Args:
         seconds: processor time for all examples together; one may take a quarter of it.
-        decisive: whether a pass settles the verdict without a judge.
+        decisive: whether a pass settles the verdict.
         files: files to put next to the text, such as `kernel.variables.Variables.files`.
     """
 

@@ -120,7 +120,7 @@ class CallableCheck:
         seconds: wall time it may take; None for no limit. A function that is not async goes on in
             its thread after that, and code that never lets Python go, such as a search with a
             regular expression, holds everything up.
-        decisive: whether a pass settles the verdict without a judge.
+        decisive: whether a pass settles the verdict.
 
     Attributes:
         is_evaluator: says that it is a loop's evaluator, so that no model criticises as well.

@@ -228,7 +228,7 @@ class Lint:
     Args:
         builtins: names that exist besides Python's own.
         seconds: processor time ruff may take.
-        decisive: whether a pass settles the verdict without a judge.
+        decisive: whether a pass settles the verdict.
     """
 
     def __init__(

@@ -122,7 +122,7 @@ def resolve(
         checks: names of `BUILTIN` (with what follows the colon) or of functions of the namespace;
             functions; or checks, which stay as they are. After a name may follow
             ``seconds=NUMBER``, the processor time it may take, and ``decisive`` or ``decisive=no``,
-            whether a pass settles the verdict without a judge. The checks of a text's form take
+            whether a pass settles the verdict. The checks of a text's form take
             neither. After ``contains:`` and ``matches:`` everything is their text.
         namespace: the user's variables.
         target: the score that passes, for functions that return one.

@@ -61,7 +61,7 @@ class Schema:
             or a type made of those (``list[Person]``).
         label: the user's name for it.
         seconds: wall time that applying a JSON schema may take.
-        decisive: whether a pass settles the verdict without a judge.
+        decisive: whether a pass settles the verdict.
 
     Raises:
         UsageError: it is neither, or not a valid one.

@@ -51,7 +51,7 @@ class Tests:
         source: the tests.
         label: the user's name for them.
         seconds: processor time for all of them; one may take a quarter of it.
-        decisive: whether a pass settles the verdict without a judge.
+        decisive: whether a pass settles the verdict.
         files: files to put next to them, such as `kernel.variables.Variables.files`.
 
     Attributes:

@@ -140,7 +140,7 @@ class Refinement:
         sharing: what the models' servers are sent of what code computed.
 
     Raises:
-        UsageError: the task has nothing to judge by, the draft is empty, or a prompt lacks what
+        UsageError: the task has no criterion, the draft is empty, or a prompt lacks what
             its stage is about.
 
     Attributes:
@@ -880,7 +880,7 @@ async def _cancel(task: asyncio.Task[Run]) -> None:
 def _require_usable(task: Task, draft: str | None) -> None:
     names = [criterion.name for criterion in task.criteria]
     if not names:
-        raise UsageError("The task names no criterion to judge by.")
+        raise UsageError("The task names no criterion to read it for.")
     if len(names) > len(set(names)):
         raise UsageError(f"Two criteria have the same name: {', '.join(sorted(names))}.")
     if draft is not None and not draft.strip():

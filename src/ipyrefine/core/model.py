@@ -47,7 +47,7 @@ MAX_ITERATIONS = 2_000  # of a run
 MAX_OUTPUTS = 4  # of one check
 MAX_OUTPUT = 4_000  # characters of a text
 MAX_ROWS, MAX_COLUMNS, MAX_CELL = 10, 20, 80  # of a table; characters of a cell
-LOW_SCORE = "judge's score"  # check that findings about a score below the target come from
+LOW_SCORE = "evaluator's score"  # check that findings about a score below the target come from
 # The languages that are not written as their name with a capital.
 _LANGUAGES = {
     "cpp": "C++",

@@ -106,13 +106,13 @@ def verify(run: Run, iteration: Iteration, said: Judgement | None = None) -> Rul
     elif differ and basis not in OWN:
         basis, score = "agreement", differ.score
         because = DraftsDiffer(line=first_line(differ.detail))
-    elif basis == "none" and (ahead := _better_draft(run, iteration)):
-        return _not_judged(iteration, findings, BetterDraft(iteration=ahead.number))
     elif read and basis == "none":
         outcome, basis = Outcome.PASS, "critique"
         held = sum(bool(r.passed) for e in iteration.evidence for r in e.results)
         reason = iteration.reason if iteration.ready else ""
         because = NothingFound(critic=run.setup.judge, tests=held, reason=reason)
+    elif basis == "none" and (ahead := _better_draft(run, iteration)):
+        return _not_judged(iteration, findings, BetterDraft(iteration=ahead.number))
     elif basis == "none" or (needs_reading(run, iteration) and not read):
         return _not_judged(iteration, findings, _undecided(run, iteration))
     else:

@@ -697,7 +697,7 @@ class CellRun:
         self._finish(note)
 
     def change_model(self, name: str, guidance: str = "") -> None:
-        """Continue the run with another writer; the judge stays who it is.
+        """Continue the run with another writer; whoever reads stays.
 
         Raises:
             UsageError: no name was given, or the run goes on at the moment.

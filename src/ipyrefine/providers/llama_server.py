@@ -49,7 +49,7 @@ def _params(xllamacpp: Any, settings: dict[str, Any]) -> Any:
     params.n_ctx = settings["context_tokens"]
     params.n_batch = settings["batch_tokens"]
     params.n_parallel = 1
-    # Writer and judge take turns: the prompt of one stays cached while the other is answered.
+    # Writer and reader take turns: the prompt of one stays cached while the other is answered.
     params.cache_ram_mib = settings["cache_mib"]
     # A revision repeats most of the draft: speculative decoding guesses the tokens that follow a
     # long repeated run and checks them in one batch, which is faster than writing them.

@@ -55,7 +55,7 @@ NONE = "\N{EN DASH}"
 STAGES = {
     "draft": "Writing",
     "check": "Checking",
-    "judge": "Judging",
+    "judge": "Evaluating",
     "critique": "Critiquing",
     "revise": "Revising",
 }

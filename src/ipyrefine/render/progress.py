@@ -79,7 +79,7 @@ class Progress:
         return None if self._heard is None else self._clock() - self._heard
 
     def line(self, run: Run) -> str:
-        """Return stage, seconds and tokens, like ``Judging · draft · 3 s · 6 tokens``.
+        """Return stage, seconds and tokens, like ``Evaluating · draft · 3 s · 6 tokens``.
 
         While a text is written, its latest line follows; while nothing comes, for how long. It is
         empty when no stage is under way.
