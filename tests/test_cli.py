@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -119,19 +120,23 @@ def test_ctrl_c_is_for_jupyterlab_to_answer(tmp_path: Path) -> None:
         "    print('ENDED IN ORDER', flush=True)\n"
     )
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    with subprocess.Popen(
-        [sys.executable, "-m", "ipyrefine", "demo", "--lab"],
-        env=os.environ | {"PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as demo:
-        assert demo.stdout
-        assert any("READY" in line for line in demo.stdout)
+    said = tmp_path / "said"
+    with (
+        said.open("wb") as output,
+        subprocess.Popen(
+            [sys.executable, "-m", "ipyrefine", "demo", "--lab"],
+            env=os.environ | {"PYTHONPATH": path},
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        ) as demo,
+    ):
+        while "READY\n" not in said.read_text():
+            assert demo.poll() is None
+            time.sleep(0.05)
         os.killpg(demo.pid, signal.SIGINT)  # as a terminal does
-        out, err = demo.communicate(timeout=180)
-    assert (demo.returncode, out, err) == (0, "ENDED IN ORDER\n", "")
+        assert demo.wait(timeout=180) == 0
+    assert said.read_text().partition("READY\n")[2] == "ENDED IN ORDER\n"
 
 
 def test_an_interrupt_is_one_sentence(
