@@ -54,7 +54,7 @@ def test_a_run_begins_with_how_its_cell_was_read():
     assert event_text(RunStarted(setup=setup), run).split("\n") == [
         "Interpreted as: task (prose), 1 example",
         "│ Write f. ⋯",
-        "model m · at most 4 revisions, 28 calls, 290,000 tokens, price unknown",
+        "model m · at most 4 revisions, 20 calls, 210,000 tokens, price unknown",
     ]
 
 

@@ -638,12 +638,13 @@ def _at_most(estimate: int, bound: int | None) -> int:
 
 
 def _worst_calls(run: Run) -> int:
-    """Count drafts with a verdict each, then critique, revise and verify per revision."""
-    revisions = run.limits.max_revisions
+    """Count each text's writing, and its readings by a critic and by the user's evaluator."""
     drafts = 1 if run.setup.draft is not None else run.limits.candidates
     written = 0 if run.setup.draft is not None else drafts
-    critiques = 0 if run.limits.critique == "never" else max(revisions, 1)
-    return _ATTEMPTS * (written + critiques + revisions + (revisions + drafts))
+    read = run.limits.critique != "never" and not run.setup.weak_critic
+    readers = read + has_evaluator(run)
+    revisions = run.limits.max_revisions
+    return _ATTEMPTS * (written + revisions + readers * (drafts + revisions))
 
 
 def _longest_prompt(run: Run) -> int:
