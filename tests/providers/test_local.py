@@ -352,4 +352,4 @@ async def test_from_the_second_iteration_on_most_prompt_tokens_come_from_the_cac
     assert [stage for stage, _, _ in calls] == ["revise", "judge"] * 2
     assert used.cached_tokens is not None
     print(f"cached {used.cached_tokens:,} of {used.prompt_tokens:,}: {calls}")
-    assert used.cached_tokens >= 0.6 * used.prompt_tokens, calls
+    assert used.cached_tokens >= 0.55 * used.prompt_tokens, calls

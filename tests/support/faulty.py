@@ -30,7 +30,7 @@ def stage_of(body: Body) -> str:
     what a request is for.
     """
     asked = "".join(message["content"] for message in body["messages"][1:2])
-    if "How good is it" in asked or "Score the text" in asked:
+    if "How good is it" in asked or "Score it, strictly" in asked:
         return "rejudge" if "Hello again" in asked else "judge"
     if '"findings":' in asked:
         return "critique"

@@ -5,10 +5,10 @@ braces inside an inserted text, and names that are not places, stay as they are.
 
 `PLACES` lists those of each stage; `APPENDED` says what becomes of the others.
 
-What is the same in every call of a stage comes first, then what changes least, the text at hand
+The task comes first, then the text at hand with what running it showed, the words of the stage
 last: a server that caches the prompts it has read, or the embedded one, then reads little of them
-anew. Text that a model or a user wrote stands in a fence: between tags that carry a nonce,
-declared to be material and never instruction.
+anew, whichever stage is next. Text that a model or a user wrote stands in a fence: between tags
+that carry a nonce, declared to be material and never instruction.
 """
 
 import hashlib
