@@ -226,8 +226,9 @@ async def test_the_palette_lists_both_commands(lab: Lab, env: dict[str, str]) ->
 async def test_a_busy_kernel_and_a_missing_one_get_one_sentence(
     lab: Lab, env: dict[str, str], app: App
 ) -> None:
-    await lab.open([WRONG, "import time\ntime.sleep(600)"], app=app, env=env)
-    await lab.run(1)
+    await lab.open([WRONG, "last = 1"], app=app, env=env)
+    sleep = "import time; time.sleep(600)"
+    await lab.evaluate("panel.sessionContext.session.kernel.requestExecute({code: arg});", sleep)
     await lab.wait_for("panel.sessionContext.session.kernel.status === 'busy'")
     await press_button(lab, 0)
     assert "The kernel is busy. Wait until it is idle" in await read_notice(lab)
