@@ -62,9 +62,9 @@ class Agreement:
     edge cases (`is_edge_case`). The drafts have a quorum with at least five conclusive inputs and
     eight for each of the others that is not an edge case; where they never differ, fewer inputs do.
     Then an edge case on which the drafts differ is its question, which the user may answer. Drafts
-    of one model share its misreadings (10 of 26 such passes were wrong on MBPP+), so that
-    agreement is no basis of a verdict: stated examples that hold are, and where none is stated the
-    question is whether a result that most drafts give is right. Without a quorum it is contested:
+    of one model share its misreadings (10 of 26 such passes were wrong on MBPP+), so agreement
+    passes nothing. Stated examples that hold can; where none is stated, the user is asked whether
+    a result that most drafts give is right. Without a quorum it is contested:
     neither passed nor failed, with a question about the input that separates the drafts best.
 
     Where no draft can be compared (none is there yet, none meets the examples, or no further input

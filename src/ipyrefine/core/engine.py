@@ -628,7 +628,7 @@ class Refinement:
         await self._update_best()
 
     async def _evaluate(self, iteration: Iteration) -> verdicts.Ruling:
-        """Return the verdict of the user's evaluator."""
+        """Ask the user's evaluator, and return the verdict."""
         number = iteration.number
         await self.emit(StageStarted(stage=Stage.JUDGE, iteration=number))
 

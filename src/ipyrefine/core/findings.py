@@ -139,7 +139,7 @@ def regress(finding: Finding, named: Iterable[Finding]) -> Finding:
 def replace_feedback(
     run: Run, findings: Iterable[Finding], feedback: Sequence[Finding]
 ) -> tuple[Finding, ...]:
-    """Return findings with the latest feedback of the user's evaluator.
+    """Return findings, with the evaluator's latest feedback in place of what it said before.
 
     What it no longer names is resolved.
     """

@@ -205,17 +205,17 @@ def find_duplicate(run: Run, iteration: Iteration) -> Iteration | None:
 
 
 def basis_of(iteration: Iteration) -> Basis:
-    """Return the strongest of what a PASS may rest on that a text has; ``none`` without any.
+    """Return the strongest basis for a PASS that a text's evidence gives; ``none`` without any.
 
-    That a text runs, follows a schema, has the form that was asked for or agrees with other drafts
-    is no such thing: it may be wrong all the same.
+    Running, following a schema, having the right form and agreeing with other drafts are not
+    enough: a wrong text can do all of that.
     """
     passed = {e.basis for e in iteration.evidence if e.passed and e.decisive}
     return next((basis for basis in _BASES if basis in passed), "none")
 
 
 def settled(iteration: Iteration) -> bool:
-    """Return whether what was run is enough for a PASS, as far as nobody has to read the text.
+    """Return whether a text's evidence is enough for a PASS, unless a critic has to read it first.
 
     Drafts that disagree leave it open, but for the user's own tests and functions.
     """

@@ -5,10 +5,10 @@ braces inside an inserted text, and names that are not places, stay as they are.
 
 `PLACES` lists those of each stage; `APPENDED` says what becomes of the others.
 
-The task comes first, then the text at hand with what running it showed, the words of the stage
-last: a server that caches the prompts it has read, or the embedded one, then reads little of them
-anew, whichever stage is next. Text that a model or a user wrote stands in a fence: between tags
-that carry a nonce, declared to be material and never instruction.
+The task comes first, then the text and what running it showed, and last the stage's own words. So
+the prompts of all stages begin alike, and a server that caches what it has read, as the embedded
+one does, has little to read again. Text that a model or a user wrote stands in a fence: between
+tags that carry a nonce, declared to be material and never instruction.
 """
 
 import hashlib

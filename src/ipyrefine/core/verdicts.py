@@ -13,7 +13,6 @@ from ipyrefine.core.findings import (
     update_from_checks,
 )
 from ipyrefine.core.model import (
-    Author,
     Because,
     BetterDraft,
     ByUser,
@@ -94,8 +93,8 @@ def verify(run: Run, iteration: Iteration, said: Judgement | None = None) -> Rul
         if basis == "none" and (ahead := _better_draft(run, iteration)):
             return _not_judged(iteration, findings, BetterDraft(iteration=ahead.number))
         return None
-    elif word:
-        outcome, score = word, said.score if said else None
+    elif said and word:
+        outcome, score = word, said.score
         basis = basis if basis in OWN else "evaluator"
         because = _still_open(blocking, word) if blocking else _said(run, findings, said)
         if blocking and word is Outcome.PASS:
@@ -187,13 +186,13 @@ def _findings(
     findings = update_from_checks(run, iteration)
     if said:
         if word is Outcome.PASS:  # it has no way to say that a finding is mended
-            findings = _trust_revision(findings, iteration, "user", "model")
+            findings = _trust_revision(findings, iteration)
         told = any(f.actionable and f.criterion == FEEDBACK for f in findings)
         bare = "" if told or word is Outcome.PASS else _bare_word(run, said)
         return apply_bare_verdict(run, findings, bare)
     if is_read(run, iteration) or has_evaluator(run):
         return findings
-    findings = _trust_revision(findings, iteration, "user", "model")
+    findings = _trust_revision(findings, iteration)
     if basis_of(iteration) == "none":
         return findings
     minor = {"severity": Severity.MINOR}  # evidence settles it, so that these are suggestions
@@ -202,16 +201,14 @@ def _findings(
     )
 
 
-def _trust_revision(
-    findings: tuple[Finding, ...], iteration: Iteration, *authors: Author
-) -> tuple[Finding, ...]:
-    """Return findings, those of some authors as resolved where the text was written for them.
+def _trust_revision(findings: tuple[Finding, ...], iteration: Iteration) -> tuple[Finding, ...]:
+    """Return findings, as resolved those that the text was written for, but for a check's.
 
     Nobody asked could say more, and the text is shown to the user.
     """
     return tuple(
         f.model_copy(update={"status": Status.RESOLVED})
-        if f.author in authors and f.actionable and f.id in iteration.acted_on
+        if f.author != "check" and f.actionable and f.id in iteration.acted_on
         else f
         for f in findings
     )
@@ -227,13 +224,12 @@ def _still_open(blocking: list[Finding], word: Outcome | None = None) -> StillOp
     )
 
 
-def _said(run: Run, findings: Iterable[Finding], said: Judgement | None) -> Because:
+def _said(run: Run, findings: Iterable[Finding], said: Judgement) -> Because:
     """Return what the user's evaluator said, in its own words where it gave any."""
-    score, stated = (said.score, said.stated) if said else (None, None)
     feedback = next((f.problem for f in findings if f.criterion == FEEDBACK and f.actionable), "")
-    if score is not None and stated is None and not feedback:
-        return Scored(score=score, target=run.limits.target)
-    return Said(outcome=stated, feedback=feedback)
+    if said.score is not None and said.stated is None and not feedback:
+        return Scored(score=said.score, target=run.limits.target)
+    return Said(outcome=said.stated, feedback=feedback)
 
 
 def _bare_word(run: Run, said: Judgement) -> str:

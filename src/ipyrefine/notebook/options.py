@@ -64,11 +64,12 @@ _NOTES = {
     "run stops, without a panel; then decide with %refine. %%timeit is refused.",
     "defaults": "`%config Refine` lists the defaults that you can set.",
 }
+_BETTER = "examples and your tests (--check) decide which text is better."
 _REMOVED = {
     option: f"{option} is gone: {instead}"
     for option, instead in {
-        "--pairwise": "examples and your tests (--check) decide which text is better.",
-        "--gate": "examples and your tests (--check) decide which text is better.",
+        "--pairwise": _BETTER,
+        "--gate": _BETTER,
         "--opinion": "a critic reads each text (--critique); for scores, use --target or --prompts "
         'with an evaluator of yours under "judge".',
         "--max-eval-chars": "readers see the whole text.",

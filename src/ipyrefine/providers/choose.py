@@ -3,7 +3,7 @@
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
@@ -101,15 +101,17 @@ def is_embedded(model: Model) -> bool:
 
 
 Role = Literal["critic", "editor"]
-_MEASURED: dict[str, dict[Role, str]] = tomllib.loads(
-    (files("ipyrefine.providers") / "models.toml").read_text("utf-8")
-)
+
+
+@cache
+def _measured() -> Mapping[str, Mapping[Role, str]]:
+    return tomllib.loads((files("ipyrefine.providers") / "models.toml").read_text("utf-8"))
 
 
 def is_weak(model: Model, role: Role) -> bool:
     """Return whether a model was measured and found too weak for a role (``models.toml``)."""
     source = getattr(model, "source", model.name)  # of recorded replies, the model that gave them
-    return role in _MEASURED.get(source, {})
+    return role in _measured().get(source, {})
 
 
 def _live(**server: Any) -> Model:

@@ -59,7 +59,6 @@ class Item(NamedTuple):
     name: str = ""  # what it is about
     note: str = ""  # what qualifies the name
     labels: tuple[Label, ...] = ()  # severity, status or result; the first sets the style
-    score: float | None = None  # 0..1, drawn as a bar
     text: str = ""  # what it says
     quote: str = ""  # the words of the text it rests on
     form: Form = "prose"  # how the quote is set
@@ -179,7 +178,7 @@ def result(run: Run) -> list[Block]:
 def scores(run: Run) -> list[Block]:
     """Return the scores from the second verdict on."""
     latest = [(one, one.verdict) for one in run.iterations[-MAX_SCORES:]]
-    if sum(verdict is not None for _, verdict in latest) < 2 or not labels.is_scored(run):
+    if sum(verdict is not None for _, verdict in latest) < 2 or not labels.has_scores(run):
         return []
     values = [verdict.score if verdict else None for _, verdict in latest]
     line = f"Scores {labels.sparkline(values)} {' → '.join(map(labels.score, values))}"

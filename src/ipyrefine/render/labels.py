@@ -47,7 +47,7 @@ from ipyrefine.core.model import (
     Usage,
     Verdict,
 )
-from ipyrefine.core.policy import forecast
+from ipyrefine.core.policy import forecast, has_evaluator
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
 
@@ -228,10 +228,10 @@ def score_beside(verdict: Verdict | None) -> str:
     return score(verdict.score)
 
 
-def is_scored(run: Run) -> bool:
+def has_scores(run: Run) -> bool:
     """Return whether an evaluator or a function of the user's scores the texts of a run."""
     found = (e for i in run.iterations for e in i.evidence)
-    return "judge" in run.setup.prompts or any(e.basis == "function" for e in found)
+    return has_evaluator(run) or any(e.basis == "function" for e in found)
 
 
 # Checks and findings
@@ -497,7 +497,7 @@ def settings(run: Run) -> list[str]:
     other = setup.judge and setup.judge != setup.model
     parts += [f"read by {model_name(setup.judge, '')}"] if other else []
     parts += [f"checks {', '.join(setup.checks)}"] if setup.checks else []
-    parts += [f"target {score(run.limits.target)}"] if is_scored(run) else []
+    parts += [f"target {score(run.limits.target)}"] if has_scores(run) else []
     parts += [bounds(run)]
     estimate = f"≈ {count(_round_up(most.revision), 'token')} per further revision"
     return [*parts, f"{estimate} ({cost(most.revision_cost)})" if most.revision_cost else estimate]

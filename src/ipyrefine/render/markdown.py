@@ -113,7 +113,6 @@ def _item(item: document.Item) -> str:
     name = f"**{markdown_text(item.name)}**" if item.name else ""
     title = ": ".join(part for part in (head, name) if part)
     title += f" · {markdown_text(item.note)}" if item.note else ""
-    title += f" {labels.score(item.score)}" if item.score is not None else ""
     text = markdown_text(item.text)
     separator = " " if text.startswith("→") else ": "
     lines = [separator.join(part for part in (title, text) if part)]

@@ -181,9 +181,7 @@ class _Printer:
         """Return one row: its title, then what it says; the detail only unless it passed."""
         kind = "quiet" if item.settled else item.labels[0].kind if item.labels else ""
         marks = ", ".join(str(label) for label in item.labels if label.kind != "open")
-        bar = "" if item.score is None else f"{'█' * round(item.score * 10):░<10}"
-        bar += "" if item.score is None else f" {labels.score(item.score)} "
-        title = " · ".join(part for part in (f"{bar}{item.name}", item.note) if part)
+        title = " · ".join(part for part in (item.name, item.note) if part)
         parts = (marks, title, "" if item.name else item.text)
         lines = self.wrap(": ".join(part for part in parts if part), kind, hang="  ")
         below = (
