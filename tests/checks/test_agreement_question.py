@@ -27,10 +27,10 @@ async def ask(*drafts: str, task: Task = TASK) -> Question | None:
     return (await compare(*drafts, task=task))[0].question
 
 
-async def test_drafts_without_a_quorum_are_contested_and_ask_about_one_input():
+async def test_drafts_without_a_quorum_differ_and_ask_about_one_input():
     evidence = await compare(LOWER, UPPER, MEAN)
     for one in evidence:
-        assert (one.passed, one.decisive, one.contested) == (None, False, True)
+        assert (one.passed, one.decisive, one.drafts) == (None, False, "differ")
         assert one.basis == "agreement"
         assert "2 of 2 stated examples hold" in one.detail
     assert evidence[0].question == evidence[1].question == evidence[2].question
@@ -76,7 +76,7 @@ async def test_where_all_drafts_raise_the_same_it_asks_whether_they_should():
 async def test_drafts_that_agree_but_for_an_edge_case_pass_and_ask_about_it():
     evidence = await compare(MEAN, MEAN.replace("xs, n =", "if not xs: return None\n    xs, n ="))
     for one in evidence:
-        assert (one.passed, one.decisive, one.contested) == (True, True, False)
+        assert (one.passed, one.decisive, one.drafts) == (True, True, "agree")
         assert one.question is not None
         assert one.question.call == "middle([])"
         assert {c.result for c in one.question.choices} == {"None", "IndexError"}
@@ -100,7 +100,7 @@ async def test_an_answer_is_a_stated_example_that_the_drafts_are_compared_by(cla
 async def test_where_the_user_says_that_it_raises_drafts_that_raise_alike_are_no_doubt():
     task = Task(text="Write f(x), 100 over x minus 10.\n>>> f(30)\n5.0\n>>> f(15)\n20.0\n")
     refuses = "def f(x):\n    if x < 16 and x != 15: raise ValueError\n    return 100 / (x - 10)"
-    assert (await compare(refuses, refuses, task=task))[0].contested
+    assert (await compare(refuses, refuses, task=task))[0].drafts == "differ"
     answer = Clarification(call="f(14)", result="ValueError", raises=True)
     told = task.model_copy(update={"clarifications": (answer,)})
     assert (await compare(refuses, refuses, task=told))[0].decisive
@@ -111,8 +111,8 @@ async def test_it_is_final_once_the_leader_cannot_be_overtaken():
         *leaders, _, minority = await compare(LOWER, LOWER, LOWER, LOWER, UPPER, left=left)
         assert all(e.passed for e in leaders)
         assert minority.passed is False
-        assert [e.final for e in leaders] == [final] * 3, left
-        assert minority.final is (left < 3)
+        assert [e.drafts != "open" for e in leaders] == [final] * 3, left
+        assert (minority.drafts != "open") is (left < 3)
 
 
 @pytest.mark.parametrize(
@@ -162,6 +162,6 @@ async def test_a_result_is_asked_about_as_the_data_it_is_whatever_its_repr_says(
 
 async def test_without_examples_no_further_draft_is_of_use() -> None:
     (evidence,) = await compare(LOWER, task=Task(text="Write middle(xs).", form="code"), left=6)
-    assert (evidence.passed, evidence.final) == (None, True)
+    assert (evidence.passed, evidence.drafts) == (None, "agree")
     (evidence,) = await compare(LOWER, left=6)
-    assert (evidence.passed, evidence.final) == (True, False)
+    assert (evidence.passed, evidence.drafts) == (True, "open")

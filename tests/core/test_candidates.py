@@ -94,7 +94,11 @@ class Neighbours:
         self.seen[text] = self._others
         settled, final = len(self._others) >= self._content, len(self._others) == self._final
         return Evidence(
-            name=self.name, passed=True, score=1.0, decisive=settled, contested=final, final=final
+            name=self.name,
+            passed=True,
+            score=1.0,
+            decisive=settled,
+            drafts="differ" if final else "open",
         )
 
 
@@ -145,7 +149,7 @@ class Silent:
         return self
 
     async def __call__(self, text: str, task: Task) -> Evidence:
-        return Evidence(name=self.name, passed=None, final=True)
+        return Evidence(name=self.name, passed=None, drafts="agree")
 
 
 @pytest.mark.parametrize(

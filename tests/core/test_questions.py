@@ -51,18 +51,18 @@ class Agreement:
         if task.clarifications:
             right = gives[0] == task.clarifications[-1].result
             detail = f"{CALL} gives {gives[0]}, not {task.clarifications[-1].result}"
-            return self._found(right, detail, decisive=right, final=True)
+            return self._found(right, detail, decisive=right, drafts="agree")
         if gives.count(gives[0]) > 1:
             open_edge = Question(call="f(0)", choices=(Choice(result="1"), Choice(result="2")))
             edge = open_edge if gives[0] == "'edge'" else None
-            return self._found(True, detail, decisive=True, final=True, question=edge)
+            return self._found(True, detail, decisive=True, drafts="agree", question=edge)
         if len(gives) == 1:
             return self._found(None, "there is no other draft yet")
         results = sorted(set(gives))
         choices = tuple(Choice(result=r, raises=r.endswith("Error")) for r in results)
         question = Question(call=CALL, choices=choices)
-        done = self._left == 0
-        return self._found(None, detail, contested=True, final=done, question=question)
+        drafts = "differ" if self._left == 0 else "open"
+        return self._found(None, detail, drafts=drafts, question=question)
 
     def _found(self, passed: bool | None, detail: str, **fields: object) -> Evidence:
         basis = "examples" if passed else "agreement"

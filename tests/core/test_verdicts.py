@@ -91,7 +91,7 @@ async def test_a_required_check_that_fails_is_the_basis_of_the_verdict(basis: Ba
 
 
 async def test_agreement_without_a_quorum_outweighs_examples_that_hold() -> None:
-    split = found("agreement", None, contested=True, detail="2 of 4 agree", score=0.5)
+    split = found("agreement", None, drafts="differ", detail="2 of 4 agree", score=0.5)
     verdict = await first_verdict(found("examples"), split)
     assert (verdict.outcome, verdict.basis, verdict.score) == (NEEDS, "agreement", 0.5)
     assert verdict.because == DraftsDiffer(line="2 of 4 agree")
@@ -99,13 +99,13 @@ async def test_agreement_without_a_quorum_outweighs_examples_that_hold() -> None
 
 @pytest.mark.parametrize("basis", ["tests", "function"])
 async def test_the_user_s_own_checks_outweigh_drafts_that_disagree(basis: Basis) -> None:
-    split = found("agreement", None, contested=True, detail="2 of 4 agree")
+    split = found("agreement", None, drafts="differ", detail="2 of 4 agree")
     verdict = await first_verdict(found(basis), split)
     assert (verdict.outcome, verdict.basis) == (PASS, basis)
 
 
 async def test_drafts_that_disagree_stop_with_the_question_that_tells_them_apart() -> None:
-    split = found("agreement", None, contested=True, detail="split", final=True, question=QUESTION)
+    split = found("agreement", None, drafts="differ", detail="split", question=QUESTION)
     loop = refinement([text("Hi")], checks=[Finds(split)], limits=Limits(max_revisions=3))
     events = await finish(loop)
     assert stages(events) == ["draft", "check"], "nobody is asked what the user has to say"

@@ -96,7 +96,7 @@ def test_a_verdict_names_its_basis_on_every_surface(verdict, label, read_html):
         (Evidence(name="lint", passed=False, required=False), "✗ lint (advisory)"),
         (Evidence(name="schema", passed=None), "? schema: no result"),
         (Evidence(name="length:<=120 words", passed=True), "✓ at most 120 words"),
-        (Evidence(name="agreement", passed=True, contested=True), "≠ agreement: drafts disagree"),
+        (Evidence(name="agreement", passed=True, drafts="differ"), "≠ agreement: drafts disagree"),
     ],
 )
 def test_a_check_is_a_few_words(evidence, words):

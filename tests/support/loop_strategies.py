@@ -121,8 +121,7 @@ evidence = st.builds(
     required=st.booleans(),
     decisive=st.booleans(),
     basis=st.sampled_from(["tests", "function", "examples", "agreement", "constraints"]),
-    contested=st.booleans(),
-    final=st.booleans(),
+    drafts=st.sampled_from([None, "agree", "differ", "open"]),
     question=st.none() | st.just(QUESTION),
 )
 checks = st.lists(evidence, min_size=1, max_size=4).map(lambda e: [Anything(e)]) | st.just([])

@@ -152,7 +152,8 @@ class Agreement:
         if self._decisive is not None:
             decisive = self._decisive
         final = self._left == 0 or (examples.passed is None and not can_compare)
-        update = {"decisive": decisive and bool(examples.passed), "final": final}
+        drafts = "agree" if final else "open"
+        update = {"decisive": decisive and bool(examples.passed), "drafts": drafts}
         return examples.model_copy(update=update)
 
     def _by_comparison(
@@ -174,6 +175,7 @@ class Agreement:
         else:
             question = _question(comparisons)
             detail = _format_contested(question, drafts)
+        final = _is_final(comparisons, drafts, self._left, least, enough=enough)
         held = len(conclusive) - len(against)
         compared = [Tally(held=held, of=len(conclusive), noun="further input")] if enough else []
         return Evidence(
@@ -184,8 +186,7 @@ class Agreement:
             tallies=(*examples.tallies, *compared),
             decisive=enough and self._decisive is not False,
             basis="examples" if enough and not against and examples.passed else "agreement",
-            contested=not enough,
-            final=_is_final(comparisons, drafts, self._left, least, enough=enough),
+            drafts=("agree" if enough else "differ") if final else "open",
             question=question,
         )
 

@@ -617,7 +617,9 @@ class Refinement:
             raise CheckError(
                 f"The check {check.name} broke: {describe(error)}. Mend it, or leave it out."
             ) from error
-        return evidence.model_copy(update={"comparing": comparing})
+        return evidence.model_copy(
+            update={"drafts": evidence.drafts or "open"} if comparing else {}
+        )
 
     async def _judge(self) -> None:
         """Reach a verdict on the text that waits for one."""

@@ -23,6 +23,7 @@ Count = Annotated[int, Field(ge=0, le=_MOST)]
 Amount = Annotated[float, Field(ge=0.0, le=1e15, allow_inf_nan=False)]  # of seconds or US dollars
 Author = Literal["model", "check", "user"]
 Form = Literal["code", "prose"]
+Drafts = Literal["agree", "differ", "open"]
 Finish = Literal["stop", "length", "refused", "filtered", "incomplete"]
 # Written only where it is so, as nearly nothing is.
 Computed = Annotated[bool, Field(exclude_if=lambda computed: not computed)]
@@ -479,12 +480,10 @@ class Evidence(Record):
         required: whether failing it keeps the text from passing.
         decisive: whether passing it settles the verdict.
         findings: each fault by itself, where the check tells them apart.
-        comparing: whether it compares the text with the other drafts, and so is out of date as
-            soon as there is one more.
+        drafts: how they compare, where the check compares them: their results ``agree``, or
+            ``differ``, and no further draft could change that; else it is ``open``.
         basis: what a verdict that rests on it is said to rest on.
-        contested: whether the drafts were compared and too few of them agree.
-        final: whether further drafts could not change this.
-        question: the input that separates contested drafts best.
+        question: the input that separates best the drafts that differ.
         outputs: what the text printed, returned and drew when it ran; never a reason to pass.
         computed: whether code that got copies of variables, or could read files, gave it.
         results: what each test of the critic's shows, where these were run.
@@ -502,10 +501,8 @@ class Evidence(Record):
     required: bool = True
     decisive: bool = False
     findings: tuple[Finding, ...] = ()
-    comparing: bool = False
+    drafts: Drafts | None = Field(default=None, exclude_if=lambda drafts: drafts is None)
     basis: Basis = "function"
-    contested: bool = False
-    final: bool = False
     question: Question | None = None
     outputs: Annotated[tuple[Output, ...], Field(max_length=MAX_OUTPUTS)] = ()
     computed: Computed = False

@@ -106,7 +106,7 @@ def _is_final(run: Run, iteration: Iteration) -> bool:
     """
     others = has_evaluator(run) or any(e.passed is not None for e in iteration.evidence)
     return any(
-        e.final and not e.failed and (e.passed or e.contested or not others)
+        e.drafts == "differ" or (e.drafts == "agree" and not e.failed and (e.passed or not others))
         for e in iteration.evidence
     )
 
@@ -158,7 +158,7 @@ def wants_reading(run: Run, iteration: Iteration) -> bool:
     others = (draft for draft in run.drafts if draft.number != iteration.number)
     if iteration.parent is None and any(draft.critiqued for draft in others):
         return False
-    if any(evidence.failed or evidence.contested for evidence in iteration.evidence):
+    if any(evidence.failed or evidence.drafts == "differ" for evidence in iteration.evidence):
         return False
     return run.limits.critique == "always" or needs_reading(run, iteration)
 
@@ -221,8 +221,8 @@ def settled(iteration: Iteration) -> bool:
     """
     if any(e.failed for e in iteration.evidence):
         return False
-    basis, contested = basis_of(iteration), any(e.contested for e in iteration.evidence)
-    return basis in OWN or (basis != "none" and not contested)
+    basis, differ = basis_of(iteration), any(e.drafts == "differ" for e in iteration.evidence)
+    return basis in OWN or (basis != "none" and not differ)
 
 
 def _unverified(run: Run) -> Iterator[Iteration]:

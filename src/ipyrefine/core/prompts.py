@@ -307,7 +307,7 @@ def _fate(iteration: Iteration) -> str:
         iteration.failure,
         repeats if isinstance(because, Repeats) else "",
         *(f"{e.name} failed: {first_line(e.detail)}" for e in iteration.evidence if e.failed),
-        *(first_line(e.detail) for e in iteration.evidence if e.contested),
+        *(first_line(e.detail) for e in iteration.evidence if e.drafts == "differ"),
         *(f"{f.criterion}: {f.problem}" for f in open_findings if f.blocks),
         *(f.problem for f in open_findings),
     )

@@ -109,7 +109,7 @@ def _(event: TextDelta, run: Run) -> Run:
 @_apply.register
 def _(event: DraftReady, run: Run) -> Run:
     for earlier in run.iterations:  # a comparison with the other drafts has one more to look at
-        kept = tuple(evidence for evidence in earlier.evidence if not evidence.comparing)
+        kept = tuple(evidence for evidence in earlier.evidence if not evidence.drafts)
         run = _amend(run, earlier.number, evidence=kept)
     draft = Iteration(
         number=len(run.iterations), text=event.text, thoughts=event.thoughts, author=event.author

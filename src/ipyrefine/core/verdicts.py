@@ -82,7 +82,7 @@ def verify(run: Run, iteration: Iteration, said: Judgement | None = None) -> Rul
     if word is Outcome.PASS:
         blocking = [f for f in blocking if f.criterion != FEEDBACK]
     failed = next((e for e in iteration.evidence if e.failed), None)
-    differ = next((e for e in iteration.evidence if e.contested), None)
+    differ = next((e for e in iteration.evidence if e.drafts == "differ"), None)
     score = _mean(iteration.conclusive) if basis != "none" else None
     outcome = Outcome.NEEDS_IMPROVEMENT
     because: Because

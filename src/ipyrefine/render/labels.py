@@ -239,7 +239,7 @@ def has_scores(run: Run) -> bool:
 
 def evidence_label(evidence: Evidence) -> Label:
     """Return the label of a check's result."""
-    if evidence.contested:
+    if evidence.drafts == "differ":
         return Label("≠", "drafts disagree", "warn")
     if evidence.passed is None:
         return Label("?", "no result", "quiet")
@@ -265,7 +265,7 @@ def check_chip(evidence: Evidence) -> Label:
     ]
     words = ", ".join(counts) or name
     words += "" if evidence.required or evidence.passed else " (advisory)"
-    no_result = evidence.passed is None or evidence.contested
+    no_result = evidence.passed is None or evidence.drafts == "differ"
     return label._replace(word=f"{words}: {label.word}" if no_result else words)
 
 

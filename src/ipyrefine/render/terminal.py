@@ -283,7 +283,7 @@ class _Printer:
         chips = " · ".join(str(labels.check_chip(one)) for one in text.evidence)
         lines = self.wrap(chips) if chips else []
         for one in text.evidence:
-            if one.failed or one.contested:
+            if one.failed or one.drafts == "differ":
                 detail = strip_colours(one.detail).strip("\n").split("\n")[:_DETAIL_LINES]
                 lines += [self.clip(f"  │ {row}") for row in detail if row.strip()]
         return lines
