@@ -17,9 +17,8 @@ from ipyrefine.journal.store import Journal
 from ipyrefine.providers import weights
 from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
-from ipyrefine.session.export import export
 from ipyrefine.session.history import add_arguments, history
-from ipyrefine.session.record import read_json
+from ipyrefine.session.record import export, read_json
 
 PASSED, UNMET, FAILED, NOT_JUDGED = 0, 1, 2, 3  # exit statuses of `run`
 _STATUS = (

@@ -10,8 +10,7 @@ from ipyrefine import errors
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.journal.store import Journal
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.session import export
-from ipyrefine.session.record import bundle
+from ipyrefine.session.record import bundle, export
 
 TASK = "Write middle(xs): the middle item of a list.\n>>> middle([3, 1, 2])\n1\n>>> middle([5])\n5"
 RIGHT = "def middle(xs):\n    return xs[len(xs) // 2]"
@@ -132,7 +131,7 @@ async def test_journal_record_export_and_table_agree_on_a_ruling(tmp_path):
         assert Journal().find(item.name).run == item.run
     assert "PASS (yours)" in bundle(groups.items[2].run)["text/html"]
     path = tmp_path / "ruled.json"
-    export.export(groups.items[2].run, path)
+    export(groups.items[2].run, path)
     (back,) = ipyrefine.load(path)
     assert back == groups.items[2].run
     assert json.loads(path.read_text("utf-8"))["decisions"][0]["reason"].startswith("Clear. (")

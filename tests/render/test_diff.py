@@ -8,9 +8,18 @@ from hostile import texts
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ipyrefine.render.diff import revert, rows, text_diff, words
+from ipyrefine.render.diff import (
+    lay_out,
+    line_of,
+    prose_columns,
+    revert,
+    rows,
+    side_by_side,
+    text_diff,
+    text_lines,
+    words,
+)
 from ipyrefine.render.escape import plain
-from ipyrefine.render.stretches import lay_out, line_of, prose_columns, side_by_side, text_lines
 
 lines = st.lists(st.sampled_from("abcd"), max_size=6).map("\n".join)
 

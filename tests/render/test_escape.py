@@ -6,9 +6,9 @@ import pytest
 from hostile import SNIPPETS, texts
 from hypothesis import example, given
 
+from ipyrefine.render.diff import prose
 from ipyrefine.render.escape import plain, strip_colours
 from ipyrefine.render.markdown import fence, markdown_text
-from ipyrefine.render.stretches import prose
 
 
 @given(texts)

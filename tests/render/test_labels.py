@@ -21,9 +21,9 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import labels
+from ipyrefine.render.document import Progress
 from ipyrefine.render.html import record_html
 from ipyrefine.render.markdown import record_markdown
-from ipyrefine.render.progress import Progress
 from ipyrefine.render.terminal import record_text
 
 PASS, NEEDS, FAIL = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL

@@ -14,7 +14,7 @@ from ipyrefine.core.decisions import Accept
 from ipyrefine.core.model import StopReason
 from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import UsageError
-from ipyrefine.session.export import export
+from ipyrefine.session.record import export
 
 FENCED = re.compile(r"^(`{3,})[a-z]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
 HOSTILE = "<img src=x onerror=alert(1)>\n```\n# Heading\n$x$"

@@ -2,7 +2,7 @@
 
 from kit import finish, greeting
 
-from ipyrefine.session.sent import SentLog
+from ipyrefine.session.session import SentLog
 
 
 async def test_every_request_is_kept_with_its_stage_and_model_in_order() -> None:

@@ -47,8 +47,7 @@ from ipyrefine.render.markdown import fence
 from ipyrefine.session.commands import ANSWERS, PLACES, Place
 from ipyrefine.session.history import Earlier, find_earlier
 from ipyrefine.session.record import RecordDisplay
-from ipyrefine.session.sent import SentLog
-from ipyrefine.session.session import Session
+from ipyrefine.session.session import SentLog, Session
 
 # The options that `%refine resume` takes; the run's start settled all others.
 _RESUME_OPTIONS = {

@@ -46,9 +46,9 @@ from ipyrefine.core.sharing import Sharing, is_computed, withheld
 from ipyrefine.notebook.cell_target import CellTarget
 from ipyrefine.render import labels
 from ipyrefine.render.diff import revert
+from ipyrefine.render.document import SILENCE, WRITING, Progress
 from ipyrefine.render.escape import plain
 from ipyrefine.render.html import View, about_number, panel_html, panel_parts, style
-from ipyrefine.render.progress import SILENCE, WRITING, Progress
 from ipyrefine.session.commands import make_rubric
 
 _HERE = Path(__file__).parent

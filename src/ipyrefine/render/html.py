@@ -15,19 +15,19 @@ from ipyrefine.core.policy import to_act_on
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
 from ipyrefine.render import document, labels
-from ipyrefine.render.diff import rows
-from ipyrefine.render.escape import plain, strip_colours
-from ipyrefine.render.progress import WRITING
-from ipyrefine.render.stretches import (
+from ipyrefine.render.diff import (
     Stretch,
     highlight_html,
     lay_out,
     line_of,
     prose,
     prose_columns,
+    rows,
     side_by_side,
     text_lines,
 )
+from ipyrefine.render.document import WRITING
+from ipyrefine.render.escape import plain, strip_colours
 
 PARTS = ("top", "notices", "form", "ask", "text", "evidence", "guide", "foot")
 FOLDS = ("details", "history", "settings")

@@ -40,7 +40,7 @@ from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import plain
 from ipyrefine.render.terminal import DETAILS, details_text, record_text
 from ipyrefine.session import history
-from ipyrefine.session.export import export
+from ipyrefine.session.record import export
 from ipyrefine.session.session import Session
 
 Place = Literal["insert", "replace", "none"]

@@ -13,7 +13,7 @@ from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.render import labels
-from ipyrefine.render.progress import Progress
+from ipyrefine.render.document import Progress
 from ipyrefine.render.terminal import (
     cells,
     clip,
