@@ -13,8 +13,7 @@ from refining import finished, refinement, text
 import ipyrefine as package
 from ipyrefine import cli
 from ipyrefine.core.model import Choice, Outcome, Question, StopReason, Verdict
-from ipyrefine.journal.tables import default_path
-from ipyrefine.journal.writer import Recorder
+from ipyrefine.journal.writer import Recorder, default_path
 
 REFINE = "%%refine -m scripted -p prose --criteria tone --target 0.8 -n 1"
 

@@ -14,7 +14,7 @@ from shells import NO_HISTORY
 
 from ipyrefine import api
 from ipyrefine.errors import NoModel, UsageError
-from ipyrefine.journal import tables
+from ipyrefine.journal import writer
 from ipyrefine.journal.store import Journal
 from ipyrefine.notebook import cell_target, options
 from ipyrefine.notebook.cell_target import Placed
@@ -312,7 +312,7 @@ def test_without_its_model_the_record_is_shown_all_the_same(front: Front) -> Non
 def test_a_decided_cells_text_replaces_no_function_that_the_journal_names(front: Front) -> None:
     front.run(CELL)
     front.run("%refine accept", "later")
-    with contextlib.closing(sqlite3.connect(tables.default_path())) as database, database:
+    with contextlib.closing(sqlite3.connect(writer.default_path())) as database, database:
         database.execute("UPDATE runs SET settings = json_set(settings, '$.output', 'print')")
     fresh = Front(front.monkeypatch)
 

@@ -20,10 +20,9 @@ from ipyrefine.core.events import Event, VerdictReached
 from ipyrefine.core.model import Limits
 from ipyrefine.core.run import Run
 from ipyrefine.errors import JournalError, RefineError, Unreachable, UsageError
-from ipyrefine.journal import tables, writer
+from ipyrefine.journal import writer
 from ipyrefine.journal.store import Journal
-from ipyrefine.journal.tables import default_path
-from ipyrefine.journal.writer import Recorder
+from ipyrefine.journal.writer import Recorder, default_path
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session.record import bundle
 from ipyrefine.session.session import Session
@@ -200,20 +199,24 @@ def test_a_journal_that_cannot_be_opened_stops_before_anything_is_paid(
 
 
 class Disk:
-    """The disk of a journal, which can be full for the connections that are open."""
+    """The disk of a journal, which can be full."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._connections: list[sqlite3.Connection] = []
-        monkeypatch.setattr(writer, "open_database", self._open)
+        self.full = False
+        self._connect, self._connections = writer.connect, list[sqlite3.Connection]()
+        monkeypatch.setattr(writer, "connect", self._open)
 
     def _open(self, path: Path, patience: float) -> sqlite3.Connection:
-        self._connections.append(tables.open_database(path, patience))
+        self._connections.append(self._connect(path, patience))
+        if self.full:
+            self.fill()
         return self._connections[-1]
 
     def fill(self) -> None:
-        for connection in self._connections:
-            pages = connection.execute("PRAGMA page_count").fetchone()[0]
-            connection.execute(f"PRAGMA max_page_count = {pages}")
+        self.full = True
+        connection = self._connections[-1]
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
 
 
 async def test_a_full_disk_ends_the_run_with_its_best_text_shown(
@@ -239,6 +242,7 @@ async def test_a_full_disk_ends_the_run_with_its_best_text_shown(
     assert "--no-journal" in run.message
     assert run.text == "Version 0"
     assert isinstance(session.refinement.error, JournalError)
+    disk.full = False
     session.decide(Continue())
     await session.go()
     assert session.refinement.error is None

@@ -4,40 +4,26 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
-from ipyrefine.core.model import Basis, Outcome, StopReason
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run, require_consistent
 from ipyrefine.core.stored import OtherVersion, parse_json, read_event, read_record
 from ipyrefine.errors import JournalError, UsageError, did_you_mean
-from ipyrefine.journal.tables import connect, default_path, sentences, transaction
-from ipyrefine.journal.writer import Recorder
-
-_MAX_EVENTS = 200_000  # of a run
-_MOST = 1e15  # of a number in a list
-_SUMMARY = (
-    "id, name, started, updated, title, model, outcome, basis, score, stop_reason, iterations, "
-    "tokens, cost"
-)
+from ipyrefine.journal.writer import Recorder, connect, default_path, sentences, transaction
 
 
 class Summary(NamedTuple):
-    """One run as a line of a list; times are seconds since 1970, cost is US dollars."""
+    """One run as a line of a list; ``updated`` is in seconds since 1970."""
 
     number: int
     name: str
-    started: float
     updated: float
     title: str
-    model: str
     outcome: str | None
     basis: str | None
-    score: float | None
     stop_reason: str | None
     iterations: int
-    tokens: int
-    cost: float | None
 
 
 class UnreadableRun(JournalError):
@@ -90,11 +76,11 @@ class Journal:
             values.append(_like(model))
         values.append(-1 if limit is None else limit)
         query = (
-            f"SELECT {_SUMMARY} FROM runs WHERE {' AND '.join(where)} "
-            "ORDER BY updated DESC, id DESC LIMIT ?"
+            "SELECT id, name, updated, title, outcome, basis, stop_reason, iterations FROM runs "
+            f"WHERE {' AND '.join(where)} ORDER BY updated DESC, id DESC LIMIT ?"
         )
         with self._open() as connection:
-            return [_summary(row) for row in connection.execute(query, values)]
+            return [Summary(*row) for row in connection.execute(query, values)]
 
     def get(self, name: str = "") -> Stored:
         """Read a run.
@@ -107,7 +93,7 @@ class Journal:
             JournalError: it cannot be read.
         """
         with self._open() as connection:
-            return self._read(connection, self._number(connection, name))
+            return self._read(connection, _require(connection, name))
 
     def find(self, name: str) -> Stored | None:
         """Read the latest run of a name; None when there is none.
@@ -115,9 +101,7 @@ class Journal:
         Raises:
             JournalError: it cannot be read.
         """
-        with self._open() as connection:
-            number = _latest(connection, "WHERE name = ?", (name,))
-            return None if number is None else self._read(connection, number)
+        return self._find("name = ?", name)
 
     def find_setting(self, name: str, value: str) -> Stored | None:
         """Read the latest run that was started with a setting; None when there is none.
@@ -129,10 +113,7 @@ class Journal:
         Raises:
             JournalError: it cannot be read.
         """
-        with self._open() as connection:
-            where = "WHERE CASE WHEN json_valid(settings) THEN json_extract(settings, ?) END = ?"
-            number = _latest(connection, where, (f"$.{name}", value))
-            return None if number is None else self._read(connection, number)
+        return self._find("json_extract(settings, ?) = ?", f"$.{name}", value)
 
     def recorder(self, stored: Stored) -> Recorder:
         """Return the recorder that continues where a stored run ends."""
@@ -146,9 +127,9 @@ class Journal:
             JournalError: the journal cannot be written.
         """
         with self._open() as connection:
-            number = self._number(connection, name)
-            column, value = ("id", number) if _is_number(name) else ("name", name)
-            return _erase(connection, f"WHERE {column} = ?", (value,))
+            _require(connection, name)
+            where, *values = _condition(name)
+            return _erase(connection, where, *values)
 
     def forget_all(self) -> int:
         """Erase every run and return how many there were.
@@ -157,28 +138,30 @@ class Journal:
             JournalError: the journal cannot be written.
         """
         with self._open() as connection:
-            return _erase(connection, "", ())
+            return _erase(connection, "1")
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        connection = connect(self.path)
-        try:
-            with sentences(self.path, connection.close):
-                yield connection
-        finally:
-            connection.close()
+        with sentences(self.path), contextlib.closing(connect(self.path)) as connection:
+            yield connection
+
+    def _find(self, where: str, *values: str) -> Stored | None:
+        with self._open() as connection:
+            number = _latest(connection, where, *values)
+            return None if number is None else self._read(connection, number)
 
     def _read(self, connection: sqlite3.Connection, number: int) -> Stored:
         rows = connection.execute(
-            "SELECT sequence, body, version FROM events WHERE run = ? ORDER BY sequence LIMIT ?",
-            (number, _MAX_EVENTS),
+            "SELECT body, version FROM events WHERE run = ? ORDER BY sequence", (number,)
         ).fetchall()
         name, settings, origin = connection.execute(
             "SELECT name, settings, origin FROM runs WHERE id = ?", (number,)
         ).fetchone()
         try:
-            run = _replay(rows, origin)
-            sequence = rows[-1][0] + 1 if rows else 0
+            run = read_record(parse_json(origin)) if origin else None
+            run = replay((read_event(parse_json(body), version) for body, version in rows), run)
+            require_consistent(run)
+            return Stored(number, name, run, parse_json(settings), len(rows))
         except OtherVersion:
             raise UnreadableRun(
                 f"Run {number} was written by another version of ipyrefine and can't be continued. "
@@ -188,94 +171,47 @@ class Journal:
             raise UnreadableRun(
                 f"Run {number} in the journal {self.path} is damaged and can't be read."
             ) from None
-        return Stored(number, _text(name), run, _settings(settings), sequence)
-
-    def _number(self, connection: sqlite3.Connection, name: str) -> int:
-        column, value = ("id", int(name)) if _is_number(name) else ("name", name)
-        where, values = (f"WHERE {column} = ?", (value,)) if name else ("", ())
-        found = _latest(connection, where, values)
-        if found is not None:
-            return found
-        if not name:
-            raise UsageError("The journal is empty. Start a run with a %%refine cell.")
-        known = [_text(row[0]) for row in connection.execute("SELECT DISTINCT name FROM runs")]
-        raise UsageError(
-            f"There is no run {name[:80]!r} in the journal.{did_you_mean(name, known)} "
-            "`%refine history` lists them."
-        )
 
 
-def _replay(rows: list[Any], origin: str | None) -> Run:
-    """Return the run that stored events lead to, from the one that they continue, if any.
+def _require(connection: sqlite3.Connection, name: str) -> int:
+    """Return the number of the latest run of a name.
 
     Raises:
-        Exception: of any kind, where what is stored is damaged.
+        UsageError: there is none.
     """
-    run = read_record(parse_json(origin)) if origin else None
-    run = replay((read_event(parse_json(body), version) for _, body, version in rows), run)
-    require_consistent(run)
-    return run
-
-
-def _summary(row: tuple[Any, ...]) -> Summary:
-    """Return a row as a line of a list, without what no journal writes there."""
-    one = Summary(*row)
-    outcomes, stops = (*Outcome,), (*StopReason,)
-    return Summary(
-        number=one.number,
-        name=_text(one.name),
-        started=_number(one.started) or 0.0,
-        updated=_number(one.updated) or 0.0,
-        title=_text(one.title),
-        model=_text(one.model),
-        outcome=one.outcome if one.outcome in outcomes else None,
-        basis=one.basis if one.basis in get_args(Basis) else None,
-        score=_number(one.score),
-        stop_reason=one.stop_reason if one.stop_reason in stops else None,
-        iterations=int(_number(one.iterations) or 0),
-        tokens=int(_number(one.tokens) or 0),
-        cost=_number(one.cost),
+    where, *values = _condition(name)
+    found = _latest(connection, where, *values)
+    if found is not None:
+        return found
+    if not name:
+        raise UsageError("The journal is empty. Start a run with a %%refine cell.")
+    known = [row[0] for row in connection.execute("SELECT DISTINCT name FROM runs")]
+    raise UsageError(
+        f"There is no run {name[:80]!r} in the journal.{did_you_mean(name, known)} "
+        "`%refine history` lists them."
     )
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+def _condition(name: str) -> tuple[str, ...]:
+    """Return the condition for a run's number or name, or for any run, and its values."""
+    if not name:
+        return ("1",)
+    return ("CAST(id AS TEXT) = ?" if name.isdecimal() else "name = ?"), name
 
 
-def _number(value: object) -> float | None:
-    """Return a number that can be written out; None for anything else."""
-    return value if isinstance(value, int | float) and 0 <= value <= _MOST else None
-
-
-def _settings(stored: object) -> dict[str, Any]:
-    """Return the settings of a run; none where they cannot be read."""
-    try:
-        settings = parse_json(stored)
-    except (ValueError, TypeError):
-        return {}
-    return settings if isinstance(settings, dict) else {}
-
-
-def _latest(
-    connection: sqlite3.Connection, where: str, values: tuple[str | int, ...]
-) -> int | None:
-    """Return the number of the latest run that a condition holds for."""
+def _latest(connection: sqlite3.Connection, where: str, *values: str) -> int | None:
     found = connection.execute(
-        f"SELECT id FROM runs {where} ORDER BY updated DESC, id DESC LIMIT 1", values
+        f"SELECT id FROM runs WHERE {where} ORDER BY updated DESC, id DESC LIMIT 1", values
     ).fetchone()
     return int(found[0]) if found else None
 
 
-def _erase(connection: sqlite3.Connection, where: str, values: tuple[str | int, ...]) -> int:
+def _erase(connection: sqlite3.Connection, where: str, *values: str) -> int:
     """Delete runs with their events, and leave no copy of them in the write-ahead log."""
     with transaction(connection):
-        count = connection.execute(f"DELETE FROM runs {where}", values).rowcount
+        count = connection.execute(f"DELETE FROM runs WHERE {where}", values).rowcount
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return count
-
-
-def _is_number(name: str) -> bool:
-    return name.isdecimal() and len(name) <= 18  # more than SQLite's integers hold
 
 
 def _like(word: str) -> str:

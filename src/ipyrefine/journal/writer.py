@@ -1,37 +1,193 @@
-"""Writes runs into the journal, event by event, before anything else hears of them.
-
-Every commit waits for the disk, and the event loop with it. So the runs of an event loop that have
-an event in the same turn of it share one connection and one commit.
-"""
+"""The journal's file, and what writes runs into it, event by event, before they are shown."""
 
 import asyncio
+import contextlib
 import json
 import os
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ipyrefine.core.events import Event, Stopped, TextDelta
 from ipyrefine.core.run import Run
 from ipyrefine.core.stored import VERSION
-from ipyrefine.errors import UsageError
-from ipyrefine.journal.tables import (
-    default_path,
-    open_database,
-    retry_while_busy,
-    sentences,
-    transaction,
-)
+from ipyrefine.errors import JournalError, UsageError
+from ipyrefine.folders import home
 
+BUSY_SECONDS = 10.0  # to wait for another process to be done
+TABLES_VERSION = 4  # a change of the tables needs a new one
+RETRY_SECONDS = 0.01
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_HEADER = b"SQLite format 3\0"
 _TITLE_CHARACTERS = 120
 _NAME = re.compile(r"(?!\d+$)\w[\w.-]{0,63}")
 _FILE_NAME = re.compile(r".*\.(ipynb|json|md)", re.IGNORECASE)
 _NAME_WORDS, _NAME_CHARACTERS = 5, 40
 _OFF = ("0", "off", "no", "false")
+
+_ERASED = "This run was erased from the journal while it ran. Start it again to keep it."
+_CONTINUED = "Another kernel has continued this run. Stop it there, then `%refine resume` it here."
+
+_TABLES = (
+    # `task` is last: a listing then never reads its overflow pages.
+    """CREATE TABLE runs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL,
+        updated REAL NOT NULL,
+        title TEXT NOT NULL,
+        model TEXT NOT NULL,
+        outcome TEXT,
+        basis TEXT,
+        stop_reason TEXT,
+        iterations INTEGER NOT NULL,
+        settings TEXT NOT NULL,
+        origin TEXT,
+        task TEXT NOT NULL
+    )""",
+    "CREATE INDEX runs_by_name ON runs (name)",
+    "CREATE INDEX runs_by_time ON runs (updated)",
+    """CREATE TABLE events (
+        run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        sequence INTEGER NOT NULL,
+        version INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (run, sequence)
+    ) WITHOUT ROWID""",
+)
+
+
+def default_path() -> Path:
+    """Return the journal's file; its folder is private, whatever `home` is."""
+    return home() / "journal" / "runs.db"
+
+
+def connect(path: Path, patience: float | None = None) -> sqlite3.Connection:
+    """Open the journal, created first if there is none; the caller closes it.
+
+    Args:
+        path: the file.
+        patience: seconds to wait, now and with every statement, for another process to be done;
+            `BUSY_SECONDS` by default.
+
+    Raises:
+        sqlite3.Error: it cannot be opened.
+        OSError: its folder cannot be made private.
+        JournalError: another version of ipyrefine wrote it.
+    """
+    patience = BUSY_SECONDS if patience is None else patience
+    _make_private(path)
+    _require_database(path)
+    connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
+    try:
+        _use_wal(connection, patience)
+        # What was shown has to survive a power cut. That takes six times as long as leaving the
+        # moment to the system (NORMAL), but 2 ms for an event are little next to a model's reply.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
+        if _version(connection) != TABLES_VERSION:
+            _create_tables(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _make_private(path: Path) -> None:
+    # SQLite gives the files it puts next to a database the permissions of the database.
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    for place, mode in ((path.parent, 0o700), (path, 0o600)):
+        if place.stat().st_mode & 0o777 & ~mode:
+            place.chmod(mode)
+
+
+def _require_database(path: Path) -> None:
+    """Refuse a damaged file before SQLite opens it and deletes the log next to it."""
+    with path.open("rb") as file:
+        header = file.read(len(_HEADER))
+    log = Path(f"{path}-wal")
+    if header != _HEADER and (header or (log.exists() and log.stat().st_size)):
+        raise sqlite3.DatabaseError("it does not start as a database does")
+
+
+def _use_wal(connection: sqlite3.Connection, patience: float) -> None:
+    """Let readers and a writer work at once; SQLite does not wait for the file to do so itself."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(RETRY_SECONDS)
+
+
+def _create_tables(connection: sqlite3.Connection, path: Path) -> None:
+    with transaction(connection):
+        version = _version(connection)  # another process may have been faster
+        if version == TABLES_VERSION:
+            return
+        if version:
+            raise JournalError(
+                f"The journal {path} was written by another version of ipyrefine. Move the folder "
+                f"{path.parent} away to begin a new one, or set IPYREFINE_HOME."
+            )
+        for statement in _TABLES:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {TABLES_VERSION}")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Do all or nothing, as a writer from the start, so that it waits instead of failing midway."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        # The failed statement may have ended the transaction itself (a full disk does).
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+@contextlib.contextmanager
+def sentences(path: Path) -> Iterator[None]:
+    """Turn the errors of SQLite and the file system into a sentence; the file stays as it is.
+
+    Args:
+        path: the journal's file.
+
+    Raises:
+        JournalError: instead of their errors.
+    """
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise JournalError(_ERASED if "FOREIGN KEY" in str(error) else _CONTINUED) from None
+    except (sqlite3.Error, OSError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        if _is_busy(error):
+            words = "is in use by another program. Try again when that is done"
+        elif type(error) is sqlite3.DatabaseError:  # the others have subclasses
+            words = f"is damaged ({why}). Move the folder {path.parent} away to begin a new one"
+        else:
+            words = f"cannot be used ({why}). Make room, choose another place with IPYREFINE_HOME"
+        raise JournalError(f"The journal {path} {words}, or run with --no-journal.") from None
+
+
+def _is_busy(error: Exception) -> bool:
+    # Errors of Python's own module have no code.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
 
 
 def open_journal(
@@ -70,7 +226,6 @@ class Recorder:
         origin: a run that the events continue, when it is not in the journal.
         number: the journal's number of a run to continue; None for a new one.
         sequence: the number of that run's next event.
-        now: seconds since 1970.
 
     Attributes:
         number: the journal's number of the run; None before its first event.
@@ -88,18 +243,14 @@ class Recorder:
         origin: Run | None = None,
         number: int | None = None,
         sequence: int = 0,
-        now: Callable[[], float] = time.time,
     ) -> None:
         self.number = number
-        self._path, self._now, self._origin = path, now, origin
+        self._path, self._origin, self._sequence = path, origin, sequence
         self._name = _check_name(name) if name else ""
         self._settings = dict(settings or {})
-        self._sequence = sequence
         self._unwritten: list[Event] = []
         self._latest: Event | None = None  # the latest that was written
-        self._row = number
-        self._run: Run | None = None
-        self._writer: Writer | None = None
+        self._connection: sqlite3.Connection | None = None
 
     async def __call__(self, event: Event, run: Run) -> None:
         """Commit an event; other work continues while another process holds the journal.
@@ -114,11 +265,12 @@ class Recorder:
         if isinstance(event, TextDelta):
             return
         self.postpone(event)
-        if self._unwritten:
-            self._run = run
-            self._writer = self._writer or _shared_writer(self._path)
-            with sentences(self._path, self._writer.close):
-                await self._writer.write(self)
+        try:
+            with sentences(self._path):
+                await self._write_when_free(run)
+        except JournalError:
+            self.close()
+            raise
         if isinstance(event, Stopped):
             self.close()
 
@@ -128,43 +280,60 @@ class Recorder:
             self._unwritten.append(event)
 
     def close(self) -> None:
-        """Close the file, unless other runs use it; a further event opens it again."""
-        if self._writer is not None:
-            self._writer.leave(self)
-            self._writer = None
+        """Close the file; a further event opens it again."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
-    def write(self, connection: sqlite3.Connection) -> None:
-        """Write the events that wait, inside a transaction that may still be undone."""
-        assert self._run is not None, "events come with their run"
-        self._row = self.number or self._insert_run(connection, self._run)
-        connection.executemany(
-            "INSERT INTO events (run, sequence, body, version) VALUES (?, ?, ?, ?)",
-            [
-                (self._row, sequence, event.model_dump_json(), VERSION)
-                for sequence, event in enumerate(self._unwritten, start=self._sequence)
-            ],
-        )
-        self._update_run(connection, self._row, self._run)
+    async def _write_when_free(self, run: Run) -> None:
+        # SQLite's own waiting would block the event loop.
+        deadline = time.monotonic() + BUSY_SECONDS
+        while self._unwritten:
+            try:
+                self._write(run)
+            except sqlite3.OperationalError as error:
+                if not _is_busy(error) or time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(RETRY_SECONDS)
 
-    def committed(self) -> None:
-        """Take note that what was written is on disk."""
-        self.number = self._row
+    def _write(self, run: Run) -> None:
+        self._connection = connection = self._connection or connect(self._path, patience=0)
+        with transaction(connection):
+            number = self.number or self._insert_run(connection, run)
+            connection.executemany(
+                "INSERT INTO events (run, sequence, body, version) VALUES (?, ?, ?, ?)",
+                [
+                    (number, sequence, event.model_dump_json(), VERSION)
+                    for sequence, event in enumerate(self._unwritten, start=self._sequence)
+                ],
+            )
+            verdict, stop = run.verdict, run.stop_reason
+            connection.execute(
+                "UPDATE runs SET updated = ?, outcome = ?, basis = ?, stop_reason = ?, "
+                "iterations = ? WHERE id = ?",
+                (
+                    time.time(),
+                    verdict and verdict.outcome.value,
+                    verdict and verdict.basis,
+                    stop and stop.value,
+                    len(run.iterations),
+                    number,
+                ),
+            )
+        self.number = number
         self._sequence += len(self._unwritten)
         self._latest = self._unwritten[-1]
         self._unwritten.clear()
 
     def _insert_run(self, connection: sqlite3.Connection, run: Run) -> int:
-        task = run.task.text
+        task, origin = run.task.text, self._origin
         title = next((line.strip() for line in task.splitlines() if line.strip()), "")
-        now, origin = self._now(), self._origin
         row = {
             "name": self._name or _make_name(title),
-            "started": now,
-            "updated": now,
+            "updated": time.time(),
             "title": title[:_TITLE_CHARACTERS],
             "model": run.setup.model,
             "iterations": 0,
-            "tokens": 0,
             "settings": json.dumps(self._settings),
             "origin": origin and json.dumps({"version": VERSION, **origin.model_dump(mode="json")}),
             "task": task,
@@ -174,97 +343,6 @@ class Recorder:
         number = connection.execute(statement, row).lastrowid
         assert number is not None, "an INSERT gives its row a number"
         return number
-
-    def _update_run(self, connection: sqlite3.Connection, number: int, run: Run) -> None:
-        verdict = run.verdict
-        connection.execute(
-            "UPDATE runs SET updated = ?, outcome = ?, basis = ?, score = ?, stop_reason = ?, "
-            "iterations = ?, tokens = ?, cost = ? WHERE id = ?",
-            (
-                self._now(),
-                verdict.outcome.value if verdict else None,
-                verdict.basis if verdict else None,
-                run.score,
-                run.stop_reason.value if run.stop_reason else None,
-                len(run.iterations),
-                run.usage.tokens,
-                run.cost,
-                number,
-            ),
-        )
-
-
-class Writer:
-    """A connection to a journal, open while a run uses it.
-
-    Args:
-        path: the journal's file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._users = set[Recorder]()
-        self._waiting: list[Recorder] = []
-        self._connection: sqlite3.Connection | None = None
-
-    async def write(self, user: Recorder) -> None:
-        """Commit what a run has to write, with what other runs have in the same turn.
-
-        Raises:
-            sqlite3.Error: it could not be written.
-            OSError: the journal's folder cannot be made private.
-            JournalError: another version of ipyrefine wrote the journal.
-        """
-        self._users.add(user)
-        self._waiting.append(user)
-        try:
-            await asyncio.sleep(0)  # the others' turn to queue theirs
-            await retry_while_busy(lambda: self._commit(user))
-        finally:
-            if user in self._waiting:
-                self._waiting.remove(user)
-
-    def leave(self, user: Recorder) -> None:
-        """Close the file when its last user leaves; the next write opens it again."""
-        self._users.discard(user)
-        if not self._users:
-            self.close()
-
-    def close(self) -> None:
-        """Close the file; the next write opens it again."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def _commit(self, user: Recorder) -> None:
-        if user not in self._waiting:
-            return  # it was in another's commit
-        if self._connection is None:
-            self._connection = open_database(self._path, patience=0)
-        batch = list(self._waiting)
-        try:
-            _write(self._connection, batch)
-        except sqlite3.IntegrityError:  # one of them cannot be written: not the others' fault
-            batch = [user]
-            _write(self._connection, batch)
-        for one in batch:
-            self._waiting.remove(one)
-            one.committed()
-
-
-def _write(connection: sqlite3.Connection, batch: list[Recorder]) -> None:
-    with transaction(connection):
-        for one in batch:
-            one.write(connection)
-
-
-_WRITERS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Path, Writer]] = WeakKeyDictionary()
-
-
-def _shared_writer(path: Path) -> Writer:
-    """Return the writer of a journal that all runs of the running event loop share."""
-    known = _WRITERS.setdefault(asyncio.get_running_loop(), {})
-    return known.setdefault(path, Writer(path))
 
 
 def _check_name(name: str) -> str:
@@ -282,7 +360,6 @@ def _check_name(name: str) -> str:
 
 
 def _make_name(title: str) -> str:
-    """Make a name from the first words of a task."""
     words = re.findall(r"\w+", title.lower())[:_NAME_WORDS]
     name = "-".join(words)[:_NAME_CHARACTERS].rstrip("-")
     return name if _NAME.fullmatch(name) else f"run-{name}".rstrip("-")
