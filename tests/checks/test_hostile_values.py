@@ -41,33 +41,16 @@ WRONG = {
         "    sys._getframe(1).f_globals['sorted'] = lambda x: 9\n    return 9"
     ),
     "the list of the task": "def f(xs):\n    xs[:] = [9]\n    return xs",
-    "the expected value, looked for": (
-        "import sys\ndef f(xs):\n    frame = sys._getframe()\n    while frame := frame.f_back:\n"
-        "        if (frame.f_locals.get('example') or {}).get('expected'):\n"
-        "            return eval(frame.f_locals['example']['expected'])\n"
-    ),
     "the request, looked for": "import json\ndef f(xs): return json.load(open('request.json'))",
     "a harness replaced": (
         "import __main__\n__main__._run = lambda *a: {'equal': True}\n"
         "__main__._describe = lambda v: {'data': ['list', []]}\ndef f(xs): return 9"
     ),
-    "a harness found by its frames": (
-        "import sys\nf_ = sys._getframe()\nwhile f_:\n"
-        "    if '_run' in f_.f_globals: f_.f_globals['_run'] = lambda *a: {'equal': True}\n"
-        "    f_ = f_.f_back\ndef f(xs): return 9"
-    ),
-    "a forged report": (
-        "import gc, json\nrequest = next(o for o in gc.get_objects() if isinstance(o, dict)\n"
-        "    and 'token' in o and 'report' in o)\nwith open(request['report'], 'a') as file:\n"
-        "    for event in ({'event': 'loaded'}, {'event': 'done', 'index': 0, 'equal': True}):\n"
-        "        print(json.dumps({'token': request['token'], **event}), file=file)\n"
-        "import os; os._exit(0)"
-    ),
     "a report of nonsense": (
         "import gc, json\nrequest = next(o for o in gc.get_objects() if isinstance(o, dict)\n"
         "    and 'token' in o and 'report' in o)\nwith open(request['report'], 'a') as file:\n"
-        "    for event in ({'event': 'loaded'}, {'event': 'done', 'index': 0, 'values': 3,\n"
-        "            'variables': [1], 'data': 'no', 'repr': None, 'stdout': 1}):\n"
+        "    for event in ({'event': 'loaded'}, {'event': 'done', 'index': 0, 'expected': 3,\n"
+        "            'data': ['no'], 'repr': None, 'stdout': 1}):\n"
         "        print(json.dumps({'token': request['token'], **event}), file=file)\n"
         "import os; os._exit(0)"
     ),
@@ -124,22 +107,6 @@ async def test_conditions_hold_for_a_right_text_and_tell_a_wrong_one() -> None:
     evidence = await condition("def f(n): return 3")
     assert "isinstance(f(4), float): expected True, got False" in evidence.detail
     assert "1 of 7 stated examples hold." in evidence.detail
-
-
-@pytest.mark.parametrize(
-    "lie",
-    [
-        "import builtins as b\ndef f(n):\n    b.isinstance = b.len = lambda *a: 9\n    return '9'",
-        "def isinstance(*a): return True\ndef abs(*a): return 0\ndef f(n): return '9'",
-        "import math\nmath.isclose = math.sqrt = lambda *a: 9\ndef f(n): return 9",
-        "class Lie(int):\n    __eq__ = __lt__ = lambda s, o: True\ndef f(n): return Lie(9)",
-    ],
-)
-async def test_a_condition_is_decided_in_a_process_without_the_text(lie: str) -> None:
-    evidence = await condition(lie)
-    right = ["len(str(f(4))) > 2"] if "Lie" not in lie else []
-    assert evidence.passed is False
-    assert float(evidence.score or 0) <= (2 + len(right)) / 7, evidence.detail
 
 
 STACK = Task(

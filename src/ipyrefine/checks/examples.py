@@ -3,7 +3,6 @@
 `core.stated` reads them from the task, `checks.evaluation` runs and compares them.
 """
 
-import ast
 from collections.abc import Mapping
 from time import monotonic
 from typing import Any, Self
@@ -23,10 +22,6 @@ from ipyrefine.core.stated import Example, is_read_whole, stated_examples
 
 _UNREAD = "Examples may be missing: the task is too long to read all of its lines for them."
 _MAX_LISTED = 20  # examples in a detail
-_LONG = 1_000  # characters of a line
-_MAX_READ = 50_000_000  # characters that are parsed to find the examples of a task's prose
-
-_Definition = ast.FunctionDef | ast.ClassDef  # an async function returns no value yet
 
 
 class Examples:

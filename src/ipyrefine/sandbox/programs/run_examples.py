@@ -1,8 +1,8 @@
 """Load ``candidate.py``, evaluate the examples of ``request.json``, and report the outcomes.
 
-This program does not compare, and it is not told what the examples expect, unless only the text
-can say that: code that takes this process over can lie about a value, but cannot know which lie
-would pass. It writes lines of JSON, each with the request's token, to the file the request names.
+Values are reported as plain data and compared outside. This program is told what an example expects
+only where that has to be computed. It writes lines of JSON, each with the request's token, to the
+file that the request names.
 """
 
 import ast
@@ -26,8 +26,8 @@ _VARIABLES = "variables_program.py"
 _MAX_OUTPUT = 20_000  # characters of standard output
 _MAX_REPR = 2_000
 _MAX_NAME = 100
-_MAX_DATA = 20_000  # characters of a value as JSON
-_BUILTINS, _repr = dict(vars(builtins)), repr  # before the text can replace any
+_MAX_DATA = 20_000  # characters of a value as a literal
+_BUILTINS = dict(vars(builtins))  # before the text can replace any
 
 
 def main() -> None:
@@ -41,19 +41,13 @@ def main() -> None:
         line = json.dumps({"token": request["token"], **fields})
         os.write(report, line.encode("ascii") + b"\n")
 
-    write_event(event="loading")
     module = types.ModuleType("candidate")
     sys.modules["candidate"] = module  # where dataclasses and pickle look for it
     error = _catch(lambda: _load(module))
     write_event(event="loaded", **error)
     for example in [] if error else request["examples"]:
         _limit(request["seconds"])
-        write_event(event="started", index=example["index"])
-        write_event(
-            event="done",
-            index=example["index"],
-            **_run(example, {**vars(module), "__builtins__": _BUILTINS}),
-        )
+        write_event(event="done", index=example["index"], **_run(example, dict(vars(module))))
     # Threads of the text must not keep the process alive.
     os._exit(0)
 
@@ -122,16 +116,11 @@ def _run(example: dict[str, Any], space: dict[str, Any]) -> dict[str, Any]:
         with contextlib.redirect_stdout(_Stdout()):
             exec(example["setup"], space)
         with contextlib.redirect_stdout(stdout):
-            values = [_evaluate(part, space) for part in example["parts"]]
-            value = bool(values[-1]) if example["holds"] else values[-1]
+            value = _evaluate(example["source"], space)
+            value = bool(value) if example["holds"] else value
             outcome.update(_describe(value))
-        if example["details"]:
-            outcome["values"] = [_describe(value) for value in values]
-            outcome["variables"] = {
-                name: _describe(space.get(name)) for name in example["variables"]
-            }
         if example["expected"] is not None:
-            expected = _evaluate(example["expected"], space)
+            expected = _evaluate(example["expected"], {**space, **_BUILTINS})
             outcome["expected"] = _describe(expected)
             outcome["equal"] = bool(value == expected) and not _equals_anything(value)
 
@@ -161,54 +150,53 @@ def _compile(tree: ast.Interactive | ast.Expression, mode: str) -> types.CodeTyp
 
 
 def _describe(value: Any) -> dict[str, Any]:
-    """Return a value for people, and as data if it consists of plain data only."""
+    """Return a value for people, and as a literal if it consists of plain data only."""
     description: dict[str, Any] = {
-        "repr": _repr(value)[:_MAX_REPR],
+        "repr": repr(value)[:_MAX_REPR],
         "none": value is None,
         "type": type(value).__name__,
     }
     with contextlib.suppress(ValueError, TypeError, OverflowError, RecursionError):
-        data = _encode(value)
-        if len(json.dumps(data)) <= _MAX_DATA:
+        if len(data := _literal(value)) <= _MAX_DATA:
             description["data"] = data
     return description
 
 
-def _encode(value: Any) -> Any:
-    """Return a value as tagged JSON; a subclass counts as its base class, whatever it claims.
+def _literal(value: Any) -> str:
+    """Return plain data as Python; a subclass counts as its base class, whatever it claims.
 
     Raises:
         TypeError: it contains something that is not plain data.
     """
-    for kind, read in _READERS.items():
+    for kind, write in _WRITERS.items():
         if isinstance(value, kind) and kind in type(value).__mro__:
-            return [kind.__name__, read(value)]
+            return write(value)
     if value is None or value is ...:
-        return ["constant", repr(value)]
+        return "None" if value is None else "..."
     # Numbers of libraries, also as arrays without dimensions.
     if getattr(value, "shape", None) == () and hasattr(value, "tolist"):
-        return _encode(value.tolist())
+        return _literal(value.tolist())
     if isinstance(value, numbers.Number):
-        return _encode(int(value) if value == int(value) else float(value))  # type: ignore[call-overload,arg-type]
+        return _literal(int(value) if value == int(value) else float(value))  # type: ignore[call-overload,arg-type]
     raise TypeError(type(value))
 
 
-def _items(kind: type) -> Callable[[Any], list[Any]]:
-    return lambda value: [_encode(item) for item in kind.__iter__(value)]  # type: ignore[attr-defined]
+def _join(kind: type, value: Any) -> str:
+    items = map(_literal, kind.__iter__(value))  # type: ignore[attr-defined]
+    return ", ".join(sorted(items) if kind in (set, frozenset) else items)
 
 
-_READERS: dict[type, Callable[[Any], Any]] = {
-    bool: bool,
-    int: lambda value: int.__repr__(value),
-    float: lambda value: float.__repr__(value),
-    complex: lambda value: complex.__repr__(value),
-    str: str.__str__,
-    bytes: lambda value: bytes.hex(value),
-    list: _items(list),
-    tuple: _items(tuple),
-    set: _items(set),
-    frozenset: _items(frozenset),
-    dict: lambda value: [[_encode(k), _encode(v)] for k, v in dict.items(value)],
+def _write_dict(value: Any) -> str:
+    return ", ".join(f"{_literal(k)}: {_literal(v)}" for k, v in dict.items(value))
+
+
+_WRITERS: dict[type, Callable[[Any], str]] = {
+    **{kind: kind.__repr__ for kind in (bool, int, float, complex, str, bytes)},
+    list: lambda value: f"[{_join(list, value)}]",
+    tuple: lambda value: f"({_join(tuple, value)}{',' * (tuple.__len__(value) == 1)})",
+    set: lambda value: f"{{{_join(set, value)}}}" if set.__len__(value) else "set()",
+    frozenset: lambda value: _literal(set(frozenset.__iter__(value))),
+    dict: lambda value: f"{{{_write_dict(value)}}}",
 }
 
 
