@@ -105,10 +105,10 @@ def test_a_long_text_is_cut_to_the_screen_and_says_how_to_see_all(make_run):
 
 def test_what_is_open_is_a_line_for_each_of_the_first_findings(make_run):
     run = make_run().model_copy(update={"best": 0, "question": None})
-    output = closing(run)
-    assert "✗ the check · ? schema (advisory): no result" in output
+    output = closing(run).split("\n")
+    assert "✗ the check 0.50 · ? schema (advisory): no result" in output
     assert "  │ the detail" in output
-    assert "■ blocking the id · the criterion: the problem" in output
+    assert "■ blocking: the id · the criterion: the problem" in output
 
     def with_findings(*findings):
         first = run.iterations[0].model_copy(update={"findings": findings})
@@ -117,7 +117,7 @@ def test_what_is_open_is_a_line_for_each_of_the_first_findings(make_run):
     finding = run.iterations[0].findings[0]
     assert "the problem" not in with_findings(finding.model_copy(update={"check": "the check"}))
     many = (finding.model_copy(update={"id": f"f{n}"}) for n in range(9))
-    assert "⋯ 6 more findings: show findings" in with_findings(*many)
+    assert "⋯ 5 more lines: show findings" in with_findings(*many)
 
 
 @pytest.mark.parametrize("reason", [StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED])

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from ipyrefine.core.decisions import Answer, Continue, Override
 from ipyrefine.core.events import (
     CallEnded,
     DraftReady,
@@ -16,11 +15,11 @@ from ipyrefine.core.events import (
     Stopped,
     TextDelta,
 )
-from ipyrefine.core.model import Choice, Outcome, Question, Setup, StopReason, Task, Usage
+from ipyrefine.core.model import Choice, Question, Setup, StopReason, Task, Usage
 from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
-from ipyrefine.session.screen import Show, Transcript, read_answer
+from ipyrefine.session.screen import Transcript, read_answer
 
 SETUP = Setup(task=Task(text="Write."), model="m", judge="m")
 
@@ -28,52 +27,42 @@ SETUP = Setup(task=Task(text="Write."), model="m", judge="m")
 class Terminal(io.StringIO):
     """Standard output that claims to be a terminal, or not."""
 
-    def __init__(self, *, tty: bool) -> None:
-        super().__init__()
-        self._tty = tty
+    tty = True
 
     def isatty(self) -> bool:
-        return self._tty
+        return self.tty
 
 
-class Clock:
-    """Seconds that a test sets."""
+class Screen:
+    """A run printed by a transcript that ticks without a pause, at a time that a test sets."""
 
-    now = 100.0
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, tty: bool = True) -> None:
+        self.out, self.now, self.run = Terminal(), 100.0, Run.begin(SETUP)
+        self.out.tty = tty
+        monkeypatch.setattr(sys, "stdout", self.out)
+        self._transcript = Transcript(clock=lambda: self.now, tick=0)
 
-    def __call__(self) -> float:
-        return self.now
+    def take(self, *events: Event) -> None:
+        for event in events:
+            self.run = apply(self.run, event)
+            self._transcript(event, self.run)
 
+    async def after(self, seconds: float) -> str:
+        """Return the last line some seconds later."""
+        self.now += seconds
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return self.lines()[-1]
 
-def show(transcript: Transcript, run: Run, *events: Event) -> Run:
-    for event in events:
-        run = apply(run, event)
-        transcript(event, run)
-    return run
-
-
-def terminal(monkeypatch: pytest.MonkeyPatch, *, tty: bool) -> Terminal:
-    out = Terminal(tty=tty)
-    monkeypatch.setattr(sys, "stdout", out)
-    return out
-
-
-def screen(output: str) -> list[str]:
-    """The lines that are left on a screen that only knows carriage returns."""
-    lines = []
-    for line in output.split("\n"):
-        left = ""
-        for part in line.split("\r"):
-            left = part + left[len(part) :]
-        lines.append(left.rstrip())
-    return lines
-
-
-async def drawn(out: Terminal, end: str) -> None:
-    """Wait until the last line of the screen ends with these words."""
-    async with asyncio.timeout(10):
-        while not screen(out.getvalue())[-1].endswith(end):  # noqa: ASYNC110 - what draws sets no event
-            await asyncio.sleep(0.01)
+    def lines(self) -> list[str]:
+        """Return the lines that are left on a screen that only knows carriage returns."""
+        lines = []
+        for line in self.out.getvalue().split("\n"):
+            left = ""
+            for part in line.split("\r"):
+                left = part + left[len(part) :]
+            lines.append(left.rstrip())
+        return lines
 
 
 WAITING = [
@@ -88,68 +77,54 @@ END = Stopped(reason=StopReason.REVISIONS, message="All used.")
 async def test_a_line_moves_while_the_model_is_silent_and_is_gone_before_the_next_output(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    out, clock = terminal(monkeypatch, tty=True), Clock()
-    transcript = Transcript(clock=clock, tick=0.01)
-    run = Run.begin(SETUP)
-    for event in WAITING:
-        clock.now += 1
-        run = show(transcript, run, event)
+    screen = Screen(monkeypatch)
+    screen.take(*WAITING)
     for seconds in (1, 2):
-        clock.now += 1
-        await drawn(out, f"Critiquing · draft · {seconds} s")
-    raw = TextDelta(stage="critique", iteration=0, text='{"findings": [' * 10)
-    run = show(transcript, run, raw)
-    await drawn(out, "Critiquing · draft · 2 s · 35 tokens")
-    assert "findings" not in out.getvalue()
-    show(transcript, run, END)
-    shown = screen(out.getvalue())
-    assert not [line for line in shown if line.startswith("Critiquing ·")]
-    length = len(out.getvalue())
-    await asyncio.sleep(0.03)
-    assert len(out.getvalue()) == length
+        assert await screen.after(1) == f"Critiquing · draft · {seconds} s"
+    screen.take(TextDelta(stage="critique", iteration=0, text='{"findings": [' * 10))
+    assert await screen.after(0) == "Critiquing · draft · 2 s · 35 tokens"
+    assert "findings" not in screen.out.getvalue()
+    screen.take(END)
+    assert not [line for line in screen.lines() if line.startswith("Critiquing ·")]
+    length = len(screen.out.getvalue())
+    await screen.after(1)
+    assert len(screen.out.getvalue()) == length
 
 
 async def test_a_pipe_gets_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    out, clock = terminal(monkeypatch, tty=False), Clock()
-    transcript = Transcript(clock=clock, tick=0.01)
-    run = Run.begin(SETUP)
-    for event in WAITING:
-        clock.now += 1
-        run = show(transcript, run, event)
-    await asyncio.sleep(0.03)
-    show(transcript, run, END)
-    assert "\r" not in out.getvalue()
-    assert "0 s" not in out.getvalue()
+    screen = Screen(monkeypatch, tty=False)
+    screen.take(*WAITING)
+    await screen.after(1)
+    screen.take(END)
+    assert "\r" not in screen.out.getvalue()
+    assert "Critiquing" not in screen.out.getvalue()
 
 
 async def test_it_shows_the_line_that_is_being_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    out, clock = terminal(monkeypatch, tty=True), Clock()
-    transcript = Transcript(clock=clock, tick=0.01)
-    run = show(transcript, Run.begin(SETUP), *WAITING[:2])
+    screen = Screen(monkeypatch)
+    screen.take(*WAITING[:2])
     for piece, line in (("def f():\n    ret", "ret"), ("urn 1\n", "return 1")):
-        run = show(transcript, run, TextDelta(stage="draft", iteration=0, text=piece))
-        clock.now += 9
-        await drawn(out, f"tokens · {line}")
-    assert screen(out.getvalue())[-1].startswith("Writing · draft · 18 s")
-    show(transcript, run, CallEnded(stage="draft", iteration=0, usage=Usage()), END)
+        screen.take(TextDelta(stage="draft", iteration=0, text=piece))
+        assert (await screen.after(9)).endswith(f"tokens · {line}")
+    assert screen.lines()[-1].startswith("Writing · draft · 18 s")
+    screen.take(CallEnded(stage="draft", iteration=0, usage=Usage()), END)
+
+
+def test_an_answer_at_the_prompt_is_a_command_in_short() -> None:
+    run = Run.begin(SETUP)
+    assert read_answer("a", run) == ["accept"]
+    assert read_answer("c 2 shorter", run) == ["continue", "2", "shorter"]
+    assert read_answer("needs work too cold", run) == ["override", "fail", "too", "cold"]
+    assert read_answer("show diff", run) == ["show", "diff"]
+    assert read_answer("", run) == read_answer("q", run) == []
+    for typo in ("cancel", "x", "2"):
+        with pytest.raises(UsageError, match=r"is not an answer here\. Type a letter in brackets"):
+            read_answer(typo, run)
 
 
 def test_a_number_or_a_value_at_the_prompt_answers_the_question() -> None:
     question = Question(call="f([])", choices=(Choice(result="None"), Choice(result="0")))
     run = Run.begin(SETUP).model_copy(update={"question": question})
-    assert read_answer("2", run) == Answer(choice=2)
-    assert read_answer("=ValueError", run) == Answer(result="ValueError")
-    assert read_answer("c shorter", run) == Continue(guidance="shorter")
-    with pytest.raises(UsageError):
-        read_answer("2", Run.begin(SETUP))
-
-
-def test_a_word_at_the_prompt_is_an_action_or_the_start_of_its_name() -> None:
-    run = Run.begin(SETUP)
-    needs = Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason="too cold")
-    assert read_answer("needs work too cold", run) == needs
-    assert read_answer("show diff", run) == Show(["diff"])
-    assert read_answer("", run) is read_answer("q", run) is None
-    for typo in ("cancel", "x"):
-        with pytest.raises(UsageError, match=r"is not an answer here\. Type a letter in brackets"):
-            read_answer(typo, run)
+    assert read_answer("2", run) == ["answer", "2"]
+    assert read_answer("=ValueError", run) == ["answer", "ValueError"]
+    assert read_answer("c shorter", run) == ["continue", "shorter"]

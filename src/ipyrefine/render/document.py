@@ -247,7 +247,8 @@ def version(run: Run, iteration: Iteration, *, with_outputs: bool = True) -> Sec
         run.name(number),
         (
             *reason(run, iteration),
-            *writing(run, iteration),
+            # The chosen text stands at the top, whole.
+            *([] if parent is None and iteration is run.chosen else writing(run, iteration)),
             *checks(iteration),
             *(outputs(iteration) if with_outputs else ()),
             *findings(iteration, run.task.form),
@@ -314,10 +315,8 @@ def checks(iteration: Iteration) -> list[Block]:
 
 def check_item(evidence: Evidence) -> Item:
     """Return one check's result."""
-    scored = evidence.score is not None and evidence.basis == "function"
-    notes = [f"score {labels.score(evidence.score)}"] if scored else []
     return Item(
-        note=" · ".join([*notes, labels.seconds(evidence.seconds)]),
+        note=labels.seconds(evidence.seconds),
         labels=(labels.check_chip(evidence),),
         detail=strip_colours(evidence.detail).strip("\n"),
     )

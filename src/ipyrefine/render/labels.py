@@ -264,6 +264,8 @@ def check_chip(evidence: Evidence) -> Label:
         for tally in evidence.tallies
     ]
     words = ", ".join(counts) or name
+    if evidence.basis == "function" and evidence.score not in (None, 0, 1):
+        words += f" {score(evidence.score)}"
     words += "" if evidence.required or evidence.passed else " (advisory)"
     no_result = evidence.passed is None or evidence.drafts == "differ"
     return label._replace(word=f"{words}: {label.word}" if no_result else words)

@@ -14,25 +14,12 @@ from ipyrefine.render.escape import plain, strip_colours
 
 MIN_COLUMNS = 20
 _COLOURS = {
-    "good": "32",
-    "warn": "33",
-    "bad": "31",
-    "opinion": "36",
-    "yours": "36",
-    "quiet": "2",
-    "head": "1;36",
-    "bold": "1",
-    "warning": "33",
-    "flaw": "31",
-    "+": "32",
-    "-": "31",
-    "⋯": "2",
+    **{"good": "32", "warn": "33", "bad": "31", "opinion": "36", "yours": "36", "quiet": "2"},
+    **{"head": "1;36", "bold": "1", "warning": "33", "flaw": "31", "+": "32", "-": "31", "⋯": "2"},
 }
 _DIFF_LINES = 60
 _MIN_TEXT_LINES = 8  # of the kept text, however small the terminal is
-_DETAIL_LINES = 3  # of a failed check on the closing screen
-_OUTPUT_LINES = 6  # of one output on the screen of a stopped run
-_FINDINGS = 3  # on the closing screen
+_PART_LINES = 6  # of the checks, the outputs and the findings on the screen of a stopped run
 # Stops of which an error or the verdict says all.
 _SILENT = (StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED)
 
@@ -58,18 +45,7 @@ def record_text(run: Run, columns: int = 80, *, colour: bool = False) -> str:
         columns: width to wrap at; lines of a draft or revision stay whole, so they can be copied.
         colour: whether to add ANSI colours.
     """
-    blocks = []
-    for block in document.record(run):
-        if isinstance(block, document.Section):
-            # Nothing folds here, so the chosen draft is not printed twice.
-            others = (one for one in block.blocks if not _is_whole(one, run.text))
-            block = block._replace(blocks=tuple(others))
-        blocks.append(block)
-    return blocks_text(blocks, columns, colour=colour)
-
-
-def _is_whole(block: document.Block, text: str) -> bool:
-    return isinstance(block, document.Text) and block.old is None and block.text == text
+    return blocks_text(document.record(run), columns, colour=colour)
 
 
 def blocks_text(
@@ -142,7 +118,6 @@ class _Printer:
         return self.paint(clip(text.replace("\n", " "), self._columns), kind)
 
     def heading(self, title: str, kind: str = "head") -> str:
-        """Return a heading across the terminal."""
         width = max(self._columns, MIN_COLUMNS)
         text = clip(title, width - 4)
         return self.paint(f"── {text} {'─' * (width - 4 - cells(text))}", kind)
@@ -166,6 +141,11 @@ class _Printer:
             case document.Output():
                 text = strip_colours(block.text).strip("\n")
                 return [*self.wrap(block.title), *self.wrap(text, "quiet", "  │ ")]
+            case document.Items(kind="checks"):
+                chips = " · ".join(str(item.labels[0]) for item in block.items)
+                failed = [item for item in block.items if item.labels[0].kind != "good"]
+                details = [self.wrap(one.detail, "", "  │ ") for one in failed if one.detail]
+                return self.wrap(chips) + [line for lines in details for line in lines]
             case document.Items():
                 rows = [line for item in block.items for line in self.item(item)]
                 return [*self.wrap(block.title, "bold"), *rows]
@@ -178,7 +158,7 @@ class _Printer:
                 return ["", self.heading(str(block)), *self.blocks(block.blocks)]
 
     def item(self, item: document.Item) -> list[str]:
-        """Return one row: its title, then what it says; the detail only unless it passed."""
+        """Return one row: its title, then what it says."""
         kind = "quiet" if item.settled else item.labels[0].kind if item.labels else ""
         marks = ", ".join(str(label) for label in item.labels if label.kind != "open")
         title = " · ".join(part for part in (item.name, item.note) if part)
@@ -199,13 +179,18 @@ class _Printer:
         if plain(old) == plain(block.text):
             return self.wrap("No change to the text.")
         diff = text_diff(old, block.text, block.form)
-        lines = diff.split("\n")
-        lines = self.wrap(diff) if block.form == "prose" else [
-            self.clip(line.rstrip(), line[:1]) for line in lines
-        ]  # fmt: skip
-        hidden = len(lines) - _DIFF_LINES
-        more = self.wrap(f"⋯ {labels.count(hidden, 'more line')}") if hidden > 0 else []
-        return lines[:_DIFF_LINES] + more
+        if block.form == "prose":
+            lines = self.wrap(diff)
+        else:
+            lines = [self.clip(line.rstrip(), line[:1]) for line in diff.split("\n")]
+        return self.cut(lines, _DIFF_LINES)
+
+    def cut(self, lines: list[str], most: int, hint: str = "") -> list[str]:
+        """Return the first lines, and how many more there are."""
+        hidden = len(lines) - most + 1
+        if hidden <= 1:
+            return lines
+        return [*lines[:-hidden], self.clip(f"⋯ {hidden:,} more lines{hint}", "quiet")]
 
     # Events
 
@@ -251,64 +236,46 @@ class _Printer:
         heading = self.heading(f"{run.name(chosen.number)}: {label}", label.kind)
         if run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN):
             return [heading]
+        failed = {one.name for one in chosen.evidence if one.failed}  # stand above as checks
+        still_open = [one for one in chosen.actionable if one.check not in failed]
+        found = [
+            document.finding_item(one, chosen, run.task.form) for one in document.ranked(still_open)
+        ]
+        items = tuple(
+            document.Item(note=f"{one.name} · {one.note}", labels=one.labels, text=one.text)
+            for one in found
+        )
+        parts: dict[str, list[document.Block]] = {
+            "checks": document.checks(chosen),
+            "output": document.outputs(chosen),
+            "findings": [document.Items("Findings", items)] if items else [],
+        }
         above = [*self.left_behind(run, run.iterations, chosen), heading]
         below = [
-            *self.evidence(chosen),
-            *self.outputs(chosen),
-            *self.open_findings(run, chosen),
+            *(
+                line
+                for what, blocks in parts.items()
+                for block in blocks
+                for line in self.cut(self.block(block), _PART_LINES, f": show {what}")
+            ),
             *(self.blocks(document.question(run.question)) if run.question else []),
             *self.wrap(" · ".join(labels.usage_parts(run.usage, run.seconds)), "quiet"),
             *message,
         ]
         room = max(_MIN_TEXT_LINES, rows - len(above) - len(below))
-        return [*above, *self.kept_text(run, chosen, room), *below]
+        what, text = self.kept_text(run, chosen)
+        return [*above, *self.cut(text, room, f": show {what}"), *below]
 
-    def kept_text(self, run: Run, chosen: Iteration, room: int) -> list[str]:
-        """Return how a text differs from the one it revises, or all of a draft, cut to the room."""
+    def kept_text(self, run: Run, chosen: Iteration) -> tuple[str, list[str]]:
+        """Return ``diff`` with how a text differs from its parent, or ``text`` with all of it."""
         form = run.task.form
         if chosen.parent is None:
-            what, text = "text", plain(chosen.text).strip("\n")
-            lines = self.wrap(text) if form == "prose" else [*map(self.clip, text.split("\n"))]
-        else:
-            title = f"Changes from {run.mention(chosen.parent)}"
-            old = run.iterations[chosen.parent].text
-            what, lines = "diff", self.block(document.Text(chosen.text, form, "", title, old))
-        hidden = len(lines) - room + 1
-        if hidden <= 1:
-            return lines
-        return [*lines[:-hidden], self.clip(f"⋯ {hidden} more lines: show {what}", "quiet")]
-
-    def evidence(self, text: Iteration) -> list[str]:
-        """Return the checks in one line, and below it what each failure is about."""
-        chips = " · ".join(str(labels.check_chip(one)) for one in text.evidence)
-        lines = self.wrap(chips) if chips else []
-        for one in text.evidence:
-            if one.failed or one.drafts == "differ":
-                detail = strip_colours(one.detail).strip("\n").split("\n")[:_DETAIL_LINES]
-                lines += [self.clip(f"  │ {row}") for row in detail if row.strip()]
-        return lines
-
-    def outputs(self, text: Iteration) -> list[str]:
-        """Return the first lines of what a text's code printed, returned and drew."""
-        found = [self.block(block) for block in document.outputs(text)]
-        lines = [line for one in found for line in one[:_OUTPUT_LINES]]
-        cut = any(len(one) > _OUTPUT_LINES for one in found)
-        return lines + (self.wrap("⋯ more: show output", "quiet") if cut else [])
-
-    def open_findings(self, run: Run, text: Iteration) -> list[str]:
-        """Return a line for each finding to act on besides the failed checks; few of many."""
-        failed = {one.name for one in text.evidence if one.failed}
-        ranked = document.ranked(text.findings)
-        found = [one for one in ranked if one.actionable and one.check not in failed]
-        lines = []
-        for one in found[:_FINDINGS]:
-            item = document.finding_item(one, text, run.task.form)
-            line = f"{item.labels[0]} {item.name} · {item.note}: {item.text}"
-            lines.append(self.clip(line, item.labels[0].kind))
-        if len(found) > _FINDINGS:
-            more = labels.count(len(found) - _FINDINGS, "more finding")
-            lines += self.wrap(f"⋯ {more}: show findings", "quiet")
-        return lines
+            text = plain(chosen.text).strip("\n")
+            lines = text.split("\n")
+            return "text", self.wrap(text) if form == "prose" else [*map(self.clip, lines)]
+        title = f"Changes from {run.mention(chosen.parent)}"
+        old = run.iterations[chosen.parent].text
+        return "diff", self.block(document.Text(chosen.text, form, "", title, old))
 
 
 # Widths

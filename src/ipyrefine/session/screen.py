@@ -4,30 +4,30 @@ import asyncio
 import shutil
 import sys
 import time
-from typing import NamedTuple
 
-from ipyrefine.core.decisions import Accept, Continue, Decision, Override
-from ipyrefine.core.events import Event, RunStarted, Stopped, TextDelta
-from ipyrefine.core.model import Outcome
+from ipyrefine.core.events import Event, RunStarted, TextDelta
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.render import labels
 from ipyrefine.render.document import Progress
-from ipyrefine.render.terminal import (
-    cells,
-    clip,
-    event_text,
-)
-from ipyrefine.session.commands import parse_answer, parse_iteration, show
+from ipyrefine.render.terminal import cells, clip, event_text
+from ipyrefine.session.commands import parse_decision, show
 from ipyrefine.session.session import Session
 
 QUESTION = "[a]ccept, [c]ontinue, [p]ass, [n]eeds work, [s]how, or Enter to leave it: "
-ACTIONS = ("accept", "continue", "pass", "needs", "show", "quit")
-_LEFT = "Left undecided. The best text is kept."
+# What may be answered, and the command that it stands for.
+ANSWERS = {
+    "accept": ["accept"],
+    "continue": ["continue"],
+    "pass": ["override", "pass"],
+    "needs": ["override", "fail"],
+    "show": ["show"],
+    "quit": [],
+}
 _TICK = 0.25  # seconds between two updates of the line that moves
 _PROMPT_LINES = 2
-_PIPE_LINES = 80  # of that screen, where nothing limits it
+_PIPE_LINES = 80  # of the screen of a stopped run, where nothing limits it
 
 
 class Transcript:
@@ -55,7 +55,6 @@ class Transcript:
         self._progress = Progress(clock)
         self._status = ""
         self._ticking: asyncio.Handle | None = None
-        self._printed = 0  # lines since the run began or the user was asked
 
     def __call__(self, event: Event, run: Run) -> None:
         """Print an event that has something to print."""
@@ -63,16 +62,13 @@ class Transcript:
         if isinstance(event, TextDelta):
             return
         size, tty = shutil.get_terminal_size(), sys.stdout.isatty()
-        rows = size.lines - self._printed - self._below if tty else _PIPE_LINES
+        rows = size.lines - self._below if tty else _PIPE_LINES
         text = event_text(event, run, columns=size.columns, rows=rows, colour=tty)
         if text and self._can_switch and isinstance(event, RunStarted):
             text += "\n" + clip(labels.switch_hint(run.task), size.columns)
         if text:
             self._erase()
             print(text, flush=True)
-            self._printed += text.count("\n") + 1
-        if isinstance(event, Stopped):
-            self._printed = 0
         self._keep_ticking(run)
 
     def _keep_ticking(self, run: Run) -> None:
@@ -92,7 +88,7 @@ class Transcript:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            return  # nothing can move it: the next event draws it anew
+            return  # nothing can move it: the next event draws it again
         self._ticking = loop.call_later(self._tick, self._keep_ticking, run)
 
     def _erase(self) -> None:
@@ -106,19 +102,21 @@ class Transcript:
 
 async def ask(session: Session) -> None:
     """Ask a user at a terminal what to do with the text, and carry it out until it is settled."""
-    while sys.stdin.isatty() and session.run.text and not session.interrupted:
+    while sys.stdin.isatty() and (run := session.run).text and not session.interrupted:
+        choices = f"1 to {len(run.question.choices)} or =VALUE to answer, " if run.question else ""
         try:
-            answer = input(_prompt(session.run)).strip()  # noqa: ASYNC250 - nothing else runs here
+            answer = input(choices + QUESTION)  # noqa: ASYNC250 - nothing else runs here
         except (EOFError, KeyboardInterrupt):
-            print(f"\n{_LEFT}")
+            print("\nLeft undecided. The best text is kept.")
             return
         try:
-            decision = read_answer(answer, session.run)
-            if decision is None:
+            words = read_answer(answer, run)
+            if not words:
                 return
-            if isinstance(decision, Show):
-                print(show(session.run, decision.what))
+            if words[0] == "show":
+                print(show(run, words[1:]))
                 continue
+            decision = parse_decision(run, words[0], words[1:])
             session.decide(decision)
         except UsageError as error:
             print(error)
@@ -128,51 +126,26 @@ async def ask(session: Session) -> None:
             return
 
 
-def _prompt(run: Run) -> str:
-    """Return what the user is asked; a question of the drafts comes first."""
-    if run.question is None:
-        return QUESTION
-    return f"1 to {len(run.question.choices)} or =VALUE to answer, {QUESTION}"
-
-
-class Show(NamedTuple):
-    """A wish to see details, which decides nothing; see `show`."""
-
-    what: list[str]
-
-
-def read_answer(answer: str, run: Run) -> Decision | Show | None:
-    """Read an answer: an action or the start of its name, then what it takes.
+def read_answer(answer: str, run: Run) -> list[str]:
+    """Return the words of the command that an answer stands for; none to leave the text.
 
     Args:
-        answer: what the user typed; a number or ``=VALUE`` answers a question of the drafts.
+        answer: what the user typed: a key of `ANSWERS` or its start, then what it takes; a number
+            or ``=VALUE`` answers a question of the drafts.
         run: the run it is about.
-
-    Returns:
-        The decision, a wish to see details, or None to leave the text undecided.
 
     Raises:
         UsageError: it is none of these.
     """
+    answer = answer.strip()
     if run.question is not None and (answer.isdecimal() or answer.startswith("=")):
-        return parse_answer(run, answer.removeprefix("="))
+        return ["answer", answer.removeprefix("=")]
     name, *args = answer.split() or ["quit"]
-    words = answer[len(name) :].strip()
-    match next((one for one in ACTIONS if one.startswith(name.lower())), None):
-        case "accept":
-            return Accept(iteration=parse_iteration(run, args))
-        case "continue":
-            return Continue(guidance=words)
-        case "pass":
-            return Override(outcome=Outcome.PASS, reason=words)
-        case "needs":
-            return Override(
-                outcome=Outcome.NEEDS_IMPROVEMENT, reason=words.removeprefix("work").strip()
-            )
-        case "show":
-            return Show(args)
-        case "quit":
-            return None
-    raise UsageError(
-        f"{name!r} is not an answer here. Type a letter in brackets, or Enter to leave the text."
-    )
+    command = next((words for one, words in ANSWERS.items() if one.startswith(name.lower())), None)
+    if command is None:
+        raise UsageError(
+            f"{name!r} is not an answer here. Type a letter in brackets, or Enter to leave it."
+        )
+    if command[-1:] == ["fail"] and args[:1] == ["work"]:
+        args = args[1:]
+    return [*command, *args] if command else []
