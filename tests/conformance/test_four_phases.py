@@ -106,7 +106,8 @@ async def test_the_verification_names_the_unchecked_items() -> None:
 async def test_at_the_cap_it_says_that_the_requirements_may_be_the_problem() -> None:
     replies = [text("v0"), judgement(2, finding("problem zero"))]
     for number in (1, 2, 3, 4):
-        replies += [text(f"v{number}"), judgement(2 + number, finding(f"trouble{number} again"))]
+        trouble = finding(f"trouble{number} again")
+        replies += [text(f"v{number}"), judgement(2 + number, trouble, fixed=[f"f{number}"])]
     loop = refinement(replies)
     await finish(loop)
     assert len(loop.state.iterations) - 1 == 4

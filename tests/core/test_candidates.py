@@ -10,6 +10,7 @@ from kit import (
     evaluated,
     finish,
     judgement,
+    refinement,
     replies_read,
     staged,
     stages,
@@ -26,7 +27,6 @@ from ipyrefine.core.events import (
     TextDelta,
 )
 from ipyrefine.core.model import (
-    BetterDraft,
     Budget,
     Evidence,
     Limits,
@@ -175,8 +175,8 @@ async def test_drafts_that_nothing_could_tell_apart_are_not_written(
 
 async def test_the_checks_that_do_not_compare_run_once_on_each_candidate() -> None:
     limits = THREE.model_copy(update={"candidates": 5})
-    replies = [*(text("x" * n) for n in (3, 9, 5, 4, 8)), judgement(9)]
-    loop = evaluated(replies, checks=[Longest(), Neighbours(9)], limits=limits)
+    replies = [text("x" * n) for n in (3, 9, 5, 4, 8)]
+    loop = refinement(replies, checks=[Longest(), Neighbours(9)], limits=limits)
     events = await finish(loop)
     found = [(e.iteration, e.evidence.name) for e in events if isinstance(e, EvidenceReady)]
     assert sorted(n for n, name in found if name == "longest") == [0, 1, 2, 3, 4]
@@ -185,15 +185,13 @@ async def test_the_checks_that_do_not_compare_run_once_on_each_candidate() -> No
     assert loop.state.text == "x" * 9
 
 
-async def test_only_the_candidate_that_its_checks_say_most_for_is_judged() -> None:
+async def test_where_nothing_decides_the_draft_that_its_checks_say_most_for_is_the_best() -> None:
     texts = [text("short"), text("a longer one"), text("mid one")]
-    loop = evaluated([*texts, judgement(9)], checks=[Longest()], limits=THREE)
+    loop = refinement(texts, checks=[Longest()], limits=THREE)
     events = await finish(loop)
     assert loop.state.text == "a longer one"
-    assert stages(events) == ["draft", "check", "draft", "check", "check", "judge"]
-    others = [i.verdict for i in loop.state.iterations if i.number != 1]
-    assert all(v and v.outcome is Outcome.NOT_JUDGED for v in others)
-    assert all(v and v.because == BetterDraft(iteration=1) for v in others)
+    assert stages(events) == ["draft", "check", "draft", "check", "check"]
+    assert all(i.verdict.outcome is Outcome.NOT_JUDGED for i in loop.state.iterations if i.verdict)
 
 
 async def test_when_no_candidate_can_be_had_the_run_fails_and_going_on_asks_anew() -> None:

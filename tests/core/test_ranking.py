@@ -2,11 +2,14 @@
 
 from typing import Any
 
-from hypothesis import assume, given
-from kit import finish, refinement
-from loop_strategies import checks, limits, scripts, verdicts
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import TASK, finish, refinement
+from loop_strategies import checks, limits, rates, scripts
 
-from ipyrefine.core.model import Outcome, StopReason, Verdict
+from ipyrefine.core.model import Evidence, Outcome, Setup, StopReason, Verdict
+from ipyrefine.core.policy import standing
+from ipyrefine.core.run import Iteration, Run
 
 
 @given(replies=scripts, checks=checks, limits=limits)
@@ -15,7 +18,8 @@ async def test_best_is_always_one_of_the_highest_rank(
 ) -> None:
     loop = refinement(replies, checks=checks, limits=limits)
     await finish(loop)
-    ranks = {i.number: i.verdict.rank for i in loop.state.iterations if i.verdict}
+    places = {i.number: standing(loop.state, i) for i in loop.state.iterations}
+    ranks = {number: place for number, place in places.items() if place}
     assert (loop.state.best is None) is not bool(ranks)
     if loop.state.best is not None:
         assert ranks[loop.state.best] == max(ranks.values())
@@ -54,9 +58,16 @@ async def test_a_text_passes_only_with_nothing_blocking(
         assert not [f for f in iteration.findings if f.blocks]
 
 
-@given(one=verdicts, other=verdicts)
-def test_a_failed_required_check_is_never_outranked_by_a_score(
-    one: Verdict, other: Verdict
-) -> None:
-    assume(one.required_passed and not other.required_passed)
-    assert one.rank > other.rank
+@given(scores=st.tuples(rates, rates))
+def test_a_failed_required_check_is_never_outranked_by_a_score(scores: tuple[float, float]) -> None:
+    run = Run.begin(Setup(task=TASK))
+    kept, failed = (
+        Iteration(
+            number=number,
+            text="Hi",
+            verdict=Verdict(outcome=Outcome.NEEDS_IMPROVEMENT, score=score),
+            evidence=(Evidence(name="it", passed=passed),),
+        )
+        for number, (passed, score) in enumerate(zip((True, False), scores, strict=True))
+    )
+    assert standing(run, kept) > standing(run, failed)

@@ -38,6 +38,7 @@ from ipyrefine.core.model import (
     Usage,
     Verdict,
 )
+from ipyrefine.core.policy import best_of
 from ipyrefine.core.ports import Reply, Request
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import Unreachable
@@ -152,7 +153,6 @@ verdicts = st.builds(
     score=st.none() | rates,
     basis=st.sampled_from(["function", "examples", "evaluator", "critique", "none"]),
     required_passed=st.booleans(),
-    user_findings_met=st.booleans(),
 )
 
 
@@ -170,24 +170,19 @@ def runs(draw: Callable[..., Any]) -> Run:
         )
         for number, verdict in enumerate(given)
     ]
-    ranks = [verdict.rank for verdict in given]
-    best: int | None = ranks.index(max(ranks))
     if draw(st.booleans()):
-        last = iterations[-1].model_copy(update={"verdict": None})
-        iterations[-1] = last
-        earlier = ranks[:-1]
-        best = earlier.index(max(earlier)) if earlier else None
+        iterations[-1] = iterations[-1].model_copy(update={"verdict": None})
     bounds = draw(limits)
-    return Run.begin(Setup(task=TASK, limits=bounds)).model_copy(
+    run = Run.begin(Setup(task=TASK, limits=bounds)).model_copy(
         update={
             "failed_drafts": bounds.candidates - 1,
             "iterations": tuple(iterations),
-            "best": best,
             "allowed_revisions": draw(st.integers(0, 6)),
             "patience_from": draw(st.integers(0, len(iterations) - 1)),
             "usage": draw(usages),
         }
     )
+    return run.model_copy(update={"best": best_of(run)})
 
 
 WISH = Finding(criterion="tone", severity=Severity.MINOR, problem="Name the reader.")

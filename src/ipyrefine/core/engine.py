@@ -76,8 +76,7 @@ from ipyrefine.core.policy import (
     question_of,
     reads,
     to_act_on,
-    unchecked,
-    untested,
+    to_check,
     unverified,
 )
 from ipyrefine.core.ports import (
@@ -572,7 +571,7 @@ class Refinement:
 
     async def _check(self) -> None:
         """Run the checks that have not run yet on the text that waits for them, all at once."""
-        iteration = unchecked(self.state) or untested(self.state)
+        iteration = to_check(self.state)
         assert iteration is not None, "checks run only on a text that waits for them"
         await self.emit(StageStarted(stage=Stage.CHECK, iteration=iteration.number))
         done = [evidence.name for evidence in iteration.evidence]

@@ -588,13 +588,6 @@ class DraftsDiffer(Record):
     line: str
 
 
-class BetterDraft(Record):
-    """Another draft does better on the checks."""
-
-    kind: Literal["better_draft"] = "better_draft"
-    iteration: Count
-
-
 class Scored(Record):
     """The evaluator gave a score."""
 
@@ -658,7 +651,6 @@ Because = Annotated[
     | NothingFound
     | CheckFailed
     | DraftsDiffer
-    | BetterDraft
     | Scored
     | Said
     | StillOpen
@@ -679,8 +671,6 @@ class Verdict(Record):
         unresolved: ids of the findings that still stand.
         because: what led to it; `render.labels` words it.
         required_passed: whether every required check passed.
-        user_findings_met: whether none of the user's own findings still stands.
-        blocking: how many open findings block a text that a critic has read.
         stated: the outcome that the evaluator gave; else None.
     """
 
@@ -690,8 +680,6 @@ class Verdict(Record):
     unresolved: tuple[str, ...] = ()
     because: Because | None = None
     required_passed: bool = True
-    user_findings_met: bool = True
-    blocking: Annotated[Count, Field(exclude_if=lambda count: not count)] = 0
     stated: Outcome | None = None
 
     @property
@@ -708,24 +696,6 @@ class Verdict(Record):
     def over_failed_check(self) -> bool:
         """Whether the user passed the text though a required check failed."""
         return self.passed and self.basis == "user" and not self.required_passed
-
-    @property
-    def rank(self) -> tuple[bool, bool, bool, int, float]:
-        """Order of texts, higher is better.
-
-        Required checks first, then the user's own findings, then PASS (a text with a known
-        blocking weakness never beats one without), then fewer blocking findings, then the score. A
-        text that the user passed has all but the score.
-        """
-        score = -1.0 if self.score is None else self.score
-        by_user = self.passed and self.basis == "user"
-        return (
-            self.required_passed or by_user,
-            self.user_findings_met or by_user,
-            self.passed,
-            -self.blocking,
-            score,
-        )
 
 
 class Usage(Record):
@@ -814,9 +784,9 @@ class Limits(Record):
     Attributes:
         max_revisions: revisions allowed after the draft (0: one draft, one verdict).
         target: score 0..1 that a passing text must reach.
-        patience: revisions in a row without a better best before the run stops; None for any
-            number. Where nothing gives a score, it counts repeated texts, and code that fails to
-            run as its parent did.
+        patience: revisions in a row without progress before the run stops; None for any number.
+            Progress is a step up the order of texts: a PASS, fewer failed checks, fewer findings
+            that block, a higher score; where nothing gives a score, any new text that is no worse.
         base: what a revision continues from: the ``latest`` text; the ``best``; or ``auto``, the
             latest unless that ranks strictly below the best.
         critique: when a critic reads a text: ``auto``, before it passes, unless the user's own

@@ -31,7 +31,13 @@ from ipyrefine.core.model import (
     Stage,
     Task,
 )
-from ipyrefine.core.policy import EVIDENCE_CHARACTERS, REPAIR_CHARACTERS, to_act_on, token_limit
+from ipyrefine.core.policy import (
+    EVIDENCE_CHARACTERS,
+    REPAIR_CHARACTERS,
+    standing,
+    to_act_on,
+    token_limit,
+)
 from ipyrefine.core.ports import Message, Request
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Level, output_texts, withhold
@@ -591,8 +597,8 @@ def _gained_nothing(run: Run, base: Iteration) -> bool:
     """Return whether a text is a revision that ranks no better than what it was revised from."""
     if base.parent is None:
         return False
-    old, new = run.iterations[base.parent].verdict, base.verdict
-    return old is not None and new is not None and new.rank <= old.rank
+    old, new = standing(run, run.iterations[base.parent]), standing(run, base)
+    return old is not None and new is not None and new <= old
 
 
 def _writes_anew(run: Run, base: Iteration, tried: Sequence[Iteration]) -> bool:

@@ -1,6 +1,5 @@
 """Evidence, a reader's word and findings → verdict with its basis: computed, never just taken."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from ipyrefine.core.events import VerdictReached
@@ -14,12 +13,10 @@ from ipyrefine.core.findings import (
 )
 from ipyrefine.core.model import (
     Because,
-    BetterDraft,
     ByUser,
     CheckFailed,
     ChecksPassed,
     DraftsDiffer,
-    Evidence,
     Finding,
     Judgement,
     NothingFound,
@@ -36,9 +33,11 @@ from ipyrefine.core.model import (
 from ipyrefine.core.policy import (
     OWN,
     basis_of,
+    differs,
     find_duplicate,
     has_evaluator,
     is_read,
+    mean_score,
     needs_reading,
 )
 from ipyrefine.core.run import Iteration, Run
@@ -57,7 +56,9 @@ class Ruling(NamedTuple):
         return VerdictReached(iteration=iteration, verdict=self.verdict, findings=self.findings)
 
 
-def verify(run: Run, iteration: Iteration, said: Judgement | None = None) -> Ruling | None:
+def verify(
+    run: Run, iteration: Iteration, said: Judgement | None = None, unread: str = ""
+) -> Ruling | None:
     """Return a text's verdict, by the first of these that holds.
 
     The user's word stands. A required check failed; a finding blocks; drafts differ. The user's
@@ -68,56 +69,52 @@ def verify(run: Run, iteration: Iteration, said: Judgement | None = None) -> Rul
         run: the run.
         iteration: the text.
         said: what the user's evaluator says of it.
+        unread: why the evaluator's reply could not be read.
 
     Returns:
         The verdict with the findings of now; None where the evaluator has still to be asked.
     """
-    if find_duplicate(run, iteration) is not None:
-        return _inherit(run, iteration)
-    basis, read = basis_of(iteration), is_read(run, iteration)
-    word = _word(run, said)
+    if earlier := find_duplicate(run, iteration):
+        return _inherit(iteration, earlier)
+    basis, read, word = basis_of(iteration), is_read(run, iteration), _word(run, said)
     findings = _findings(run, iteration, said, word)
     untried = {e.name for e in iteration.evidence if e.not_run}  # what they found is not known now
     blocking = [f for f in findings if f.blocks and f.check not in untried]
     if word is Outcome.PASS:
         blocking = [f for f in blocking if f.criterion != FEEDBACK]
     failed = next((e for e in iteration.evidence if e.failed), None)
-    differ = next((e for e in iteration.evidence if e.drafts == "differ"), None)
-    score = _mean(iteration.conclusive) if basis != "none" else None
+    differ = None if basis in OWN else differs(iteration)
+    score = None if basis == "none" else mean_score(iteration.conclusive)
     outcome = Outcome.NEEDS_IMPROVEMENT
     because: Because
     if failed:
-        basis, score = failed.basis, _mean(iteration.evidence)
+        basis, score = failed.basis, mean_score(iteration.evidence)
         because = CheckFailed(name=failed.name, line=first_line(failed.detail))
-    elif has_evaluator(run) and said is None and basis not in OWN and not differ:
-        if basis == "none" and (ahead := _better_draft(run, iteration)):
-            return _not_judged(iteration, findings, BetterDraft(iteration=ahead.number))
-        return None
     elif said and word:
-        outcome, score = word, said.score
-        basis = basis if basis in OWN else "evaluator"
+        outcome = Outcome.NEEDS_IMPROVEMENT if blocking and word is Outcome.PASS else word
+        basis, score = "evaluator", said.score
         because = _still_open(blocking, word) if blocking else _said(run, findings, said)
-        if blocking and word is Outcome.PASS:
-            outcome = Outcome.NEEDS_IMPROVEMENT
-    elif blocking:
+    elif has_evaluator(run) and basis not in OWN and not differ and not unread:
+        return None
+    elif blocking and not unread:
         basis = "critique" if read and basis == "none" else basis
         because = _still_open(blocking)
-    elif differ and basis not in OWN:
+    elif differ and not unread:
         basis, score = "agreement", differ.score
         because = DraftsDiffer(line=first_line(differ.detail))
-    elif read and basis == "none":
+    elif unread or (not read and (basis == "none" or needs_reading(run, iteration))):
+        outcome, score, because = Outcome.NOT_JUDGED, None, _undecided(run, iteration, unread)
+        basis = "run" if because.why != "not_run" and _only_ran(iteration) else "none"
+    elif basis == "none":
         outcome, basis = Outcome.PASS, "critique"
         held = sum(bool(r.passed) for e in iteration.evidence for r in e.results)
         reason = iteration.reason if iteration.ready else ""
         because = NothingFound(critic=run.setup.judge, tests=held, reason=reason)
-    elif basis == "none" and (ahead := _better_draft(run, iteration)):
-        return _not_judged(iteration, findings, BetterDraft(iteration=ahead.number))
-    elif basis == "none" or (needs_reading(run, iteration) and not read):
-        return _not_judged(iteration, findings, _undecided(run, iteration))
     else:
         outcome = Outcome.PASS
-        passed = (e.name for e in iteration.evidence if e.passed and e.grounds)
-        because = ChecksPassed(names=tuple(passed))
+        because = ChecksPassed(
+            names=tuple(e.name for e in iteration.evidence if e.passed and e.grounds)
+        )
     if override := iteration.override:
         outcome, basis, because = override.outcome, "user", ByUser(words=override.reason)
     verdict = Verdict(
@@ -127,8 +124,6 @@ def verify(run: Run, iteration: Iteration, said: Judgement | None = None) -> Rul
         unresolved=tuple(f.id for f in findings if f.actionable),
         because=because,
         required_passed=failed is None,
-        user_findings_met=_user_findings_met(findings),
-        blocking=len(blocking) if read else 0,
         stated=said.stated if said else None,
     )
     return Ruling(verdict, findings)
@@ -145,23 +140,22 @@ def evaluated(run: Run, iteration: Iteration, said: Judgement) -> Ruling:
 
 def unreadable(run: Run, iteration: Iteration, failure: str) -> Ruling:
     """Return the verdict of a text whose evaluator gave a reply that cannot be read."""
-    findings = update_from_checks(run, iteration)
-    return _not_judged(iteration, findings, Undecided(why="unreadable", detail=failure))
+    ruling = verify(run, iteration, unread=failure)
+    assert ruling is not None, "the evaluator was asked"
+    return ruling
 
 
 def recompute(run: Run, iteration: Iteration) -> Ruling:
     """Return a verdict again, from what was said of the text, and the findings of now."""
     before = iteration.verdict
     assert before is not None, "only an existing verdict can be computed again"
-    spoke = before.required_passed and (before.stated or before.score is not None)
+    spoke = before.basis in ("evaluator", "user") and (before.stated or before.score is not None)
     said = Judgement(stated=before.stated, score=before.score) if spoke else None
     ruling = verify(run, iteration, said if has_evaluator(run) else None)
     if ruling is None:
         findings = update_from_checks(run, iteration)
         unresolved = tuple(f.id for f in findings if f.actionable)
-        met = _user_findings_met(findings)
-        now = before.model_copy(update={"unresolved": unresolved, "user_findings_met": met})
-        return Ruling(now, findings)
+        return Ruling(before.model_copy(update={"unresolved": unresolved}), findings)
     now = ruling.verdict
     if (now.outcome, now.unresolved) == (before.outcome, before.unresolved):
         now = now.model_copy(update={"because": before.because})
@@ -182,13 +176,17 @@ def _word(run: Run, said: Judgement | None) -> Outcome | None:
 def _findings(
     run: Run, iteration: Iteration, said: Judgement | None, word: Outcome | None
 ) -> tuple[Finding, ...]:
-    """Return the findings of a text as they stand beside its evidence and what is said of it."""
+    """Return the findings of a text as they stand with its evidence and what is said of it."""
     findings = update_from_checks(run, iteration)
     if said:
         if word is Outcome.PASS:  # it has no way to say that a finding is mended
             findings = _trust_revision(findings, iteration)
-        told = any(f.actionable and f.criterion == FEEDBACK for f in findings)
-        bare = "" if told or word is Outcome.PASS else _bare_word(run, said)
+        feedback = any(f.actionable and f.criterion == FEEDBACK for f in findings)
+        bare = ""
+        if word is not Outcome.PASS and not feedback:
+            bare = f"The evaluator says {said.stated}."
+            if not said.stated:
+                bare = f"It scored {said.score or 0:.2f} of {run.limits.target:.2f}."
         return apply_bare_verdict(run, findings, bare)
     if is_read(run, iteration) or has_evaluator(run):
         return findings
@@ -224,7 +222,7 @@ def _still_open(blocking: list[Finding], word: Outcome | None = None) -> StillOp
     )
 
 
-def _said(run: Run, findings: Iterable[Finding], said: Judgement) -> Because:
+def _said(run: Run, findings: tuple[Finding, ...], said: Judgement) -> Because:
     """Return what the user's evaluator said, in its own words where it gave any."""
     feedback = next((f.problem for f in findings if f.criterion == FEEDBACK and f.actionable), "")
     if said.score is not None and said.stated is None and not feedback:
@@ -232,24 +230,21 @@ def _said(run: Run, findings: Iterable[Finding], said: Judgement) -> Because:
     return Said(outcome=said.stated, feedback=feedback)
 
 
-def _bare_word(run: Run, said: Judgement) -> str:
-    """Return what an evaluator without feedback leaves for the reviser to go by."""
-    if said.stated:
-        return f"The evaluator says {said.stated}."
-    return "" if said.score is None else f"It scored {said.score:.2f} of {run.limits.target:.2f}."
-
-
-def _undecided(run: Run, iteration: Iteration) -> Undecided:
-    """Return why nothing decides on a text."""
-    if iteration.critiqued and needs_reading(run, iteration):
-        return Undecided(why="unreadable", detail=iteration.unread)
-    if unable := next((e for e in iteration.evidence if e.not_run), None):
-        return Undecided(why="not_run", detail=first_line(unable.detail))
-    if _only_ran(iteration):
+def _undecided(run: Run, iteration: Iteration, unread: str) -> Undecided:
+    """Return why nothing decides on a text, and what passed all the same."""
+    unread = unread or (iteration.unread if needs_reading(run, iteration) else "")
+    unable = next((e for e in iteration.evidence if e.not_run), None)
+    if not unread and not unable and _only_ran(iteration):
         return Undecided(why="only_ran")
+    passed = tuple(e.name for e in iteration.conclusive if e.passed)
+    if unread:
+        return Undecided(why="unreadable", detail=unread, passed=passed)
+    if unable:
+        return Undecided(why="not_run", detail=first_line(unable.detail), passed=passed)
     if run.limits.critique == "never":
-        return Undecided(why="no_critic")
-    return Undecided(why="not_read" if needs_reading(run, iteration) else "weak_critic")
+        return Undecided(why="no_critic", passed=passed)
+    why = "not_read" if needs_reading(run, iteration) else "weak_critic"
+    return Undecided(why=why, passed=passed)
 
 
 def _only_ran(iteration: Iteration) -> bool:
@@ -258,30 +253,8 @@ def _only_ran(iteration: Iteration) -> bool:
     return all(e.passed and e.basis == "run" for e in found) and bool(found)
 
 
-def _not_judged(iteration: Iteration, findings: tuple[Finding, ...], because: Because) -> Ruling:
-    """Return the verdict of a text that nothing decides on."""
-    ran = _only_ran(iteration) and not any(e.not_run for e in iteration.evidence)
-    if isinstance(because, Undecided) and not ran:
-        passed = tuple(e.name for e in iteration.conclusive if e.passed)
-        because = because.model_copy(update={"passed": passed})
-    verdict = Verdict(
-        outcome=Outcome.NOT_JUDGED,
-        score=None,
-        basis="run" if ran else "none",
-        unresolved=tuple(f.id for f in findings if f.actionable),
-        because=because,
-        user_findings_met=_user_findings_met(findings),
-    )
-    if override := iteration.override:
-        given = {"outcome": override.outcome, "basis": "user"}
-        verdict = verdict.model_copy(update={**given, "because": ByUser(words=override.reason)})
-    return Ruling(verdict, findings)
-
-
-def _inherit(run: Run, iteration: Iteration) -> Ruling:
+def _inherit(iteration: Iteration, earlier: Iteration) -> Ruling:
     """Return the verdict of the earlier iteration with the same text."""
-    earlier = find_duplicate(run, iteration)
-    assert earlier is not None, "only a repeated text inherits its verdict"
     before = earlier.verdict or Verdict(outcome=Outcome.NOT_JUDGED, score=None)
     from_parent = earlier.number == iteration.parent
     repeats = Repeats(iteration=earlier.number, of_parent=from_parent, failure=iteration.failure)
@@ -289,29 +262,3 @@ def _inherit(run: Run, iteration: Iteration) -> Ruling:
         before.model_copy(update={"because": repeats}),
         iteration.findings if from_parent else earlier.findings,
     )
-
-
-def _user_findings_met(findings: tuple[Finding, ...]) -> bool:
-    return not any(f.author == "user" and f.actionable for f in findings)
-
-
-def _better_draft(run: Run, draft: Iteration) -> Iteration | None:
-    """Return another draft that does better on the checks, so that this one needs no evaluator."""
-    if draft.parent is not None or draft.number in run.stale:
-        return None
-    met = [d for d in run.drafts if not any(e.failed for e in d.evidence)]
-    best = max(met, key=_check_score, default=draft)
-    return best if _check_score(best) > _check_score(draft) else None
-
-
-def _check_score(iteration: Iteration) -> float:
-    return _mean(iteration.conclusive) if any(e.grounds for e in iteration.conclusive) else -1.0
-
-
-def _mean(evidence: Iterable[Evidence]) -> float:
-    scores = [
-        float(e.passed) if e.score is None else e.score
-        for e in evidence
-        if e.passed is not None and e.grounds
-    ]
-    return sum(scores) / len(scores)

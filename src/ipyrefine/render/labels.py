@@ -22,7 +22,6 @@ from ipyrefine.core.decisions import (
 from ipyrefine.core.expectations import Expectation, counts
 from ipyrefine.core.model import (
     Basis,
-    BetterDraft,
     ByUser,
     CheckFailed,
     ChecksPassed,
@@ -579,8 +578,6 @@ def because_sentence(run: Run, verdict: Verdict | None) -> str:
             return f"{name} failed: {line}"
         case DraftsDiffer(line=line):
             return line
-        case BetterDraft(iteration=number):
-            return f"{run.name(number)} does better on the checks."
         case Scored(score=value, target=target):
             return f"Scored {score(value)}, target {score(target)}."
         case Said(outcome=outcome, feedback=feedback):
