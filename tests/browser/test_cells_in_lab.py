@@ -55,7 +55,7 @@ async def test_an_async_cell_inserts_a_runnable_cell_below_itself(
 
 # What runs last is not what stands above.
 ABOVE = """from IPython import get_ipython
-from ipyrefine.notebook.nearby import read_context
+from ipyrefine.notebook.cell_source import read_context
 material = await read_context(get_ipython(), 3)
 print(material.phrase, repr(material.text))
 """

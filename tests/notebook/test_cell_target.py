@@ -2,27 +2,18 @@
 
 import asyncio
 import json
-import re
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ipyrefine.core.decisions import Destination
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook import cell_target
-from ipyrefine.notebook.cell_target import (
-    CellTarget,
-    Origin,
-    Placed,
-    insert_with_reply,
-    put_text,
-    read_cell,
-)
+from ipyrefine.notebook.cell_target import CellTarget, Origin, Placed, put_text, read_cell
 from ipyrefine.session.commands import Place
 
-PROJECT = Path(__file__).parents[2]
 ACK = {"op_id": "1", "ok": True, "how": "inserted", "cell_id": "new", "reason": ""}
 
 Callback = Callable[[dict[str, Any]], None]
@@ -39,7 +30,7 @@ class ScriptedComm:
         self._on_msg: Callback = print
         self._on_close: Callback = print
 
-    def __call__(self, *, target_name: str, data: dict[str, Any]) -> "ScriptedComm":
+    def create(self, *, target_name: str, data: dict[str, Any]) -> "ScriptedComm":
         self.target_name, self.data = target_name, data
         return self
 
@@ -60,17 +51,25 @@ class ScriptedComm:
         self._on_close({"content": {"data": {}}})
 
 
+@pytest.fixture
+def comm(monkeypatch: pytest.MonkeyPatch) -> ScriptedComm:
+    scripted = ScriptedComm()
+    monkeypatch.setattr("comm.create_comm", scripted.create)
+    monkeypatch.setattr(cell_target, "hears_comms_while_running", lambda: True)
+    return scripted
+
+
 async def ask(comm: ScriptedComm, play: Callable[[], object], **options: Any) -> Placed:
     """Put a text while the front-end plays its part; a wait for the timeout fails the test."""
     options = {"cell_id": "home", "timeout": 30, **options}
-    task = asyncio.create_task(put_text("x = 1", comm_factory=comm, **options))
+    comm.listening.clear()
+    task = asyncio.create_task(put_text("x = 1", **options))
     await comm.listening.wait()
     play()
     return await asyncio.wait_for(task, 5)
 
 
-async def test_an_insertion_sends_everything_the_front_end_needs():
-    comm = ScriptedComm()
+async def test_an_insertion_sends_everything_the_front_end_needs(comm: ScriptedComm) -> None:
     await ask(comm, lambda: comm.answer(ACK), op_id="1", cell_type="markdown")
     assert comm.target_name == "ipyrefine.cells"
     assert json.loads(json.dumps(comm.data)) == {
@@ -84,43 +83,47 @@ async def test_an_insertion_sends_everything_the_front_end_needs():
     }
 
 
-async def test_every_request_has_its_own_op_id_unless_one_is_given():
-    first, second = ScriptedComm(), ScriptedComm()
-    await ask(first, lambda: first.answer(ACK))
-    await ask(second, lambda: second.answer(ACK))
-    assert first.data["op_id"] != second.data["op_id"]
+async def test_every_request_has_its_own_op_id_unless_one_is_given(comm: ScriptedComm) -> None:
+    await ask(comm, lambda: comm.answer(ACK))
+    first = comm.data["op_id"]
+    await ask(comm, lambda: comm.answer(ACK))
+    assert comm.data["op_id"] != first
 
 
 @pytest.mark.parametrize(
-    ("how", "reason", "ok"),
+    ("answer", "placed", "ok"),
     [
-        ("inserted", "", True),
-        ("replaced", "", True),
-        ("already", "", True),
-        ("refused", "changed", False),
+        (ACK, Placed(how="inserted", cell_id="new"), True),
+        ({**ACK, "how": "replaced"}, Placed(how="replaced", cell_id="new"), True),
+        ({**ACK, "how": "already"}, Placed(how="already", cell_id="new"), True),
+        (
+            {**ACK, "how": "refused", "cell_id": None, "reason": "changed"},
+            Placed(how="refused", reason="changed"),
+            False,
+        ),
+        (None, Placed(how="refused", reason="error"), False),
+        ({}, Placed(how="refused", reason="error"), False),
+        ({**ACK, "how": "sideways"}, Placed(how="refused", reason="error"), False),
+        ({**ACK, "cell_id": "a1 --base-url x"}, Placed(how="refused", reason="error"), False),
+        ({"how": "inserted"}, Placed(how="refused", reason="error"), False),
     ],
 )
-async def test_the_front_ends_answer_is_the_result(how: str, reason: str, ok: bool):
-    comm = ScriptedComm()
-    cell_id = "new" if ok else None
-    answer = {"op_id": "1", "ok": ok, "how": how, "cell_id": cell_id, "reason": reason}
-    placed = await ask(comm, lambda: comm.answer(answer))
-    assert placed == Placed(how=how, cell_id=cell_id, reason=reason)  # type: ignore[arg-type]
+async def test_the_front_ends_answer_is_the_result_and_an_unreadable_one_a_refusal(
+    comm: ScriptedComm, answer: Any, placed: Placed, ok: bool
+) -> None:
+    assert await ask(comm, lambda: comm.answer(answer)) == placed
     assert placed.ok is ok
     assert comm.closed == 1
 
 
-async def test_an_answer_on_another_thread_is_handed_to_the_loop():
-    comm = ScriptedComm()
+async def test_an_answer_on_another_thread_is_handed_to_the_loop(comm: ScriptedComm) -> None:
     thread = threading.Thread(target=comm.answer, args=(ACK,))
     placed = await ask(comm, thread.start)
     thread.join()
     assert placed == Placed(how="inserted", cell_id="new")
 
 
-async def test_the_first_of_two_open_pages_that_answer_counts():
-    comm = ScriptedComm()
-
+async def test_the_first_of_two_open_pages_that_answer_counts(comm: ScriptedComm) -> None:
     def play() -> None:
         comm.answer(ACK)
         comm.answer({**ACK, "how": "already", "cell_id": "other"})
@@ -128,24 +131,34 @@ async def test_the_first_of_two_open_pages_that_answer_counts():
     assert await ask(comm, play) == Placed(how="inserted", cell_id="new")
 
 
-async def test_a_front_end_without_the_extension_is_unavailable_at_once():
-    comm = ScriptedComm()
-    placed = await ask(comm, comm.hang_up)
-    assert placed == Placed(how="unavailable", reason="closed")
-    assert not placed.ok
+async def test_a_front_end_that_cannot_do_it_is_a_result(comm: ScriptedComm) -> None:
+    assert await ask(comm, comm.hang_up) == Placed(how="unavailable", reason="closed")
+    silent = await put_text("x", cell_id="home", timeout=0.01)
+    assert silent == Placed(how="unavailable", reason="timeout")
+    assert comm.closed == 2
 
 
-async def test_a_silent_front_end_is_unavailable_after_the_timeout():
-    comm = ScriptedComm()
-    placed = await put_text("x", cell_id="home", timeout=0.01, comm_factory=comm)
-    assert placed == Placed(how="unavailable", reason="timeout")
+async def test_without_a_kernel_it_is_unavailable_at_once() -> None:
+    placed = await asyncio.wait_for(put_text("x", cell_id="home", timeout=30), 5)
+    assert placed == Placed(how="unavailable", reason="no-kernel")
+
+
+async def test_a_cancelled_request_closes_its_comm(comm: ScriptedComm) -> None:
+    task = asyncio.create_task(put_text("x", cell_id="home", timeout=30))
+    await comm.listening.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert comm.closed == 1
 
 
-async def test_without_a_kernel_it_is_unavailable_at_once():
-    put = put_text("x", cell_id="home", timeout=30)
-    placed = await asyncio.wait_for(put, 5)
-    assert placed == Placed(how="unavailable", reason="no-kernel")
+@pytest.mark.parametrize("cell_id", [None, "home"])
+async def test_a_replacement_must_name_the_cell_and_its_text(
+    comm: ScriptedComm, cell_id: str | None
+) -> None:
+    with pytest.raises(UsageError, match="expected to hold"):
+        await put_text("x", op="replace", cell_id=cell_id)
+    assert comm.target_name == ""
 
 
 READ = {**ACK, "how": "read", "cell_id": "home", "text": "1 / 0"}
@@ -162,47 +175,14 @@ ERROR = {"output_type": "error", "ename": "E", "evalue": "x"}
         ({**ACK, "how": "refused", "cell_id": None, "reason": "no-cell"}, None),
     ],
 )
-async def test_a_cell_is_read_with_its_outputs(answer: dict[str, Any], cell: Any):
-    comm = ScriptedComm()
-    task = asyncio.create_task(read_cell("home", timeout=30, comm_factory=comm))
+async def test_a_cell_is_read_with_its_outputs(
+    comm: ScriptedComm, answer: dict[str, Any], cell: Any
+) -> None:
+    task = asyncio.create_task(read_cell("home"))
     await comm.listening.wait()
     comm.answer(answer)
     assert await asyncio.wait_for(task, 5) == cell
     assert (comm.data["op"], comm.data["cell_id"]) == ("read", "home")
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        None,
-        {},
-        {**ACK, "how": "sideways"},
-        {**ACK, "cell_id": "a1 --base-url x"},
-        {"how": "inserted"},
-    ],
-)
-async def test_an_answer_that_cannot_be_read_is_a_refusal(data: Any):
-    comm = ScriptedComm()
-    placed = await ask(comm, lambda: comm.answer(data))
-    assert placed == Placed(how="refused", reason="error")
-
-
-async def test_a_cancelled_request_closes_its_comm():
-    comm = ScriptedComm()
-    task = asyncio.create_task(put_text("x", cell_id="home", timeout=30, comm_factory=comm))
-    await comm.listening.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert comm.closed == 1
-
-
-@pytest.mark.parametrize("cell", [{"cell_id": None}, {"cell_id": "home"}])
-async def test_a_replacement_must_name_the_cell_and_its_text(cell: dict[str, Any]):
-    comm = ScriptedComm()
-    with pytest.raises(UsageError, match="expected to hold"):
-        await put_text("x", op="replace", comm_factory=comm, **cell)
-    assert comm.target_name == ""
 
 
 class Kernel:
@@ -226,144 +206,126 @@ class Kernel:
 )
 def test_the_running_cell_is_known_where_the_front_end_names_it(
     monkeypatch: pytest.MonkeyPatch, shell: object, cell_id: str | None, text: str | None
-):
+) -> None:
     monkeypatch.setattr("IPython.get_ipython", lambda: shell)
     assert cell_target.source_cell_id() == cell_id
     assert cell_target.source_cell_text() == text
 
 
-@pytest.mark.parametrize("replace", [False, True])
-def test_the_payload_is_ipythons_own(replace: bool):
-    from IPython.core.interactiveshell import InteractiveShell
-    from shells import NO_HISTORY
-
-    shell = InteractiveShell(config=NO_HISTORY)
-    insert_with_reply(shell, "x = 1", replace=replace)
-    assert shell.rl_next_input == "x = 1"  # what a terminal shell makes of the payload
-
-
-def test_the_extension_is_installed_where_jupyterlab_looks_and_has_the_projects_version():
-    import tomllib
-
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())
-    [(source, target)] = project["tool"]["hatch"]["build"]["targets"]["wheel"][
-        "shared-data"
-    ].items()
-    package = json.loads((PROJECT / source / "package.json").read_text())
-    assert target == f"share/jupyter/labextensions/{package['name']}"
-    assert package["version"] == project["project"]["version"]
-    entry = PROJECT / source / package["jupyterlab"]["_build"]["load"]
-    beside = re.findall(r'"(\w+\.js)"', entry.read_text())
-    assert beside
-    assert all((entry.parent / name).is_file() for name in beside)
-
-
 class Front:
     """A kernel's shell and the front-end before it; the source cell is ``home``."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, placed: Placed) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[dict[str, Any]] = []
         self.payloads: list[tuple[str, bool]] = []
         self.running = "home"
         self.hears = True
-        self._placed = placed
+        self.answer = Placed(how="unavailable", reason="closed")
         monkeypatch.setattr(cell_target, "source_cell_id", lambda: self.running)
         monkeypatch.setattr(cell_target, "source_cell_text", lambda: "%%refine")
         monkeypatch.setattr(cell_target, "hears_comms_while_running", lambda: self.hears)
         monkeypatch.setattr(cell_target, "put_text", self._put_text)
 
     async def _put_text(self, text: str, **asked: Any) -> Placed:
-        self.asked.append(asked)
-        return self._placed
+        self.asked.append({"text": text, **asked})
+        return self.answer
 
     def set_next_input(self, s: str, replace: bool = False) -> None:
         self.payloads.append((s, replace))
 
-    async def put(self, where: Place, *, executing: bool, running: str = "home") -> str:
+    async def put(
+        self,
+        place: Place,
+        *,
+        executing: bool = True,
+        running: str = "home",
+        origin: Origin | None = None,
+        destination: Destination | None = None,
+    ) -> str:
         self.running = "home"
-        target = CellTarget(self, "refined", where)
+        target = CellTarget(self, "refined", place, origin)
         self.running = running
-        return await target.put("Hello", form="prose", executing=executing)
+        return await target.put("Hello", form="prose", executing=executing, destination=destination)
 
 
-CLOSED = Placed(how="unavailable", reason="closed")
+@pytest.fixture
+def front(monkeypatch: pytest.MonkeyPatch) -> Front:
+    return Front(monkeypatch)
 
 
 async def test_while_the_cell_runs_the_front_end_is_asked_first_and_says_that_it_did(
-    monkeypatch: pytest.MonkeyPatch,
+    front: Front,
 ) -> None:
-    front = Front(monkeypatch, Placed(how="inserted", cell_id="new"))
-    assert await front.put("insert", executing=True) == "The text is in a new cell below."
+    front.answer = Placed(how="inserted", cell_id="new")
+    assert await front.put("insert") == "The text is in a new cell below."
     assert front.payloads == []
     assert (front.asked[0]["cell_id"], front.asked[0]["cell_type"]) == ("home", "markdown")
 
 
-async def test_from_another_cell_it_is_inserted_there_but_replaces_the_source(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    front = Front(monkeypatch, Placed(how="inserted", cell_id="new"))
-    await front.put("insert", executing=True, running="later")
-    await front.put("replace", executing=True, running="later")
+async def test_from_another_cell_it_is_inserted_there_but_replaces_the_source(front: Front) -> None:
+    front.answer = Placed(how="inserted", cell_id="new")
+    await front.put("insert", running="later")
+    front.answer = Placed(how="replaced", cell_id="home")
+    await front.put("replace", running="later")
     assert [asked["cell_id"] for asked in front.asked] == ["later", "home"]
     assert front.asked[1]["expected_source"] == "%%refine"
 
 
-async def test_a_text_that_is_to_run_runs_in_the_cell_that_it_replaces(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_the_users_destination_goes_before_the_default_one(front: Front) -> None:
+    front.answer = Placed(how="replaced", cell_id="home")
+    await front.put("insert", destination="replace")
+    assert await front.put("replace", destination="none") == "The text is in `refined`."
+    assert [asked["op"] for asked in front.asked] == ["replace"]
+
+
+async def test_a_text_that_is_to_run_runs_in_the_cell_that_it_replaces_below_its_head(
+    front: Front,
 ) -> None:
-    front = Front(monkeypatch, Placed(how="replaced", cell_id="failed", reason="ran"))
-    target = CellTarget(front, "refined", origin=Origin("failed", "1 / 0", "%%time\n"))
-    target.where, target.run_after = target.place_to_run, True
-    sentence = await target.put("1 / 1", form="code", executing=False)
+    front.answer = Placed(how="replaced", cell_id="failed", reason="ran")
+    origin = Origin("failed", "1 / 0", "%%time\n")
+    sentence = await front.put("insert", executing=False, origin=origin, destination="run")
     assert sentence == (
         "The text replaced the cell's source, and the cell runs now; undo brings it back."
     )
     [asked] = front.asked
     assert (asked["op"], asked["cell_id"], asked["run"]) == ("replace", "failed", True)
+    assert asked["text"] == "%%time\nHello"
+
+
+async def test_another_kind_of_text_replaces_no_cell(front: Front) -> None:
+    target = CellTarget(front, "refined", origin=Origin("home", "x = 1"))
+    assert (target.place, target.place_to_run) == ("replace", "replace")
+    target.fits = False
+    assert (target.place, target.place_to_run) == ("insert", "insert")
 
 
 @pytest.mark.parametrize(("running", "replaces"), [("home", True), ("later", False)])
 async def test_without_an_answer_the_running_cells_reply_carries_it(
-    monkeypatch: pytest.MonkeyPatch, running: str, replaces: bool
+    front: Front, running: str, replaces: bool
 ) -> None:
-    front = Front(monkeypatch, CLOSED)
-    sentence = await front.put("replace", executing=True, running=running)
+    sentence = await front.put("replace", running=running)
     assert front.payloads == [("Hello", replaces)]
-    assert sentence == (
-        "The text replaces the cell." if replaces else "The text is in the next cell."
-    )
+    assert sentence == f"The text {'replaces the' if replaces else 'is in the next'} cell."
 
 
-async def test_a_kernel_that_hears_nothing_while_it_runs_asks_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    front = Front(monkeypatch, CLOSED)
+async def test_a_kernel_that_hears_nothing_while_it_runs_asks_nothing(front: Front) -> None:
     front.hears = False
-    await front.put("insert", executing=True)
+    await front.put("insert")
     assert (front.asked, front.payloads) == ([], [("Hello", False)])
 
 
 @pytest.mark.parametrize("executing", [True, False])
 async def test_a_cell_that_changed_is_left_alone_and_inserting_is_offered(
-    monkeypatch: pytest.MonkeyPatch, executing: bool
+    front: Front, executing: bool
 ) -> None:
-    front = Front(monkeypatch, Placed(how="refused", reason="changed"))
+    front.answer = Placed(how="refused", reason="changed")
     sentence = await front.put("replace", executing=executing)
     assert sentence.startswith("The cell has changed since, so it was left as it is.")
     assert "`%refine apply insert`" in sentence
     assert front.payloads == []
 
 
-async def test_after_the_cell_an_absent_front_end_leaves_it_in_the_variable(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    front = Front(monkeypatch, CLOSED)
+async def test_after_the_cell_an_absent_front_end_leaves_it_in_the_variable(front: Front) -> None:
     sentence = await front.put("insert", executing=False)
     assert sentence.startswith("The text is in `refined`; run `%refine apply insert`")
     assert front.payloads == []
-
-
-async def test_into_the_variable_only_touches_no_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    front = Front(monkeypatch, CLOSED)
-    assert await front.put("none", executing=True) == "The text is in `refined`."
-    assert (front.asked, front.payloads) == ([], [])

@@ -46,8 +46,7 @@ class Notebook:
         self.cells: dict[str, dict[str, Any]] = {}
         monkeypatch.setattr(api, "choose_model", lambda *_, **__: self.model)
         monkeypatch.setattr(cell_target, "put_text", self._put_text)
-        for module in (cell_target, fix):
-            monkeypatch.setattr(module, "hears_comms_while_running", lambda: True)
+        monkeypatch.setattr(cell_target, "hears_comms_while_running", lambda: True)
         monkeypatch.setattr(fix, "read_cell", self._read_cell)
         monkeypatch.setattr(variables, "sandbox_is_closed", lambda: True)
         monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)

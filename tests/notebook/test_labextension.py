@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,3 +50,18 @@ def test_the_schema_is_the_one_of_the_plugin() -> None:
     assert (EXTENSION / f"schemas/{plugin[1]}/{plugin[2]}.json").is_file()
     package = json.loads((EXTENSION / "package.json").read_text())
     assert (package["name"], package["jupyterlab"]["schemaDir"]) == (plugin[1], "schemas")
+
+
+def test_the_extension_is_installed_where_jupyterlab_looks_and_has_the_projects_version() -> None:
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    [(source, target)] = project["tool"]["hatch"]["build"]["targets"]["wheel"][
+        "shared-data"
+    ].items()
+    package = json.loads((root / source / "package.json").read_text())
+    assert target == f"share/jupyter/labextensions/{package['name']}"
+    assert package["version"] == project["project"]["version"]
+    entry = root / source / package["jupyterlab"]["_build"]["load"]
+    imported = re.findall(r'"(\w+\.js)"', entry.read_text())
+    assert imported
+    assert all((entry.parent / name).is_file() for name in imported)

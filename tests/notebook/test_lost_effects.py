@@ -2,7 +2,7 @@
 
 import pytest
 
-from ipyrefine.notebook.lost_effects import lost_effects
+from ipyrefine.notebook.failure import lost_effects
 
 LOOP = "total = 0\nfor row in rows:\n    total += row['price']\nprint(total)"
 CONSTANT = "`{}` is no longer computed, but set to a constant."

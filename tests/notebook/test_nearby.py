@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ipyrefine.notebook import cell_target, nearby
+from ipyrefine.notebook import cell_source, cell_target
 from ipyrefine.notebook.cell_target import read_cells_above
 
 
@@ -28,9 +28,8 @@ def page(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         assert cell_id == "here"
         return cells[-count:]
 
-    monkeypatch.setattr(nearby, "source_cell_id", lambda: "here")
-    monkeypatch.setattr(nearby, "hears_comms_while_running", lambda: True)
-    monkeypatch.setattr(nearby, "read_cells_above", read)
+    monkeypatch.setattr(cell_source, "source_cell_id", lambda: "here")
+    monkeypatch.setattr(cell_source, "read_cells_above", read)
     return cells
 
 
@@ -45,7 +44,7 @@ async def test_the_page_says_which_cells_are_above(page: list[Any]) -> None:
             {"output_type": "error", "ename": "KeyError", "evalue": "'a'", "traceback": ["long"]},
         ),
     ]
-    material = await nearby.read_context(shell(), 2)
+    material = await cell_source.read_context(shell(), 2)
     assert material is not None
     assert (material.kind, material.phrase) == ("cells", "2 cells above")
     assert material.text == (
@@ -60,22 +59,22 @@ async def test_where_the_page_does_not_answer_the_cells_that_ran_last_are_read_a
     async def silent(cell_id: str, count: int) -> None:
         return None
 
-    monkeypatch.setattr(nearby, "read_cells_above", silent)
+    monkeypatch.setattr(cell_source, "read_cells_above", silent)
     one = shell()
     one.history_manager.input_hist_raw[1:1] = ["a = 1", "b = 2"]
-    material = await nearby.read_context(one, 1)
+    material = await cell_source.read_context(one, 1)
     assert material is not None
     assert (material.phrase, material.text) == ("the cell that ran last", "[code cell]\nb = 2")
 
 
 async def test_without_cells_there_is_no_material(page: list[Any]) -> None:
-    assert await nearby.read_context(shell(), 3) is None
+    assert await cell_source.read_context(shell(), 3) is None
 
 
 async def test_secrets_in_cells_are_hidden(page: list[Any]) -> None:
     printed = {"output_type": "stream", "text": "got planted-value and sk-abcdefghijklmnop"}
     page += [code("API_KEY = 'zzz9'\nurl = 'https://me:zzz9@host'", printed)]
-    material = await nearby.read_context(shell(my_password="planted-value"), 1)
+    material = await cell_source.read_context(shell(my_password="planted-value"), 1)
     assert material is not None
     assert "zzz9" not in material.text
     assert "planted-value" not in material.text
@@ -85,7 +84,7 @@ async def test_secrets_in_cells_are_hidden(page: list[Any]) -> None:
 async def test_cells_are_cut_and_the_nearest_come_first(page: list[Any]) -> None:
     big = {"output_type": "stream", "text": "y" * 50_000}
     page += [code(f"{n} " + "x " * 50_000, big) for n in range(30)]
-    material = await nearby.read_context(shell(), 30)
+    material = await cell_source.read_context(shell(), 30)
     assert material is not None
     assert len(material.text) < 13_000
     assert "\n29 x" in material.text
@@ -101,7 +100,7 @@ async def test_cells_are_cut_and_the_nearest_come_first(page: list[Any]) -> None
 async def test_a_page_that_answers_strangely_breaks_nothing(page: list[Any], broken: Any) -> None:
     page.append(broken)
     page.append(code("y"))
-    material = await nearby.read_context(shell(), 2)
+    material = await cell_source.read_context(shell(), 2)
     assert material is not None
     assert material.text.endswith("[code cell]\ny")
 
@@ -117,5 +116,6 @@ async def test_the_cells_above_are_asked_for_over_the_comm(
         return cell_target._read({"content": {"data": placed}})
 
     monkeypatch.setattr(cell_target, "_ask", ask)
+    monkeypatch.setattr(cell_target, "hears_comms_while_running", lambda: True)
     assert await read_cells_above("c", 2) == [{"source": "x"}]
     assert (requests[0]["op"], requests[0]["cell_id"], requests[0]["count"]) == ("above", "c", 2)

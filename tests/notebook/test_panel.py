@@ -61,7 +61,6 @@ from ipyrefine.core.model import (
     Verdict,
 )
 from ipyrefine.core.run import Run
-from ipyrefine.errors import UsageError
 from ipyrefine.notebook.cell_target import CellTarget, Origin
 from ipyrefine.notebook.panel import Panel, Stream
 from ipyrefine.render.escape import plain
@@ -363,37 +362,19 @@ def revised(number: int) -> Event:
     return RevisionReady(iteration=number, parent=number - 1, text=f"Hello, {number}.")
 
 
-def test_where_the_text_goes_is_the_users_choice(desk: Callable[..., Desk]) -> None:
-    target = CellTarget(object(), "refined", "replace")
-    d = desk(cell_target=target)
+def test_where_the_text_goes_is_part_of_the_decision(desk: Callable[..., Desk]) -> None:
+    d = desk(cell_target=CellTarget(object(), "refined", "replace"))
     d.show(*FIRST, END)
-    d.page.click("accept", place="none")
-    assert (target.where, target.run_after) == ("none", False)
-    d.page.click("accept", place="run")
-    assert (target.where, target.run_after) == ("insert", True)
-    d.page.click("accept", place="replace")
-    assert (target.where, target.run_after) == ("replace", False)
-    assert len(d.decisions) == 3
-
-
-def test_an_accept_that_is_refused_leaves_the_place_as_it_was(desk: Callable[..., Desk]) -> None:
-    def refuse(decision: Decision) -> None:
-        raise UsageError("There is no such text.")
-
-    target = CellTarget(object(), "refined", "replace")
-    d = desk(cell_target=target, decide=refuse)
-    d.show(*FIRST, END)
-    d.page.click("accept", place="run")
-    assert (target.where, target.run_after) == ("replace", False)
+    places = ("none", "run", "replace")
+    for place in places:
+        d.page.click("accept", place=place)
+    assert d.decisions == [Accept(iteration=0, destination=place) for place in places]
 
 
 def test_accept_and_run_is_for_the_cell_that_the_text_is_from(desk: Callable[..., Desk]) -> None:
-    target = CellTarget(object(), "refined", "replace", Origin("home", "x = 1"))
-    d = desk(cell_target=target)
+    d = desk(cell_target=CellTarget(object(), "refined", origin=Origin("home", "x = 1")))
     d.show(*FIRST, END)
     assert "Put the text in place of the cell, and run that cell." in d.page.html
-    d.page.click("accept", place="run")
-    assert (target.where, target.run_after) == ("replace", True)
 
 
 def test_stop_and_close_call_back(desk: Callable[..., Desk]) -> None:

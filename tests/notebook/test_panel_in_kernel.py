@@ -25,7 +25,7 @@ ENDS = {
 MANY = f"""
 import asyncio, gc, comm, ipywidgets
 from ipyrefine import api
-from ipyrefine.notebook.cell import CellRun
+from ipyrefine.notebook.cell_run import CellRun
 from ipyrefine.notebook.panel import Panel
 from ipyrefine.providers.scripted import ScriptedModel
 from refining import judged

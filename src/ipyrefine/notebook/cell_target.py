@@ -1,15 +1,16 @@
 """Insert accepted text into a notebook cell and report where it went.
 
-While a cell runs, its reply can carry the text (`insert_with_reply`). Otherwise the page's half of
-ipyrefine, `labextension/static/cells.js`, inserts it and says what it did (`put_text`).
+While a cell runs, its reply can carry the text. Otherwise the page's half of ipyrefine,
+`labextension/static/cells.js`, inserts it and says what it did (`put_text`).
 """
 
 import asyncio
 import re
 import uuid
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, Protocol, TypeGuard
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeGuard
 
+from ipyrefine.core.decisions import Destination
 from ipyrefine.core.model import Form, Record
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook.blocking import caller_waits
@@ -43,69 +44,99 @@ class CellTarget:
     Args:
         shell: the IPython shell.
         variable: the variable that holds the text, for when no cell can be reached.
-        where: into a new cell, in place of the cell it is from, or into the variable only.
+        place: where the text goes unless the user says otherwise; by default in place of the cell
+            that it is from, or into a new one.
         origin: the cell it is from; the running one by default.
 
     Attributes:
-        where: as above; the user may change it.
-        run_after: whether to run the cell once the text is in it.
         cell_id: id of the cell that ran it; None where the front-end does not say.
-        place_to_run: where a text goes that is to run: into the cell that it is from, where that
-            is another than the running one, else into a new one.
+        fits: whether the text is of the kind that its cell was started for; another kind never
+            takes the place of a cell that the user named.
     """
 
     def __init__(
         self,
         shell: Any,
         variable: str,
-        where: Place = "insert",
+        place: Place | None = None,
         origin: Origin | None = None,
     ) -> None:
         self._shell, self._variable = shell, variable
-        self.where = where
-        self.run_after = False
+        self._named = origin is not None
+        self._place: Place = place or ("replace" if origin else "insert")
+        self.fits = True
         self.cell_id = source_cell_id()
-        self.place_to_run: Place = "insert" if origin is None else "replace"
         if origin is None and self.cell_id:
             origin = Origin(self.cell_id, source_cell_text() or "")
         self._origin = origin
-        self._holder: str | None = None
+        self._holder: tuple[str, str] | None = None  # the cell with the text, and its head
 
     @property
-    def head(self) -> str:
-        """What stays above the text in the cell that it replaces; empty for another place."""
-        return self._origin.head if self._origin and self.where == "replace" else ""
+    def place(self) -> Place:
+        """Where the text goes unless the user says otherwise."""
+        return self._place if self.fits or not self._named else "insert"
+
+    @property
+    def place_to_run(self) -> Place:
+        """Where a text goes that is to run: into the cell that the user named, or a new one."""
+        return "replace" if self._named and self.fits else "insert"
+
+    def head(self, destination: Destination | None = None) -> str:
+        """Return what stays above a text in the cell that it replaces; empty for a new cell."""
+        place = self.place_to_run if destination == "run" else destination or self.place
+        return self._origin.head if self._origin and place == "replace" else ""
 
     async def read_back(self) -> str | None:
         """Return what the cell that a text was put into holds now; None where that is unknown."""
-        text = await read_text(self._holder) if self._holder else None
-        return text and text.removeprefix(self.head)
+        if self._holder is None:
+            return None
+        cell_id, head = self._holder
+        cell = await read_cell(cell_id)
+        return str(cell["source"]).removeprefix(head) if cell else None
 
-    async def put(self, text: str, *, form: Form, executing: bool) -> str:
+    async def put(
+        self, text: str, *, form: Form, executing: bool, destination: Destination | None = None
+    ) -> str:
         """Put a text into a cell and return one sentence that says where it is.
 
         Args:
             text: the text.
             form: whether it is code or prose, which becomes a Markdown cell.
             executing: whether a cell of this shell runs now, whose reply can carry the text.
+            destination: where it goes; None for the default place.
         """
-        if self.where == "none":
+        place = self.place_to_run if destination == "run" else destination or self.place
+        if place == "none":
             return f"The text is in `{self._variable}`."
-        text = self.head + text
+        origin = self._origin if place == "replace" else None
+        head = self.head(destination)
+        text = head + text
         running = source_cell_id() if executing else None
-        placed = await self._ask_front_end(text, form, running, executing=executing)
-        self._holder = placed.cell_id if placed.ok else self._holder
+        placed = Placed(how="unavailable", reason="no-kernel")
+        if self.cell_id is not None and (not executing or hears_comms_while_running()):
+            placed = await put_text(
+                text,
+                cell_id=origin.cell_id if origin else running or self.cell_id,
+                op="replace" if origin else "insert",
+                cell_type="code" if form == "code" else "markdown",
+                expected_source=origin.source if origin else None,
+                run=destination == "run",
+            )
+        if placed.ok and placed.cell_id:
+            self._holder = placed.cell_id, head
         if placed.how == "unavailable" and (executing or self.cell_id is None):
-            return self._send_with_reply(text, running)
+            # The reply can replace only the running cell, which may not be the source.
+            replace = place == "replace" and running == (origin and origin.cell_id)
+            self._shell.set_next_input(text, replace=replace)
+            return "The text replaces the cell." if replace else "The text is in the next cell."
+        ran = placed.reason == "ran"
         match placed.how:
-            case "inserted" if placed.reason == "ran":
-                return "The text is in a new cell below, which runs now."
             case "inserted":
-                return "The text is in a new cell below."
+                return f"The text is in a new cell below{', which runs now' * ran}."
             case "replaced":
-                assert self._origin is not None, "only a known cell is replaced"
-                self._origin = self._origin._replace(source=text)
-                runs = ", and the cell runs now" * (placed.reason == "ran")
+                assert origin is not None, "only a known cell is replaced"
+                self._origin = origin._replace(source=text)
+                runs = ", and the cell runs now" * ran
                 return f"The text replaced the cell's source{runs}; undo brings it back."
             case "already":
                 return "The text is in a cell already."
@@ -116,60 +147,8 @@ class CellTarget:
             "run `%refine apply insert` to put it into a new cell."
         )
 
-    async def _ask_front_end(
-        self, text: str, form: Form, running: str | None, *, executing: bool
-    ) -> "Placed":
-        """Have the front-end put the text, which confirms it, wherever it can answer."""
-        if self.cell_id is None or (executing and not hears_comms_while_running()):
-            return Placed(how="unavailable", reason="no-kernel")
-        origin = self._origin if self.where == "replace" else None
-        return await put_text(
-            text,
-            cell_id=origin.cell_id if origin else running or self.cell_id,
-            op="replace" if origin else "insert",
-            cell_type="code" if form == "code" else "markdown",
-            expected_source=origin.source if origin else None,
-            run=self.run_after,
-        )
 
-    def _send_with_reply(self, text: str, running: str | None) -> str:
-        """Send the text with the running cell's reply, which no front-end confirms."""
-        # The reply can replace only the running cell, which may not be the source.
-        source = self._origin and self._origin.cell_id
-        replace = self.where == "replace" and running == source
-        insert_with_reply(self._shell, text, replace=replace)
-        return "The text replaces the cell." if replace else "The text is in the next cell."
-
-
-class Placed(Record):
-    """What became of a text that was to go into a cell.
-
-    Attributes:
-        how: ``inserted`` as a new cell; ``replaced`` a cell's text; ``already`` there, from the
-            same ``op_id``; ``read``, when it was asked for; ``refused`` by the front-end;
-            ``unavailable``: no front-end that can do it has answered.
-        cell_id: id of the cell that holds the text now; None when no cell does.
-        reason: why it was refused (``changed``, ``no-cell``, ``read-only``, ``no-notebook``,
-            ``error``) or is unavailable (``no-kernel``, ``closed``, ``timeout``); with
-            ``inserted``, ``no-cell`` when the named cell is gone and the text went below the
-            active one; with ``inserted`` or ``replaced``, ``ran`` when the cell runs; else empty.
-    """
-
-    how: Literal["inserted", "replaced", "already", "read", "refused", "unavailable"]
-    cell_id: str | None = None
-    reason: str = ""
-
-    @property
-    def ok(self) -> bool:
-        """Whether a cell holds the text now."""
-        return self.how in ("inserted", "replaced", "already")
-
-
-class Shell(Protocol):
-    """The part of an IPython shell that is used here."""
-
-    def set_next_input(self, s: str, replace: bool = False) -> None:
-        """Put a text into the next, or the running, input."""
+# The running cell
 
 
 def source_cell_id() -> str | None:
@@ -184,10 +163,7 @@ def is_cell_id(value: object) -> TypeGuard[str]:
 
 
 def source_cell_text() -> str | None:
-    """Return the text of the running notebook cell, as its front-end holds it.
-
-    It is what `put_text` wants as ``expected_source``; None outside a kernel.
-    """
+    """Return the text of the running cell, as its front-end holds it; None outside a kernel."""
     code = _parent().get("content", {}).get("code")
     return code if isinstance(code, str) else None
 
@@ -217,18 +193,31 @@ def _parent() -> dict[str, Any]:
     return get_parent() or {} if get_parent else {}
 
 
-def insert_with_reply(shell: Shell, text: str, *, replace: bool = False) -> None:
-    """Put a text into a cell with the reply to the cell that is running.
+# What the front-end is asked
 
-    It works only until that cell ends (a later call takes effect with the next cell that runs),
-    only when it ends without an error, and the front-end does not confirm it.
 
-    Args:
-        shell: the IPython shell.
-        text: the cell's text.
-        replace: replace the running cell's text instead of adding a cell below it.
+class Placed(Record):
+    """What became of a text that was to go into a cell.
+
+    Attributes:
+        how: ``inserted`` as a new cell; ``replaced`` a cell's text; ``already`` there, from the
+            same ``op_id``; ``read``, when it was asked for; ``refused`` by the front-end;
+            ``unavailable``: no front-end that can do it has answered.
+        cell_id: id of the cell that holds the text now; None when no cell does.
+        reason: why it was refused (``changed``, ``no-cell``, ``read-only``, ``no-notebook``,
+            ``error``) or is unavailable (``no-kernel``, ``closed``, ``timeout``); with
+            ``inserted``, ``no-cell`` when the named cell is gone and the text went below the
+            active one; with ``inserted`` or ``replaced``, ``ran`` when the cell runs; else empty.
     """
-    shell.set_next_input(text, replace=replace)
+
+    how: Literal["inserted", "replaced", "already", "read", "refused", "unavailable"]
+    cell_id: str | None = None
+    reason: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether a cell holds the text now."""
+        return self.how in ("inserted", "replaced", "already")
 
 
 async def put_text(
@@ -240,13 +229,13 @@ async def put_text(
     expected_source: str | None = None,
     run: bool = False,
     op_id: str | None = None,
-    timeout: float = TIMEOUT,  # noqa: ASYNC109 - a silent front-end is a result here, not an exception
-    comm_factory: "Callable[..., Channel] | None" = None,
+    timeout: float = TIMEOUT,  # noqa: ASYNC109 - a silent front-end is a result here
 ) -> Placed:
     """Ask the notebook's front-end to put a text into a cell, and wait for its answer.
 
     The front-end does it in JupyterLab 4 and Notebook 7 through the extension in this package, as
-    one step that its Undo takes back, and runs the cell only when asked to.
+    one step that its Undo takes back, and runs the cell only when asked to. One that cannot do it
+    is a result, and raises nothing.
 
     Args:
         text: the cell's new text.
@@ -258,10 +247,6 @@ async def put_text(
         run: whether to run the cell then.
         op_id: names the request, so that asking again cannot do it twice; a fresh one when None.
         timeout: seconds to wait for an answer.
-        comm_factory: makes the comm from ``target_name`` and ``data``; Jupyter's own when None.
-
-    Returns:
-        What became of the text; never raises for a front-end that cannot do it.
 
     Raises:
         UsageError: a replacement without ``cell_id`` or ``expected_source``.
@@ -277,72 +262,40 @@ async def put_text(
         "expected_source": expected_source,
         "run": run,
     }
-    return (await _ask(request, timeout, comm_factory)).placed
+    return (await _ask(request, timeout)).placed
 
 
-async def read_text(
-    cell_id: str,
-    *,
-    timeout: float = TIMEOUT,  # noqa: ASYNC109 - as in `put_text`
-    comm_factory: "Callable[..., Channel] | None" = None,
-) -> str | None:
-    """Ask the notebook's front-end what a cell holds now; None where it cannot say.
-
-    Args:
-        cell_id: the cell.
-        timeout: seconds to wait for an answer.
-        comm_factory: as for `put_text`.
-    """
-    cell = await read_cell(cell_id, timeout=timeout, comm_factory=comm_factory)
-    return None if cell is None else cell["source"]
-
-
-async def read_cell(
-    cell_id: str,
-    *,
-    timeout: float = TIMEOUT,  # noqa: ASYNC109 - as in `put_text`
-    comm_factory: "Callable[..., Channel] | None" = None,
-) -> dict[str, Any] | None:
+async def read_cell(cell_id: str) -> dict[str, Any] | None:
     """Ask the notebook's front-end for a cell; None where it cannot say.
-
-    Args:
-        cell_id: the cell.
-        timeout: seconds to wait for an answer.
-        comm_factory: as for `put_text`.
 
     Returns:
         A dict with ``source``, a text, and ``outputs``, as for `read_cells_above`.
     """
-    request = {"op": "read", "op_id": uuid.uuid4().hex, "cell_id": cell_id}
-    answer = await _ask(request, timeout, comm_factory)
+    if not hears_comms_while_running():
+        return None
+    answer = await _ask({"op": "read", "op_id": uuid.uuid4().hex, "cell_id": cell_id}, TIMEOUT)
     if answer.text is None:
         return None
-    cell = answer.cells[0] if answer.cells else None
-    outputs = cell.get("outputs") if isinstance(cell, dict) else None
-    known = [one for one in outputs if isinstance(one, dict)] if isinstance(outputs, list) else []
-    return {"source": answer.text, "outputs": known}
+    match answer.cells:
+        case [{"outputs": [*outputs]}, *_]:
+            return {"source": answer.text, "outputs": [o for o in outputs if isinstance(o, dict)]}
+    return {"source": answer.text, "outputs": []}
 
 
-async def read_cells_above(
-    cell_id: str,
-    count: int,
-    *,
-    timeout: float = TIMEOUT,  # noqa: ASYNC109 - as in `put_text`
-    comm_factory: "Callable[..., Channel] | None" = None,
-) -> list[Any] | None:
+async def read_cells_above(cell_id: str, count: int) -> list[Any] | None:
     """Ask the notebook's front-end for the cells above a cell; None where it cannot say.
 
     Args:
         cell_id: the cell.
         count: how many, at most; the nearest ones, in their order.
-        timeout: seconds to wait for an answer.
-        comm_factory: as for `put_text`.
 
     Returns:
         A dict for each, with ``type``, ``source`` and ``outputs``, these as in a notebook's file.
     """
+    if not hears_comms_while_running():
+        return None
     request = {"op": "above", "op_id": uuid.uuid4().hex, "cell_id": cell_id, "count": count}
-    return (await _ask(request, timeout, comm_factory)).cells
+    return (await _ask(request, TIMEOUT)).cells
 
 
 class _Answer(NamedTuple):
@@ -353,24 +306,13 @@ class _Answer(NamedTuple):
     cells: list[Any] | None = None
 
 
-async def _ask(
-    request: Mapping[str, Any], seconds: float, comm_factory: "Callable[..., Channel] | None"
-) -> _Answer:
-    """Send a request and wait for its answer; a silent front-end is an answer too."""
-    channel = open_channel(COMM_TARGET, request, comm_factory)
-    if channel is None:
+async def _ask(request: Mapping[str, Any], seconds: float) -> _Answer:
+    """Send a request and wait for the first answer; one that never comes is an answer too."""
+    import comm
+
+    channel = comm.create_comm(target_name=COMM_TARGET, data=dict(request))
+    if isinstance(channel, comm.DummyComm):
         return _Answer(Placed(how="unavailable", reason="no-kernel"))
-    try:
-        async with asyncio.timeout(seconds):
-            return await _answer(channel)
-    except TimeoutError:
-        return _Answer(Placed(how="unavailable", reason="timeout"))
-    finally:
-        channel.close()
-
-
-async def _answer(channel: "Channel") -> _Answer:
-    """Wait for the front-end's first message on a comm; one without our half closes it."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[_Answer] = loop.create_future()
 
@@ -383,9 +325,15 @@ async def _answer(channel: "Channel") -> _Answer:
         loop.call_soon_threadsafe(settle, answer)
 
     channel.on_msg(lambda message: hand_over(_read(message)))
-    closed = _Answer(Placed(how="unavailable", reason="closed"))
+    closed = _Answer(Placed(how="unavailable", reason="closed"))  # a page without our half does so
     channel.on_close(lambda _: hand_over(closed))
-    return await future
+    try:
+        async with asyncio.timeout(seconds):
+            return await future
+    except TimeoutError:
+        return _Answer(Placed(how="unavailable", reason="timeout"))
+    finally:
+        channel.close()
 
 
 def _read(message: Mapping[str, Any]) -> _Answer:
@@ -396,46 +344,10 @@ def _read(message: Mapping[str, Any]) -> _Answer:
         if placed.cell_id is not None and not is_cell_id(placed.cell_id):
             raise ValueError
         text, cells = data.get("text"), data.get("cells")
-        return _Answer(
-            placed,
-            text if isinstance(text, str) else None,
-            cells if isinstance(cells, list) else None,
-        )
     except (AttributeError, KeyError, TypeError, ValueError):
         return _Answer(Placed(how="refused", reason="error"))
-
-
-class Channel(Protocol):
-    """The part of a Jupyter comm that is used to talk with the page's half of ipyrefine."""
-
-    comm_id: str
-
-    def on_msg(self, callback: Callable[[dict[str, Any]], None]) -> None:
-        """Call back with every message."""
-
-    def on_close(self, callback: Callable[[dict[str, Any]], None]) -> None:
-        """Call back when the other side closes."""
-
-    def send(self, data: dict[str, Any]) -> None:
-        """Send a message to every page on the kernel."""
-
-    def close(self) -> None:
-        """Close both sides; nothing happens when it is closed already."""
-
-
-def open_channel(
-    target: str,
-    data: Mapping[str, Any],
-    comm_factory: Callable[..., Channel] | None = None,
-) -> Channel | None:
-    """Open a comm; return None where there is no kernel to carry it.
-
-    Args:
-        target: the name that the page's half listens to.
-        data: the first message.
-        comm_factory: makes the comm from ``target_name`` and ``data``; Jupyter's own when None.
-    """
-    import comm
-
-    channel: Channel = (comm_factory or comm.create_comm)(target_name=target, data=dict(data))
-    return None if isinstance(channel, comm.DummyComm) else channel
+    return _Answer(
+        placed,
+        text if isinstance(text, str) else None,
+        cells if isinstance(cells, list) else None,
+    )

@@ -1,11 +1,11 @@
 """`%refine fix`: from the cell that failed to a run that mends it on copies of its variables."""
 
-import argparse
 import builtins
 import difflib
 import re
+from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ipyrefine.checks.functions import remark
@@ -22,27 +22,19 @@ from ipyrefine.kernel.magics import has_python_beside_magics, python_part
 from ipyrefine.kernel.names import names_defined, names_in_draft
 from ipyrefine.kernel.redaction import redact, secret_values
 from ipyrefine.notebook import options
-from ipyrefine.notebook.cell import (
-    CellRun,
-    build,
+from ipyrefine.notebook.cell_run import CellRun
+from ipyrefine.notebook.cell_source import (
+    CellSource,
     cell_key,
-    new_run,
-    show_decided_run,
+    read_code_cell,
+    read_context,
     visible_names,
 )
-from ipyrefine.notebook.cell_target import Origin, hears_comms_while_running, is_cell_id, read_cell
-from ipyrefine.notebook.failure import Failure
-from ipyrefine.notebook.lost_effects import lost_effects
-from ipyrefine.notebook.nearby import read_context
+from ipyrefine.notebook.cell_start import build, new_journal, show_decided
+from ipyrefine.notebook.cell_target import Origin, is_cell_id, read_cell
+from ipyrefine.notebook.failure import Failure, lost_effects
 from ipyrefine.notebook.placeholder import Placeholder
-from ipyrefine.notebook.source_cell import SourceCell, read_code_cell
 
-_NONE = "No failed cell is known. Run the cell again, then %refine fix."
-_UNKNOWN = "This cell is not known to have failed. Run it again, then fix it."
-_CHANGED = "The cell has changed since it failed. Run it again, then fix it."
-_ONLY_IPYTHON = "The cell holds only lines for IPython, which checks don't run. Fix it by hand."
-_WORDS = "The cell holds words, not code. Put %%refine above them."
-_NOT_FOR_FIX = ("task", "language")  # options
 _TASK = (
     "Fix this code from a notebook: it fails with {kind}. Change only what the error asks for, and "
     "keep what the code is for, the names it defines and what it prints."
@@ -60,77 +52,75 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
         placeholder: the panel's place in the cell's output.
 
     Raises:
-        UsageError: no such cell has failed, it has changed, it is nothing to fix, it runs by now,
-            or an option cannot be used.
+        UsageError: no such cell has failed, it has changed, it holds nothing to fix, it runs by
+            now, or an option cannot be used.
         NoModel: no model is configured.
     """
     args = options.parse_words(words)
-    for name in _NOT_FOR_FIX:
+    for name in ("task", "language"):
         if getattr(args, name):
             raise UsageError(f"--{name} is not for %refine fix, which takes Python that failed.")
     key = cell_key(["fix", *words])
     failure = await _find_failure(magics, args)
     if failure is None:
-        if show_decided_run(magics, args, key):
+        if show_decided(magics, args, key):
             return None
-        raise UsageError(_UNKNOWN if args.cell else _NONE)
-    failure = _redact(failure, magics.shell)
+        if args.cell:
+            raise UsageError("This cell is not known to have failed. Run it again, then fix it.")
+        raise UsageError("No failed cell is known. Run the cell again, then %refine fix.")
     source = _read_source(failure, magics.shell)
     args.cell = args.cell or (failure.cell_id if is_cell_id(failure.cell_id) else None)
     args.check = _with_run(args.check)
     args.critique = args.critique or "never"  # the change is small, and the person reads it
     args.profile = args.profile or "code"
-    args.draft = True
-    lines = _ipython_lines(source.text)
+    lines, warnings = _ipython_lines(source.text), list[str]()
     # A class made as the code ran may be named after a value.
     known = failure.kind in exception_names() or failure.kind in source.text
-    kind, kept = failure.kind if known else "an error", list[str]()
-    goal = _TASK.format(kind=kind)
+    goal = _TASK.format(kind=failure.kind if known else "an error")
     if lines and not python_part(source.text).lines:  # it is not Python yet
         goal += "\n\nKeep these lines for IPython as they are:\n" + "\n".join(lines)
-        kept.append(f"Kept as they are, and never run by checks: {', '.join(lines)}")
-    own_goal = args.goal  # it may ask for other names
-    args.goal = f"{goal}\n\n{own_goal}" if own_goal else goal
-    namespace = visible_names(magics.shell)
-    shown = await _materials(failure, magics.shell, args.context)
-    refinement = build(magics, args, source, shown, _near_names(source.text, namespace), kept)
-    names = [] if own_goal else _names_to_keep(source.text, failure)
-    refinement.checks = await _rerun(refinement, failure, lines, names)
+        warnings.append(f"Kept as they are, and never run by checks: {', '.join(lines)}")
+    # The user's own goal may ask for other names.
+    keeps = [] if args.goal else _names_to_keep(source.text, failure)
+    args.goal = f"{goal}\n\n{args.goal}" if args.goal else goal
+    above = await read_context(magics.shell, args.context) if args.context else None
+    cells = [*([above] if above else []), _traceback(failure, magics.shell)]
+    near = _near_names(source.text, visible_names(magics.shell))
+    refinement = build(magics, args, source, cells, near, warnings)
+    refinement.checks = await _rerun(refinement, failure, lines, keeps)
     origin = Origin(args.cell, failure.source, source.head) if args.cell else None
-    return new_run(magics, args, refinement, placeholder, origin=origin, key=key, keeps=names)
+    journal = new_journal(magics, args, origin, key, keeps)
+    return CellRun(magics, args, refinement, journal, placeholder, origin=origin, key=key)
 
 
 # The cell
 
 
-async def _find_failure(magics: Any, args: argparse.Namespace) -> Failure | None:
-    """Return the failure to fix; None where none is known, even to the front-end.
+async def _find_failure(magics: Any, args: Namespace) -> Failure | None:
+    """Return the failure to fix, without secrets; None where even the front-end knows of none.
 
     Raises:
         UsageError: the cell has changed since.
     """
     failure: Failure | None = magics.failures.find(args.cell)
     cell_id = args.cell or (failure.cell_id if failure else None)
-    can_ask = hears_comms_while_running()
-    cell = await read_cell(cell_id) if can_ask and is_cell_id(cell_id) else None
+    cell = await read_cell(cell_id) if is_cell_id(cell_id) else None
+    if failure is None and cell:  # as after a kernel's restart
+        errors = [one for one in cell["outputs"] if one.get("output_type") == "error"]
+        if errors:
+            kind, message = str(errors[-1].get("ename")), str(errors[-1].get("evalue"))
+            kind = kind if kind.isidentifier() else "an error"
+            failure = Failure(cell["source"], cell_id, kind, message)
+    elif failure and cell and cell["source"] != failure.source:
+        raise UsageError("The cell has changed since it failed. Run it again, then fix it.")
     if failure is None:
-        return _failure_in(cell, args.cell) if cell else None
-    if cell and cell["source"] != failure.source:
-        raise UsageError(_CHANGED)
-    return failure
-
-
-def _failure_in(cell: Mapping[str, Any], cell_id: str) -> Failure | None:
-    """Return the failure that a cell's outputs show, as after a kernel's restart."""
-    outputs = cell.get("outputs")
-    errors = [one for one in outputs or () if one.get("output_type") == "error"]
-    if not errors:
         return None
-    kind, message = str(errors[-1].get("ename")), str(errors[-1].get("evalue"))
-    return Failure(cell["source"], cell_id, kind if kind.isidentifier() else "an error", message)
+    secrets = secret_values(magics.shell.user_ns)
+    frames = tuple(redact(frame, secrets) for frame in failure.frames)
+    return failure._replace(message=redact(failure.message, secrets), frames=frames)
 
 
-def _read_source(failure: Failure, shell: Any) -> SourceCell:
+def _read_source(failure: Failure, shell: Any) -> CellSource:
     """Return the failed cell as a draft.
 
     Raises:
@@ -141,10 +131,16 @@ def _read_source(failure: Failure, shell: Any) -> SourceCell:
         name = failure.source.split(maxsplit=1)[0]
         raise UsageError(f"A {name} cell can't be fixed: checks run Python only.")
     if not source.is_draft:
-        raise UsageError(_WORDS)
-    if _ipython_lines(source.text) and _is_only_ipython(source.text):
-        raise UsageError(_ONLY_IPYTHON)
-    return source
+        raise UsageError("The cell holds words, not code. Put %%refine above them.")
+    part = python_part(source.text)
+    rest = [line.strip()[:1] for line in source.text.splitlines() if line.strip()]
+    if (part.lines and not has_python_beside_magics(source.text)) or (
+        not part.lines and _ipython_lines(source.text) and {*rest} <= {"%", "!", "#"}
+    ):
+        raise UsageError(
+            "The cell holds only lines for IPython, which checks don't run. Fix it by hand."
+        )
+    return source._replace(text=source.text.strip("\n"))
 
 
 def _ipython_lines(text: str) -> tuple[str, ...]:
@@ -155,32 +151,17 @@ def _ipython_lines(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.splitlines() if _LINE.match(line))
 
 
-def _is_only_ipython(text: str) -> bool:
-    if python_part(text).lines:
-        return not has_python_beside_magics(text)
-    return all(line.strip()[:1] in ("", "%", "!", "#") for line in text.splitlines())
-
-
 # The prompt's context
 
 
-def _redact(failure: Failure, shell: Any) -> Failure:
-    """Return a failure without the secrets in its message and in the lines it went through."""
-    secrets = secret_values(shell.user_ns)
-    frames = tuple(redact(frame, secrets) for frame in failure.frames)
-    return failure._replace(message=redact(failure.message, secrets), frames=frames)
-
-
-async def _materials(failure: Failure, shell: Any, cells: int | None) -> list[Material]:
-    """Return the traceback as a model is shown it, after the cells that the user asks for."""
+def _traceback(failure: Failure, shell: Any) -> Material:
+    """Return the traceback as a model is shown it."""
     raised = f"{failure.kind}: {failure.message}".rstrip(": ")
     head = "[what the code to fix raised in the notebook]"
     text = "\n".join([head, *failure.frames, raised])
-    above = await read_context(shell, cells) if cells else None
-    traceback = Material(
+    return Material(
         kind="cells", name="traceback", phrase="the traceback", text=text, computed=True
     )
-    return [*([above] if above else []), traceback]
 
 
 def _near_names(text: str, namespace: Mapping[str, Any]) -> list[str]:
@@ -198,11 +179,8 @@ def _near_names(text: str, namespace: Mapping[str, Any]) -> list[str]:
 def _names_to_keep(text: str, failure: Failure) -> list[str]:
     """Return the names that a cell defines, but for one that may be the undefined one misspelt."""
     undefined = UNDEFINED.match(failure.summary)
-    return [
-        name
-        for name in names_defined(text)
-        if not (undefined and difflib.get_close_matches(undefined[1], [name]))
-    ]
+    misspelt = [undefined[1]] if undefined else []
+    return [n for n in names_defined(text) if not difflib.get_close_matches(n, misspelt)]
 
 
 # The check
@@ -217,7 +195,7 @@ def _with_run(names: list[str]) -> list[str]:
 
 
 async def _rerun(
-    refinement: Refinement, failure: Failure, lines: tuple[str, ...], names: Iterable[str]
+    refinement: Refinement, failure: Failure, lines: tuple[str, ...], keeps: list[str]
 ) -> tuple[Check, ...]:
     """Return the checks of a refinement, `run` with what it finds of the failed cell.
 
@@ -226,30 +204,29 @@ async def _rerun(
     """
     run, *others = refinement.checks
     if isinstance(run, RunsCleanly):
-        run = run.requiring(names)
-    draft = refinement.state.setup.draft or ""
-    known = _failed(run, failure.summary)
-    if failure.is_syntax:  # so it is everywhere
-        return (Rerun(run, draft, known, lines, failure.line), *others)
-    try:
-        evidence = await run(draft, refinement.state.task)
-    except CheckNotRun as error:
-        evidence = Evidence(name=run.name, passed=None, not_run=True, detail=str(error))
-    if evidence.passed:
+        run = run.requiring(keeps)
+    draft, summary = refinement.state.setup.draft or "", failure.summary
+    known, fault = _failed(run, summary), ""
+    if not failure.is_syntax:  # which it has everywhere
+        try:
+            evidence = await run(draft, refinement.state.task)
+        except CheckNotRun as error:
+            evidence = Evidence(name=run.name, passed=None, not_run=True, detail=str(error))
         detail = first_line(evidence.detail)
-        raise UsageError(
-            f"Nothing to fix: {detail[:1].lower()}{detail[1:-1]} now. Run the cell again."
-        )
-    if evidence.passed is None:
-        known = _failed(run, f"{failure.summary}\n{evidence.detail}")
-        return (Rerun(run, draft, known, lines, failure.line), *others)
-    if _kind(evidence) == failure.kind:
-        return (Rerun(run, draft, evidence, lines, failure.line), *others)
-    known = _failed(
-        run, f"{failure.summary}\nIn the sandbox it fails differently: {evidence.detail}"
-    )
-    fault = _kind(evidence)
-    return (Rerun(run, draft, known, lines, failure.line, sandbox_fault=fault), *others)
+        if evidence.passed:
+            raise UsageError(
+                f"Nothing to fix: {detail[:1].lower()}{detail[1:-1]} now. Run the cell again."
+            )
+        if evidence.passed is None:
+            known = _failed(run, f"{summary}\n{evidence.detail}")
+        elif _kind(evidence) == failure.kind:
+            known = evidence
+        else:
+            fault = _kind(evidence)
+            known = _failed(
+                run, f"{summary}\nIn the sandbox it fails differently: {evidence.detail}"
+            )
+    return (Rerun(run, draft, known, lines, failure.line, fault), *others)
 
 
 def _failed(check: Check, detail: str) -> Evidence:
@@ -285,9 +262,8 @@ class Rerun:
         draft: str,
         evidence: Evidence,
         lines: tuple[str, ...],
-        failed_at: int | None = None,
-        *,
-        sandbox_fault: str = "",
+        failed_at: int | None,
+        sandbox_fault: str,
     ) -> None:
         self.name = check.name
         self._check, self._draft, self._evidence = check, draft, evidence

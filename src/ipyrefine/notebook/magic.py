@@ -1,9 +1,11 @@
 """The magics `%%refine` and `%refine`: their configuration, and how a shell loads them."""
 
+import contextlib
 import itertools
 import re
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from traitlets import Bool, Dict, Enum, Float, Integer, Unicode, observe
@@ -13,9 +15,6 @@ from ipyrefine.errors import UsageError
 from ipyrefine.notebook.blocking import FINISHED, caller_waits, can_await, run_to_end
 from ipyrefine.notebook.failure import Failures
 from ipyrefine.notebook.placeholder import Placeholder, expects_panel, warm_up
-
-if TYPE_CHECKING:
-    from ipyrefine.core.model import Material
 
 _CELL = re.compile(r"^%%refine(?![\w?])[ \t]*(.*?)\s*$")
 # A call that starts its line, or that is awaited there already.
@@ -137,18 +136,15 @@ class Refine(Magics, Configurable):
             from ipyrefine.session import commands
 
             return await commands.run_command(self, _split(line))
-        placeholder = self._show_placeholder(line)
-        try:
+        with self._placeholder(line) as placeholder:
             # The first import takes a second.
-            from ipyrefine.notebook.cell import show_decided, start_run
+            from ipyrefine.notebook.cell_start import start_cell
 
-            if show_decided(self, line, cell):
-                return
-            cells = await self._read_cells_above(line)
-            run = self.register(start_run(self, line, cell, placeholder, cells))
-        finally:
-            placeholder.clear()
-        await run.go()
+            run = await start_cell(self, line, cell, placeholder)
+            if run is not None:
+                self.register(run)
+        if run is not None:
+            await run.go()
 
     async def fix(self, words: list[str]) -> None:
         """Fix the cell that failed, in the cell that runs now.
@@ -161,33 +157,28 @@ class Refine(Magics, Configurable):
             NoModel: no model is configured.
             RefineError: what ended the run early.
         """
-        placeholder = self._show_placeholder(shlex.join(words))
-        try:
+        with self._placeholder(shlex.join(words)) as placeholder:
             from ipyrefine.notebook.fix import start_fix
 
             run = await start_fix(self, words, placeholder)
-            if run is None:  # it is decided, and its record was shown
-                return
-            self.register(run)
-        finally:
-            placeholder.clear()
-        await run.go()
+            if run is not None:
+                self.register(run)
+        if run is not None:
+            await run.go()
 
-    def _show_placeholder(self, line: str) -> Placeholder:
-        """Return the panel's place in the output, shown where there will be a panel."""
+    @contextlib.contextmanager
+    def _placeholder(self, line: str) -> Iterator[Placeholder]:
+        """Keep the panel's place in the output, where there will be a panel."""
         placeholder = Placeholder()
-        named = "cellId" in self._request_metadata() and not caller_waits()
+        get_parent = getattr(self.shell, "get_parent", None)
+        metadata = (get_parent() or {}).get("metadata", {}) if get_parent else {}
+        named = "cellId" in metadata and not caller_waits()
         if expects_panel(self.ui, line, cell_id=named):
             placeholder.show()
-        return placeholder
-
-    async def _read_cells_above(self, line: str) -> "Material | None":
-        """Return the cells above the running one that the options ask for."""
-        from ipyrefine.notebook.nearby import read_context
-        from ipyrefine.notebook.options import parse
-
-        count = parse(line).context
-        return await read_context(self.shell, count) if count else None
+        try:
+            yield placeholder
+        finally:
+            placeholder.clear()
 
     async def resume(self, words: list[str]) -> None:
         """Resume an earlier run in the cell that runs now.
@@ -200,7 +191,7 @@ class Refine(Magics, Configurable):
             JournalError: the journal cannot be read.
             NoModel: the run's model is not available here.
         """
-        from ipyrefine.notebook.cell import resume_run
+        from ipyrefine.notebook.cell_start import resume_run
 
         run = resume_run(self, words)
         if any(one.session.running and one.shows_same_run(run) for one in self.runs.values()):
@@ -217,11 +208,6 @@ class Refine(Magics, Configurable):
                 del self.runs[cell_id]
         self.latest = self.runs[run.cell_target.cell_id] = run
         return run
-
-    def _request_metadata(self) -> Any:
-        """Return the front-end's metadata of the running cell; empty outside a kernel."""
-        get_parent = getattr(self.shell, "get_parent", None)
-        return (get_parent() or {}).get("metadata", {}) if get_parent else {}
 
 
 def _split(line: str) -> list[str]:
@@ -274,8 +260,8 @@ def _documentation() -> str:
 Refine.refine.getdoc = _documentation
 
 
-def _add_matcher(shell: Any) -> None:
-    """Let Tab offer options and values after the magics."""
+def load(shell: Any) -> None:
+    """Register the magics, a matcher, the input transformers and a callback with a shell, once."""
     from IPython.core.completer import SimpleMatcherResult, context_matcher
 
     @context_matcher()
@@ -284,35 +270,19 @@ def _add_matcher(shell: Any) -> None:
 
         return match(shell, context)
 
-    match_refine.matcher_priority = 1_000  # it decides whether any other is asked
-    matchers = shell.Completer.custom_matchers
-    matchers[:] = [m for m in matchers if getattr(m, "__name__", "") != match_refine.__name__]
-    matchers.append(match_refine)
-
-
-def _watch_failures(shell: Any) -> None:
-    """Let the magics know of cells that fail, the one that ran last included."""
-
     def note_failure(result: Any) -> None:
         shell.magics_manager.registry["Refine"].failures.note(result)
 
-    callbacks = shell.events.callbacks["post_run_cell"]
-    callbacks[:] = [c for c in callbacks if getattr(c, "__name__", "") != note_failure.__name__]
-    callbacks.append(note_failure)
-    note_failure(getattr(shell, "last_execution_result", None))
-
-
-def load(shell: Any) -> None:
-    """Register the magics, the input transformers and a callback with a shell, once."""
+    match_refine.matcher_priority = 1_000  # it decides whether any other is asked
     shell.register_magics(Refine)
-    _add_matcher(shell)
-    _watch_failures(shell)
-    for transformers, ours in (
-        (shell.input_transformers_cleanup, call_refine),
+    for functions, ours in (
+        (shell.Completer.custom_matchers, match_refine),
+        (shell.events.callbacks["post_run_cell"], note_failure),
         (shell.input_transformers_post, await_refine),
+        (shell.input_transformers_cleanup, call_refine),
     ):
-        transformers[:] = [t for t in transformers if getattr(t, "__name__", "") != ours.__name__]
-    shell.input_transformers_cleanup.insert(0, call_refine)
-    shell.input_transformers_post.append(await_refine)
+        functions[:] = [f for f in functions if getattr(f, "__name__", "") != ours.__name__]
+        functions.insert(0 if ours is call_refine else len(functions), ours)
+    note_failure(getattr(shell, "last_execution_result", None))
     if hasattr(shell, "kernel"):
         warm_up()

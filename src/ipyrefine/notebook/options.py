@@ -2,6 +2,7 @@
 
 import argparse
 import keyword
+import os
 import re
 import shlex
 import textwrap
@@ -130,8 +131,8 @@ def parser() -> MagicParser:
     add("--language", metavar="NAME", help="the language of the code, as java or c++; by default "
         "as the task or the draft says, else Python")
     add("--again", action="store_true",
-        help="refine anew; without it, a cell that you have decided and left unchanged shows its "
-        "record")
+        help="refine it again; without it, a cell that you have decided and left unchanged shows "
+        "its record")
     add = p.add_argument_group("context").add_argument
     add("-v", "--var", action="append", default=[], metavar="NAME",
         help="a variable that the task is about, shown to the model with its value, and copied for "
@@ -362,6 +363,32 @@ def limits(options: argparse.Namespace, configured: Mapping[str, Any]) -> Limits
         first = error.errors()[0]
         option = "--" + str(first["loc"][0]).replace("_", "-")
         raise UsageError(f"{option}: {first['msg'].lower()}, not {first['input']!r}.") from None
+
+
+def server(options: argparse.Namespace, magics: Any) -> dict[str, Any]:
+    """Return how servers are asked, as `api.build` takes it, with what reads the key.
+
+    Args:
+        options: the parsed options.
+        magics: the configured magics.
+
+    Raises:
+        UsageError: the variable that should hold the key is not set.
+    """
+    # The setting is for the server of the settings. A cell that names another may be a stranger's.
+    name = options.api_key_env or ("" if options.base_url else magics.api_key_env)
+    if name and not os.environ.get(name):
+        raise UsageError(
+            "The variable that --api-key-env or Refine.api_key_env names is not set. Set it to the "
+            "server's key."
+        )
+    return {
+        "api_key": (lambda: os.environ.get(name, "")) if name else None,
+        "base_url": options.base_url or magics.base_url or None,
+        "timeout": magics.timeout if options.timeout is None else options.timeout,
+        "effort": options.effort,
+        "extra": magics.extra,
+    }
 
 
 def split_list(text: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Required
+from typing import Any, Required
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
@@ -31,6 +31,7 @@ from ipyrefine.core.decisions import (
     Branch,
     Continue,
     Decision,
+    Destination,
     Dismiss,
     Drop,
     Edit,
@@ -54,53 +55,37 @@ from ipyrefine.session.commands import make_rubric
 _HERE = Path(__file__).parent
 _PIECE, _PATIENCE = 80, 0.25  # characters that are worth a message, and seconds they may wait
 _RATE = 1.0  # seconds between two updates of the pace
+_STALE_PAGE = "This page doesn't fit the kernel's ipyrefine. Reload it."
 
 
 class Click(TypedDict, total=False):
-    """What a page sends: what was clicked, with the words typed with it.
+    """What a page sends: what was clicked, with the words typed with it."""
 
-    Attributes:
-        action: what is asked for; the other fields go with it.
-        iteration: the text that it is about.
-        other: the text it is compared with.
-        hunk: the change to take back.
-        finding: the id of a finding.
-        findings: the ids of the ticked ones.
-        choice: which answer to the question.
-        place: where the accepted text goes; ``run`` runs it too.
-        name: a form, a fold, or the check of a demand.
-        open: whether the fold is open.
-        sure: whether it was asked for twice.
-        number: the iteration typed into a field.
-        words: guidance, or the reason for a decision.
-        revisions: how many more revisions Continue allows.
-    """
-
-    action: Required[str]
-    iteration: int
-    other: int
-    hunk: int
-    number: int
-    choice: int
-    revisions: int
-    finding: str
-    findings: list[str]
-    place: Literal["insert", "replace", "none", "run"]
-    name: str
-    open: bool
-    sure: int
-    words: str
-    reason: str
-    result: str
-    text: str
+    action: Required[str]  # what is asked for; the other fields go with it
+    iteration: int  # the text that it is about
+    other: int  # the text it is compared with
+    hunk: int  # the change to take back
+    number: int  # the iteration typed into a field
+    choice: int  # which answer to the question
+    revisions: int  # how many more revisions Continue allows
+    place: Destination  # where the accepted text goes
+    name: str  # a form, a fold, or the check of a demand
+    open: bool  # whether the fold is open
+    sure: int  # whether it was asked for twice
+    words: str  # guidance, or the reason for a decision
+    reason: str  # why a finding is dismissed
+    result: str  # the user's own answer to the question
+    text: str  # the user's own text
+    findings: list[str]  # the ids of the ticked findings
+    finding: str  # the id of a finding; its fields follow
     problem: str
     quote: str
     fix: str
     severity: str
     criterion: str
-    criteria: str
+    criteria: str  # of a changed rubric, and its target
     target: float
-    model: str
+    model: str  # to continue with
 
 
 _CLICK: TypeAdapter[Click] = TypeAdapter(Click)
@@ -151,7 +136,7 @@ class Panel:
         self._share, self._sharing = share, sharing
         self._interval, self._clock = interval, clock
         self._run: Run | None = None
-        self._view = self._first_view()
+        self._view = View()
         self._note = ""
         self._closed = self._has_page = self._stale = False
         self._parts: dict[str, str] = {}
@@ -185,7 +170,7 @@ class Panel:
             return
         self._run, self._updated = run, self._clock()
         if isinstance(event, RunStarted):  # perhaps not the first, where the user switched
-            self._view = self._first_view()
+            self._view = View()
         if isinstance(event, StageStarted):
             self._stream.start("")
             self._view = self._view._replace(under_way=event.iteration)
@@ -195,11 +180,6 @@ class Panel:
             self._note = ""
             self._stream.start("")
         self._draw_soon(now=not isinstance(event, CallEnded))
-
-    def _first_view(self) -> View:
-        if self._target is None:
-            return View()
-        return View(place=self._target.where, place_to_run=self._target.place_to_run)
 
     def note(self, text: str) -> None:
         """Show a short message below the header; an empty one clears it."""
@@ -312,6 +292,9 @@ class Panel:
             can_change_model=self._change_model is not None,
             can_switch=self._switch is not None,
         )
+        if self._target is not None:
+            place, to_run = self._target.place, self._target.place_to_run
+            self._view = self._view._replace(place=place, place_to_run=to_run)
         return panel_parts(run, self._view, self._note)
 
     def _rate(self) -> str:
@@ -334,7 +317,7 @@ class Panel:
         try:
             click = _CLICK.validate_python(content)
         except ValidationError:
-            self._note = "This page doesn't fit the kernel's ipyrefine. Reload it."
+            self._note = _STALE_PAGE
             self._stale = True
             self._flush(always=True)
             return
@@ -388,7 +371,8 @@ class Panel:
                 self._change_model(click.get("model", "").strip(), click.get("words", "").strip())
                 self._settle()
             case _:
-                self._send_decision(click)
+                self._decide(self._decision(click))
+                self._settle()
         return None
 
     def _open(self, form: str, finding: str) -> dict[str, Any] | None:
@@ -403,17 +387,6 @@ class Panel:
         }  # fmt: skip
         return {"focus": fields[form]} if form in fields else None
 
-    def _send_decision(self, click: Click) -> None:
-        """Hand over the decision that a click stands for."""
-        self._decide(self._decision(click))
-        place = click.get("place")
-        if self._target is not None and click["action"] == "accept":  # a refused one changes none
-            self._target.run_after = place == "run"
-            if place is not None:
-                self._target.where = self._target.place_to_run if place == "run" else place
-                self._view = self._view._replace(place=self._target.where)
-        self._settle()
-
     def _settle(self) -> None:
         """Close the form whose words were taken, and empty the field for guidance."""
         view = self._view
@@ -421,16 +394,15 @@ class Panel:
 
     def _decision(self, click: Click) -> Decision:
         """Return the decision that a click stands for."""
-        words, finding = click.get("words", "").strip(), click.get("finding", "")
-        iteration = click.get("iteration")
+        action, words = click["action"], click.get("words", "").strip()
+        iteration, finding = click.get("iteration"), click.get("finding", "")
         more = max(1, click.get("revisions", 1))
-        match click["action"]:
+        match action:
             case "accept":
-                return Accept(iteration=iteration, reason=words)
-            case "pass":
-                return Override(iteration=iteration, outcome=Outcome.PASS, reason=words)
-            case "needs-work":
-                outcome = Outcome.NEEDS_IMPROVEMENT
+                place = click.get("place")
+                return Accept(iteration=iteration, reason=words, destination=place)
+            case "pass" | "needs-work":
+                outcome = Outcome.PASS if action == "pass" else Outcome.NEEDS_IMPROVEMENT
                 return Override(iteration=iteration, outcome=outcome, reason=words)
             case "continue" if iteration is None:
                 return Continue(revisions=more, guidance=words)
@@ -438,10 +410,8 @@ class Panel:
                 return Branch(iteration=iteration, revisions=more, guidance=words)
             case "guide":
                 return Guide(guidance=words)
-            case "act":
-                return Select(iteration=iteration, findings=(finding,), guidance=words)
-            case "select":
-                ids = tuple(click.get("findings", ()))
+            case "act" | "select":
+                ids = (finding,) if action == "act" else tuple(click.get("findings", ()))
                 return Select(iteration=iteration, findings=ids, guidance=words)
             case "dismiss":
                 return Dismiss(findings=(finding,), reason=click.get("reason", "").strip())
@@ -453,14 +423,12 @@ class Panel:
                 return Edit(iteration=iteration, text=click.get("text", ""))
             case "revert":
                 return Edit(iteration=iteration, text=self._reverted(click))
-            case "answer" if "choice" in click:
-                return Answer(choice=click["choice"])
             case "answer":
-                return Answer(result=click.get("result", "").strip())
-            case "rubric":
-                assert self._run is not None, "its form is offered only then"
+                choice, result = click.get("choice"), click.get("result", "").strip()
+                return Answer(choice=choice, result="" if choice else result)
+            case "rubric" if self._run is not None:
                 return make_rubric(self._run, click.get("criteria", ""), click.get("target"))
-        raise ValueError("This page doesn't fit the kernel's ipyrefine. Reload it.")
+        raise ValueError(_STALE_PAGE)
 
     def _reverted(self, click: Click) -> str:
         """Return a text with one of its changes taken back."""

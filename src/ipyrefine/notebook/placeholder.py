@@ -19,7 +19,7 @@ NO_ANYWIDGET = (
 _PANEL_OFF = {"-q", "--quiet", "--plain"}
 # In the order in which a cell needs them; each import is one pause of the kernel's loop.
 _MODULES = (
-    *("ipyrefine.session.commands", "ipyrefine.notebook.cell", "anywidget"),
+    *("ipyrefine.session.commands", "ipyrefine.notebook.cell_start", "anywidget"),
     *("ipyrefine.notebook.panel", "httpx2", "openai", "ipyrefine.providers.openai"),
 )
 _PAUSE = 0.1  # seconds between two imports

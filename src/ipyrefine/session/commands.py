@@ -29,7 +29,7 @@ from ipyrefine.core.decisions import (
     Select,
 )
 from ipyrefine.core.model import MAX_ITERATIONS, Finding, Form, Outcome, Severity, named_criteria
-from ipyrefine.core.reducer import require_iteration, require_possible
+from ipyrefine.core.reducer import require_iteration
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import withheld
 from ipyrefine.errors import UsageError, did_you_mean
@@ -90,13 +90,7 @@ _NEED_TEXT = ("apply", "diff", "edit", "show")
 
 
 class CellTarget(Protocol):
-    """Where the text of a cell goes.
-
-    Attributes:
-        where: into a new cell, in place of the source cell, or into the variable only.
-    """
-
-    where: Place
+    """Where the text of a cell goes."""
 
     async def read_back(self) -> str | None:
         """Return what the cell that a text was put into holds now; None if that is not known."""
@@ -115,7 +109,7 @@ class Cell(Protocol):
     async def start_again(self, form: Form | None = None) -> None:
         """Start again as code or as prose, and wait for the next stop."""
 
-    async def apply(self, number: int | None = None) -> str:
+    async def apply(self, number: int | None = None, place: Place | None = None) -> str:
         """Put an iteration's text into a cell and return where it went, in a sentence."""
 
     def share(self, answer: str) -> str:
@@ -209,18 +203,14 @@ async def _steer(cell: Cell, name: str, args: list[str]) -> None:
         case "share":
             print(cell.share(" ".join(args)) if args else _withheld(cell))
         case "apply":
-            cell.cell_target.where = _parse_place(args) or cell.cell_target.where
-            print(await cell.apply(parse_iteration(run, args)))
+            place = _parse_place(args)
+            print(await cell.apply(parse_iteration(run, args), place))
         case "edit":
             await cell.carry_out(await _edit(cell, args))
         case "kind":
             await cell.start_again(_parse_form(args))
         case _:
-            decision = parse_decision(run, name, args)
-            require_possible(run, decision)  # before it changes the place
-            if isinstance(decision, Accept) and decision.destination in PLACES:
-                cell.cell_target.where = decision.destination
-            await cell.carry_out(decision)
+            await cell.carry_out(parse_decision(run, name, args))
 
 
 # Decisions

@@ -8,7 +8,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from shells import NO_HISTORY
 
 from ipyrefine.errors import UsageError
-from ipyrefine.notebook.source_cell import read_code_cell
+from ipyrefine.notebook.cell_source import read_code_cell
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_a_magics_line_stays_above_the_code_of_its_language(
     shell: Any, magic: str, language: str | None
 ) -> None:
     cell = read_code_cell(f"{magic}\nbody\n", shell)
-    assert cell == ("body\n", True, f"{magic}\n", language)
+    assert cell == ("body\n", True, f"{magic}\n", language, None)
 
 
 def test_a_magic_whose_body_is_no_code_is_refused(shell: Any) -> None:

@@ -1,0 +1,396 @@
+"""A cell's run: its session, what shows it, its variables, and where its text goes."""
+
+import argparse
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ipyrefine import api
+from ipyrefine.checks.schema import Schema
+from ipyrefine.core.decisions import Accept, Continue, Decision, Destination
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event, Stopped
+from ipyrefine.core.model import Form, StopReason
+from ipyrefine.core.ports import Check
+from ipyrefine.core.run import Run
+from ipyrefine.core.sharing import KEPT_HERE, Level
+from ipyrefine.errors import Interrupted, UsageError, describe
+from ipyrefine.journal.writer import Recorder
+from ipyrefine.notebook import options
+from ipyrefine.notebook.blocking import caller_waits
+from ipyrefine.notebook.cell_target import CellTarget, Origin
+from ipyrefine.notebook.placeholder import NO_ANYWIDGET, Placeholder
+from ipyrefine.providers.remote import mark_asked, remember_sharing
+from ipyrefine.render import labels
+from ipyrefine.render.markdown import fence
+from ipyrefine.session.commands import ANSWERS, PLACES
+from ipyrefine.session.record import RecordDisplay
+from ipyrefine.session.session import SentLog, Session
+
+DECIDED = (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
+
+
+class CellRun:
+    """A refinement in a cell, with its panel or transcript, its record and its variables.
+
+    Args:
+        magics: the configured magics, with their shell.
+        args: the options.
+        refinement: what runs.
+        journal: stores its events; None for a run that is not kept.
+        placeholder: the panel's place in the output, where there is one.
+        origin: the cell that the text is from, where that is another one.
+        key: what the cell is recognised by when it runs again; empty where it is not.
+        begin: builds its run as code or as prose, with a journal; None where it can't be switched.
+        shown: whether the run is displayed as it goes.
+
+    Attributes:
+        shell: the IPython shell.
+        session: runs the refinement.
+        cell_target: where its text goes.
+        panel: the panel; None when none is on screen.
+    """
+
+    def __init__(
+        self,
+        magics: Any,
+        args: argparse.Namespace,
+        refinement: Refinement,
+        journal: Recorder | None,
+        placeholder: Placeholder | None = None,
+        *,
+        origin: Origin | None = None,
+        key: str = "",
+        begin: Callable[[Form], tuple[Refinement, Recorder | None]] | None = None,
+        shown: bool = True,
+    ) -> None:
+        self.shell = magics.shell
+        self._sent = SentLog()
+        self._watch(refinement)
+        self.session = Session(refinement, [self._update], journal)
+        self._args, self._server = args, options.server(args, magics)
+        self._share = args.share or magics.share
+        self._variable = args.output or "refined"
+        place = args.apply if args.apply in PLACES else None
+        self.cell_target = CellTarget(self.shell, self._variable, place, origin)
+        self._key, self._decided = key, magics.decided
+        self._begin, self._form = begin, refinement.state.task.form
+        self.panel: Any = None
+        self._record = RecordDisplay()
+        self._note = ""  # what the record says of how the panel was closed
+        self._executing = False
+        self._inserting: asyncio.Future[None] | None = None
+        self._uses_panel = self._wants_panel(magics.ui)
+        if shown and self._uses_panel:
+            self._open_panel(placeholder or Placeholder())
+        elif shown and not self._args.quiet and not hasattr(self.shell, "kernel"):
+            from ipyrefine.session.screen import Transcript
+
+            self.session.displays.append(Transcript(can_switch=begin is not None))
+
+    async def go(self) -> None:
+        """Run to the loop's stop, with the text in the namespace on every exit.
+
+        Raises:
+            UsageError: it should run in the background, and there is no panel.
+            Interrupted: the user interrupted the cell.
+            RefineError: what ended the run early.
+        """
+        if self._args.background:
+            if self.panel is None:
+                raise UsageError("--background needs the panel, which only a notebook shows.")
+            self.session.start()
+            return
+        with self._cell_executes():
+            await self.session.go()
+            await self._ask_in_terminal()
+            if self._args.apply in ("insert", "replace") and self.session.run.text:
+                self._finish(await self._place())
+            await self._text_inserted()
+        self._raise_failure()
+
+    async def resume(self) -> None:
+        """Continue an earlier run; one that was accepted is only shown, its text not inserted."""
+        if self.session.run.stop_reason is StopReason.ACCEPTED:
+            self._set_variables(self.session.run)
+            self._finish()
+        else:
+            await self.go()
+
+    def show_again(self, note: str) -> None:
+        """Show the record of a run that is decided in the cell that runs now."""
+        self._set_variables(self.session.run)
+        self._record, self._note = RecordDisplay(), note
+        self._show_record()
+
+    async def carry_out(self, decision: Decision) -> None:
+        """Take a decision from a cell of its own, and show there what comes of it.
+
+        Raises:
+            UsageError: it cannot be carried out; nothing has changed.
+            Interrupted: the user interrupted the cell.
+            RefineError: what ended the run early.
+        """
+        await self._steer(lambda: self.decide(decision), shown=not isinstance(decision, Accept))
+
+    async def start_again(self, form: Form | None = None) -> None:
+        """Do as `switch` from a cell of its own; errors as for it and for `carry_out`."""
+        await self._steer(lambda: self.switch(form))
+
+    async def _steer(self, act: Callable[[], None], *, shown: bool = True) -> None:
+        with self._cell_executes():
+            act()
+            if shown and self._uses_panel and self.panel is None:
+                self._open_panel(Placeholder())
+            await self.session.go()
+            await self._text_inserted()
+        self._raise_failure()
+
+    async def apply(self, number: int | None = None, place: Destination | None = None) -> str:
+        """Put a text into a cell from the cell that runs now, and return where it went.
+
+        Args:
+            number: the iteration; None for the chosen one.
+            place: where it goes; None for where an accepted text goes.
+        """
+        with self._cell_executes():
+            return await self._place(number, place)
+
+    async def _place(self, number: int | None = None, place: Destination | None = None) -> str:
+        run, form = self.session.run, self.session.run.task.form
+        text = run.text if number is None else run.iterations[number].text
+        if run.task.is_foreign and not self.cell_target.head(place):  # no code cell could run it
+            text, form = fence(text, run.task.language), "prose"
+        return await self.cell_target.put(
+            text, form=form, executing=self._executing, destination=place
+        )
+
+    def decide(self, decision: Decision) -> None:
+        """Take a decision from the panel or the terminal; raises as `Session.decide` does."""
+        self._note = ""
+        self.session.decide(decision)
+
+    def stop(self) -> None:
+        """Stop the loop, or let a pause be the end; the best text so far is kept."""
+        self.session.stop()
+
+    def close(self) -> None:
+        """Stop the loop and close the panel; the record stays."""
+        note = ""
+        if self.session.running:  # a pause stays one, to be resumed
+            self.session.stop()
+            note = f"Stopped and closed. The best text so far is in `{self._variable}`."
+        self._finish(note)
+
+    def change_model(self, name: str, guidance: str = "") -> None:
+        """Continue the run with another writer; whoever reads stays.
+
+        Raises:
+            UsageError: no name was given, or the run goes on at the moment.
+            NoModel: there is no such model here.
+        """
+        if not name:
+            raise UsageError("Name the model to continue with.")
+        if self.session.running:
+            raise UsageError("Stop the run first, then continue with another model.")
+        before = self.session.refinement
+        run = self.session.run
+        setup = run.setup.model_copy(update={"model": name, "judge": run.setup.judge or name})
+        refinement = api.resume(
+            run.model_copy(update={"setup": setup}),
+            judge=None if run.setup.judge == run.setup.model else before.judge,
+            **self._server,
+            checks=before.checks,
+            share=self._share,
+        )
+        refinement.selection, refinement.suite = before.selection, before.suite
+        self._watch(refinement)
+        self.session.refinement = refinement
+        self.decide(Continue(guidance=guidance))
+
+    def switch(self, form: Form | None = None) -> None:
+        """Stop the run, and start its cell again as code or as prose.
+
+        Args:
+            form: which; by default the one that it is not.
+
+        Raises:
+            UsageError: it is that already, it was not started by a `%%refine` cell of this kernel,
+                or an option does not fit the form.
+        """
+        task = self.session.run.task
+        form = form or labels.other_form(task)
+        if form == task.form:
+            raise UsageError(f"This run is for {form} already.")
+        if self._begin is None:
+            raise UsageError(f"This run cannot be switched. Start a %%refine cell with -p {form}.")
+        refinement, journal = self._begin(form)
+        self._sent = SentLog()
+        self._watch(refinement)
+        self._note = ""
+        self.cell_target.fits = form == self._form
+        self.session.restart(refinement, journal)
+
+    def share(self, answer: str) -> str:
+        """Take the user's answer on what the run's servers are sent, and say what holds now.
+
+        Args:
+            answer: ``once`` sends outputs for the rest of this run, ``always`` from now on,
+                ``never`` stops asking.
+
+        Raises:
+            UsageError: there is no such answer, or no server elsewhere.
+        """
+        sharing = self.session.refinement.sharing
+        if answer not in ANSWERS:
+            raise UsageError(f"%refine share takes {', '.join(ANSWERS)}, not {answer!r}.")
+        if not sharing.servers:
+            raise UsageError("The models of this run are on this machine: nothing leaves it.")
+        level: Level = "structure" if answer == "never" else "outputs"
+        kept = answer == "once" or remember_sharing(sharing.servers, level)
+        self.session.refinement.sharing = sharing._replace(level=level, asks=False)
+        return labels.sharing_sentence(answer, sharing.servers, stored=kept)
+
+    def _watch(self, refinement: Refinement) -> None:
+        """Keep what is sent to its models."""
+        same = refinement.judge is refinement.model
+        refinement.model = self._sent.watch(refinement.model)
+        refinement.judge = refinement.model if same else self._sent.watch(refinement.judge)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it runs or is on screen."""
+        return self.panel is None and not self.session.running
+
+    def shows_same_run(self, other: "CellRun") -> bool:
+        """Return whether two cells show the same run of the journal."""
+        ours, theirs = self.session.journal, other.session.journal
+        return bool(ours and theirs and ours.number and ours.number == theirs.number)
+
+    # Displays
+
+    def _wants_panel(self, ui: str) -> bool:
+        if self._args.plain or self._args.quiet or os.environ.get("IPYREFINE_UI") == "plain":
+            return False
+        if caller_waits():  # no click would arrive
+            return False
+        return ui == "widgets" or (ui == "auto" and self.cell_target.cell_id is not None)
+
+    def _open_panel(self, placeholder: Placeholder) -> None:
+        """Show the panel in the output of the running cell, or say why there is none."""
+        from ipyrefine.notebook.panel import Panel
+
+        try:
+            self.panel = Panel(
+                decide=self.decide,
+                stop=self.stop,
+                close=self.close,
+                cell_target=self.cell_target,
+                change_model=self.change_model,
+                switch=self.switch if self._begin else None,
+                prompts=lambda: self._sent.prompts,
+                share=self.share,
+                sharing=lambda: self.session.refinement.sharing,
+            )
+        except ImportError:
+            self._uses_panel = False
+            print(NO_ANYWIDGET)
+            return
+        placeholder.fill(self.panel.widget)
+        self.session.displays.append(self.panel.show)
+
+    def _update(self, event: Event, run: Run) -> None:
+        """Bring variables and record up to date at every stop."""
+        if not isinstance(event, Stopped):
+            return
+        if self.panel is not None and KEPT_HERE in run.warnings:
+            mark_asked(self.session.refinement.sharing.servers)
+        self._set_variables(run)
+        if event.reason is StopReason.FAILED and not run.iterations and self._executing:
+            self._close_panel()  # the cell's error says all there is to say
+            return
+        self._show_record()
+        if self._key and self.session.journal is None and event.reason in DECIDED:
+            self._decided[self._key] = self
+        if event.reason is StopReason.ACCEPTED:
+            place = run.ruling.destination if isinstance(run.ruling, Accept) else None
+            self._inserting = asyncio.ensure_future(self._insert_accepted(place))
+
+    def _set_variables(self, run: Run) -> None:
+        self.shell.user_ns["refined_run"] = run
+        self.shell.user_ns[self._variable] = run.text
+        self.shell.user_ns[self._variable] = _result(run, self.session.refinement.checks)
+
+    async def _insert_accepted(self, place: Destination | None) -> None:
+        """Put the accepted text into a cell, unless that was declined, and close the panel."""
+        try:
+            note = await self._place(place=place)
+        except Exception as error:  # after a click nobody awaits this, so the record says it
+            note = (
+                f"The text could not be put into a cell ({describe(error)}). It is in "
+                f"`{self._variable}`."
+            )
+        # The panel closes last: its many messages would keep the front-end from answering in time.
+        self._finish(note)
+
+    async def _text_inserted(self) -> None:
+        """Wait until the accepted text is in its cell."""
+        if self._inserting:
+            await self._inserting
+
+    def _finish(self, note: str = "") -> None:
+        """Close the panel for good; what stays in the notebook is the record."""
+        self._note = note
+        self._close_panel()
+        self._show_record()
+
+    def _close_panel(self) -> None:
+        if self.panel is not None:
+            self.session.displays.remove(self.panel.show)
+            self.panel.close()
+            self.panel = None
+
+    def _show_record(self) -> None:
+        if hasattr(self.shell, "kernel") and self.session.run.stop_reason is not None:
+            panel = self.panel.id if self.panel is not None else ""
+            self._record.show(self.session.run, note=self._note, panel=panel)
+
+    async def _ask_in_terminal(self) -> None:
+        if self._args.quiet or self.panel is not None or hasattr(self.shell, "kernel"):
+            return
+        if self._args.apply in (None, "ask"):
+            from ipyrefine.session.screen import ask
+
+            await ask(self.session)
+
+    @contextlib.contextmanager
+    def _cell_executes(self) -> Iterator[None]:
+        """Mark that a cell runs, whose reply can carry a text into the next cell.
+
+        However it ends, the text so far is in its variable.
+        """
+        self._executing = True
+        try:
+            yield
+        finally:
+            self._executing = False
+            self._set_variables(self.session.run)
+
+    def _raise_failure(self) -> None:
+        """Raise what ended the run early, if anything did."""
+        if self.session.interrupted:
+            kept = f"the best text so far is in `{self._variable}`"
+            raise Interrupted(f"Interrupted; {kept if self.session.run.text else 'no text yet'}.")
+        api.raise_failure(self.session.refinement)
+
+
+def _result(run: Run, checks: Sequence[Check]) -> Any:
+    """Return what a run leaves in its variable: the text, or the object that a schema accepted."""
+    if run.task.profile == "data" and run.chosen:
+        accepted = {evidence.name for evidence in run.chosen.evidence if evidence.passed}
+        for check in checks:
+            if isinstance(check, Schema) and check.name in accepted:
+                return check.value(run.text)
+    return run.text

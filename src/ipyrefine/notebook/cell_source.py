@@ -1,0 +1,260 @@
+"""Read a cell once: as a task or a draft, with what stays above it; and the cells above it."""
+
+import ast
+import hashlib
+import json
+import re
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ipyrefine.core.model import Material
+from ipyrefine.core.syntax import ERRORS, parse
+from ipyrefine.errors import UsageError
+from ipyrefine.kernel.magics import has_python_beside_magics
+from ipyrefine.kernel.redaction import redact, secret_values
+from ipyrefine.notebook.cell_target import (
+    Origin,
+    button_press,
+    read_cells_above,
+    source_cell_id,
+    source_cell_text,
+)
+from ipyrefine.profiles.recognise import is_python, pygments_name, read_fence
+
+# Cell magics whose body is Python.
+_PYTHON_MAGICS = frozenset({"capture", "debug", "prun", "time", "timeit"})
+_MAGIC = re.compile(r"\s*%%(?P<name>\w+)[^\n]*(?:\n|\Z)")
+# As a sentence begins: a capital and a second word, or three words.
+_WORDS = re.compile(r"[A-Z][a-z'-]*,? [\w'`\"(]|[A-Za-z][\w'-]*(?:,? [\w'`\"(-]+){2,}")
+_CODE_START = re.compile(
+    r"\s*(?:(?:def|class|from|import|return|if|elif|else|for|while|with|try|except|async|await|"
+    r"lambda|assert|raise|del|global|yield|print)\b|[@%!)\]}]|[\w.\[\]'\"]+\s*(?:[-+*/|&]?=|\())"
+)
+_SOURCE = 2_000  # characters of the source of a cell above
+_OUTPUT = 800  # characters of all its outputs
+_TOTAL = 12_000  # characters of all cells; the nearest ones count first
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+class CellSource(NamedTuple):
+    """What a cell means to a run.
+
+    Attributes:
+        text: the task, or the draft.
+        is_draft: which of them it is.
+        head: what stays above the refined text in the cell: its magic's line, or its comments.
+        language: the language of its code, as pygments names it; None where only the text can say.
+        origin: the cell that the text goes back to; None where that is not named.
+    """
+
+    text: str
+    is_draft: bool
+    head: str = ""
+    language: str | None = None
+    origin: Origin | None = None
+
+    @property
+    def code(self) -> str:
+        """The Python of a draft; empty for a task, and for another language."""
+        if not self.is_draft or self.language not in (None, "python"):
+            return ""
+        fenced = read_fence(self.text)
+        return self.text if fenced is None else fenced.code * (fenced.language == "python")
+
+    @property
+    def warnings(self) -> list[str]:
+        """A sentence on the cell magic that stays above a draft, if there is one."""
+        magic = self.head.strip()
+        is_magic = self.is_draft and magic.startswith("%%")
+        return [f"Kept as it is, and never run by checks: {magic}"] if is_magic else []
+
+
+def read_source(args: Namespace, body: str, shell: Any) -> CellSource:
+    """Read the body of a `%%refine` cell.
+
+    Args:
+        args: the options, which may say what it is.
+        body: the text below them, as the front-end holds it.
+        shell: the IPython shell, which knows its syntax.
+
+    Raises:
+        UsageError: it is empty, or starts with a cell magic whose body is not code.
+    """
+    if not body.strip():
+        raise UsageError("The cell is empty. Write a task or a draft below %%refine.")
+    if args.cell and args.profile in (None, "code"):
+        source = read_code_cell(body, shell)
+        if args.draft and not source.is_draft:
+            source = CellSource(body, True)
+        source = source._replace(is_draft=source.is_draft and not args.task)
+    else:
+        is_code = has_python_beside_magics(body) or is_python(body) or read_fence(body) is not None
+        source = CellSource(body, args.draft or (not args.task and is_code))
+    text, language = source.text.strip(), args.language or source.language
+    if source.is_draft:
+        text = source.text.rstrip("\n") if args.lines else source.text.strip("\n")
+        language = language or ("python" if has_python_beside_magics(text) else None)
+    origin = Origin(args.cell, body, source.head) if args.cell else None
+    return source._replace(text=text, language=language, origin=origin)
+
+
+def read_code_cell(source: str, shell: Any) -> CellSource:
+    """Read a code cell: comments and words are a task, everything else is a draft.
+
+    Args:
+        source: the cell's text.
+        shell: the IPython shell, which knows its syntax.
+
+    Raises:
+        UsageError: it starts with a cell magic whose body is not code.
+    """
+    if magic := _MAGIC.match(source):
+        return CellSource(source[magic.end() :], True, magic[0], _language(magic["name"]))
+    lines = [line.strip() for line in source.strip().splitlines()]
+    if all(line.startswith("#") for line in lines if line):
+        task = "\n".join(line.lstrip("#").removeprefix(" ") for line in lines).strip()
+        if task:
+            return CellSource(task, False, f"{source.rstrip()}\n\n")
+    if _is_words(source, shell):
+        return CellSource(source.strip(), False)
+    return CellSource(source, True)
+
+
+def _language(magic: str) -> str | None:
+    """Return the language of a magic's body; None for Python.
+
+    Raises:
+        UsageError: it is none that pygments knows.
+    """
+    from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
+
+    if magic in _PYTHON_MAGICS:
+        return None
+    name = pygments_name(magic)
+    if name in {alias for _, aliases, *_ in get_all_lexers() for alias in aliases}:
+        return None if name == "python" else name
+    raise UsageError(f"A %%{magic} cell can't be refined. Copy its text into a cell of its own.")
+
+
+def _is_words(source: str, shell: Any) -> bool:
+    """Return whether a cell is a request in words rather than code, which may be broken code."""
+    try:
+        body = parse(shell.transform_cell(source)).body
+    except ERRORS:
+        first = next(line for line in source.splitlines() if line.strip())
+        return bool(_WORDS.match(first.strip())) and not _CODE_START.match(first)
+    values = [getattr(getattr(node, "value", None), "value", None) for node in body]
+    return all(isinstance(n, ast.Expr) for n in body) and all(isinstance(v, str) for v in values)
+
+
+def exact_body(body: str) -> str:
+    """Return a cell's body as the front-end holds it, to which IPython has added a line end."""
+    _, _, held = (source_cell_text() or "").lstrip("\n").partition("\n")
+    return held if held.rstrip("\n") == body.rstrip("\n") else body
+
+
+def cell_key(words: Sequence[str], body: str = "") -> str:
+    """Return what the running cell is recognised by; empty where the front-end does not name it.
+
+    Args:
+        words: its command or options.
+        body: the text below them.
+    """
+    cell_id = source_cell_id()
+    if cell_id is None:
+        return ""
+    identity = [cell_id, button_press(), [word for word in words if word != "--again"], body]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
+
+
+def visible_names(shell: Any) -> dict[str, Any]:
+    """Return the user's variables, without those that IPython put there."""
+    hidden, missing = getattr(shell, "user_ns_hidden", {}), object()
+    return {n: v for n, v in shell.user_ns.items() if hidden.get(n, missing) is not v}
+
+
+# The cells above
+
+
+async def read_context(shell: Any, count: int) -> Material | None:
+    """Return the cells above the running one, with what they gave; None where there are none.
+
+    Where the front-end cannot name them, they are the cells that ran last, and the phrase says so.
+
+    Args:
+        shell: the IPython shell.
+        count: how many, at most.
+    """
+    cell_id, name = source_cell_id(), "cell above"
+    cells = await read_cells_above(cell_id, count) if cell_id else None
+    if cells is None:
+        cells, name = list(_cells_run(shell, count)), "cell that ran last"
+    texts = list(_texts(cells[-count:], secret_values(shell.user_ns)))
+    if not texts:
+        return None
+    phrase = f"the {name}" if len(texts) == 1 else f"{len(texts)} {name.replace('cell', 'cells')}"
+    return Material(kind="cells", name=name, phrase=phrase, text="\n\n".join(texts))
+
+
+def _cells_run(shell: Any, count: int) -> Iterator[dict[str, Any]]:
+    """Yield the cells that this kernel ran last, in the form of a notebook's."""
+    history = shell.history_manager
+    sources = history.input_hist_raw  # from 1 on; the running cell is the last one
+    for number in range(max(1, len(sources) - 1 - count), len(sources) - 1):
+        outputs = list(_stored_outputs(history, number))
+        yield {"type": "code", "source": sources[number], "outputs": outputs}
+
+
+def _stored_outputs(history: Any, number: int) -> Iterator[dict[str, Any]]:
+    """Yield what IPython keeps of a cell's outputs, in the form of a notebook's."""
+    for output in getattr(history, "outputs", {}).get(number, ()):
+        if output.output_type in ("out_stream", "err_stream"):
+            yield {"output_type": "stream", "text": output.bundle.get("stream", "")}
+        else:
+            yield {"output_type": "display_data", "data": output.bundle}
+    error = getattr(history, "exceptions", {}).get(number)
+    if isinstance(error, dict):
+        yield {"output_type": "error", **error}
+
+
+def _outputs(outputs: Any) -> str:
+    """Return a cell's outputs as text, in short."""
+    parts = []
+    for output in outputs or ():
+        match output:
+            case {"output_type": "stream", "text": text} | {"data": {"text/plain": text}}:
+                parts.append(_text(text))
+            case {"output_type": "error"}:
+                parts.append(f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}")
+    return _ANSI.sub("", "\n".join(part.rstrip("\n") for part in parts if part))
+
+
+def _text(value: Any) -> str:
+    """Return a notebook's text, which may be a list of lines."""
+    if isinstance(value, list | tuple):
+        return "".join(part for part in value if isinstance(part, str))
+    return value if isinstance(value, str) else ""
+
+
+def _texts(cells: Iterable[Any], secrets: list[str]) -> Iterator[str]:
+    """Return cells as text without secrets, as many of the last ones as there is room for."""
+    texts, room = list[str](), _TOTAL
+    for cell in reversed([cell for cell in cells if isinstance(cell, dict)]):
+        source, outputs = _text(cell.get("source")).strip(), _outputs(cell.get("outputs"))
+        if not source:
+            continue
+        # Cut roughly first, so that hiding secrets takes bounded time; a cut secret is hidden too.
+        source = _cut(redact(source[: 2 * _SOURCE], secrets), _SOURCE)
+        text = f"[{'code' if cell.get('type') == 'code' else 'markdown'} cell]\n{source}"
+        if outputs:
+            text += f"\n[its output]\n{_cut(redact(outputs[: 2 * _OUTPUT], secrets), _OUTPUT)}"
+        if len(text) > room:
+            break
+        room -= len(text)
+        texts.append(text)
+    return reversed(texts)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[:width]}\n… (cut)"

@@ -1,0 +1,412 @@
+"""Build the run of a cell: a new one, the record of a decided one, or an earlier one resumed."""
+
+import argparse
+import builtins
+import keyword
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from ipyrefine import api, checks
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.model import Form, Material, Record
+from ipyrefine.errors import RefineError, UsageError, did_you_mean
+from ipyrefine.journal.store import Journal
+from ipyrefine.journal.writer import Recorder, open_journal
+from ipyrefine.kernel import variables
+from ipyrefine.notebook import options
+from ipyrefine.notebook.cell_run import DECIDED, CellRun
+from ipyrefine.notebook.cell_source import (
+    CellSource,
+    cell_key,
+    exact_body,
+    read_context,
+    read_source,
+    visible_names,
+)
+from ipyrefine.notebook.cell_target import Origin, is_cell_id
+from ipyrefine.notebook.placeholder import Placeholder
+from ipyrefine.providers.faults import safe_url
+from ipyrefine.session.history import Earlier, find_earlier
+from ipyrefine.session.record import RecordDisplay
+
+# The options that `%refine resume` takes; the run's start settled all others.
+_RESUME_OPTIONS = {
+    *("model", "judge", "base_url", "api_key_env", "timeout", "effort", "share"),
+    *("check", "var", "output", "apply", "journal", "plain", "quiet"),
+}
+_ALREADY_DECIDED = "You decided this run already. Add --again to refine it again."
+_CONFIGURED_LIMITS = ("max_revisions", "target", "patience")
+
+
+class Settings(Record):
+    """What the journal keeps of a run's options, to resume it.
+
+    Attributes:
+        check: the checks that were asked for.
+        var: the variables that were named.
+        output: the variable that its text is left in.
+        apply: where its text goes at the end.
+        cell: the cell that its text is from.
+        lines: the lines that may change.
+        base_url: the server, without credentials.
+        source: what that cell held.
+        head: what stays above the text there.
+        key: what the cell that ran it is recognised by.
+        keeps: the names that its texts must define.
+    """
+
+    check: tuple[str, ...] = ()
+    var: tuple[str, ...] = ()
+    output: str = ""
+    apply: Literal["ask", "insert", "replace", "none"] | None = None
+    cell: str = ""
+    lines: tuple[int, int] | None = None
+    base_url: str = ""
+    source: str = ""
+    head: str = ""
+    key: str = ""
+    keeps: tuple[str, ...] = ()
+
+
+async def start_cell(magics: Any, line: str, body: str, placeholder: Placeholder) -> CellRun | None:
+    """Build the run of a `%%refine` cell; None where it is decided and its record was shown.
+
+    Args:
+        magics: the configured magics, with their shell.
+        line: the options.
+        body: the cell below them.
+        placeholder: the panel's place in the cell's output.
+
+    Raises:
+        UsageError: an option or the body cannot be used; no model was called.
+        NoModel: no model is configured.
+        JournalError: the journal cannot be read.
+    """
+    args, body = options.parse(line), exact_body(body)
+    key = cell_key(shlex.split(line), body)
+    if show_decided(magics, args, key):
+        return None
+    source = read_source(args, body, magics.shell)
+    cells = await read_context(magics.shell, args.context) if args.context else None
+
+    def begin(form: Form | None = None) -> tuple[Refinement, Recorder | None]:
+        refinement = build(magics, args, source, [cells] if cells else [], form=form)
+        return refinement, new_journal(magics, args, source.origin, key)
+
+    return CellRun(magics, args, *begin(), placeholder, origin=source.origin, key=key, begin=begin)
+
+
+def new_journal(
+    magics: Any,
+    args: argparse.Namespace,
+    origin: Origin | None,
+    key: str,
+    keeps: Sequence[str] = (),
+) -> Recorder | None:
+    """Return the journal of a new run, with what resuming it needs; None if it is not kept."""
+    base_url = args.base_url or magics.base_url
+    settings = Settings(
+        check=args.check,
+        var=args.var,
+        output=args.output or "",
+        apply=args.apply,
+        cell=args.cell or "",
+        lines=args.lines,
+        base_url=safe_url(base_url) if base_url else "",
+        source=origin.source if origin else "",
+        head=origin.head if origin else "",
+        key=key,
+        keeps=tuple(keeps),
+    )
+    stored = settings.model_dump(mode="json", exclude_defaults=True)
+    return open_journal(args.journal and magics.journal, name=args.name or "", settings=stored)
+
+
+def show_decided(magics: Any, args: argparse.Namespace, key: str) -> bool:
+    """Show the record of a cell's run if the user has decided it, and return whether.
+
+    It is the run of a cell with the same id, options and text, in this kernel or in the journal.
+
+    Args:
+        magics: the configured magics, with their shell.
+        args: the options.
+        key: what the cell is recognised by (see `cell_key`).
+
+    Raises:
+        JournalError: the journal cannot be read.
+    """
+    if args.again:
+        magics.decided.pop(key, None)
+    if args.again or not key:
+        return False
+    run = magics.decided.get(key)
+    if run is None:
+        kept = args.journal and magics.journal and open_journal() is not None
+        stored = Journal().find_setting("key", key) if kept else None
+        if stored is None or stored.run.stop_reason not in DECIDED:
+            return False
+        earlier = Earlier(stored.run, stored.settings, Journal().recorder(stored))
+        try:
+            run = _resume(magics, args, earlier, shown=False)
+        except RefineError:  # its model or a check is not here; it can be read all the same
+            variable = args.output or "refined"
+            magics.shell.user_ns |= {variable: stored.run.text, "refined_run": stored.run}
+            RecordDisplay().show(stored.run, note=_ALREADY_DECIDED)
+            return True
+    magics.register(run).show_again(_ALREADY_DECIDED)
+    return True
+
+
+def build(
+    magics: Any,
+    args: argparse.Namespace,
+    source: CellSource,
+    cells: Sequence[Material] = (),
+    names: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    form: Form | None = None,
+) -> Refinement:
+    """Build the refinement that a cell asks for; errors as for `start_cell`.
+
+    Args:
+        magics: the configured magics, with their shell.
+        args: the options.
+        source: the cell.
+        cells: the cells above it that the model is shown, and what it raised.
+        names: further names of the notebook that it may be about.
+        warnings: what the user should know before the first call.
+        form: ``code`` or ``prose``, whatever the cell and the options say.
+    """
+    namespace, visible = magics.shell.user_ns, visible_names(magics.shell)
+    if args.goal and not source.is_draft:
+        raise UsageError(
+            "--goal says how to improve a draft, but this cell is a task. Put the goal into the "
+            "cell, or add --draft if the cell is the text to improve."
+        )
+    text, draft = (args.goal or "", source.text) if source.is_draft else (source.text, None)
+    profile = api.choose_profile(
+        args.profile or ("code" if args.cell else None),
+        text,
+        draft=draft,
+        checks=args.check,
+        namespace=visible,
+        language=source.language,
+        form=form,
+    )
+    configured = {name: getattr(magics, name) for name in _CONFIGURED_LIMITS}
+    limits = options.limits(args, {name: n for name, n in configured.items() if n is not None})
+    used = variables.find(
+        visible,
+        text=text,
+        bare=profile.form == "code",
+        draft=source.code if profile.form == "code" else "",
+        named=args.var,
+        without=[*args.no_var, *(["all"] if magics.variables == "none" else [])],
+        more=names,
+    )
+    target = profile.limited(limits).target
+    return api.build(
+        text,
+        model=args.model or magics.model or None,
+        judge=args.judge or magics.judge or None,
+        price=args.price or magics.price or None,
+        **options.server(args, magics),
+        share=args.share or magics.share,
+        checks=checks.resolve(args.check, namespace, target=target, variables=used),
+        no_checks=args.no_check,
+        profile=profile,
+        criteria=options.split_list(args.criteria or ""),
+        checklist=_checklist(args.checklist, namespace),
+        categories=options.split_list(args.categories or ""),
+        language=source.language,
+        variables=used,
+        cells=cells,
+        draft=draft,
+        lines=_lines_below(source.head, args.lines),
+        limits=limits,
+        prompts=_prompts(args.prompts, namespace),
+        warnings=[*source.warnings, *warnings],
+    )
+
+
+def _lines_below(head: str, lines: Sequence[int] | None) -> tuple[int, int] | None:
+    """Return a range of a cell's lines as one of the draft below its head."""
+    if not lines:
+        return None
+    first, last = (line - head.count("\n") for line in lines)
+    return max(first, min(1, last)), last
+
+
+def _checklist(value: str | None, namespace: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the questions of a variable (a list, or a text of lines), or those written out.
+
+    The word ``none`` asks for no checklist; without the option it is None, the profile's.
+
+    Raises:
+        UsageError: there is no such variable, or it holds no questions.
+    """
+    if value is None or value.lower() == "none":
+        return None if value is None else ()
+    if not value.isidentifier():
+        return options.split_list(value)
+    variable = _variable("--checklist", value, namespace)
+    lines = variable.splitlines() if isinstance(variable, str) else variable
+    if not isinstance(lines, list | tuple) or not all(isinstance(x, str) for x in lines):
+        raise UsageError(f"--checklist: {value} must be a list of yes/no questions.")
+    questions = tuple(line.strip() for line in lines if line.strip())
+    if not questions:
+        raise UsageError(f"--checklist: {value} holds no questions.")
+    return questions
+
+
+def _prompts(name: str | None, namespace: Mapping[str, Any]) -> Mapping[str, str] | None:
+    """Return the user's own prompts by stage.
+
+    Raises:
+        UsageError: there is no such variable, or it is not a dict of prompts.
+    """
+    if name is None:
+        return None
+    prompts = _variable("--prompts", name, namespace)
+    if not isinstance(prompts, Mapping) or not prompts:
+        raise UsageError(f"--prompts: {name} must be a dict of prompts by stage.")
+    return prompts
+
+
+def _variable(option: str, name: str, namespace: Mapping[str, Any]) -> Any:
+    if name not in namespace:
+        hint = did_you_mean(name, (known for known in namespace if known[:1] != "_"))
+        raise UsageError(f"{option}: there is no variable {name!r}.{hint}")
+    return namespace[name]
+
+
+# An earlier run
+
+
+def resume_run(magics: Any, words: list[str]) -> CellRun:
+    """Build the run that continues an earlier one: ``[NAME | FILE.ipynb [k]] [options]``.
+
+    What the run took from a notebook, or sent to a server that is not configured here, has to be
+    named again: nothing that a file says is called, and nothing is sent where it says.
+
+    Args:
+        magics: the configured magics, with their shell.
+        words: which run, and the options it continues with.
+
+    Raises:
+        UsageError: there is no such run, an option cannot be used, or one has to be named again.
+        JournalError: the journal cannot be read.
+        NoModel: the run's model is not available here.
+    """
+    first_option = next((n for n, word in enumerate(words) if word.startswith("-")), len(words))
+    args = options.parse_words(words[first_option:])
+    for name, default in vars(options.parse_words([])).items():
+        if name not in _RESUME_OPTIONS and getattr(args, name) != default:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} was settled when the run started. Resume without it.")
+    earlier = find_earlier(words[:first_option], journal=args.journal and magics.journal)
+    return _resume(magics, args, earlier)
+
+
+def _resume(
+    magics: Any, args: argparse.Namespace, earlier: Earlier, *, shown: bool = True
+) -> CellRun:
+    """Build the run that continues an earlier one; ``shown`` says whether it gets a panel."""
+    try:
+        settings = Settings.model_validate(earlier.settings)
+    except ValidationError:
+        settings = Settings()
+    namespace, run = magics.shell.user_ns, earlier.run
+    args.output = args.output or _free_name(settings.output, namespace)
+    args.apply = args.apply or settings.apply
+    args.cell = settings.cell if is_cell_id(settings.cell) else None
+    origin = None
+    if args.cell and settings.source:
+        origin = Origin(args.cell, settings.source, settings.head)
+    known = _variables_of(earlier, args.var, visible_names(magics.shell))
+    given = checks.resolve(args.check, namespace, target=run.limits.target, variables=known)
+    _require_named_again(run.setup.checks, given, settings, args, magics)
+    refinement = api.resume(
+        run,
+        model=args.model or _configured(run.setup.model, magics.model),
+        judge=args.judge or _configured(run.setup.judge, magics.judge or magics.model),
+        **options.server(args, magics),
+        share=args.share or magics.share,
+        checks=[
+            _keeping(one, settings.keeps)
+            for one in checks.from_record(run.setup.checks, given, variables=known)
+        ],
+        variables=known,
+        lines=_lines_below(settings.head, settings.lines),
+    )
+    return CellRun(
+        magics, args, refinement, earlier.journal, origin=origin, key=settings.key, shown=shown
+    )
+
+
+def _keeping(check: Any, names: Sequence[str]) -> Any:
+    """Return a check; the one that runs a text wants names defined by it, too."""
+    from ipyrefine.checks.python import RunsCleanly
+
+    return check.requiring(names) if names and isinstance(check, RunsCleanly) else check
+
+
+def _configured(name: str, configured: str) -> str | None:
+    """Return a run's model where it is the configured one too, which may be a file's name."""
+    return name if name and name == configured else None
+
+
+def _require_named_again(
+    needed: Sequence[str],
+    given: Sequence[Any],
+    stored: Settings,
+    args: argparse.Namespace,
+    magics: Any,
+) -> None:
+    """Refuse to take from a file what only the reader can choose.
+
+    Args:
+        needed: the names of the run's checks.
+        given: the checks that were named again.
+        stored: what the run was started with.
+        args: the options that name something again.
+        magics: the configured magics.
+
+    Raises:
+        UsageError: there is something to name again; it says with which options.
+    """
+    functions = checks.needs_reader(needed, given)
+    # The options of its start know a lambda by its variable.
+    asked = [one for one in stored.check if not checks.is_self_contained(one)]
+    unnamed = [one for one in asked if one not in args.check]
+    missing = [("--check", one) for one in (unnamed or functions) if functions]
+    missing += [("--var", one) for one in stored.var if one not in args.var]
+    server = args.base_url or magics.base_url or os.environ.get("OPENAI_BASE_URL") or ""
+    if stored.base_url and stored.base_url not in (server, safe_url(server)):
+        missing.append(("--base-url", stored.base_url))
+    if missing:
+        words = " ".join(f"{option} {shlex.quote(value)}" for option, value in missing)
+        raise UsageError(f"A file can't choose what runs or is sent here. To resume, add {words}.")
+
+
+def _free_name(name: str, namespace: Mapping[str, Any]) -> str | None:
+    """Return the variable that a run of the journal leaves its text in, if it hides nothing."""
+    if not name.isidentifier() or name.startswith("_"):
+        return None
+    taken = hasattr(builtins, name) or keyword.iskeyword(name) or callable(namespace.get(name))
+    return None if taken or isinstance(namespace.get(name), ModuleType) else name
+
+
+def _variables_of(
+    earlier: Earlier, named: Sequence[str], namespace: Mapping[str, Any]
+) -> variables.Variables:
+    """Return the named variables, and those that a run of the reader's own journal used."""
+    names = [one.name for one in earlier.run.task.materials if one.kind == "variable"]
+    known = names if earlier.journal is not None else []
+    found = {name: namespace[name] for name in known if name in namespace}
+    return variables.Variables(variables.gather(named, namespace), found)
