@@ -26,31 +26,31 @@ from ipyrefine.providers.replay import RecordedModel
 from ipyrefine.providers.scripted import ScriptedModel
 
 SECRET, AMOUNT = "Zwolle-7731-qx", 827450917
-ASKED = "Total `revenue` of `df` per region."
-FINE = "total = df.groupby('region').revenue.sum()\ntotal"
+ASKED = "Total `revenue` of `rows` per region."
+FINE = "total = sum(row['revenue'] for row in rows)\ntotal"
 # Ways in which code gives back what a variable holds.
 LEAKS = [
-    "raise ValueError(df.to_csv(index=False))",
-    "raise ValueError(' '.join(df.to_csv().split()))",
-    "assert df.empty, df.to_dict()",
-    "raise KeyError(df.to_csv().encode().hex())",
-    "raise KeyError(str(df.to_dict())[::-1])",
-    "raise KeyError(' '.join(df.region[0]))",
-    "print(df.to_csv()); 1 / 0",
-    "str(df.to_dict())",
-    "df",
-    "df.pivot_table(columns='region', values='revenue')",
-    "raise type(df.region[0].replace('-', '_'), (Exception,), {})()",
-    "raise SystemExit(df.region[0])",
-    "globals()[df.region[0].replace('-', '_')] = df.copy()\nnothing",
-    "error = ValueError(1)\nerror.add_note(df.region[0])\nraise error",
-    "try:\n    1 / 0\nexcept Exception as e:\n    raise ValueError(df.region[0]) from e",
-    "raise type('test' + df.region[0].replace('-', '_'), (Exception,), {})('x')",
-    "name = df.region[0].split('-')[0]\n"
+    "raise ValueError(repr(rows))",
+    "raise ValueError(' '.join(row['region'] for row in rows))",
+    "assert not rows, rows",
+    "raise KeyError(repr(rows).encode().hex())",
+    "raise KeyError(str(rows)[::-1])",
+    "raise KeyError(' '.join(rows[0]['region']))",
+    "print(rows); 1 / 0",
+    "str(rows)",
+    "rows",
+    "raise type(rows[0]['region'].replace('-', '_'), (Exception,), {})()",
+    "raise SystemExit(rows[0]['region'])",
+    "globals()[rows[0]['region'].replace('-', '_')] = [*rows]\nnothing",
+    "error = ValueError(1)\nerror.add_note(rows[0]['region'])\nraise error",
+    "try:\n    1 / 0\nexcept Exception as e:\n    raise ValueError(rows[0]['region']) from e",
+    "raise type('test' + rows[0]['region'].replace('-', '_'), (Exception,), {})('x')",
+    "name = rows[0]['region'].split('-')[0]\n"
     "raise ValueError(f'The truth value of a {name} is ambiguous')",
-    "raise ValueError('line 1, in ' + df.region[0].split('-')[0] + ': x')",
-    "open(df.region[0] + '.csv')",
+    "raise ValueError('line 1, in ' + rows[0]['region'].split('-')[0] + ': x')",
+    "open(rows[0]['region'] + '.csv')",
 ]
+FRAMES = ["df", "df.pivot_table(columns='region', values='revenue')", "raise KeyError(df.to_csv())"]
 
 
 class Server(ScriptedModel):
@@ -79,8 +79,12 @@ class Server(ScriptedModel):
 
 
 def notebook() -> dict[str, Any]:
-    frame = pandas.DataFrame({"region": [SECRET, "Oss"], "revenue": [AMOUNT, 3]})
-    return {"df": frame, "pd": pandas}
+    return {"rows": [{"region": SECRET, "revenue": AMOUNT}, {"region": "Oss", "revenue": 3}]}
+
+
+def frames() -> dict[str, Any]:
+    """The same as a table, which takes the sandbox a second to load."""
+    return {"df": pandas.DataFrame(notebook()["rows"]), "pd": pandas}
 
 
 def encodings(text: str) -> Iterator[str]:
@@ -123,14 +127,21 @@ def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 # What a server elsewhere is sent
 
 
-async def test_no_value_that_code_gives_reaches_a_server_elsewhere() -> None:
-    model = Server(*LEAKS, FINE)
-    limits = {"memory": "all", "max_revisions": len(LEAKS), "budget": Budget(calls=999)}
-    run = await refinement(model, limits=limits).run()
-    assert [one.text for one in run.iterations] == [*LEAKS, FINE]
+@pytest.mark.parametrize(
+    ("leaks", "space", "task"),
+    [(LEAKS, notebook, ASKED), (FRAMES, frames, "Total `revenue` of `df` per region.")],
+    ids=["rows", "frames"],
+)
+async def test_no_value_that_code_gives_reaches_a_server_elsewhere(
+    leaks: list[str], space: Callable[[], dict[str, Any]], task: str
+) -> None:
+    model = Server(*leaks, "total = 0\ntotal")
+    limits = {"memory": "all", "max_revisions": len(leaks), "budget": Budget(calls=999)}
+    run = await refinement(model, task, namespace=space(), limits=limits).run()
+    assert [one.text for one in run.iterations[:-1]] == leaks
     assert {one.purpose for one in model.requests} >= {Stage.DRAFT, Stage.CRITIQUE, Stage.REVISE}
     assert leaked(model.sent) == []
-    unseen = [one.text for one in run.iterations if not leaked(one.model_dump_json())]
+    unseen = [one.text for one in run.iterations[:-1] if not leaked(one.model_dump_json())]
     assert all(code.startswith(("globals", "raise SystemExit")) for code in unseen), "by the user"
 
 
@@ -142,11 +153,11 @@ async def test_nor_does_it_as_a_draft_of_the_users() -> None:
 
 async def test_nor_does_it_by_the_users_tests_or_by_drafts_that_differ() -> None:
     tests = (
-        "import pytest\n@pytest.mark.parametrize('name', list(df.region))\n"
+        "import pytest\n@pytest.mark.parametrize('name', [row['region'] for row in rows])\n"
         "def test_short(name):\n    assert len(shorten(name)) == 1, shorten(name)\n"
     )
-    task = "Write `shorten(name)`, the first region of `df`.\n\nshorten(1) == 2"
-    codes = [f"def shorten(name):\n    return df.region[0][{n}:]" for n in range(4)]
+    task = "Write `shorten(name)`, the first region of `rows`.\n\nshorten(1) == 2"
+    codes = [f"def shorten(name):\n    return rows[0]['region'][{n}:]" for n in range(4)]
     model = Server(*codes)
     space = notebook() | {"suite": tests}
     loop = refinement(model, task, checks=["tests:suite"], namespace=space)
@@ -156,11 +167,12 @@ async def test_nor_does_it_by_the_users_tests_or_by_drafts_that_differ() -> None
 
 
 async def test_nor_is_it_sent_as_the_answer_to_a_question_of_the_drafts() -> None:
-    task = "The first region of `df`:\n```python\ndef first(n: int) -> str:\n    ...\n```"
-    bodies = ["df.region[0]", "df.region[1]", "df.region[0] * 2", "df.region[0].upper()"]
+    task = "The first region of `rows`:\n```python\ndef first(n: int) -> str:\n    ...\n```"
+    bodies = ["rows[0]", "rows[1]", "rows[0] * 2", "rows[0].upper()"]
+    space = {"rows": [SECRET, "Oss"]}
     model = Server(*(f"def first(n: int) -> str:\n    return {one}" for one in bodies))
     limits = {"candidates": 4, "critique": "auto"}
-    loop = refinement(model, task, limits=limits)
+    loop = refinement(model, task, namespace=space, limits=limits)
     run = await loop.run()
     assert run.question, "the drafts differ"
     choice = next(n for n, c in enumerate(run.question.choices, 1) if SECRET in c.result)
@@ -185,8 +197,9 @@ async def test_nor_does_a_run_that_is_resumed_send_it() -> None:
 
 
 async def test_type_line_and_the_words_of_the_code_and_the_columns_are_sent() -> None:
-    model = Server("shares = df['revenues'] / df['revenue']\nshares", FINE)
-    await refinement(model, limits={"critique": "never"}).run()
+    model = Server("shares = df['revenues'] / df['revenue']\nshares", "shares = 1")
+    task = "Share of `revenue` in `df`."
+    await refinement(model, task, namespace=frames(), limits={"critique": "never"}).run()
     asked = model.requests[-1].messages[-1].content
     assert "KeyError: 'revenues' (line 1)" in asked
     assert "shares = df['revenues'] / df['revenue']" in asked
@@ -195,7 +208,7 @@ async def test_type_line_and_the_words_of_the_code_and_the_columns_are_sent() ->
 async def test_shapes_and_what_happened_to_frames_are_sent() -> None:
     code = "kept = df[df.revenue > 5]\nprint(kept)\nint(str(kept.region[0]))"
     model = Server(code, "kept = df[df.revenue > 5]\nkept", "kept = 1")
-    await refinement(model).run()
+    await refinement(model, "Total of `df`.", namespace=frames()).run()
     first, second, *_ = (r for r in model.requests if r.purpose == Stage.CRITIQUE)
     assert "ValueError: invalid literal for int() with base 10: …" in first.messages[-1].content
     asked = second.messages[-1].content
@@ -204,10 +217,10 @@ async def test_shapes_and_what_happened_to_frames_are_sent() -> None:
 
 
 async def test_the_names_of_the_users_tests_are_sent() -> None:
-    suite = "def test_ignores_gaps():\n    assert total(1) == df.region[0]\n"
+    suite = "def test_ignores_gaps():\n    assert total(1) == rows[0]\n"
     model = Server("def total(n):\n    return n", FINE)
     space = notebook() | {"suite": suite}
-    task = "Write `total(n)` of `df`."
+    task = "Write `total(n)` of `rows`."
     await refinement(model, task, checks=["tests:suite"], namespace=space).run()
     asked = next(r for r in model.requests if r.purpose == Stage.REVISE).messages[-1].content
     assert "test_ignores_gaps" in asked
@@ -223,7 +236,7 @@ async def test_what_code_gave_on_literals_is_sent() -> None:
 
 
 async def test_messages_and_outputs_are_sent_where_the_user_says_so() -> None:
-    model = Server("raise ValueError(df.region[0])", "print(df.region[0])\n1 / 0", FINE)
+    model = Server("raise ValueError(rows[0]['region'])", "print(rows[0]['region'])\n1 / 0", FINE)
     await refinement(model, share="values").run()
     assert f"ValueError: {SECRET}" in model.sent
     assert f"It printed:\\n{SECRET}" in model.sent
@@ -231,7 +244,7 @@ async def test_messages_and_outputs_are_sent_where_the_user_says_so() -> None:
 
 
 async def test_outputs_are_sent_from_the_moment_the_user_says_so() -> None:
-    model = Server("raise ValueError(df.region[0])", "raise KeyError(df.region[0])", FINE)
+    model = Server("raise ValueError(rows[0]['region'])", "raise KeyError(rows[0]['region'])", FINE)
     loop = refinement(model, limits={"max_revisions": 1})
     await loop.run()
     assert leaked(model.sent) == []
@@ -294,7 +307,7 @@ async def test_a_recording_is_asked_as_ever_and_a_live_server_in_its_place_is_no
         make: Callable[[], Any] | None = (lambda: live) if live else None
         return RecordedModel(tmp_path / "run.json", live=make, record=record)
 
-    local = Server("raise ValueError(df.region[0])", FINE)
+    local = Server("raise ValueError(rows[0]['region'])", FINE)
     local.base_url = HERE  # type: ignore[misc]
     limits = {"max_revisions": 1, "critique": "never"}
     first = await refinement(recorded(local, record=True), limits=limits).run()
