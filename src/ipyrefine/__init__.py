@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ipyrefine.api import build, refine
-    from ipyrefine.batch.frame import refine_frame
     from ipyrefine.batch.groups import group
-    from ipyrefine.batch.refine_many import Item, refine_many
+    from ipyrefine.batch.refine_many import Item, refine_frame, refine_many
     from ipyrefine.core.engine import Refinement
     from ipyrefine.core.model import Budget, Limits, Task
     from ipyrefine.core.ports import Delta, Reply, Request
@@ -70,7 +69,7 @@ _HOME = {
     "group": "ipyrefine.batch.groups",
     "load": "ipyrefine.session.record",
     "refine": "ipyrefine.api",
-    "refine_frame": "ipyrefine.batch.frame",
+    "refine_frame": "ipyrefine.batch.refine_many",
     "refine_many": "ipyrefine.batch.refine_many",
 }
 

@@ -1,6 +1,8 @@
 """Submissions in groups: what they show, and a ruling that counts for all of a group."""
 
+import asyncio
 import json
+from copy import deepcopy
 
 import pandas
 import pytest
@@ -20,12 +22,22 @@ BROKEN = "def middle(xs)\n    return 1"
 ALL = [ALSO_RIGHT, SORTS, RIGHT, BROKEN, ""]
 
 
+@pytest.fixture(scope="module")
+def grouped_once():
+    return asyncio.run(grouped(journal=False))
+
+
+@pytest.fixture
+def groups(grouped_once):
+    """The groups of `ALL`, for this test alone."""
+    return deepcopy(grouped_once)
+
+
 async def grouped(submissions=ALL, task=TASK, **options):
     return await ipyrefine.group(submissions, task, progress=False, **options)
 
 
-async def test_submissions_come_in_groups_the_largest_first_and_no_model_is_asked():
-    groups = await grouped()
+def test_submissions_come_in_groups_the_largest_first_and_no_model_is_asked(groups):
     assert [group.members for group in groups] == [(0, 2), (1,), (3,), (4,)]
     assert [group.number for group in groups] == [1, 2, 3, 4]
     first = next(iter(groups))
@@ -74,8 +86,7 @@ async def test_submissions_are_alike_if_they_do_the_same_on_every_input(task, te
     assert [group.members for group in groups] == (members or [(0,), (1,)])
 
 
-async def test_a_ruling_is_spread_over_its_group_and_says_so():
-    groups = await grouped()
+async def test_a_ruling_is_spread_over_its_group_and_says_so(groups):
     assert await groups.rule(1, "pass", "Clear.") == 2
     shown, other = groups.items[2].run, groups.items[0].run
     assert shown.verdict.because.words == "Clear."
@@ -89,8 +100,7 @@ async def test_a_ruling_is_spread_over_its_group_and_says_so():
     assert groups.items[1].run.decisions == ()
 
 
-async def test_a_ruling_of_fail_waits_for_the_user_and_can_be_taken_back():
-    groups = await grouped()
+async def test_a_ruling_of_fail_waits_for_the_user_and_can_be_taken_back(groups):
     await groups.rule(2, "fail", "It sorts.")
     run = groups.items[1].run
     assert (run.verdict.outcome, run.verdict.basis) == (Outcome.NEEDS_IMPROVEMENT, "user")
@@ -106,8 +116,7 @@ async def test_a_ruling_of_fail_waits_for_the_user_and_can_be_taken_back():
     ("number", "ruling", "sentence"),
     [(9, "pass", "no group 9"), (1, "maybe", '"pass" or "fail"'), (4, "fail", "has no code")],
 )
-async def test_a_ruling_that_cannot_be_given_changes_nothing(number, ruling, sentence):
-    groups = await grouped()
+async def test_a_ruling_that_cannot_be_given_changes_nothing(groups, number, ruling, sentence):
     with pytest.raises(errors.UsageError, match=sentence):
         await groups.rule(number, ruling)
     assert not any(item.run.decisions for item in groups.items if item.run)
@@ -155,8 +164,7 @@ async def test_what_cannot_be_grouped_is_said_in_a_sentence(submissions, task, s
         await grouped(submissions, task)
 
 
-async def test_it_shows_each_group_with_a_representative_and_what_tells_it_apart():
-    groups = await grouped()
+async def test_it_shows_each_group_with_a_representative_and_what_tells_it_apart(groups):
     await groups.rule(1, "pass", "Clear.")
     text = repr(groups)
     assert text.startswith("5 submissions in 4 groups")

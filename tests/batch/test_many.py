@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -29,41 +29,37 @@ def server(greeter: Greeter) -> Iterator[ScriptedServer]:
         yield running
 
 
-async def test_items_come_back_in_the_order_of_the_tasks(server: ScriptedServer) -> None:
-    wanted = tasks(5)
-    items = await ipyrefine.refine_many(wanted, **options(server.base_url), progress=False)
+async def test_items_come_back_in_their_order_and_no_more_run_at_a_time_than_allowed(
+    server: ScriptedServer,
+) -> None:
+    running, most = set[str](), 0
+
+    def watch(event: object, run: ipyrefine.Run) -> None:
+        nonlocal most
+        (running.discard if run.stop_reason else running.add)(run.task.text)
+        most = max(most, len(running))
+
+    wanted, args = tasks(5), options(server.base_url) | {"on_event": watch}
+    items = await ipyrefine.refine_many(wanted, at_once=3, **args, progress=False)
     assert [item.task for item in items] == wanted
     assert [item.run and item.run.task.text for item in items] == wanted
     assert all(item.passed and item.error is None for item in items)
-
-
-async def test_no_more_run_at_a_time_than_allowed() -> None:
-    greeter = Greeter(hold_after=0)
-    with ScriptedServer(greeter) as server:
-        greeter.go.set()
-        running, most = set[str](), 0
-
-        def watch(event: object, run: ipyrefine.Run) -> None:
-            nonlocal most
-            (running.discard if run.stop_reason else running.add)(run.task.text)
-            most = max(most, len(running))
-
-        args = options(server.base_url) | {"on_event": watch}
-        await ipyrefine.refine_many(tasks(7), at_once=3, **args, progress=False)
     assert most == 3
 
 
-async def test_an_error_ends_its_own_task_only_and_is_kept(
-    server: ScriptedServer, greeter: Greeter
+async def test_an_error_ends_its_own_task_only_and_the_progress_bar_counts_it(
+    server: ScriptedServer, greeter: Greeter, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wanted = tasks(3)
     greeter.broken = {wanted[1]}
-    items = await ipyrefine.refine_many([*wanted, "  "], **options(server.base_url), progress=False)
+    items = await ipyrefine.refine_many([*wanted, "  "], **options(server.base_url))
     assert [item.passed for item in items] == [True, False, True, False]
     assert isinstance(items[1].error, errors.AccessDenied)
     assert isinstance(items[3].error, errors.UsageError)
     assert items[1].run is not None
     assert items[3].run is None
+    last = capsys.readouterr().err.split("\r")[-1]
+    assert all(part in last for part in ("4/4", "passed=2", "errors=2"))
 
 
 async def test_the_same_name_again_asks_only_for_what_is_missing(
@@ -82,17 +78,13 @@ async def test_the_same_name_again_asks_only_for_what_is_missing(
 
 
 async def test_a_task_may_bring_its_own_options_and_model_objects_are_taken() -> None:
-    model = ScriptedModel([judged(10)])
-    own = {"text": "Greet.", "draft": "Hello there"}
-    args = {
-        "profile": "prose",
-        "criteria": ["tone"],
-        "limits": ipyrefine.Limits(critique="never"),
-    }
-    (item,) = await ipyrefine.refine_many([own], model=model, **args, progress=False)
-    assert item.run is not None
-    assert item.run.text == "Hello there"
-    assert item.run.setup.draft == "Hello there"
+    model = ScriptedModel([text("Two"), judged(4), judged(4)])
+    options = {"profile": "prose", "criteria": ["tone"], "critique": "never", "max_revisions": 0}
+    batch = [{"text": "Greet.", "draft": "Hello there"}, {"text": "Greet her.", "target": 0.3}]
+    items = await ipyrefine.refine_many(batch, model=model, at_once=1, **options, progress=False)
+    assert [item.run and item.run.text for item in items] == ["Hello there", "Two"]
+    assert [item.run and item.run.limits.target for item in items] == [0.8, 0.3]
+    assert [item.run and item.run.revisions for item in items] == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -111,15 +103,6 @@ async def test_what_cannot_be_used_is_refused_before_anything_runs(
     with pytest.raises(errors.UsageError, match=re.escape(sentence)):
         await ipyrefine.refine_many(["Greet."], model=model, **args, progress=False)
     assert model.requests == []
-
-
-async def test_single_limits_are_options_of_all_tasks_or_of_one() -> None:
-    model = ScriptedModel([text("One"), judged(4), text("Two"), judged(4)])
-    options = {"profile": "prose", "criteria": ["tone"], "critique": "never", "max_revisions": 0}
-    batch = ["Greet.", {"text": "Greet her.", "target": 0.3}]
-    items = await ipyrefine.refine_many(batch, model=model, at_once=1, **options, progress=False)
-    assert [item.run and item.run.limits.target for item in items] == [0.8, 0.3]
-    assert [item.run and item.run.revisions for item in items] == [0, 0]
 
 
 async def test_processes_take_functions_of_the_notebook_and_share_the_journal(
@@ -141,24 +124,12 @@ async def test_processes_take_functions_of_the_notebook_and_share_the_journal(
 
 async def test_a_task_that_cannot_travel_says_so() -> None:
     model = ScriptedModel(text(word) for word in "ab")
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+    with ThreadPoolExecutor(1) as pool:
         (item,) = await ipyrefine.refine_many(
             ["Greet."], executor=pool, model=model, progress=False
         )
     assert isinstance(item.error, errors.PoolError)
     assert "generator" in str(item.error)
-
-
-async def test_the_progress_bar_counts_what_passed_and_what_failed(
-    server: ScriptedServer, greeter: Greeter, capsys: pytest.CaptureFixture[str]
-) -> None:
-    wanted = tasks(3)
-    greeter.broken = {wanted[0]}
-    await ipyrefine.refine_many(wanted, **options(server.base_url))
-    last = capsys.readouterr().err.split("\r")[-1]
-    assert "3/3" in last
-    assert "passed=2" in last
-    assert "errors=1" in last
 
 
 async def test_without_a_journal_nothing_is_kept(

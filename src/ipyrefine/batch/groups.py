@@ -1,14 +1,12 @@
 """`group`: submissions to one task, grouped by what they do, so that a ruling counts for many."""
 
-import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ipyrefine import api
-from ipyrefine.batch.frame import column_texts, items_frame
 from ipyrefine.batch.pools import run_all
-from ipyrefine.batch.refine_many import Item, refine_many
+from ipyrefine.batch.refine_many import Item, column_texts, items_frame, refine_many
 from ipyrefine.checks.evaluation import Evaluation, group_outcomes, raised_type, shorten
 from ipyrefine.checks.evaluation import Outcome as Result
 from ipyrefine.checks.inputs import constant_inputs, first_calls, further_inputs, is_edge_case
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 
 _RULINGS = {"pass": Outcome.PASS, "fail": Outcome.NEEDS_IMPROVEMENT}
 _MOST_INPUTS = 3  # that a group shows
-_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 _WITHOUT_MODEL: dict[str, Any] = {
     "model": ScriptedModel((), name="none"),
     "profile": "code",
@@ -93,10 +90,18 @@ async def group(
     files = Variables.of(variables).files
 
     async def run(text: str) -> tuple[str, _Behaviour]:
-        return text, await _observe(Evaluation(text, seconds=seconds, files=files), inputs)
+        evaluation = Evaluation(text, seconds=seconds, files=files)
+        try:
+            results = await evaluation.outcomes(inputs)
+        except CheckNotRun as error:
+            return text, _Behaviour([], str(error), str(error))
+        if evaluation.load_error:
+            kind = str(results[0]["error"]).partition(":")[0]
+            return text, _Behaviour([], evaluation.load_error, kind)
+        return text, _Behaviour(results)
 
-    async with aclosing(run_all(dict.fromkeys(texts), at_once, run)) as results:
-        known = {text: found async for text, found in results}
+    async with aclosing(run_all(dict.fromkeys(texts), at_once, run)) as done:
+        known = {text: behaviour async for text, behaviour in done}
     edges = [is_edge_case(one, calls) for one in inputs]
     return Groups(items, [known[text] for text in texts], inputs, edges, index)
 
@@ -104,26 +109,13 @@ async def group(
 class _Behaviour(NamedTuple):
     """What a text gives on each input, or why it gives nothing and what kind of failure that is."""
 
-    results: tuple[Result, ...] = ()
+    results: list[Result]
     failure: str = ""
     kind: str = ""
 
 
-async def _observe(evaluation: Evaluation, inputs: tuple[Example, ...]) -> _Behaviour:
-    try:
-        results = await evaluation.outcomes(inputs)
-    except CheckNotRun as error:
-        return _Behaviour(failure=str(error))
-    if evaluation.load_error:
-        kind = str(results[0]["error"]).partition(":")[0]
-        return _Behaviour(failure=evaluation.load_error, kind=kind)
-    if any("data" not in one and _ADDRESS.search(str(one.get("repr"))) for one in results):
-        return _Behaviour(failure="It gives objects that can't be compared with others.")
-    return _Behaviour(tuple(results))
-
-
-def _keys(behaviours: Sequence[_Behaviour], edges: Sequence[bool]) -> Iterator[tuple[Any, ...]]:
-    """Yield for each text what those of its group share, input by input.
+def _compare(behaviours: Sequence[_Behaviour], edges: Sequence[bool]) -> list[Any]:
+    """Return for each text what those of its group share: input by input, or its kind of failure.
 
     That is the value, the type of the exception (on an edge case any), or what was printed where
     the value is None. Texts that gave no answer on an input are alike there.
@@ -137,8 +129,7 @@ def _keys(behaviours: Sequence[_Behaviour], edges: Sequence[bool]) -> Iterator[t
         for column, edge in zip(columns, edges[: len(columns)], strict=True)
     ]
     ran = zip(*signatures, strict=True)
-    for place, one in enumerate(behaviours):
-        yield next(ran) if one.results else ("failed", one.kind or place)
+    return [next(ran) if one.results else one.kind for one in behaviours]
 
 
 def _describe(result: Result) -> str:
@@ -193,22 +184,21 @@ class Groups:
     ) -> None:
         self.items, self.inputs = list(items), tuple(one.source for one in inputs)
         self._index, self._edges = index, edges
-        self._keys = [*_keys(behaviours, edges)]
-        places: dict[Hashable, list[int]] = {}
-        for place, item in enumerate(self.items):
-            evidence = item.run.iterations[0].evidence if item.run else ()
-            checks = frozenset((one.name, one.passed) for one in evidence)
-            places.setdefault((self._keys[place], checks, bool(item.run)), []).append(place)
+        self._keys = _compare(behaviours, edges)
+        drafts = [item.run and item.run.iterations[0] for item in self.items]
+        texts = [draft.text if draft else "" for draft in drafts]
+        places: dict[Any, list[int]] = {}
+        for place, draft in enumerate(drafts):
+            checks = draft and frozenset((one.name, one.passed) for one in draft.evidence)
+            places.setdefault((self._keys[place], checks), []).append(place)
         self._groups: list[Group] = []
         for number, members in enumerate(sorted(places.values(), key=len, reverse=True), 1):
-            runs = {n: self.items[n].run for n in members}
-            texts = {n: run.iterations[0].text if run else "" for n, run in runs.items()}
-            shortest = min(members, key=lambda n: len(texts[n]))
-            results, failure, _ = behaviours[shortest] if texts[shortest] else _Behaviour()
-            failure = failure or str(self.items[shortest].error or "")
-            said = tuple(map(_describe, results))
-            one = Group(number, tuple(members), shortest, texts[shortest], said, failure)
-            self._groups.append(one)
+            shortest = min(members, key=lambda place: len(texts[place]))
+            text, (results, failure, _) = texts[shortest], behaviours[shortest]
+            if not text:
+                results, failure = [], str(self.items[shortest].error)
+            described = tuple(map(_describe, results))
+            self._groups.append(Group(number, tuple(members), shortest, text, described, failure))
 
     async def rule(self, number: int, ruling: str, reason: str = "") -> int:
         """Give a verdict of your own to every submission of a group.
@@ -240,7 +230,13 @@ class Groups:
         spread = f"{reason} (spread from submission {group.representative}: {same})".strip()
         for place in group.members:
             words = reason if place == group.representative else spread
-            self.items[place] = await _override(self.items[place], _RULINGS[ruling], words)
+            decision = Override(iteration=0, outcome=_RULINGS[ruling], reason=words)
+            item, recorder = self.items[place], None
+            run = item.run
+            if item.name and open_journal() is not None and (stored := Journal().find(item.name)):
+                run, recorder = stored.run, Journal().recorder(stored)
+            assert run is not None, "only a text has a verdict"
+            self.items[place] = item._replace(run=await api.decide(run, decision, recorder))
         return len(group.members)
 
     def frame(self) -> "DataFrame":
@@ -267,57 +263,45 @@ class Groups:
         return blocks_html(self._blocks())
 
     def _blocks(self) -> list[document.Block]:
-        counted = labels.count(len(self.items), "submission")
-        groups, inputs = labels.count(len(self), "group"), labels.count(len(self.inputs), "input")
-        words = f"{counted} in {groups}, by what they do on {inputs}."
-        return [document.Paragraph(words), *map(self._version, self)]
+        count = labels.count
+        words = (
+            f"{count(len(self.items), 'submission')} in {count(len(self), 'group')}, "
+            f"by what they do on {count(len(self.inputs), 'input')}."
+        )
+        return [document.Paragraph(words), *map(self._section, self)]
 
-    def _version(self, group: Group) -> document.Section:
-        """Return a group's code, and what tells it from the largest other group."""
+    def _section(self, group: Group) -> document.Section:
+        size = len(group.members)
         names = ", ".join(str(self._index[place]) for place in group.members)
-        names = f"Submission{'s' * (len(group.members) > 1)} {names}"
-        if len(group.members) > 1:
+        names = f"Submission{'s' * (size > 1)} {names}"
+        if size > 1:
             names += f"; the shortest is {self._index[group.representative]}"
-        run = self.items[group.representative].run
-        text = run.iterations[0] if run else None
-        folded = bool(text and text.override)
-        label = labels.iteration_label(text) if text else None
         blocks: list[document.Block] = [document.Paragraph(names, "quiet")]
-        if text:
-            blocks += document.reason(run, text) if run and folded else []
+        folded, label = False, None
+        if run := self.items[group.representative].run:
+            draft = run.iterations[0]
+            folded, label = bool(draft.override), labels.iteration_label(draft)
+            blocks += document.reason(run, draft) if folded else []
             blocks.append(document.Text(group.text, "code"))
         if group.failure:
             blocks.append(document.Paragraph(group.failure, "flaw"))
         if group.results:
             blocks.append(self._results(group))
-        name = f"Group {group.number}: {labels.count(len(group.members), 'submission')}"
+        name = f"Group {group.number}: {labels.count(size, 'submission')}"
         return document.Section(name, tuple(blocks), label, open=not folded)
 
     def _results(self, group: Group) -> document.Items:
         """Return what tells a group from the largest other one, or else what it does."""
+        total, title = len(self.inputs), "Results"
+        places = [*range(total)]
         other = next((one for one in self if one is not group and one.results), None)
-        title, places = "Results", [*range(len(self.inputs))]
         if other:
-            pair = (self._keys[one.representative] for one in (group, other))
-            places = [
-                n for n, (mine, theirs) in enumerate(zip(*pair, strict=True)) if mine != theirs
-            ]
-            title = (
-                f"Differs from group {other.number} on {len(places)} of {len(self.inputs)} inputs"
-            )
+            ours, theirs = (self._keys[one.representative] for one in (group, other))
+            places = [place for place in places if ours[place] != theirs[place]]
+            title = f"Differs from group {other.number} on {len(places)} of {total} inputs"
             title += "" if places else ", but the checks differ"
         rows = []
         for place in sorted(places, key=self._edges.__getitem__)[:_MOST_INPUTS]:
-            theirs = f"; group {other.number} {other.results[place]}" if other else ""
-            rows.append(document.Item(self.inputs[place], f"{group.results[place]}{theirs}"))
+            rival = f"; group {other.number} {other.results[place]}" if other else ""
+            rows.append(document.Item(self.inputs[place], f"{group.results[place]}{rival}"))
         return document.Items(title, tuple(rows))
-
-
-async def _override(item: Item, outcome: Outcome, reason: str) -> Item:
-    """Return an item whose verdict is the user's; its run in the journal continues."""
-    run, recorder = item.run, None
-    assert run is not None, "only a text has a verdict"
-    if item.name and open_journal() is not None and (stored := Journal().find(item.name)):
-        run, recorder = stored.run, Journal().recorder(stored)
-    decision = Override(iteration=0, outcome=outcome, reason=reason)
-    return item._replace(run=await api.decide(run, decision, recorder))

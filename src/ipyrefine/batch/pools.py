@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import cloudpickle
 
@@ -38,7 +38,9 @@ def in_pool(executor: Any, work: Work[T, R]) -> Work[T, R]:
 
     async def submit(task: T) -> R:
         try:
-            result: R = await asyncio.wrap_future(executor.submit(Job(work, task)))
+            # A pool's own pickler knows a notebook's functions by name only.
+            future = executor.submit(_finish, cloudpickle.dumps((work, task)))
+            result: R = await asyncio.wrap_future(future)
             return result
         except Exception as error:  # a pool raises what it likes: broken, killed, not picklable
             reason = (str(error) or type(error).__name__).splitlines()[0]
@@ -50,32 +52,14 @@ def in_pool(executor: Any, work: Work[T, R]) -> Work[T, R]:
     return submit
 
 
-class Job(Generic[T, R]):
-    """A task to be called in a pool's worker; it carries the notebook's functions with it.
+def _finish(job: bytes) -> Any:
+    """Do work in a pool's worker, in an event loop of its own."""
+    work, task = cloudpickle.loads(job)
 
-    Args:
-        work: what to do with the task.
-        task: the task.
-    """
+    async def finish() -> Any:
+        return await work(task)
 
-    def __init__(self, work: Work[T, R], task: T) -> None:
-        self._work, self._task = work, task
-
-    def __call__(self) -> R:
-        """Do the work in an event loop of its own."""
-
-        async def finish() -> R:
-            return await self._work(self._task)
-
-        return asyncio.run(finish())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A pool's own pickler knows a notebook's functions by name only.
-        return _unpack, (cloudpickle.dumps((self._work, self._task)),)
-
-
-def _unpack(data: bytes) -> Job[Any, Any]:
-    return Job(*cloudpickle.loads(data))
+    return asyncio.run(finish())
 
 
 async def run_all(tasks: Iterable[T], at_once: int, work: Work[T, R]) -> AsyncGenerator[R, None]:
@@ -88,22 +72,16 @@ async def run_all(tasks: Iterable[T], at_once: int, work: Work[T, R]) -> AsyncGe
         at_once: how many run at a time.
         work: what to do with a task.
     """
-    waiting, running = iter(tasks), set[asyncio.Future[R]]()
+    free = asyncio.Semaphore(at_once)
 
-    def fill() -> None:
-        for task in waiting:
-            running.add(asyncio.ensure_future(work(task)))
-            if len(running) >= at_once:
-                return
+    async def run(task: T) -> R:
+        async with free:
+            return await work(task)
 
+    running = [asyncio.ensure_future(run(task)) for task in tasks]
     try:
-        fill()
-        while running:
-            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            running -= done
-            fill()
-            for future in done:
-                yield future.result()
+        for result in asyncio.as_completed(running):
+            yield await result
     finally:
         for future in running:
             future.cancel()

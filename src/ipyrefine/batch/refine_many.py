@@ -1,26 +1,32 @@
-"""`refine_many`: many tasks at once; each result is kept and can be resumed by name."""
+"""`refine_many` and `refine_frame`: many tasks at once; each result can be resumed by name."""
 
 import hashlib
 import json
+import math
 import re
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ipyrefine import api, checks
 from ipyrefine.batch.pools import in_pool, run_all
-from ipyrefine.core.model import Outcome, StopReason
+from ipyrefine.core.model import Outcome, StopReason, Verdict
 from ipyrefine.core.run import Run
-from ipyrefine.errors import PoolError, UsageError
+from ipyrefine.errors import PoolError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal, Stored
 from ipyrefine.journal.writer import open_journal
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+COLUMNS = ("text", "verdict", "basis", "score", "cost", "error")
 
 _NAME = re.compile(r"(?!\d+$)\w[\w-]{0,31}")
 _DIGEST_CHARACTERS = 16
 _CUT_SHORT = (None, StopReason.FAILED, StopReason.CANCELLED)
-_RESUME_OPTIONS = ("model", "judge", "base_url", "api_key", "timeout", "effort", "extra")
+_SERVER = ("model", "judge", "base_url", "api_key", "timeout", "effort", "extra")
 
 
 class Item(NamedTuple):
@@ -41,40 +47,19 @@ class Item(NamedTuple):
     name: str = ""
 
     @property
+    def verdict(self) -> Verdict | None:
+        """The verdict on its text; None where there is none."""
+        return self.run.verdict if self.run else None
+
+    @property
     def passed(self) -> bool:
         """Whether its text passed."""
-        return self._outcome is Outcome.PASS
+        return self.verdict is not None and self.verdict.outcome is Outcome.PASS
 
     @property
     def not_judged(self) -> bool:
         """Whether nothing decides on its text."""
-        return self._outcome is Outcome.NOT_JUDGED
-
-    @property
-    def _outcome(self) -> Outcome | None:
-        verdict = self.run.verdict if self.run else None
-        return verdict.outcome if verdict else None
-
-
-class BatchTask(NamedTuple):
-    """One of many tasks, before it runs.
-
-    Attributes:
-        number: its place among the tasks, from 0.
-        name: its run's name in the journal, the same whenever the batch is run.
-        text: the task.
-        options: what else `refine` takes.
-    """
-
-    number: int
-    name: str
-    text: str
-    options: dict[str, Any]
-
-    def item(self, run: Run | None, error: Exception | None = None) -> Item:
-        """Return the item of its result."""
-        name = self.name if self.options.get("journal", True) else ""
-        return Item(self.number, self.text, run, error, name)
+        return self.verdict is not None and self.verdict.outcome is Outcome.NOT_JUDGED
 
 
 async def refine_many(
@@ -113,11 +98,14 @@ async def refine_many(
         UsageError: an option, the name, a task or the pool cannot be used, or `at_once` is 0.
         NoModel: no model is configured.
     """
+    from tqdm.auto import tqdm
+
     if at_once < 1:
         raise UsageError(f"at_once must be at least 1, not {at_once}.")
     api.check_options(options)
-    if executor is None:
-        options = _choose_models(options)
+    if executor is None:  # each model has a client, which takes longer to make than a short call
+        args = {one: options.get(one) for one in (*_SERVER, "price")}
+        options = {**options, **api.choose_models(**args)._asdict()}
     batch = _make_batch(tasks, name, options)
     work = in_pool(executor, refine_task)
 
@@ -127,15 +115,53 @@ async def refine_many(
         except PoolError as error:
             return task.item(None, error)
 
-    items: dict[int, Item] = {}
-    with _Bar(len(batch), enabled=progress) as bar:
+    items, counts = dict[int, Item](), Counter[str]()
+    with tqdm(total=len(batch), unit="task", desc="Refining", disable=not progress) as bar:
         async with aclosing(run_all(batch, at_once, refine)) as results:
             async for item in results:
                 items[item.number] = item
-                bar.count(item)
+                bar.set_postfix(_count(item, counts), refresh=False)
+                bar.update()
                 if on_item:
                     on_item(item)
     return [items[number] for number in range(len(batch))]
+
+
+def _count(item: Item, counts: dict[str, Any]) -> dict[str, Any]:
+    """Count one more item, and return the counts that the progress bar shows."""
+    counts["passed"] += item.passed
+    counts["not judged"] += item.not_judged
+    counts["errors"] += item.error is not None
+    if item.run is not None and item.run.usage.calls:
+        counts["cost"] += math.nan if item.run.cost is None else item.run.cost
+    shown: dict[str, Any] = {"passed": counts["passed"]}
+    if counts["not judged"]:
+        shown["not judged"] = counts["not judged"]
+    shown["errors"] = counts["errors"]
+    if not math.isnan(counts["cost"]):
+        shown["cost"] = f"${counts['cost']:.4f}"
+    return shown
+
+
+class BatchTask(NamedTuple):
+    """One of many tasks, before it runs.
+
+    Attributes:
+        number: its place among the tasks, from 0.
+        name: its run's name in the journal, the same whenever the batch is run.
+        text: the task.
+        options: what else `refine` takes.
+    """
+
+    number: int
+    name: str
+    text: str
+    options: dict[str, Any]
+
+    def item(self, run: Run | None, error: Exception | None = None) -> Item:
+        """Return the item of its result."""
+        name = self.name if self.options.get("journal", True) else ""
+        return Item(self.number, self.text, run, error, name)
 
 
 async def refine_task(task: BatchTask) -> Item:
@@ -154,16 +180,13 @@ async def refine_task(task: BatchTask) -> Item:
 
 
 async def _resume(stored: Stored, options: dict[str, Any]) -> Run:
-    resolved = checks.resolve(
-        options.get("checks", ()),
-        {},
-        target=stored.run.limits.target,
-        variables=options.get("variables") or {},
+    run, variables = stored.run, options.get("variables") or {}
+    own = checks.resolve(
+        options.get("checks", ()), {}, target=run.limits.target, variables=variables
     )
-    variables = options.get("variables") or {}
-    again = checks.from_record(stored.run.setup.checks, resolved, variables=variables)
-    server = {name: options[name] for name in _RESUME_OPTIONS if name in options}
-    refinement = api.resume(stored.run, checks=again, **server)
+    again = checks.from_record(run.setup.checks, own, variables=variables)
+    server = {name: options[name] for name in _SERVER if name in options}
+    refinement = api.resume(run, checks=again, **server)
     return await api.finish(refinement, Journal().recorder(stored), options.get("on_event"))
 
 
@@ -188,52 +211,84 @@ def _make_batch(
         if not isinstance(text, str):
             raise UsageError(f"Task {number} has no text. Give a text, or a mapping with a `text`.")
         api.check_options(own)
-        digest = _digest(text, own.get("draft"))
+        content = json.dumps([text, own.get("draft")]).encode()
+        digest = hashlib.sha256(content).hexdigest()[:_DIGEST_CHARACTERS]
         seen[digest] += 1
         suffix = f".{seen[digest]}" if seen[digest] > 1 else ""
         batch.append(BatchTask(number, f"{prefix}.{digest}{suffix}", text, {**options, **own}))
     return batch
 
 
-def _digest(text: str, draft: str | None) -> str:
-    content = json.dumps([text, draft]).encode()
-    return hashlib.sha256(content).hexdigest()[:_DIGEST_CHARACTERS]
+# Tables
 
 
-def _choose_models(options: dict[str, Any]) -> dict[str, Any]:
-    """Choose the models once: each has a client, which takes longer to make than a short call."""
-    names = ("model", "judge", "base_url", "api_key", "price", "timeout", "effort", "extra")
-    args = {name: options.get(name) for name in names}
-    return {**options, **api.choose_models(**args)._asdict()}
+async def refine_frame(
+    frame: "DataFrame", column: str, *, drafts: str | None = None, **options: Any
+) -> "DataFrame":
+    """Refine the tasks in a table's column, as `refine_many` does.
+
+    Args:
+        frame: the table.
+        column: the column that holds the tasks; an empty cell is an error of its row.
+        drafts: the column that holds texts to start from, if any.
+        **options: as for `refine_many`.
+
+    Returns:
+        A table with the same index: ``text``; ``verdict`` (an outcome such as ``PASS`` or
+        ``NOT_JUDGED``, or None); ``basis``, what that rests on, or None; ``score`` 0..1;
+        ``cost`` in US dollars, NaN when the price is not known; ``error``, a sentence, or None.
+
+    Raises:
+        UsageError: pandas is missing, there is no such column, or as for `refine_many`.
+        NoModel: no model is configured.
+    """
+    _require_pandas()
+    for wanted in (column, drafts):
+        if wanted is not None and wanted not in frame.columns:
+            known = [str(name) for name in frame.columns]
+            hint = did_you_mean(wanted, known) or f" It has {', '.join(known)}."
+            raise UsageError(f"The table has no column {wanted!r}.{hint}")
+    tasks = [{"text": text} for text in column_texts(frame[column])]
+    if drafts is not None:
+        for task, draft in zip(tasks, column_texts(frame[drafts]), strict=True):
+            task |= {"draft": draft} if draft else {}
+    return items_frame(await refine_many(tasks, **options), frame.index)
 
 
-class _Bar:
-    """A progress bar that also counts what passed, what was not judged, errors, and the cost."""
+def items_frame(items: Sequence[Item], index: Any) -> "DataFrame":
+    """Return items as a table.
 
-    def __init__(self, total: int, *, enabled: bool) -> None:
-        from tqdm.auto import tqdm
+    Args:
+        items: the results of many tasks.
+        index: the table's index.
 
-        self._bar = tqdm(total=total, unit="task", desc="Refining", disable=not enabled)
-        self._passed = self._not_judged = self._errors = 0
-        self._cost: float | None = 0.0
+    Raises:
+        UsageError: pandas is missing.
+    """
+    rows = [
+        {
+            "text": run.text if run else "",
+            "verdict": verdict and verdict.outcome.value,
+            "basis": verdict and verdict.basis,
+            "score": run and run.score,
+            "cost": run and run.cost,
+            "error": error and str(error),
+        }
+        for run, verdict, error in ((one.run, one.verdict, one.error) for one in items)
+    ]
+    return _require_pandas().DataFrame(rows, index=index, columns=[*COLUMNS])
 
-    def __enter__(self) -> "_Bar":
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()
+def _require_pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise UsageError("Tables need pandas: `pip install pandas`.") from None
+    return pandas
 
-    def count(self, item: Item) -> None:
-        """Move on by one item."""
-        self._passed += item.passed
-        self._not_judged += item.not_judged
-        self._errors += item.error is not None
-        if item.run is not None and item.run.usage.calls:
-            known = item.run.cost is not None and self._cost is not None
-            self._cost = (self._cost or 0.0) + (item.run.cost or 0.0) if known else None
-        cost = {} if self._cost is None else {"cost": f"${self._cost:.4f}"}
-        not_judged = {"not judged": self._not_judged} if self._not_judged else {}
-        self._bar.set_postfix(
-            {"passed": self._passed} | not_judged | {"errors": self._errors} | cost, refresh=False
-        )
-        self._bar.update()
+
+def column_texts(column: Any) -> list[str]:
+    """Return the texts of a pandas column; a missing one is empty."""
+    return [
+        "" if missing else str(value) for value, missing in zip(column, column.isna(), strict=True)
+    ]
