@@ -8,15 +8,15 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 END = (b"IEND", b"")
 
 
-def chunk(kind: bytes, content: bytes, checksum: int | None = None) -> bytes:
+def chunk(kind: bytes, content: bytes) -> bytes:
     """Return a chunk of a PNG."""
-    checksum = zlib.crc32(kind + content) if checksum is None else checksum
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", checksum)
+    end = struct.pack(">I", zlib.crc32(kind + content))
+    return struct.pack(">I", len(content)) + kind + content + end
 
 
-def header(width: int = 1, height: int = 1, bits: int = 8, colours: int = 2) -> tuple[bytes, bytes]:
+def header(width: int = 1, height: int = 1) -> tuple[bytes, bytes]:
     """Return the type and content of a header."""
-    return b"IHDR", struct.pack(">2I5B", width, height, bits, colours, 0, 0, 0)
+    return b"IHDR", struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)
 
 
 def pixels(width: int = 1, height: int = 1, colour: bytes = b"\x30\x60\xb0") -> tuple[bytes, bytes]:

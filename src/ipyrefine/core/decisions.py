@@ -24,120 +24,68 @@ Destination = Literal["insert", "replace", "run", "none"]
 
 
 class _Decision(Record):
-    """Base of all decisions.
+    """Base of all decisions."""
 
-    Attributes:
-        is_remark: whether an earlier decision to accept or pass a text stays in force.
-        asks_for_revision: whether it asks for one more revision, unless it ends the run.
-    """
-
-    is_remark: ClassVar[bool] = False
-    asks_for_revision: ClassVar[bool] = False
+    is_remark: ClassVar[bool] = False  # an earlier decision to accept or pass stays in force
+    asks_for_revision: ClassVar[bool] = False  # unless it ends the run
 
     @property
     def settles(self) -> bool:
         """Whether it ends the run: a text was accepted, or passed against its verdict."""
-        return False
-
-    @property
-    def revision_requested(self) -> bool:
-        """Whether this very decision asks for one more revision."""
-        return self.asks_for_revision and not self.settles
+        passed = isinstance(self, Override) and self.outcome is Outcome.PASS
+        return passed or isinstance(self, Accept)
 
 
 class Accept(_Decision):
-    """Take a text as the result.
-
-    Attributes:
-        iteration: which text; None for the chosen one.
-        reason: why, in the user's words.
-        destination: where the text goes; None leaves it to the cell.
-    """
+    """Take a text as the result."""
 
     kind: Literal["accept"] = "accept"
-    iteration: Count | None = None
-    reason: str = ""
-    destination: Destination | None = Field(default=None, exclude_if=lambda where: where is None)
-
-    @property
-    def settles(self) -> bool:
-        """It always ends the run."""
-        return True
+    iteration: Count | None = None  # which text; None for the chosen one
+    reason: str = ""  # why, in the user's words
+    destination: Destination | None = None  # None leaves it to the cell
 
 
 class Override(_Decision):
-    """Replace a verdict by the user's own; other than PASS asks for a revision.
-
-    Attributes:
-        iteration: which text; None for the chosen one.
-        outcome: the new verdict.
-        reason: why; other than PASS, it becomes a blocking finding.
-    """
+    """Replace a verdict by the user's own; other than PASS asks for a revision."""
 
     asks_for_revision: ClassVar[bool] = True
     kind: Literal["override"] = "override"
-    iteration: Count | None = None
+    iteration: Count | None = None  # which text; None for the chosen one
     outcome: Outcome
-    reason: str = ""
-
-    @property
-    def settles(self) -> bool:
-        """Whether the text was passed."""
-        return self.outcome is Outcome.PASS
+    reason: str = ""  # why; other than PASS, it becomes a blocking finding
 
 
 class Continue(_Decision):
-    """Allow more revisions.
-
-    Attributes:
-        revisions: how many more.
-        guidance: what the next revision should do.
-    """
+    """Allow more revisions."""
 
     asks_for_revision: ClassVar[bool] = True
     kind: Literal["continue"] = "continue"
     revisions: int = Field(default=1, ge=1, le=MAX_ITERATIONS)
-    guidance: str = ""
+    guidance: str = ""  # what the next revision should do
 
 
 class Branch(_Decision):
-    """Continue from a chosen text.
-
-    Attributes:
-        iteration: the text to revise next.
-        revisions: how many more revisions are allowed.
-        guidance: what the next revision should do.
-    """
+    """Continue from a chosen text."""
 
     asks_for_revision: ClassVar[bool] = True
     kind: Literal["branch"] = "branch"
-    iteration: Count
+    iteration: Count  # the text to revise next
     revisions: int = Field(default=1, ge=1, le=MAX_ITERATIONS)
-    guidance: str = ""
+    guidance: str = ""  # what the next revision should do
 
 
 class Select(_Decision):
-    """Have the next revision act on chosen findings only.
-
-    Attributes:
-        findings: their ids.
-        iteration: the text to revise; None for the chosen one.
-        guidance: what else the revision should do.
-    """
+    """Have the next revision act on chosen findings only."""
 
     asks_for_revision: ClassVar[bool] = True
     kind: Literal["select"] = "select"
     findings: tuple[str, ...]
-    iteration: Count | None = None
-    guidance: str = ""
+    iteration: Count | None = None  # the text to revise; None for the chosen one
+    guidance: str = ""  # what else the revision should do
 
 
 class Guide(_Decision):
-    """Say what the next revision should do; it becomes a blocking finding.
-
-    Attributes:
-        guidance: the user's words.
-    """
+    """Say what the next revision should do; it becomes a blocking finding."""
 
     is_remark: ClassVar[bool] = True
     kind: Literal["guide"] = "guide"
@@ -145,81 +93,53 @@ class Guide(_Decision):
 
 
 class Edit(_Decision):
-    """Add the user's own text, to be verified like any other.
-
-    Attributes:
-        iteration: the text it was made from; None for the chosen one.
-        text: the edited text.
-    """
+    """Add the user's own text, to be verified like any other."""
 
     kind: Literal["edit"] = "edit"
-    iteration: Count | None = None
+    iteration: Count | None = None  # the text it was made from; None for the chosen one
     text: str
 
 
 class Dismiss(_Decision):
-    """Set findings aside for good.
-
-    Attributes:
-        findings: their ids.
-        reason: why, in the user's words.
-    """
+    """Set findings aside for good."""
 
     is_remark: ClassVar[bool] = True
     kind: Literal["dismiss"] = "dismiss"
     findings: tuple[str, ...]
-    reason: str = ""
+    reason: str = ""  # why, in the user's words
 
 
 class Drop(_Decision):
-    """Leave out a demand on a text's form that was read wrongly; no text is held to it any more.
-
-    Attributes:
-        demand: the name of its check: ``length:<=120 words``.
-    """
+    """Leave out a demand on a text's form that was read wrongly; no text is held to it any more."""
 
     kind: Literal["drop"] = "drop"
-    demand: str
+    demand: str  # the name of its check: ``length:<=120 words``
 
 
 class Add(_Decision):
-    """Add a finding; one with the id of another replaces that one.
-
-    Attributes:
-        finding: the finding; its author and status are set when it is taken up.
-        iteration: the text that its quote must be in; None for the chosen one.
-    """
+    """Add a finding; one with the id of another replaces that one."""
 
     is_remark: ClassVar[bool] = True
     kind: Literal["add"] = "add"
-    finding: Finding
-    iteration: Count | None = None
+    finding: Finding  # the finding; its author and status are set when it is taken up
+    iteration: Count | None = None  # the text that its quote must be in; None for the chosen one
 
 
 class Rubric(_Decision):
-    """Change what texts are judged on; all of them are judged again.
-
-    Attributes:
-        criteria: the new criteria; empty keeps the present ones.
-        target: the new target score; None keeps the present one.
-    """
+    """Change what texts are judged on; all of them are judged again."""
 
     kind: Literal["rubric"] = "rubric"
-    criteria: tuple[Criterion, ...] = ()
-    target: Score | None = None
+    criteria: tuple[Criterion, ...] = ()  # the new criteria; empty keeps the present ones
+    target: Score | None = None  # the new target score; None keeps the present one
 
 
 class Answer(_Decision):
-    """Answer the question that the drafts disagree about; it becomes an example of the task.
-
-    Attributes:
-        choice: which of the results, from 1; None for the user's own.
-        result: the user's own: a value as Python, or the name of an exception.
-    """
+    """Answer the question that the drafts disagree about; it becomes an example of the task."""
 
     kind: Literal["answer"] = "answer"
+    # Which of the results, from 1; None for the user's own.
     choice: int | None = Field(default=None, ge=1, le=MAX_ITERATIONS)
-    result: str = ""
+    result: str = ""  # the user's own: a value as Python, or the name of an exception
 
 
 Decision = Annotated[

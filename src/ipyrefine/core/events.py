@@ -25,33 +25,20 @@ from ipyrefine.core.model import (
 
 
 class _Event(Record):
-    """Base of all events.
+    """Base of all events."""
 
-    Attributes:
-        at: seconds since the run started.
-    """
-
-    at: Amount = 0.0
+    at: Amount = 0.0  # seconds since the run started
 
 
 class RunStarted(_Event):
-    """A run begins.
-
-    Attributes:
-        setup: what it starts from.
-    """
+    """A run begins."""
 
     type: Literal["run_started"] = "run_started"
     setup: Setup
 
 
 class StageStarted(_Event):
-    """A stage of an iteration begins.
-
-    Attributes:
-        stage: which one.
-        iteration: the iteration it is about.
-    """
+    """A stage of an iteration begins."""
 
     type: Literal["stage_started"] = "stage_started"
     stage: Stage
@@ -59,112 +46,67 @@ class StageStarted(_Event):
 
 
 class TextDelta(_Event):
-    """A piece of a reply as it streams; never journalled.
-
-    Attributes:
-        stage: the stage that asked.
-        iteration: the iteration it is about.
-        kind: whether it belongs to the text or to the thinking before it.
-        text: the piece.
-    """
+    """A piece of a reply as it streams; never journalled."""
 
     type: Literal["text_delta"] = "text_delta"
     stage: Stage
     iteration: Count
+    # Whether it belongs to the text or to the thinking before it.
     kind: Literal["text", "thinking"] = "text"
     text: str
 
 
 class DraftReady(_Event):
-    """A draft is there: the user's own, or one of the candidates that the model writes.
-
-    Attributes:
-        text: the draft.
-        thoughts: what the model wrote before it.
-        author: who wrote it.
-        candidate: under which number it was asked for.
-    """
+    """A draft is there: the user's own, or one of the candidates that the model writes."""
 
     type: Literal["draft_ready"] = "draft_ready"
     text: str
-    thoughts: str = ""
+    thoughts: str = ""  # what the model wrote before it
     author: Author = "model"
-    candidate: Count = 0
+    candidate: Count = 0  # under which number it was asked for
 
 
 class DraftFailed(_Event):
-    """One of several drafts could not be written; the run goes on with the others.
-
-    Attributes:
-        candidate: under which number it was asked for.
-        reason: why there is none.
-    """
+    """One of several drafts could not be written; the run goes on with the others."""
 
     type: Literal["draft_failed"] = "draft_failed"
-    candidate: Count
+    candidate: Count  # under which number it was asked for
     reason: str
 
 
 class VerdictReached(_Event):
-    """An iteration was verified.
-
-    Attributes:
-        iteration: which one.
-        verdict: its verdict.
-        findings: all findings that bear on it, with their status.
-    """
+    """An iteration was verified."""
 
     type: Literal["verdict_reached"] = "verdict_reached"
     iteration: Count
     verdict: Verdict
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()  # all findings that bear on it, with their status
 
 
 class CritiqueReady(_Event):
-    """An iteration's text was criticised.
-
-    Attributes:
-        iteration: which one.
-        critique: the new findings.
-        regressed: ids of resolved findings that it names again.
-    """
+    """An iteration's text was criticised."""
 
     type: Literal["critique_ready"] = "critique_ready"
     iteration: Count
     critique: Critique
-    regressed: tuple[str, ...] = ()
+    regressed: tuple[str, ...] = ()  # ids of resolved findings that it names again
 
 
 class RevisionReady(_Event):
-    """A revision was written.
-
-    Attributes:
-        iteration: its number.
-        parent: the iteration it was revised from.
-        text: the revision; the parent's text when the model gave none.
-        thoughts: what the model wrote before it.
-        changes: what it says it changed, per finding.
-        acted_on: ids of the findings that it was written for.
-        failure: why the model gave no text; else empty.
-    """
+    """A revision was written."""
 
     type: Literal["revision_ready"] = "revision_ready"
     iteration: Count
     parent: Count
-    text: str
-    thoughts: str = ""
-    changes: tuple[Change, ...] = ()
-    acted_on: tuple[str, ...] = ()
-    failure: str = ""
+    text: str  # the revision; the parent's text when the model gave none
+    thoughts: str = ""  # what the model wrote before it
+    changes: tuple[Change, ...] = ()  # what it says it changed, per finding
+    acted_on: tuple[str, ...] = ()  # ids of the findings that it was written for
+    failure: str = ""  # why the model gave no text; else empty
 
 
 class EvidenceReady(_Event):
-    """One check has finished on an iteration's text.
-
-    Attributes:
-        iteration: which one.
-        evidence: the result.
-    """
+    """One check has finished on an iteration's text."""
 
     type: Literal["evidence_ready"] = "evidence_ready"
     iteration: Count
@@ -172,22 +114,14 @@ class EvidenceReady(_Event):
 
 
 class QuestionAsked(_Event):
-    """Drafts disagree on an input that the task leaves open; the user may answer.
-
-    Attributes:
-        question: the input, and what the drafts give.
-    """
+    """Drafts disagree on an input that the task leaves open; the user may answer."""
 
     type: Literal["question_asked"] = "question_asked"
     question: Question
 
 
 class BestChanged(_Event):
-    """Another iteration is now the best.
-
-    Attributes:
-        iteration: which one.
-    """
+    """Another iteration is now the best."""
 
     type: Literal["best_changed"] = "best_changed"
     iteration: Count
@@ -198,13 +132,6 @@ class CallEnded(_Event):
 
     Its reply comes with it, so that what was paid for is never asked for again, whatever
     happens next.
-
-    Attributes:
-        stage: the stage that asked.
-        iteration: the iteration it is about.
-        usage: what it consumed.
-        text: the reply.
-        finish: how the reply ended; None without a reply.
     """
 
     type: Literal["call_ended"] = "call_ended"
@@ -212,38 +139,25 @@ class CallEnded(_Event):
     iteration: Count
     usage: Usage
     text: str = ""
-    finish: Finish | None = None
+    finish: Finish | None = None  # how the reply ended; None without a reply
 
 
 class Warned(_Event):
-    """Something the user should know, though the run goes on.
-
-    Attributes:
-        message: one or two sentences.
-    """
+    """Something the user should know, though the run goes on."""
 
     type: Literal["warned"] = "warned"
     message: str
 
 
 class Decided(_Event):
-    """The user decided something.
-
-    Attributes:
-        decision: what.
-    """
+    """The user decided something."""
 
     type: Literal["decided"] = "decided"
     decision: Decision
 
 
 class Stopped(_Event):
-    """The run stopped; a later decision may let it go on.
-
-    Attributes:
-        reason: why, in one word.
-        message: what it means, in one or two sentences.
-    """
+    """The run stopped; a later decision may let it go on."""
 
     type: Literal["stopped"] = "stopped"
     reason: StopReason

@@ -31,56 +31,34 @@ MAX_CODE = 10_000  # characters of a test
 
 
 class Expectation(Record):
-    """A pytest function that says what a text should give.
+    """A pytest function that says what a text should give."""
 
-    Attributes:
-        name: the function's name, once in the run.
-        code: the function, with what it needs before it.
-        quote: its docstring, which quotes the words of the task behind it.
-        grounded: whether these words stand in the task. Only such a test can fail a text; another
-            one that fails is a question.
-        vacuous: whether it says nothing of a text: it passes on empty functions as well.
-        contests: how often a reviser said that it is wrong.
-        contest: the latest reason for that, in the reviser's words.
-        upheld: whether the critic stands by it; a second contest leaves it to the user.
-        status: open, or dismissed by the user.
-        iteration: the text that it was written for.
-    """
-
-    name: str
-    code: str = Field(max_length=MAX_CODE)
-    quote: str = ""
+    name: str  # the function's name, once in the run
+    code: str = Field(max_length=MAX_CODE)  # the function, with what it needs before it
+    quote: str = ""  # its docstring, which quotes the words of the task behind it
+    # Whether these words stand in the task. Only such a test can fail a text; another one
+    # that fails is a question.
     grounded: bool = False
+    # Whether it says nothing of a text: it passes on empty functions as well.
     vacuous: bool = False
-    contests: int = 0
-    contest: str = ""
-    upheld: bool = False
-    status: Literal[Status.OPEN, Status.DISMISSED] = Status.OPEN
-    iteration: int = 0
+    contests: int = 0  # how often a reviser said that it is wrong
+    contest: str = ""  # the latest reason for that, in the reviser's words
+    upheld: bool = False  # whether the critic stands by it; a second contest leaves it to the user
+    status: Literal[Status.OPEN, Status.DISMISSED] = Status.OPEN  # open, or dismissed by the user
+    iteration: int = 0  # the text that it was written for
 
 
 class Critique(Record):
-    """What a critic says of a text.
+    """What a critic says of a text."""
 
-    Attributes:
-        findings: the weaknesses that no run can show, the worst first.
-        expectations: the tests it wrote.
-        questions: what the task leaves open, each in a sentence.
-        ready: whether it takes the text for finished; None where it doesn't say.
-        reason: what that rests on, in a sentence.
-        upheld: the contested tests that it stands by.
-        fixed: ids of earlier findings that the text no longer has.
-        failure: why the reply could not be read; empty where it could.
-    """
-
-    findings: tuple[Finding, ...] = ()
-    expectations: tuple[Expectation, ...] = ()
-    questions: tuple[str, ...] = ()
-    ready: bool | None = None
-    reason: str = ""
-    upheld: tuple[str, ...] = ()
-    fixed: tuple[str, ...] = ()
-    failure: str = ""
+    findings: tuple[Finding, ...] = ()  # the weaknesses that no run can show, the worst first
+    expectations: tuple[Expectation, ...] = ()  # the tests it wrote
+    questions: tuple[str, ...] = ()  # what the task leaves open, each in a sentence
+    ready: bool | None = None  # whether it takes the text for finished; None where it doesn't say
+    reason: str = ""  # what that rests on, in a sentence
+    upheld: tuple[str, ...] = ()  # the contested tests that it stands by
+    fixed: tuple[str, ...] = ()  # ids of earlier findings that the text no longer has
+    failure: str = ""  # why the reply could not be read; empty where it could
 
 
 def read_tests(source: str) -> list[Expectation]:

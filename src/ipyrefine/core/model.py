@@ -1,6 +1,7 @@
 """The records of a refinement: frozen values with one word for one thing."""
 
 import base64
+import struct
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -14,8 +15,6 @@ from pydantic import (
     model_validator,
 )
 
-from ipyrefine.core.png import MAX_PNG, png_size
-
 # Numbers are bounded, so that sums of what a file holds stay finite and can be written out.
 _MOST = 2**53
 Score = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
@@ -25,8 +24,6 @@ Author = Literal["model", "check", "user"]
 Form = Literal["code", "prose"]
 Drafts = Literal["agree", "differ", "open"]
 Finish = Literal["stop", "length", "refused", "filtered", "incomplete"]
-# Written only where it is so, as nearly nothing is.
-Computed = Annotated[bool, Field(exclude_if=lambda computed: not computed)]
 # What a verdict rests on.
 Basis = Literal[
     "tests",
@@ -48,6 +45,8 @@ MAX_ITERATIONS = 2_000  # of a run
 MAX_OUTPUTS = 4  # of one check
 MAX_OUTPUT = 4_000  # characters of a text
 MAX_ROWS, MAX_COLUMNS, MAX_CELL = 10, 20, 80  # of a table; characters of a cell
+MAX_PNG, MAX_SIDE = 270_000, 2_000  # characters and pixels of a picture
+_PNG_START, _PNG_END = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\0\0\0IEND\xaeB`\x82"
 LOW_SCORE = "evaluator's score"  # check that findings about a score below the target come from
 # The languages that are not written as their name with a capital.
 _LANGUAGES = {
@@ -119,15 +118,10 @@ class StopReason(StrEnum):
 
 
 class Criterion(Record):
-    """One named quality that a text is read for.
-
-    Attributes:
-        name: its name.
-        definition: what it means, in one sentence.
-    """
+    """One named quality that a text is read for."""
 
     name: str
-    definition: str
+    definition: str  # what it means, in one sentence
 
 
 def named_criteria(names: Iterable[str], known: Iterable[Criterion]) -> tuple[Criterion, ...]:
@@ -145,19 +139,12 @@ def named_criteria(names: Iterable[str], known: Iterable[Criterion]) -> tuple[Cr
 
 
 class Clarification(Record):
-    """What the user answered to a question: one more example that the task states.
+    """What the user answered to a question: one more example that the task states."""
 
-    Attributes:
-        call: the input, as Python.
-        result: what it gives, as Python; the name of the exception where it raises one.
-        raises: whether it raises.
-        setup: statements to run before it.
-    """
-
-    call: str
-    result: str
-    raises: bool = False
-    setup: str = ""
+    call: str  # the input, as Python
+    result: str  # what it gives, as Python; the name of the exception where it raises one
+    raises: bool = False  # whether it raises
+    setup: str = ""  # statements to run before it
 
     @property
     def sentence(self) -> str:
@@ -166,49 +153,29 @@ class Clarification(Record):
 
 
 class Choice(Record):
-    """One of the results that drafts give on an input.
+    """One of the results that drafts give on an input."""
 
-    Attributes:
-        result: the value as Python, or the name of the exception.
-        raises: whether it is an exception.
-        votes: how many drafts give it.
-    """
-
-    result: str
-    raises: bool = False
-    votes: Count = 1
+    result: str  # the value as Python, or the name of the exception
+    raises: bool = False  # whether it is an exception
+    votes: Count = 1  # how many drafts give it
 
 
 class Question(Record):
-    """An input on which drafts disagree and the task is silent.
+    """An input on which drafts disagree and the task is silent."""
 
-    Attributes:
-        call: the input, as Python.
-        choices: what the drafts give, the most frequent first.
-        setup: statements to run before it.
-    """
-
-    call: str
-    choices: tuple[Choice, ...]
-    setup: str = ""
+    call: str  # the input, as Python
+    choices: tuple[Choice, ...]  # what the drafts give, the most frequent first
+    setup: str = ""  # statements to run before it
 
 
 class Material(Record):
-    """What a task is about besides its words: a variable of the notebook, or cells above.
+    """What a task is about besides its words: a variable of the notebook, or cells above."""
 
-    Attributes:
-        kind: what it is.
-        name: the variable's name, or what the cells are called.
-        phrase: what the first line says was used: ``df (1,204 × 8)``.
-        text: what the prompts show of it, always in a fence.
-        computed: whether code computed it from the notebook's variables or files.
-    """
-
-    kind: Literal["variable", "cells"]
-    name: str
-    phrase: str
-    text: str
-    computed: Computed = False
+    kind: Literal["variable", "cells"]  # what it is
+    name: str  # the variable's name, or what the cells are called
+    phrase: str  # what the first line says was used: ``df (1,204 × 8)``
+    text: str  # what the prompts show of it, always in a fence
+    computed: bool = False  # whether code computed it from the notebook's variables or files
 
 
 class Task(Record):
@@ -300,7 +267,7 @@ class Finding(Record):
     id: str = ""
     criterion: str
     severity: Severity
-    demand: str = Field(default="", exclude_if=lambda words: not words)
+    demand: str = ""
     quote: str = ""
     problem: str
     fix: str = ""
@@ -326,17 +293,12 @@ class Finding(Record):
 
 
 class Change(Record):
-    """What a revision says it changed for one finding.
-
-    Attributes:
-        finding: the finding's id.
-        summary: the reviser's words.
-        keeps: whether the reviser left the text as it was, as the finding is wrong.
-    """
+    """What a revision says it changed for one finding."""
 
     finding: str
     summary: str
-    keeps: bool = Field(default=False, exclude_if=lambda keeps: not keeps)
+    # Whether the reviser left the text as it was, as the finding is wrong.
+    keeps: bool = False
 
 
 OutputText = Annotated[str, StringConstraints(max_length=MAX_OUTPUT)]
@@ -345,43 +307,27 @@ Cells = Annotated[tuple[Cell, ...], Field(max_length=MAX_COLUMNS)]
 
 
 class Printed(Record):
-    """What code printed.
-
-    Attributes:
-        text: the start of it.
-    """
+    """What code printed."""
 
     kind: Literal["printed"] = "printed"
-    text: OutputText
+    text: OutputText  # the start of it
 
 
 class Value(Record):
-    """The value of code's last expression.
-
-    Attributes:
-        text: the start of it, as Python.
-    """
+    """The value of code's last expression."""
 
     kind: Literal["value"] = "value"
-    text: OutputText
+    text: OutputText  # the start of it, as Python
 
 
 class TableValue(Record):
-    """The value of code's last expression where that is a table.
-
-    Attributes:
-        columns: the names of its first columns.
-        index: what the labels of its rows are called; empty for nothing.
-        labels: a label for each row shown.
-        rows: the first rows, a cell for each of these columns.
-        height: how many rows it has.
-        width: how many columns it has.
-    """
+    """The value of code's last expression where that is a table."""
 
     kind: Literal["table"] = "table"
-    columns: Cells
-    index: Cell = ""
-    labels: Annotated[tuple[Cell, ...], Field(max_length=MAX_ROWS)]
+    columns: Cells  # the names of its first columns
+    index: Cell = ""  # what the labels of its rows are called; empty for nothing
+    labels: Annotated[tuple[Cell, ...], Field(max_length=MAX_ROWS)]  # a label for each row shown
+    # The first rows, a cell for each of these columns.
     rows: Annotated[tuple[Cells, ...], Field(max_length=MAX_ROWS)]
     height: Count
     width: Count
@@ -403,28 +349,26 @@ class TableValue(Record):
 
 
 class Figure(Record):
-    """The first figure that code drew.
-
-    Attributes:
-        png: the picture, as base64 of a PNG.
-    """
+    """The first figure that code drew."""
 
     kind: Literal["figure"] = "figure"
-    png: Annotated[str, StringConstraints(max_length=(MAX_PNG + 2) // 3 * 4)]
+    png: Annotated[str, StringConstraints(max_length=MAX_PNG)]  # as base64
 
     @field_validator("png")
     @classmethod
     def _check_picture(cls, png: str) -> str:
         data = base64.b64decode(png, validate=True)
-        if base64.b64encode(data).decode() != png:
-            raise ValueError("the picture is not plain base64")
-        png_size(data)
-        return png
+        if not data.startswith(_PNG_START) or not data.endswith(_PNG_END):
+            raise ValueError("the picture is not a whole PNG")
+        if not all(0 < side <= MAX_SIDE for side in struct.unpack_from(">2I", data, 16)):
+            raise ValueError(f"a picture's sides take 1 to {MAX_SIDE:,} pixels")
+        return base64.b64encode(data).decode()
 
     @property
     def size(self) -> tuple[int, int]:
         """Its width and height in pixels."""
-        return png_size(base64.b64decode(self.png))
+        width, height = struct.unpack_from(">2I", base64.b64decode(self.png), 16)
+        return width, height
 
     @property
     def phrase(self) -> str:
@@ -437,33 +381,21 @@ Output = Annotated[Printed | Value | TableValue | Figure, Field(discriminator="k
 
 
 class Tally(Record):
-    """What a check counted.
+    """What a check counted."""
 
-    Attributes:
-        held: how many of them hold.
-        of: how many there are.
-        noun: what one of them is called.
-    """
-
-    held: Count
-    of: Count
-    noun: Literal["example", "further input", "test"]
+    held: Count  # how many of them hold
+    of: Count  # how many there are
+    noun: Literal["example", "further input", "test"]  # what one of them is called
 
 
 class TestResult(Record):
-    """What one test of the critic's shows of a text.
-
-    Attributes:
-        name: the test.
-        passed: whether it passes; None where it could not be tried.
-        line: what it shows where it fails, or why it could not be tried.
-    """
+    """What one test of the critic's shows of a text."""
 
     __test__ = False
 
     name: str
-    passed: bool | None
-    line: str = ""
+    passed: bool | None  # whether it passes; None where it could not be tried
+    line: str = ""  # what it shows where it fails, or why it could not be tried
 
 
 class Evidence(Record):
@@ -491,22 +423,20 @@ class Evidence(Record):
 
     name: str
     passed: bool | None
-    not_run: bool = Field(default=False, exclude_if=lambda not_run: not not_run)
+    not_run: bool = False
     score: Score | None = None
     detail: str = ""
-    tallies: Annotated[
-        tuple[Tally, ...], Field(max_length=2, exclude_if=lambda found: not found)
-    ] = ()
+    tallies: Annotated[tuple[Tally, ...], Field(max_length=2)] = ()
     seconds: Amount = 0.0
     required: bool = True
     decisive: bool = False
     findings: tuple[Finding, ...] = ()
-    drafts: Drafts | None = Field(default=None, exclude_if=lambda drafts: drafts is None)
+    drafts: Drafts | None = None
     basis: Basis = "function"
     question: Question | None = None
     outputs: Annotated[tuple[Output, ...], Field(max_length=MAX_OUTPUTS)] = ()
-    computed: Computed = False
-    results: Annotated[tuple[TestResult, ...], Field(exclude_if=lambda found: not found)] = ()
+    computed: bool = False
+    results: tuple[TestResult, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -538,17 +468,11 @@ class Outcome(StrEnum):
 
 
 class Judgement(Record):
-    """What the user's own evaluator says of one text.
+    """What the user's own evaluator says of one text."""
 
-    Attributes:
-        stated: the outcome it gave; None where it gave only a score.
-        score: 0..1; None where it gave only a word.
-        findings: its feedback, without ids.
-    """
-
-    stated: Outcome | None = None
-    score: Score | None = None
-    findings: tuple[Finding, ...] = ()
+    stated: Outcome | None = None  # the outcome it gave; None where it gave only a score
+    score: Score | None = None  # 0..1; None where it gave only a word
+    findings: tuple[Finding, ...] = ()  # its feedback, without ids
 
 
 class ChecksPassed(Record):
@@ -559,18 +483,12 @@ class ChecksPassed(Record):
 
 
 class NothingFound(Record):
-    """A critic read the text and found nothing that blocks it.
-
-    Attributes:
-        critic: who.
-        tests: how many tests of the critic's pass.
-        reason: why the critic takes the text for ready, in a sentence.
-    """
+    """A critic read the text and found nothing that blocks it."""
 
     kind: Literal["nothing_found"] = "nothing_found"
     critic: str
-    tests: Count
-    reason: str = ""
+    tests: Count  # how many tests of the critic's pass
+    reason: str = ""  # why the critic takes the text for ready, in a sentence
 
 
 class CheckFailed(Record):
@@ -615,19 +533,14 @@ class StillOpen(Record):
 
 
 class Undecided(Record):
-    """Nothing decides on the text.
-
-    Attributes:
-        why: what is missing: a check could not run, nobody checked what the code gives, no critic
-            was asked, or only a weak one is there, or its reply could not be read.
-        detail: of a check that could not run, or of a reply.
-        passed: the checks that passed all the same.
-    """
+    """Nothing decides on the text."""
 
     kind: Literal["undecided"] = "undecided"
+    # What is missing: a check could not run, nobody checked what the code gives, no critic
+    # was asked, or only a weak one is there, or its reply could not be read.
     why: Literal["not_run", "only_ran", "no_critic", "weak_critic", "unreadable", "not_read"]
-    detail: str = ""
-    passed: tuple[str, ...] = ()
+    detail: str = ""  # of a check that could not run, or of a reply
+    passed: tuple[str, ...] = ()  # the checks that passed all the same
 
 
 class Repeats(Record):
@@ -742,15 +655,10 @@ def _sum_known(a: Usage, b: Usage, field: str) -> Any:
 
 
 class Price(Record):
-    """What a model charges, in US dollars per million tokens.
+    """What a model charges, in US dollars per million tokens."""
 
-    Attributes:
-        prompt: for tokens it reads.
-        completion: for tokens it writes.
-    """
-
-    prompt: Amount
-    completion: Amount
+    prompt: Amount  # for tokens it reads
+    completion: Amount  # for tokens it writes
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Return the price of some tokens in US dollars."""
@@ -828,32 +736,20 @@ class Limits(Record):
 
 
 class Setup(Record):
-    """What a run starts from, as one value.
-
-    Attributes:
-        task: what is asked.
-        limits: when it stops.
-        model: the writer's name.
-        judge: the name of the critic or evaluator.
-        checks: names of the checks, in their order.
-        demands: what the task itself was found to demand: ``3 examples``, or a check's name.
-        compares_drafts: whether one of them compares drafts with each other.
-        draft: the user's own text that it starts from, or None.
-        prompts: the user's own prompts by stage.
-        price: what the dearest of its models charges; None when that is not known.
-        weak_critic: whether its critic was measured too weak to say anything of such texts.
-        revise_anew: whether its writer's texts are better written anew than edited.
-    """
+    """What a run starts from, as one value."""
 
     task: Task
     limits: Limits = Limits()
-    model: str = ""
-    judge: str = ""
-    checks: tuple[str, ...] = ()
+    model: str = ""  # the writer's name
+    judge: str = ""  # the name of the critic or evaluator
+    checks: tuple[str, ...] = ()  # names of the checks, in their order
+    # What the task itself was found to demand: ``3 examples``, or a check's name.
     demands: tuple[str, ...] = ()
-    compares_drafts: bool = False
-    draft: str | None = None
-    prompts: dict[str, str] = Field(default_factory=dict)
+    compares_drafts: bool = False  # whether one of them compares drafts with each other
+    draft: str | None = None  # the user's own text that it starts from, or None
+    prompts: dict[str, str] = Field(default_factory=dict)  # the user's own prompts by stage
+    # What the dearest of its models charges; None when that is not known.
     price: Price | None = None
+    # Whether its critic was measured too weak to say anything of such texts.
     weak_critic: bool = False
-    revise_anew: bool = False
+    revise_anew: bool = False  # whether its writer's texts are better written anew than edited

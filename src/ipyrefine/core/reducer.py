@@ -386,7 +386,7 @@ def _decide(run: Run, decision: Decision) -> Run:
         run = _effect(decision, run, number)
     if not run.iterations or decision.settles or isinstance(decision, Answer):
         return run
-    if decision.revision_requested:
+    if decision.asks_for_revision:
         return _allow_revision(run, decision, number, stopped)
     return run.model_copy(update={"awaits_user": run.awaits_user or stopped})
 

@@ -72,7 +72,7 @@ class Iteration(Record):
     evidence: tuple[Evidence, ...] = ()
     verdict: Verdict | None = None
     override: Override | None = None
-    overruled: Outcome | None = Field(default=None, exclude_if=lambda outcome: outcome is None)
+    overruled: Outcome | None = None
     usage: Usage = Usage()
 
     @property
@@ -87,21 +87,13 @@ class Iteration(Record):
 
 
 class UnconsumedReply(Record):
-    """A reply that was paid for, kept until its stage has made something of it.
-
-    Attributes:
-        stage: the stage that asked.
-        iteration: the iteration it is about.
-        text: the reply.
-        finish: how it ended.
-        warnings: how many warnings the run had when it came.
-    """
+    """A reply that was paid for, kept until its stage has made something of it."""
 
     stage: Stage
     iteration: Count
     text: str
-    finish: Finish
-    warnings: Count
+    finish: Finish  # how it ended
+    warnings: Count  # how many warnings the run had when it came
 
 
 class Run(Record):
