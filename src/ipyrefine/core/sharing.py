@@ -24,51 +24,42 @@ KEPT_HERE = (
 )
 
 _OUTPUT_CHARACTERS = 500  # of one output of checked code
-_PIECES = 24  # words and phrases of one line
 _LINE = 2_000  # characters of a line that are looked at
-_GAP = "…"
-_WORD = re.compile(r"\w+")
 _LINE_NUMBER = re.compile(r"\(line (\d{1,5})\)")
 _FRAME = re.compile(r"line \d{1,5}(?:, in [\w<>]{1,80})?")
-_EFFECT = re.compile(
-    r"(\w+): (?:new, )?[\d,]{1,13} rows × [\d,]{1,9} columns"
-    r"(?: → [\d,]{1,13} rows × [\d,]{1,9} columns)?"
-)
-# Between two pieces that are kept; anything else there could be data, too.
-_JOINT = re.compile(r" ?[.,:;=()'\"\[\]]{0,2} ?['\"(\[]?")
-
+_SHAPE = r"[\d,]{1,13} rows × [\d,]{1,9} columns"
+_EFFECT = re.compile(rf"(\w+): (?:new, )?{_SHAPE}(?: → {_SHAPE})?")
 # What checks, Python and pandas say by themselves, whatever the data.
-_FIXED = re.compile(
-    r"It runs without an error|It runs on copies of|It ends without defining|"
-    r"It exited with status \d{1,3} before its end|It ended the process before its end|"
-    r"It did not end within|It was stopped, because it|seconds of processor time|"
-    r"used too much memory|printed without end|beside the main thread|"
-    r"In the sandbox it fails differently|The code does not load|The tests do not load|"
-    r": expected\b|, got\b|, raised\b|, as expected|: passed$|: skipped, |"
-    r"\d{1,4} of \d{1,4} (?:stated examples hold|tests pass)|"
-    r"It gives what (?:the other draft gives|most of the \d{1,4} other drafts give)|"
-    r"on all of \d{1,4} further inputs|: the drafts differ: |where \d{1,4} of \d{1,4} drafts agree|"
-    r"\(\d{1,4} of \d{1,4} inputs differ\)|\d{1,4} drafts were compared, without a quorum|"
-    r"\(line \d{1,4}(?: of the tests)?\)|^line \d{1,4}: |"
-    r"^\[what the code to fix raised in the notebook\]$|"
-    r"new columns: |columns gone: |types: |nulls added: |"
-    r"could not convert string to|invalid literal for int\(\) with base 10|"
-    r"object has no attribute|object is not (?:callable|iterable|subscriptable)|"
-    r"object does not support item assignment|unsupported operand type\(s\) for|"
-    r"not supported between instances of|can only concatenate|is not defined|"
-    r"referenced before assignment|division by zero|list index out of range|"
-    r"missing \d required positional arguments?|got an unexpected keyword argument|"
-    r"takes \d positional arguments? but \d (?:was|were) given|"
-    r"(?:not enough|too many) values to unpack|unhashable type|has no len\(\)|"
-    r"The truth value of an? (?:Series|DataFrame|array|Index) is ambiguous|"
-    r"No module named|cannot import name|"
-    r"are in the \[(?:columns|index)\]|not in index|out of bounds|"
-    r"maximum recursion depth exceeded|does not match length of index|"
-    r"All arrays must be of the same length|cannot reindex on an axis with duplicate labels|"
-    r"Columns must be same length as key|No such file or directory|invalid syntax|"
-    r"[Uu]nknown format|does not match format",
-    re.MULTILINE,
-)
+_PHRASES = r"""
+It runs without an error|It runs on copies of|It ends without defining
+It exited with status \d{1,3} before its end|It ended the process before its end
+It did not end within|It was stopped, because it|seconds of processor time
+used too much memory|printed without end|In the sandbox it fails differently
+The (?:code does|tests do) not load|expected\b|, got\b|, raised\b|, as expected|passed$|skipped,
+\d{1,4} of \d{1,4} (?:stated examples hold|tests pass)
+It gives what (?:the other draft gives|most of the \d{1,4} other drafts give)
+on all of \d{1,4} further inputs|the drafts differ|where \d{1,4} of \d{1,4} drafts agree
+\(\d{1,4} of \d{1,4} inputs differ\)|\d{1,4} drafts were compared, without a quorum
+\bline \d{1,4}\b(?: of the tests)?|what the code to fix raised in the notebook
+new columns|columns gone|types: |nulls added
+could not convert string to|invalid literal for int\(\) with base 10
+object has no attribute|object is not (?:callable|iterable|subscriptable)
+object does not support item assignment|unsupported operand type\(s\) for
+not supported between instances of|can only concatenate|is not defined
+referenced before assignment|division by zero|list index out of range
+missing \d required positional arguments?|got an unexpected keyword argument
+takes \d positional arguments? but \d (?:was|were) given
+(?:not enough|too many) values to unpack|unhashable type|has no len\(\)
+The truth value of an? (?:Series|DataFrame|array|Index) is ambiguous
+No module named|cannot import name|are in the \[(?:columns|index)\]|not in index|out of bounds
+maximum recursion depth exceeded|does not match length of index
+All arrays must be of the same length|cannot reindex on an axis with duplicate labels
+Columns must be same length as key|No such file or directory|invalid syntax
+[Uu]nknown format|does not match format
+"""
+_FIXED = "|".join(_PHRASES.strip().splitlines())
+_PIECE = re.compile(rf"(?P<fixed>{_FIXED})|\w+|[^\w\s]{{4,}}|\s{{2,}}|…")
+_UNKNOWN = re.compile(r"""['"]?…(?:[^\w…]*…)*['"]?""")
 _TYPES = re.compile(
     r"bool|bytes|complex|dict|float|frozenset|int|list|object|range|set|str|tuple|NoneType|"
     r"DataFrame|Series|Index|ndarray|Timestamp|Timedelta|NaT|[uU]?[iI]nt(?:8|16|32|64)|"
@@ -217,16 +208,9 @@ class _Words:
         return texts
 
     @cached_property
-    def _text(self) -> str:
-        return "\n".join(map(_squeeze, self._texts))
-
-    @cached_property
     def _known(self) -> frozenset[str]:
-        found = {word for text in self._texts for word in _WORD.findall(text)}
+        found = {word for text in self._texts for word in re.findall(r"\w+", text)}
         return frozenset(found | exception_names())
-
-    def _knows(self, word: str) -> bool:
-        return word in self._known or _TYPES.fullmatch(word) is not None
 
     def task(self, task: Task) -> Task:
         """Return a task with its computed materials, and results chosen from drafts', reduced."""
@@ -281,55 +265,20 @@ class _Words:
         place, _, source = line.partition(": ")
         if _FRAME.fullmatch(place) and source and any(source in one for one in self._code):
             return line
-        if (effect := _EFFECT.match(line)) and effect[1] in self._known:
-            return effect[0] + self._reduce(line[effect.end() :])
-        return self._reduce(line)
+        effect = _EFFECT.match(line)
+        end = effect.end() if effect and effect[1] in self._known else 0
+        left = set(self._known)  # each word once: those that come again could be an alphabet
 
-    def _reduce(self, line: str) -> str:
-        line = line[:_LINE]
-        kept, end = "", 0
-        for start, stop in sorted(self._pieces(line))[:_PIECES]:
-            kept += _bridge(line[end:start]) + line[start:stop]
-            end = stop
-        return (kept + _bridge(line[end:])).rstrip()
+        def keep(piece: re.Match[str]) -> str:
+            word = piece[0]
+            if piece["fixed"] or _TYPES.fullmatch(word):
+                return word
+            if word in left:
+                left.remove(word)
+                return word
+            return " " if word.isspace() else "…"
 
-    def _pieces(self, line: str) -> Iterator[tuple[int, int]]:
-        """Yield the spans that may be sent: fixed phrases, and words in the order of a known text.
-
-        Each is sent once, as pieces that come again could be the letters of an alphabet.
-        """
-        seen = set[str]()
-        fixed = [match.span() for match in _FIXED.finditer(line)]
-        yield from fixed
-        words = [
-            match
-            for match in _WORD.finditer(line)
-            if not any(start < match.end() and match.start() < stop for start, stop in fixed)
-        ]
-        while words:
-            first, *words = words
-            if not self._knows(first[0]):
-                continue
-            stop = first.end()
-            while words and self._knows(words[0][0]):
-                if _squeeze(line[first.start() : words[0].end()]) not in self._text:
-                    break
-                stop = words.pop(0).end()
-            if (piece := line[first.start() : stop]) not in seen:
-                seen.add(piece)
-                yield first.start(), stop
-
-
-def _squeeze(text: str) -> str:
-    return "".join(text.split())
-
-
-def _bridge(gap: str) -> str:
-    """Return what stands between two pieces: at most a joint, else an ellipsis."""
-    if _JOINT.fullmatch(gap):
-        return gap
-    before = ": " if gap[:1] == ":" else " " if gap[:1].isspace() else ""
-    return f"{before}{_GAP}{' ' if gap[-1:].isspace() else ''}"
+        return line[:end] + _UNKNOWN.sub("…", _PIECE.sub(keep, line[end:_LINE])).rstrip()
 
 
 def exception_names() -> set[str]:
