@@ -18,9 +18,8 @@ from ipyrefine.checks.evaluation import (
 )
 from ipyrefine.checks.functions import not_python
 from ipyrefine.core.model import Evidence, Tally, Task
-from ipyrefine.core.stated import Example, is_read_whole, stated_examples
+from ipyrefine.core.stated import Example, stated_examples
 
-_UNREAD = "Examples may be missing: the task is too long to read all of its lines for them."
 _MAX_LISTED = 20  # examples in a detail
 
 
@@ -53,7 +52,6 @@ class Examples:
         if task.is_foreign:
             return not_python(self.name, task)
         examples = stated_examples(task)
-        unread = () if is_read_whole(task.text) else (_UNREAD,)
         if not examples:
             detail = "The task states no examples."
             return Evidence(name=self.name, passed=None, detail=detail, basis="examples")
@@ -83,7 +81,7 @@ class Examples:
             name=self.name,
             passed=not failing,
             score=len(passing) / len(examples),
-            detail="\n".join([*lines, summary, *unread, evaluation.protection_note]).rstrip(),
+            detail="\n".join([*lines, summary, evaluation.protection_note]).rstrip(),
             tallies=(Tally(held=len(passing), of=len(examples), noun="example"),),
             seconds=monotonic() - start,
             decisive=self._decisive,

@@ -8,14 +8,14 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
-from itertools import zip_longest
-from typing import Literal, NamedTuple, TypeGuard
+from itertools import islice, zip_longest
+from typing import Literal, TypeGuard
 
 from ipyrefine.core.model import Clarification, Record, Task
 from ipyrefine.core.syntax import is_literal, names_bound, try_parse, try_parse_expression
 
 _LONG = 1_000  # characters of a line
-_MAX_READ = 50_000_000  # characters that are parsed to find the examples of a task's prose
+_MAX_MARKS, _MAX_STARTS = 500, 20  # of one line: signs for "returns", and calls before one
 
 _Definition = ast.FunctionDef | ast.ClassDef  # an async function returns no value yet
 
@@ -52,6 +52,7 @@ def _clarified(clarification: Clarification) -> Example:
     )
 
 
+@lru_cache(maxsize=8)
 def read_examples(task_text: str) -> tuple[Example, ...]:
     """Return the examples a task states, in their order.
 
@@ -67,33 +68,18 @@ def read_examples(task_text: str) -> tuple[Example, ...]:
     Args:
         task_text: the task.
     """
-    return _read(task_text).examples
-
-
-def is_read_whole(task_text: str) -> bool:
-    """Return whether all lines of a task could be read for examples; not where it is too long."""
-    return _read(task_text).whole
-
-
-class _Reading(NamedTuple):
-    examples: tuple[Example, ...]
-    whole: bool
-
-
-@lru_cache(maxsize=8)
-def _read(task_text: str) -> _Reading:
-    session, parser = _Session(), _Parser()
+    session = _Session()
     examples: dict[Example, None] = {}
     for fenced, lines in _sections(task_text):
         doctests, rest = _read_doctests(lines, session)
         source = "\n".join(rest)
         tree = _parse(source) if fenced and not doctests else None
         if tree:
-            others = [*_read_module(tree, session), *_read_docstrings(tree, source, parser)]
+            others = [*_read_module(tree, session), *_read_docstrings(tree, source)]
         else:
-            others = [example for line in rest for example in _read_line(line, parser)]
+            others = [example for line in rest for example in _read_line(line)]
         examples.update(dict.fromkeys([*doctests, *others]))
-    return _Reading(tuple(examples), whole=parser.left > 0)
+    return tuple(examples)
 
 
 def fenced_python(text: str) -> Iterator[ast.Module]:
@@ -258,7 +244,7 @@ def _states_identity(test: ast.expr) -> TypeGuard[ast.Compare]:
     )
 
 
-def _read_docstrings(tree: ast.Module, source: str, parser: "_Parser") -> Iterator[Example]:
+def _read_docstrings(tree: ast.Module, source: str) -> Iterator[Example]:
     """Yield what the docstrings and comments of a module state of its own definitions."""
     defined = {node.name for node in ast.walk(tree) if isinstance(node, _Definition)}
     lines = [line for line in source.splitlines() if line.lstrip().startswith("#")]
@@ -267,9 +253,9 @@ def _read_docstrings(tree: ast.Module, source: str, parser: "_Parser") -> Iterat
             docstring = _docstring(node, source)
             lines += docstring.splitlines()
             if isinstance(node, ast.FunctionDef):
-                yield from _read_input_output(node.name, docstring, parser)
+                yield from _read_input_output(node.name, docstring)
     for line in lines:
-        for example in _read_line(line, parser):
+        for example in _read_line(line):
             if _called_names(_parse(example.source)) & defined:
                 yield example
 
@@ -282,11 +268,11 @@ def _docstring(node: ast.Module | _Definition, source: str) -> str:
     return textwrap.dedent(string["content"]) if string else ""
 
 
-def _read_input_output(function: str, docstring: str, parser: "_Parser") -> Iterator[Example]:
+def _read_input_output(function: str, docstring: str) -> Iterator[Example]:
     """Yield the ``Input:`` and ``Output:`` pairs of a function's docstring."""
     for pair in _INPUT_OUTPUT.finditer(docstring):
         call = try_parse_expression(f"{function}({pair['input']})")
-        expected = _read_value(pair["output"], parser, to_end=True)
+        expected = _read_value(pair["output"], to_end=True)
         if expected and isinstance(call, ast.Call) and _is_closed(call, set()):
             yield Example(source=ast.unparse(call), expected=expected, kind="equals")
 
@@ -307,19 +293,7 @@ _CALL_CHAIN = (ast.Call, ast.Attribute, ast.Subscript)
 _ARITHMETIC = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
 
 
-class _Parser:
-    """Parses what may be a part of an example, as long as that takes no minutes in all."""
-
-    def __init__(self) -> None:
-        self.left = _MAX_READ
-
-    def parse(self, source: str) -> ast.expr | None:
-        """Return an expression's tree; None if it is none, or too much was parsed before."""
-        self.left -= len(source)
-        return try_parse_expression(source) if self.left > 0 else None
-
-
-def _read_line(line: str, parser: _Parser) -> Iterator[Example]:
+def _read_line(line: str) -> Iterator[Example]:
     """Yield the examples that one line of prose or code states."""
     text = _BULLET.sub("", line).strip()
     for code in (text, text.replace("`", " ").strip(" .,;")):
@@ -330,43 +304,38 @@ def _read_line(line: str, parser: _Parser) -> Iterator[Example]:
             if examples or "#" not in code:  # a comment may say what the call returns
                 return
     if not _KEYWORD.match(text):
-        yield from _read_prose(text.replace("`", " "), parser)
+        yield from _read_prose(text.replace("`", " "))
 
 
-def _read_prose(text: str, parser: _Parser) -> Iterator[Example]:
-    marks, start = list(_MARK.finditer(text)), 0
+def _read_prose(text: str) -> Iterator[Example]:
+    marks, start = list(islice(_MARK.finditer(text), _MAX_MARKS)), 0
     for mark, after in zip_longest(marks, marks[1:]):
-        if parser.left <= 0:
-            return
-        source, expected = _read_call(text[start : mark.start()], parser), ""
+        source, expected = _read_call(text[start : mark.start()]), ""
         if source and after and len(text) > _LONG:  # a value seldom has a mark in it
-            expected = _read_value(text[mark.end() : after.start()], parser, to_end=False)
-        if source and not expected:
-            expected = _read_value(text[mark.end() :], parser, to_end=after is None)
+            expected = _read_value(text[mark.end() : after.start()], to_end=False)
+        elif source:
+            expected = _read_value(text[mark.end() :], to_end=after is None)
         if source and expected and not (expected == "None" and source.endswith("()")):
             yield Example(source=source, expected=expected, kind="equals")
             start = mark.end()
 
 
-def _read_call(text: str, parser: _Parser) -> str:
+def _read_call(text: str) -> str:
     """Return the longest end of a text that is a call, or a part of what a call returned."""
     # A sentence may end in a call: what follows its full stop is not an attribute.
     text = _SENTENCE_END.split(text)[-1].rstrip(" :,")
-    for start in _CALL_START.finditer(text):
-        if parser.left <= 0:
-            break
-        node = parser.parse(f"({text[start.start() :]})")  # in which no comment can end it
+    for start in list(_CALL_START.finditer(text))[-_MAX_STARTS:]:
+        node = try_parse_expression(f"({text[start.start() :]})")  # where no comment can end it
         if isinstance(node, _CALL_CHAIN) and _calls_text(node, set()):
             return ast.unparse(node)
     return ""
 
 
-def _read_value(text: str, parser: _Parser, *, to_end: bool) -> str:
+def _read_value(text: str, *, to_end: bool) -> str:
     """Return the expression of a value that a text starts with; empty if there is none.
 
     Args:
         text: what follows a mark: an expression, or one followed by prose.
-        parser: parses it.
         to_end: whether nothing else is stated in it, so that all of it may be an expression.
 
     Returns:
@@ -375,7 +344,7 @@ def _read_value(text: str, parser: _Parser, *, to_end: bool) -> str:
     whole = text.strip().rstrip(".;,:! ")
     if whole in _CONSTANTS:
         return _CONSTANTS[whole]
-    node = parser.parse(whole)
+    node = try_parse_expression(whole)
     to_end = to_end or (is_literal(whole) and not isinstance(node, ast.Tuple))
     if (
         to_end
@@ -386,7 +355,7 @@ def _read_value(text: str, parser: _Parser, *, to_end: bool) -> str:
         return ast.unparse(node)
     for end in reversed([m.start() for m in re.finditer(r"[\s,;.:!?)]", whole)]):
         start = whole[:end].rstrip(" ,;.:")
-        node = parser.parse(start)
+        node = try_parse_expression(start)
         if node is None:
             continue
         bare = isinstance(node, ast.Tuple) and not start.startswith("(")
