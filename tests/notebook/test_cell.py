@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from IPython.utils.capture import capture_output
 from kit import critique, finding
 from openai_server import Answer, ScriptedServer
 from pydantic import BaseModel
@@ -442,18 +441,13 @@ def test_what_cannot_be_used_gets_a_sentence_before_any_model_call(
     assert model.requests == []
 
 
-def test_profiles_are_listed_with_their_criteria(shell: Any) -> None:
-    with capture_output() as captured:
-        run(shell, "%refine profiles")
-    (output,) = captured.outputs
-    printed, table = output.data["text/plain"], output.data["text/markdown"]
+def test_profiles_are_listed_with_their_criteria(shell: Any, capsys: Any) -> None:
+    run(shell, "%refine profiles")
+    printed = capsys.readouterr().out
     for name in NAMES:
         assert f"\n{name}: " in f"\n{printed}"
-        assert f"| `{name}` |" in table
         for criterion in builtin()[name].criteria:
             assert f"{criterion.name}: {criterion.definition}" in printed
-            assert criterion.definition in table
-    assert len({row.count("|") for row in table.splitlines()}) == 1
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import withheld
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
-from ipyrefine.profiles import Profile, builtin
+from ipyrefine.profiles import builtin
 from ipyrefine.render import labels
 from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import plain
@@ -155,16 +155,15 @@ async def run_command(magics: Magics, words: list[str]) -> None:
         UsageError: there is no such command, no run yet, or a word means nothing here.
         RefineError: what ended the run that the command started.
     """
-    if not words:
-        print(_HELP.format(most=usage(_MOST)))
-        return
-    name, *args = words
-    if name not in USAGE:
+    name, *args = words or [""]
+    if words and name not in USAGE:
         hint = did_you_mean(name, COMMANDS)
         raise UsageError(f"There is no command {name!r}.{hint} %refine lists them.")
     match name:
+        case "":
+            print(_HELP.format(most=usage(_MOST)))
         case "profiles":
-            _show_profiles()
+            print(_profiles())
         case "models":
             print(_models())
         case "stats":
@@ -179,13 +178,10 @@ async def run_command(magics: Magics, words: list[str]) -> None:
             await magics.resume(args)
         case "fix":
             await magics.fix(args)
-        case _:
-            if magics.latest is None:
-                raise UsageError("There is no run yet. Start one with a %%refine cell.")
+        case _ if magics.latest:
             await _steer(magics.latest, name, args)
-
-
-# Commands on the latest run
+        case _:
+            raise UsageError("There is no run yet. Start one with a %%refine cell.")
 
 
 async def _steer(cell: Cell, name: str, args: list[str]) -> None:
@@ -233,8 +229,7 @@ def parse_decision(run: Run, name: str, words: list[str]) -> Decision:
     """
     match name:
         case "accept":
-            destination = _parse_place(words)
-            number = parse_iteration(run, words)
+            destination, number = _parse_place(words), parse_iteration(run, words)
             if number is None and run.chosen:
                 number = run.chosen.number
             return Accept(iteration=number, destination=destination)
@@ -358,11 +353,11 @@ def _parse_count(words: list[str]) -> int:
 
 
 def show(run: Run, what: list[str]) -> str:
-    """Return the details that a user asks for: all, a part by its name, or an iteration's text.
+    """Return the whole run, a part of it, or an iteration's text.
 
     Args:
         run: the run, which has a text.
-        what: a name of `DETAILS`, the number of an iteration, or nothing for the whole run.
+        what: a key of `DETAILS`, the number of an iteration, or nothing for the whole run.
 
     Raises:
         UsageError: there is no such part or iteration.
@@ -375,9 +370,7 @@ def show(run: Run, what: list[str]) -> str:
     if not what[0].isdecimal():
         hint = did_you_mean(what[0], DETAILS) or f" Choose one of {', '.join(DETAILS)}."
         raise UsageError(f"There is no {what[0]!r} to show.{hint}")
-    number = parse_iteration(run, list(what))
-    assert number is not None, "a number was typed"
-    return plain(run.iterations[number].text)
+    return plain(run.iterations[parse_iteration(run, [*what]) or 0].text)
 
 
 def _withheld(cell: Cell) -> str:
@@ -418,10 +411,9 @@ def _diff(run: Run, args: list[str]) -> str:
 
 async def _edit(cell: Cell, args: list[str]) -> Edit:
     """Take the user's own text: from a variable, from the cell it was put into, or an editor."""
-    run, namespace = cell.session.run, cell.shell.user_ns
-    text: str | None
+    run = cell.session.run
     if args:
-        text = _text_variable(args[0], namespace)
+        text: str | None = _text_variable(args[0], cell.shell.user_ns)
     else:
         text = await cell.cell_target.read_back()
         if text is None and not hasattr(cell.shell, "kernel"):
@@ -453,7 +445,7 @@ def _open_editor(shell: Any, text: str) -> str:
         return path.read_text("utf-8")
 
 
-# Commands on the journal
+# Commands on the journal, models and profiles
 
 
 def _history(args: list[str]) -> str:
@@ -491,9 +483,6 @@ def _export(latest: Cell | None, args: list[str]) -> str:
     return f"Written to {export(run, file, force='--force' in args)}."
 
 
-# Commands on profiles and models
-
-
 def _models() -> str:
     from ipyrefine.providers.weights import WEIGHTS, find
 
@@ -502,32 +491,12 @@ def _models() -> str:
     )
 
 
-def _show_profiles() -> None:
-    """Show the built-in profiles with their criteria, as Markdown and as plain text."""
-    from IPython.display import display
-
-    display({"text/markdown": _profiles_markdown(), "text/plain": _profiles_text()}, raw=True)
-
-
-def _profiles_markdown() -> str:
-    rows = ["| profile | for | criteria | checklist | limits |", "|---|---|---|---|---|"]
-    for one in builtin().values():
-        criteria = "<br>".join(f"**{c.name}**: {c.definition}" for c in one.criteria)
-        cells = (f"`{one.name}`", one.summary, criteria, "<br>".join(one.checklist), _limits(one))
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows)
-
-
-def _profiles_text() -> str:
+def _profiles() -> str:
     lines = []
     for one in builtin().values():
+        limits = one.limits.model_dump(exclude_unset=True)
         lines.append(f"{one.name}: {one.summary}")
         lines += [f"    {criterion.name}: {criterion.definition}" for criterion in one.criteria]
         lines += [f"    [ ] {question}" for question in one.checklist]
-        lines += [f"    {limits}"] if (limits := _limits(one)) else []
+        lines += [f"    {', '.join(f'{k} {v}' for k, v in limits.items())}"] if limits else []
     return "\n".join(lines)
-
-
-def _limits(profile: Profile) -> str:
-    own = profile.limits.model_dump(exclude_unset=True)
-    return ", ".join(f"{name} {value}" for name, value in own.items())

@@ -6,7 +6,7 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,17 +104,11 @@ def _format_date(then: float, now: float) -> str:
 
 
 class Earlier(NamedTuple):
-    """A run to resume.
-
-    Attributes:
-        run: the run.
-        settings: the options it was started with, as the journal keeps them.
-        journal: what writes its next events; None for a run that is not kept.
-    """
+    """A run to resume."""
 
     run: Run
-    settings: dict[str, Any]
-    journal: Recorder | None
+    settings: dict[str, Any]  # the options it was started with, as the journal keeps them
+    journal: Recorder | None  # what writes its next events; None for a run that is not kept
 
 
 def find_earlier(words: Sequence[str], *, journal: bool = True) -> Earlier:
@@ -144,27 +138,28 @@ def find_earlier(words: Sequence[str], *, journal: bool = True) -> Earlier:
 
 def stats() -> str:
     """Return how often the user agreed with verdicts, over the latest runs in the journal."""
-    return agreement(_readable(Journal()))
-
-
-def _readable(journal: Journal) -> Iterator[Run]:
-    """Yield the latest runs in a journal, without those that a damaged row makes unreadable."""
+    journal, runs = Journal(), list[Run]()
     for one in journal.runs(limit=MAX_COUNTED):
         with contextlib.suppress(UnreadableRun):
-            yield journal.get(str(one.number)).run
+            runs.append(journal.get(str(one.number)).run)
+    return agreement(runs)
 
 
 def agreement(runs: Iterable[Run]) -> str:
     """Return a table of how often the user agreed with verdicts, by outcome.
 
     Accepting a text, or marking it as passed, says that it is good; sending it back says that it
-    is not.
+    is not. The latest word on a text counts.
     """
     counts: dict[Outcome, Counter[bool]] = {}
     for run in runs:
-        for number, good in _opinions(run).items():
-            iteration = run.iterations[number]
-            before = iteration.overruled or (iteration.verdict and iteration.verdict.outcome)
+        decisions = [one for one in run.decisions if isinstance(one, Accept | Override)]
+        opinions = {
+            run.best if one.iteration is None else one.iteration: one.settles for one in decisions
+        }
+        for number, good in opinions.items():
+            text = run.iterations[number] if number is not None else None
+            before = text and (text.overruled or (text.verdict and text.verdict.outcome))
             if before:
                 counts.setdefault(before, Counter())[(before is Outcome.PASS) is good] += 1
     if not counts:
@@ -173,18 +168,6 @@ def agreement(runs: Iterable[Run]) -> str:
     for outcome, agreed in sorted(counts.items()):
         total = agreed.total()
         share = f"{agreed[True]} of {total} ({agreed[True] / total:.0%})"
-        decided = f"{total} decided by you"
         judged = outcome is not Outcome.NOT_JUDGED
-        rows.append((labels.OUTCOMES[outcome].word, share if judged else decided))
+        rows.append((labels.OUTCOMES[outcome].word, share if judged else f"{total} decided by you"))
     return "\n".join(align([("verdict", "agreed with you"), *rows]))
-
-
-def _opinions(run: Run) -> dict[int, bool]:
-    """Return whether the user called a text good, by iteration; the latest word counts."""
-    opinions = {}
-    for decision in run.decisions:
-        if isinstance(decision, Accept | Override):
-            number = run.best if decision.iteration is None else decision.iteration
-            if number is not None:
-                opinions[number] = decision.settles
-    return opinions

@@ -1,4 +1,6 @@
-"""Write the record of a run into a notebook, as one output that needs no kernel, and read it.
+"""Write the record of a run into a notebook or a file of its own, and read it.
+
+In a notebook it is one output that needs no kernel.
 
 A file from somebody else runs nothing here. Its records are validated as a whole, and its texts are
 escaped wherever they are shown. Resuming takes from a file or the journal only built-in checks that
@@ -25,11 +27,9 @@ MIME = "application/vnd.ipyrefine.run+json"
 KEY = "ipyrefine"  # of a notebook's, or a cell's, metadata
 
 MAX_FILE = 128 * 2**20  # bytes of a file with records
-# Characters of a run's JSON; the renderings next to it grow with it.
-LIMIT = 650_000
-_TEXT_LIMIT = 40_000
-_DETAIL_LIMIT = 1_000
-_MAX_FINDINGS, _MAX_WARNINGS = 20, 20  # in a record whose texts are cut
+LIMIT = 650_000  # characters of a run's JSON; the renderings next to it grow with it
+_TEXT_LIMIT, _DETAIL_LIMIT = 40_000, 1_000  # characters, in a run that is longer
+_MAX_ITEMS = 20  # findings and warnings in a record whose texts are cut
 _LEAST_TEXT = 60  # characters of a text that is cut
 
 
@@ -103,12 +103,13 @@ def export(run: Run, path: str | Path, *, force: bool = False) -> Path:
     return path
 
 
-def _make_notebook(run: Run) -> Any:
+def _format_notebook(run: Run) -> str:
     """Return a notebook with a cell for every stage, and the run in its metadata.
 
     Every text is quoted in Markdown, as what a model wrote must not run by accident. Only a text
     that the user accepted is a code cell, the last one, if it is Python.
     """
+    import nbformat
     from nbformat import v4
 
     make: Any = v4
@@ -116,10 +117,14 @@ def _make_notebook(run: Run) -> Any:
     settled = run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
     if settled and run.task.is_python:
         cells.append(make.new_code_cell(run.text, metadata={KEY: {"stage": "result"}}))
-    notebook = make.new_notebook(cells=cells)
-    notebook.metadata[KEY] = {"version": VERSION, "run": as_json(run)}
-    notebook.metadata["language_info"] = {"name": "python"}
-    return notebook
+    metadata = {
+        KEY: {"version": VERSION, "run": as_json(run)},
+        "language_info": {"name": "python"},
+    }
+    notebook: Any = make.new_notebook(cells=cells, metadata=metadata)
+    form: Any = nbformat
+    form.validate(notebook)
+    return str(form.writes(notebook)) + "\n"
 
 
 def _make_cell(part: Part, run: Run) -> Any:
@@ -136,19 +141,8 @@ def _make_cell(part: Part, run: Run) -> Any:
                 name = f"figure-{len(pictures)}.png"
                 pictures[name] = {"image/png": block.png}
                 text += f"\n\n![{block.caption}](attachment:{name})"
-    cell = make.new_markdown_cell(text, metadata={KEY: metadata})
-    if pictures:
-        cell.attachments = pictures
-    return cell
-
-
-def _format_notebook(run: Run) -> str:
-    import nbformat
-
-    form: Any = nbformat
-    notebook = _make_notebook(run)
-    form.validate(notebook)
-    return str(form.writes(notebook)) + "\n"
+    attachments = {"attachments": pictures} if pictures else {}
+    return make.new_markdown_cell(text, metadata={KEY: metadata}, **attachments)
 
 
 def _format_json(run: Run) -> str:
@@ -166,15 +160,10 @@ _FORMATS: dict[str, Callable[[Run], str]] = {
 
 
 class Recorded(NamedTuple):
-    """A run read from a file.
-
-    Attributes:
-        run: the run.
-        whole: False when its texts were cut to fit a notebook, so that it cannot be resumed.
-    """
+    """A run read from a file."""
 
     run: Run
-    whole: bool
+    whole: bool  # whether it can be resumed; False when its texts were cut to fit a notebook
 
 
 def load(path: str | Path) -> list[Run]:
@@ -217,17 +206,17 @@ def load_whole(path: Path, number: str = "") -> Run:
 def read(path: Path) -> list[Recorded]:
     """Return the records in a file; arguments and errors as for `load`."""
     try:
-        if not path.is_file() and path.exists():
-            raise UsageError(f"{path} is not a file.")
-        if path.stat().st_size > MAX_FILE:
-            raise UsageError(f"{path} is larger than {MAX_FILE >> 20} MB, which no record needs.")
-        content = parse_json(path.read_bytes())
+        size = path.stat().st_size
+        regular = path.is_file()
+        content = parse_json(path.read_bytes()) if regular and size <= MAX_FILE else None
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror or error}).") from None
-    except UsageError:
-        raise
     except (ValueError, MemoryError):
         content = None
+    if not regular:
+        raise UsageError(f"{path} is not a file.")
+    if size > MAX_FILE:
+        raise UsageError(f"{path} is larger than {MAX_FILE >> 20} MB, which no record needs.")
     if not isinstance(content, dict):
         raise UsageError(f"{path} is neither a notebook nor an exported run.")
     return read_json(content, path)
@@ -253,8 +242,7 @@ def _records(content: dict[str, Any]) -> Iterator[Any]:
     if "cells" not in content:
         yield content
         return
-    exported = _member(_member(_member(content, "metadata"), KEY), "run")
-    if exported:
+    if exported := _member(_member(_member(content, "metadata"), KEY), "run"):
         yield exported
     for cell in _listed(content["cells"]):
         for output in _listed(_member(cell, "outputs")):
@@ -301,68 +289,53 @@ def shorten(run: Run, limit: int = LIMIT) -> tuple[Run, bool]:
     Returns:
         The run, with a warning that names what was left out, and whether it can be resumed.
     """
-    if _size(run) <= limit:
+    if len(run.model_dump_json()) <= limit:
         return run, True
-    short = _map_iterations(run, lambda one: one if one == run.chosen else _drop_details(one))
-    if _size(short) <= limit:
-        return _warn(short, "figures, model notes and long check details are left out"), True
-    chosen = run.chosen.number if run.chosen else 0
+    texts = tuple(one if one == run.chosen else _without_details(one) for one in run.iterations)
+    short = _shortened(run, "figures, model notes and long check details are left out", texts)
+    if len(short.model_dump_json()) <= limit:
+        return short, True
     room = max(_LEAST_TEXT, limit // (8 * max(1, len(run.iterations))))
-    setup = short.setup
-    task = {"text": _cut(setup.task.text, _TEXT_LIMIT), "materials": ()}
-    setup = setup.model_copy(update={"task": setup.task.model_copy(update=task), "draft": None})
-    short = _map_iterations(
-        short, lambda one: _cut_iteration(one, _TEXT_LIMIT if one.number == chosen else room)
-    ).model_copy(
+    texts = tuple(_cut_iteration(one, room, chosen=one == run.chosen) for one in run.iterations)
+    task = {"text": _cut(run.task.text, _TEXT_LIMIT), "materials": ()}
+    setup = {"task": run.task.model_copy(update=task), "draft": None}
+    run = run.model_copy(
         update={
-            "setup": setup,
+            "setup": run.setup.model_copy(update=setup),
             "unconsumed_replies": (),
-            "warnings": short.warnings[-_MAX_WARNINGS:],
+            "warnings": run.warnings[-_MAX_ITEMS:],
         }
     )
-    return _warn(short, "its texts are cut, so it can't be resumed from here"), False
+    return _shortened(run, "its texts are cut, so it can't be resumed from here", texts), False
 
 
-def _size(run: Run) -> int:
-    return len(run.model_dump_json())
-
-
-def _warn(run: Run, omission: str) -> Run:
+def _shortened(run: Run, omission: str, iterations: tuple[Iteration, ...]) -> Run:
     warning = (
         f"This record was shortened to fit the notebook: {omission}. "
         "`%refine export FILE.json` writes the whole run."
     )
-    return run.model_copy(update={"warnings": (*run.warnings, warning)})
+    return run.model_copy(update={"iterations": iterations, "warnings": (*run.warnings, warning)})
 
 
-def _map_iterations(run: Run, change: Callable[[Iteration], Iteration]) -> Run:
-    return run.model_copy(update={"iterations": tuple(map(change, run.iterations))})
+def _without_details(iteration: Iteration) -> Iteration:
+    evidence = []
+    for one in iteration.evidence:
+        outputs = tuple(o for o in one.outputs if not isinstance(o, Figure))
+        change = {"detail": _cut(one.detail, _DETAIL_LIMIT), "outputs": outputs}
+        evidence.append(one.model_copy(update=change))
+    return iteration.model_copy(update={"thoughts": "", "evidence": tuple(evidence)})
 
 
-def _drop_details(iteration: Iteration) -> Iteration:
-    evidence = tuple(
-        one.model_copy(
-            update={
-                "detail": _cut(one.detail, _DETAIL_LIMIT),
-                "outputs": tuple(o for o in one.outputs if not isinstance(o, Figure)),
-            }
-        )
-        for one in iteration.evidence
-    )
-    return iteration.model_copy(update={"thoughts": "", "evidence": evidence})
-
-
-def _cut_iteration(iteration: Iteration, most: int) -> Iteration:
-    iteration = _drop_details(iteration)
-    change: dict[str, Any] = {"text": _cut(iteration.text, most)}
-    if most < _TEXT_LIMIT:
+def _cut_iteration(iteration: Iteration, room: int, *, chosen: bool) -> Iteration:
+    change: dict[str, Any] = {"text": _cut(iteration.text, _TEXT_LIMIT if chosen else room)}
+    if chosen:
+        change["findings"] = iteration.findings[:_MAX_ITEMS]
+    else:
         change |= {"findings": (), "evidence": (), "changes": ()}
         if verdict := iteration.verdict:
             brief = {"unresolved": (), "because": None}
             change["verdict"] = verdict.model_copy(update=brief)
-    else:
-        change["findings"] = iteration.findings[:_MAX_FINDINGS]
-    return iteration.model_copy(update=change)
+    return _without_details(iteration).model_copy(update=change)
 
 
 def _cut(text: str, limit: int) -> str:

@@ -148,10 +148,10 @@ def _interrupt_cancels(task: "asyncio.Task[Any]") -> Iterator[None]:
 
 
 class SentLog:
-    """The latest requests, in order."""
+    """The latest requests to the models of a run, kept in memory for the user to read."""
 
     def __init__(self) -> None:
-        self._requests: deque[tuple[int, str, Request]] = deque(maxlen=_MOST)
+        self._requests: deque[tuple[str, Request]] = deque(maxlen=_MOST)
         self._count = 0
 
     def watch(self, model: Model) -> Model:
@@ -161,17 +161,15 @@ class SentLog:
     def add(self, name: str, request: Request) -> None:
         """Keep a request to the model of a name."""
         self._count += 1
-        self._requests.append((self._count, name, request))
+        stage = labels.STAGES.get(request.purpose, request.purpose)
+        self._requests.append((f"{self._count} · {stage} · {name}", request))
 
     @property
     def prompts(self) -> list[tuple[str, str]]:
         """The requests as title and text, the earliest first."""
         return [
-            (
-                f"{number} · {labels.STAGES.get(request.purpose, request.purpose)} · {name}",
-                "\n\n".join(f"[{one.role}]\n{one.content}" for one in request.messages),
-            )
-            for number, name, request in self._requests
+            (title, "\n\n".join(f"[{one.role}]\n{one.content}" for one in request.messages))
+            for title, request in self._requests
         ]
 
 
