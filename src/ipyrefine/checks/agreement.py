@@ -30,7 +30,7 @@ from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
 from ipyrefine.core.model import Choice, Evidence, Question, Tally, Task
 from ipyrefine.core.stated import Example, read_examples, stated_examples
 from ipyrefine.errors import CheckNotRun
-from ipyrefine.kernel.copies import may_compute
+from ipyrefine.kernel.variables import may_compute
 
 # Stated examples that vouch for a draft without a second one. Drafts of a 1.5B model for HumanEval
 # 0 to 81, two a task, were wrong although the first k examples hold (the others hidden): 12 of 125

@@ -10,8 +10,8 @@ from typing import Any
 from ipyrefine.core.stated import Example
 from ipyrefine.core.syntax import NO_VALUE, is_literal, read_literal
 from ipyrefine.errors import CheckNotRun
-from ipyrefine.kernel.copies import explain_absence, files_for, may_compute
 from ipyrefine.kernel.magics import python_part
+from ipyrefine.kernel.variables import explain_absence, files_for, may_compute
 from ipyrefine.sandbox.sandbox import EXCESSES, SLACK, ProcessResult, load_program, run_python
 
 _SHARE = 4  # one example may take this fraction of the whole time

@@ -7,9 +7,9 @@ from contextlib import suppress
 
 from ipyrefine.checks.evaluation import Event
 from ipyrefine.core.syntax import ERRORS, compile_cell
-from ipyrefine.kernel.copies import UNDEFINED
 from ipyrefine.kernel.magics import PythonPart
 from ipyrefine.kernel.redaction import redact
+from ipyrefine.kernel.variables import UNDEFINED
 
 _MAX_PATH = 100  # characters of a path in a sentence
 _AWAITS = re.compile(r"SyntaxError: .*outside (?:async )?function")

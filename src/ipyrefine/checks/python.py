@@ -18,10 +18,10 @@ from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_pytho
 from ipyrefine.checks.lack import explain_lack
 from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_outputs
 from ipyrefine.core.model import Evidence, Finding, Task
-from ipyrefine.kernel.copies import UNDEFINED, explain_absence, files_for, may_compute
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.names import names_in_code
 from ipyrefine.kernel.redaction import redact
+from ipyrefine.kernel.variables import UNDEFINED, explain_absence, files_for, may_compute
 from ipyrefine.sandbox.sandbox import (
     SLACK,
     ProcessResult,

@@ -12,8 +12,8 @@ from ipyrefine.core.expectations import Expectation, suite_evidence
 from ipyrefine.core.model import Evidence, Task, TestResult
 from ipyrefine.core.syntax import names_bound, names_used, try_parse
 from ipyrefine.errors import CheckNotRun
-from ipyrefine.kernel.copies import explain_absence, may_compute
 from ipyrefine.kernel.magics import python_part
+from ipyrefine.kernel.variables import explain_absence, may_compute
 from ipyrefine.sandbox.sandbox import describe_failure
 
 _SECONDS = 10.0  # processor time for all tests of a text

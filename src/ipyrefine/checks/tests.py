@@ -25,8 +25,8 @@ from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_pytho
 from ipyrefine.core.model import Evidence, Finding, Tally, Task
 from ipyrefine.core.syntax import ERRORS, parse
 from ipyrefine.errors import UsageError
-from ipyrefine.kernel.copies import explain_absence, files_for, may_compute
 from ipyrefine.kernel.magics import python_part
+from ipyrefine.kernel.variables import explain_absence, files_for, may_compute
 from ipyrefine.sandbox.sandbox import (
     SLACK,
     ProcessResult,

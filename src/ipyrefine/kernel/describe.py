@@ -27,6 +27,7 @@ _MAX_ITEMS = 10  # of a collection's values
 _MAX_DEPTH = 4
 _MAX_SEEN = 100  # items that are looked at for their type
 _MAX_COLUMNS = 60
+_SEEN_COLUMNS = 2_000  # that are looked at for names of secrets
 _ROWS = 5
 _ROW_COLUMNS = 20
 _LONGEST = 80  # characters of a string inside something else
@@ -37,16 +38,16 @@ _SCALARS = (
     *(decimal.Decimal, fractions.Fraction, uuid.UUID, complex, range, slice),
     *(pathlib.PosixPath, pathlib.WindowsPath, pathlib.PurePosixPath, pathlib.PureWindowsPath),
 )
-_SEQUENCES: tuple[Any, ...] = (list, tuple, set, frozenset)
 _BRACKETS: tuple[tuple[Any, str, str], ...] = (
     (list, "[", "]"),
     (tuple, "(", ")"),
     (set, "{", "}"),
     (frozenset, "{", "}"),
 )
+_SEQUENCES: tuple[Any, ...] = tuple(kind for kind, *_ in _BRACKETS)
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
-_mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
-_class_dict: Callable[[type], types.MappingProxyType[str, Any]] = type.__dict__["__dict__"].__get__
+mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
+class_dict: Callable[[type], types.MappingProxyType[str, Any]] = type.__dict__["__dict__"].__get__
 _class_name: Callable[[type], str] = type.__dict__["__name__"].__get__
 
 
@@ -68,41 +69,24 @@ def describe(name: str, value: object, *, values: bool = False) -> str:
         value: the variable.
         values: whether to show what it holds, not its structure alone.
     """
-    if values and type(value) is str:
-        text = HIDDEN if is_secret(value) else value
-        return f"{name} ({_kind(value)}):\n{_cut(text, STRING_WIDTH)}"
     with suppress(Exception):  # a library that is not as it was when this was written
+        if values and type(value) is str:
+            text = HIDDEN if is_secret(value) else value
+            return f"{name} ({_kind(value)}):\n{_cut(text, STRING_WIDTH)}"
         lines = list(_lines(value, values))
         return _cut("\n".join([f"{name} ({_kind(value)})" + ":" * bool(lines), *lines]), WIDTH)
     return f"{name} ({_type_name(type(value))})"
 
 
 def columns_of(value: object) -> list[tuple[str, bool]]:
-    """Return the columns of a frame or series, each with whether it may hold strings."""
-    if not is_frame(value):
-        return []
-    columns = _frame(value)
-    if columns is None:
-        columns = [(_column_name(value.name), value.dtype)]
+    """Return the first columns of a frame or series, each with whether it may hold strings."""
+    columns = islice(_columns(value), _SEEN_COLUMNS) if is_frame(value) else ()
     return [(name, _holds_text(dtype)) for name, dtype in columns]
 
 
 def is_frame(value: object) -> TypeGuard[Any]:
     """Return whether a value is a DataFrame or a Series of pandas or polars."""
     return any(is_named(value, library, "DataFrame", "Series") for library in ("pandas", "polars"))
-
-
-def stored_attributes(value: object) -> Iterator[tuple[str, Any]]:
-    """Yield the attributes that an object stores; a property is none."""
-    for kind in _mro(type(value)):
-        names = _class_dict(kind)
-        stored = names.get("__dict__")
-        if type(stored) is types.GetSetDescriptorType:
-            yield from dict.items(stored.__get__(value))
-        for name, slot in names.items():
-            if type(slot) is types.MemberDescriptorType:
-                with suppress(AttributeError):
-                    yield name, slot.__get__(value)
 
 
 def is_named(value: object, module: str, *names: str) -> bool:
@@ -120,23 +104,42 @@ def _is(value: object, *kinds: type) -> bool:
     return issubclass(type(value), kinds)
 
 
+def _kind(value: Any) -> str:
+    """Return what a value is, with its size."""
+    if _is(value, types.ModuleType):
+        name = vars(value).get("__name__")
+        return f"module {name}" if type(name) is str else "module"
+    if _is(value, *_FUNCTIONS, type):
+        return "class" if _is(value, type) else "function"
+    name = _type_name(type(value))
+    if is_frame(value):
+        name = f"{type(value).__module__.partition('.')[0]} {name}"
+    shape = _shape(value)
+    if is_frame(value) and len(shape) == 2:
+        return f"{name}, {shape[0]:,} rows × {shape[1]:,} columns"
+    if is_named(value, "numpy", "ndarray"):
+        return f"{name} of shape {shape}"
+    return f"{name} of length {shape[0]:,}" if shape else name
+
+
 def _lines(value: Any, values: bool) -> Iterator[str]:
     """Yield the lines below a description's head."""
-    if _is(value, types.ModuleType, bool, int, float, type(None), str, bytes, *_SCALARS):
-        if values and not _is(value, types.ModuleType):
-            yield _render(value)
-    elif is_environment(value):
+    if is_environment(value) or _is(value, types.ModuleType):
         return
+    if _is(value, bool, int, float, type(None), str, bytes, *_SCALARS):
+        if values:
+            yield _render(value)
     elif _is(value, *_FUNCTIONS):
-        yield from _function_lines(value)
+        yield from _signature(value)
+        yield from _doc_line(getattr(value, "__doc__", None))
     elif _is(value, type):
         yield from _class_lines(value)
-    elif (frame := _frame(value)) is not None:
-        yield from _frame_lines(value, frame, values)
-    elif is_named(value, "pandas", "Series", "Index") or is_named(value, "polars", "Series"):
-        name = _column_name(value.name)
-        if not _is_secret_column(name, value.dtype):
-            yield f"{name} {_dtype_name(value.dtype)}".removeprefix("None ")
+    elif is_frame(value) and len(value.shape) == 2:
+        yield from _frame_lines(value, values)
+    elif is_frame(value) or is_named(value, "pandas", "Index"):
+        name, dtype = next(_columns(value))
+        if not _is_secret_column(name, dtype):
+            yield f"{name} {_dtype_name(dtype)}".removeprefix("None ")
             yield from _index_lines(value)
             if values:
                 yield _render(value[:_MAX_ITEMS].to_list())
@@ -147,44 +150,20 @@ def _lines(value: Any, values: bool) -> Iterator[str]:
             yield f"first items: {_render(first.tolist())}"
     elif _is(value, dict, *_SEQUENCES):
         yield _render(value) if values else _type_text(value)
-    else:
-        yield from _object_lines(value, values)
-
-
-def _kind(value: Any) -> str:
-    """Return what a value is, with its size."""
-    if _is(value, types.ModuleType):
-        name = vars(value).get("__name__")
-        return f"module {name}" if type(name) is str else "module"
-    if _is(value, *_FUNCTIONS):
-        return "function"
-    if _is(value, type):
-        return "class"
-    name = _type_name(type(value))
-    if is_frame(value):
-        name = f"{type(value).__module__.partition('.')[0]} {name}"
-    if (frame := _frame(value)) is not None:
-        rows, columns = value.shape[0], len(frame)
-        return f"{name}, {rows:,} rows × {columns:,} columns"
-    if is_named(value, "numpy", "ndarray"):
-        return f"{name} of shape {value.shape}"
-    shape = _shape(value)
-    return f"{name} of length {shape[0]:,}" if shape else name
+    else:  # the public attributes that an object stores
+        own = values or class_dict(type(value)).get("__module__") == "__main__"
+        if own or next(_declared_fields(type(value)), None):
+            for name, stored in islice(_public(value), _MAX_COLUMNS):
+                yield f"{name}: {_render(stored) if values else _type_text(stored)}"
 
 
 def _shape(value: Any) -> tuple[int, ...]:
-    if _is_table(value):
+    if is_frame(value) or is_named(value, "pandas", "Index") or is_named(value, "numpy", "ndarray"):
         return tuple(value.shape)
     for kind in (str, bytes, dict, *_SEQUENCES):
         if _is(value, kind):
             return (kind.__len__(value),)
     return ()
-
-
-def _is_table(value: object) -> bool:
-    return (
-        is_frame(value) or is_named(value, "pandas", "Index") or is_named(value, "numpy", "ndarray")
-    )
 
 
 def _type_name(kind: type) -> str:
@@ -198,13 +177,15 @@ def _cut(text: str, width: int) -> str:
 # Frames
 
 
-def _frame(value: Any) -> list[tuple[str, Any]] | None:
-    """Return the columns of a frame with their types; None for anything else."""
+def _columns(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the columns of a frame, or the one of a series, with their types."""
+    pairs: Any = ((value.name, value.dtype),) if len(value.shape) == 1 else ()
     if is_named(value, "pandas", "DataFrame"):
-        return [(_column_name(c), d) for c, d in zip(value.columns, value.dtypes, strict=True)]
-    if is_named(value, "polars", "DataFrame"):
-        return [(_column_name(c), d) for c, d in value.schema.items()]
-    return None
+        pairs = zip(value.columns, value.dtypes, strict=True)
+    elif is_named(value, "polars", "DataFrame"):
+        pairs = value.schema.items()
+    for name, dtype in pairs:
+        yield _column_name(name), dtype
 
 
 def _column_name(name: Any) -> str:
@@ -226,19 +207,19 @@ def _dtype_name(dtype: Any) -> str:
     return str(dtype)[:_NAME] if library else _type_name(type(dtype))
 
 
-def _frame_lines(value: Any, frame: list[tuple[str, Any]], values: bool) -> Iterator[str]:
-    places = [n for n, (name, dtype) in enumerate(frame) if not _is_secret_column(name, dtype)]
-    listed = [f"{frame[n][0]} {_dtype_name(frame[n][1])}" for n in places[:_MAX_COLUMNS]]
-    more = len(places) - len(listed)
+def _frame_lines(value: Any, values: bool) -> Iterator[str]:
+    seen = list(islice(_columns(value), _SEEN_COLUMNS))
+    places = [n for n, (name, dtype) in enumerate(seen) if not _is_secret_column(name, dtype)]
+    listed = [f"{seen[n][0]} {_dtype_name(seen[n][1])}" for n in places[:_MAX_COLUMNS]]
+    more = value.shape[1] - len(seen) + len(places) - len(listed)
     yield ", ".join([*listed, *([f"… {more} more"] if more > 0 else [])])
     yield from _index_lines(value)
     if values:
-        shown = places[:_ROW_COLUMNS]
-        yield f"first rows: {' | '.join(frame[n][0] for n in shown)}"
-        head = value.head(_ROWS)
+        chosen, head = places[:_ROW_COLUMNS], value.head(_ROWS)
+        yield f"first rows: {' | '.join(seen[n][0] for n in chosen)}"
         polars = is_named(value, "polars", "DataFrame")
         columns = [
-            head.to_series(n).to_list() if polars else head.iloc[:, n].tolist() for n in shown
+            head.to_series(n).to_list() if polars else head.iloc[:, n].tolist() for n in chosen
         ]
         for row in zip(*columns, strict=True):
             yield " | ".join(map(_render, row))
@@ -246,10 +227,8 @@ def _frame_lines(value: Any, frame: list[tuple[str, Any]], values: bool) -> Iter
 
 def _index_lines(value: Any) -> Iterator[str]:
     """Yield the index of a pandas frame or series, unless it only counts the rows."""
-    if not is_named(value, "pandas", "DataFrame", "Series"):
-        return
-    index = value.index
-    if not is_named(index, "pandas", "RangeIndex"):
+    index = value.index if is_named(value, "pandas", "DataFrame", "Series") else None
+    if index is not None and not is_named(index, "pandas", "RangeIndex"):
         names = ", ".join(_column_name(name) for name in index.names if name is not None)
         words = (names, _type_name(type(index)), _dtype_name(index.dtype))
         yield f"index: {' '.join(filter(None, words))}"
@@ -262,54 +241,41 @@ def _is_secret_column(name: str, dtype: Any) -> bool:
 # Functions and classes
 
 
-def _function_lines(function: Any, name: str = "") -> Iterator[str]:
+class _Words:
+    """Words that `inspect.Signature` puts in the place of an annotation or a default."""
+
+    def __init__(self, words: str) -> None:
+        self._words = words
+
+    def __repr__(self) -> str:
+        return self._words
+
+
+def _signature(function: Any, *, method: bool = False) -> Iterator[str]:
+    """Yield a function's parameters with their types and the harmless ones of their defaults."""
     with suppress(ValueError, TypeError):
-        yield f"({_parameters(function)}){_returns(function)}"
-    yield from _doc_line(getattr(function, "__doc__", None))
+        signature = inspect.signature(function, follow_wrapped=False)
+        parameters = [
+            one.replace(annotation=_annotated(one.annotation), default=_default(one))
+            for one in list(signature.parameters.values())[int(method) :]
+        ]
+        returns = inspect.Signature.empty if method else _annotated(signature.return_annotation)
+        yield _cut(str(inspect.Signature(parameters, return_annotation=returns)), WIDTH // 2)
 
 
-def _doc_line(doc: object) -> Iterator[str]:
-    if type(doc) is str and doc.strip():
-        line = doc.strip().splitlines()[0]
-        yield HIDDEN if is_secret(line) else _cut(line, _DOC)
+def _annotated(annotation: Any) -> Any:
+    words = _annotation(annotation)
+    return _Words(words) if words else inspect.Parameter.empty
 
 
-def _parameters(function: Any, *, method: bool = False) -> str:
-    """Return a function's parameters with the types and the harmless ones of the defaults."""
-    signature = inspect.signature(function, follow_wrapped=False)
-    parameters = list(signature.parameters.values())[int(method) :]
-    words, kind = [], None
-    for parameter in parameters:
-        if parameter.kind is parameter.KEYWORD_ONLY and kind not in (
-            parameter.KEYWORD_ONLY,
-            parameter.VAR_POSITIONAL,
-        ):
-            words.append("*")
-        if kind is parameter.POSITIONAL_ONLY and parameter.kind is not kind:
-            words.append("/")
-        kind = parameter.kind
-        stars = "*" * (kind is parameter.VAR_POSITIONAL) + "**" * (kind is parameter.VAR_KEYWORD)
-        annotation = _annotation(parameter.annotation)
-        default = _default(parameter)
-        typed = f"{stars}{parameter.name}" + (f": {annotation}" if annotation else "")
-        words.append(typed + ((" = " if annotation else "=") + default if default else ""))
-    return _cut(", ".join(words), WIDTH // 2)
-
-
-def _returns(function: Any) -> str:
-    returns = inspect.signature(function, follow_wrapped=False).return_annotation
-    annotation = _annotation(returns)
-    return f" -> {annotation}" if annotation else ""
-
-
-def _default(parameter: inspect.Parameter) -> str:
+def _default(parameter: inspect.Parameter) -> Any:
     default = parameter.default
     if default is inspect.Parameter.empty:
-        return ""
+        return default
     harmless = type(default) in (bool, int, float, type(None), str)
-    if not harmless or is_secret_name(parameter.name, default):
-        return "…"
-    return _render(default) if type(default) is not str or len(default) <= 20 else "…"
+    long = type(default) is str and len(default) > 20
+    hidden = not harmless or long or is_secret_name(parameter.name, default)
+    return _Words("…" if hidden else _render(default))
 
 
 def _annotation(annotation: Any, depth: int = 0) -> str:
@@ -331,51 +297,49 @@ def _annotation(annotation: Any, depth: int = 0) -> str:
     return _type_name(annotation) if _is(annotation, type) else "…"
 
 
+def _doc_line(doc: object) -> Iterator[str]:
+    if type(doc) is str and doc.strip():
+        line = doc.strip().splitlines()[0]
+        yield HIDDEN if is_secret(line) else _cut(line, _DOC)
+
+
 def _class_lines(kind: type) -> Iterator[str]:
-    names = _class_dict(kind)
-    fields = [
-        f"{name}: {annotation or 'Any'}"
-        for name, annotation in _declared_fields(names)
-        if not is_secret_name(name)
-    ]
+    fields = [f"{n}: {typed or 'Any'}" for n, typed in _declared_fields(kind)]
+    fields = [field for field in fields if not is_secret_name(field.partition(":")[0])]
+    made = next((d["__init__"] for k in mro(kind) if "__init__" in (d := class_dict(k))), None)
     if fields:
         yield ", ".join(fields)
-    else:
-        found = next((d["__init__"] for k in _mro(kind) if "__init__" in (d := _class_dict(k))), 0)
-        if type(found) is types.FunctionType:
-            yield f"({_parameters(found, method=True)})"
-    yield from _doc_line(names.get("__doc__"))
+    elif type(made) is types.FunctionType:
+        yield from _signature(made, method=True)
+    yield from _doc_line(class_dict(kind).get("__doc__"))
 
 
-def _declared_fields(names: types.MappingProxyType[str, Any]) -> Iterator[tuple[str, str]]:
+def _declared_fields(kind: type) -> Iterator[tuple[str, str]]:
     """Yield the fields of a dataclass or a pydantic model with their types."""
+    names = class_dict(kind)
     fields = names.get("__dataclass_fields__") or names.get("__pydantic_fields__")
-    if type(fields) is not dict:
-        return
-    for name, field in islice(fields.items(), _MAX_COLUMNS):
-        declared = dict(stored_attributes(field))
-        annotation = declared.get("type", declared.get("annotation"))
-        yield name, _annotation(annotation)
+    for name, field in islice(fields.items(), _MAX_COLUMNS) if type(fields) is dict else ():
+        declared = dict(_stored_attributes(field))
+        yield name, _annotation(declared.get("type", declared.get("annotation")))
 
 
-def _object_lines(value: Any, values: bool) -> Iterator[str]:
-    """Yield the public attributes that an object stores."""
-    names = _class_dict(type(value))
-    fields = {name for name, _ in _declared_fields(names)}
-    if not (fields or values or _is_of_notebook(type(value))):
-        return
-    for name, stored in islice(_public(value), _MAX_COLUMNS):
-        yield f"{name}: {_render(stored) if values else _type_text(stored)}"
+def _stored_attributes(value: object) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes that an object stores; a property is none."""
+    for kind in mro(type(value)):
+        names = class_dict(kind)
+        stored = names.get("__dict__")
+        if type(stored) is types.GetSetDescriptorType:
+            yield from dict.items(stored.__get__(value))
+        for name, slot in names.items():
+            if type(slot) is types.MemberDescriptorType:
+                with suppress(AttributeError):
+                    yield name, slot.__get__(value)
 
 
 def _public(value: Any) -> Iterator[tuple[str, Any]]:
-    for name, stored in stored_attributes(value):
+    for name, stored in _stored_attributes(value):
         if type(name) is str and name[:1] != "_" and not is_secret_name(name, stored):
             yield name, stored
-
-
-def _is_of_notebook(kind: type) -> bool:
-    return _class_dict(kind).get("__module__") == "__main__"
 
 
 # Collections and values
@@ -386,15 +350,18 @@ def _type_text(value: Any, depth: int = 0) -> str:
     name = _type_name(type(value))
     if depth >= 2 or is_environment(value):
         return name
+    held = list[str]()
     if _is(value, dict):
         items = list(islice(dict.items(value), _MAX_SEEN))
-        keys, held = ({_type_text(item[n], depth + 1) for item in items} for n in (0, 1))
-        return f"{name}[{_union(keys)}, {_union(held)}]" if items else name
+        held = [
+            _union({_type_text(one, depth + 1) for one in part})
+            for part in zip(*items, strict=True)
+        ]
     for kind in _SEQUENCES:
-        if _is(value, kind):
-            inner = {_type_text(x, depth + 1) for x in islice(kind.__iter__(value), _MAX_SEEN)}
-            return f"{name}[{_union(inner)}]" if inner else name
-    return name
+        if _is(value, kind) and kind.__len__(value):
+            inner = islice(kind.__iter__(value), _MAX_SEEN)
+            held = [_union({_type_text(one, depth + 1) for one in inner})]
+    return f"{name}[{', '.join(held)}]" if held else name
 
 
 def _union(names: set[str]) -> str:
@@ -418,12 +385,12 @@ def _render(value: Any, depth: int = 0) -> str:
     if is_environment(value) or depth >= _MAX_DEPTH:
         return "…"
     if _is(value, dict):
-        return _render_dict(value, depth)
+        items = [_render_item(*item, depth + 1) for item in islice(dict.items(value), _MAX_ITEMS)]
+        return _enclose("{", items, dict.__len__(value), "}")
     for kind, start, end in _BRACKETS:
         if _is(value, kind):
             items = [_render(x, depth + 1) for x in islice(kind.__iter__(value), _MAX_ITEMS)]
-            more = ["…"] if kind.__len__(value) > _MAX_ITEMS else []
-            return f"{start}{', '.join([*items, *more])}{end}"
+            return _enclose(start, items, kind.__len__(value), end)
     times = ("Timestamp", "Timedelta", "Period")
     if type(value).__module__ == "numpy" or is_named(value, "pandas", *times):
         return _cut(str(value), _LONGEST)  # its text calls nothing else
@@ -431,12 +398,11 @@ def _render(value: Any, depth: int = 0) -> str:
     return f"{_type_name(type(value))}({', '.join(fields)})"
 
 
-def _render_dict(value: dict[Any, Any], depth: int) -> str:
-    items = []
-    for key, held in islice(dict.items(value), _MAX_ITEMS):
-        if type(key) is str and is_secret_name(key, held):
-            items.append(HIDDEN)
-        else:
-            items.append(f"{_render(key, depth + 1)}: {_render(held, depth + 1)}")
-    more = ["…"] if dict.__len__(value) > _MAX_ITEMS else []
-    return f"{{{', '.join([*items, *more])}}}"
+def _enclose(start: str, items: list[str], count: int, end: str) -> str:
+    return start + ", ".join([*items, *(["…"] if count > len(items) else [])]) + end
+
+
+def _render_item(key: Any, held: Any, depth: int) -> str:
+    if type(key) is str and is_secret_name(key, held):
+        return HIDDEN
+    return f"{_render(key, depth)}: {_render(held, depth)}"

@@ -3,30 +3,99 @@
 Checked code gets copies. One that a user named is copied wherever code is run; one that was found
 in the cell only where the sandbox is closed, so that nothing can leave it. What looks like a secret
 is never shown nor copied.
+
+Copying runs none of an object's own code and ends at a size and a time. Copied are values of the
+standard library, NumPy, pandas, polars and Arrow; functions; and objects of the notebook's own
+classes, unless these say themselves how they are pickled. A helper from the working folder counts
+as the notebook's own. Everything else is absent, and code that needs it is not judged.
 """
 
+import ast
 import asyncio
+import io
+import json
+import os
+import pickle
 import re
 import sys
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache, cached_property
 from itertools import islice
-from typing import Any
+from time import monotonic
+from types import ModuleType
+from typing import Any, NamedTuple
 
 from ipyrefine.core.model import Material
+from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import UsageError, did_you_mean
-from ipyrefine.kernel.copies import Copies, copy_variables
-from ipyrefine.kernel.describe import columns_of, describe, is_frame, is_named, label
+from ipyrefine.kernel.describe import (
+    class_dict,
+    columns_of,
+    describe,
+    is_frame,
+    is_named,
+    label,
+    mro,
+)
 from ipyrefine.kernel.names import names_in_draft, names_in_prose
-from ipyrefine.kernel.redaction import is_environment, is_secret, is_secret_name
-from ipyrefine.sandbox.sandbox import run_python
+from ipyrefine.kernel.redaction import has_known_form, is_environment, is_secret, is_secret_name
+from ipyrefine.sandbox.sandbox import import_path, load_program, run_python
 
+MAX_BYTES = 50 * 2**20  # of all copies together
+_COPY_SECONDS = 3.0  # for all of them
 _MAX_FOUND = 20  # names
 _MAX_CHARACTERS = 6_000  # of what the found names add to every prompt
+_MAX_KEYS = 20_000  # of a dict, looked at for names of secrets
 _COLLECTIONS = (dict, frozenset, list, set, tuple)
-_CODE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
+_CODE = (type, ModuleType, types.FunctionType, types.BuiltinFunctionType)
+_ATOMS = frozenset({str, bytes, int, float, bool, type(None)})
+_COPIED = frozenset({"numpy", "pandas", "polars", "pyarrow", "dateutil", "pytz", "cloudpickle"})
+# Methods by which a class has code of its own run while its objects are pickled.
+_OWN_CODE = frozenset(
+    {
+        *("__reduce__", "__reduce_ex__", "__getstate__", "__getnewargs__", "__getnewargs_ex__"),
+        *("__getattribute__", "__getattr__", "__class__", "__iter__", "items"),
+    }
+)
+
+_PROGRAM, _CONTENTS, _ABSENT = "variables_program.py", "variables.pickle", "variables_absent.json"
+UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
+_UNREADABLE = re.compile(r"^ipyrefine: the variable (\w+) cannot be read here", re.MULTILINE)
+_IN_FOLDER = "it lies in your folder, which checked code cannot reach"
+_SECRET = "it holds what looks like a secret"
+# Words of code that may read a file, the environment or an answer of a server.
+_READS = re.compile(
+    r"\b(?:open|Path|exec|eval|FileIO|memmap|imread|loadtxt|genfromtxt|fromfile|load)\s*\(|"
+    r"\b(?:os|pathlib|glob|fileinput|linecache|subprocess|socket|urllib|requests|httpx|sqlite3|"
+    r"importlib|ctypes|builtins|__import__|__builtins__)\b|\b(?:read|scan)_\w+\s*\("
+)
+
+
+class Copies(NamedTuple):
+    """Copies of variables for the sandbox.
+
+    Attributes:
+        files: the files that bring them there, by name.
+        absent: why each of the others could not be copied, by name.
+        samples: how many first rows were copied of a large frame, by name.
+    """
+
+    files: Mapping[str, bytes]
+    absent: Mapping[str, str]
+    samples: Mapping[str, int]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A sentence for people on each reason why variables have no copy."""
+        names: dict[str, list[str]] = {}
+        for name, reason in self.absent.items():
+            names.setdefault(reason, []).append(name)
+        return tuple(
+            f"Checks run without {', '.join(those)}: {reason}." for reason, those in names.items()
+        )
 
 
 class Variables:
@@ -50,7 +119,7 @@ class Variables:
         named: Mapping[str, Any] | None = None,
         found: Mapping[str, Any] | None = None,
         *,
-        modules: Mapping[str, types.ModuleType] | None = None,
+        modules: Mapping[str, ModuleType] | None = None,
     ) -> None:
         self.named, self._modules = dict(named or {}), dict(modules or {})
         for name, value in self.named.items():
@@ -59,6 +128,7 @@ class Variables:
         others = {n: v for n, v in (found or {}).items() if n not in self.named}
         self._secrets = [name for name, value in others.items() if _is_secret(name, value)]
         self.found = {name: value for name, value in others.items() if name not in self._secrets}
+        self._all = {**self.named, **self.found}
         names = ", ".join(self._secrets)
         self.left_out = f"{names} left out: looks like a secret." if names else ""
 
@@ -70,7 +140,7 @@ class Variables:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all of them."""
-        return (*self.named, *self.found)
+        return tuple(self._all)
 
     def materials(self, *, values: bool, copied: bool = False) -> tuple[Material, ...]:
         """Return what a model is shown of them.
@@ -80,49 +150,77 @@ class Variables:
             copied: whether checks get copies; a phrase says then what they get of a large frame.
         """
         samples = self.copies.samples if copied else {}
-        shown = {name: describe(name, value, values=True) for name, value in self.named.items()}
+        texts = {name: describe(name, value, values=True) for name, value in self.named.items()}
         room = _MAX_CHARACTERS
         for name, value in self.found.items():
             text = describe(name, value, values=values)
-            shown[name] = text if len(text) <= room else text.partition("\n")[0]
-            room -= len(shown[name])
-        every = {**self.named, **self.found}
+            texts[name] = text if len(text) <= room else text.partition("\n")[0]
+            room -= len(texts[name])
+        notes = {n: f", checks get its first {rows:,} rows" for n, rows in samples.items()}
         return tuple(
             Material(
                 kind="variable",
                 name=name,
-                phrase=label(name, every[name]) + _sample_note(samples.get(name)),
+                phrase=label(name, self._all[name]) + notes.get(name, ""),
                 text=text,
             )
-            for name, text in shown.items()
+            for name, text in texts.items()
         )
 
     @cached_property
-    def copies(self) -> "Copies":
-        """The copies for the sandbox."""
+    def copies(self) -> Copies:
+        """The copies for the sandbox, 50 MB of them at most."""
+        imports = {n: v for n, v in self._all.items() if type(v) is ModuleType}
+        imports = {**self._modules, **imports}
+        absent = dict.fromkeys(self._secrets, "it looks like a secret")
+        absent |= {n: _IN_FOLDER for n, v in imports.items() if _lies_here(v)}
+        imports = {n: v for n, v in imports.items() if not _lies_here(v)}
+        values = {n: v for n, v in self._all.items() if n not in imports}
+        if not values and not absent and not imports:
+            return Copies({}, {}, {})
         closed = not self.found or sandbox_is_closed()
-        return copy_variables(
-            self.named, self.found, closed=closed, secrets=self._secrets, modules=self._modules
-        )
+        contents, failed, samples = dict[str, bytes](), dict[str, str](), dict[str, int]()
+        room, deadline = MAX_BYTES, monotonic() + _COPY_SECONDS
+        with _modules_by_value() as here:
+            for name, value in values.items():
+                if name in self.found and not closed:
+                    failed[name] = "code is not cut off from the network here, so -v must name it"
+                    continue
+                try:
+                    contents[name], rows = _copy(value, room, deadline, here)
+                except _NoCopy as error:
+                    failed[name] = str(error)
+                    continue
+                room -= len(contents[name])
+                if rows is not None:
+                    samples[name] = rows
+        packed = {
+            "path": import_path(),
+            "variables": contents,
+            "modules": {n: str(vars(v)["__name__"]) for n, v in imports.items()},
+            "data": {n for n in contents if not _is_only_code(values[n], set())},
+        }
+        files = {
+            _PROGRAM: load_program("load_variables").encode(),
+            _CONTENTS: pickle.dumps(packed),
+            _ABSENT: json.dumps({**absent, **failed}).encode(),
+        }
+        return Copies(files, failed, samples)
 
     @property
     def labels(self) -> Mapping[str, str]:
         """What people call those that have a copy, by name; a module needs none."""
-        return {
-            name: label(name, value).partition(" (")[0]
-            for name, value in {**self.named, **self.found}.items()
-            if not issubclass(type(value), types.ModuleType) and name not in self.copies.absent
-        }
+        return {name: label(name, self._all[name]).partition(" (")[0] for name in self._copied}
 
     @property
     def lets_run(self) -> bool:
-        """Whether code may be run on the copies unasked: there are some, and nothing can leave.
+        """Whether code may be run on the copies unasked: there are some, and nothing can leave."""
+        return sandbox_is_closed() and bool(self._copied)
 
-        A module is not a copy of anything.
-        """
-        values = {**self.named, **self.found}
-        used = [n for n, v in values.items() if not issubclass(type(v), types.ModuleType)]
-        return bool(used) and sandbox_is_closed() and any(n not in self.copies.absent for n in used)
+    @property
+    def _copied(self) -> list[str]:
+        values = {n for n, v in self._all.items() if not issubclass(type(v), ModuleType)}
+        return [n for n in self._all if n in values and n not in self.copies.absent]
 
     @property
     def files(self) -> Mapping[str, bytes]:
@@ -179,7 +277,7 @@ def find(
         for name in dict.fromkeys([*names_in_draft(draft), *names_in_prose(text), *words, *more]):
             if name in namespace and name not in without and name[:1] != "_":
                 found[name] = namespace[name]
-    modules = {n: v for n, v in namespace.items() if type(v) is types.ModuleType and n[:1] != "_"}
+    modules = {n: v for n, v in namespace.items() if type(v) is ModuleType and n[:1] != "_"}
     return Variables(chosen, dict(islice(found.items(), _MAX_FOUND)), modules=modules)
 
 
@@ -225,5 +323,270 @@ def _is_secret(name: str, value: Any) -> bool:
     return is_secret_name(name, value) or (short and is_secret(value))
 
 
-def _sample_note(rows: int | None) -> str:
-    return "" if rows is None else f", checks get its first {rows:,} rows"
+# What a run gets of the copies
+
+
+def may_compute(files: Mapping[str, str | bytes], *sources: str) -> bool:
+    """Return whether what some code gives may come from the user's variables or files.
+
+    Args:
+        files: the files that bring the copies into the sandbox.
+        *sources: the code, and what calls it.
+    """
+    words = {word for source in sources for word in re.findall(r"\w+", source)}
+    return bool(words & _contents(files)["data"]) or any(map(_READS.search, sources))
+
+
+def files_for(files: Mapping[str, str | bytes], *sources: str) -> dict[str, str | bytes]:
+    """Return the files for a run of some code, with what it names of the notebook.
+
+    Arguments as for `may_compute`.
+    """
+    if _CONTENTS not in files:
+        return dict(files)
+    contents = _contents(files)
+    words = {word for source in sources for word in re.findall(r"\w+", source)}
+    variables = {n: content for n, content in contents["variables"].items() if n in words}
+    modules, submodules = _modules_in(contents["modules"], sources)
+    others = {n: content for n, content in files.items() if n not in (_PROGRAM, _CONTENTS, _ABSENT)}
+    if not variables and not modules:
+        return others
+    named = {"variables": variables, "modules": modules, "submodules": submodules}
+    needed = {"path": contents["path"], **named}
+    return {**others, _PROGRAM: files[_PROGRAM], _CONTENTS: pickle.dumps(needed)}
+
+
+def _contents(files: Mapping[str, str | bytes]) -> dict[str, Any]:
+    content = files.get(_CONTENTS)
+    if not isinstance(content, bytes):
+        return {"path": [], "variables": {}, "modules": {}, "data": set()}
+    contents: dict[str, Any] = pickle.loads(content)  # our own
+    return contents
+
+
+def _modules_in(
+    modules: Mapping[str, str], sources: Iterable[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Return those modules that code uses by their names, and what it uses below them."""
+    nodes = [n for source in sources for n in ast.walk(try_parse(source) or ast.Module([], []))]
+    used = {n.id: modules[n.id] for n in nodes if isinstance(n, ast.Name) and n.id in modules}
+    below = set[str]()
+    for node in nodes if used else ():
+        if isinstance(node, ast.Attribute):
+            name, _, rest = ast.unparse(node).partition(".")
+            if name in used and (path := f"{used[name]}.{rest}") in sys.modules:
+                below.add(path)
+    return used, sorted(below)
+
+
+def explain_absence(files: Mapping[str, str | bytes], error: str, stderr: str = "") -> str:
+    """Return why code cannot be judged that failed for want of a variable; empty if it can be.
+
+    Args:
+        files: the files that brought the variables into the sandbox.
+        error: how the code failed.
+        stderr: what the sandbox's process wrote there.
+    """
+    missing = UNDEFINED.search(error)
+    if missing is None or _ABSENT not in files:
+        return ""
+    name = missing[1]
+    absent = json.loads(files[_ABSENT])
+    if name in absent:
+        return f"Not run: the code needs {name}, and {absent[name]}."
+    if name in _UNREADABLE.findall(stderr):
+        return f"Not run: the code needs {name}, which cannot be read in the sandbox."
+    return ""
+
+
+# Copying
+
+
+class _NoCopy(Exception):
+    """A variable cannot be copied; the message says why."""
+
+
+class _TooLarge(_NoCopy):
+    def __init__(self) -> None:
+        super().__init__("it is too large to copy")
+
+
+class _Buffer(io.BytesIO):
+    """A file in memory that refuses to grow beyond a size or after a time."""
+
+    def __init__(self, limit: int, deadline: float) -> None:
+        super().__init__()
+        self.limit, self._deadline = limit, deadline
+
+    def write(self, data: Any) -> int:
+        """Append data."""
+        self.ask_for(memoryview(data).nbytes)
+        return super().write(data)
+
+    def ask_for(self, size: int) -> None:
+        """Refuse to go on if so many bytes do not fit, or no time is left."""
+        if self.tell() + size > self.limit:
+            raise _TooLarge
+        if monotonic() > self._deadline:
+            raise _NoCopy("copying it takes too long")
+
+
+def _copy(value: Any, room: int, deadline: float, here: frozenset[str]) -> tuple[bytes, int | None]:
+    """Return a pickled variable, and how many first rows of a large frame it has.
+
+    Args:
+        value: the variable.
+        room: bytes it may take.
+        deadline: when to give up.
+        here: the modules that count as the notebook's own.
+
+    Raises:
+        _NoCopy: it is not of a kind that is copied, or too large, or holds a secret.
+    """
+    if not is_frame(value):
+        return _pickle(value, _Buffer(room, deadline), here), None
+    try:
+        return _pickle(value, _Buffer(room // 2, deadline), here), None
+    except _TooLarge:
+        some = min(1_000, value.shape[0])
+        size = len(_pickle(value.head(some), _Buffer(room // 2, deadline), here))
+        rows = min(value.shape[0] - 1, some * (room // 4) // size)
+        return _pickle(value.head(rows), _Buffer(room // 2, deadline), here), rows
+
+
+def _pickle(value: Any, buffer: _Buffer, here: frozenset[str]) -> bytes:
+    import cloudpickle
+
+    allowed: Callable[[type, frozenset[str]], bool] = cache(_is_copied)
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        def persistent_id(self, obj: Any) -> None:  # called for each object before it is pickled
+            kind = type(obj)
+            if kind in _ATOMS:
+                return
+            if not allowed(kind, here):
+                raise _NoCopy(f"objects of type {kind.__name__} are not copied")
+            buffer.ask_for(_least_size(obj))
+            if _names_a_secret(obj):
+                raise _NoCopy(_SECRET)
+
+    try:
+        Pickler(buffer).dump(value)
+    except _NoCopy:
+        raise
+    except Exception as error:  # whatever cannot be pickled raises
+        words = (" ".join(str(error).split()) or type(error).__name__)[:200].rstrip(".")
+        raise _NoCopy(f"it cannot be copied ({words})") from None
+    content = buffer.getvalue()
+    if has_known_form(content):
+        raise _NoCopy(_SECRET)
+    return content
+
+
+def _module(kind: type) -> str:
+    module = type.__dict__["__module__"].__get__(kind)
+    # Cython's functions have a slot of that name.
+    return "builtins" if type(module) is types.MemberDescriptorType else str(module)
+
+
+def _is_copied(kind: type, here: frozenset[str]) -> bool:
+    """Return whether objects of a type may be pickled: that runs no code of the notebook's."""
+    for base in mro(kind):
+        module = _module(base)
+        if module in here:
+            own = [one for name, one in class_dict(base).items() if name in _OWN_CODE]
+            makers = [getattr(one, "__globals__", {}).get("__name__") for one in own]
+            if not all(maker in ("collections", "dataclasses") for maker in makers):
+                return False
+        elif module.partition(".")[0] not in sys.stdlib_module_names | _COPIED:
+            return issubclass(kind, type)  # a class of a package is imported, by its name
+    return kind.__name__ != "LazyFrame"
+
+
+def _least_size(value: Any) -> int:
+    """Return bytes that a pickled value takes at least, as far as it says so at once."""
+    if type(value) in _COLLECTIONS:
+        return len(value)
+    if is_named(value, "polars", "DataFrame", "Series"):
+        return int(value.estimated_size())
+    if _module(type(value)).partition(".")[0] in _COPIED:
+        size = getattr(value, "nbytes", 0)
+        return int(size) if type(size) is int else 0
+    return 0
+
+
+def _names_a_secret(value: Any) -> bool:
+    """Return whether something that a value holds has the name of a secret."""
+    if is_environment(value):
+        return True
+    if is_frame(value):
+        return any(is_secret_name(column, "" if text else 0) for column, text in columns_of(value))
+    if issubclass(type(value), dict):
+        held: Iterable[tuple[Any, Any]] = islice(dict.items(value), _MAX_KEYS)
+    elif type(value) is types.FunctionType:
+        code, defaults = value.__code__, value.__defaults__ or ()
+        first = code.co_argcount - len(defaults)
+        held = zip(code.co_varnames[first : code.co_argcount], defaults, strict=True)
+        held = [
+            *held,
+            *zip(code.co_freevars, map(_cell_contents, value.__closure__ or ()), strict=True),
+        ]
+    else:
+        return False
+    return any(
+        type(name) is str and type(one) in (str, bytes) and one and is_secret_name(name, one)
+        for name, one in held
+    )
+
+
+def _cell_contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # it is empty
+        return None
+
+
+def _is_only_code(value: Any, seen: set[int]) -> bool:
+    """Return whether a value is a function that takes nothing but code with it."""
+    if type(value) is ModuleType:
+        return not _lies_here(value)
+    if type(value) is types.BuiltinFunctionType:
+        return value.__self__ is None or type(value.__self__) is ModuleType
+    if type(value) is not types.FunctionType:
+        return False
+    if value.__dict__ or value.__closure__ or value.__defaults__ or value.__kwdefaults__:
+        return False
+    seen.add(id(value))
+    codes, names = [value.__code__], set[str]()
+    for code in codes:
+        codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
+        names.update(code.co_names)
+    used = [value.__globals__[name] for name in names if name in value.__globals__]
+    return all(id(one) in seen or _is_only_code(one, seen) for one in used)
+
+
+@contextmanager
+def _modules_by_value() -> Iterator[frozenset[str]]:
+    """Pickle by value the modules in the working folder; yield the names of the notebook's own.
+
+    The sandbox does not import from there. All others are imported.
+    """
+    import cloudpickle
+
+    modules = [module for module in list(sys.modules.values()) if _lies_here(module)]
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        yield frozenset({"__main__", *(module.__name__ for module in modules)})
+    finally:
+        for module in modules:
+            cloudpickle.unregister_pickle_by_value(module)
+
+
+def _lies_here(module: object) -> bool:
+    names = vars(module) if type(module) is ModuleType else {}
+    file, name = names.get("__file__"), names.get("__name__")
+    if type(file) is not str or type(name) is not str or name == "__main__":
+        return False
+    top = os.path.join(os.getcwd(), name.partition(".")[0])
+    return os.path.abspath(file).startswith((f"{top}.", f"{top}{os.sep}"))

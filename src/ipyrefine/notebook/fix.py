@@ -17,10 +17,10 @@ from ipyrefine.core.ports import Check
 from ipyrefine.core.sharing import exception_names
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import CheckNotRun, UsageError
-from ipyrefine.kernel.copies import UNDEFINED
 from ipyrefine.kernel.magics import has_python_beside_magics, python_part
 from ipyrefine.kernel.names import names_defined, names_in_draft
 from ipyrefine.kernel.redaction import redact, secret_values
+from ipyrefine.kernel.variables import UNDEFINED
 from ipyrefine.notebook import options
 from ipyrefine.notebook.cell_run import CellRun
 from ipyrefine.notebook.cell_source import (

@@ -46,7 +46,8 @@ _NOTES = {
     'It sees values with -v and at `--share values`; with `%config Refine.variables = "none"` it '
     "sees nothing. What looks like a secret is never shown. Checked "
     "code gets copies, 50 MB in all, of a large frame its first rows; without -v only where the "
-    "sandbox keeps it from the network, your keys and other processes. It also has the modules "
+    "sandbox keeps it from the network, your keys and other processes. Copied are built-in "
+    "values, arrays, frames, functions and objects of your own classes. It also has the modules "
     "that the notebook has imported. A check whose code needs a "
     "variable without a copy is not run rather than failed, nor is run for code that needs the "
     "network, your files, input or IPython. Code that uses variables is run on their copies "

@@ -1,6 +1,8 @@
 """The user's variables: which are found, what a model is shown, what checked code gets."""
 
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pandas
@@ -12,23 +14,13 @@ from ipyrefine.checks.suite import Suite
 from ipyrefine.core.expectations import read_tests
 from ipyrefine.core.model import Task
 from ipyrefine.errors import UsageError
-from ipyrefine.kernel import copies, variables
+from ipyrefine.kernel import variables
 from ipyrefine.kernel.variables import find, gather, sandbox_is_closed
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.sandbox import sandbox
 from ipyrefine.sandbox.sandbox import run_python
 
 TASK = Task(text="Write total(). total() == 6", form="code")
-
-
-class Table:
-    def __init__(self) -> None:
-        self.rows = [1, 2, 3]
-
-
-class OnlyHere:
-    def __reduce__(self) -> Any:
-        return (__import__, ("module_that_is_not_there",))
 
 
 class Local(ScriptedModel):
@@ -147,7 +139,8 @@ def test_many_or_large_variables_add_a_bounded_number_of_characters() -> None:
 async def test_code_of_the_checks_has_the_variables(name: str) -> None:
     space = {"check": "def test_it(): assert total() == 6 and df.rows[0] == 1"}
     text = "assert df.rows\ndef total():\n    return sum(df.rows)\n"
-    (check,) = resolve([name], space, variables={"df": Table()})
+    table = notebook("class Table: pass\ndf = Table()\ndf.rows = [1, 2, 3]")
+    (check,) = resolve([name], space, variables=table)
     assert (await check(text, TASK)).passed
     (without,) = resolve([name], space)
     evidence = await without(text, TASK)
@@ -229,16 +222,23 @@ async def test_a_package_outside_the_prefix_is_imported_by_name(
     import outside_package  # type: ignore[import-not-found]
 
     assert any(folder.endswith(tmp_path.name) for folder in sandbox.import_folders())
-    given = {"m": outside_package.Money(2), "outside_package": outside_package}
+    money = outside_package.Money
+    used = find({"p": outside_package, "M": money, "m": money(2)}, draft="", named=["p", "M", "m"])
+    assert used.copies.absent == {"m": "objects of type Money are not copied"}
     for name in ("run", "tests:check"):
-        space = {"check": "import outside_package\ndef test_it(): assert outside_package.Money"}
-        (check,) = resolve([name], space, variables=given)
-        evidence = await check("assert m.double() == 4 and outside_package.Money(3)", TASK)
+        space = {"check": "def test_it(): assert p.Money is M"}
+        (check,) = resolve([name], space, variables=used)
+        evidence = await check("assert p.Money(3) and M(2).double() == 4", TASK)
         assert evidence.passed, evidence.detail
 
 
-async def test_a_variable_that_cannot_be_read_in_the_sandbox_is_named() -> None:
-    (check,) = resolve(["run"], {}, variables={"x": OnlyHere(), "y": 1})
+async def test_a_variable_that_cannot_be_read_in_the_sandbox_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = ModuleType("only_here")
+    exec("def f(): pass", vars(module))
+    monkeypatch.setitem(sys.modules, "only_here", module)
+    (check,) = resolve(["run"], {}, variables={"x": module.f, "y": 1})
     assert (await check("assert y == 1", TASK)).passed
     evidence = await check("x", TASK)
     assert evidence.passed is None
@@ -248,7 +248,7 @@ async def test_a_variable_that_cannot_be_read_in_the_sandbox_is_named() -> None:
 def test_a_large_frame_goes_as_its_first_rows_and_this_is_said(
     monkeypatch: pytest.MonkeyPatch, closed_sandbox: None
 ) -> None:
-    monkeypatch.setattr(copies, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(variables, "MAX_BYTES", 100_000)
     used = find({"df": frame(20_000)}, draft="df")
     (shown,) = used.materials(values=False, copied=True)
     rows = used.copies.samples["df"]
@@ -283,10 +283,73 @@ def test_nothing_that_holds_a_secret_is_copied(source: str, closed_sandbox: None
     assert all(b"abc" not in content for content in used.files.values())
 
 
-def test_a_found_object_is_not_pickled_by_code_of_the_notebook(closed_sandbox: None) -> None:
-    source = "class C:\n    def __reduce__(self):\n        while True: pass\nx = [C()]"
-    reasons = find(notebook(source), draft="x").copies.absent
-    assert reasons == {"x": "C pickles itself with code of its own"}
+COPIED = {
+    "nested built-ins": "x = {'a': [(1, 2.5), {3}, b'b', None, ...]}",
+    "the standard library": (
+        "import collections, datetime, decimal, pathlib, re\n"
+        "x = [collections.Counter('ab'), datetime.date(2024, 1, 1), decimal.Decimal(1),\n"
+        "     pathlib.PurePosixPath('a'), re.compile('a'), collections.deque([1])]"
+    ),
+    "arrays": "import numpy\nx = [numpy.arange(3), numpy.float32(1), numpy.random.default_rng(1)]",
+    "frames": (
+        "import pandas as pd\ndf = pd.DataFrame({'a': ['x', None], 'c': pd.Categorical([1, 2])})\n"
+        "x = [df, df.set_index(['a', 'c']), df.a, pd.Timestamp(0), pd.date_range(0, periods=2)]"
+    ),
+    "an object": "class C: pass\nx = C()\nx.a = [C()]",
+    "a data class": "import dataclasses\n@dataclasses.dataclass(frozen=True, slots=True)\n"
+    "class C:\n    a: list[int]\nx = C([1])",
+    "a named tuple": "import typing\nclass C(typing.NamedTuple):\n    a: int\nx = C(1)",
+    "an enumeration": "import enum\nclass C(enum.Enum):\n    A = 1\nx = [C.A, C]",
+    "functions": "n = 2\ndef f(a): return a * n\ndef x(a, b=1): return [f(c) + b for c in a]",
+}
+
+
+@pytest.mark.parametrize("source", COPIED.values(), ids=COPIED)
+def test_values_of_well_known_kinds_are_copied(source: str, closed_sandbox: None) -> None:
+    assert find(notebook(source), draft="x").copies.notes == ()
+
+
+OWN_CODE = {
+    "is pickled by code of its own": "class C:\n    def __reduce__(self): boom()\nx = [C()]",
+    "has a state of its own": "class C:\n    def __getstate__(self): boom()\nx = {'a': C()}",
+    "answers for each attribute": "class C:\n    def __getattr__(self, name): boom()\nx = C()",
+    "is a list that counts itself": "class C(list):\n    def __iter__(self): boom()\nx = C([1])",
+    "is in a frame": (
+        "import pandas as pd\nclass C:\n    def __reduce__(self): boom()\n"
+        "x = pd.DataFrame({'a': [C()]})"
+    ),
+    "is used by a function": "class C:\n    __reduce__ = boom\nc = C()\ndef x(): return c",
+}
+
+
+@pytest.mark.parametrize("source", OWN_CODE.values(), ids=OWN_CODE)
+@pytest.mark.parametrize("by", ["found", "named"])
+def test_copying_runs_no_code_of_the_objects(source: str, by: str, closed_sandbox: None) -> None:
+    called = list[int]()
+    space: dict[str, Any] = {"boom": lambda *_: called.append(1), "__name__": "__main__"}
+    exec(source, space)
+    used = find(space, draft="x") if by == "found" else find(space, named=["x"])
+    assert used.copies.absent == {"x": "objects of type C are not copied"}
+    assert not called
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("import numpy\nx = numpy.zeros(10**7)", "it is too large to copy"),
+        ("x = {'a': [[0] * 10**7]}", "it is too large to copy"),
+        ("x = [object() for _ in range(10**6)]", "copying it takes too long"),
+        ("import numpy\nx = numpy.full(10**6, object())", "it is too large to copy"),
+        ("x = []\nfor _ in range(10**5): x = [x]", "it cannot be copied"),
+        ("import threading\nx = threading.Lock()", "it cannot be copied"),
+    ],
+)
+def test_copying_ends_at_a_size_and_a_time(
+    source: str, reason: str, monkeypatch: pytest.MonkeyPatch, closed_sandbox: None
+) -> None:
+    monkeypatch.setattr(variables, "MAX_BYTES", 5_000_000)
+    monkeypatch.setattr(variables, "_COPY_SECONDS", 0.1)
+    assert reason in find(notebook(source), draft="x").copies.absent["x"]
 
 
 async def test_a_critics_test_is_not_tried_on_code_that_needs_what_has_no_copy(
