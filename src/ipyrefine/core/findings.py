@@ -38,7 +38,7 @@ def weigh(findings: Iterable[Finding], iteration: Iteration) -> tuple[Finding, .
     verdict = iteration.verdict
     if verdict is None or not verdict.passed or verdict.basis == "evaluator":
         return tuple(findings)
-    return tuple(f.model_copy(update={"severity": Severity.MINOR}) for f in findings)
+    return tuple(map(_minor, findings))
 
 
 def weigh_late(findings: Iterable[Finding], parent: Iteration) -> tuple[Finding, ...]:
@@ -47,11 +47,12 @@ def weigh_late(findings: Iterable[Finding], parent: Iteration) -> tuple[Finding,
     They were there to be named before. Only a test can still show one of them, so critics finish.
     """
     return tuple(
-        f.model_copy(update={"severity": Severity.MINOR})
-        if f.quote and contains_quote(parent.text, f.quote)
-        else f
-        for f in findings
+        _minor(f) if f.quote and contains_quote(parent.text, f.quote) else f for f in findings
     )
+
+
+def _minor(finding: Finding) -> Finding:
+    return finding.model_copy(update={"severity": Severity.MINOR})
 
 
 def bare_word(reason: str) -> Finding:
@@ -119,12 +120,7 @@ def up_for_review(iteration: Iteration) -> tuple[Finding, ...]:
 def resolve(findings: Iterable[Finding], fixed: Iterable[str]) -> tuple[Finding, ...]:
     """Resolve the findings that the critic no longer sees."""
     gone = set(fixed)
-    return tuple(
-        f.model_copy(update={"status": Status.RESOLVED})
-        if f.id in gone and f.actionable and f.author != "check"
-        else f
-        for f in findings
-    )
+    return tuple(_resolved(f) if f.id in gone and f.author != "check" else f for f in findings)
 
 
 def regress(finding: Finding, named: Iterable[Finding]) -> Finding:
@@ -143,12 +139,10 @@ def replace_feedback(
 
     What it no longer names is resolved.
     """
+    findings = tuple(findings)
     old = [finding for finding in findings if finding.criterion == FEEDBACK]
-    pairs = _pair(old, feedback, (_equal, same))
-    now = {finding.id: _resolved(finding) for finding in old}
-    now |= {finding.id: _continued(finding, feedback[place]) for place, finding in pairs.items()}
-    known = tuple(now.get(f.id) or regress(f, feedback) for f in findings)
-    fresh = [finding for place, finding in enumerate(feedback) if place not in pairs]
+    followed, fresh = _follow(findings, old, feedback, (_equal, same))
+    known = tuple(f if f.criterion == FEEDBACK else regress(f, feedback) for f in followed)
     return known + with_ids(run, drop_known(run, fresh, known), known)
 
 
@@ -160,7 +154,6 @@ def apply_bare_verdict(run: Run, findings: Iterable[Finding], problem: str) -> t
         findings: the findings of the text.
         problem: what the verdict says; empty if there is feedback, or the text passes.
     """
-    findings = tuple(findings)
     fault = Finding(
         criterion=VERDICT,
         severity=Severity.MINOR,
@@ -168,16 +161,11 @@ def apply_bare_verdict(run: Run, findings: Iterable[Finding], problem: str) -> t
         author="check",
         check=LOW_SCORE,
     )
-    if problem and not any(f.check == LOW_SCORE for f in findings):
-        return findings + with_ids(run, (fault,), findings)
-    return tuple(
-        f if f.check != LOW_SCORE else _continued(f, fault) if problem else _resolved(f)
-        for f in findings
-    )
-
-
-def _reopened(status: Status) -> Status:
-    return Status.REGRESSED if status is Status.RESOLVED else status
+    findings = tuple(findings)
+    old = [finding for finding in findings if finding.check == LOW_SCORE]
+    rules = (lambda one, other: True,)
+    followed, fresh = _follow(findings, old, [fault] if problem else [], rules)
+    return followed + with_ids(run, fresh, followed)
 
 
 # What checks found
@@ -209,12 +197,16 @@ def _update_from_check(
     if evidence.passed is False and not faults:
         return findings
     old = [finding for finding in findings if finding.check == evidence.name]
-    only_one = _only_one(old, faults, by_name=not evidence.findings)
-    pairs = _pair(old, faults, (_equal, only_one, same))
-    now = {finding.id: _resolved(finding) for finding in old}
-    now |= {finding.id: _continued(finding, faults[place]) for place, finding in pairs.items()}
-    fresh = [fault for place, fault in enumerate(faults) if place not in pairs]
-    return (*(now.get(f.id, f) for f in findings), *with_ids(run, fresh, findings))
+    # Faults under the check's own name share that with all its others, unless it stands for itself.
+    named = [
+        f.criterion for f in (*old, *faults) if f.criterion != f.check or not evidence.findings
+    ]
+
+    def only_one(one: Finding, other: Finding) -> bool:
+        return one.criterion == other.criterion and named.count(one.criterion) == 2
+
+    followed, fresh = _follow(findings, old, faults, (_equal, only_one, same))
+    return followed + with_ids(run, fresh, findings)
 
 
 def _faults(evidence: Evidence, text: str) -> list[Finding]:
@@ -224,15 +216,8 @@ def _faults(evidence: Evidence, text: str) -> list[Finding]:
     if not evidence.failed:
         return []
     problem = first_line(evidence.detail) or f"The check {evidence.name} failed."
-    return [
-        Finding(
-            criterion=evidence.name,
-            severity=Severity.BLOCKING,
-            problem=problem,
-            author="check",
-            check=evidence.name,
-        )
-    ]
+    finding = Finding(criterion=evidence.name, severity=Severity.BLOCKING, problem=problem)
+    return [finding.model_copy(update={"author": "check", "check": evidence.name})]
 
 
 def _own(finding: Finding, evidence: Evidence, text: str) -> Finding:
@@ -249,54 +234,35 @@ def _own(finding: Finding, evidence: Evidence, text: str) -> Finding:
     return finding.model_copy(update=own)
 
 
-def _pair(
+def _follow(
+    findings: Iterable[Finding],
     old: Sequence[Finding],
     faults: Sequence[Finding],
     rules: Iterable[Callable[[Finding, Finding], bool]],
-) -> dict[int, Finding]:
-    """Return the earlier finding that each fault continues, by place; each at most once.
+) -> tuple[tuple[Finding, ...], list[Finding]]:
+    """Return findings with earlier ones continued or resolved, and the faults that are new.
 
     Args:
-        old: the earlier findings.
-        faults: those of now.
+        findings: the findings.
+        old: those of them that may be continued.
+        faults: what is there now; each continues at most one.
         rules: what makes two of them one, the strictest first.
     """
-    pairs: dict[int, Finding] = {}
+    now = {finding.id: _resolved(finding) for finding in old}
+    left, fresh = list(old), list(faults)
     for rule in rules:
-        for place, fault in enumerate(faults):
-            taken = {finding.id for finding in pairs.values()}
-            if place not in pairs:
-                match = next((f for f in old if f.id not in taken and rule(f, fault)), None)
-                pairs |= {place: match} if match else {}
-    return pairs
+        for fault in list(fresh):
+            if match := next((one for one in left if rule(one, fault)), None):
+                left.remove(match)
+                fresh.remove(fault)
+                status = Status.REGRESSED if match.status is Status.RESOLVED else match.status
+                update = {"id": match.id, "status": status, "reason": match.reason}
+                now[match.id] = fault.model_copy(update=update)
+    return tuple(now.get(finding.id, finding) for finding in findings), fresh
 
 
 def _equal(one: Finding, other: Finding) -> bool:
     return (one.problem, one.quote, one.criterion) == (other.problem, other.quote, other.criterion)
-
-
-def _only_one(
-    old: Sequence[Finding], faults: Sequence[Finding], *, by_name: bool
-) -> Callable[[Finding, Finding], bool]:
-    """Return a rule that pairs two findings which are the only ones under their criterion.
-
-    Faults under the check's own name share that with all its others, unless the check stands for
-    itself.
-    """
-    before, now = [one.criterion for one in old], [one.criterion for one in faults]
-
-    def rule(one: Finding, other: Finding) -> bool:
-        distinct = by_name or one.criterion != one.check
-        single = before.count(one.criterion) == now.count(one.criterion) == 1
-        return distinct and single and one.criterion == other.criterion
-
-    return rule
-
-
-def _continued(old: Finding, fault: Finding) -> Finding:
-    return fault.model_copy(
-        update={"id": old.id, "status": _reopened(old.status), "reason": old.reason}
-    )
 
 
 def _resolved(finding: Finding) -> Finding:
@@ -325,8 +291,7 @@ def is_cosmetic(old: str, new: str, form: Form, language: str = "python") -> boo
     they differ in white space only.
     """
     if form == "prose":
-        before, after = _strip_common_lines(old.splitlines(), new.splitlines())
-        return _all_words(before) == _all_words(after)
+        return re.findall(r"\w+", old.lower()) == re.findall(r"\w+", new.lower())
     if language != "python":
         return old.split() == new.split()
     try:
@@ -334,20 +299,6 @@ def is_cosmetic(old: str, new: str, form: Form, language: str = "python") -> boo
     except ERRORS:
         return old.split() == new.split()
     return same_program and _comments(old) == _comments(new)
-
-
-def _strip_common_lines(a: list[str], b: list[str]) -> tuple[list[str], list[str]]:
-    """Leave out the lines at both ends that are the same in both texts."""
-    start = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), None)
-    start = min(len(a), len(b)) if start is None else start
-    a, b = a[start:], b[start:]
-    while a and b and a[-1] == b[-1]:
-        del a[-1], b[-1]
-    return a, b
-
-
-def _all_words(lines: list[str]) -> list[str]:
-    return re.findall(r"\w+", "\n".join(lines).lower())
 
 
 def _comments(code: str) -> list[str]:
