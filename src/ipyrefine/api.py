@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from ipyrefine import profiles
 from ipyrefine.checks.automatic import NOTHING, check_names, find_demands
 from ipyrefine.core.decisions import Decision
+from ipyrefine.core.edits import Selection
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Form, Limits, Material, Price, Task
 from ipyrefine.core.policy import PRICE_UNKNOWN
@@ -27,7 +28,6 @@ from ipyrefine.core.ports import (
 )
 from ipyrefine.core.prompts import SCORE, Prompts
 from ipyrefine.core.run import Run
-from ipyrefine.core.selection import Selection
 from ipyrefine.core.template import Template, read_template
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.journal.writer import open_journal

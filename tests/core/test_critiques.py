@@ -5,9 +5,8 @@ import json
 import pytest
 
 from ipyrefine.core.critiques import parse_critique
-from ipyrefine.core.expectations import name_apart, read_tests, rests_on
+from ipyrefine.core.expectations import contains_quote, name_apart, read_tests, rests_on
 from ipyrefine.core.model import Severity
-from ipyrefine.core.quotes import contains_quote
 from ipyrefine.errors import ReplyError
 
 TEST = 'def test_empty():\n    """An empty list gives 0."""\n    assert f([]) == 0\n'

@@ -1,4 +1,4 @@
-"""Edits of a text, as a model writes them: what to find, and what to put in its place."""
+"""What of a text changes: edits, as a model writes them, and lines that a user selects."""
 
 import re
 import textwrap
@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
+from ipyrefine.errors import UsageError
+
 _NEAREST = 8  # lines of a text that are quoted where an edit misses
 _LINE = 300  # characters of a quoted line
+_RECOGNISED = 0.5  # of the lines around a selection, in a text that repeats them
 _TAGS = re.compile(
     r"<find>[^\S\n]*\n?(?P<find>.*?)\n?[^\S\n]*</find>\s*"
     r"<replace>[^\S\n]*\n?(?P<replace>.*?)\n?[^\S\n]*</replace>",
@@ -99,8 +102,7 @@ def _by_lines(text: str, edit: Edit) -> Iterator[tuple[int, int, str]]:
     for first, line in enumerate(lines):
         if [one.strip() for one in lines[first : first + len(wanted)]] == wanted:
             end = offset + len("\n".join(lines[first : first + len(wanted)]))
-            margin = line[: len(line) - len(line.lstrip())]
-            yield offset, end, textwrap.indent(textwrap.dedent(edit.replace), margin)
+            yield offset, end, textwrap.indent(textwrap.dedent(edit.replace), _margin(line))
         offset += len(line) + 1
 
 
@@ -116,3 +118,74 @@ def _nearest(text: str, find: str) -> str:
 
     best = max(range(max(1, len(lines) - count + 1)), key=likeness)
     return "\n".join(line[:_LINE] for line in lines[best : best + count])
+
+
+class Selection:
+    """Lines of a draft that may change.
+
+    Args:
+        draft: the draft.
+        lines: the first and the last of them, from 1.
+
+    Attributes:
+        lines: as above.
+
+    Raises:
+        UsageError: the draft has no such lines.
+    """
+
+    def __init__(self, draft: str, lines: tuple[int, int]) -> None:
+        self.lines, self._draft = lines, draft.split("\n")
+        first, last = lines
+        if not 1 <= first <= last <= len(self._draft):
+            count = len(self._draft)
+            raise UsageError(f"There are no lines {first}-{last}. The draft has {count}.")
+        self._before, self._after = self._draft[: first - 1], self._draft[last:]
+        self._selected = self._draft[first - 1 : last]
+
+    @property
+    def request(self) -> str:
+        """One sentence for the writer, with the first words of the outer lines."""
+        words = [" ".join(line.split()[:4]) for line in self._selected if line.strip()] or [""]
+        first, last = self.lines
+        if first == last:
+            which = f"line {last} ({words[0]!r})"
+        else:
+            which = f"lines {first} to {last} (from {words[0]!r} to {words[-1]!r})"
+        return f"Change only {which} and repeat all other lines as they are."
+
+    def restore(self, text: str) -> str:
+        """Return a text with the lines around the selection put back as they are in the draft.
+
+        Args:
+            text: the whole draft with changes, or the selected lines alone.
+        """
+        written = text.split("\n")
+        context = [line.strip() for line in [*self._before, *self._after] if line.strip()]
+        known = {line.strip() for line in written}
+        if sum(line in known for line in context) >= _RECOGNISED * len(context):
+            middle = self._changed_lines(written)
+        else:
+            margin = min((_margin(line) for line in self._selected if line.strip()), default="")
+            middle = textwrap.indent(textwrap.dedent(text), margin).split("\n")
+        return "\n".join([*self._before, *middle, *self._after])
+
+    def _changed_lines(self, written: list[str]) -> list[str]:
+        """Return what a text has in the place of the selection."""
+        start, end = len(self._before), self.lines[1]
+        middle = list[str]()
+        matcher = SequenceMatcher(None, self._draft, written, autojunk=False)
+        for tag, i, i_end, j, j_end in matcher.get_opcodes():
+            if tag == "equal":
+                middle += self._draft[max(i, start) : min(i_end, end)]
+            elif tag == "insert" and start <= i <= end:
+                middle += written[j:j_end]
+            elif tag == "replace" and i < end and start < i_end:
+                # Of a change across the border, as many lines as lie beyond it.
+                beyond = max(0, i_end - end)
+                middle += written[j + max(0, start - i) : j_end - beyond]
+        return middle
+
+
+def _margin(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]

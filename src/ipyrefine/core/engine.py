@@ -18,6 +18,7 @@ from ipyrefine.core import replies, verdicts
 from ipyrefine.core.calls import CallBudget, ModelCall, OutOfBudget, affordable_calls, warn
 from ipyrefine.core.critiques import parse_critique
 from ipyrefine.core.decisions import Decision
+from ipyrefine.core.edits import Selection
 from ipyrefine.core.events import (
     BestChanged,
     CritiqueReady,
@@ -93,7 +94,6 @@ from ipyrefine.core.ports import (
 from ipyrefine.core.prompts import Nonce, Prompts, Requests, make_nonce
 from ipyrefine.core.reducer import apply, require_possible
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.selection import Selection
 from ipyrefine.core.sharing import KEPT_HERE, Sharing, withheld, withhold
 from ipyrefine.errors import (
     CheckError,

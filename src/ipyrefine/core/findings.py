@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from ipyrefine.core.expectations import contains_quote
 from ipyrefine.core.model import (
     LOW_SCORE,
     Change,
@@ -13,7 +14,6 @@ from ipyrefine.core.model import (
     Severity,
     Status,
 )
-from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import ERRORS, parse
 

@@ -38,7 +38,13 @@ from ipyrefine.core.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.core.expectations import Expectation, contested, in_force, suite_evidence
+from ipyrefine.core.expectations import (
+    Expectation,
+    contains_quote,
+    contested,
+    in_force,
+    suite_evidence,
+)
 from ipyrefine.core.findings import resolve, with_ids
 from ipyrefine.core.model import (
     GUIDANCE,
@@ -54,7 +60,6 @@ from ipyrefine.core.model import (
     Usage,
     Verdict,
 )
-from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.run import Iteration, Run, UnconsumedReply
 from ipyrefine.core.syntax import is_literal
 from ipyrefine.errors import UsageError
