@@ -103,7 +103,7 @@ STATUSES = {
     Status.REGRESSED: Label("↩", "back again", "bad"),
 }
 # What a PASS rests on; of a text that does not pass, what it failed.
-_BASES: dict[Basis, tuple[str, str]] = {
+BASES: dict[Basis, tuple[str, str]] = {
     "tests": ("tests", "tests failed"),
     "function": ("checks", "a check failed"),
     "schema": ("schema", "schema failed"),
@@ -120,11 +120,6 @@ _VERBS = {"example": "hold", "further input": "agree", "test": "pass"}
 
 
 # Verdicts
-
-
-def basis_name(basis: str) -> str:
-    """Return what verdicts of a basis rest on, in words; empty for nothing."""
-    return {str(name): words for name, (words, _) in _BASES.items()}.get(basis, "")
 
 
 def outcome_label(verdict: Verdict | None) -> Label:
@@ -159,7 +154,7 @@ def iteration_label(iteration: Iteration | None) -> Label:
 
 
 def _basis(iteration: Iteration, verdict: Verdict) -> str:
-    passed, failed = _BASES[verdict.basis]
+    passed, failed = BASES[verdict.basis]
     if verdict.outcome is Outcome.NOT_JUDGED:
         return passed if verdict.only_ran else ""
     if verdict.required_passed and verdict.outcome is Outcome.NEEDS_IMPROVEMENT:
@@ -167,18 +162,13 @@ def _basis(iteration: Iteration, verdict: Verdict) -> str:
         if blocking and verdict.stated in (None, Outcome.PASS):
             return count(blocking, "open finding")
     if verdict.basis == "evaluator":
-        return _evaluator(verdict)
-    if not verdict.passed:
-        disagree = verdict.basis == "agreement" and verdict.required_passed
-        return "drafts disagree" if disagree else passed if verdict.required_passed else failed
-    if verdict.basis == "examples":
+        return passed if verdict.score is None else f"{passed}, {score(verdict.score)}"
+    if not verdict.passed and verdict.required_passed:
+        return "drafts disagree" if verdict.basis == "agreement" else passed
+    if verdict.passed and verdict.basis == "examples":
         tallies = [t for e in iteration.evidence if e.basis == "examples" for t in e.tallies]
         return count(tallies[0].held, "example") if tallies else passed
-    return passed
-
-
-def _evaluator(verdict: Verdict) -> str:
-    return "evaluator" + ("" if verdict.score is None else f", {score(verdict.score)}")
+    return passed if verdict.passed else failed
 
 
 def basis_phrases(run: Run, iteration: Iteration) -> list[tuple[str, str]]:
@@ -196,16 +186,12 @@ def basis_phrases(run: Run, iteration: Iteration) -> list[tuple[str, str]]:
         return [("", reason)]
     if run.question and not verdict.passed and verdict.basis == "agreement":
         return [("", "drafts disagree on an input, and the task doesn't say")]
-    relevant = [
-        e
-        for e in iteration.conclusive
-        if (e.passed if verdict.passed else e.failed) and e.required and e.grounds
-    ]
-    phrases = [phrase for e in relevant for phrase in _evidence_phrases(e)]
-    if verdict.basis == "evaluator":
-        return [("", _evaluator(verdict))]
-    if not verdict.passed and not relevant:
-        phrases = [("", reason)] if reason else []
+    phrases = []
+    for one in iteration.conclusive if verdict.basis != "evaluator" else ():
+        if one.passed == verdict.passed and one.required and one.grounds:
+            phrases += _evidence_phrases(one)
+    if not phrases and not verdict.passed and reason and verdict.basis != "evaluator":
+        phrases = [("", reason)]
     return phrases or [("", _basis(iteration, verdict))]
 
 
@@ -216,8 +202,7 @@ def _evidence_phrases(evidence: Evidence) -> list[tuple[str, str]]:
         if evidence.passed or tally.held < tally.of:
             noun = count(tally.of, tally.noun) if tally.of != 1 else f"1 {tally.noun}s"
             found.append((f"{tally.held} of {noun}", _VERBS[tally.noun]))
-    word = "passed" if evidence.passed else "failed"
-    return found or [(check_name(evidence.name), word)]
+    return found or [(check_name(evidence.name), "passed" if evidence.passed else "failed")]
 
 
 def score_beside(verdict: Verdict | None) -> str:
@@ -236,17 +221,6 @@ def has_scores(run: Run) -> bool:
 # Checks and findings
 
 
-def evidence_label(evidence: Evidence) -> Label:
-    """Return the label of a check's result."""
-    if evidence.drafts == "differ":
-        return Label("≠", "drafts disagree", "warn")
-    if evidence.passed is None:
-        return Label("?", "no result", "quiet")
-    if evidence.passed:
-        return Label("✓", "passed", "good")
-    return Label("✗", "failed", "bad" if evidence.required else "quiet")
-
-
 def check_name(name: str) -> str:
     """Return a check's name for people: ``tests:suite``, ``at most 120 words``."""
     kind, _, argument = name.removesuffix(" decisive").partition(":")
@@ -257,7 +231,7 @@ def check_name(name: str) -> str:
 
 def check_chip(evidence: Evidence) -> Label:
     """Return a check's result in a few words: ``✓ examples 4/4``, ``✗ lint (advisory)``."""
-    label, name = evidence_label(evidence), check_name(evidence.name)
+    name = check_name(evidence.name)
     counts = [
         f"{'examples' if tally.noun == 'example' else name} {tally.held}/{tally.of}"
         for tally in evidence.tallies
@@ -266,8 +240,13 @@ def check_chip(evidence: Evidence) -> Label:
     if evidence.basis == "function" and evidence.score not in (None, 0, 1):
         words += f" {score(evidence.score)}"
     words += "" if evidence.required or evidence.passed else " (advisory)"
-    no_result = evidence.passed is None or evidence.drafts == "differ"
-    return label._replace(word=f"{words}: {label.word}" if no_result else words)
+    if evidence.drafts == "differ":
+        return Label("≠", f"{words}: drafts disagree", "warn")
+    if evidence.passed is None:
+        return Label("?", f"{words}: no result", "quiet")
+    if evidence.passed:
+        return Label("✓", words, "good")
+    return Label("✗", words, "bad" if evidence.required else "quiet")
 
 
 def severity_label(severity: Severity, *, passed: bool = False) -> Label:
@@ -421,33 +400,34 @@ def decision_sentence(run: Run, decision: Decision) -> str:
     """Return what a user did, in one sentence; their own words are quoted as they are."""
     number = getattr(decision, "iteration", None)
     text = run.mention(number) if number is not None else "the best text"
+    words = getattr(decision, "reason", "") or getattr(decision, "guidance", "")
     match decision:
-        case Accept(reason=words):
+        case Accept():
             done = f"accepted {text}"
-        case Override(outcome=outcome, reason=words):
+        case Override(outcome=outcome):
             done = f"marked {text} {outcome.value.replace('_', ' ')}"
-        case Continue(revisions=more, guidance=words):
+        case Continue(revisions=more):
             done = f"allowed {count(more, 'more revision')}"
-        case Branch(guidance=words):
+        case Branch():
             done = f"continued from {text}"
-        case Select(findings=ids, guidance=words):
+        case Select(findings=ids):
             done = f"chose {', '.join(ids)} to act on"
-        case Guide(guidance=words):
+        case Guide():
             done = "gave guidance"
-        case Dismiss(findings=ids, reason=words):
+        case Dismiss(findings=ids):
             done = f"dismissed {', '.join(ids)}"
         case Add(finding=finding):
             done, words = "added a finding", finding.problem
         case Edit():
-            done, words = f"edited {text}", ""
+            done = f"edited {text}"
         case Drop(demand=demand):
-            done, words = f"dropped the demand {demand}", ""
+            done = f"dropped the demand {demand}"
         case Answer(choice=choice, result=result):
-            done, words = f"answered {result or f'with result {choice}'}", ""
+            done = f"answered {result or f'with result {choice}'}"
         case Rubric(criteria=criteria, target=target):
             changes = [f"criteria {', '.join(c.name for c in criteria)}"] if criteria else []
             changes += [] if target is None else [f"target {target:.2f}"]
-            done, words = f"changed the rubric: {'; '.join(changes)}", ""
+            done = f"changed the rubric: {'; '.join(changes)}"
     return f"You {done}{f': {words}' if words else '.'}"
 
 

@@ -85,7 +85,7 @@ def _verdict(one: Summary) -> str:
     verdict = Verdict.model_validate(
         {"outcome": one.outcome, "score": None, "basis": one.basis or "none"}
     )
-    label, basis = labels.outcome_label(verdict), labels.basis_name(verdict.basis)
+    label, basis = labels.outcome_label(verdict), labels.BASES[verdict.basis][0]
     end = _ENDS.get(one.stop_reason or "", "")
     return f"{label}{' · ' if basis else ''}{basis}{end}"
 
