@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from pydantic import ValidationError
 
 from ipyrefine import profiles
-from ipyrefine.checks.automatic import NOTHING, check_names, find_demands
+from ipyrefine.checks.demands import NOTHING, check_names, find_demands
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.edits import Selection
 from ipyrefine.core.engine import Refinement

@@ -6,7 +6,7 @@ import pytest
 
 from ipyrefine import api
 from ipyrefine.checks import from_record, resolve
-from ipyrefine.checks.automatic import NOTHING, find_demands
+from ipyrefine.checks.demands import NOTHING, find_demands
 from ipyrefine.checks.python import RunOnCopies
 from ipyrefine.core.model import Evidence, Form, Material, Task, Value
 from ipyrefine.errors import UsageError

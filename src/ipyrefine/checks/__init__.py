@@ -1,6 +1,9 @@
 """Checks: deterministic tests of a text, each of which returns `Evidence`.
 
-A check is a built-in one by its name (`BUILTIN` lists them), or the user's own function.
+A check is a built-in one by its name, such as ``tests:suite seconds=30``, or a user's own function.
+A new built-in one is one file with a class, and one line in `BUILTIN`. The class has ``name``, the
+call that `ipyrefine.core.ports.Check` describes, and a classmethod
+``from_argument(argument, context, **settings)``.
 
 Checks find mistakes; they do not stop a text that was written to deceive them, which is read before
 it is accepted. Results are compared as data outside of the process that the text runs in. A test
@@ -11,24 +14,303 @@ exception in a thread. ``lint`` obeys no comment of the text, and ``schema`` rea
 pattern alone.
 """
 
-from ipyrefine.checks.registry import (
-    BUILTIN,
-    form_of,
-    from_record,
-    help_table,
-    is_self_contained,
-    needs_reader,
-    option_help,
-    resolve,
-)
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-__all__ = [
-    "BUILTIN",
-    "form_of",
-    "from_record",
-    "help_table",
-    "is_self_contained",
-    "needs_reader",
-    "option_help",
-    "resolve",
-]
+from ipyrefine.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from ipyrefine.core.ports import Check
+    from ipyrefine.kernel.variables import Variables
+
+_MAX_SECONDS = 3_600
+_BOTH = ("seconds", "decisive")
+_SETTING = re.compile(r"[^\W\d]\w*=.*|seconds|decisive")
+_FLAGS = {"": True, "yes": True, "true": True, "no": False, "false": False}
+
+
+class Context(NamedTuple):
+    """What checks are made from.
+
+    Attributes:
+        namespace: the user's variables.
+        target: the score that passes, for functions that return one.
+        files: the files that bring the variables into a sandbox.
+        labels: how values that code run there returns are called, by their marks.
+        names: the names that code run there may use without defining them.
+    """
+
+    namespace: Mapping[str, Any]
+    target: float
+    files: Mapping[str, bytes]
+    labels: Mapping[str, str]
+    names: Iterable[str]
+
+
+class BuiltIn(NamedTuple):
+    """One line of the table.
+
+    Attributes:
+        name: what the user writes.
+        argument: what follows the colon, in help; empty for a check that takes none.
+        help: what holds when it passes.
+        factory: the class, as ``module:Class`` within this package. It is imported when used, as
+            loading the extension must stay light.
+        settings: what may follow the argument in the same word. None where the argument is free
+            text, as that could end anywhere.
+        form: the only kind of text it is for; empty for any.
+    """
+
+    name: str
+    argument: str
+    help: str
+    factory: str
+    settings: tuple[str, ...] | None = _BOTH
+    form: Literal["", "code", "data"] = ""
+
+    @property
+    def prefix(self) -> str:
+        """Return what a name of this check starts with: ``run``, or ``tests:``."""
+        return f"{self.name}:" if self.argument else self.name
+
+    @property
+    def usage(self) -> str:
+        """Return how it is written on a command line: ``run``, or ``tests:NAME``."""
+        usage = f"{self.prefix}{self.argument}"
+        return f"'{usage}'" if " " in usage else usage
+
+
+# fmt: off
+_TABLE = (
+    BuiltIn("examples", "", "the examples that the task states hold", "examples:Examples"),
+    BuiltIn("agreement", "", "several drafts give the same results on further inputs (needs --candidates)", "agreement:Agreement"),  # noqa: E501
+    BuiltIn("run", "", "the code runs to its end, which alone is not enough to pass", "python:RunsCleanly", form="code"),  # noqa: E501
+    BuiltIn("lint", "", "ruff finds no fault in the code", "python:Lint", form="code"),
+    BuiltIn("tests", "NAME", "pytest tests pass: a text, a function or a list of them, or a file", "tests:Tests", form="code"),  # noqa: E501
+    BuiltIn("schema", "NAME", "the text is JSON that a pydantic model or a JSON schema accepts", "schema:Schema", form="data"),  # noqa: E501
+    BuiltIn("json", "", "the text is JSON", "schema:Json", (), form="data"),
+    BuiltIn("length", "<=120 words", "its length is within bounds, such as 2-4 sentences", "text:Length", ()),  # noqa: E501
+    BuiltIn("with", "TEXT", "it has a word or phrase, in capital or small letters", "text:With", None),  # noqa: E501
+    BuiltIn("without", "TEXT", "it does not have a word or phrase", "text:Without", None),
+    BuiltIn("contains", "TEXT", "it contains a string, letter for letter", "text:Contains", None),
+    BuiltIn("matches", "REGEX", "a regular expression is found in it", "text:Matches", None),
+)
+# fmt: on
+# Added to a task by itself, never by its name; a run that is resumed has it by that.
+_RUN_ON_COPIES = BuiltIn("run on copies", "", "", "python:RunOnCopies", None, form="code")
+BUILTIN: Mapping[str, BuiltIn] = {kind.prefix: kind for kind in _TABLE}
+
+
+def option_help() -> str:
+    """Return the help of the option that takes a check."""
+    usages = [kind.usage for kind in BUILTIN.values()]
+    return (
+        f"a function of the notebook, {', '.join(usages[:-1])} or {usages[-1]}; settings may "
+        "follow the name, as in 'tests:NAME seconds=30 decisive' or 'my_check decisive=no'; may "
+        "be repeated"
+    )
+
+
+def help_table() -> str:
+    """Return the checks with what each requires, a line for each, for help."""
+    kinds = BUILTIN.values()
+    width = max(len(kind.usage) for kind in kinds)
+    return "\n".join(["checks:", *(f"  {kind.usage:<{width}}  {kind.help}" for kind in kinds)])
+
+
+def form_of(name: str) -> str:
+    """Return the only kind of text a check is for (``code``, ``data``), or an empty string.
+
+    Args:
+        name: a check's name, settings included.
+    """
+    kind = _find(name)
+    return kind.form if kind else ""
+
+
+def resolve(
+    checks: "Sequence[Check | Callable[..., Any] | str]",
+    namespace: Mapping[str, Any],
+    *,
+    target: float = 0.8,
+    variables: "Variables | Mapping[str, Any] | None" = None,
+) -> "tuple[Check, ...]":
+    """Return the checks of some names, functions and checks.
+
+    Args:
+        checks: names of `BUILTIN` (with what follows the colon) or of functions of the namespace;
+            functions; or checks, which stay as they are. After a name may follow
+            ``seconds=NUMBER``, the processor time it may take, and ``decisive`` or ``decisive=no``,
+            whether a pass settles the verdict. The checks of a text's form take
+            neither. After ``contains:`` and ``matches:`` everything is their text.
+        namespace: the user's variables.
+        target: the score that passes, for functions that return one.
+        variables: the variables that checked code has.
+
+    Raises:
+        UsageError: a check does not exist, cannot be made or called, or does not have a setting; or
+            a variable looks like a secret.
+    """
+    from ipyrefine.kernel.variables import Variables
+
+    known = Variables.of(variables)
+    context = Context(namespace, target, known.files, known.labels, known.names)
+    names = dict.fromkeys(check for check in checks if isinstance(check, str))
+    objects = [check for check in checks if not isinstance(check, str)]
+    return (
+        *(_from_name(name, context) for name in names),
+        *(_from_object(check, context) for check in objects),
+    )
+
+
+def from_record(
+    names: Sequence[str],
+    own: "Sequence[Check]" = (),
+    *,
+    variables: "Variables | Mapping[str, Any] | None" = None,
+) -> "tuple[Check, ...]":
+    """Return the checks that a record names, in its order.
+
+    A record is foreign: what it names is never looked up among the reader's functions, variables
+    or files. So only those built-in checks are made that need none; the reader brings the others.
+
+    Args:
+        names: the names of a run's checks.
+        own: checks that the reader brings, by their names in the record.
+        variables: the variables that checked code has, chosen by the reader as well.
+
+    Raises:
+        UsageError: one of them is missing, or a variable cannot be passed on.
+    """
+    checks, left = list["Check"](), list(own)
+    if missing := needs_reader(names, own):
+        words = " ".join(f"--check {shlex.quote(name)}" for name in missing)
+        raise UsageError(
+            f"This run was checked by code that its record doesn't hold. To run yours, add {words}."
+        )
+    for name in names:
+        match = next((check for check in left if check.name == name), None)
+        if match is not None:
+            left.remove(match)
+        checks += [match] if match else resolve([name], {}, variables=variables or {})
+    return (*checks, *left)
+
+
+def needs_reader(names: Sequence[str], own: "Sequence[Check]" = ()) -> list[str]:
+    """Return those names of a record's checks for which the reader has to bring a check."""
+    left, missing = [check.name for check in own], []
+    for name in names:
+        if name in left:
+            left.remove(name)
+        elif not is_self_contained(name):
+            missing.append(name)
+    return missing
+
+
+def is_self_contained(name: str) -> bool:
+    """Return whether a name is that of a built-in check that takes nothing from the notebook."""
+    kind = _find(name.strip())
+    return kind is not None and kind.argument != "NAME"
+
+
+def _from_object(check: Any, context: Context) -> "Check":
+    if hasattr(check, "name") and callable(check):
+        ready: Check = check
+        return ready
+    if not callable(check):
+        raise UsageError(f"A check must be a function or a name, not {check!r:.60}.")
+    return _from_function(check, context, {})
+
+
+def _from_function(function: Any, context: Context, settings: Mapping[str, Any]) -> "Check":
+    from ipyrefine.checks.functions import CallableCheck
+
+    return CallableCheck(function, target=context.target, **settings)
+
+
+def _from_name(name: str, context: Context) -> "Check":
+    name, namespace = name.strip(), context.namespace
+    kind = _find(name)
+    allowed = kind.settings if kind else _BOTH
+    known = kind or ":" in name or _first_word(name) in namespace
+    bare, settings = _split_settings(name, allowed) if known and allowed is not None else (name, {})
+    check: Any
+    if kind and (kind.argument or bare == kind.name):
+        argument = bare.partition(":")[2].strip()
+        if kind.argument and not argument:
+            raise UsageError(f"The check {bare!r} lacks what follows the colon: {kind.usage}.")
+        factory: Any = resolve_name(f"ipyrefine.checks.{kind.factory}")
+        check = factory.from_argument(argument, context, **settings)
+    elif bare not in namespace:
+        raise UsageError(_unknown_check(bare, namespace))
+    elif not callable(namespace[bare]):
+        raise UsageError(f"The check {bare!r} is a variable, not a function that can be called.")
+    else:
+        check = _from_function(namespace[bare], context, settings)
+    if settings:
+        # A run is resumed with the names of its checks, so the settings belong to the name.
+        check.name = name
+    built: Check = check
+    return built
+
+
+def _find(name: str) -> BuiltIn | None:
+    if name == _RUN_ON_COPIES.name:
+        return _RUN_ON_COPIES
+    start, colon, _ = name.partition(":")
+    return BUILTIN.get(start + colon if colon else _first_word(name))
+
+
+def _first_word(name: str) -> str:
+    return (name.split() or [""])[0]
+
+
+def _unknown_check(name: str, namespace: Mapping[str, Any]) -> str:
+    if kind := BUILTIN.get(f"{name}:"):
+        return f"The check {name!r} needs more, as in {kind.usage}: {kind.help}."
+    functions = [n for n, value in namespace.items() if callable(value) and n[:1] != "_"]
+    start = name.partition(":")[0] + ":" if ":" in name else _first_word(name)
+    hint = did_you_mean(start, [*BUILTIN, *functions], n=2)
+    usages = ", ".join(kind.usage for kind in BUILTIN.values())
+    return f"There is no check {name!r}: use {usages}, or a function of the notebook.{hint}"
+
+
+def _split_settings(name: str, allowed: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """Return a check's name without its settings, and the settings.
+
+    Raises:
+        UsageError: it does not have a setting, or a value cannot be used.
+    """
+    head, *words = name.split(" ")
+    settings: dict[str, Any] = {}
+    # An argument may have spaces, so behind one only what looks like a setting is taken for one.
+    while words and (":" not in head or not words[-1] or _SETTING.fullmatch(words[-1])):
+        word = words.pop()
+        key, _, value = word.partition("=")
+        if word and key not in allowed:
+            only = ", only seconds=NUMBER and decisive" if allowed else ""
+            only = only or ": a pass settles nothing by itself"
+            hint = did_you_mean(key, allowed)
+            raise UsageError(f"The check {head!r} has no setting {word!r}{only}.{hint}")
+        if key in settings:
+            raise UsageError(f"The check {head!r} sets {key} twice.")
+        if word:
+            settings[key] = _read_setting(head, key, value)
+    return " ".join([head, *words]), settings
+
+
+def _read_setting(name: str, key: str, value: str) -> Any:
+    if key == "decisive":
+        if value.lower() in _FLAGS:
+            return _FLAGS[value.lower()]
+        need = "decisive, decisive=yes or decisive=no"
+    else:
+        with suppress(ValueError):
+            if 0 < (seconds := float(value)) <= _MAX_SECONDS:
+                return seconds
+        need = f"a number of seconds above 0 and at most {_MAX_SECONDS:,}, as in seconds=30"
+    raise UsageError(f"The check {name!r} needs {need}, not {value!r}.")

@@ -13,7 +13,7 @@ from copy import copy
 from time import monotonic
 from typing import Any, NamedTuple, Self
 
-from ipyrefine.checks.context import Context
+from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import (
     Evaluation,
     Outcome,

@@ -1,13 +1,97 @@
-"""Read the literal demands out of a request in English: sizes, words, and JSON.
+"""Find the checks that a task's own words ask for: its examples, and its demands on form.
 
-Only what is beyond doubt is read: what a directive, or a sentence of its own, puts on the whole
-answer. Anything vague, conditional, about a part, or in a text that the request brings along is
-left alone, as a demand that nobody made would fail a text that is right.
+Of a request in English only what is beyond doubt is read, as a demand that nobody made would fail a
+text that is right. Anything vague, conditional, about a part, or in a text that the request brings
+along is left alone.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
+
+from ipyrefine.checks import resolve
+from ipyrefine.core.model import Task
+from ipyrefine.core.ports import Check
+from ipyrefine.core.stated import stated_examples
+from ipyrefine.errors import UsageError, did_you_mean
+
+_NAMES = ("examples", "agreement", "run", "constraints")
+
+
+class Demands(NamedTuple):
+    """What a task demands of its text.
+
+    Attributes:
+        checks: the checks to add.
+        phrases: what was found, for people: ``3 examples``, or the name of a check.
+    """
+
+    checks: tuple[Check, ...] = ()
+    phrases: tuple[str, ...] = ()
+
+
+NOTHING = Demands()
+
+
+def find_demands(
+    task: Task,
+    checks: Sequence[Check],
+    *,
+    several: bool = False,
+    without: Sequence[str] = (),
+    files: Mapping[str, bytes] | None = None,
+    runs: bool = False,
+) -> Demands:
+    """Return the checks of what a task states, in addition to the present ones.
+
+    Args:
+        task: the task.
+        checks: the checks that the user named; none of them is added once more.
+        several: whether several drafts are written, so that they can be compared.
+        without: names of checks to leave out; ``all`` for all of them.
+        files: files to put next to checked code, such as `kernel.variables.Variables.files`.
+        runs: whether the text is run on these files' copies of variables.
+
+    Raises:
+        UsageError: a name to leave out is not one of these checks.
+    """
+    check_names(without)
+    if "all" in without or task.is_foreign:
+        return NOTHING
+    if task.form != "code":
+        present = {check.name for check in checks}
+        wanted = () if "constraints" in without else read_demands(task.text)
+        missing = tuple(name for name in wanted if name not in present)
+        return Demands(resolve(missing, {}), missing)
+    from ipyrefine.checks.agreement import Agreement
+    from ipyrefine.checks.examples import Examples
+    from ipyrefine.checks.python import RunOnCopies
+
+    present = {check.name.split()[0] for check in checks if check.name} | set(without)
+    count = 0 if "examples" in without else len(stated_examples(task))
+    phrases = (f"{count} example{'' if count == 1 else 's'}",) if count else ()
+    found: tuple[Check, ...] = ()
+    if several and not {"agreement", "examples"} & present:
+        found = (Agreement(files=files),)  # it runs the examples, too
+    elif count and not {"agreement", "examples"} & (present - set(without)):
+        found = (Examples(files=files),)
+    if runs and "run" not in present:
+        found, phrases = (*found, RunOnCopies(files=files)), (*phrases, "a run on copies")
+    return Demands(found, phrases)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse a name that is none of the checks that a task's demands may add.
+
+    Raises:
+        UsageError: there is such a name.
+    """
+    for name in names:
+        if name not in (*_NAMES, "all"):
+            known, hint = ", ".join(_NAMES), did_you_mean(name, _NAMES)
+            raise UsageError(f"--no-check takes {known} or all, not {name!r}.{hint}")
+
 
 _MAX_REQUEST = 20_000  # characters that are read
 _MAX_SENTENCE = 1_200
@@ -24,39 +108,37 @@ _MATERIAL = re.compile(
 )
 _BREAK = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!max)(?<!min)[.!](?=\s|$)|(?<=\?)\s|;\s|\n")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s")
-
-_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
-_NUMBERS = {word: number for number, word in enumerate(_WORDS, 1)} | {"twelve": 12, "a single": 1}
+_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBERS = {word: number for number, word in enumerate(_WORDS, 1)} | {"a single": 1}
 _NUM = rf"(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,6}}|{'|'.join(_NUMBERS)})"
 _AMOUNT = re.compile(
-    r"(?:(?:(?P<most>at most|(?:no|not|don't|never) (?:\w+ )?(?:more|longer) than|up to|within|"
-    r"max(?:imum)?\.?(?: of)?|(?:not|n't|never) exceed)|(?P<less>fewer than|less than|under|below)|"
-    r"(?P<least>at least|(?:no|not) (?:fewer|less) than|min(?:imum)?\.?(?: of)?)|"
-    r"(?P<more>more than|over)|(?P<exact>exactly|precisely|only|just)|between|from) )?"
-    rf"\b(?P<n>{_NUM})(?: ?(?:-|–|to|or|and) ?(?P<m>{_NUM}))?"  # noqa: RUF001
-    r"(?P<alt>\+| or (?:more|less|fewer))?[ -]"
-    r"(?:(?!more|other|extra|further|additional|of|the)\w+ )?"
+    r"(?:(?:(?P<most>at most|(?:no|not) (?:more|longer) than|up to|within|max(?:imum)?\.?(?: of)?|"
+    r"(?:not|n't|never) exceed)|(?P<less>fewer than|less than|under|below)|"
+    r"(?P<least>at least|no (?:fewer|less) than|min(?:imum)?\.?(?: of)?)|"
+    r"(?P<exact>exactly|precisely)) )?"
+    rf"\b(?P<n>{_NUM})(?: ?(?:-|–|to) ?(?P<m>{_NUM}))?[ -]"  # noqa: RUF001
     r"(?P<unit>word|sentence|paragraph|bullet|character)(?:s| points?)?\b"
-    r"(?P<after> (?:or (?:more|less|fewer)|at (?:most|least)|max(?:imum)?|min(?:imum)?)\b"
-    r"(?!\.? (?:of )?\d))?"
+    r"(?P<after> (?:or (?:more|less|fewer)|max(?:imum)?|min(?:imum)?)\b)?"
 )
-
 _VERB = (
     r"(?:re)?write|create|compose|draft|give|produce|provide|prepare|generate|explain|describe|"
     r"summari[sz]e|tell|list|answer|reply|respond|return|compare|outline|shorten|rephrase|say|"
-    r"name|suggest|propose|translate|discuss|make|add|show|argue|state|invent|expand|cut|turn|"
-    r"reword|paraphrase|condense|trim"
+    r"name|suggest|propose|translate|discuss|show|argue|state|expand|cut|condense|trim"
 )
-_ANSWER = (
-    r"(?:(?:your|the|this)(?: whole| entire| final)? (?:answer|reply|response|output|result|text|"
-    r"post|email|letter|message|note|essay|article|story|poem|summary|abstract|bio|tweet|report|"
-    r"review|description|piece)|it|everything)"
-)
-_MUST = r"(?:must|should|shall|may|can|has to|needs to|is to)"
-_CLAUSE = r"(?:^|[,;] (?:and |but )?|\band |\bbut |\bplease )"
+_TASK = re.compile(rf"(?:(?:can|could|would|will) you |please )*(?:{_VERB})\b")
 _VERBS = re.compile(rf"(?:^|[,:] |\band |\bthen |\bplease |\byou )(?:{_VERB})\b")
-_YOU = re.compile(r"(?:please )?(?:can|could|would|will) you\b")
-_TASK = re.compile(rf"(?:(?:can|could|would|will) you |please )*(?:{_VERB})\b|i (?:need|want)\b")
+_MUST = (
+    r"(?:(?:your|the|this)(?: whole| entire| final)? (?:answer|reply|response|output|text|email|"
+    r"letter|message|note|essay|story|poem|summary|report|review|description)|it|everything)"
+    r" (?:must|should|shall|may|can|has to|needs to)"
+)
+# What stands before an amount on the whole answer, back to the last comma.
+_WHOLE = re.compile(
+    r"(?:(?:and|but|please|in|with|using|use) )*(?:length: |limit: |"
+    rf"(?:keep|stay|limit)(?: it| this| the \w+)?(?: to| at| within)? |{_MUST}(?: be| have| use)? |"
+    rf"(?:can you |could you )?(?:{_VERB}) (?:.*(?:\b(?:in|into|within|as|to) |\()|"
+    r"an? (?:(?:[\w-]+ ){1,3}(?:of|with) )?)?)?"
+)
 # What makes an amount or a word another's than the whole answer's, wherever in its sentence.
 _DOUBT = re.compile(
     r"\b(?:^for|if|when|unless|each|every|per|apiece|both|questions|ideally|preferably|possibly|"
@@ -65,50 +147,27 @@ _DOUBT = re.compile(
     r"closing|introduction|conclusion|stanzas?|verses?|steps?|sections?|columns?|rows?|fields?|"
     r"functions?|scripts?|programs?|code|prompts?)\b|~|\babout (?=\d)"
 )
-# Where an amount is one on the whole answer: alone, the object of a verb or the predicate of the
-# answer, or, in the only task of a request, behind a preposition or the noun that is asked for.
-_ALONE = re.compile(
-    r"^(?:(?:length|limit|size|format|(?:word|character) (?:limit|count)): ?)?"
-    r"(?:(?:and|but|please|in|with|use|using|do|i need|i want)\b ?)*$"
-)
-_OBJECT = re.compile(
-    rf"{_CLAUSE}(?:(?:write|use|give|produce|answer|reply|respond|return|keep|limit|stay|restrict|"
-    rf"expand|cut|shorten|trim|condense)\b(?: me| us| this| {_ANSWER})?|"
-    rf"{_ANSWER} {_MUST}(?: be| have| contain| use| run| stay)*)"
-    r"(?: in| with| to| at| within| only| an?)* ?$"
-)
-_NOUN = re.compile(rf"^(?:{_VERB})(?: me)? (?:an?|the) (?:[\w-]+ ){{1,3}}(?:of|with) $")
-_PLACE = re.compile(r"(?:\b(?:in|into|within|as|using)|,(?: and)?) $|\($")
-_NESTED = re.compile(
-    r"\b(?:that|which|who|whose|where|why|says|saying|said|how to|not|never)\b|n't\b"
-)
-# What makes it an amount of a part.
-_OTHER = re.compile(
-    r"^ (?:with|from|of|in (?:all )?(?:capital|upper|lower|bold|italic))\b|"
-    rf"\b(?:and|then) (?:an?|the|another|{_NUM})\b"
-)
-_ABOUT = re.compile(r" (?:about|on|for|to|as)\b")
-_PLURAL = re.compile(r"\b(?:sentences|paragraphs|bullets|points|items|lines|answers)\b")
+_PART = re.compile(r" (?:of|from|with|in (?:all )?(?:capital|upper|lower)|then)\b")
+_ABOUT = re.compile(r" (?:about|on|for)\b")  # of a part, unless it says what to write about
+_NESTED = re.compile(r"\b(?:that|which|who|whose|where|says|said|how to|not|never)\b|n't\b")
 _SEVERAL = re.compile(
     rf"\b(?:{_VERB})(?: me| us)? (?:a few|several|some|(?!a single|one\b|1\b){_NUM}) "
-    r"(?:\w+ ){0,2}?(?!words|sentences|paragraphs|characters|bullet)\w+s\b|"
-    r"\b(?:each|every|both|questions)\b"
+    r"(?:\w+ ){0,2}?(?!words|sentences|paragraphs|characters|bullet)\w+s\b|\b(?:each|every|both)\b"
 )
 _TERMS = (
-    r"(?:(?:any of )?(?:the |these )?(?:exact )?(?:words?|phrases?|terms?|names?|keywords?):? )?"
-    rf"(?P<terms>{_Q}(?:(?:,|,? and|,? or) {_Q})*)(?=[.,;!:)]|\s*$|"
-    rf" (?:(?:in|throughout) (?:it|(?:your|the) \w+)|anywhere|somewhere|and(?! {_Q}))\b)"
+    r"(?:using |saying )?(?:the )?(?:words?|phrases?|terms?):? "
+    rf"(?P<terms>{_Q}(?:,? (?:and |or )?{_Q})*)"
 )
-_WITH = re.compile(rf"(?:(?:{_CLAUSE}|\b{_MUST} )(?:include|mention|use|contain)|, with) {_TERMS}")
+_START = r"(?:^|[,;] |\band |\bbut |\bplease )"
+_WITH = re.compile(rf"(?:{_START}(?:include|mention|use)|\bwith) {_TERMS}")
 _WITHOUT = re.compile(
-    rf"(?:\bwithout|(?:{_CLAUSE}|{_ANSWER} {_MUST} )(?:avoid|(?:do not|don't|not|never) "
-    rf"(?:use|mention|include|contain|say|write)))(?: using| mentioning| saying)? {_TERMS}"
+    rf"(?:\bwithout|{_START}(?:avoid|(?:do not|don't|never) (?:use|mention|include|say|write))) "
+    rf"{_TERMS}"
 )
 _JSON = re.compile(
-    r"(?:^|[,;] |\band |\bplease |\b(?:can|could) you )"
-    r"(?:(?:return|respond|answer|reply|output|give|provide|format|write|produce)(?: me)?"
-    rf"(?: {_ANSWER})?|{_ANSWER} {_MUST} be|format:)?"
-    r"(?: ?(?:only|just|as|in|with|an?|one|valid|single|plain|raw))* ?\bjson"
+    rf"(?:{_START}|\byou )(?:(?:return|respond|answer|reply|output|give|provide|"
+    rf"format|write|produce)(?: me)?(?: (?:it|(?:the|your) \w+))?|{_MUST} be|format:)"
+    r"(?: ?(?:only|just|as|in|with|an?|one|valid|single|plain))* ?\bjson"
     r"(?: objects?| array| list| format| only)?(?=[.,;:!?]|$)"
 )
 
@@ -118,6 +177,9 @@ _Bounds = tuple[int, int | None]  # the least and the most
 @lru_cache(maxsize=64)
 def read_demands(request: str) -> tuple[str, ...]:
     """Return the checks of what a request in English literally demands, by their names.
+
+    These are sizes in words, sentences, paragraphs, bullets or characters, words that it must or
+    must not have, and JSON.
 
     Args:
         request: the request; what is behind its first 20,000 characters is not read.
@@ -135,9 +197,9 @@ def read_demands(request: str) -> tuple[str, ...]:
     for sentence, quotes in sentences:
         if _DOUBT.search(sentence):
             continue
-        for unit, bounds in _sizes(sentence, tasks):
-            if not several or unit == "bullet":
-                sizes.setdefault(unit, []).append(bounds)
+        shared = len(_VERBS.findall(sentence)) > 1 or (tasks > 1 and _TASK.match(sentence))
+        for unit, bounds in () if several or shared else _sizes(sentence):
+            sizes.setdefault(unit, []).append(bounds)
         others += _terms(sentence, quotes)
         others += ["json"] if _JSON.search(sentence) else []
     merged = [one for unit, bounds in sizes.items() for one in _merge(unit, bounds)]
@@ -158,49 +220,35 @@ def _sentences(request: str) -> Iterator[tuple[str, list[str]]]:
         own = quotes[: sentence.count(_Q)]
         del quotes[: len(own)]
         sentence = _BULLET.sub("", sentence).strip()
-        if sentence.endswith("?") and not _YOU.match(sentence):
-            # "Answer in one word: is it?" is a directive, and "Is it one word?" none.
-            sentence = sentence.rpartition(":")[0]
-        if len(sentence) <= _MAX_SENTENCE:
+        if len(sentence) <= _MAX_SENTENCE and (sentence[-1:] != "?" or _TASK.match(sentence)):
             yield sentence, own
 
 
-def _sizes(sentence: str, tasks: int) -> Iterator[tuple[str, _Bounds]]:
+def _sizes(sentence: str) -> Iterator[tuple[str, _Bounds]]:
     """Yield the units and bounds that a sentence puts on the whole answer."""
-    is_task, end = bool(_TASK.match(sentence)), 0
-    single = tasks == 1 and is_task and len(_VERBS.findall(sentence)) < 2
     for match in _AMOUNT.finditer(sentence):
-        before, after = sentence[: match.start()], sentence[match.end() :]
-        placed = _NOUN.match(before) or (_PLACE.search(before) and not _NESTED.search(before))
-        whole = _ALONE.match(before) or _OBJECT.search(before) or (single and placed)
-        # "A list, 3 bullets, 8 words" and "short paragraphs, 3 sentences" are open, and so are
-        # "Write a letter. Two sentences about me." and "Use two sentences, then give an example."
-        part = _PLURAL.search(before, end) or (match["unit"] != "bullet" and "bullet" in sentence)
-        part = part or _OTHER.search(after) or (tasks > is_task and _ABOUT.match(after))
-        part = part or (tasks and _VERBS.search(after))
-        end = match.end()
+        before, after = sentence[: match.start()].rpartition(", ")[2], sentence[match.end() :]
+        whole = _WHOLE.fullmatch(before) and not _NESTED.search(before)
+        part = _PART.match(after) or (_ABOUT.match(after) and not _TASK.match(sentence))
         if whole and not part and (bounds := _bounds(match, before)):
             yield match["unit"], bounds
 
 
 def _bounds(match: re.Match[str], before: str) -> _Bounds | None:
-    """Return the least and the most that an amount allows; None where it is an estimate."""
+    """Return the least and the most that an amount allows; None where it may be an estimate."""
     low, *high = (_NUMBERS.get(n) or int(n.replace(",", "")) for n in match.group("n", "m") if n)
-    words = f"{match['alt'] or ''}{match['after'] or ''}"
+    after = match["after"] or ""
     if high:
         return (low, high[0]) if low <= high[0] else None
-    if match["most"] or re.search("less|fewer|most|max", words):
+    if match["most"] or re.search("less|fewer|max", after):
         return 0, low
     if match["less"]:
         return 0, low - 1
-    if match["least"] or words:
+    if match["least"] or after:
         return low, None
-    if match["more"]:
-        return low + 1, None
-    plain = match["unit"] in ("word", "character") and not match["exact"]
-    few = low <= 10 and re.search(r"\b(?:in|with) $", before)
-    end = re.match(r" ?(?:[.,:;!?]|$)", match.string[match.end() :])
-    return (low, low) if not plain or (few and end) else None
+    placed = re.search(r"\b(?:in|as|into) $|^(?:write|draft|compose) an? $", before)
+    counted = placed and match["unit"] not in ("word", "character")
+    return (low, low) if match["exact"] or counted else None
 
 
 def _merge(unit: str, bounds: list[_Bounds]) -> Iterator[str]:
@@ -218,8 +266,7 @@ def _terms(sentence: str, quotes: list[str]) -> Iterator[str]:
     """Yield the words that a sentence demands or forbids."""
     for name, pattern in (("with", _WITH), ("without", _WITHOUT)):
         for match in pattern.finditer(sentence):
-            either = name == "with" and " or " in match["terms"]
-            if either or _NESTED.search(sentence[: match.start()]):
+            if name == "with" and " or " in match["terms"]:
                 continue
             at = sentence.count(_Q, 0, match.start("terms"))
             for term in quotes[at : at + match["terms"].count(_Q)]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import Any, Self
 
-from ipyrefine.checks.context import Context
+from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import (
     Evaluation,
     Outcome,

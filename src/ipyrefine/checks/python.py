@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from ipyrefine.checks.context import Context
+from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import Event, parse_events
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python, remark
 from ipyrefine.checks.lack import explain_lack

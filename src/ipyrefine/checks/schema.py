@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
-from ipyrefine.checks.context import Context
+from ipyrefine.checks import Context
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding
 from ipyrefine.core.model import Evidence, Finding, Task
 from ipyrefine.errors import UsageError, did_you_mean

@@ -19,7 +19,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Self
 
-from ipyrefine.checks.context import Context
+from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import Event, parse_events, shorten
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
 from ipyrefine.core.model import Evidence, Finding, Tally, Task

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Self
 
-from ipyrefine.checks.context import Context
+from ipyrefine.checks import Context
 from ipyrefine.core.model import Evidence, Task
 from ipyrefine.errors import UsageError
 from ipyrefine.sandbox.sandbox import describe_failure, load_program, run_python
@@ -61,7 +61,7 @@ UNITS: dict[str, Callable[[str], int]] = {
     "line": lambda text: len(text.splitlines()),
     "paragraph": lambda text: len([part for part in re.split(r"\n\s*\n", text) if part.strip()]),
 }
-_NUMBER = r"(\d[\d_,]*)"
+_NUMBER = r"(\d[\d_,]{0,12})"
 _LENGTH = re.compile(
     rf"(?:(?P<sign><=?|>=?|≤|≥|=|==)?\s*{_NUMBER}|{_NUMBER}\s*(?:-|–|\.\.|to)\s*{_NUMBER})"  # noqa: RUF001
     rf"\s*(?P<unit>{'|'.join(UNITS)})s?"
