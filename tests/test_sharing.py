@@ -20,8 +20,7 @@ from ipyrefine.core.ports import Request
 from ipyrefine.core.run import Run
 from ipyrefine.kernel import variables
 from ipyrefine.kernel.variables import find
-from ipyrefine.providers import servers
-from ipyrefine.providers.remote import choose_sharing, remember_sharing
+from ipyrefine.providers.choose import choose_sharing, remember_sharing
 from ipyrefine.providers.replay import RecordedModel
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -121,7 +120,7 @@ def closed_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ipyrefine.providers.remote._asked", set())
+    monkeypatch.setattr("ipyrefine.providers.choose._asked", set())
 
 
 # What a server elsewhere is sent
@@ -293,8 +292,6 @@ def test_what_the_user_said_of_a_server_is_remembered_for_it_alone() -> None:
     assert choose_sharing([Other(THERE), Other(other)])[::2] == ("structure", True)
     assert remember_sharing([other], "structure")
     assert choose_sharing([Other(THERE), Other(other)])[::2] == ("structure", False)
-    servers.remember_about(THERE, share="whatever")
-    assert choose_sharing([Other(THERE)])[::2] == ("structure", True)
 
 
 # Recordings

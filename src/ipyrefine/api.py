@@ -36,9 +36,8 @@ from ipyrefine.kernel.variables import Variables, data_names
 from ipyrefine.profiles import Profile
 from ipyrefine.profiles.recognise import is_python, language_of, pygments_name, read_fence, suggest
 from ipyrefine.providers.choose import choose_model as choose_model
-from ipyrefine.providers.choose import is_embedded, is_weak
-from ipyrefine.providers.key import Key
-from ipyrefine.providers.remote import choose_sharing
+from ipyrefine.providers.choose import choose_sharing, is_embedded, is_weak
+from ipyrefine.providers.servers import Key
 from ipyrefine.render.labels import sharing_phrase
 
 ProfileLike = str | Path | Mapping[str, Any] | Profile
@@ -482,7 +481,7 @@ def choose_models(
             raise UsageError(f"effort is one of {', '.join(EFFORTS)}, not {effort!r}.")
         extra = {**(extra or {}), "reasoning_effort": effort}
     if isinstance(price, str):
-        from ipyrefine.providers.prices import read_price
+        from ipyrefine.providers.servers import read_price
 
         price = read_price(price)
     server: dict[str, Any] = {

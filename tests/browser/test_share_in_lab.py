@@ -20,7 +20,7 @@ FRAME = (
 )
 # The server is on this machine, as tests must be; to the run it is elsewhere.
 ELSEWHERE = (
-    "%load_ext ipyrefine\nimport ipyrefine.providers.remote as sharing\n"
+    "%load_ext ipyrefine\nimport ipyrefine.providers.choose as sharing\n"
     "sharing.is_local = lambda model: False"
 )
 TASK = "%%refine -p code -n 1\nTotal `revenue` of `df` per region."

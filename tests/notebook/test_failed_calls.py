@@ -14,7 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from openai_server import Answer, Behaviour, Failure, ScriptedServer
 from shells import NO_HISTORY
 
-from ipyrefine.providers import capabilities
+from ipyrefine.providers import servers
 
 CELL = "%%refine -p prose --target 0.8 --critique always --task -n 0 --plain\nWrite a greeting."
 FAULTS: dict[str, Behaviour] = {
@@ -35,7 +35,7 @@ FAULTS: dict[str, Behaviour] = {
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
-    monkeypatch.setattr(capabilities, "BY_SERVER", {})
+    monkeypatch.setattr(servers, "BY_SERVER", {})
     monkeypatch.setattr("ipyrefine.providers.openai._FIRST_DELAY", 0.0)
     with ScriptedServer() as running:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)

@@ -21,7 +21,7 @@ from shells import NO_HISTORY
 from ipyrefine.api import build, refine
 from ipyrefine.core.events import Event
 from ipyrefine.errors import RefineError, UsageError
-from ipyrefine.providers import capabilities
+from ipyrefine.providers import servers
 from ipyrefine.providers.openai import OpenAIModel
 from ipyrefine.sandbox.sandbox import run_python
 from ipyrefine.session.record import bundle
@@ -36,7 +36,7 @@ CELL = "%%refine -p prose --target 0.8 --critique always --task -n 1 --plain\nWr
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
-    monkeypatch.setattr(capabilities, "BY_SERVER", {})
+    monkeypatch.setattr(servers, "BY_SERVER", {})
     with ScriptedServer() as running:
         Trial(running, "none", Answer())
         yield running

@@ -13,7 +13,7 @@ from shells import NO_HISTORY
 
 from ipyrefine.errors import AccessDenied, UsageError
 from ipyrefine.journal.store import Journal
-from ipyrefine.providers import capabilities
+from ipyrefine.providers import servers
 
 KEY, OTHER_KEY = "sk-of-the-environment", "sk-of-the-other"
 CELL = "%%refine -p prose --target 0.8 --task -n 0 {}\nGreet me."
@@ -22,7 +22,7 @@ CELL = "%%refine -p prose --target 0.8 --task -n 0 {}\nGreet me."
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
     """The server that the environment names, with its key."""
-    monkeypatch.setattr(capabilities, "BY_SERVER", {})
+    monkeypatch.setattr(servers, "BY_SERVER", {})
     with ScriptedServer() as running:
         Trial(running, "none", Answer())
         monkeypatch.setenv("OPENAI_API_KEY", KEY)

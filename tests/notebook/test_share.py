@@ -43,7 +43,7 @@ BROKEN = "first = prices['a']\nraise ValueError(first)"
 
 @pytest.fixture(autouse=True)
 def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ipyrefine.providers.remote._asked", set())
+    monkeypatch.setattr("ipyrefine.providers.choose._asked", set())
 
 
 class Book:
@@ -130,7 +130,7 @@ def test_the_command_shows_what_was_kept_and_sends_it_from_then_on(book: Book) -
     assert "models.example.com" in book.run("%refine share once")
     book.run("%refine continue")
     assert SECRET in book.sent
-    assert facts_about(SERVER) == {}, "nothing was said of later runs"
+    assert facts_about(SERVER).share is None, "nothing was said of later runs"
 
 
 @pytest.mark.parametrize(("answer", "sent"), [("always", True), ("never", False)])

@@ -4,7 +4,7 @@ import pytest
 from openai_server import ScriptedServer
 
 from ipyrefine.core.ports import Message, Request
-from ipyrefine.providers import capabilities
+from ipyrefine.providers import servers
 
 
 @pytest.fixture
@@ -12,7 +12,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
     """A server without replies, whose capabilities are unknown, and no key or proxy."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(capabilities, "BY_SERVER", {})
+    monkeypatch.setattr(servers, "BY_SERVER", {})
     with ScriptedServer() as running:
         yield running
 

@@ -2,11 +2,10 @@
 
 import asyncio
 import logging
-import pickle
 import re
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from typing import Any
 
 import hostile_wire
@@ -20,10 +19,9 @@ from openai_server import Answer, Behaviour, Failure, ScriptedServer
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped
 from ipyrefine.core.model import Limits, StopReason
+from ipyrefine.core.ports import Reply
 from ipyrefine.errors import AccessDenied, ModelError, RequestRejected, ServerFailed, Unreachable
-from ipyrefine.providers import capabilities
-from ipyrefine.providers.faults import MAX_ERROR_BYTES
-from ipyrefine.providers.key import Key
+from ipyrefine.providers import servers
 from ipyrefine.providers.openai import OpenAIModel, backoff
 
 _LEAKS = re.compile(r"Traceback|\b\w+(?:Error|Exception)\b|\bNone\b|ipyrefine broke|object at 0x")
@@ -47,13 +45,12 @@ async def attack(
     broken, count = [], 0
     for name, behaviour in cases:
         count += 1
-        capabilities.BY_SERVER.clear()
+        servers.BY_SERVER.clear()
         trial = Trial(server, stage, behaviour)
         limits = Limits(max_revisions=0)
         problem = await outcome(trial, trial.refinement(model=model, limits=limits), stage)
         if problem:
             broken.append(f"{name}: {problem}")
-    await model.aclose()
     assert not broken, f"{len(broken)} of {count} cases\n" + "\n".join(broken[:40])
     return count
 
@@ -82,11 +79,8 @@ async def outcome(trial: Trial, loop: Refinement, stage: str) -> str:
         return f"no sentence: {message[:300]!r}"
     if leak := _LEAKS.search(message):
         return f"a word for programmers ({leak[0]}): {message[:300]}"
-    if error is not None:
-        if KEY in _with_variables(error):
-            return "the key is in a frame"
-        if KEY in str(error):
-            return "the key is in the message"
+    if error is not None and (KEY in _with_variables(error) or KEY in str(error)):
+        return "the key is in a frame or in the message"
     if any(KEY in event.model_dump_json() for event in events if event.type != "text_delta"):
         return "the key is in an event"
     if not 0 <= run.usage.tokens < 10**15 or not (run.usage.cost or 0) < 10**9:
@@ -97,27 +91,23 @@ async def outcome(trial: Trial, loop: Refinement, stage: str) -> str:
 CORPORA = {
     "chunks": lambda: hostile_wire.chunks(every=4),
     "streams": hostile_wire.streams,
-    "errors": lambda: hostile_wire.error_answers(every=3),
+    "errors": hostile_wire.error_answers,
     "headers": hostile_wire.headers,
     "wire": hostile_wire.wire,
-    "damage": lambda: hostile_wire.random_bodies(200),
+    "damage": lambda: hostile_wire.random_bodies(100),
 }
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
 async def test_whatever_a_server_sends_the_run_stops_with_a_sentence(server, corpus, caplog):
     caplog.set_level(logging.DEBUG)
-    assert await attack(server, CORPORA[corpus]()) > 25
+    assert await attack(server, CORPORA[corpus]()) > 15
     assert f"Bearer {KEY}" not in caplog.text  # a server may repeat the key in its headers
 
 
 @pytest.mark.parametrize("stage", ["draft", "critique", "revise"])
 async def test_every_stage_ends_well_under_attack(server, stage):
-    picked = [*hostile_wire.chunks(every=29), *hostile_wire.random_bodies(20, seed=3)]
-    assert await attack(server, picked, stage) > 50
-
-
-# --- numbers
+    assert await attack(server, hostile_wire.random_bodies(20, seed=3), stage) == 20
 
 
 @pytest.mark.parametrize("value", hostile_wire.NUMBERS)
@@ -126,24 +116,12 @@ def test_no_retry_after_makes_an_error_or_an_endless_wait(value):
     assert wait is None or 0 <= wait <= 60
 
 
-@pytest.mark.parametrize("cost", ["NaN", "Infinity", "-1", "1e308", "1e999", "true", '"1"', "[]"])
-async def test_a_cost_that_cannot_be_is_unknown(server, request_text, cost):
-    body = chunk("Hello", "stop") + b'data: {"choices": [], "usage": {"cost": %s}}' % cost.encode()
-    server.then(Answer(raw=body + b"\n\n" + DONE))
-    model = OpenAIModel("m", base_url=server.base_url)
+async def test_a_whole_answer_is_still_a_reply(server, request_text):
+    """So that the cases above fail for what they say and not for their frame."""
+    server.then(Answer(raw=GOOD_BODY, headers={"Content-Encoding": "identity"}))
+    model = OpenAIModel("m", base_url=server.base_url, api_key=KEY)
     *_, reply = [item async for item in model.stream(request_text)]
-    assert reply.usage.cost is None
-
-
-@pytest.mark.parametrize("count", ["NaN", "-5", "9" * 5_000, "1e9", "true", '"7"', "{}"])
-async def test_a_count_that_cannot_be_is_estimated(server, request_text, count):
-    names = ("prompt_tokens", "completion_tokens", "prompt_tokens_details")
-    counts = ", ".join(f'"{name}": {count}' for name in names)
-    data = f'{{"choices": [], "usage": {{{counts}}}}}'
-    server.then(Answer(raw=chunk("Hello you", "stop") + hostile_wire.event(data) + DONE))
-    model = OpenAIModel("m", base_url=server.base_url)
-    *_, reply = [item async for item in model.stream(request_text)]
-    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (6, 2)
+    assert (reply.text, reply.finish) == ("no no no no no no", "stop")
 
 
 # --- silence
@@ -152,65 +130,62 @@ _BEATS = {
     "data: {}": b"data: {}\n\n",
     "comments": b": still here\n\n",
     "no choices": b'data: {"choices": []}\n\n',
-    "empty deltas": chunk(""),
     "white space": chunk(" \n\t"),
     "roles": b'data: {"choices": [{"delta": {"role": "assistant", "content": null}}]}\n\n',
     "usage": b'data: {"choices": [], "usage": {"completion_tokens": 1}}\n\n',
     "line ends": b"\n",
     "events without data": b"event: ping\n\n",
+    "repeated ends": chunk("", "stop"),
 }
+
+
+async def assert_silent(
+    server: ScriptedServer, answer: Answer, request_text: Any, **options: Any
+) -> None:
+    server.then(answer)
+    model = OpenAIModel("m", base_url=server.base_url, timeout=0.3, **options)
+    async with asyncio.timeout(30):
+        with pytest.raises(Unreachable, match="sent nothing new for too long"):
+            _ = [item async for item in model.stream(request_text)]
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.0], ids=["slow", "flood"])
 @pytest.mark.parametrize("beat", _BEATS)
 async def test_signs_of_life_do_not_count_as_a_reply(server, request_text, beat, seconds):
+    finish = "stop" if beat == "repeated ends" else None
     beats = _BEATS[beat] * (1 if seconds else 20)
-    server.then(Answer("Hi", finish=None, usage=None, beat=beats, beat_seconds=seconds))
-    model = OpenAIModel("m", base_url=server.base_url, timeout=0.5)
-    async with asyncio.timeout(30):
-        with pytest.raises(Unreachable, match="sent nothing new for too long"):
-            _ = [item async for item in model.stream(request_text)]
+    answer = Answer("Hi", finish=finish, usage=None, beat=beats, beat_seconds=seconds)
+    await assert_silent(server, answer, request_text)
 
 
-async def test_repeated_ends_do_not_count_as_a_reply(server, request_text):
-    server.then(Answer("Hi", usage=None, beat=chunk("", "stop")))
-    model = OpenAIModel("m", base_url=server.base_url, timeout=0.5)
-    async with asyncio.timeout(30):
-        with pytest.raises(Unreachable, match="sent nothing new for too long"):
-            _ = [item async for item in model.stream(request_text)]
+async def test_headers_that_drip_are_silence_too(server, request_text, monkeypatch):
+    monkeypatch.setattr("ipyrefine.providers.openai._CONNECT_SECONDS", 0.5)
+    drip = Answer(wire=b"HTTP/1.1 100 Continue\r\n\r\n", beat=b"HTTP/1.1 100 x\r\n\r\n")
+    await assert_silent(server, drip, request_text, max_retries=0)
 
 
 @pytest.mark.parametrize("field", ["content", "a_field_of_its_own"])
 async def test_a_slow_reply_in_any_field_counts(server, request_text, field):
     pieces = tuple({"choices": [{"delta": {field: "word "}}]} for _ in range(12))
-    server.then(Answer("Hi", first=pieces, delay=0.3))
-    model = OpenAIModel("m", base_url=server.base_url, timeout=3)
+    server.then(Answer("Hi", first=pieces, delay=0.1))
+    model = OpenAIModel("m", base_url=server.base_url, timeout=1)
     *_, reply = [item async for item in model.stream(request_text)]
     assert reply.text.endswith("Hi")
 
 
-async def test_headers_that_drip_are_silence_too(server, request_text, monkeypatch):
-    monkeypatch.setattr("ipyrefine.providers.openai._CONNECT_SECONDS", 0.5)
-    server.then(Answer(wire=b"HTTP/1.1 100 Continue\r\n\r\n", beat=b"HTTP/1.1 100 x\r\n\r\n"))
-    model = OpenAIModel("m", base_url=server.base_url, timeout=0.5, max_retries=0)
-    async with asyncio.timeout(30):
-        with pytest.raises(Unreachable, match="sent nothing new for too long"):
-            _ = [item async for item in model.stream(request_text)]
-
-
 async def test_what_follows_the_end_mark_is_not_waited_for(server, request_text):
-    body = chunk("Hello", "stop") + DONE
-    server.then(Answer(raw=body, beat=b": more\n\n"))
+    server.then(Answer(raw=chunk("Hello", "stop") + DONE, beat=b": more\n\n"))
     model = OpenAIModel("m", base_url=server.base_url, timeout=60)
     async with asyncio.timeout(30):
         *_, reply = [item async for item in model.stream(request_text)]
+    assert isinstance(reply, Reply)
     assert (reply.text, reply.finish) == ("Hello", "stop")
 
 
 # --- size
 
 
-async def _longest_pause(work: Any) -> tuple[Any, float]:
+async def _longest_pause(work: Coroutine[Any, Any, Any]) -> tuple[Any, float]:
     """Return what a coroutine came to, and how long it kept another from running, in seconds."""
     longest, before = 0.0, time.monotonic()
 
@@ -242,9 +217,8 @@ async def test_a_compressed_stream_is_never_unpacked(server, coding):
 
 
 @pytest.mark.parametrize("status", [301, 400, 500])
-@pytest.mark.parametrize("coding", ["gzip", "gzip, gzip", "deflate", "br"])
-async def test_a_compressed_error_keeps_its_status_and_is_never_unpacked(server, coding, status):
-    bomb = Failure(status, bombs(600)[coding], {"Content-Encoding": coding})
+async def test_a_compressed_error_keeps_its_status_and_is_never_unpacked(server, status):
+    bomb = Failure(status, bombs(600)["gzip"], {"Content-Encoding": "gzip, gzip"})
     trial = Trial(server, "judge", bomb)
     run, pause = await _longest_pause(trial.run(limits=Limits(max_revisions=0)))
     assert (run.stop_reason, run.text) == (StopReason.FAILED, "Hello")
@@ -252,34 +226,16 @@ async def test_a_compressed_error_keeps_its_status_and_is_never_unpacked(server,
     assert pause < 10
 
 
-@pytest.mark.parametrize("charset", ["zlib", "bz2", "hex", "utf-16", "idna", "undefined"])
-async def test_a_charset_is_never_taken_for_a_coding(server, charset):
-    kind = f"application/json; charset={charset}"
-    body = {"error": {"message": "the GPU fell over"}}
-    trial = Trial(server, "judge", Failure(400, body, {"Content-Type": kind}))
-    run = await trial.run(limits=Limits(max_revisions=0))
-    assert "(the GPU fell over)" in run.message
-
-
 @pytest.mark.parametrize(
     "body",
-    [b"\n" * 17 * 2**20, b"data: " + b"x" * 17 * 2**20, b"data: {}\n\n" * 2**20, b":\n\n" * 2**22],
-    ids=["line ends", "one line", "heartbeats", "comments"],
+    [b"data: " + b"x" * 17 * 2**20, b"data: {}\n\n" * 2**20, b":\n\n" * 2**22],
+    ids=["one line", "heartbeats", "comments"],
 )
 async def test_a_long_body_ends_and_leaves_the_event_loop_to_others(server, body):
-    server.default = lambda _: Answer(raw=body)
     trial = Trial(server, "judge", Answer(raw=body))
     run, pause = await _longest_pause(trial.run(limits=Limits(max_revisions=0)))
     assert (run.stop_reason, run.text) == (StopReason.FAILED, "Hello")
     assert pause < 10
-
-
-async def test_an_error_answer_is_read_in_part(server, request_text):
-    server.then(Failure(400, b"over " * 20 * 2**20))
-    model = OpenAIModel("m", base_url=server.base_url)
-    with pytest.raises(RequestRejected, match=r"rejected the request \(HTTP 400\) \(over over"):
-        await anext(model.stream(request_text))
-    assert MAX_ERROR_BYTES < 2**20
 
 
 async def test_an_error_whose_body_never_comes_keeps_its_status(server, request_text, monkeypatch):
@@ -347,24 +303,9 @@ async def test_a_cancelled_request_shows_no_key(server, request_text):
 
 
 @pytest.mark.parametrize("key", ["sk-ü-secret-0123", "sk-\n-secret-0123"])
-async def test_a_key_that_is_refused_is_in_no_frame(server, request_text, key):
+async def test_a_key_that_no_header_can_hold_is_refused_and_in_no_frame(server, request_text, key):
     model = OpenAIModel("m", base_url=server.base_url, api_key=lambda: key)
     with pytest.raises(AccessDenied) as caught:
         await anext(model.stream(request_text))
-    assert "secret-0123" not in _with_variables(caught.value)
-
-
-def test_a_key_is_hidden_wherever_it_is_printed_but_travels_to_a_worker():
-    key = Key(f" {KEY}\n")
-    assert KEY not in f"{key} {key!r} {[key]} {vars(OpenAIModel('m', api_key=key))}"
-    assert key() == Key(key)() == pickle.loads(pickle.dumps(key))() == KEY
-    assert not Key()
-    assert Key()() == ""
-
-
-async def test_a_whole_answer_is_still_a_reply(server, request_text):
-    """So that the cases above fail for what they say and not for their frame."""
-    server.then(Answer(raw=GOOD_BODY, headers={"Content-Encoding": "identity"}))
-    model = OpenAIModel("m", base_url=server.base_url, api_key=KEY)
-    *_, reply = [item async for item in model.stream(request_text)]
-    assert (reply.text, reply.finish) == ("no no no no no no", "stop")
+    assert "secret-0123" not in _with_variables(caught.value) + str(caught.value) + repr(model)
+    assert server.requests == []

@@ -1,8 +1,8 @@
-"""OpenAIModel against a real socket: what it streams, what it retries, and its errors."""
+"""OpenAIModel against a real socket: what it streams, what it retries, and where its key goes."""
 
 import asyncio
+import dataclasses
 import json
-import threading
 from typing import Any
 
 import pytest
@@ -15,24 +15,18 @@ from ipyrefine.providers.openai import OpenAIModel, backoff
 KEY = "sk-very-secret"
 
 
-class Waits:
-    """Stand in for sleeping, and keep the seconds."""
-
-    def __init__(self) -> None:
-        self.seconds: list[float] = []
-
-    async def __call__(self, seconds: float) -> None:
-        self.seconds.append(seconds)
+@pytest.fixture
+def waits() -> list[float]:
+    """The seconds that were waited, without waiting."""
+    return []
 
 
 @pytest.fixture
-def waits() -> Waits:
-    return Waits()
+def model(server: ScriptedServer, waits: list[float]) -> OpenAIModel:
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
 
-
-@pytest.fixture
-def model(server: ScriptedServer, waits: Waits) -> OpenAIModel:
-    return OpenAIModel("m", base_url=server.base_url, api_key=KEY, timeout=5, sleep=waits)
+    return OpenAIModel("m", base_url=server.base_url, api_key=KEY, timeout=5, sleep=sleep)
 
 
 async def items_of(model: OpenAIModel, request: Request) -> list[Delta | Notice | Reply]:
@@ -49,20 +43,20 @@ def text_of(items: list[Delta | Notice | Reply], kind: str) -> str:
     return "".join(i.text for i in items if isinstance(i, Delta) and i.kind == kind)
 
 
+# --- A reply
+
+
 async def test_streams_the_text_and_ends_with_one_reply(server, model, request_text):
     server.then(Answer("Hello, wörld: 你好!", chunk=4))
-    items = await items_of(model, request_text)
-    deltas = items[:-1]
+    *deltas, reply = await items_of(model, request_text)
     assert len(deltas) > 3
     assert all(isinstance(item, Delta) for item in deltas)
-    assert text_of(items, "text") == "Hello, wörld: 你好!"
-    reply = items[-1]
+    assert text_of(deltas, "text") == "Hello, wörld: 你好!"
     assert isinstance(reply, Reply)
     assert (reply.text, reply.finish) == ("Hello, wörld: 你好!", "stop")
     usage = reply.usage
     assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (1, 5, 3)
-    assert usage.cached_tokens == 0
-    assert usage.cost is None
+    assert (usage.cached_tokens, usage.cost) == (0, None)
     assert 0 < usage.seconds < 5
 
 
@@ -93,29 +87,28 @@ async def test_the_first_text_arrives_before_the_server_has_finished(server, mod
     first = await asyncio.wait_for(anext(stream), 2)
     assert first == Delta(text="some wor")
     await stream.aclose()
+    assert await asyncio.to_thread(server.left.wait, 2), "closing it closes the connection"
 
 
+@pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
 @pytest.mark.parametrize(
-    ("finish", "expected"),
+    ("answer", "finish"),
     [
-        ("stop", "stop"),
-        ("tool_calls", "stop"),
-        ("length", "length"),
-        ("content_filter", "filtered"),
-        ("refusal", "refused"),
-        (None, "incomplete"),
+        (Answer("half a sent", finish="stop"), "stop"),
+        (Answer("half a sent", finish="tool_calls"), "stop"),
+        (Answer("half a sent", finish="length"), "length"),
+        (Answer("half a sent", finish="content_filter"), "filtered"),
+        (Answer("half a sent", finish="refusal"), "refused"),
+        (Answer(refusal="half a sent"), "refused"),
+        (Answer("half a sent", finish=None), "incomplete"),
     ],
 )
-async def test_each_way_to_finish_is_its_own_state(server, model, request_text, finish, expected):
-    server.then(Answer("half a sent", finish=finish))
+async def test_each_way_to_finish_is_its_own_state(
+    server, model, request_text, answer, finish, whole
+):
+    server.then(dataclasses.replace(answer, whole=whole))
     reply = await reply_of(model, request_text)
-    assert (reply.finish, reply.text) == (expected, "half a sent")
-
-
-async def test_a_refusal_is_refused_and_says_why(server, model, request_text):
-    server.then(Answer(refusal="I can't help with that."))
-    reply = await reply_of(model, request_text)
-    assert (reply.finish, reply.text) == ("refused", "I can't help with that.")
+    assert (reply.finish, reply.text) == (finish, "half a sent")
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
@@ -143,23 +136,31 @@ async def test_a_think_block_cut_off_leaves_no_text(server, model, request_text)
     assert (reply.text, reply.thinking, reply.finish) == ("", "still thinking </thi", "length")
 
 
-async def test_tokens_are_estimated_when_the_server_does_not_count(server, model, request_text):
-    server.then(Answer("x" * 41, usage=None))
-    usage = (await reply_of(model, request_text)).usage
-    assert (usage.prompt_tokens, usage.completion_tokens) == (6, 10)  # 23 and 41 characters
-    assert usage.cached_tokens is None
+_COUNTS = {"prompt_tokens": 9, "completion_tokens": 500, "total_tokens": 509}
 
 
-async def test_a_missing_cache_count_is_unknown_and_a_given_one_is_kept(
-    server, model, request_text
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [
+        (None, (6, 10, None, None)),  # 23 and 41 characters
+        (_COUNTS, (9, 500, None, None)),
+        ({**_COUNTS, "prompt_tokens_details": {"cached_tokens": 8}}, (9, 500, 8, None)),
+        ({**_COUNTS, "cost": 0.0125}, (9, 500, None, 0.0125)),
+        ({"prompt_tokens": -5, "completion_tokens": "7", "cost": -1}, (6, 10, None, None)),
+        ({"prompt_tokens": 1e9, "completion_tokens": True, "cost": True}, (6, 10, None, None)),
+        ({"prompt_tokens": 10**4_000, "prompt_tokens_details": 3}, (6, 10, None, None)),
+        ({"prompt_tokens": [], "completion_tokens": {}, "cost": float("nan")}, (6, 10, None, None)),
+        ({"cost": 1e308}, (6, 10, None, None)),
+        ({"cost": "1"}, (6, 10, None, None)),
+    ],
+)
+async def test_tokens_that_the_server_does_not_count_are_estimated(
+    server, model, request_text, usage, counted
 ):
-    counts = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
-    cached = {**counts, "prompt_tokens_details": {"cached_tokens": 8}, "cost": 0.0125}
-    server.then(Answer("a", usage=counts), Answer("a", usage=cached))
-    usage = (await reply_of(model, request_text)).usage
-    assert (usage.prompt_tokens, usage.cached_tokens, usage.cost) == (9, None, None)
-    usage = (await reply_of(model, request_text)).usage
-    assert (usage.prompt_tokens, usage.cached_tokens, usage.cost) == (9, 8, 0.0125)
+    server.then(Answer("x" * 41, usage=usage))
+    used = (await reply_of(model, request_text)).usage
+    counts = (used.prompt_tokens, used.completion_tokens, used.cached_tokens, used.cost)
+    assert counts == counted
 
 
 async def test_chunks_without_choices_or_of_odd_shape_are_passed_over(server, model, request_text):
@@ -170,6 +171,21 @@ async def test_chunks_without_choices_or_of_odd_shape_are_passed_over(server, mo
     assert (reply.text, reply.finish) == ("fine", "stop")
 
 
+@pytest.mark.parametrize("way", ["refused", "ignored"])
+async def test_a_server_that_does_not_stream_is_read_all_the_same(server, model, request_text, way):
+    if way == "refused":
+        server.rejecting("stream", lambda body: "stream" in body)
+    server.then(Answer("Hello", reasoning="a friend", usage=_COUNTS, whole=True))
+    items = [i for i in await items_of(model, request_text) if not isinstance(i, Notice)]
+    assert [(i.kind, i.text) for i in items[:-1]] == [("thinking", "a friend"), ("text", "Hello")]
+    reply = items[-1]
+    assert (reply.text, reply.thinking, reply.finish) == ("Hello", "a friend", "stop")
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (9, 500)
+
+
+# --- What goes wrong
+
+
 @pytest.mark.parametrize(
     ("raw", "content_type"),
     [
@@ -177,13 +193,14 @@ async def test_chunks_without_choices_or_of_odd_shape_are_passed_over(server, mo
         (b'data: "a string"\n\n', "text/event-stream"),
         (b"data: [1, 2]\n\n", "text/event-stream"),
         (b"data: {}\xff\xfe\n\n", "text/event-stream"),
+        (b"data: " + b"[" * 100_000 + b"\n\n", "text/event-stream"),
+        (b"", "text/event-stream"),
         (b"<html><body>Welcome</body></html>", "text/html"),
         (b'{"message": {"content": "not a completion"}}', "application/json"),
         (b'["choices"]', "application/json"),
         (b'{"choices": [{"message"', "application/json"),
         (b"\xff\xfe", "application/json"),
         (b"", "application/json"),
-        (b"", "text/event-stream"),
     ],
 )
 async def test_what_is_not_the_protocol_is_a_server_failure(
@@ -194,17 +211,22 @@ async def test_what_is_not_the_protocol_is_a_server_failure(
         await reply_of(model, request_text)
 
 
-async def test_an_error_sent_in_place_of_a_chunk_is_that_error(server, model, request_text):
-    def body(error: dict[str, Any]) -> bytes:
-        return b'data: {"choices": []}\n\ndata: ' + json.dumps({"error": error}).encode() + b"\n\n"
-
-    server.then(
-        Answer(raw=body({"code": 429, "message": "slow down"})),
-        Answer(raw=body({"code": "oops", "message": "the GPU fell over"})),
-    )
-    with pytest.raises(errors.RateLimited, match="slow down"):
-        await reply_of(model, request_text)
-    with pytest.raises(errors.ServerFailed, match="the GPU fell over"):
+@pytest.mark.parametrize("content_type", ["text/event-stream", "application/json"])
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ({"code": 429, "message": "slow down"}, errors.RateLimited),
+        ({"code": "oops", "message": "the GPU fell over"}, errors.ServerFailed),
+    ],
+)
+async def test_an_error_sent_in_place_of_a_reply_is_that_error(
+    server, model, request_text, error, expected, content_type
+):
+    body = json.dumps({"error": error}).encode()
+    if content_type == "text/event-stream":
+        body = b'data: {"choices": []}\n\ndata: ' + body + b"\n\n"
+    server.then(Answer(raw=body, content_type=content_type))
+    with pytest.raises(expected, match=error["message"]):
         await reply_of(model, request_text)
 
 
@@ -214,17 +236,7 @@ async def test_a_connection_lost_in_a_reply_is_not_retried(server, model, reques
     assert await anext(stream) == Delta(text="one two ")
     with pytest.raises(errors.Unreachable, match=r"No connection to http://127\.0\.0\.1:\d+/v1"):
         await anext(stream)
-    assert len(server.requests) == 1
-    assert waits.seconds == []
-
-
-async def test_a_server_that_falls_silent_times_out(server, request_text):
-    server.then(Answer("one two three four", stall_after=1))
-    model = OpenAIModel("m", base_url=server.base_url, timeout=0.1)
-    with pytest.raises(errors.Unreachable, match="sent nothing new for too long"):
-        await reply_of(model, request_text)
-    assert server.left.wait(2)
-    assert len(server.requests) == 1
+    assert (len(server.requests), waits) == (1, [])
 
 
 async def test_a_busy_server_is_asked_again_with_a_notice(server, model, request_text, waits):
@@ -237,86 +249,67 @@ async def test_a_busy_server_is_asked_again_with_a_notice(server, model, request
     notices = [item.text for item in items if isinstance(item, Notice)]
     assert notices[0] == "The server is busy; trying again in 2 s (1 of 2)."
     assert notices[1] == "The server failed (HTTP 502); trying again in 1 s (2 of 2)."
-    assert waits.seconds[0] == 2.0
-    assert 0 <= waits.seconds[1] <= 1.0
+    assert waits[0] == 2.0
+    assert 0 <= waits[1] <= 1.0
     assert text_of(items, "text") == "at last"
     assert len(server.requests) == 3
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
-async def test_retries_are_bounded(server, model, request_text, status):
-    server.default = lambda _: Failure(status, {"error": {"message": "no"}})
-    with pytest.raises(errors.ModelError):
-        await reply_of(model, request_text)
-    assert len(server.requests) == 3
-
-
 @pytest.mark.parametrize(
-    ("failure", "expected", "message"),
+    ("body", "quoted"),
     [
-        (Failure(400, {"error": {"message": "bad word"}}), errors.RequestRejected, "bad word"),
-        (Failure(401, {"error": {"message": f"bad: {KEY}"}}), errors.AccessDenied, "OPENAI_API_K"),
-        (Failure(402, {"error": {"message": "pay"}}), errors.RateLimited, "no credit left"),
-        (Failure(403, {"error": {"message": f"{KEY} may not"}}), errors.AccessDenied, "… may not"),
-        (Failure(404, {"error": "model 'm' not found"}), errors.ModelNotFound, "model 'm' not fo"),
-        (Failure(404, "<html>nginx</html>"), errors.ModelNotFound, "the base URL"),
-        (Failure(413, {"detail": "too big"}), errors.RequestRejected, "too big"),
-        (
-            Failure(400, {"error": {"code": "context_length_exceeded", "message": "9 > 8"}}),
-            errors.RequestRejected,
-            "Shorten the cell",
-        ),
-        (
-            Failure(429, {"error": {"code": "insufficient_quota", "message": "over"}}),
-            errors.RateLimited,
-            "no credit left",
-        ),
-        (Failure(429, {}, {"Retry-After": "3600"}), errors.RateLimited, "Wait a little"),
-        (Failure(500, {}, {"x-should-retry": "false"}), errors.ServerFailed, "HTTP 500"),
+        ({"error": {"message": f"bad word, {KEY}"}}, " (bad word, …)."),
+        ({"error": "bad word"}, " (bad word)."),
+        ({"detail": "bad word"}, " (bad word)."),
+        ([{"error": {"message": "bad word"}}], " (bad word)."),
+        ({"detail": [{"loc": ["body"]}]}, ' ([{"loc": ["body"]}]).'),
+        ("<html>bad word</html>", " (HTTP 400)."),
+        ("bad\nword", " (bad word)."),
+        (b"", " (HTTP 400)."),
+        (b"over " * 2**22, " (over over "),
     ],
 )
-async def test_an_error_that_waiting_does_not_mend_is_raised_at_once(
-    server, model, request_text, waits, failure, expected, message
+async def test_the_servers_own_words_are_quoted_on_one_line_without_the_key(
+    server, model, request_text, waits, body, quoted
 ):
-    server.then(failure)
-    with pytest.raises(expected) as caught:
+    server.then(Failure(400, body))
+    with pytest.raises(errors.RequestRejected) as caught:
         await reply_of(model, request_text)
-    assert type(caught.value) is expected
-    assert message in str(caught.value)
-    assert KEY not in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert (len(server.requests), waits.seconds) == (1, [])
+    message = str(caught.value)
+    assert quoted in message
+    assert KEY not in message
+    assert len(message.splitlines()) == 1
+    assert len(message) < 500
+    assert (len(server.requests), waits) == (1, [])
 
 
-async def test_a_server_that_is_not_there_is_unreachable_after_the_retries(
-    server, request_text, waits
-):
+async def test_a_server_that_is_not_there_is_unreachable_after_the_retries(request_text, waits):
     with ScriptedServer() as gone:
         url = gone.base_url.replace("http://", "http://me:pass@")
-    model = OpenAIModel("m", base_url=url, sleep=waits)
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    model = OpenAIModel("m", base_url=url, sleep=sleep)
     stream = model.stream(request_text)
     items: list[Any] = [await anext(stream), await anext(stream)]
     with pytest.raises(errors.Unreachable, match="Check the address") as caught:
         await anext(stream)
     assert [item.text for item in items] == ["", ""]  # the error says it once
-    assert all(0 <= s <= 1 for s in waits.seconds)
-    assert len(waits.seconds) == 2
+    assert all(0 <= s <= 1 for s in waits)
+    assert len(waits) == 2
     assert "pass" not in str(caught.value) + repr(model)
 
 
-async def test_closing_the_stream_closes_the_connection_at_once(server, model, request_text):
-    server.then(Answer("one two three four", stall_after=2))
-    stream = model.stream(request_text)
-    await anext(stream)
-    await stream.aclose()
-    assert await asyncio.to_thread(server.left.wait, 2)
-
-
-@pytest.mark.parametrize("pieces", [0, 2])
+@pytest.mark.parametrize(
+    "answer",
+    [Answer(hold=True), Answer("one two three four", stall_after=2)],
+    ids=["held", "begun"],
+)
 async def test_cancelling_the_reader_closes_the_connection_at_once(
-    server, model, request_text, pieces
+    server, model, request_text, answer
 ):
-    server.then(Answer("one two three four", stall_after=pieces))
+    server.then(answer)
     task = asyncio.create_task(reply_of(model, request_text))
     assert await asyncio.to_thread(server.asked.wait, 2)
     task.cancel()
@@ -325,18 +318,30 @@ async def test_cancelling_the_reader_closes_the_connection_at_once(
     assert await asyncio.to_thread(server.left.wait, 2)
 
 
-async def test_a_closed_model_can_be_used_again(server, model, request_text):
-    server.then("one", "two")
-    assert (await reply_of(model, request_text)).text == "one"
-    await model.aclose()
-    await model.aclose()
-    assert (await reply_of(model, request_text)).text == "two"
-
-
 def test_a_model_works_on_one_event_loop_after_another(server, model, request_text):
     server.then("one", "two")
     assert asyncio.run(reply_of(model, request_text)).text == "one"
     assert asyncio.run(reply_of(model, request_text)).text == "two"
+
+
+@pytest.mark.parametrize("attempt", range(8))
+def test_backoff_has_full_jitter_and_a_ceiling(attempt):
+    waits = [backoff(attempt, {}) for _ in range(200)]
+    ceiling = min(8.0, 0.5 * 2**attempt)
+    assert all(wait is not None and 0 <= wait <= ceiling for wait in waits)
+    assert max(w for w in waits if w is not None) > ceiling / 2
+    assert len(set(waits)) > 100
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("3", 3.0), ("0.5", 0.5), ("-1", 0.0), ("61", None), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0)],
+)
+def test_retry_after_is_a_number_or_a_date_of_at_most_a_minute(value, expected):
+    assert backoff(0, {"retry-after": value}) == expected
+
+
+# --- The key
 
 
 async def test_a_callable_key_is_asked_before_every_call(server, request_text):
@@ -349,21 +354,6 @@ async def test_a_callable_key_is_asked_before_every_call(server, request_text):
     assert sent == ["Bearer first", "Bearer second"]
     with pytest.raises(errors.AccessDenied, match="StopIteration"):
         await reply_of(model, request_text)
-
-
-async def test_a_server_of_ones_own_needs_no_key_but_openai_does(
-    server, request_text, monkeypatch: pytest.MonkeyPatch
-):
-    server.then("a", "b")
-    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-    await reply_of(OpenAIModel("m"), request_text)
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    await reply_of(OpenAIModel("m"), request_text)
-    assert [s.headers["authorization"] for s in server.requests] == ["Bearer none", f"Bearer {KEY}"]
-    monkeypatch.delenv("OPENAI_API_KEY")
-    monkeypatch.delenv("OPENAI_BASE_URL")
-    with pytest.raises(errors.AccessDenied, match=r"api\.openai\.com/v1 needs a key"):
-        await reply_of(OpenAIModel("m"), request_text)
 
 
 @pytest.mark.parametrize(
@@ -419,21 +409,18 @@ async def test_a_server_that_wants_a_key_and_got_none_says_how_to_name_it(
         await reply_of(OpenAIModel("m", base_url=server.base_url, api_key="own"), request_text)
 
 
-async def test_openai_itself_gets_no_key_of_another_server(
+async def test_openai_needs_a_key_and_gets_none_of_another_server(
     server, request_text, monkeypatch: pytest.MonkeyPatch
 ):
+    with pytest.raises(errors.AccessDenied, match=r"got no key\. Set OPENAI_API_KEY"):
+        await reply_of(OpenAIModel("m"), request_text)
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with pytest.raises(errors.AccessDenied, match=r"openai\.com/v1 got no key"):
+    with pytest.raises(errors.AccessDenied, match=r"openai\.com/v1 got no key\. .*--api-key-env"):
         await reply_of(OpenAIModel("m", base_url="https://api.openai.com/v1"), request_text)
 
 
-async def test_a_key_that_no_header_can_hold_is_refused_unseen(server, request_text):
-    model = OpenAIModel("m", base_url=server.base_url, api_key="sk-sécret")
-    with pytest.raises(errors.AccessDenied) as caught:
-        await reply_of(model, request_text)
-    assert "cret" not in str(caught.value) + repr(model)
-    assert server.requests == []
+# --- Address and settings
 
 
 @pytest.mark.parametrize("end", ["?token=t0ken", "#t0ken"])
@@ -449,6 +436,11 @@ def test_a_base_url_that_is_no_address_is_refused(url):
         OpenAIModel("m", base_url=url)
 
 
+def test_the_repr_shows_where_requests_go_without_the_secret():
+    model = OpenAIModel("m", base_url="http://me:pass@127.0.0.1:1/v1", api_key=KEY)
+    assert repr(model) == "OpenAIModel('m', base_url='http://127.0.0.1:1/v1')"
+
+
 async def test_a_proxy_is_not_asked_for_a_server_on_this_machine(
     server, model, request_text, monkeypatch: pytest.MonkeyPatch
 ):
@@ -459,45 +451,7 @@ async def test_a_proxy_is_not_asked_for_a_server_on_this_machine(
     assert (await reply_of(model, request_text)).text == "direct"
 
 
-async def test_waiting_for_the_server_does_not_hold_up_the_event_loop(server, model, request_text):
-    gate = threading.Event()
-    server.then(Answer("slow but steady", gate=gate))
-    task = asyncio.create_task(reply_of(model, request_text))
-    await asyncio.to_thread(server.asked.wait, 10)
-    assert not task.done(), "the server answers only when it may, and until then others have a turn"
-    gate.set()
-    assert (await task).text == "slow but steady"
-
-
-@pytest.mark.parametrize("attempt", range(8))
-def test_backoff_has_full_jitter_and_a_ceiling(attempt):
-    waits = [backoff(attempt, {}) for _ in range(200)]
-    ceiling = min(8.0, 0.5 * 2**attempt)
-    assert all(wait is not None and 0 <= wait <= ceiling for wait in waits)
-    assert max(w for w in waits if w is not None) > ceiling / 2
-    assert len(set(waits)) > 100
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [("3", 3.0), ("0.5", 0.5), ("-1", 0.0), ("61", None), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0)],
-)
-def test_retry_after_is_a_number_or_a_date_of_at_most_a_minute(value, expected):
-    assert backoff(0, {"retry-after": value}) == expected
-
-
-@pytest.mark.parametrize("value", ["", "soon", "nan", "inf"])
-def test_an_unusable_retry_after_never_makes_an_endless_wait(value):
-    wait = backoff(0, {"retry-after": value})
-    assert wait is None or 0 <= wait <= 0.5
-
-
-def test_the_repr_shows_where_requests_go_without_the_secret():
-    model = OpenAIModel("m", base_url="http://me:pass@127.0.0.1:1/v1", api_key=KEY)
-    assert repr(model) == "OpenAIModel('m', base_url='http://127.0.0.1:1/v1')"
-
-
-async def test_a_chunk_nested_too_deep_is_a_server_failure(server, model, request_text):
-    server.then(Answer(raw=b"data: " + b"[" * 100_000 + b"\n\n"))
-    with pytest.raises(errors.ServerFailed, match="doesn't answer in the chat completions"):
-        await reply_of(model, request_text)
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf")])
+def test_a_timeout_that_is_not_a_positive_number_is_refused(timeout):
+    with pytest.raises(errors.UsageError, match="timeout"):
+        OpenAIModel("m", base_url="http://127.0.0.1:1/v1", timeout=timeout)

@@ -60,9 +60,9 @@ async def test_running_out_names_how_many_replies_there_were():
     model = ScriptedModel(["one", "two"], name="play")
     await items_of(model)
     await items_of(model)
-    with pytest.raises(UsageError, match="play was given 2 replies"):
+    with pytest.raises(UsageError, match="play has 2 replies"):
         await items_of(model)
-    with pytest.raises(UsageError, match="play was given 2 replies"):
+    with pytest.raises(UsageError, match="play has 2 replies"):
         await items_of(model)
 
 

@@ -1,43 +1,496 @@
-"""What is remembered of servers across kernels."""
+"""What a server takes, charges and may be sent: asked for less by the field, and remembered."""
 
+import asyncio
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kit import EVALUATED
+from openai_server import Answer, Failure, ScriptedServer
 
+from ipyrefine import api, errors
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.model import Budget, Limits, Price, StopReason, Task, Usage
+from ipyrefine.core.ports import Notice, Reply, Request
 from ipyrefine.folders import home
-from ipyrefine.providers.servers import facts_about, remember_about
+from ipyrefine.providers import servers
+from ipyrefine.providers.openai import OpenAIModel
+from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.providers.servers import (
+    Capabilities,
+    Facts,
+    Key,
+    facts_about,
+    find_refused,
+    listed_cost,
+    listed_price,
+    read_price,
+    recall,
+    remember_about,
+)
 
-URL = "http://127.0.0.1:8123/v1"
+OPENAI = "https://api.openai.com/v1"
+HERE = "http://127.0.0.1:8123/v1"
+OWN = Price(prompt=1, completion=10)
+COUNTS = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}
 
 
-def test_facts_about_a_server_are_there_for_the_next_kernel() -> None:
-    assert facts_about(URL) == {}
-    assert remember_about(URL, share="never")
-    assert remember_about(URL, models={"gpt-5": {"rejected": ["logprobs"]}})
-    assert facts_about(URL) == {"share": "never", "models": {"gpt-5": {"rejected": ["logprobs"]}}}
-    assert facts_about("http://127.0.0.1:9/v1") == {}
+def level_of(body: dict) -> str:
+    response_format = body.get("response_format")
+    if response_format is None:
+        return "prompt"
+    strict = response_format.get("json_schema", {}).get("strict", False)
+    return "strict" if strict else response_format["type"]
 
 
-def test_none_forgets_a_fact() -> None:
-    remember_about(URL, share="never")
-    remember_about(URL, share=None)
-    assert facts_about(URL) == {}
+async def run(
+    server: ScriptedServer, request: Request, model: str = "m", **options: object
+) -> tuple[list[str], Reply]:
+    """Return the notices and the reply."""
+    items = [
+        i async for i in OpenAIModel(model, base_url=server.base_url, **options).stream(request)
+    ]
+    reply = items[-1]
+    assert isinstance(reply, Reply)
+    return [item.text for item in items if isinstance(item, Notice)], reply
 
 
-@pytest.mark.parametrize("content", ["", "{", "[1]", f'{{"{URL}": 3}}', "[" * 100_000, "\0"])
-def test_a_damaged_file_says_nothing_and_is_replaced(content: str) -> None:
+@pytest.fixture
+def new_kernel(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    return lambda: monkeypatch.setattr(servers, "BY_SERVER", {})
+
+
+# --- Fields
+
+
+@pytest.mark.parametrize(
+    ("accepted", "levels"),
+    [
+        ("strict", ["strict"]),
+        ("json_schema", ["strict", "json_schema"]),
+        ("json_object", ["strict", "json_schema", "json_object"]),
+        ("prompt", ["strict", "json_schema", "json_object", "prompt"]),
+    ],
+)
+async def test_json_is_asked_for_as_strictly_as_the_server_takes(
+    server, request_json, accepted, levels
+):
+    server.default = lambda _: "{}"
+    server.rejecting("response_format", lambda body: level_of(body) != accepted, 422)
+    notices, reply = await run(server, request_json)
+    assert [level_of(body) for body in server.bodies] == levels
+    assert (reply.text, len(notices)) == ("{}", len(levels) - 1)
+    if notices:
+        assert notices[0] == (
+            "The server doesn't take a strict JSON schema. Using a JSON schema instead."
+        )
+    server.requests.clear()
+    assert (await run(server, request_json))[0] == []
+    assert [level_of(body) for body in server.bodies] == [accepted]
+
+
+async def test_a_schema_of_the_users_own_is_never_asked_for_in_strict_mode(server, request_json):
+    server.default = lambda _: "{}"
+    own = request_json.model_copy(update={"strict": False, "schema_name": "text"})
+    assert (await run(server, own))[0] == []
+    assert [level_of(body) for body in server.bodies] == ["json_schema"]
+
+
+@pytest.mark.parametrize(
+    ("field", "status"),
+    [
+        *((field, 400) for field in ("stream", "stream_options", "temperature", "seed")),
+        *(("temperature", status) for status in (403, 404, 415, 422)),
+    ],
+)
+async def test_a_field_the_server_refuses_is_left_out_from_then_on(
+    server, request_json, field, status
+):
+    server.default = lambda _: "ok"
+    server.rejecting(field, lambda body: field in body, status)
+    notices, _ = await run(server, request_json)
+    assert notices == [f"The server doesn't take `{field}`. Asking without it."]
+    notices, reply = await run(server, request_json)
+    assert (notices, reply.text) == ([], "ok")
+    assert [field in body for body in server.bodies] == [True, False, False]
+
+
+async def test_a_server_that_takes_almost_nothing_still_answers(server, request_json):
+    server.default = lambda _: "ok"
+    for field in ("stream_options", "temperature", "seed", "max_tokens", "response_format"):
+        server.rejecting(field, lambda body, field=field: field in body)
+    notices, reply = await run(server, request_json)
+    assert (len(notices), reply.text) == (7, "ok")
+    assert set(server.bodies[-1]) == {"model", "messages", "stream", "max_completion_tokens"}
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Failure(400, {"error": {"message": "I do not like your tone"}}),
+        Failure(401, {"error": {"message": "This key may not set a temperature"}}),
+        Failure(403, {"error": {"message": "This key may not use the model m", "param": None}}),
+        Failure(500, {"error": {"message": "seed"}}, {"x-should-retry": "false"}),
+    ],
+    ids=["no field", "no key", "no right", "broken"],
+)
+async def test_an_error_about_something_else_is_that_error(server, request_json, failure):
+    request = request_json.model_copy(update={"temperature": 0})
+    server.rules.append(lambda body: failure if "seed" in body else None)
+    with pytest.raises(errors.ModelError):
+        await run(server, request)
+    assert recall(server.base_url, "m") == Capabilities()
+
+
+@pytest.mark.parametrize("status", [400, 403, 404])
+async def test_a_server_that_names_every_field_whatever_is_sent_is_asked_a_few_times(
+    server, request_json, status
+):
+    names = "stream stream_options temperature seed max_tokens response_format model"
+    server.default = lambda _: Failure(status, {"error": {"message": f"too large: {names}"}})
+    with pytest.raises(errors.ModelError):
+        await run(server, request_json.model_copy(update={"max_tokens": 10**6}))
+    assert len(server.requests) < 30
+    assert recall(server.base_url, "m") == Capabilities(), "only what it took is remembered"
+
+
+@pytest.mark.parametrize(
+    ("complaint", "field"),
+    [
+        ("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "max_tokens"),
+        ("'response_format.type' must be 'json_schema' or 'text'", "response_format"),
+        ("This model does not support response format `json_schema`.", "response_format"),
+        ("Unknown name \"$ref\" at 'generation_config'", "response_format"),
+        ("json_validate_failed Failed to generate JSON.", "response_format"),
+        ("Unsupported value: 'temperature' does not support 0.0 with this model.", "temperature"),
+        ('[{"loc": ["body", "seed"], "input": {"temperature": 0, "max_tokens": 1}}]', "seed"),
+        ("include_usage is not permitted", "stream_options"),
+        ("reasoning effort is not supported", "reasoning_effort"),
+        ("maximum context length is 8192 tokens", "max_tokens"),
+        ("my_seed and max_tokens_total are unknown", None),
+        ("logprobs are not supported", None),
+    ],
+)
+def test_the_field_is_found_in_the_words_of_many_servers(request_json, complaint, field):
+    sent = [*Capabilities().fields(request_json), "reasoning_effort"]
+    assert find_refused(sent, complaint) == field
+
+
+# --- The limit of tokens
+
+
+async def test_the_other_name_of_the_token_limit_is_tried_once(server, request_text):
+    server.default = lambda _: "ok"
+    server.rejecting("max_tokens", lambda body: "max_tokens" in body)
+    notices, _ = await run(server, request_text)
+    expected = "The server doesn't take `max_tokens`. Using `max_completion_tokens` instead."
+    assert notices == [expected]
+    assert [body.get("max_completion_tokens") for body in server.bodies] == [None, 2048]
+    server.rejecting("max_completion_tokens", lambda body: "max_completion_tokens" in body)
+    with pytest.raises(errors.RequestRejected, match="max_completion_tokens"):
+        await run(server, request_text)
+    assert len(server.requests) == 3
+
+
+def test_openai_is_asked_by_the_new_name_of_the_limit_first(request_text):
+    assert "max_completion_tokens" in recall(OPENAI, "o").fields(request_text)
+    assert "max_tokens" in recall("https://openai.com.example/v1", "o").fields(request_text)
+
+
+@pytest.mark.parametrize(
+    ("status", "complaint"),
+    [
+        (400, "max_tokens is too large: 16384. This model supports at most 4096 completion tokens"),
+        (400, "max_tokens: 16384 > 4096, which is the maximum allowed number of output tokens"),
+        (400, "`max_tokens` must be less than or equal to `4096`"),
+        (400, "Invalid max_tokens value, the valid range of max_tokens is [1, 4,096]"),
+        (400, "This model's maximum context length is 8192 tokens. However, you requested 17000"),
+        (413, "Request too large for model `m` on tokens per minute (TPM): Limit 5000"),
+        (429, "Request too large for model `m` on tokens per minute (TPM): Limit 5000"),
+        (400, f"max_tokens is too large: {'9' * 5_000} or {',999' * 2_000}"),
+    ],
+)
+async def test_a_limit_that_is_too_high_is_halved_until_it_fits_and_remembered(
+    server, request_text, new_kernel, status, complaint
+):
+    long = request_text.model_copy(update={"max_tokens": 16_384})
+    server.default = lambda _: "ok"
+    failure = Failure(status, {"error": {"message": complaint, "code": "rate_limit_exceeded"}})
+    server.rules.append(lambda body: failure if body["max_tokens"] > 5_000 else None)
+    notices, _ = await run(server, long)
+    assert [body["max_tokens"] for body in server.bodies] == [16_384, 8_192, 4_096]
+    assert notices[-1] == "The server allows fewer tokens a reply. Asking for 4,096."
+    new_kernel()
+    server.requests.clear()
+    assert (await run(server, long))[0] == []
+    await run(server, request_text.model_copy(update={"max_tokens": 99}))
+    assert [body["max_tokens"] for body in server.bodies] == [4_096, 99]
+
+
+async def test_a_prompt_that_is_too_long_by_itself_is_an_error_in_a_few_requests(
+    server, request_text
+):
+    words = "This model's maximum context length is 8192 tokens, and your messages hold 9000."
+    server.default = lambda _: Failure(400, {"error": {"message": words}})
+    with pytest.raises(errors.RequestRejected, match="Shorten the cell"):
+        await run(server, request_text.model_copy(update={"max_tokens": 16_384}))
+    assert len(server.requests) < 7
+
+
+async def test_a_reply_cut_off_at_the_servers_own_limit_says_so(server, request_text):
+    server.default = lambda _: Answer("half a sent", finish="length")
+    server.rejecting("max_tokens: at most 1024", lambda body: body["max_tokens"] > 1_024)
+    _, reply = await run(server, request_text)
+    assert (reply.finish, reply.capped) == ("length", True)
+    _, reply = await run(server, request_text.model_copy(update={"max_tokens": 99}))
+    assert (reply.finish, reply.capped) == ("length", False)
+
+
+# --- Fields of the user's own
+
+
+async def test_extra_fields_are_sent_along_and_replace_ours(server, request_json):
+    server.default = lambda _: "{}"
+    extra = {"top_k": 20, "temperature": 1, "max_completion_tokens": 9, "options": {"a": [1]}}
+    assert (await run(server, request_json, extra=extra))[0] == []
+    assert extra.items() <= server.bodies[0].items()
+    assert "max_tokens" not in server.bodies[0]
+
+
+@pytest.mark.parametrize(
+    ("extra", "when"),
+    [
+        ({"reasoning_effort": "low"}, lambda body: "reasoning_effort" in body),
+        ({"max_tokens": 10**6}, lambda body: body["max_tokens"] > 4_096),
+    ],
+)
+async def test_an_extra_field_that_is_refused_is_left_out_for_that_run_only(
+    server, request_text, extra, when
+):
+    (field,) = extra
+    server.default = lambda _: "ok"
+    server.rejecting(field, when, 403)
+    for _ in range(2):
+        notices, _ = await run(server, request_text, extra=extra)
+        assert notices == [f"The server doesn't take `{field}`. Asking without it."]
+    assert [body.get(field) == extra[field] for body in server.bodies] == [True, False] * 2
+    assert facts_about(server.base_url) == Facts()
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        *({"model": "x"}, {"messages": []}, {"stream": False}),
+        *(["top_k"], "top_k", {"a": {1}}, {"a": float("nan")}),
+    ],
+    ids=str,
+)
+def test_extra_that_cannot_be_sent_is_refused(extra):
+    with pytest.raises(errors.UsageError, match="extra"):
+        OpenAIModel("m", base_url=HERE, extra=extra)
+
+
+async def test_an_error_never_repeats_a_secret_in_extra(server, request_text):
+    secret = "tok-12345"
+    message = f"quota of {secret} used up: {secret.upper()}"
+    server.default = lambda _: Failure(402, {"error": {"message": message}})
+    with pytest.raises(errors.RateLimited) as caught:
+        await run(server, request_text, extra={"metadata": {"keys": [secret]}})
+    assert secret not in str(caught.value).lower()
+    assert server.bodies[0]["metadata"] == {"keys": [secret]}
+
+
+# --- What is remembered
+
+
+async def test_a_refusal_is_remembered_by_the_next_kernel_for_that_model_alone(
+    server, request_json, new_kernel
+):
+    server.default = lambda _: "{}"
+    await run(server, request_json)
+    assert facts_about(server.base_url) == Facts(), "nothing was refused"
+    for field in ("temperature", "stream", "max_tokens"):
+        server.rejecting(field, lambda body, field=field: field in body)
+    server.rejecting("response_format", lambda body: level_of(body) != "json_object")
+    notices, _ = await run(server, request_json)
+    assert len(notices) == 5
+    remember_about(server.base_url, share="structure")
+    assert facts_about(server.base_url).share == "structure"
+    server.requests.clear()
+    new_kernel()
+    assert (await run(server, request_json))[0] == []
+    assert len(server.requests) == 1
+    await run(server, request_json, "other")
+    assert {"temperature", "stream", "max_tokens"} <= server.bodies[1].keys()
+
+
+async def test_a_field_is_tried_again_after_a_month(server, request_text, new_kernel):
+    server.default = lambda _: "ok"
+    old = Capabilities(refused=frozenset({"temperature"}), since="2020-01-01")
+    remember_about(server.base_url, models={"m": old})
+    await run(server, request_text)
+    assert "temperature" in server.bodies[0]
+
+
+async def test_what_two_calls_at_once_learn_is_kept_and_announced_once(
+    server, request_json, request_text, new_kernel
+):
+    seeded = request_text.model_copy(update={"seed": 7})
+    server.default = lambda body: "{}"
+    server.rejecting("temperature", lambda body: "temperature" in body)
+    server.rejecting("seed", lambda body: "seed" in body)
+    server.rejecting("response_format", lambda body: level_of(body) == "strict")
+    model = OpenAIModel("m", base_url=server.base_url)
+
+    async def notices_of(request: Request) -> list[str]:
+        return [i.text async for i in model.stream(request) if isinstance(i, Notice)]
+
+    requests = (request_json, seeded, request_json, seeded)
+    notices = [notice for one in await asyncio.gather(*map(notices_of, requests)) for notice in one]
+    assert len(notices) == len(set(notices)) == 3
+    new_kernel()
+    assert (await run(server, request_json))[0] == []
+    assert (await run(server, seeded))[0] == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "{", "[1]", f'{{"{HERE}": 3}}', "[" * 100_000, "\0", f'{{"{HERE}": {{"share": 3}}}}'),
+        f'{{"{HERE}": {{"models": {{"m": {{"refused": ["temperature"], "max_tokens": -1}}}}}}}}',
+    ],
+)
+def test_a_damaged_file_says_nothing_and_is_replaced(request_text, content):
     home().mkdir(parents=True, exist_ok=True)
     (home() / "servers.json").write_text(content)
-    assert facts_about(URL) == {}
-    assert remember_about(URL, share="always")
-    assert facts_about(URL) == {"share": "always"}
+    assert facts_about(HERE) == Facts()
+    assert "temperature" in recall(HERE, "m").fields(request_text)
+    assert remember_about(HERE, share="values")
+    assert facts_about(HERE).share == "values"
+    assert facts_about("http://127.0.0.1:9/v1").share is None
 
 
 def test_a_folder_that_cannot_be_made_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    file = tmp_path / "file"
-    file.write_text("")
-    monkeypatch.setenv("IPYREFINE_HOME", str(file))
-    assert not remember_about(URL, share="always")
-    assert facts_about(URL) == {}
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("IPYREFINE_HOME", str(tmp_path / "file"))
+    assert not remember_about(HERE, share="values")
+    assert facts_about(HERE) == Facts()
+
+
+# --- The key
+
+
+def test_a_key_is_hidden_wherever_it_is_printed_but_travels_to_a_worker():
+    key = Key(" sk-hush\n")
+    assert "hush" not in f"{key} {key!r} {[key]} {vars(OpenAIModel('m', api_key=key))}"
+    assert key() == Key(key)() == pickle.loads(pickle.dumps(key))() == "sk-hush"
+    assert (bool(Key()), Key()()) == (False, "")
+
+
+# --- Prices
+
+
+def test_the_list_knows_a_model_by_its_server_and_name():
+    price = listed_price("gpt-4o-mini", OPENAI)
+    assert price is not None
+    assert 0 < price.prompt < price.completion < 100
+    usage = Usage(calls=1, prompt_tokens=1_000_000)
+    fresh = listed_cost(usage, "gpt-4o-mini", OPENAI)
+    assert fresh == pytest.approx(price.prompt)
+    cached = listed_cost(usage.model_copy(update={"cached_tokens": 900_000}), "gpt-4o-mini", OPENAI)
+    assert 0 < cached < fresh
+
+
+@pytest.mark.parametrize(
+    ("model", "server"),
+    [("gpt-4o-mini", "http://127.0.0.1:8000/v1"), ("no-such-model", OPENAI), ("", OPENAI)],
+)
+def test_a_price_is_never_guessed(model, server):
+    """A well-known name on somebody's own server says nothing about what that server charges."""
+    assert listed_price(model, server) is None
+    assert listed_cost(Usage(calls=1, prompt_tokens=9), model, server) is None
+
+
+@pytest.mark.parametrize("text", ["0.15,0.60", "$0.15, $0.60", " 0.15 , 0.6 "])
+def test_a_price_is_read_as_two_amounts(text):
+    assert read_price(text) == Price(prompt=0.15, completion=0.6)
+
+
+@pytest.mark.parametrize("text", ["", "cheap", "1", "1,2,3", "-1,2", "nan,1", "inf,1", "1;2"])
+def test_what_is_no_price_is_refused_with_an_example(text):
+    with pytest.raises(errors.UsageError, match=r"0\.15,0\.60"):
+        read_price(text)
+
+
+@pytest.mark.parametrize(
+    ("price", "billed", "cost"),
+    [(OWN, {}, 0.002), (None, {}, None), (OWN, {"cost": 0.5}, 0.5)],
+    ids=["the user's own", "unknown", "what the server bills"],
+)
+async def test_a_reply_s_cost_is_known_where_the_price_is(
+    server, request_text, price, billed, cost
+):
+    server.then(Answer("hi", usage={**COUNTS, **billed}))
+    _, reply = await run(server, request_text, price=price)
+    assert reply.usage.cost == pytest.approx(cost)
+
+
+def test_a_dollar_budget_without_a_price_is_refused_before_the_run(server):
+    limits = Limits(budget=Budget(cost=0.05))
+    options = {"model": "m", "base_url": server.base_url, "limits": limits}
+    with pytest.raises(errors.UsageError, match=r'^m: .*--price "0.15,0.60"'):
+        api.build("Say hello.", **options)
+    assert server.requests == []
+    api.build("Say hello.", price="0.15,0.60", **options)
+    model = OpenAIModel("m", base_url=server.base_url, price=OWN)
+    with pytest.raises(errors.UsageError, match=r"^judge: "):
+        api.build("Say hello.", model=model, judge=ScriptedModel([], name="judge"), limits=limits)
+
+
+async def test_a_dollar_budget_is_never_exceeded(server):
+    """Each call is bounded by what the money left pays for, before it is made."""
+
+    def spending(body) -> Answer:
+        read = sum(len(message["content"]) for message in body["messages"]) // 4
+        counts = {"prompt_tokens": read, "completion_tokens": min(100, body["max_tokens"])}
+        return Answer("<text>\nHello\n</text>", usage=counts)
+
+    server.default = spending
+    loop = Refinement(
+        Task(text="Say hello."),
+        model=OpenAIModel("m", base_url=server.base_url, price=OWN),
+        clock=lambda: 0.0,
+        limits=Limits(budget=Budget(cost=0.0032)),
+        prompts=EVALUATED,
+    )
+    await loop.run()
+    assert loop.state.stop_reason is StopReason.BUDGET
+    assert 0.001 < loop.state.cost <= 0.0032
+    assert "of $0.0032" in loop.state.message
+    allowed = [body["max_tokens"] for body in server.bodies]
+    assert len(allowed) > 1
+    assert allowed[-1] < allowed[0] < 320
+
+
+async def test_a_price_that_turns_out_unknown_stops_the_run_before_the_next_call():
+    loop = Refinement(
+        Task(text="Say hello."), model=ScriptedModel(["Hello."]), clock=lambda: 0.0,
+        limits=Limits(budget=Budget(cost=1)),
+    )  # fmt: skip
+    await loop.run()
+    assert loop.state.stop_reason is StopReason.BUDGET
+    assert "price is not known" in loop.state.message
+    assert loop.state.text == "Hello."
+
+
+def test_neither_prices_nor_the_client_are_loaded_before_they_are_needed():
+    code = (
+        "import sys, ipyrefine.api, ipyrefine.providers.replay\n"
+        "assert not {'genai_prices', 'openai', 'xllamacpp'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

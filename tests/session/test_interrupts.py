@@ -13,7 +13,7 @@ from openai_server import Answer, Behaviour, Failure, ScriptedServer
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.model import Limits, StopReason
-from ipyrefine.providers import capabilities
+from ipyrefine.providers import servers
 from ipyrefine.sandbox.sandbox import find_processes
 from ipyrefine.session.session import Session
 
@@ -22,7 +22,7 @@ AT_ONCE = 5.0  # seconds: the claim is one, and a busy machine gets five
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
-    monkeypatch.setattr(capabilities, "BY_SERVER", {})
+    monkeypatch.setattr(servers, "BY_SERVER", {})
     with ScriptedServer() as running:
         yield running
 

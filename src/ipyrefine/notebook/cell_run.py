@@ -22,7 +22,7 @@ from ipyrefine.notebook import options
 from ipyrefine.notebook.blocking import caller_waits
 from ipyrefine.notebook.cell_target import CellTarget, Origin
 from ipyrefine.notebook.placeholder import NO_ANYWIDGET, Placeholder
-from ipyrefine.providers.remote import mark_asked, remember_sharing
+from ipyrefine.providers.choose import mark_asked, remember_sharing
 from ipyrefine.render import labels
 from ipyrefine.render.markdown import fence
 from ipyrefine.session.commands import ANSWERS, PLACES

@@ -1,17 +1,18 @@
-"""Choose the model that a name, the environment or this machine offers."""
+"""Choose the model that a name, the environment or this machine offers, and what it is sent."""
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, Literal
 
 from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Model
-from ipyrefine.errors import NoModel, did_you_mean
-from ipyrefine.providers.key import Key
+from ipyrefine.core.sharing import LEVELS, Level, Sharing
+from ipyrefine.errors import NoModel, UsageError, did_you_mean
+from ipyrefine.providers.local import LocalModel, is_local
+from ipyrefine.providers.servers import Key, facts_about, remember_about
 
 RECORD = "IPYREFINE_RECORD"
 NO_MODEL = (
@@ -19,6 +20,9 @@ NO_MODEL = (
     "embedded one, or set OPENAI_API_KEY or OPENAI_BASE_URL and name a model with --model or "
     "IPYREFINE_MODEL."
 )
+
+Role = Literal["critic", "editor"]
+_asked = set[str]()  # servers that this process has asked the user about
 
 
 def choose_model(
@@ -64,10 +68,9 @@ def choose_model(
         live = partial(_live, base_url=base_url, api_key=api_key, **settings)
         return RecordedModel.from_name(name, live=live, record=bool(os.environ.get(RECORD)))
     if name in weights.WEIGHTS and not base_url:
-        path = weights.find(name)
-        if path is None:
-            raise NoModel(f"The model {name} is not downloaded yet. Run `ipyrefine pull {name}`.")
-        return _embedded(path, name)
+        if path := weights.find(name):
+            return LocalModel(path, name=name)
+        raise NoModel(f"The model {name} is not downloaded yet. Run `ipyrefine pull {name}`.")
     if name and (server or has_key):
         from ipyrefine.providers.openai import OpenAIModel
 
@@ -85,33 +88,8 @@ def choose_model(
         )
     for embedded in (weights.DEFAULT, weights.LIGHT):
         if path := weights.find(embedded):
-            return _embedded(path, embedded)
+            return LocalModel(path, name=embedded)
     raise NoModel(NO_MODEL)
-
-
-def is_embedded(model: Model) -> bool:
-    """Return whether a model is an embedded one, or a recording of one."""
-    from ipyrefine.providers import weights
-    from ipyrefine.providers.local import LocalModel
-    from ipyrefine.providers.replay import RecordedModel
-
-    if isinstance(model, RecordedModel):
-        return model.source in weights.WEIGHTS
-    return isinstance(model, LocalModel)
-
-
-Role = Literal["critic", "editor"]
-
-
-@cache
-def _measured() -> Mapping[str, Mapping[Role, str]]:
-    return tomllib.loads((files("ipyrefine.providers") / "models.toml").read_text("utf-8"))
-
-
-def is_weak(model: Model, role: Role) -> bool:
-    """Return whether a model was measured and found too weak for a role (``models.toml``)."""
-    source = getattr(model, "source", model.name)  # of recorded replies, the model that gave them
-    return role in _measured().get(source, {})
 
 
 def _live(**server: Any) -> Model:
@@ -123,7 +101,67 @@ def _live(**server: Any) -> Model:
     return choose_model(**server)
 
 
-def _embedded(path: Path, name: str) -> Model:
-    from ipyrefine.providers.local import LocalModel
+def is_embedded(model: Model) -> bool:
+    """Return whether a model is an embedded one, or a recording of one."""
+    from ipyrefine.providers.weights import WEIGHTS
 
-    return LocalModel(path, name=name)
+    return isinstance(model, LocalModel) or getattr(model, "source", None) in WEIGHTS
+
+
+def is_weak(model: Model, role: Role) -> bool:
+    """Return whether a model was measured and found too weak for a role (``models.toml``)."""
+    source = getattr(model, "source", model.name)  # of recorded replies, the model that gave them
+    return role in _measured().get(source, {})
+
+
+@cache
+def _measured() -> Mapping[str, Mapping[Role, str]]:
+    return tomllib.loads((files("ipyrefine.providers") / "models.toml").read_text("utf-8"))
+
+
+# What their servers are sent
+
+
+def choose_sharing(models: Iterable[Model], level: str | None = None) -> Sharing:
+    """Return what the servers of some models are sent: the least of what each may have.
+
+    Args:
+        models: the models of a run.
+        level: what the user set; None for what was remembered of each server, else ``values`` for
+            those on this machine, and ``structure`` for all others.
+
+    Raises:
+        UsageError: there is no such level.
+    """
+    if level is not None and level not in LEVELS:
+        raise UsageError(f"share must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, not {level!r}.")
+    models = list(models)
+    live = [one for one in models if not getattr(one, "replays", False)]
+    remote = [one for one in live if not is_local(one)]
+    if level is not None:
+        ruled = remote if level == "values" else live
+        return Sharing(level, tuple(dict.fromkeys(map(_address, ruled))))
+    servers = tuple(dict.fromkeys(map(_address, remote)))
+    remembered = [facts_about(server).share for server in servers]
+    levels: list[Level] = [one or "structure" for one in remembered]
+    if len(live) < len(models):
+        levels.append("structure")  # for a live model that answers in its place
+    least = min(levels, key=LEVELS.index, default=LEVELS[-1])
+    asks = None in remembered and "structure" not in remembered and not _asked.issuperset(servers)
+    return Sharing(least, servers, asks)
+
+
+def remember_sharing(servers: Iterable[str], level: Level) -> bool:
+    """Keep what some servers may be sent, for later kernels too; return whether it was stored."""
+    stored = [remember_about(server, share=level) for server in servers]
+    return all(stored)
+
+
+def mark_asked(servers: Iterable[str]) -> None:
+    """Note that the user was asked about some servers, so that later runs here don't ask again."""
+    _asked.update(servers)
+
+
+def _address(model: Model) -> str:
+    """Return a server's address; of the user's own model, its name."""
+    return str(getattr(model, "base_url", "") or model.name)

@@ -14,12 +14,10 @@ from urllib.parse import urlsplit
 
 from ipyrefine import errors
 
-Secret = str | tuple[str, ...]
-
 MAX_REPLY_BYTES = 16 * 2**20  # a reply of a hundred thousand tokens, each in a chunk of its own
 MAX_ERROR_BYTES = 64 * 2**10  # read of an error answer; the rest is left unread
-_MAX_DIGITS = 20  # of a whole number; Python reads at most some thousand
 _MAX_QUOTE_CHARS = 300
+_TOO_LARGE = re.compile(r"request too large.{0,200}tokens", re.IGNORECASE)
 _TOO_LONG = re.compile(r"context.{0,3}(length|size|window)|too many tokens", re.IGNORECASE)
 _NO_CREDIT = re.compile(r"insufficient_quota|billing|no credit|insufficient credit", re.IGNORECASE)
 
@@ -36,44 +34,36 @@ class Compressed(Exception):
     """A server compressed a reply, although it was asked not to."""
 
 
-class Refused(Exception):
-    """A server answered with an error status.
-
-    Attributes:
-        refusal: the answer.
-    """
-
-    def __init__(self, refusal: "Refusal") -> None:
-        super().__init__(refusal.message)
-        self.refusal = refusal
-
-
 class Refusal(NamedTuple):
     """An error answer of a server.
 
     Attributes:
-        status: the HTTP status.
-        param: the request field it names, or empty.
-        code: its error code and type, or empty.
-        message: its message.
+        status: the HTTP status; within a stream, the error's code, or 0 without one.
+        complaint: the request field it names, its error code and its message.
+        message: its message alone.
         headers: the answer's headers.
     """
 
     status: int
-    param: str
-    code: str
+    complaint: str
     message: str
     headers: Mapping[str, str]
-
-    @property
-    def complaint(self) -> str:
-        """Field, code and message in one string."""
-        return f"{self.param} {self.code} {self.message}"
 
     @property
     def is_out_of_credit(self) -> bool:
         """Whether the account is used up, which no waiting mends."""
         return bool(_NO_CREDIT.search(self.complaint))
+
+    @property
+    def may_name_a_field(self) -> bool:
+        """Whether it may be about a field that was sent: any 4xx that waiting does not mend."""
+        if self.status in (402, 408, 409, 429):
+            return bool(_TOO_LARGE.search(self.message))
+        return 400 <= self.status < 500
+
+
+class Refused(Exception):
+    """A server answered with an error status; its argument is the `Refusal`."""
 
 
 class Fault(NamedTuple):
@@ -81,9 +71,9 @@ class Fault(NamedTuple):
 
     Attributes:
         error: our error.
-        message: its message, a format string. Fields of every row: ``server``, ``model``,
-            ``quote`` (the server's own message). With a status also ``status`` and ``target``
-            (where it redirects to); without one also ``cause`` (what the system reports).
+        message: its message, a format string with the fields ``server``, ``model``, ``quote`` (the
+            server's own message) and, with a status, ``status`` and ``target`` (where it redirects
+            to), without one ``cause`` (what the system reports).
         statuses: HTTP statuses of this failure.
         complaint: what the server's answer has to contain; None for any answer.
         exceptions: exception classes of this failure.
@@ -167,10 +157,7 @@ def _faults() -> tuple[Fault, ...]:
             failed,
             "{server} doesn't answer in the chat completions protocol. Check the base URL, which "
             "often ends in /v1.",
-            exceptions=(
-                *(NotCompletions, json.JSONDecodeError, UnicodeDecodeError),
-                *(openai.APIResponseValidationError, httpx2.DecodingError),
-            ),
+            exceptions=(NotCompletions, UnicodeDecodeError, httpx2.DecodingError),
         ),
         Fault(
             failed,
@@ -213,7 +200,7 @@ def _faults() -> tuple[Fault, ...]:
 
 
 def model_error(
-    error: Exception, *, server: str, model: str, secret: Secret = ""
+    error: Exception, *, server: str, model: str, secrets: tuple[str, ...] = ()
 ) -> errors.ModelError:
     """Return our error for any exception of a request or its reply.
 
@@ -221,22 +208,31 @@ def model_error(
         error: the exception.
         server: the server's address, safe to show.
         model: the requested model.
-        secret: the keys and passwords to remove from the server's message.
+        secrets: the keys and passwords to remove from the server's message.
     """
-    refusal = find_refusal(error)
+    refusal, cause = find_refusal(error), root(error)
     if refusal is not None:
-        return refusal_error(refusal, server=server, model=model, secret=secret)
-    cause = root(error)
-    # The client may wrap what was raised while it read the answer.
-    wrapped = (NotCompletions, ReplyTooLong, Compressed, json.JSONDecodeError, UnicodeDecodeError)
-    error = cause if isinstance(cause, wrapped) else error
-    fault = next(row for row in _faults() if isinstance(error, row.exceptions))
+        fault = next(
+            row
+            for row in _faults()
+            if refusal.status in row.statuses
+            and (row.complaint is None or row.complaint.search(refusal.complaint))
+        )
+        message = refusal.message
+    else:
+        # The client may wrap what was raised while it read the answer.
+        wrapped = (NotCompletions, ReplyTooLong, Compressed, UnicodeDecodeError)
+        error = cause if isinstance(cause, wrapped) else error
+        fault = next(row for row in _faults() if isinstance(error, row.exceptions))
+        message = str(error)
     ours = fault.error(
         fault.message.format(
             server=server,
             model=model,
-            quote=quote(str(error), secret),
-            cause=quote(_system_message(cause), secret),
+            status=refusal and refusal.status,
+            quote=_quote(message, secrets),
+            target=_quote(_redirect_target(refusal), secrets),
+            cause=_quote(_system_message(cause), secrets),
         )
     )
     if fault is _faults()[-1]:
@@ -244,78 +240,57 @@ def model_error(
     return ours
 
 
-def refusal_error(
-    refusal: Refusal, *, server: str, model: str, secret: Secret
-) -> errors.ModelError:
-    """Return our error for an error answer; arguments as for `model_error`."""
-    fault = next(
-        row
-        for row in _faults()
-        if refusal.status in row.statuses
-        and (row.complaint is None or row.complaint.search(refusal.complaint))
-    )
-    message = fault.message.format(
-        server=server,
-        model=model,
-        status=refusal.status,
-        quote=quote(refusal.message, secret),
-        target=_redirect_target(refusal.headers.get("location", ""), secret),
-    )
-    return fault.error(message)
-
-
 def find_refusal(error: Exception) -> Refusal | None:
     """Return the error answer behind an exception, also one sent in place of a chunk."""
     import openai
 
     if isinstance(error, Refused):
-        return error.refusal
-    if isinstance(error, openai.APIStatusError):
-        return read_refusal(error.body, error.status_code, error.response.headers)
+        answer: Refusal = error.args[0]
+        return answer
     if isinstance(error, openai.APIError):
-        return read_refusal(error.body, None, {})
+        refusal = read_refusal(error.body, 0, {})
+        return refusal if refusal.status else None
     return None
 
 
-def read_refusal(body: object, status: int | None, headers: Mapping[str, str]) -> Refusal | None:
+def read_refusal(body: object, status: int, headers: Mapping[str, str]) -> Refusal:
     """Return an error answer in one shape, whatever the server's own shape is.
 
     Args:
-        body: the decoded JSON, or text that is not JSON.
-        status: the HTTP status; None for an error within a stream, whose code is used instead.
+        body: the decoded JSON, or text that is not JSON: ``[{"error": {…}}]``, ``{"error": {…}}``,
+            or the message itself.
+        status: the HTTP status; 0 for an error within a stream, whose code is used instead.
         headers: the answer's headers.
-
-    Returns:
-        The refusal, or None without a status.
     """
-    fields = _error_fields(body)
-    status = _status_in(fields.get("code")) if status is None else status
-    if status is None:
-        return None
+    if isinstance(body, list) and body:
+        body = body[0]
+    if isinstance(body, dict) and isinstance(body.get("error"), dict):
+        body = body["error"]
+    fields: dict[str, Any] = body if isinstance(body, dict) else {"message": body}
+    words = [_word(fields.get(name)) for name in ("param", "code", "type")]
+    if not status and re.fullmatch(r"[45][0-9]{2}", words[1]):
+        status = int(words[1])
     message = fields.get("message") or fields.get("detail") or fields.get("error") or ""
-    return Refusal(
-        status=status,
-        param=_word(fields.get("param")),
-        code=f"{_word(fields.get('code'))} {_word(fields.get('type'))}".strip(),
-        message=message if isinstance(message, str) else _compact(message),
-        headers=headers,
-    )
+    try:
+        message = message if isinstance(message, str) else json.dumps(message)
+    except RecursionError:
+        message = ""
+    return Refusal(status, " ".join([*words, message]), message, headers)
+
+
+def _word(value: object) -> str:
+    """Return a field that should be a word; a server may send anything else instead."""
+    return str(value) if value and isinstance(value, str | int | float) else ""
 
 
 def decode(data: str | bytes) -> Any:
     """Return the JSON value that a server sent.
 
-    A whole number longer than any count becomes a float, so that reading it takes no time.
-
     Raises:
         NotCompletions: it is not JSON, or nested too deep.
     """
-
-    def whole(digits: str) -> float:
-        return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
-
     try:
-        return json.loads(data, parse_int=whole)
+        return json.loads(data)
     except (ValueError, RecursionError):
         raise NotCompletions from None
 
@@ -343,27 +318,23 @@ def safe_url(url: str) -> str:
     return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
 
-def quote(message: str, secret: Secret = "") -> str:
-    """Return a message in brackets, on one line, shortened and without secrets.
-
-    Args:
-        message: the message; a web page or an empty one gives an empty string.
-        secret: the keys and passwords to remove.
-    """
+def _quote(message: str, secrets: tuple[str, ...]) -> str:
+    """Return a message in brackets, on one line, shortened; empty for a web page or nothing."""
     if "<html" in message.lower() or "<!doctype" in message.lower():
         return ""
-    for word in (secret,) if isinstance(secret, str) else secret:
-        message = re.sub(re.escape(word), "…", message, flags=re.IGNORECASE) if word else message
+    for word in filter(None, secrets):
+        message = re.sub(re.escape(word), "…", message, flags=re.IGNORECASE)
     line = " ".join(message.split()).rstrip(".")
     if len(line) > _MAX_QUOTE_CHARS:
         line = line[: _MAX_QUOTE_CHARS - 1] + "…"
     return f" ({line})" if line else ""
 
 
-def _redirect_target(location: str, secret: Secret) -> str:
-    """Return where a redirect leads, in brackets; empty for a relative or malformed address."""
+def _redirect_target(refusal: Refusal | None) -> str:
+    """Return where a redirect leads; empty for a relative or malformed address."""
+    location = refusal.headers.get("location", "") if refusal else ""
     try:
-        return quote(f"to {safe_url(location)}", secret) if location.startswith("http") else ""
+        return f"to {safe_url(location)}" if location.startswith("http") else ""
     except ValueError:
         return ""
 
@@ -377,30 +348,3 @@ def _system_message(cause: BaseException) -> str:
     if isinstance(cause, OSError):
         return cause.strerror or str(cause)
     return "the connection broke"
-
-
-def _error_fields(body: object) -> dict[str, Any]:
-    """Return the fields of ``[{"error": {…}}]``, ``{"error": {…}}`` or a bare text."""
-    if isinstance(body, list) and body:
-        body = body[0]
-    if isinstance(body, dict) and isinstance(body.get("error"), dict):
-        body = body["error"]
-    return body if isinstance(body, dict) else {"message": body}
-
-
-def _status_in(code: object) -> int | None:
-    text = str(code) if isinstance(code, str | int) else ""
-    return int(text) if re.fullmatch(r"[45][0-9]{2}", text) else None
-
-
-def _word(value: object) -> str:
-    """Return a field that should be a word; a server may send anything else instead."""
-    return str(value) if value and isinstance(value, str | int | float) else ""
-
-
-def _compact(value: object) -> str:
-    """Return a value as JSON, or an empty string where it is nested too deep."""
-    try:
-        return json.dumps(value)
-    except RecursionError:
-        return ""

@@ -8,17 +8,20 @@ import secrets
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request
 from ipyrefine.errors import NoModel, WeightsError
-from ipyrefine.providers.key import Key
-from ipyrefine.providers.openai import OpenAIModel
+from ipyrefine.providers.servers import Key
+
+if TYPE_CHECKING:  # it takes a second to import, and recordings don't need it
+    from ipyrefine.providers.openai import OpenAIModel
 
 PROGRAM = Path(__file__).with_name("llama_server.py")
 CONTEXT_TOKENS = 8_192
@@ -40,6 +43,8 @@ class LocalModel:
         name: name for people and records.
     """
 
+    price = Price(prompt=0, completion=0)
+
     def __init__(self, path: Path, *, name: str) -> None:
         self._path = path
         self._name = name
@@ -51,11 +56,6 @@ class LocalModel:
     def name(self) -> str:
         """Name for people and records."""
         return self._name
-
-    @property
-    def price(self) -> Price:
-        """Zero: it runs on this machine."""
-        return Price(prompt=0, completion=0)
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
         """Answer a request at no cost; the first one loads the model.
@@ -71,8 +71,6 @@ class LocalModel:
         model = await asyncio.to_thread(server.start)
         async with aclosing(model.stream(request)) as items:
             async for item in items:
-                if isinstance(item, Reply):
-                    item = _without_cost(item)
                 yield item
 
 
@@ -95,26 +93,27 @@ class LlamaServer:
     @property
     def is_running(self) -> bool:
         """Whether the model is loaded and its process alive."""
-        return self._model is not None and self._is_alive()
+        alive = self.process is not None and self.process.poll() is None
+        return self._model is not None and alive
 
-    def start(self) -> OpenAIModel:
+    def start(self) -> "OpenAIModel":
         """Return the model, loading it if it is not running; any thread may call this.
 
         Raises:
             NoModel: the package that runs models is not installed.
             WeightsError: the file is missing or damaged.
         """
+        from ipyrefine.providers.openai import OpenAIModel
+
         with self._lock:
-            if self._model is None or not self._is_alive():
+            if self._model is None or not self.is_running:
                 self.stop()
                 _check_file(self._path)
                 key = Key(secrets.token_urlsafe(32))
                 self.process = _spawn()
+                address = _load(self.process, self._path, key)
                 self._model = OpenAIModel(
-                    self._path.stem,
-                    base_url=f"{_load(self.process, self._path, key)}/v1",
-                    api_key=key,
-                    lasting=False,
+                    self._path.stem, base_url=f"{address}/v1", api_key=key, price=LocalModel.price
                 )
             return self._model
 
@@ -128,9 +127,6 @@ class LlamaServer:
         except subprocess.TimeoutExpired:
             process.kill()  # it may still be loading
             process.communicate()
-
-    def _is_alive(self) -> bool:
-        return self.process is not None and self.process.poll() is None
 
 
 SERVERS: dict[Path, LlamaServer] = {}
@@ -148,6 +144,20 @@ def stop_servers() -> None:
     for server in SERVERS.values():
         server.stop()
     SERVERS.clear()
+
+
+def is_local(model: Model) -> bool:
+    """Return whether a model runs on this machine: embedded, or on a server at a loopback address.
+
+    A recording does not count, as another model may answer what it does not hold.
+    """
+    if isinstance(model, LocalModel):
+        return True
+    host = urlsplit(str(getattr(model, "base_url", ""))).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def allowed_processors(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int | None:
@@ -187,28 +197,23 @@ def _check_file(path: Path) -> None:
 
 
 def _spawn() -> subprocess.Popen[bytes]:
+    environment = dict(os.environ)
+    if "OMP_WAIT_POLICY" not in environment:
+        # While OpenMP's threads spin for longer, one other busy program on a small machine makes
+        # the model several times as slow; if they never spin, it writes a third slower when idle.
+        environment.setdefault("GOMP_SPINCOUNT", _SPIN_COUNT)
     return subprocess.Popen(
         # -P: neither the user's folder nor ours may stand in for a module it imports.
         [sys.executable, "-P", str(PROGRAM)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=_environment(os.environ),
+        env=environment,
         # Interrupting a cell signals the kernel's whole process group.
         start_new_session=True,
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0)
         | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
     )
-
-
-def _environment(user: Mapping[str, str]) -> dict[str, str]:
-    """Return the user's environment, with a short spin time for OpenMP's threads.
-
-    With a longer one, one other busy program on a small machine (a browser, a test run) makes the
-    model several times as slow; with none, it writes a third slower on an idle machine.
-    """
-    configured = "OMP_WAIT_POLICY" in user or "GOMP_SPINCOUNT" in user
-    return dict(user) if configured else {**user, "GOMP_SPINCOUNT": _SPIN_COUNT}
 
 
 def _load(process: subprocess.Popen[bytes], path: Path, key: Key) -> str:
@@ -236,21 +241,3 @@ def _load(process: subprocess.Popen[bytes], path: Path, key: Key) -> str:
             "memory is short, else delete it and fetch it again with `ipyrefine pull`."
         )
     return str(answer["address"])
-
-
-def _without_cost(reply: Reply) -> Reply:
-    return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost": 0.0})})
-
-
-def is_local(model: Model) -> bool:
-    """Return whether a model runs on this machine: embedded, or on a server at a loopback address.
-
-    A recording is none, as another model may answer what it does not hold.
-    """
-    if isinstance(model, LocalModel):
-        return True
-    host = urlsplit(str(getattr(model, "base_url", ""))).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")

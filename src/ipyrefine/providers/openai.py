@@ -1,7 +1,7 @@
 """Run models behind OpenAI and every server that speaks its chat completions protocol.
 
-This file makes the request, retries it and reads the connection. `capabilities` knows which
-fields a server takes, `stream` assembles the reply, `errors` maps what goes wrong.
+This file makes the request, retries it and reads the connection. `servers` knows which fields a
+server takes, `stream` assembles the reply, `faults` maps what goes wrong.
 
 A server may be hostile. Whatever it sends, `OpenAIModel.stream` is the one place where an exception
 becomes an error of ours; none leaves it with a frame that holds the key.
@@ -15,22 +15,13 @@ import os
 import random
 import ssl
 import time
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Container,
-    Iterator,
-    Mapping,
-)
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from email.utils import parsedate_to_datetime
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote, urlsplit
-from weakref import WeakKeyDictionary
 
 import httpx2
 import openai
@@ -38,18 +29,6 @@ import openai
 from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
 from ipyrefine.errors import AccessDenied, ModelError, RefineError, UsageError
-from ipyrefine.providers import prices
-from ipyrefine.providers.capabilities import (
-    TOKEN_LIMITS,
-    Capabilities,
-    Fallback,
-    fall_back,
-    is_news,
-    is_openai,
-    is_too_large,
-    recall,
-    remember,
-)
 from ipyrefine.providers.faults import (
     MAX_ERROR_BYTES,
     MAX_REPLY_BYTES,
@@ -66,32 +45,38 @@ from ipyrefine.providers.faults import (
     root,
     safe_url,
 )
-from ipyrefine.providers.key import Key
+from ipyrefine.providers.servers import (
+    LIMITS,
+    Capabilities,
+    Key,
+    find_refused,
+    is_openai,
+    listed_cost,
+    listed_price,
+    recall,
+    remember,
+)
 from ipyrefine.providers.stream import Assembly
 
 _OPENAI_URL = "https://api.openai.com/v1"
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _NO_KEY = "none"  # local servers want no key, but the client insists on one
-_PORTS = {"http": 80, "https": 443}
 # All the headers that a server gets which the environment does not name.
 _HEADERS = {
     *("host", "connection", "authorization", "user-agent"),
     *("accept", "accept-encoding", "content-type", "content-length"),
 }
+_OURS = ("messages", "model", "stream")  # fields that a user cannot set
+_LEAST_SECRET = 7  # characters of a text in `extra` that no error repeats
+
+TIMEOUT = 600.0  # seconds; models that think in silence take minutes
 _CONNECT_SECONDS = 10.0
 _ERROR_SECONDS = 10.0  # for the body of an error answer
-
 _TRANSIENT = frozenset({408, 409, 429})  # and every 5xx
-_NO_FIELD = frozenset({402, *_TRANSIENT})  # other 4xx may name a field that was sent
-_BUSY = frozenset({503, 529})
 _FIRST_DELAY = 0.5  # seconds
 _MAX_DELAY = 8.0
 _MAX_RETRY_AFTER = 60.0
 _END = object()  # of a stream; None may be a chunk
-
-TIMEOUT = 600.0  # seconds; models that think in silence take minutes
-_OURS = frozenset({"model", "messages", "stream"})
-_LEAST_SECRET = 7  # characters of a text in `extra` that no error repeats
 
 
 class _Stream(openai.AsyncStream[Any]):
@@ -102,8 +87,7 @@ class _Stream(openai.AsyncStream[Any]):
 
     async def _iter_events(self) -> AsyncIterator[Any]:
         if self.response.headers.get("content-type", "").startswith("application/json"):
-            body = await self.response.aread()
-            completion = decode(body)
+            completion = decode(await self.response.aread())
             if not (isinstance(completion, dict) and completion.keys() & {"choices", "error"}):
                 raise NotCompletions
             yield SimpleNamespace(event=None, data="", json=lambda: completion)
@@ -112,10 +96,9 @@ class _Stream(openai.AsyncStream[Any]):
             async for event in events:
                 if event.data.startswith("[DONE]"):
                     break
-                if not event.data.strip():
-                    continue  # a sign of life
-                event.json = partial(decode, event.data)  # type: ignore[method-assign]
-                yield event
+                if event.data.strip():  # else it is a sign of life
+                    event.json = partial(decode, event.data)  # type: ignore[method-assign]
+                    yield event
 
 
 class OpenAIModel:
@@ -137,8 +120,6 @@ class OpenAIModel:
             refuses is left out, with a notice.
         max_retries: how often a request is repeated when the server is busy or unreachable.
         sleep: waits a number of seconds between retries.
-        lasting: whether its address means the same server in later kernels, so that what it
-            refuses is remembered for them.
 
     Raises:
         UsageError: `base_url` is not an http or https address, `timeout` is not positive, or
@@ -156,27 +137,20 @@ class OpenAIModel:
         extra: Mapping[str, Any] | None = None,
         max_retries: int = 2,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        lasting: bool = True,
     ) -> None:
         api_key = Key(api_key)
-        self._model = model
-        self._endpoint = parse_base_url(
-            base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
-        )
-        self._api_key = api_key
-        self._price = price
+        address = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
+        self._model, self._api_key, self._price = model, api_key, price
+        self._base_url, self._login = _read_address(address)
         self._timeout = TIMEOUT if timeout is None else timeout
         if not 0 < self._timeout < math.inf:
             raise UsageError(f"The timeout must be a number of seconds above 0, not {timeout}.")
         self._extra = _read_extra(extra)
-        self._secrets = tuple(_long_texts(self._extra))
+        self._secrets = (*self._login, *_long_texts(self._extra))
         self._announced = set[str]()
         self._max_retries = max_retries
         self._sleep = sleep
-        self._lasting = lasting
-        # A client is bound to the event loop it was first used on.
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, openai.AsyncOpenAI]
-        self._clients = WeakKeyDictionary()
+        self._tls = httpx2.create_ssl_context()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._model!r}, base_url={self.base_url!r})"
@@ -189,17 +163,12 @@ class OpenAIModel:
     @property
     def base_url(self) -> str:
         """The server's address, without user and password."""
-        return self._endpoint.url
-
-    @property
-    def _is_configured(self) -> bool:
-        """Whether the environment names this server, to which alone its keys and headers go."""
-        return _origin(self.base_url) == _origin(os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL)
+        return self._base_url
 
     @property
     def price(self) -> Price | None:
         """What it charges; None when neither the user nor the price list knows."""
-        return self._price or prices.listed(self._model, self.base_url)
+        return self._price or listed_price(self._model, self.base_url)
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
         """Answer a request; closing the generator closes the connection at once.
@@ -230,75 +199,101 @@ class OpenAIModel:
     ) -> AsyncGenerator[Delta | Notice | Reply, None]:
         start = time.monotonic()
         assembly = Assembly(request)
-        async with aclosing(self._open(request, key)) as items:
-            async for item in items:
-                if isinstance(item, Notice):
-                    yield item
-                    continue
-                async with aclosing(self._read(item, assembly)) as deltas:
-                    async for delta in deltas:
-                        yield delta
+        async with self._client() as client:
+            async with aclosing(self._open(client, request, key)) as items:
+                async for item in items:
+                    if isinstance(item, Notice):
+                        yield item
+                    else:
+                        stream = item
+            async with aclosing(self._read(stream, assembly)) as deltas:
+                async for delta in deltas:
+                    yield delta
         reply = assembly.reply(time.monotonic() - start)
+        usage = reply.usage
         allowed = recall(self.base_url, self._model).token_limit(request)
-        if reply.finish == "length" and allowed < request.max_tokens:
-            reply = reply.model_copy(update={"capped": True})
-        yield self._add_cost(reply)
+        update: dict[str, Any] = {
+            "capped": reply.finish == "length" and allowed < request.max_tokens
+        }
+        if usage.cost is None:
+            cost = (
+                self._price.cost(usage.prompt_tokens, usage.completion_tokens)
+                if self._price
+                else listed_cost(usage, self._model, self.base_url)
+            )
+            update["usage"] = usage.model_copy(update={"cost": cost})
+        yield reply.model_copy(update=update)
 
-    async def aclose(self) -> None:
-        """Close the client of the running event loop and its connections."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.close()
-
-    async def _open(self, request: Request, key: Key) -> AsyncGenerator[Notice | _Stream, None]:
+    async def _open(
+        self, client: openai.AsyncOpenAI, request: Request, key: Key
+    ) -> AsyncGenerator[Notice | _Stream, None]:
         """Send the request until a reply begins: yield notices on the way, then the stream."""
         known = capabilities = recall(self.base_url, self._model)
         retries = 0
         while True:
-            extra = dict(self._extra)
-            fields = capabilities.optional_fields(request)
-            if not extra.keys().isdisjoint(TOKEN_LIMITS):
-                fields = {name: v for name, v in fields.items() if name not in TOKEN_LIMITS}
+            fields = capabilities.fields(request)
+            if not self._extra.keys().isdisjoint(LIMITS):
+                fields = {name: value for name, value in fields.items() if name not in LIMITS}
+            fields |= self._extra
             try:
-                stream = await self._send(request, fields | extra, key)
+                stream = await self._send(client, request, fields, key)
                 break
             except Exception as error:
-                fallback = _fallback(capabilities, fields | extra, error, own=extra)
-                delay = _retry_delay(error, retries) if retries < self._max_retries else None
-                if fallback is None and delay is None:
-                    raise
                 refusal = find_refusal(error)
-            if fallback is not None:
-                capabilities = fallback.capabilities
-                self._extra.pop(fallback.field, None)
-                news = fallback.field in extra or is_news(self.base_url, self._model, capabilities)
-                if news and fallback.notice not in self._announced:  # by a call at the same time
-                    self._announced.add(fallback.notice)
-                    yield Notice(text=fallback.notice)
+                less = self._ask_less(capabilities, request, fields, refusal)
+                delay = _retry_delay(error, retries) if retries < self._max_retries else None
+                if less is None and delay is None:
+                    raise
+            if less is not None:
+                capabilities, notice = less
+                if notice not in self._announced:
+                    self._announced.add(notice)
+                    yield Notice(text=notice)
             elif delay is not None:
                 retries += 1
                 notice = ""  # without an answer: if it stays away, the error says so once
                 if refusal is not None:
+                    failed = refusal.status >= 500 and refusal.status not in (503, 529)
+                    reason = f"failed (HTTP {refusal.status})" if failed else "is busy"
                     count = f"({retries} of {self._max_retries})"
-                    reason = retry_reason(refusal)
-                    notice = f"{reason}; trying again in {math.ceil(delay)} s {count}."
+                    notice = f"The server {reason}; trying again in {math.ceil(delay)} s {count}."
                 yield Notice(text=notice, wait=delay)
                 await self._sleep(delay)
         if capabilities != known:
-            # The embedded server has another address each time.
-            remember(self.base_url, self._model, capabilities, across_kernels=self._lasting)
+            remember(self.base_url, self._model, capabilities)
         yield stream
 
-    async def _send(self, request: Request, fields: dict[str, Any], key: Key) -> _Stream:
+    def _ask_less(
+        self,
+        capabilities: Capabilities,
+        request: Request,
+        fields: Mapping[str, Any],
+        refusal: Refusal | None,
+    ) -> tuple[Capabilities, str] | None:
+        """Return what to ask for after an answer that refuses a field, and a notice."""
+        if refusal is None or not refusal.may_name_a_field:
+            return None
+        field = find_refused(fields, refusal.complaint)
+        if field is None:
+            return None
+        if field in self._extra:
+            del self._extra[field]
+            return capabilities, f"The server doesn't take `{field}`. Asking without it."
+        return capabilities.without(field, request, refusal.complaint)
+
+    async def _send(
+        self, client: openai.AsyncOpenAI, request: Request, fields: Mapping[str, Any], key: Key
+    ) -> _Stream:
         messages = [message.model_dump() for message in request.messages]
+        login = f"Basic {self._login[-1]}" if self._login else f"Bearer {key()}"
         # A server that sends its headers byte by byte is silent too.
         async with asyncio.timeout(self._timeout + _CONNECT_SECONDS):
             # Plain JSON both ways: the client's `create` makes a type of every field and chunk.
-            stream: _Stream = await self._client().post(
+            stream: _Stream = await client.post(
                 "/chat/completions",
                 cast_to=object,
                 body={"model": self._model, "messages": messages, **fields},
-                options={"headers": {"Authorization": self._endpoint.login or f"Bearer {key()}"}},
+                options={"headers": {"Authorization": login}},
                 stream=True,
                 stream_cls=_Stream,
             )
@@ -337,35 +332,35 @@ class OpenAIModel:
             yield delta
 
     def _client(self) -> openai.AsyncOpenAI:
-        """Return the running loop's client, made on first use."""
-        loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is None:
-            client = self._clients[loop] = openai.AsyncOpenAI(
-                api_key=_NO_KEY,  # the real one goes with each request
+        """Return a client for one request: one that stays would be bound to its event loop."""
+        return openai.AsyncOpenAI(
+            api_key=_NO_KEY,  # the real one goes with the request
+            base_url=self.base_url,
+            max_retries=0,  # ours are announced, and the budget may refuse their wait
+            http_client=openai.DefaultAsyncHttpxClient(
                 base_url=self.base_url,
-                max_retries=0,
-                http_client=openai.DefaultAsyncHttpxClient(
-                    base_url=self.base_url,
-                    timeout=httpx2.Timeout(self._timeout, connect=_CONNECT_SECONDS),
-                    # No idle connections: they would outlive the cell and its event loop.
-                    limits=httpx2.Limits(max_keepalive_connections=0),
-                    # A proxy cannot reach this machine's own loopback.
-                    trust_env=not self._endpoint.is_loopback,
-                    # A small reply could grow to any size: nothing is ever decompressed.
-                    headers={"Accept-Encoding": "identity"},
-                    # The task and the key go to the configured server and to no other.
-                    follow_redirects=False,
-                    event_hooks={"request": [self._drop_headers], "response": [_receive]},
-                ),
-            )
-        return client
+                timeout=httpx2.Timeout(self._timeout, connect=_CONNECT_SECONDS),
+                verify=self._tls,
+                # A proxy cannot reach this machine's own loopback.
+                trust_env=urlsplit(self.base_url).hostname not in _LOOPBACK,
+                # A small reply could grow to any size: nothing is ever decompressed.
+                headers={"Accept-Encoding": "identity"},
+                # The task and the key go to the configured server and to no other.
+                follow_redirects=False,
+                event_hooks={"request": [self._drop_headers], "response": [_receive]},
+            ),
+        )
 
     async def _drop_headers(self, request: httpx2.Request) -> None:
         """Drop what the client adds from the environment (``OPENAI_CUSTOM_HEADERS``) elsewhere."""
-        if not self._is_configured:
+        if not self._is_configured():
             for name in {*request.headers} - _HEADERS:
                 del request.headers[name]
+
+    def _is_configured(self) -> bool:
+        """Return whether the environment names this server, to which alone its keys go."""
+        configured = os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
+        return _origin(self.base_url) == _origin(configured)
 
     def _current_key(self) -> Key:
         """Return the key for one request; `api_key` is asked only here.
@@ -374,73 +369,37 @@ class OpenAIModel:
             AccessDenied: it cannot be read, is missing, or cannot stand in a header.
         """
         try:
-            ours = self._is_configured
+            ours = self._is_configured()
             key = Key(self._api_key() or (os.environ.get("OPENAI_API_KEY") if ours else None))
         except Exception as error:
             kind = type(error).__name__
             _drop_frames(error)
             raise AccessDenied(f"The key could not be read ({kind}). Check `api_key`.") from None
         if not key() and is_openai(self.base_url):
-            if not ours:
-                raise self._no_key_error()
-            raise AccessDenied(
-                f"{self.base_url} needs a key. Set OPENAI_API_KEY, or choose another server."
-            )
+            raise self._no_key_error()
         if not (key().isascii() and key().isprintable()):
             raise AccessDenied("The key has characters that no key has. Set OPENAI_API_KEY.")
         return key if key() else Key(_NO_KEY)
 
     def _no_key_error(self) -> AccessDenied:
-        return AccessDenied(
-            f"{self.base_url} got no key. Name the variable that holds its key: "
-            "--api-key-env NAME (in Python, api_key=)."
+        advice = (
+            "Set OPENAI_API_KEY, or choose another server."
+            if self._is_configured()
+            else "Name the variable that holds its key: --api-key-env NAME (in Python, api_key=)."
         )
-
-    def _add_cost(self, reply: Reply) -> Reply:
-        """Return the reply with its cost, unless the server sent one."""
-        if reply.usage.cost is not None:
-            return reply
-        cost = prices.cost_of(reply.usage, self._model, self.base_url, self._price)
-        return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost": cost})})
+        return AccessDenied(f"{self.base_url} got no key. {advice}")
 
     def _model_error(self, error: Exception, key: Key) -> ModelError:
         refusal = find_refusal(error)
-        without_key = key() == _NO_KEY and not self._endpoint.login and not self._is_configured
+        without_key = key() == _NO_KEY and not self._login and not self._is_configured()
         if refusal is not None and refusal.status in (401, 403) and without_key:
             return self._no_key_error()
-        secrets = (key().removeprefix(_NO_KEY), *self._endpoint.secrets, *self._secrets)
-        return model_error(error, server=self.base_url, model=self._model, secret=secrets)
+        secrets = (key().removeprefix(_NO_KEY), *self._secrets)
+        return model_error(error, server=self.base_url, model=self._model, secrets=secrets)
 
 
-class Endpoint(NamedTuple):
-    """A server's address, apart from the secrets that were written into it.
-
-    Attributes:
-        url: where requests go; it holds no secret, so logs may show it.
-        login: the ``Authorization`` header made of the address's user and password, or empty.
-        password: the address's password, to be removed from a server's messages.
-    """
-
-    url: str
-    login: str = ""
-    password: str = ""
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.url!r})"
-
-    @property
-    def secrets(self) -> tuple[str, str]:
-        """What must never be shown, though a server may repeat it."""
-        return self.password, self.login.removeprefix("Basic ")
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether the server is on this machine."""
-        return urlsplit(self.url).hostname in _LOOPBACK
-
-
-def parse_base_url(base_url: str) -> Endpoint:
-    """Return the parts of a base URL.
+def _read_address(base_url: str) -> tuple[str, tuple[str, ...]]:
+    """Return a base URL without user and password, and those apart: password, encoded login.
 
     Raises:
         UsageError: it is not an http or https address, or something follows its path.
@@ -458,26 +417,19 @@ def parse_base_url(base_url: str) -> Endpoint:
             "and keep a key in an environment variable."
         )
     if parts.username is None:
-        return Endpoint(url)
+        return url, ()
     password = unquote(parts.password or "")
-    login = base64.b64encode(f"{unquote(parts.username)}:{password}".encode()).decode()
-    return Endpoint(url, f"Basic {login}", password)
+    login = f"{unquote(parts.username)}:{password}"
+    return url, (password, base64.b64encode(login.encode()).decode())
 
 
-def _origin(url: str) -> tuple[str, str | None, int | None] | None:
+def _origin(url: str) -> tuple[str, str, int | None] | None:
     """Return an address's scheme, host and port; None where it is not an address."""
     try:
-        parts = urlsplit(url)
-        return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
-    except ValueError:
+        parts = httpx2.URL(url)  # which knows the default ports
+    except httpx2.InvalidURL:
         return None
-
-
-def retry_reason(refusal: Refusal) -> str:
-    """Return why a request is repeated after an error answer."""
-    if refusal.status >= 500 and refusal.status not in _BUSY:
-        return f"The server failed (HTTP {refusal.status})"
-    return "The server is busy"
+    return parts.scheme, parts.host, parts.port
 
 
 def backoff(attempt: int, headers: Mapping[str, str]) -> float | None:
@@ -491,23 +443,15 @@ def backoff(attempt: int, headers: Mapping[str, str]) -> float | None:
         attempt: retries made so far.
         headers: the answer's headers; empty if there was none.
     """
-    seconds = _retry_after(headers)
-    if seconds is None:
-        return random.uniform(0, min(_MAX_DELAY, _FIRST_DELAY * 2**attempt))
-    return seconds if seconds <= _MAX_RETRY_AFTER else None
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds in ``Retry-After`` (a number or a date); None if absent or unreadable."""
     value = headers.get("retry-after", "").strip()
     try:
-        return max(0.0, float(value))
+        seconds = float(value)
     except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, OverflowError):
-        return None
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return random.uniform(0, min(_MAX_DELAY, _FIRST_DELAY * 2**attempt))
+    return max(0.0, seconds) if seconds <= _MAX_RETRY_AFTER else None
 
 
 def _retry_delay(error: Exception, attempt: int) -> float | None:
@@ -523,20 +467,9 @@ def _retry_delay(error: Exception, attempt: int) -> float | None:
         error.__cause__, httpx2.ConnectTimeout
     )
     final = silent or isinstance(root(error), ssl.SSLCertVerificationError)
-    if final or not isinstance(error, openai.APIConnectionError):
-        return None
-    return backoff(attempt, {})
-
-
-def _fallback(
-    capabilities: Capabilities, fields: dict[str, Any], error: Exception, own: Container[str]
-) -> Fallback | None:
-    refusal = find_refusal(error)
-    if refusal is None or not 400 <= refusal.status < 500:
-        return None
-    if refusal.status in _NO_FIELD and not is_too_large(refusal.message):
-        return None
-    return fall_back(capabilities, fields, refusal.complaint, own)
+    return (
+        backoff(attempt, {}) if isinstance(error, openai.APIConnectionError) and not final else None
+    )
 
 
 def _read_extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -545,14 +478,13 @@ def _read_extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:
     Raises:
         UsageError: it is not a dict of JSON values, or sets a field that ipyrefine sets.
     """
-    if not isinstance(extra or {}, Mapping):
-        raise UsageError('extra must be a dict of request fields, as {"top_k": 20}.')
     try:
         fields: dict[str, Any] = json.loads(json.dumps(dict(extra or {}), allow_nan=False))
     except (TypeError, ValueError, RecursionError):  # its words may quote a secret
-        raise UsageError("extra holds something that JSON can't. Use numbers and texts.") from None
-    for name in sorted(_OURS & fields.keys()):
-        raise UsageError(f"extra can't set `{name}`: ipyrefine sets it for every request.")
+        raise UsageError('extra must be a dict of JSON values, as {"top_k": 20}.') from None
+    for name in _OURS:
+        if name in fields:
+            raise UsageError(f"extra can't set `{name}`: ipyrefine sets it for every request.")
     return fields
 
 
@@ -592,9 +524,7 @@ async def _receive(response: httpx2.Response) -> None:
         content = decode(text)
     except NotCompletions:
         content = text
-    refusal = read_refusal(content, response.status_code, response.headers)
-    assert refusal is not None, "there is a status"
-    raise Refused(refusal)
+    raise Refused(read_refusal(content, response.status_code, response.headers))
 
 
 class _BoundedStream(httpx2.AsyncByteStream):

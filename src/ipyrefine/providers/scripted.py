@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Literal
 
-from ipyrefine.core.model import Usage
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
 from ipyrefine.errors import ModelError, UsageError
-from ipyrefine.providers.stream import estimate_tokens
+from ipyrefine.providers.stream import estimate_usage
 
 Scripted = str | Reply | ModelError | Callable[[Request], str | Reply]
 
@@ -74,22 +73,14 @@ class ScriptedModel:
             item = next(self._replies)
         except StopIteration:
             raise UsageError(
-                f"{self._name} was given {self._count} replies and asked for one more: "
-                "add another reply."
+                f"{self._name} has {self._count} replies and was asked for one more. "
+                "Add another reply."
             ) from None
         self._count += 1
         if isinstance(item, ModelError):
             raise item
         if callable(item):
             item = item(request)
-        return item if isinstance(item, Reply) else _reply(item, request)
-
-
-def _reply(text: str, request: Request) -> Reply:
-    prompt_chars = sum(len(message.content) for message in request.messages)
-    usage = Usage(
-        calls=1,
-        prompt_tokens=estimate_tokens(prompt_chars),
-        completion_tokens=estimate_tokens(len(text)),
-    )
-    return Reply(text=text, usage=usage)
+        if isinstance(item, Reply):
+            return item
+        return Reply(text=item, usage=estimate_usage(request, len(item)))

@@ -1,71 +1,334 @@
-"""Remember facts about servers across kernels: what they take, and what may be sent to them.
+"""Know of a server: its key, what it charges, what it refuses, and what may be sent to it.
 
-They are in `servers.json`, in the user's folder of what is kept. Whatever is wrong with that file,
-a server is then one not met before.
+A request field that a server refuses is left out, sent in another form, or lowered. That is
+remembered per address and model in ``servers.json``, in the user's folder, and tried again after
+`_DAYS`. Whatever is wrong with that file, a server is then one not met before.
 """
 
-import json
-import os
-import tempfile
+import datetime
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
+from pydantic import Field, TypeAdapter
 
+from ipyrefine.core.model import Price, Record, Usage
+from ipyrefine.core.ports import Request
+from ipyrefine.core.sharing import Level
+from ipyrefine.errors import UsageError
 from ipyrefine.folders import home
 
+
+class Key:
+    """A key, or a callable that returns it; calling it returns the key, printing it shows none.
+
+    Tracebacks may show the variables of every frame (``%xmode Verbose``), so a frame that can
+    raise holds this object and never the key itself.
+
+    Args:
+        source: the key, a callable that returns it, or None for no key.
+    """
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: str | Callable[[], str] | None = None) -> None:
+        self._source = source
+
+    def __call__(self) -> str:
+        """Return the key, or an empty string; raises what the callable raises."""
+        source = self._source
+        return ((source() if callable(source) else source) or "").strip()
+
+    def __bool__(self) -> bool:
+        """Return whether there may be a key."""
+        return bool(self._source)
+
+    def __repr__(self) -> str:
+        return "Key(…)"
+
+
+# What a server refuses
+
+LIMITS = ("max_tokens", "max_completion_tokens")  # names of the completion limit
+_FORMATS = {
+    "strict": "a strict JSON schema",
+    "json_schema": "a JSON schema",
+    "json_object": "JSON mode",
+    "": "the prompt alone",
+}
+_LIMIT_NAME = re.compile(r"\bmax_(?:completion_|new_|output_)?tokens\b", re.IGNORECASE)
+# Where prompt and reply share a window, or a minute's tokens, the limit is not always named.
+_SHARED = re.compile(
+    r"context.{0,3}(?:length|size|window)|too many tokens|request too large.{0,200}tokens",
+    re.IGNORECASE,
+)
+_TOO_HIGH = re.compile(
+    r"too (?:large|big|high|many|long)|at most|maximum|less than|exceed|range|must be|<|>|≤",
+    re.IGNORECASE,
+)
+_LEAST = 1_024  # halving a limit goes no further: then it is the prompt that is too long
+_FIELD_NAMES = {  # how servers name a field in an error, where they don't all use its plain name
+    "response_format": re.compile(
+        r"response.?format|json.?schema|json.?object|json.?mode|json.?validate|generate json"
+        r"|structured.?output|additionalproperties|\bstrict\b|\bgrammar\b|\$ref",
+        re.IGNORECASE,
+    ),
+    "stream_options": re.compile(r"stream_options|include_usage", re.IGNORECASE),
+    "reasoning_effort": re.compile(r"reasoning.?effort", re.IGNORECASE),
+    **dict.fromkeys(LIMITS, _LIMIT_NAME),
+}
+_DAYS = 30  # that a refusal holds: accounts are verified, servers updated
+
+
+class Capabilities(Record):
+    """What one server takes for one model.
+
+    Attributes:
+        refused: fields, and forms of ``response_format``, that are not sent.
+        max_tokens: the highest completion limit that is asked for; None for no limit.
+        since: the day this was learnt.
+    """
+
+    refused: frozenset[str] = frozenset()
+    max_tokens: int | None = Field(default=None, ge=_LEAST)
+    since: datetime.date = Field(default_factory=datetime.date.today)
+
+    def fields(self, request: Request) -> dict[str, Any]:
+        """Return the fields of a chat completion request besides model and messages."""
+        limit = next((name for name in LIMITS if name not in self.refused), LIMITS[0])
+        streams = "stream" not in self.refused
+        fields: dict[str, Any] = {
+            limit: self.token_limit(request),
+            "temperature": request.temperature,
+            "stream": True,
+            "stream_options": {"include_usage": True} if streams else None,
+            "seed": request.seed,
+            "response_format": self._response_format(request),
+        }
+        return {
+            name: value
+            for name, value in fields.items()
+            if value is not None and name not in self.refused
+        }
+
+    def token_limit(self, request: Request) -> int:
+        """Return the completion tokens to ask for: the request's, or what the server takes."""
+        return min(request.max_tokens, self.max_tokens or request.max_tokens)
+
+    def without(
+        self, field: str, request: Request, complaint: str
+    ) -> "tuple[Capabilities, str] | None":
+        """Return what to ask for after a field was refused, and a sentence for the user.
+
+        Args:
+            field: the field.
+            request: what is asked.
+            complaint: the server's words.
+
+        Returns:
+            None if there is nothing less to ask for.
+        """
+        if field in LIMITS and (_SHARED.search(complaint) or _TOO_HIGH.search(complaint)):
+            limit = self.token_limit(request)
+            lower = max(limit // 2, _LEAST)
+            if lower < limit:
+                notice = f"The server allows fewer tokens a reply. Asking for {lower:,}."
+                return self.model_copy(update={"max_tokens": lower}), notice
+        if field in LIMITS:
+            if field == LIMITS[-1] or not _LIMIT_NAME.search(complaint):
+                return None
+            notice = f"The server doesn't take `{field}`. Using `{LIMITS[-1]}` instead."
+        elif field == "response_format":
+            field = self._format(request)
+            less = self.model_copy(update={"refused": self.refused | {field}})
+            instead = _FORMATS[less._format(request)]
+            notice = f"The server doesn't take {_FORMATS[field]}. Using {instead} instead."
+        else:
+            notice = f"The server doesn't take `{field}`. Asking without it."
+        return self.model_copy(update={"refused": self.refused | {field}}), notice
+
+    def _format(self, request: Request) -> str:
+        """Return the strictest form of asking for JSON that is left; empty for none."""
+        refused = self.refused if request.strict else {*self.refused, "strict"}
+        return next((form for form in _FORMATS if form not in refused), "")
+
+    def _response_format(self, request: Request) -> dict[str, Any] | None:
+        form = self._format(request)
+        if request.json_schema is None or not form:
+            return None
+        if form == "json_object":
+            return {"type": form}
+        schema: dict[str, Any] = {"name": request.schema_name, "schema": request.json_schema}
+        if form == "strict":
+            schema["strict"] = True
+        return {"type": "json_schema", "json_schema": schema}
+
+
+def find_refused(fields: Iterable[str], complaint: str) -> str | None:
+    """Return which of the fields that were sent an error is about; None for none of them.
+
+    The one that is named first counts: servers that quote the whole request do so at the end.
+
+    Args:
+        fields: the names of the fields.
+        complaint: the server's error: parameter, code and message.
+    """
+    starts = {
+        field: match.start()
+        for field in fields
+        if (match := _name_of(field).search(complaint)) is not None
+    }
+    if starts:
+        return min(starts, key=starts.__getitem__)
+    is_limit = _SHARED.search(complaint)
+    return next((field for field in fields if field in LIMITS), None) if is_limit else None
+
+
+def _name_of(field: str) -> re.Pattern[str]:
+    return _FIELD_NAMES.get(field) or re.compile(rf"\b{re.escape(field)}\b")
+
+
+def is_openai(base_url: str) -> bool:
+    """Return whether an address is OpenAI's own."""
+    host = urlsplit(base_url).hostname or ""
+    return host == "openai.com" or host.endswith(".openai.com")
+
+
+# What is remembered
+
+
+class Facts(Record):
+    """What is remembered of a server.
+
+    Attributes:
+        share: what the user lets be sent to it; None where that was not said.
+        models: what it takes, by model.
+    """
+
+    share: Level | None = None
+    models: dict[str, Capabilities] = Field(default_factory=dict)
+
+
+BY_SERVER: dict[tuple[str, str], Capabilities] = {}
+"""What servers take, by address and model, as far as this process has asked."""
+
+_FILE = TypeAdapter(dict[str, Facts])
 _LOCK_SECONDS = 2.0
 
 
-def facts_about(base_url: str) -> dict[str, Any]:
-    """Return what is remembered of a server, by name; empty for one not met before.
-
-    Args:
-        base_url: its address.
-    """
-    facts = _read(_path()).get(base_url)
-    return facts if isinstance(facts, dict) else {}
+def facts_about(base_url: str) -> Facts:
+    """Return what is remembered of the server at an address."""
+    return _read(_path()).get(base_url, Facts())
 
 
 def remember_about(base_url: str, **facts: Any) -> bool:
-    """Add facts about a server to those it has, and return whether they could be stored.
+    """Replace facts about a server, for later kernels too; return whether they could be stored.
 
     Args:
         base_url: its address.
-        **facts: JSON values by name; None forgets one.
+        **facts: fields of `Facts`.
     """
     path = _path()
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with FileLock(f"{path}.lock", timeout=_LOCK_SECONDS):
             servers = _read(path)
-            merged = {**facts_about(base_url), **facts}
-            servers[base_url] = {name: fact for name, fact in merged.items() if fact is not None}
-            _write(path, servers)
+            servers[base_url] = servers.get(base_url, Facts()).model_copy(update=facts)
+            draft = path.with_suffix(".part")
+            draft.write_bytes(_FILE.dump_json(servers, indent=1))
+            draft.replace(path)  # nobody reads half of it
     except (OSError, Timeout):
         return False
     return True
+
+
+def recall(base_url: str, model: str) -> Capabilities:
+    """Return what the server took last; everything for a server not met before."""
+    if (base_url, model) not in BY_SERVER:
+        known = facts_about(base_url).models.get(model)
+        if known is None or abs((datetime.date.today() - known.since).days) > _DAYS:
+            # OpenAI's reasoning models know only the new name; other servers may ignore it.
+            known = Capabilities(refused=frozenset(LIMITS[:1] if is_openai(base_url) else ()))
+        BY_SERVER[base_url, model] = known
+    return BY_SERVER[base_url, model]
+
+
+def remember(base_url: str, model: str, taken: Capabilities) -> None:
+    """Keep what a server has just taken, after it refused more."""
+    known = recall(base_url, model)  # a call at the same time may have learnt something else
+    limits = [one.max_tokens for one in (known, taken) if one.max_tokens is not None]
+    known = taken.model_copy(
+        update={
+            "refused": known.refused | taken.refused,
+            "max_tokens": min(limits, default=None),
+            "since": datetime.date.today(),
+        }
+    )
+    BY_SERVER[base_url, model] = known
+    remember_about(base_url, models={**facts_about(base_url).models, model: known})
 
 
 def _path() -> Path:
     return home() / "servers.json"
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, Facts]:
     try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return _FILE.validate_json(path.read_bytes())
+    except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) else {}
 
 
-def _write(path: Path, servers: dict[str, Any]) -> None:
-    """Replace the file as a whole, so that nobody reads half of it."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+# What it charges
+
+_SAMPLE_TOKENS = 1_000  # few, because some prices rise with the length of the prompt
+
+
+def read_price(text: str) -> Price:
+    """Return the price in ``0.15,0.60``: dollars per million prompt and completion tokens.
+
+    Raises:
+        UsageError: the text is not two amounts.
+    """
     try:
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump(servers, file, indent=1, sort_keys=True)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        prompt, completion = (float(part.strip().removeprefix("$")) for part in text.split(","))
+        return Price(prompt=prompt, completion=completion)
+    except ValueError:
+        raise UsageError(
+            f"The price {text!r} cannot be read. Write dollars per million prompt and completion "
+            'tokens, as "0.15,0.60".'
+        ) from None
+
+
+@lru_cache(maxsize=64)
+def listed_price(model: str, base_url: str) -> Price | None:
+    """Return a model's price at a server, as `genai-prices` lists it; None if it doesn't.
+
+    A price is never guessed from the model's name alone.
+    """
+    prompt = listed_cost(Usage(prompt_tokens=_SAMPLE_TOKENS), model, base_url)
+    completion = listed_cost(Usage(completion_tokens=_SAMPLE_TOKENS), model, base_url)
+    if prompt is None or completion is None:
+        return None
+    million = 1_000_000 / _SAMPLE_TOKENS
+    return Price(prompt=prompt * million, completion=completion * million)
+
+
+def listed_cost(usage: Usage, model: str, base_url: str) -> float | None:
+    """Return what a call costs in US dollars by that list, with cheaper cached prompt tokens."""
+    import genai_prices  # takes a quarter of a second
+
+    counts = genai_prices.Usage(
+        input_tokens=usage.prompt_tokens,
+        output_tokens=usage.completion_tokens,
+        cache_read_tokens=min(usage.cached_tokens or 0, usage.prompt_tokens) or None,
+    )
+    try:
+        price = genai_prices.calc_price(counts, model, provider_api_url=base_url)
+    except (LookupError, ValueError):
+        return None
+    return float(price.total_price)

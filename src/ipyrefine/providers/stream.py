@@ -10,6 +10,7 @@ _CLOSE = "</think>"
 _MAX_COUNT = 10**12
 _MAX_DOLLARS = 10_000  # for one call; more is a mistake
 _CHARS_PER_TOKEN = 4
+_COUNTS = ("prompt_tokens", "completion_tokens")
 
 # Every other reason a server gives (``eos``, ``tool_calls``, …) is a reply that ended by itself.
 _FINISHES: dict[str, Finish] = {
@@ -33,7 +34,7 @@ class Assembly:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._splitter = ThinkingSplitter()
+        self._splitter = _ThinkingSplitter()
         self._parts: dict[str, list[str]] = {"text": [], "thinking": []}
         self._refused = False
         self._reason: str | None = None
@@ -53,8 +54,8 @@ class Assembly:
         reason = _string(choice.get("finish_reason"))
         self.progress += _adds(delta) or bool(reason and self._reason is None)
         self._reason = reason or self._reason
-        deltas = [Delta(kind="thinking", text=thinking)] if thinking else []
-        return self._keep(deltas + self._splitter.feed(_string(delta.get("content")) + refusal))
+        text = self._splitter.feed(_string(delta.get("content")) + refusal)
+        return self._keep([*_deltas("thinking", thinking), *text])
 
     def close(self) -> list[Delta]:
         """End the stream and return what was held back."""
@@ -66,11 +67,22 @@ class Assembly:
         Args:
             seconds: wall time of the call.
         """
+        estimate = estimate_usage(
+            self._request, sum(len("".join(parts)) for parts in self._parts.values())
+        )
+        counts = {name: _count(self._usage.get(name)) for name in _COUNTS}
+        details = _object(self._usage.get("prompt_tokens_details"))
+        usage = {
+            **{name: count for name, count in counts.items() if count is not None},
+            "cached_tokens": _count(details.get("cached_tokens")),
+            "seconds": seconds,
+            "cost": _dollars(self._usage.get("cost")),
+        }
         return Reply(
             text="".join(self._parts["text"]),
             thinking="".join(self._parts["thinking"]).strip(),
             finish=self._finish(),
-            usage=self._count(seconds),
+            usage=estimate.model_copy(update=usage),
         )
 
     def _keep(self, deltas: list[Delta]) -> list[Delta]:
@@ -81,27 +93,10 @@ class Assembly:
     def _finish(self) -> Finish:
         if self._refused:
             return "refused"
-        if self._reason is None:
-            return "incomplete"
-        return _FINISHES.get(self._reason.lower(), "stop")
-
-    def _count(self, seconds: float) -> Usage:
-        prompt_chars = sum(len(message.content) for message in self._request.messages)
-        reply_chars = sum(len(part) for parts in self._parts.values() for part in parts)
-        prompt = _token_count(self._usage.get("prompt_tokens"))
-        completion = _token_count(self._usage.get("completion_tokens"))
-        details = _object(self._usage.get("prompt_tokens_details"))
-        return Usage(
-            calls=1,
-            prompt_tokens=estimate_tokens(prompt_chars) if prompt is None else prompt,
-            cached_tokens=_token_count(details.get("cached_tokens")),
-            completion_tokens=estimate_tokens(reply_chars) if completion is None else completion,
-            seconds=seconds,
-            cost=_dollars(self._usage.get("cost")),
-        )
+        return "incomplete" if self._reason is None else _FINISHES.get(self._reason.lower(), "stop")
 
 
-class ThinkingSplitter:
+class _ThinkingSplitter:
     """Split streamed text into thinking and text; a tag may be cut anywhere between chunks.
 
     Only ``<think>`` blocks that open a reply count: the same tag further on is part of the text,
@@ -135,9 +130,11 @@ class ThinkingSplitter:
         if tag:
             self._state, self._buffer = "after", rest
             return _deltas("thinking", thinking)
-        cut = len(self._buffer) - _overlap(self._buffer, _CLOSE)
-        thinking, self._buffer = self._buffer[:cut], self._buffer[cut:]
-        return _deltas("thinking", thinking)
+        # The longest end that may begin the tag is held back.
+        held = next((n for n in range(len(_CLOSE) - 1, 0, -1) if thinking.endswith(_CLOSE[:n])), 0)
+        cut = len(thinking) - held
+        self._buffer = thinking[cut:]
+        return _deltas("thinking", thinking[:cut])
 
     def _text(self) -> list[Delta]:
         if self._state != "text":
@@ -154,18 +151,20 @@ class ThinkingSplitter:
         return _deltas("text", text)
 
 
-def estimate_tokens(chars: int) -> int:
-    """Return about how many tokens `chars` characters are: a quarter of them, at least 1."""
-    return max(1, round(chars / _CHARS_PER_TOKEN))
+def estimate_usage(request: Request, chars: int) -> Usage:
+    """Return the usage of a call whose tokens nobody counted: a quarter of the characters.
+
+    Args:
+        request: the call.
+        chars: characters of its reply.
+    """
+    prompt = sum(len(message.content) for message in request.messages)
+    tokens = (max(1, round(count / _CHARS_PER_TOKEN)) for count in (prompt, chars))
+    return Usage(calls=1, **dict(zip(_COUNTS, tokens, strict=True)))
 
 
 def _deltas(kind: Literal["text", "thinking"], text: str) -> list[Delta]:
     return [Delta(kind=kind, text=text)] if text else []
-
-
-def _overlap(text: str, tag: str) -> int:
-    """Return the length of the longest end of `text` that begins `tag`."""
-    return next((n for n in range(len(tag) - 1, 0, -1) if text.endswith(tag[:n])), 0)
 
 
 def _adds(delta: dict[str, Any]) -> bool:
@@ -185,7 +184,7 @@ def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _token_count(value: object) -> int | None:
+def _count(value: object) -> int | None:
     # Whatever a server sends, a count stays a number that can be added and shown.
     return value if type(value) is int and 0 <= value < _MAX_COUNT else None
 
