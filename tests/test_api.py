@@ -56,7 +56,7 @@ def test_a_weak_model_does_not_criticise_and_its_texts_are_written_anew(
 ) -> None:
     for name, expected in (("qwen2.5-coder-1.5b", facts), ("gpt-9", (False, False))):
         setup = build("Greet.", model=ScriptedModel([], name=name), **options).state.setup
-        assert (setup.weak_critic, setup.revise_anew) == expected
+        assert (setup.weak_critic, setup.weak_editor) == expected
 
 
 async def test_a_server_s_model_may_write_as_much_as_it_needs_where_nobody_limits_it() -> None:

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from time import monotonic
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
 
 from pydantic import ValidationError
 
@@ -52,6 +52,17 @@ IMPROVE = {
 }
 
 
+class ServerOptions(TypedDict, total=False):
+    """How models that are given by name are asked."""
+
+    base_url: str | None
+    api_key: ApiKey | None
+    price: Price | str | None
+    timeout: float | None
+    effort: Effort | None
+    extra: Mapping[str, Any] | None
+
+
 class Models(NamedTuple):
     """The writer, and the critic or evaluator where that is another."""
 
@@ -69,12 +80,6 @@ def build(
     *,
     model: Model | str | None = None,
     judge: Model | str | None = None,
-    base_url: str | None = None,
-    api_key: ApiKey | None = None,
-    price: Price | str | None = None,
-    timeout: float | None = None,
-    effort: Effort | None = None,
-    extra: Mapping[str, Any] | None = None,
     checks: Sequence[Check] = (),
     no_checks: Sequence[str] = (),
     profile: ProfileLike | None = None,
@@ -90,6 +95,7 @@ def build(
     prompts: Prompts | Mapping[str, str] | None = None,
     warnings: Sequence[str] = (),
     share: str | None = None,
+    **server: Unpack[ServerOptions],
 ) -> Refinement:
     """Build a refinement.
 
@@ -104,14 +110,6 @@ def build(
         text: the task; with a draft it may be empty, which asks to improve the draft.
         model: writes; a model, its name, or None for the configured one.
         judge: reads, as critic or evaluator; the writer by default.
-        base_url: an OpenAI-compatible server for models given by name.
-        api_key: its key, or a callable that returns it, asked before every call; by default
-            ``OPENAI_API_KEY``, for the server of ``OPENAI_BASE_URL`` (OpenAI if unset) only.
-        price: what it charges (``"0.15,0.60"``: dollars per million prompt and completion
-            tokens); by default from the price list.
-        timeout: seconds of silence after which a server counts as gone; 600 by default.
-        effort: how hard a model that thinks should think: ``low``, ``medium`` or ``high``.
-        extra: further fields of every request to a server; one that it refuses is left out.
         checks: run on every text.
         no_checks: names of checks that the task's own demands must not add; ``all`` for none.
         profile: a profile, its name, a dict of its fields, or a TOML file's path; by default
@@ -134,6 +132,14 @@ def build(
         share: what a model's server is sent of what code computed from variables or files:
             ``structure``, ``outputs`` or ``values``; by default ``values`` on this machine, and
             elsewhere what was remembered of the server, else ``structure``.
+        **server: how models that are given by name are asked. ``base_url``: an OpenAI-compatible
+            server. ``api_key``: its key, or a callable that returns it, asked before every call;
+            by default ``OPENAI_API_KEY``, for the server of ``OPENAI_BASE_URL`` (OpenAI if unset)
+            only. ``price``: what it charges (``"0.15,0.60"``: dollars per million prompt and
+            completion tokens); by default from the price list. ``timeout``: seconds of silence
+            after which it counts as gone; 600 by default. ``effort``: how hard a model that thinks
+            should think: ``low``, ``medium`` or ``high``. ``extra``: further fields of every
+            request; one that the server refuses is left out.
 
     Raises:
         UsageError: there is neither a task nor a draft, or no such profile; a named variable
@@ -142,7 +148,7 @@ def build(
             it; the draft has no such lines.
         NoModel: no model is configured.
     """
-    api_key = Key(api_key)
+    server["api_key"] = Key(server.get("api_key"))
     if not text.strip() and not (draft or "").strip():
         raise UsageError("There is nothing to refine. Write a task or a draft.")
     if not isinstance(prompts, Prompts):
@@ -172,16 +178,7 @@ def build(
         categories=tuple(categories),
         language=pygments_name(language) if language else spoken,
     )
-    models = choose_models(
-        model,
-        judge,
-        base_url=base_url,
-        api_key=api_key,
-        price=price,
-        timeout=timeout,
-        effort=effort,
-        extra=extra,
-    )
+    models = choose_models(model, judge, **server)
     sharing = choose_sharing((models.model, models.judge or models.model), share)
     materials = variables.materials(values=sharing.level == "values", copied=task.is_python)
     task = task.model_copy(update={"materials": (*materials, *cells)})
@@ -226,32 +223,64 @@ def build(
         for one in (models.model, models.judge or models.model):
             if price_of(one) is None:
                 raise UsageError(f"{one.name}: {PRICE_UNKNOWN}")
+    return compose(
+        task,
+        models,
+        checks=checks,
+        limits=limits,
+        draft=draft,
+        selection=selection,
+        prompts=prompts,
+        files=files,
+        sharing=sharing,
+        warnings=warnings,
+        demands=phrases,
+    )
+
+
+def compose(
+    task: Task,
+    models: Models,
+    *,
+    limits: Limits,
+    files: Mapping[str, bytes],
+    run: Run | None = None,
+    **parts: Any,
+) -> Refinement:
+    """Put a refinement together: of a new run, a resumed one, or one with another model.
+
+    Args:
+        task: what is asked.
+        models: who writes and who reads.
+        limits: when it stops.
+        files: copies of the variables, for the critic's tests.
+        run: an earlier run to go on with.
+        **parts: the others, as for `Refinement`.
+    """
+    suite: Suite | None = None
+    if task.is_python and find_spec("pytest") is not None:
+        from ipyrefine.checks.suite import Suite as RunningSuite
+
+        suite = RunningSuite(files)
+    reader = models.judge or models.model
+    weak: dict[str, Any] = {
+        "weak_critic": limits.critique != "always" and is_weak(reader, "critic"),
+        "weak_editor": is_weak(models.model, "editor"),
+    }
+    if run is not None:
+        setup = run.setup.model_copy(update={"limits": limits, **weak})
+        run = run.model_copy(update={"setup": setup})
     return Refinement(
         task,
         model=models.model,
         judge=models.judge,
-        checks=checks,
         limits=limits,
-        draft=draft,
-        prompts=prompts,
+        run=run,
+        suite=suite,
         clock=monotonic,
-        warnings=warnings,
-        demands=phrases,
-        selection=selection,
-        sharing=sharing,
-        suite=_suite(task, files),
-        weak_critic=limits.critique != "always" and is_weak(models.judge or models.model, "critic"),
-        revise_anew=is_weak(models.model, "editor"),
+        **weak,
+        **parts,
     )
-
-
-def _suite(task: Task, files: Mapping[str, bytes]) -> Suite | None:
-    """Return what runs a critic's tests on a task's texts; None where nothing can be run."""
-    if not task.is_python or find_spec("pytest") is None:
-        return None
-    from ipyrefine.checks.suite import Suite
-
-    return Suite(files)
 
 
 async def refine(
@@ -266,26 +295,11 @@ async def refine(
 ) -> Run:
     """Refine a text to the loop's own stop and return the run.
 
-    Every limit may be given as a keyword; `ipyrefine.Limits` says more about each:
-
-    - ``max_revisions``: revisions allowed after the draft (4); without ``patience``, it switches
-      patience off.
-    - ``target``: score 0..1 that passes (0.8): yours, or that of a prompt that ships; without
-      ``critique``, it switches critiques off.
-    - ``patience``: revisions without improvement before the run stops (2); None for any number.
-    - ``delta``: gain in score, 0..1, that is still no improvement (0).
-    - ``base``: a revision continues from the ``latest`` text, the ``best``, or ``auto``.
-    - ``critique``: ``auto``, ``always`` or ``never``; ``min_findings``: how many it must name (0).
-    - ``revise``: whether a text that misses a check is shown to be edited (``edit``), written
-      ``anew``, or the one and then the other (``auto``).
-    - ``verify_drafts``: whether drafts are verified, too (True).
-    - ``candidates``: independent drafts (1); ``memory``: whether a revision sees the ``best`` text
-      or ``all``.
-    - ``max_tokens``: completion tokens per call (2,048 for an embedded model; else 16,384 or three
-      times the text, and four times that after a reply that was cut off).
-    - ``temperature`` (0) and ``seed`` (None) of the writer.
-    - ``step``: whether to pause after every verdict (False).
-    - ``budget``: an `ipyrefine.Budget`, or a dict of its fields.
+    Every limit may be given as a keyword, and `ipyrefine.Limits` says what each means:
+    ``max_revisions`` (without ``patience`` it switches patience off), ``target`` (without
+    ``critique`` it switches critiques off), ``patience``, ``delta``, ``base``, ``critique``,
+    ``min_findings``, ``revise``, ``verify_drafts``, ``candidates``, ``memory``, ``max_tokens``,
+    ``temperature``, ``seed``, ``step``, and ``budget``, which may be a dict of its fields.
 
     Args:
         text: the task in words.
@@ -294,11 +308,7 @@ async def refine(
         journal: whether the run is kept in the journal.
         name: its name there; made from the task by default.
         limits: when to stop, as one value; a limit given as a keyword wins over it.
-        **options: the limits above, and what `ipyrefine.api.build` takes: ``model``, ``judge``,
-            ``base_url``, ``api_key``, ``price``, ``timeout``, ``effort``, ``extra``,
-            ``no_checks``, ``profile``, ``criteria``, ``checklist``, ``categories``,
-            ``language``, ``variables``, ``draft``, ``lines``, ``prompts``,
-            ``share``.
+        **options: the limits above, and what `ipyrefine.api.build` takes.
 
     Raises:
         UsageError: an option cannot be used.
@@ -330,15 +340,11 @@ def resume(
     *,
     model: Model | str | None = None,
     judge: Model | str | None = None,
-    base_url: str | None = None,
-    api_key: ApiKey | None = None,
-    timeout: float | None = None,
-    effort: Effort | None = None,
-    extra: Mapping[str, Any] | None = None,
     checks: Sequence[Check] = (),
     variables: Variables | Mapping[str, Any] | None = None,
     lines: tuple[int, int] | None = None,
     share: str | None = None,
+    **server: Unpack[ServerOptions],
 ) -> Refinement:
     """Build the refinement that continues an earlier run where it stopped.
 
@@ -346,22 +352,18 @@ def resume(
         run: the run; its setup stands.
         model: writes; by default the model that wrote so far, by its name.
         judge: reads, as critic or evaluator; by default the one so far.
-        base_url: an OpenAI-compatible server for models given by name.
-        api_key: its key, as for `build`.
-        timeout: seconds of silence, as for `build`.
-        effort: how hard a model thinks, as for `build`.
-        extra: further fields of every request, as for `build`.
         checks: the run's checks, made again.
         variables: what its checked code gets copies of, as for `build`.
         lines: the lines of its draft that may change, as for `build`.
         share: what a model's server is sent, as for `build`.
+        **server: how models that are given by name are asked, as for `build`.
 
     Raises:
         UsageError: the run's checks are not these, or its model is a recording's file, which has
             to be named.
         NoModel: the model is not available here.
     """
-    api_key = Key(api_key)
+    server["api_key"] = Key(server.get("api_key"))
     setup, names = run.setup, tuple(check.name for check in checks)
     if names != setup.checks:
         raise UsageError(
@@ -369,31 +371,22 @@ def resume(
             f"{', '.join(names) or '(none)'}. Name the same ones to continue it."
         )
     judge = judge or (_named_model(setup.judge) if setup.judge != setup.model else None)
-    models = choose_models(
-        model or _named_model(setup.model),
-        judge,
-        base_url=base_url,
-        api_key=api_key,
-        price=setup.price,
-        timeout=timeout,
-        effort=effort,
-        extra=extra,
-    )
-    if setup.limits.max_tokens in (None, _EMBEDDED_TOKENS):  # maybe the other kind's default
-        tokens = {"max_tokens": _EMBEDDED_TOKENS if models.are_embedded else None}
-        limits = setup.limits.model_copy(update=tokens)
-        run = run.model_copy(update={"setup": setup.model_copy(update={"limits": limits})})
-    return Refinement(
+    server["price"] = setup.price
+    models = choose_models(model or _named_model(setup.model), judge, **server)
+    limits = setup.limits
+    if limits.max_tokens in (None, _EMBEDDED_TOKENS):  # maybe the other kind's default
+        tokens = _EMBEDDED_TOKENS if models.are_embedded else None
+        limits = limits.model_copy(update={"max_tokens": tokens})
+    return compose(
         setup.task,
-        model=models.model,
-        judge=models.judge,
+        models,
         checks=checks,
-        prompts=Prompts.build(setup.prompts),
-        run=run,
-        clock=monotonic,
-        suite=_suite(setup.task, Variables.of(variables).files),
+        limits=limits,
         selection=_select(setup.draft, lines),
+        prompts=Prompts.build(setup.prompts),
+        files=Variables.of(variables).files,
         sharing=choose_sharing(filter(None, models), share),
+        run=run,
     )
 
 
@@ -464,37 +457,24 @@ def raise_failure(refinement: Refinement) -> None:
 
 
 def choose_models(
-    model: Model | str | None,
-    judge: Model | str | None,
-    *,
-    base_url: str | None = None,
-    api_key: ApiKey | None = None,
-    price: Price | str | None = None,
-    timeout: float | None = None,
-    effort: Effort | None = None,
-    extra: Mapping[str, Any] | None = None,
+    model: Model | str | None, judge: Model | str | None, **server: Unpack[ServerOptions]
 ) -> Models:
     """Choose the models that are given by name; arguments and errors as for `build`."""
-    api_key = Key(api_key)
+    effort, price = server.pop("effort", None), server.get("price")
+    server["api_key"] = Key(server.get("api_key"))
     if effort is not None:
         if effort not in EFFORTS:
             raise UsageError(f"effort is one of {', '.join(EFFORTS)}, not {effort!r}.")
-        extra = {**(extra or {}), "reasoning_effort": effort}
+        server["extra"] = {**(server.get("extra") or {}), "reasoning_effort": effort}
     if isinstance(price, str):
         from ipyrefine.providers.servers import read_price
 
-        price = read_price(price)
-    server: dict[str, Any] = {
-        "base_url": base_url,
-        "api_key": api_key,
-        "price": price,
-        "timeout": timeout,
-        "extra": extra,
-    }
+        server["price"] = read_price(price)
+    options: dict[str, Any] = {**server}
     if model is None or isinstance(model, str):
-        model = choose_model(model, **server)
+        model = choose_model(model, **options)
     if isinstance(judge, str):
-        judge = choose_model(judge, **server)
+        judge = choose_model(judge, **options)
     return Models(model, judge)
 
 
@@ -560,7 +540,8 @@ def check_options(options: dict[str, Any]) -> None:
     if "api_key" in options:
         options["api_key"] = Key(options["api_key"])
     known = {*signature(refine).parameters, *signature(build).parameters, *Limits.model_fields}
-    known -= {"text", "name", "options"}
+    known |= ServerOptions.__annotations__.keys()
+    known -= {"text", "name", "options", "server"}
     for name in options:
         if name not in known:
             raise UsageError(f"refine has no option {name!r}.{did_you_mean(name, known)}")

@@ -32,17 +32,9 @@ from ipyrefine.core.model import (
     Severity,
     Stage,
     StopReason,
-    Task,
 )
 
-# A draft, a revision that only repeats it, and one that does not.
-REPEATED = (
-    text("Good day"),
-    judgement(5, finding("dull")),
-    text("Good day"),
-    text("Hey you"),
-    judgement(9, fixed=("f1",)),
-)
+NO_CRITIC = Limits(critique="never")
 
 
 async def test_a_critique_that_names_too_little_is_asked_for_once_more() -> None:
@@ -137,50 +129,36 @@ async def test_on_a_stall_the_temperature_rises_and_what_failed_is_named() -> No
     assert "Ho ho" not in first.messages[-1].content
 
 
-async def test_a_text_that_its_revision_only_repeats_is_written_anew() -> None:
-    """From what is wrong with it and without its words, which would only be repeated again."""
-    loop = refinement(REPEATED)
+@pytest.mark.parametrize("weak", [True, False])
+async def test_a_writer_too_weak_to_edit_is_sampled_which_makes_a_draft(weak: bool) -> None:
+    """From what is wrong with the text and without its words, which it would only repeat."""
+    check = Scores(0.2, 0.4, 1.0, target=1.0, basis="examples")
+    replies = [code("x = 0"), code("x = 1"), code("y = 9")]
+    loop = refinement(replies, CODE, checks=[check], limits=NO_CRITIC, weak_editor=weak)
     await finish(loop)
-    mend, anew = prompts(loop, Stage.REVISE)
-    assert "Good day" in mend
-    assert "Good day" not in anew
-    assert "dull" in anew
-    assert requests(loop, Stage.REVISE)[1].temperature > 0.5
-    assert [i.text for i in loop.state.iterations] == ["Good day", "Good day", "Hey you"]
-
-
-@pytest.mark.parametrize("task", [TASK, CODE], ids=["prose", "code"])
-@pytest.mark.parametrize(("second", "anew"), [(0.2, True), (0.5, False)], ids=["not", "a little"])
-async def test_a_revision_that_did_not_help_is_not_edited_further(
-    task: Task, second: float, anew: bool
-) -> None:
-    """It ties with the text before, so the next one goes on from it."""
-    write = code if task.form == "code" else text
-    replies = [write("x = 0"), write("x = 1"), write("y = 9")]
-    check = Scores(0.2, second, 1.0, target=1.0, basis="examples")
-    loop = refinement(replies, task, checks=[check], limits=Limits(critique="never"))
-    await finish(loop)
-    assert loop.state.iterations[2].parent == 1
-    assert ("x = 1" not in prompts(loop, Stage.REVISE)[1]) is anew
+    asked = requests(loop, Stage.REVISE)
+    assert [("x = " in one.messages[-1].content) for one in asked] == [not weak] * 2
+    assert [one.temperature > 0.5 for one in asked] == [weak] * 2
+    kind = "Draft" if weak else "Revision"
+    assert [loop.state.name(n) for n in (1, 2)] == [f"{kind} 1", f"{kind} 2"]
+    assert loop.state.message == f"{kind} 2 passes."
 
 
 async def test_what_the_user_says_of_such_code_is_acted_on_in_its_own_words() -> None:
-    replies = [code("x = 0"), code("x = 1"), code("y = 9")]
-    loop = refinement(
-        replies,
-        CODE,
-        checks=[Scores(0.2, 0.1, 0.3, target=1.0, basis="examples")],
-        limits=Limits(candidates=2, max_revisions=0),
-    )
+    replies = [code("x = 0"), code("y = 9")]
+    check = Scores(0.2, 0.3, target=1.0, basis="examples")
+    limits = Limits(max_revisions=0, critique="never")
+    loop = refinement(replies, CODE, checks=[check], limits=limits, weak_editor=True)
     await finish(loop)
     await decide(loop, Continue(guidance="keep the name x"))
     assert "x = 0" in prompts(loop)[-1]
 
 
-async def test_a_text_of_the_user_s_is_never_written_anew() -> None:
-    loop = refinement(REPEATED[1:], draft="Good day")
+async def test_a_text_of_the_user_s_is_always_edited() -> None:
+    limits = Limits(max_revisions=1, revise="sample")
+    loop = refinement([critique(finding("dull")), text("Ho"), READY], draft="Hi", limits=limits)
     await finish(loop)
-    assert "Good day" in prompts(loop, Stage.REVISE)[1]
+    assert "Hi" in prompts(loop, Stage.REVISE)[0]
 
 
 async def test_the_task_stands_unchanged_at_the_head_of_every_call() -> None:

@@ -4,7 +4,6 @@ import re
 
 import pytest
 from kit import (
-    READY,
     TASK,
     code,
     critique,
@@ -57,13 +56,6 @@ async def test_each_stage_is_told_what_its_own_prompt_says() -> None:
     heads = [messages[1].content.split()[0] for messages in asked]
     assert heads == ["DRAFT", "JUDGE", "CRIT", "REV", "JUDGE"]
     assert "hook, length" in asked[2][1].content
-
-
-@pytest.mark.parametrize("weak", [True, False])
-async def test_only_a_weak_writer_of_prose_is_told_the_task_once_more(weak: bool) -> None:
-    loop = refinement([text("Hi"), READY], revise_anew=weak)
-    await finish(loop)
-    assert (TASK.text in prompts(loop)[0]) is weak
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from urllib.request import Request as HttpRequest
 from urllib.request import urlopen
 
 import pytest
+from kit import finish
 from metered import Metered
 
 from ipyrefine import errors
@@ -345,7 +346,7 @@ async def test_from_the_second_iteration_on_most_prompt_tokens_come_from_the_cac
     model = Metered(light, lambda _: next(script))
     loop = build(TASK, model=model, limits=limits, profile="code", no_checks=["all"])
     used, calls = Usage(), []
-    async for event in loop:
+    for event in await finish(loop):
         if isinstance(event, CallEnded) and event.iteration >= 2:
             used += event.usage
             calls.append((event.stage, event.usage.prompt_tokens, event.usage.cached_tokens))

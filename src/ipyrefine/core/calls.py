@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing, suppress
 from itertools import groupby
 from operator import itemgetter
@@ -12,6 +12,7 @@ from ipyrefine.core.events import CallEnded, Event, TextDelta, Warned
 from ipyrefine.core.model import Stage, Usage
 from ipyrefine.core.policy import (
     LIMIT_FACTOR,
+    MAX_REPAIRS,
     Stop,
     completion_allowance,
     estimate_tokens,
@@ -25,7 +26,7 @@ from ipyrefine.core.run import Run
 from ipyrefine.errors import ModelError, RefineError, ReplyError, ServerFailed, describe
 
 T = TypeVar("T")
-Kind = Literal["text", "thinking"]
+Piece = tuple[Literal["text", "thinking"], str]
 
 FRAME = 1 / 30  # seconds; no reader tells events apart that follow each other faster
 
@@ -38,6 +39,10 @@ FAILURES = {
 _CIRCLES = "the reply repeats itself up to the token limit"
 _THOUGHT = "the model reached the token limit before its first word"
 _CAPPED = "the reply was cut off at the longest that the server allows"
+_REMEDIES = {
+    _CIRCLES: "Word the task differently, or use a larger model",
+    _CAPPED: "Ask for a shorter text, or use another model",
+}
 
 
 class OutOfBudget(Exception):
@@ -100,7 +105,7 @@ def affordable_calls(request: Request, run: Run, seconds: float, wanted: int) ->
 
 
 class ModelCall(Generic[T]):
-    """Asks a model until its reply can be read, at most twice.
+    """Asks a model until its reply can be read, at most twice; in a run, at most 2 are asked again.
 
     A reply that was paid for already is used, not asked for again. One that was refused or filtered
     is never asked for again. One that was cut off at the token limit is asked for with a higher
@@ -141,13 +146,10 @@ class ModelCall(Generic[T]):
     @property
     def advice(self) -> str:
         """Return the failure with its remedy: two clauses, without a full stop."""
-        if self.failure == _CIRCLES:
-            return f"{self.failure}. Word the task differently, or use a larger model"
-        if self.failure == _CAPPED:
-            return f"{self.failure}. Ask for a shorter text, or use another model"
-        if self.failure not in (FAILURES["length"], _THOUGHT):
-            return self.failure
-        return f"{self.failure}. Raise {'--budget' if self._bounded_by_budget else '--max-tokens'}"
+        remedy = _REMEDIES.get(self.failure, "")
+        if self.failure in (FAILURES["length"], _THOUGHT):
+            remedy = f"Raise {'--budget' if self._bounded_by_budget else '--max-tokens'}"
+        return f"{self.failure}. {remedy}" if remedy else self.failure
 
     async def make(
         self,
@@ -182,7 +184,8 @@ class ModelCall(Generic[T]):
             else:
                 bounded = budget.bound(request, loop.state, loop.elapsed())
                 self._bounded_by_budget = bounded.max_tokens < request.max_tokens
-                if bounded.max_tokens <= cut_at:
+                spent = attempt and loop.state.repairs >= MAX_REPAIRS
+                if spent or bounded.max_tokens <= cut_at:
                     return None
                 if attempt:
                     await warn(loop, f"Asked {self._model.name} again: {self.failure}.")
@@ -332,23 +335,21 @@ class DeltaBatcher:
         """Return the events of all that waits."""
         self._flushed = self._clock()
         waiting, self._waiting = self._waiting, []
-        pieces = [
-            piece
-            for kind, text in _join((delta.kind, delta.text) for delta in waiting)
-            for piece in self._split(kind, text)
-        ]
+        pieces = [(delta.kind, delta.text) for delta in waiting]
         return [
             TextDelta(stage=self._stage, iteration=self._iteration, kind=kind, text=text)
-            for kind, text in _join(pieces)
+            for kind, text in _join(self._split(_join(pieces)))
         ]
 
-    def _split(self, kind: Kind, text: str) -> Iterable[tuple[Kind, str]]:
-        if kind == "thinking" or self._splitter is None:
-            return [(kind, text)]
-        return self._splitter.feed(text)
+    def _split(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        for kind, text in pieces:
+            if kind == "thinking" or self._splitter is None:
+                yield kind, text
+            else:
+                yield from self._splitter.feed(text)
 
 
-def _join(pieces: Iterable[tuple[Kind, str]]) -> list[tuple[Kind, str]]:
+def _join(pieces: Iterable[Piece]) -> list[Piece]:
     """Join neighbours of one kind."""
     return [
         (kind, "".join(text for _, text in group)) for kind, group in groupby(pieces, itemgetter(0))

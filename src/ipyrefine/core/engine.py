@@ -9,10 +9,11 @@ import asyncio
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from inspect import isawaitable
 from itertools import count
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from ipyrefine.core import replies, verdicts
 from ipyrefine.core.calls import CallBudget, ModelCall, OutOfBudget, affordable_calls, warn
@@ -88,6 +89,7 @@ from ipyrefine.core.ports import (
     Journal,
     Model,
     Reply,
+    Request,
     Suite,
     price_of,
 )
@@ -108,6 +110,7 @@ from ipyrefine.errors import (
 )
 
 T = TypeVar("T")
+Written = ModelCall[replies.WrittenText]
 Emit = Callable[[Event], Awaitable[None]]
 
 
@@ -119,7 +122,7 @@ class Refinement:
 
     Args:
         task: what is asked.
-        model: writes drafts, critiques and revisions.
+        model: writes drafts and revisions.
         judge: reads texts, as critic or as the user's evaluator; the writer's model by default.
         checks: deterministic tests, run on every text before it is read.
         limits: when to stop.
@@ -131,7 +134,7 @@ class Refinement:
         warnings: what the user should know before the first call.
         suite: runs a critic's tests on a text; None where nothing can be run.
         weak_critic: whether the critic was measured too weak to say anything of such texts.
-        revise_anew: whether the writer's texts are better written anew than edited.
+        weak_editor: whether the writer was measured too weak to edit texts.
         demands: what the task itself demands, where checks were made of it: ``3 examples``, or
             a check's name.
         selection: the part of the draft that may change; what the model writes elsewhere is put
@@ -144,12 +147,6 @@ class Refinement:
 
     Attributes:
         state: the run so far.
-        model: the writer.
-        judge: the judge.
-        checks: the checks.
-        clock: monotonic seconds.
-        selection: the part of the draft that may change; None where all of it may.
-        suite: what runs a critic's tests.
         error: the error that ended it with ``failed``, or None.
     """
 
@@ -169,7 +166,7 @@ class Refinement:
         warnings: Sequence[str] = (),
         suite: Suite | None = None,
         weak_critic: bool = False,
-        revise_anew: bool = False,
+        weak_editor: bool = False,
         demands: Sequence[str] = (),
         selection: Selection | None = None,
         sharing: Sharing | None = None,
@@ -206,7 +203,7 @@ class Refinement:
                 price=dearest(price_of(self.model), price_of(self.judge)),
                 demands=tuple(demands),
                 weak_critic=weak_critic,
-                revise_anew=revise_anew,
+                weak_editor=weak_editor,
             )
         )
         self._began = clock() - self.state.seconds
@@ -255,30 +252,6 @@ class Refinement:
         """
         require_possible(self.state, decision)
         self._inbox.append(decision)
-
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        """Run to the next stop, yielding each event after it took effect; breaking out cancels."""
-        events: asyncio.Queue[Event | None] = asyncio.Queue()
-        waiting: deque[asyncio.Event] = deque()
-
-        async def hand_over(event: Event, run: Run) -> None:
-            taken = asyncio.Event()
-            waiting.append(taken)
-            events.put_nowait(event)
-            await taken.wait()
-
-        running = asyncio.create_task(self.run(hand_over))
-        running.add_done_callback(lambda _: events.put_nowait(None))
-        try:
-            while (event := await events.get()) is not None:
-                yield event
-                waiting.popleft().set()
-            running.result()
-        finally:
-            self._consumers.clear()  # nobody takes what the cancel still has to say
-            for taken in waiting:
-                taken.set()
-            await _cancel(running)
 
     @property
     def sharing(self) -> Sharing:
@@ -369,13 +342,12 @@ class Refinement:
             except Exception as error:
                 self._consumers.remove(consumer)
                 broken = broken or error
-        if broken is None:
-            return
-        if isinstance(broken, RefineError):
+        if broken is not None and not isinstance(broken, RefineError):
+            raise InternalError(
+                f"A display of the run broke: {describe(broken)}. The best text so far is kept."
+            ) from broken
+        if broken is not None:
             raise broken
-        raise InternalError(
-            f"A display of the run broke: {describe(broken)}. The best text so far is kept."
-        ) from broken
 
     # The loop
 
@@ -529,27 +501,56 @@ class Refinement:
             reason = "the budget does not allow it"
             await self.emit(DraftFailed(candidate=number, reason=reason))
         budget, turns = CallBudget(run, calls), _Turns(self.emit)
-        parse = _parse_text(run.task, self.selection)
 
-        async def write(number: int, emit: Emit) -> ModelCall[replies.WrittenText]:
+        async def write(number: int) -> Written:
             request = self._requests.draft(run, number)
-            cut = partial(parse, cut=True)
             # Where others are written too, a lost one does not matter.
             other = self._requests.draft(run, 1) if run.limits.candidates == 1 else None
-            call = ModelCall(self.model, parse, Stage.DRAFT, number, cut, other)
-            inside = request.json_schema is not None
-            splitter = partial(replies.Splitter, run.task.form, inside=inside)
-            await call.make(self, request, splitter=splitter, budget=budget, emit=emit)
+            call = self._writing_call(Stage.DRAFT, number, other)
+            await self._write(call, request, budget=budget, emit=turns.emit(number))
             return call
 
-        async with _Tasks(write(n, turns.emit(n)) for n in numbers[:calls]) as tasks:
+        async with _tasks(map(write, numbers[:calls])) as tasks:
             for number, task in zip(numbers, tasks, strict=False):
                 await turns.give(number)
                 await self._take_draft(number, task, last=number == numbers[calls - 1])
 
-    async def _take_draft(
-        self, number: int, task: "asyncio.Task[ModelCall[replies.WrittenText]]", *, last: bool
-    ) -> None:
+    def _writing_call(self, stage: Stage, number: int, sampled: Request | None = None) -> Written:
+        """Return the call that writes a whole text."""
+        task = self.state.task
+
+        def parse(reply: Reply, *, cut: bool = False) -> replies.WrittenText:
+            written = replies.parse_text(reply.text, task.form, cut=cut, language=task.language)
+            return self._restore(written)
+
+        return ModelCall(self.model, parse, stage, number, partial(parse, cut=True), sampled)
+
+    def _edits_call(self, number: int, base: str) -> Written:
+        """Return the call that edits a text; in a second reply some edits that fit are enough."""
+        task, replies_before = self.state.task, count()
+
+        def parse(reply: Reply) -> replies.WrittenText:
+            lenient = next(replies_before) > 0
+            return self._restore(
+                replies.parse_edits(
+                    reply.text, base, task.form, language=task.language, lenient=lenient
+                )
+            )
+
+        return ModelCall(self.model, parse, Stage.REVISE, number)
+
+    def _restore(self, written: replies.WrittenText) -> replies.WrittenText:
+        """Return what was written, with the parts of the draft that may not change put back."""
+        if self.selection is None:
+            return written
+        return written.model_copy(update={"text": self.selection.restore(written.text)})
+
+    async def _write(self, call: Written, request: Request, **options: Any) -> None:
+        inside = request.json_schema is not None
+        splitter = partial(replies.Splitter, self.state.task.form, inside=inside)
+        await call.make(self, request, splitter=splitter, **options)
+
+    async def _take_draft(self, number: int, task: asyncio.Task[Written], *, last: bool) -> None:
         error: Exception | None = None
         try:
             call = await task
@@ -585,7 +586,7 @@ class Refinement:
                 waiting.append(self._run_check(check, iteration))
         if lacks_tests(self.state, iteration):
             waiting.append(self._run_suite(iteration))
-        async with _Tasks(waiting) as tasks:
+        async with _tasks(waiting) as tasks:
             for finished in asyncio.as_completed(tasks):
                 evidence = await finished
                 await self.emit(EvidenceReady(iteration=iteration.number, evidence=evidence))
@@ -726,46 +727,29 @@ class Refinement:
         )
 
     async def _revise(self) -> None:
-        """Ask for a better text."""
-        base, number, form = self._base(), len(self.state.iterations), self.state.task.form
-        await self.emit(StageStarted(stage=Stage.REVISE, iteration=number))
-        request = self._requests.revise(self.state, base)
-        parse_cut = None
+        """Ask for a better text, or for another draft where samples were measured to be better."""
+        run, base = self.state, self._base()
+        number, form = len(run.iterations), run.task.form
+        sampled = self._requests.samples(run, base)
+        stage = Stage.DRAFT if sampled else Stage.REVISE
+        await self.emit(StageStarted(stage=stage, iteration=number))
+        request, name = self._requests.revise(self.state, base), self.state.mention(number)
         if request.schema_name == "edits":
-            parse = _parse_edits(self.state.task, self.selection, base.text)
+            call = self._edits_call(number, base.text)
         else:
-            parse = _parse_text(self.state.task, self.selection)
-            parse_cut = partial(parse, cut=True)
-        call = ModelCall(self.model, parse, Stage.REVISE, number, parse_cut)
+            call = self._writing_call(stage, number)
         acting_on = to_act_on(self.state, base)
-        revision = await call.make(
-            self,
-            request,
-            splitter=partial(replies.Splitter, form, inside=request.json_schema is not None),
-        )
-        if revision and revision.missed:
-            await warn(
-                self,
-                f"{revision.missed} of the {revision.edits} edits of {self.state.mention(number)} "
-                "did not fit the text and were left out.",
-            )
-        if revision is None:
-            await warn(
-                self, f"{self.state.mention(number).capitalize()} has no new text: {call.advice}."
-            )
-            await self.emit(
-                RevisionReady(
-                    iteration=number, parent=base.number, text=base.text, failure=call.failure
-                )
-            )
-            return
-        if revision.text != base.text and is_cosmetic(
-            base.text, revision.text, form, self.state.task.language
+        await self._write(call, request)
+        if (revision := call.value) is None:
+            await warn(self, f"{name.capitalize()} has no new text: {call.advice}.")
+            revision = replies.WrittenText(text=base.text)
+        elif revision.missed:
+            left_out = f"{revision.missed} of the {revision.edits} edits of {name}"
+            await warn(self, f"{left_out} did not fit the text and were left out.")
+        elif revision.text != base.text and is_cosmetic(
+            base.text, revision.text, form, run.task.language
         ):
-            await warn(
-                self,
-                f"{self.state.mention(number).capitalize()} changes spacing and punctuation only.",
-            )
+            await warn(self, f"{name.capitalize()} changes spacing and punctuation only.")
         await self.emit(
             RevisionReady(
                 iteration=number,
@@ -773,7 +757,9 @@ class Refinement:
                 text=revision.text,
                 thoughts=revision.thoughts,
                 changes=changes(revision.thoughts, acting_on),
-                acted_on=tuple(finding.id for finding in acting_on),
+                acted_on=tuple(one.id for one in acting_on) if call.value else (),
+                sampled=sampled,
+                failure="" if call.value else call.failure,
             )
         )
 
@@ -787,19 +773,21 @@ class Refinement:
             await self.emit(Warned(message=message))
 
 
-class _Tasks(Generic[T]):
-    """Coroutines as tasks that are cancelled and awaited when the block is left."""
+@asynccontextmanager
+async def _tasks(
+    coroutines: Iterable[Coroutine[Any, Any, T]],
+) -> AsyncIterator[list[asyncio.Task[T]]]:
+    """Run coroutines as tasks, which are cancelled and awaited when the block is left.
 
-    def __init__(self, coroutines: Iterable[Coroutine[Any, Any, T]]) -> None:
-        self._tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
-
-    async def __aenter__(self) -> "list[asyncio.Task[T]]":
-        return self._tasks
-
-    async def __aexit__(self, *_: object) -> None:
-        for task in self._tasks:
+    Unlike a `asyncio.TaskGroup`, one that fails leaves the others be, and its error is its own.
+    """
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class _Turns:
@@ -826,56 +814,6 @@ class _Turns:
         self._turn = number
         for event in self._waiting.pop(number, []):
             await self._emit(event)
-
-
-def _parse_text(task: Task, selection: Selection | None) -> Callable[..., replies.WrittenText]:
-    """Return the parser of a writer's reply; ``cut`` says that the reply was cut off."""
-
-    def parse(reply: Reply, *, cut: bool = False) -> replies.WrittenText:
-        written = replies.parse_text(reply.text, task.form, cut=cut, language=task.language)
-        return _restore(written, selection)
-
-    return parse
-
-
-def _parse_edits(
-    task: Task, selection: Selection | None, base: str
-) -> Callable[..., replies.WrittenText]:
-    """Return the parser of edits; in a second reply some that fit are enough."""
-    replies_before = count()
-
-    def parse(reply: Reply) -> replies.WrittenText:
-        return _restore(
-            replies.parse_edits(
-                reply.text,
-                base,
-                task.form,
-                language=task.language,
-                lenient=next(replies_before) > 0,
-            ),
-            selection,
-        )
-
-    return parse
-
-
-def _restore(written: replies.WrittenText, selection: Selection | None) -> replies.WrittenText:
-    if selection is None:
-        return written
-    return written.model_copy(update={"text": selection.restore(written.text)})
-
-
-async def _cancel(task: asyncio.Task[Run]) -> None:
-    """Cancel a task and see it to its end; a cancel meanwhile goes to the task too."""
-    cancelled = False
-    while not task.done():
-        task.cancel()
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError:
-            cancelled = True
-    if cancelled:
-        raise asyncio.CancelledError
 
 
 def _require_usable(task: Task, draft: str | None) -> None:

@@ -102,6 +102,8 @@ class RevisionReady(_Event):
     thoughts: str = ""  # what the model wrote before it
     changes: tuple[Change, ...] = ()  # what it says it changed, per finding
     acted_on: tuple[str, ...] = ()  # ids of the findings that it was written for
+    # Whether it is another draft, written from the task and not from its parent.
+    sampled: bool = Field(default=False, exclude_if=lambda sampled: not sampled)
     failure: str = ""  # why the model gave no text; else empty
 
 

@@ -700,9 +700,9 @@ class Limits(Record):
         critique: when a critic reads a text: ``auto``, before it passes, unless the user's own
             tests, function or evaluator decide; ``always``; ``never``.
         revise: how a text that misses a check is revised: ``edit`` shows it with what is wrong,
-            ``anew`` the task with what was wrong; ``auto`` edits first and writes anew when that
-            did not help, or at once where that was measured to be better. A text, a function or a
-            prompt that the user wrote is always edited.
+            ``sample`` asks for another draft with what was wrong; ``auto`` samples where the
+            writer was measured too weak to edit. A text, a function or a prompt that the user
+            wrote is always edited.
         min_findings: findings a critique must name.
         verify_drafts: whether drafts are verified too, or only revisions, as in a pasted template.
         max_tokens: completion tokens allowed per call; None for 16,384 or three times the text,
@@ -722,7 +722,7 @@ class Limits(Record):
     patience: int | None = Field(default=2, ge=1, le=_MOST)
     base: Literal["auto", "latest", "best"] = "auto"
     critique: Literal["auto", "always", "never"] = "auto"
-    revise: Literal["auto", "edit", "anew"] = "auto"
+    revise: Literal["auto", "edit", "sample"] = "auto"
     min_findings: int = Field(default=0, ge=0, le=1_000)
     verify_drafts: bool = True
     max_tokens: int | None = Field(default=2_048, gt=0, le=_MOST)
@@ -752,4 +752,5 @@ class Setup(Record):
     price: Price | None = None
     # Whether its critic was measured too weak to say anything of such texts.
     weak_critic: bool = False
-    revise_anew: bool = False  # whether its writer's texts are better written anew than edited
+    # Whether its writer was measured too weak to edit texts.
+    weak_editor: bool = False

@@ -27,6 +27,7 @@ PRICE_UNKNOWN = (
 EVIDENCE_CHARACTERS = 1_500  # of a check's detail that a prompt holds
 REPAIR_CHARACTERS = 4_000  # of an unreadable reply that are quoted back to the model
 LIMIT_FACTOR = 4  # for a reply that was cut off where nobody set the limit
+MAX_REPAIRS = 2  # of replies that cannot be used, in a run
 _LEAST_LIMIT = 16_384  # tokens; hidden reasoning takes thousands of them
 
 
@@ -557,7 +558,6 @@ def _dollars(run: Run, prompt_tokens: int, completion_tokens: int) -> float:
 
 # The forecast
 
-_ATTEMPTS = 2  # a reply that cannot be read is asked for once more
 _INSTRUCTIONS = 700  # tokens of a stage's own instructions, at most
 _TYPICAL_TEXT = 400  # tokens of a text that nobody has written yet
 _TYPICAL_CRITIQUE = 300
@@ -584,9 +584,9 @@ class Forecast(NamedTuple):
 def forecast(run: Run) -> Forecast:
     """Estimate what a run may cost, within its limits and its budget.
 
-    At worst every stage runs, every reply is as long as it may be, and every one has to be asked
-    for twice, a cut one with a higher limit. The next revision is estimated from those before it,
-    or from the text at hand.
+    At worst every stage runs, every reply is as long as it may be, and some have to be asked for
+    again, with a higher limit. The next revision is estimated from those before it, or from the
+    text at hand.
     """
     task, limits, price, own = run.task, run.limits, run.setup.price, run.setup.draft
     revisions, budget, longest = limits.max_revisions, limits.budget, token_limit(run)
@@ -600,10 +600,10 @@ def forecast(run: Run) -> Forecast:
     shown = max(4 * longest, len(own or "")) + evidence + REPAIR_CHARACTERS
     attempts = max(1, revisions) if limits.memory == "all" else 1
     prompt = head + _INSTRUCTIONS + estimate_tokens(shown) + 2 * attempts * longest
-    raised = LIMIT_FACTOR if limits.max_tokens is None else 1
-    calls = _at_most(_ATTEMPTS * stages, budget.calls)
+    raised = MAX_REPAIRS * (LIMIT_FACTOR if limits.max_tokens is None else 1)
+    calls = _at_most(stages + MAX_REPAIRS, budget.calls)
     read = _at_most(calls * prompt, budget.prompt_tokens)
-    wrote = _at_most(calls * longest * (1 + raised) // _ATTEMPTS, budget.completion_tokens)
+    wrote = _at_most((stages + raised) * longest, budget.completion_tokens)
     cost = price.cost(read, wrote) if price else None
     if cost is not None and budget.cost is not None:
         cost = min(cost, budget.cost)

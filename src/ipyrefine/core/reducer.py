@@ -153,6 +153,7 @@ def _(event: RevisionReady, run: Run) -> Run:
         failure=event.failure,
         findings=run.iterations[event.parent].findings,
         acted_on=event.acted_on,
+        sampled=event.sampled,
     )
     kept = {change.finding: change.summary for change in event.changes if change.keeps}
     reasons = {f.criterion: kept[f.id] for f in revision.findings if f.id in kept}
@@ -229,6 +230,7 @@ def _(event: BestChanged, run: Run) -> Run:
 @_apply.register
 def _(event: CallEnded, run: Run) -> Run:
     number, replies = event.iteration, run.unconsumed_replies
+    again = any((one.stage, one.iteration) == (event.stage, number) for one in replies)
     if event.finish is not None:
         reply = UnconsumedReply(
             stage=event.stage,
@@ -241,6 +243,7 @@ def _(event: CallEnded, run: Run) -> Run:
     run = run.model_copy(
         update={
             "usage": run.usage + event.usage,
+            "repairs": run.repairs + again,
             "spent": run.spent | {event.stage: run.spent.get(event.stage, Usage()) + event.usage},
             "unconsumed_replies": replies,
         }
@@ -624,6 +627,7 @@ def _allow_revision(run: Run, decision: Decision, number: int, stopped: bool) ->
         update={
             "allowed_revisions": allowed,
             "patience_from": len(run.iterations) - 1,
+            "repairs": 0,
             "head": number if pinned else run.head,
             "awaits_user": False,
             "released": len(run.iterations),

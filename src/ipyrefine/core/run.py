@@ -42,6 +42,7 @@ class Iteration(Record):
             ``text`` is then the parent's.
         findings: every finding that bears on this text, with its status here.
         acted_on: ids of the findings that this revision was written for.
+        sampled: whether it is another draft, written from the task and not from its parent.
         critiqued: whether this text was criticised.
         questions: what the critic says the task leaves open.
         ready: whether the critic takes it for finished; None where it doesn't say.
@@ -63,6 +64,7 @@ class Iteration(Record):
     failure: str = ""
     findings: tuple[Finding, ...] = ()
     acted_on: tuple[str, ...] = ()
+    sampled: bool = Field(default=False, exclude_if=lambda sampled: not sampled)
     critiqued: bool = False
     questions: tuple[str, ...] = ()
     ready: bool | None = None
@@ -120,6 +122,7 @@ class Run(Record):
         question: what the drafts disagree about and the user has not answered yet.
         failed_drafts: how many of the drafts asked for could not be written.
         pending_usage: what calls consumed whose text is not there yet, by its number to be.
+        repairs: how many replies had to be asked for again since the user last continued.
         unconsumed_replies: replies of the stage under way that nothing was made of yet.
         stop_reason: None while the run can go on.
         message: what the stop means, in one or two sentences.
@@ -146,6 +149,7 @@ class Run(Record):
     question: Question | None = None
     failed_drafts: Count = 0
     pending_usage: dict[Count, Usage] = Field(default_factory=dict)
+    repairs: Count = Field(default=0, exclude_if=lambda repairs: not repairs)
     unconsumed_replies: tuple[UnconsumedReply, ...] = ()
     stop_reason: StopReason | None = None
     message: str = ""
@@ -261,16 +265,17 @@ class Run(Record):
 
         The number is the one that commands take; the draft and the user's first edit have none.
         """
-        written = number < len(self.iterations)
-        parent = self.iterations[number].parent if written else None
-        if written and self.iterations[number].author == "user":
-            edits = [
-                i.number for i in self.iterations if i.author == "user" and i.parent is not None
-            ]
-            if parent is None:
+        if number >= len(self.iterations):
+            revised = bool(self.iterations) and self.stage is Stage.REVISE
+        else:
+            one = self.iterations[number]
+            if one.author == "user" and one.parent is None:
                 return "Your text"
-            return "Your edit" if number == edits[0] else f"Your edit {number}"
-        if parent is not None or (not written and self.iterations and self.stage is Stage.REVISE):
+            if one.author == "user":
+                own = (i for i in self.iterations if i.author == "user" and i.parent is not None)
+                return "Your edit" if number == next(own).number else f"Your edit {number}"
+            revised = one.parent is not None and not one.sampled
+        if revised:
             return f"Revision {number}"
         return f"Draft {number}" if number else "Draft"
 

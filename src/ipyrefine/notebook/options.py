@@ -170,8 +170,8 @@ def parser() -> MagicParser:
     add("--min-findings", type=int, metavar="N",
         help="findings that a critique must name (0, or the profile's)")
     add("--revise", choices=get_args(Limits.model_fields["revise"].annotation),
-        help="how a text that misses a check is revised: the text with what is wrong (edit), the "
-        "task with what was wrong (anew), or the one and then the other (auto)")
+        help="how a text that misses a check is revised: the text with what is wrong (edit), or "
+        "another draft (sample), as for a writer that was measured too weak to edit (auto)")
     add("--base", choices=get_args(Limits.model_fields["base"].annotation),
         help="the text a revision continues from: the latest, the best, or the latest unless it is "
         "worse (auto)")
