@@ -169,10 +169,8 @@ def _mark_lines(removed: Sequence[str], added: Sequence[str]) -> tuple[list[Mark
     """Return what differs inside each line of a change; nothing for a line without counterpart."""
     before: list[Marks] = [()] * len(removed)
     after: list[Marks] = [()] * len(added)
-    if len(removed) * len(added) > _MAX_LINES:
-        return before, after
     start = 0
-    for i, old in enumerate(removed):
+    for i, old in enumerate(removed if len(removed) * len(added) <= _MAX_LINES else ()):
         for j in range(start, len(added)):
             a, b = set(_WORDS.findall(old)), set(_WORDS.findall(added[j]))
             if 2 * len(a & b) >= max(len(a), len(b)):

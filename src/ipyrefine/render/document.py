@@ -1,6 +1,6 @@
 """A run as blocks in reading order; HTML, Markdown and the terminal each draw the same blocks."""
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
@@ -30,7 +30,6 @@ from ipyrefine.render.labels import Label
 WRITING = (Stage.DRAFT, Stage.REVISE)  # the stages whose replies are texts for people
 SILENCE = 20.0  # seconds without a reply that a user is told of
 _TAIL = 200  # characters
-_WINDOW = 5.0  # seconds over which the pace is measured
 MAX_SCORES = 50  # a panel sends all of them again with each iteration
 # What the warnings begin with that nobody needs to be warned of.
 _REMARKS = ("A replay of ", KEPT_HERE)
@@ -40,7 +39,7 @@ class Paragraph(NamedTuple):
     """A few sentences, after a lead that stands out; ``words`` are the user's own, set apart."""
 
     text: str
-    kind: Literal["plain", "message", "words", "warning", "flaw", "quiet"] = "plain"
+    kind: Literal["plain", "words", "warning", "flaw", "quiet"] = "plain"
     lead: str = ""
 
 
@@ -77,12 +76,11 @@ class Item(NamedTuple):
 
 
 class Items(NamedTuple):
-    """A titled list; `folded` where nothing in it asks for action."""
+    """A titled list."""
 
     title: str
     items: tuple[Item, ...]
     kind: Literal["rows", "findings", "checks"] = "rows"
-    folded: bool = False
 
 
 class Table(NamedTuple):
@@ -140,7 +138,7 @@ def summary(run: Run) -> Paragraph:
 def notices(run: Run) -> list[Block]:
     """Return why the run stopped, what to clarify, the user's decisions and the warnings."""
     return [
-        *([Paragraph(labels.stop_sentence(run), "message")] if run.message else []),
+        *([Paragraph(labels.stop_sentence(run))] if run.message else []),
         *(question(run.question) if run.question else []),
         *decisions(run),
         *(Paragraph(one, "quiet" if is_remark(one) else "warning") for one in run.warnings),
@@ -172,7 +170,7 @@ def question(asked: Question) -> list[Block]:
     )
     return [
         Paragraph(title, lead="To clarify:"),
-        *([Output("Before it runs", asked.setup)] if asked.setup.strip() else []),
+        *_output("Before it runs", asked.setup),
         Items("Answers", choices),
         Paragraph('%refine answer 1, or your own: %refine answer "ValueError"', "quiet"),
     ]
@@ -324,15 +322,16 @@ def check_item(evidence: Evidence) -> Item:
 
 def outputs(iteration: Iteration) -> list[Block]:
     """Return what a text printed, returned and drew when a check ran it."""
-    return [_output(one) for evidence in iteration.evidence for one in evidence.outputs]
+    every = (one for evidence in iteration.evidence for one in evidence.outputs)
+    return [block for one in every for block in _result(one)]
 
 
-def _output(output: model.Output) -> Block:
+def _result(output: model.Output) -> list[Block]:
     match output:
         case model.Printed():
-            return Output("Printed", output.text)
+            return _output("Printed", output.text)
         case model.Value():
-            return Output("Value", output.text)
+            return _output("Value", output.text)
         case model.TableValue():
             rows, columns = len(output.rows), len(output.columns)
             size = f"{labels.count(output.height, 'row')} × {labels.count(output.width, 'column')}"
@@ -340,13 +339,14 @@ def _output(output: model.Output) -> Block:
             if columns < output.width:
                 first = f", the first {rows} × {columns}"
             labelled = zip(output.labels, output.rows, strict=True)
-            return Table(
-                f"Table: {size}{first}",
-                (output.index, *output.columns),
-                tuple((label, *row) for label, row in labelled),
-            )
+            body = tuple((label, *row) for label, row in labelled)
+            return [Table(f"Table: {size}{first}", (output.index, *output.columns), body)]
         case model.Figure():
-            return Picture(output.png, output.size, output.phrase.capitalize())
+            return [Picture(output.png, output.size, output.phrase.capitalize())]
+
+
+def _output(title: str, text: str) -> list[Block]:
+    return [Output(title, strip_colours(text))] if text.strip() else []
 
 
 def findings(
@@ -428,7 +428,7 @@ def notes(iteration: Iteration) -> list[Block]:
     """Return what the model wrote before the text, and what the iteration consumed."""
     parts = labels.usage_parts(iteration.usage)
     return [
-        *([Output("Model notes", iteration.thoughts)] if iteration.thoughts.strip() else []),
+        *_output("Model notes", iteration.thoughts),
         *([Paragraph(" · ".join(parts), "quiet")] if parts else []),
     ]
 
@@ -452,25 +452,25 @@ class Progress:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._stage: StageStarted | None = None
-        self._began = clock()
         self._heard: float | None = None  # when the awaited reply last grew
-        self._tokens = self._characters = 0
+        self._first: float | None = None  # when the stage's first reply began
+        self._began = clock()
+        self._tokens = self._characters = self._streamed = 0
         self._tail = ""
-        self._pieces: deque[tuple[float, int]] = deque()
 
     def take(self, event: Event) -> None:
         """Count an event."""
+        now = self._clock()
         match event:
             case StageStarted():
-                self._stage, self._began = event, self._clock()
-                self._heard = None if event.stage is Stage.CHECK else self._began
-                self._tokens = self._characters = 0
+                self._stage, self._began, self._first = event, now, None
+                self._heard = None if event.stage is Stage.CHECK else now
+                self._tokens = self._characters = self._streamed = 0
                 self._tail = ""
-                self._pieces.clear()
             case TextDelta():
-                self._heard = self._clock()
+                self._heard, self._first = now, now if self._first is None else self._first
                 self._characters += len(event.text)
-                self._pieces.append((self._clock(), len(event.text)))
+                self._streamed += len(event.text)
                 if event.stage in WRITING:
                     self._tail = (self._tail + event.text)[-_TAIL:]
             case CallEnded():
@@ -478,9 +478,9 @@ class Progress:
                 self._tokens += event.usage.completion_tokens
                 self._characters = 0
                 # Other drafts may still be under way.
-                self._heard = self._clock() if event.stage is Stage.DRAFT else None
+                self._heard = now if event.stage is Stage.DRAFT else None
             case Warned() if self._stage and self._stage.stage is not Stage.CHECK:
-                self._heard = self._clock()  # it is asked again
+                self._heard = now  # it is asked again
             case Stopped():
                 self._stage = self._heard = None
 
@@ -491,14 +491,9 @@ class Progress:
 
     @property
     def rate(self) -> int:
-        """Tokens a second over the last seconds, an estimate; 0 until it can be told."""
-        now = self._clock()
-        while self._pieces and self._pieces[0][0] < now - _WINDOW:
-            self._pieces.popleft()
-        span = now - self._pieces[0][0] if self._pieces else 0.0
-        if span < 1.0:
-            return 0
-        return round(estimate_tokens(sum(size for _, size in self._pieces)) / span)
+        """Tokens a second since the stage's first reply began, an estimate; 0 at first."""
+        span = 0.0 if self._first is None else self._clock() - self._first
+        return 0 if span < 1.0 else round(estimate_tokens(self._streamed) / span)
 
     @property
     def silence(self) -> float | None:

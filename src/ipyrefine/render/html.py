@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -27,7 +28,7 @@ from ipyrefine.render.diff import (
     text_lines,
 )
 from ipyrefine.render.document import WRITING
-from ipyrefine.render.escape import plain, strip_colours
+from ipyrefine.render.escape import plain
 
 PARTS = ("top", "notices", "form", "ask", "text", "evidence", "guide", "foot")
 FOLDS = ("details", "history", "settings")
@@ -162,6 +163,7 @@ def _templates() -> Environment:
         "MOST_STEPS": _MOST_STEPS,
         "OWN": OWN,
         "STYLE": Markup(style()),
+        "WRITING": WRITING,
         "keys": _KEYS,
         "labels": labels,
     }
@@ -171,7 +173,6 @@ def _templates() -> Environment:
         "kind": lambda block: type(block).__name__,
         "one_line": _one_line,
         "prose": lambda value: prose(str(value)),
-        "strip_colours": strip_colours,
     }
     return environment
 
@@ -244,7 +245,7 @@ def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -
         "basis": basis,
         "used": [*used, *labels.usage_parts(run.usage, 0.0)],
         "progress": min(1, (len(run.iterations) + 0.5) / (run.allowed_revisions + 2)),
-        "steps": _steps(run, view, about, live=live),
+        "steps": _steps(run, about),
     }
 
 
@@ -252,55 +253,16 @@ def _first_line(text: str) -> str:
     return plain(text).strip().partition("\n")[0]
 
 
-class Step(NamedTuple):
-    """A step of the timeline, or a gap in it where `hidden` counts the steps left out."""
+def _steps(run: Run, about: Iteration | None) -> list[tuple[int, int]]:
+    """Return the iterations that the timeline shows, and how many it leaves out before each.
 
-    number: int
-    name: str = ""
-    hidden: int = 0
-    kind: str = ""
-    title: str = ""
-    action: str = "show"
-    parent: int | None = None
-    best: bool = False  # whether texts are compared with the best one instead of their parent
-    flawed: bool = False
-    current: bool = False
-
-
-def _steps(run: Run, view: View, about: Iteration | None, *, live: bool) -> list[Step]:
-    """Return the iterations; of many, the first, the best, the shown and the last."""
-    total, busy = len(run.iterations), live and labels.running(run)
-    follows = busy and run.stage in WRITING and view.shown is None
+    Of many, it shows the first, the best, the last, and those around the one that is looked at.
+    """
+    total, number = len(run.iterations), about.number if about else 0
     visible = {*range(total)}
     if total > _MOST_STEPS:
-        number = about.number if about else 0
         visible &= {0, total - 2, total - 1, run.best, number - 1, number, number + 1}
-    steps: list[Step] = []
-    before = -1
-    for number in sorted(visible):
-        if hidden := number - before - 1:
-            steps.append(Step((number + before) // 2, hidden=hidden))
-        before = number
-        iteration = run.iterations[number]
-        label = labels.iteration_label(iteration)
-        branched = iteration.parent is not None and iteration.parent != number - 1
-        step = Step(
-            number,
-            run.name(number),
-            kind=label.kind,
-            title=label.word if iteration.verdict else "not verified",
-            parent=iteration.parent if branched else None,
-            best=number == run.best and total > 1,
-            flawed=bool(iteration.failure),
-            current=iteration is about and not follows,
-        )
-        steps.append(step)
-    if busy and run.stage in WRITING:
-        name = run.name(view.under_way)
-        steps.append(Step(total, name, kind="now", action="follow", current=follows))
-    elif busy and view.shown is not None:
-        steps.append(Step(total, "Follow", action="follow"))
-    return steps
+    return [(after - before - 1, after) for before, after in pairwise([-1, *sorted(visible)])]
 
 
 def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict[str, Any]:

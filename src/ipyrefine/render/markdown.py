@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import document, labels
 from ipyrefine.render.diff import text_diff
-from ipyrefine.render.escape import plain, strip_colours
+from ipyrefine.render.escape import plain
 
 _BACKTICKS = re.compile(r"`+")
 _MATH = re.compile(r"[$\\]")
@@ -78,10 +78,9 @@ def _block(block: document.Block) -> str:
         case document.Text():
             return _bold(block.title, _difference(block))
         case document.Output():
-            return _bold(block.title, fence(strip_colours(block.text), "text"))
+            return _bold(block.title, fence(block.text, "text"))
         case document.Items():
-            rows = "\n".join(map(_item, block.items))
-            return _fold(block.title, rows) if block.folded else _bold(block.title, rows)
+            return _bold(block.title, "\n".join(map(_item, block.items)))
         case document.Table():
             return _fold(block.title, _table(block.head, block.rows))
         case document.Picture():

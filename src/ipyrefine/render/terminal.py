@@ -139,7 +139,7 @@ class _Printer:
             case document.Text():
                 return [*self.wrap(f"{block.title}:"), *self.difference(block)]
             case document.Output():
-                text = strip_colours(block.text).strip("\n")
+                text = block.text.strip("\n")
                 return [*self.wrap(block.title), *self.wrap(text, "quiet", "  │ ")]
             case document.Items(kind="checks"):
                 chips = " · ".join(str(item.labels[0]) for item in block.items)
