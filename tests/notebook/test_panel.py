@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
@@ -59,6 +59,7 @@ from ipyrefine.core.model import (
     Task,
     Usage,
     Verdict,
+    named_criteria,
 )
 from ipyrefine.core.run import Run
 from ipyrefine.notebook.cell_target import CellTarget, Origin
@@ -187,12 +188,17 @@ class Desk:
             self.panel.show(event, self.run)
 
 
+Make = Callable[..., Desk]
+
+
 @pytest.fixture
-def desk() -> Iterator[Callable[..., Desk]]:
+def desk() -> Iterator[Make]:
+    """Makes panels that show some events."""
     desks: list[Desk] = []
 
-    def make(**options: Any) -> Desk:
+    def make(*events: Event, **options: Any) -> Desk:
         desks.append(Desk(**options))
+        desks[-1].show(*events)
         return desks[-1]
 
     yield make
@@ -216,48 +222,33 @@ def offered(d: Desk) -> set[str]:
     return {one["action"] for one in d.page.controls} & main
 
 
-def test_only_what_can_be_done_now_is_shown(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*FIRST[:2])
+def test_only_what_can_be_done_now_is_shown(desk: Make) -> None:
+    d = desk(*FIRST[:2])
     assert offered(d) == {"stop", "close"}
     d.show(FIRST[2])
     assert offered(d) == {"stop", "accept", "guide", "close"}
     d.show(*FIRST[3:])
     assert offered(d) == {"stop", "accept", "pass", "needs-work", "guide", "close"}
+    assert "Stop and close" in d.page.html
     d.show(END)
     assert offered(d) == {"accept", "continue", "pass", "needs-work", "close"}
+    assert "Stop and close" not in d.page.html
+    d.show(Stopped(reason=StopReason.PAUSED, message="Waiting for you."))
+    assert {"stop", "continue", "accept"} <= offered(d)
     d.show(*PASSED)
     assert offered(d) == {"accept", "continue", "needs-work", "close"}
 
 
 def test_after_a_failure_without_any_text_there_is_nothing_to_accept_or_overrule(
-    desk: Callable[..., Desk],
+    desk: Make,
 ) -> None:
-    d = desk()
-    d.show(OPENING, Stopped(reason=StopReason.FAILED, message="No server."))
+    d = desk(OPENING, Stopped(reason=StopReason.FAILED, message="No server."))
     assert offered(d) == {"continue", "close"}
     assert d.page.html.count("No server.") == 1
 
 
-def test_a_pause_can_be_ended_with_stop(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*FIRST, Stopped(reason=StopReason.PAUSED, message="Waiting for you."))
-    assert {"stop", "continue", "accept"} <= offered(d)
-
-
-def test_while_it_runs_close_says_that_it_stops_the_run(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*FIRST[:3])
-    assert "Stop and close" in d.page.html
-    d.show(END)
-    assert "Stop and close" not in d.page.html
-
-
-def test_another_model_and_what_was_sent_are_offered_where_there_is_any(
-    desk: Callable[..., Desk],
-) -> None:
-    d = desk()
-    d.show(*FIRST, END)
+def test_another_model_and_what_was_sent_are_offered_where_there_is_any(desk: Make) -> None:
+    d = desk(*FIRST, END)
     assert not d.page.has("open", name="model")
     assert not d.page.has("open", name="sent")
     changed: list[tuple[str, str]] = []
@@ -274,14 +265,12 @@ def test_another_model_and_what_was_sent_are_offered_where_there_is_any(
 
 
 def test_one_click_starts_again_as_the_other_kind_of_text_where_that_can_be_done(
-    desk: Callable[..., Desk],
+    desk: Make,
 ) -> None:
-    d = desk()
-    d.show(*FIRST)
+    d = desk(*FIRST)
     assert not d.page.has("switch")
     switched: list[bool] = []
-    d = desk(switch=lambda: switched.append(True))
-    d.show(*FIRST, *SECOND)
+    d = desk(*FIRST, *SECOND, switch=lambda: switched.append(True))
     d.page.click("show", iteration="0")
     d.page.click("switch")
     assert switched == [True]
@@ -303,10 +292,9 @@ def test_one_click_starts_again_as_the_other_kind_of_text_where_that_can_be_done
     ],
 )
 def test_each_button_sends_its_decision_about_the_shown_text_and_takes_the_words(
-    desk: Callable[..., Desk], action: str, decision: Decision
+    desk: Make, action: str, decision: Decision
 ) -> None:
-    d = desk()
-    d.show(*FIRST, END)
+    d = desk(*FIRST, END)
     before = re.findall('data-key="(words-[0-9]+)"', d.page.html)
     d.page.click(action, fields={"words": " why\n", "revisions": 3})
     assert d.decisions == [decision]
@@ -315,9 +303,8 @@ def test_each_button_sends_its_decision_about_the_shown_text_and_takes_the_words
     assert before != after, "the field would keep words that were taken"
 
 
-def test_needs_work_without_words_asks_what_is_missing_first(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*FIRST, *PASSED)
+def test_needs_work_without_words_asks_what_is_missing_first(desk: Make) -> None:
+    d = desk(*FIRST, *PASSED)
     d.page.say(action="needs-work", iteration=1, words=" ")
     assert d.decisions == []
     assert d.page.focus == "words"
@@ -325,16 +312,8 @@ def test_needs_work_without_words_asks_what_is_missing_first(desk: Callable[...,
     assert d.decisions == [Override(iteration=1, outcome=Outcome.NEEDS_IMPROVEMENT)]
 
 
-def test_guidance_while_it_runs_is_a_remark(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*FIRST)
-    d.page.click("guide", fields={"words": "shorter"})
-    assert d.decisions == [Guide(guidance="shorter")]
-
-
-def test_the_shown_iteration_is_what_the_buttons_are_about(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*FIRST, *PASSED)
+def test_the_shown_iteration_is_what_the_buttons_are_about(desk: Make) -> None:
+    d = desk(*FIRST, *PASSED)
     d.page.click("accept")
     d.page.click("show", iteration="0")
     assert 'aria-current="step"' in d.page.html.partition("Draft")[0]
@@ -348,9 +327,8 @@ def test_the_shown_iteration_is_what_the_buttons_are_about(desk: Callable[..., D
     ]
 
 
-def test_a_number_shows_any_of_many_iterations(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*FIRST, *(revised(number) for number in range(1, 30)), END)
+def test_a_number_shows_any_of_many_iterations(desk: Make) -> None:
+    d = desk(*FIRST, *(revised(number) for number in range(1, 30)), END)
     d.page.say(action="fold", name="history", open=True)
     assert "Go to iteration" in d.page.html
     assert "Revision 17" not in d.page.html
@@ -362,24 +340,23 @@ def revised(number: int) -> Event:
     return RevisionReady(iteration=number, parent=number - 1, text=f"Hello, {number}.")
 
 
-def test_where_the_text_goes_is_part_of_the_decision(desk: Callable[..., Desk]) -> None:
-    d = desk(cell_target=CellTarget(object(), "refined", "replace"))
-    d.show(*FIRST, END)
+def test_where_the_text_goes_is_part_of_the_decision(desk: Make) -> None:
+    d = desk(*FIRST, END, cell_target=CellTarget(object(), "refined", "replace"))
     places = ("none", "run", "replace")
     for place in places:
         d.page.click("accept", place=place)
     assert d.decisions == [Accept(iteration=0, destination=place) for place in places]
 
 
-def test_accept_and_run_is_for_the_cell_that_the_text_is_from(desk: Callable[..., Desk]) -> None:
-    d = desk(cell_target=CellTarget(object(), "refined", origin=Origin("home", "x = 1")))
-    d.show(*FIRST, END)
+def test_accept_and_run_is_for_the_cell_that_the_text_is_from(desk: Make) -> None:
+    d = desk(
+        *FIRST, END, cell_target=CellTarget(object(), "refined", origin=Origin("home", "x = 1"))
+    )
     assert "Put the text in place of the cell, and run that cell." in d.page.html
 
 
-def test_stop_and_close_call_back(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*FIRST)
+def test_stop_and_close_call_back(desk: Make) -> None:
+    d = desk(*FIRST)
     d.page.click("stop")
     assert "Stopping…" in d.page.html
     d.show(END)
@@ -388,30 +365,27 @@ def test_stop_and_close_call_back(desk: Callable[..., Desk]) -> None:
     assert d.calls == ["stop", "close"]
 
 
-def test_a_failing_callback_becomes_a_note_and_the_words_stay(desk: Callable[..., Desk]) -> None:
+def test_a_failing_callback_becomes_a_note_and_the_words_stay(desk: Make) -> None:
     def refuse(_: Decision) -> None:
         raise ValueError("The cell is <b>gone</b>.")
 
-    d = desk(decide=refuse)
-    d.show(*FIRST, END)
+    d = desk(*FIRST, END, decide=refuse)
     before = re.findall('data-key="(words-[0-9]+)"', d.page.html)
     d.page.click("continue", fields={"words": "shorter"})
     assert "The cell is &lt;b&gt;gone&lt;/b&gt;." in d.page.html
     assert re.findall('data-key="(words-[0-9]+)"', d.page.html) == before
 
 
-def test_a_message_that_is_none_of_ours_becomes_a_note(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*FIRST, END)
+def test_a_message_that_is_none_of_ours_becomes_a_note(desk: Make) -> None:
+    d = desk(*FIRST, END)
     for message in ({"action": "accept", "iteration": "x"}, {"action": "nonsense"}, {}, {"a": 1}):
         d.page.say(**message)
         assert "Reload it." in d.page.html
     assert d.decisions == []
 
 
-def test_the_details_say_how_the_cell_was_interpreted(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(RunStarted(setup=SETUP.model_copy(update={"draft": "x = 1"})), *FIRST[1:])
+def test_the_details_say_how_the_cell_was_interpreted(desk: Make) -> None:
+    d = desk(RunStarted(setup=SETUP.model_copy(update={"draft": "x = 1"})), *FIRST[1:])
     assert "draft to improve" not in d.page.html
     d.page.say(action="fold", name="details", open=True)
     assert "Interpreted as: draft to improve (prose)" in d.page.html
@@ -419,58 +393,38 @@ def test_the_details_say_how_the_cell_was_interpreted(desk: Callable[..., Desk])
     assert "draft to improve" not in d.page.html
 
 
-def test_a_text_is_copied_whole(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*FIRST, *PASSED)
+def test_a_text_is_copied_whole(desk: Make) -> None:
+    d = desk(*FIRST, *PASSED)
     d.page.click("copy")
     assert d.page.clipboard == "Hello, you."
-
-
-def test_one_change_is_taken_back_as_an_edit(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*FIRST, *PASSED)
-    d.page.click("revert")
-    assert d.decisions == [Edit(iteration=1, text="Hello.")]
-
-
-def test_a_difference_can_stand_side_by_side(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*FIRST, *PASSED)
-    d.page.click("sides")
-    assert "rf-columns" in d.page.html
-    d.page.click("sides")
-    assert "rf-columns" not in d.page.html
 
 
 # Messages to the page
 
 
-def test_a_page_that_opens_is_sent_everything_and_none_before(desk: Callable[..., Desk]) -> None:
-    d = desk(listening=False)
-    d.show(*FIRST, END)
+def test_a_page_that_opens_is_sent_everything_and_none_before(desk: Make) -> None:
+    d = desk(*FIRST, END, listening=False)
     assert d.page.messages == []
     assert "Hello." in d.page.html
 
 
-def test_only_the_parts_that_changed_are_sent_again(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*FIRST, END)
+def test_only_the_parts_that_changed_are_sent_again(desk: Make) -> None:
+    d = desk(*FIRST, END)
     del d.page.messages[:]
     d.page.click("open", name="keys")
     *_, last = d.page.messages
     assert set(last["parts"]) == {"form"}
 
 
-def test_a_click_is_answered_even_if_nothing_changed(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*FIRST, END)
+def test_a_click_is_answered_even_if_nothing_changed(desk: Make) -> None:
+    d = desk(*FIRST, END)
     d.page.say(action="follow")
     count = len(d.page.messages)
     d.page.say(action="follow")
     assert len(d.page.messages) == count + 1
 
 
-def test_no_trait_carries_the_state(desk: Callable[..., Desk]) -> None:
+def test_no_trait_carries_the_state(desk: Make) -> None:
     d = desk()
     before = d.panel.widget.get_state()
     d.show(*FIRST, *PASSED)
@@ -479,21 +433,15 @@ def test_no_trait_carries_the_state(desk: Callable[..., Desk]) -> None:
     assert "Hello" not in str(before)
 
 
-def test_a_run_of_a_thousand_iterations_is_sent_as_small_as_a_short_one(
-    desk: Callable[..., Desk],
-) -> None:
-    d = desk(listening=False)
-    d.show(*FIRST, *(revised(number) for number in range(1, 1000)), END)
+def test_a_run_of_a_thousand_iterations_is_sent_as_small_as_a_short_one(desk: Make) -> None:
+    d = desk(*FIRST, *(revised(number) for number in range(1, 1000)), END, listening=False)
     assert len(d.page.html) < 16_000
     d.page.click("show", iteration="0")
     assert len(str(d.page.messages[-1])) < 16_000
 
 
-async def test_events_on_each_others_heels_are_drawn_together_and_none_is_lost(
-    desk: Callable[..., Desk],
-) -> None:
-    d = desk(interval=0.05)
-    d.show(*FIRST[:3], StageStarted(stage="check", iteration=0))
+async def test_events_on_each_others_heels_are_drawn_together_and_none_is_lost(desk: Make) -> None:
+    d = desk(*FIRST[:3], StageStarted(stage="check", iteration=0), interval=0.05)
     before = len(d.page.messages)
     for number in range(20):
         event = EvidenceReady(iteration=0, evidence=Evidence(name=f"check-{number}", passed=True))
@@ -509,12 +457,9 @@ async def test_events_on_each_others_heels_are_drawn_together_and_none_is_lost(
     )
 
 
-async def test_a_click_on_another_thread_is_handled_on_the_loops(
-    desk: Callable[..., Desk],
-) -> None:
+async def test_a_click_on_another_thread_is_handled_on_the_loops(desk: Make) -> None:
     threads: list[int] = []
-    d = desk(stop=lambda: threads.append(threading.get_ident()))
-    d.show(*FIRST)
+    d = desk(*FIRST, stop=lambda: threads.append(threading.get_ident()))
     await asyncio.to_thread(d.page.say, action="stop")
     await asyncio.sleep(0)
     assert threads == [threading.get_ident()]
@@ -538,9 +483,8 @@ async def test_closing_leaves_no_widget_and_shows_nothing_more() -> None:
 # The text while it is written
 
 
-async def test_every_character_is_sent_once(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(OPENING, DRAFTING)
+async def test_every_character_is_sent_once(desk: Make) -> None:
+    d = desk(OPENING, DRAFTING)
     written = [f"word {number} " for number in range(500)]
     d.write(*written, after=0.02)
     d.show(Warned(message="slow"))
@@ -550,21 +494,15 @@ async def test_every_character_is_sent_once(desk: Callable[..., Desk]) -> None:
     assert not any("word 7 " in part for part in d.page.parts.values())
 
 
-async def test_a_fast_stream_makes_ten_messages_a_second_at_most(
-    desk: Callable[..., Desk],
-) -> None:
-    d = desk()
-    d.show(OPENING, DRAFTING)
+async def test_a_fast_stream_makes_ten_messages_a_second_at_most(desk: Make) -> None:
+    d = desk(OPENING, DRAFTING)
     before = len(d.page.messages)
     d.write(*["x" * 64] * 300, after=1 / 30)  # ten seconds
     assert 50 <= len(d.page.messages) - before <= 101
 
 
-async def test_a_hundred_tokens_a_second_cost_less_than_three_bytes_a_byte(
-    desk: Callable[..., Desk],
-) -> None:
-    d = desk()
-    d.show(OPENING, DRAFTING)
+async def test_a_hundred_tokens_a_second_cost_less_than_three_bytes_a_byte(desk: Make) -> None:
+    d = desk(OPENING, DRAFTING)
     d.write("x")
     before = len(d.page.messages)
     d.write(*["words of te "] * 1000, after=0.03)  # 12 characters are three tokens
@@ -576,11 +514,8 @@ async def test_a_hundred_tokens_a_second_cost_less_than_three_bytes_a_byte(
     assert len(sent) <= 300
 
 
-async def test_a_slow_stream_waits_for_enough_to_say_but_not_for_long(
-    desk: Callable[..., Desk],
-) -> None:
-    d = desk()
-    d.show(OPENING, DRAFTING)
+async def test_a_slow_stream_waits_for_enough_to_say_but_not_for_long(desk: Make) -> None:
+    d = desk(OPENING, DRAFTING)
     d.write("first ", after=1)
     assert d.page.text == "first "
     d.write("then ", after=0.15)
@@ -589,9 +524,8 @@ async def test_a_slow_stream_waits_for_enough_to_say_but_not_for_long(
     assert d.page.text == "first then last"
 
 
-async def test_what_waits_is_shown_when_nothing_follows(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(OPENING, DRAFTING)
+async def test_what_waits_is_shown_when_nothing_follows(desk: Make) -> None:
+    d = desk(OPENING, DRAFTING)
     d.write("a", after=1)
     d.write("b")
     assert d.page.text == "a"
@@ -600,20 +534,16 @@ async def test_what_waits_is_shown_when_nothing_follows(desk: Callable[..., Desk
     assert d.page.text == "ab"
 
 
-async def test_the_pace_is_shown_and_neither_sent_with_every_piece(
-    desk: Callable[..., Desk],
-) -> None:
-    d = desk()
-    d.show(OPENING, DRAFTING)
+async def test_the_pace_is_shown_and_neither_sent_with_every_piece(desk: Make) -> None:
+    d = desk(OPENING, DRAFTING)
     d.write(*["x" * 10] * 100, after=0.1)  # ten seconds of 25 tokens each
     rates = [message["rate"] for message in d.page.messages if "rate" in message]
     assert " · 25 tokens/s" in rates
     assert len(rates) <= 11
 
 
-def test_a_long_silence_is_shown_with_a_button_that_ends_it(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(OPENING, DRAFTING)
+def test_a_long_silence_is_shown_with_a_button_that_ends_it(desk: Make) -> None:
+    d = desk(OPENING, DRAFTING)
     d.clock.now += 19
     assert "No reply for" not in d.page.html
     d.clock.now += 1
@@ -636,21 +566,17 @@ def test_a_long_silence_is_shown_with_a_button_that_ends_it(desk: Callable[..., 
 
 
 async def test_a_silence_is_shown_though_nothing_happens(
-    desk: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
+    desk: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ipyrefine.notebook.panel.SILENCE", 0.05)
-    d = desk()
-    d.show(OPENING, DRAFTING)
+    d = desk(OPENING, DRAFTING)
     d.clock.now += 1
     while "No reply for" not in d.page.parts.get("top", ""):  # noqa: ASYNC110 - see above
         await asyncio.sleep(0.01)
 
 
-async def test_thoughts_give_way_to_the_text_and_do_not_come_back(
-    desk: Callable[..., Desk],
-) -> None:
-    d = desk()
-    d.show(OPENING, DRAFTING)
+async def test_thoughts_give_way_to_the_text_and_do_not_come_back(desk: Make) -> None:
+    d = desk(OPENING, DRAFTING)
     d.write("hm", kind="thinking", after=1)
     assert (d.page.text, "Thinking…" in d.page.html) == ("hm", True)
     d.write("Hello", after=1)
@@ -658,9 +584,8 @@ async def test_thoughts_give_way_to_the_text_and_do_not_come_back(
     assert (d.page.text, "Thinking…" in d.page.html) == ("Hello", False)
 
 
-async def test_each_stage_begins_with_an_empty_place(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(OPENING, DRAFTING)
+async def test_each_stage_begins_with_an_empty_place(desk: Make) -> None:
+    d = desk(OPENING, DRAFTING)
     d.write("a draft", after=1)
     assert "data-stream" in d.page.html
     d.show(*FIRST[2:], SECOND[0])
@@ -669,11 +594,8 @@ async def test_each_stage_begins_with_an_empty_place(desk: Callable[..., Desk]) 
     assert d.page.text == "a revision"
 
 
-async def test_a_judges_and_a_critics_words_are_counted_and_not_shown(
-    desk: Callable[..., Desk],
-) -> None:
-    d = desk()
-    d.show(*FIRST[:3], StageStarted(stage="critique", iteration=0))
+async def test_a_judges_and_a_critics_words_are_counted_and_not_shown(desk: Make) -> None:
+    d = desk(*FIRST[:3], StageStarted(stage="critique", iteration=0))
     for _ in range(4):
         d.clock.now += 1
         d.panel.show(TextDelta(stage="critique", iteration=0, text='{"findings": []}'), d.run)
@@ -681,11 +603,8 @@ async def test_a_judges_and_a_critics_words_are_counted_and_not_shown(
     assert any("tokens/s" in message.get("rate", "") for message in d.page.messages)
 
 
-async def test_a_page_that_opens_midway_is_sent_the_text_so_far_and_then_pieces(
-    desk: Callable[..., Desk],
-) -> None:
-    d = desk(listening=False)
-    d.show(OPENING, DRAFTING)
+async def test_a_page_that_opens_midway_is_sent_the_text_so_far_and_then_pieces(desk: Make) -> None:
+    d = desk(OPENING, DRAFTING, listening=False)
     d.write("Hello, ", after=1)
     assert d.page.messages == []
     d.page.say(action="hello")
@@ -721,36 +640,59 @@ LISTED = (
 )
 
 
-def test_a_finding_stands_below_the_line_it_quotes(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*LISTED)
-    html = d.page.html
-    pane = html.partition('<div class="rf-pane">')[2]
-    assert "<mark>Hello</mark>" in pane
-    assert pane.index("Hello") < pane.index("Flat.") < pane.index("Too short.")
+@pytest.mark.parametrize(
+    ("events", "opened", "pressed", "fields", "decision"),
+    [
+        (FIRST, "", {"action": "guide"}, {"words": "shorter"}, Guide(guidance="shorter")),
+        (
+            LISTED,
+            "",
+            {"action": "act", "finding": "f2"},
+            {"words": "briefly"},
+            Select(iteration=0, findings=("f2",), guidance="briefly"),
+        ),
+        (
+            LISTED,
+            "select",
+            {"action": "select"},
+            {"findings": ["f1"]},
+            Select(iteration=0, findings=("f1",)),
+        ),
+        (
+            LISTED,
+            "edit",
+            {"action": "edit"},
+            {"text": "Good morning."},
+            Edit(iteration=0, text="Good morning."),
+        ),
+        ([*FIRST, *PASSED], "", {"action": "revert"}, {}, Edit(iteration=1, text="Hello.")),
+        (
+            LISTED,
+            "rubric",
+            {"action": "rubric"},
+            {"criteria": "warmth", "target": 0.6},
+            Rubric(criteria=named_criteria(["warmth"], ()), target=0.6),
+        ),
+    ],
+    ids=["guide", "one finding", "ticked findings", "edit", "revert", "rubric"],
+)
+def test_what_is_typed_and_pressed_is_one_decision(
+    desk: Make,
+    events: Sequence[Event],
+    opened: str,
+    pressed: dict[str, str],
+    fields: dict[str, Any],
+    decision: Decision,
+) -> None:
+    d = desk(*events)
+    if opened:
+        d.page.click("open", name=opened)
+    d.page.click(**pressed, fields=fields)
+    assert d.decisions == [decision]
 
 
-def test_one_finding_is_acted_on(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*LISTED)
-    d.page.click("act", finding="f2", fields={"words": "briefly"})
-    assert d.decisions == [Select(iteration=0, findings=("f2",), guidance="briefly")]
-
-
-def test_a_revision_acts_on_the_findings_that_are_ticked(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*LISTED)
-    d.page.click("open", name="select")
-    html = d.page.html
-    ticks = re.findall('name="findings" value="(f[0-9])"( checked)?', html)
-    assert ticks == [("f1", " checked"), ("f2", " checked")]
-    d.page.click("select", fields={"findings": ["f1"]})
-    assert d.decisions == [Select(iteration=0, findings=("f1",))]
-
-
-def test_a_finding_is_dismissed_with_a_reason(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*LISTED)
+def test_a_finding_is_dismissed_with_a_reason(desk: Make) -> None:
+    d = desk(*LISTED)
     d.page.click("open", name="dismiss", finding="f1")
     assert d.page.has("dismiss", finding="f1")
     d.page.click("dismiss", fields={"reason": "I like it flat"})
@@ -759,19 +701,18 @@ def test_a_finding_is_dismissed_with_a_reason(desk: Callable[..., Desk]) -> None
     assert not d.page.has("act", finding="f1")
 
 
-def test_one_click_drops_a_demand_that_was_read_wrongly(desk: Callable[..., Desk]) -> None:
+def test_one_click_drops_a_demand_that_was_read_wrongly(desk: Make) -> None:
     demand = "length:<=3 words"
     start = RunStarted(setup=SETUP.model_copy(update={"checks": (demand,), "demands": (demand,)}))
     evidence = Evidence(name=demand, passed=False, basis="constraints", detail="It has 4 words.")
-    d = desk()
-    d.show(start, *FIRST[1:3], EvidenceReady(iteration=0, evidence=evidence), *FIRST[3:], END)
+    d = desk(start, *FIRST[1:3], EvidenceReady(iteration=0, evidence=evidence), *FIRST[3:], END)
     d.page.click("drop", name=demand)
     assert d.decisions == [Drop(demand=demand)]
     d.show(Decided(decision=d.decisions[0]))
     assert "3 words" not in d.page.html
 
 
-def test_a_checks_finding_cannot_be_dismissed(desk: Callable[..., Desk]) -> None:
+def test_a_checks_finding_cannot_be_dismissed(desk: Make) -> None:
     d = desk()
     binding = ROUGH.model_copy(update={"author": "check", "check": "examples"})
     d.show(*FIRST[:3], VerdictReached(iteration=0, verdict=NEEDS, findings=(binding,)), END)
@@ -779,11 +720,8 @@ def test_a_checks_finding_cannot_be_dismissed(desk: Callable[..., Desk]) -> None
     assert not d.page.has("open", name="dismiss", finding="f2")
 
 
-def test_a_finding_of_the_users_own_is_added_and_another_one_edited(
-    desk: Callable[..., Desk],
-) -> None:
-    d = desk()
-    d.show(*LISTED)
+def test_a_finding_of_the_users_own_is_added_and_another_one_edited(desk: Make) -> None:
+    d = desk(*LISTED)
     d.page.click("open", name="finding", finding="f1")
     assert 'value="Flat."' in d.page.html
     fields = {"problem": "Flat and cold.", "quote": "Hello", "fix": "", "severity": "minor",
@@ -797,26 +735,6 @@ def test_a_finding_of_the_users_own_is_added_and_another_one_edited(
     assert (added.id, added.problem, added.author) == ("", "No name.", "user")
 
 
-def test_the_text_is_edited_by_hand(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*LISTED)
-    d.page.click("open", name="edit")
-    assert ">\nHello.</textarea>" in d.page.html
-    d.page.click("edit", fields={"text": "Good morning."})
-    assert d.decisions == [Edit(iteration=0, text="Good morning.")]
-
-
-def test_the_rubric_is_changed(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(*LISTED)
-    d.page.click("open", name="rubric")
-    d.page.click("rubric", fields={"criteria": "warmth, length", "target": 0.6})
-    (decision,) = d.decisions
-    assert isinstance(decision, Rubric)
-    assert [c.name for c in decision.criteria] == ["warmth", "length"]
-    assert decision.target == 0.6
-
-
 QUESTION = QuestionAsked(
     question=Question(
         call="median([])",
@@ -825,11 +743,8 @@ QUESTION = QuestionAsked(
 )
 
 
-def test_a_question_has_a_button_for_each_result_and_a_field_for_another(
-    desk: Callable[..., Desk],
-) -> None:
-    d = desk()
-    d.show(*FIRST, QUESTION, Stopped(reason=StopReason.QUESTION, message="Answer."))
+def test_a_question_has_a_button_for_each_result_and_a_field_for_another(desk: Make) -> None:
+    d = desk(*FIRST, QUESTION, Stopped(reason=StopReason.QUESTION, message="Answer."))
     assert "What should <code>median([])</code> give?" in d.page.html
     d.page.click("answer", choice="1")
     d.page.click("answer", choice="2")
@@ -840,7 +755,7 @@ def test_a_question_has_a_button_for_each_result_and_a_field_for_another(
     assert not d.page.has("answer")
 
 
-def test_a_hostile_result_stays_text_on_its_button(desk: Callable[..., Desk]) -> None:
+def test_a_hostile_result_stays_text_on_its_button(desk: Make) -> None:
     d = desk()
     result = "<b>x</b>\u202e" + "y" * 500
     question = Question(call="f('<script>')", choices=(Choice(result=result),))
@@ -851,9 +766,8 @@ def test_a_hostile_result_stays_text_on_its_button(desk: Callable[..., Desk]) ->
     assert f"{'y' * 100}</code>" not in html
 
 
-def test_hostile_text_stays_text_while_it_streams(desk: Callable[..., Desk]) -> None:
-    d = desk()
-    d.show(OPENING, DRAFTING)
+def test_hostile_text_stays_text_while_it_streams(desk: Make) -> None:
+    d = desk(OPENING, DRAFTING)
     d.write("</pre><script>alert(1)</script>", after=1)
     assert d.page.text == "</pre><script>alert(1)</script>"
     assert "<script" not in d.page.html

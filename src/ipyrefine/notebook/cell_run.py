@@ -105,7 +105,11 @@ class CellRun:
             return
         with self._cell_executes():
             await self.session.go()
-            await self._ask_in_terminal()
+            in_terminal = not (self._args.quiet or self.panel or hasattr(self.shell, "kernel"))
+            if in_terminal and self._args.apply in (None, "ask"):
+                from ipyrefine.session.screen import ask
+
+                await ask(self.session)
             if self._args.apply in ("insert", "replace") and self.session.run.text:
                 self._finish(await self._place())
             await self._text_inserted()
@@ -171,10 +175,6 @@ class CellRun:
         """Take a decision from the panel or the terminal; raises as `Session.decide` does."""
         self._note = ""
         self.session.decide(decision)
-
-    def stop(self) -> None:
-        """Stop the loop, or let a pause be the end; the best text so far is kept."""
-        self.session.stop()
 
     def close(self) -> None:
         """Stop the loop and close the panel; the record stays."""
@@ -285,7 +285,7 @@ class CellRun:
         try:
             self.panel = Panel(
                 decide=self.decide,
-                stop=self.stop,
+                stop=self.session.stop,
                 close=self.close,
                 cell_target=self.cell_target,
                 change_model=self.change_model,
@@ -356,14 +356,6 @@ class CellRun:
         if hasattr(self.shell, "kernel") and self.session.run.stop_reason is not None:
             panel = self.panel.id if self.panel is not None else ""
             self._record.show(self.session.run, note=self._note, panel=panel)
-
-    async def _ask_in_terminal(self) -> None:
-        if self._args.quiet or self.panel is not None or hasattr(self.shell, "kernel"):
-            return
-        if self._args.apply in (None, "ask"):
-            from ipyrefine.session.screen import ask
-
-            await ask(self.session)
 
     @contextlib.contextmanager
     def _cell_executes(self) -> Iterator[None]:

@@ -304,8 +304,8 @@ def resume_run(magics: Any, words: list[str]) -> CellRun:
         NoModel: the run's model is not available here.
     """
     first_option = next((n for n, word in enumerate(words) if word.startswith("-")), len(words))
-    args = options.parse_words(words[first_option:])
-    for name, default in vars(options.parse_words([])).items():
+    args = options.parse(words[first_option:])
+    for name, default in vars(options.parse([])).items():
         if name not in _RESUME_OPTIONS and getattr(args, name) != default:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} was settled when the run started. Resume without it.")

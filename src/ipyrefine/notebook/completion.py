@@ -1,10 +1,22 @@
 """What Tab offers after `%%refine` and `%refine`: options, their values, commands; nothing else."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from inspect import isfunction, ismodule
 from pathlib import Path
 from typing import Any
+
+from IPython.core.completer import SimpleCompletion
+from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
+
+from ipyrefine import checks, profiles
+from ipyrefine.core.run import Run
+from ipyrefine.errors import JournalError
+from ipyrefine.journal.store import Journal
+from ipyrefine.notebook.cell_source import visible_names
+from ipyrefine.notebook.options import parser
+from ipyrefine.providers.weights import WEIGHTS
+from ipyrefine.session.commands import ANSWERS, COMMANDS, PLACES
 
 _MAGIC = re.compile(r"(?P<cell>%%refine[ \t])|[ \t]*%refine[ \t]")
 # A line that ends inside a quote.
@@ -18,8 +30,6 @@ def match(shell: Any, context: Any) -> Any:
         shell: the IPython shell.
         context: IPython's `CompletionContext`.
     """
-    from IPython.core.completer import SimpleCompletion
-
     line = context.text_until_cursor
     above = context.full_text.split("\n")[: context.cursor_line]
     magic = _MAGIC.match(line)
@@ -42,8 +52,7 @@ def complete(shell: Any, line: str) -> tuple[str, list[str]]:
         shell: the IPython shell.
         line: the magic and what follows it, up to the cursor.
     """
-    quoted = _QUOTED.match(line)
-    if quoted:
+    if quoted := _QUOTED.match(line):
         typed, until = quoted["word"], quoted.start("quote")
     else:
         typed = line.split()[-1] if not line[-1:].isspace() else ""
@@ -59,35 +68,51 @@ def complete(shell: Any, line: str) -> tuple[str, list[str]]:
 
 def _offers(shell: Any, command: str, before: list[str]) -> Iterable[str]:
     """Return everything that may follow these words."""
-    from ipyrefine.notebook.options import parser
-    from ipyrefine.session.commands import COMMANDS
-
+    variables = {n: v for n, v in visible_names(shell).items() if n[:1] != "_"}
     if command == "%refine" and before[:1] == ["fix"]:
         command, before = "%%refine", before[1:]
     if command == "%refine":
-        return _arguments(shell, before) if before else COMMANDS
+        run = shell.user_ns.get("refined_run")
+        run = run if isinstance(run, Run) else None
+        return _arguments(run, variables, *before) if before else COMMANDS
     options = parser().options
     option = options.get(before[-1]) if before else None
-    if option is not None and option.nargs != 0:
-        return map(str, option.choices) if option.choices else _values(shell, option.dest)
-    return sorted(options)
+    if option is None or option.nargs == 0:
+        return sorted(options)
+    if option.choices:
+        return map(str, option.choices)
+    return _VALUES[option.dest](variables) if option.dest in _VALUES else ()
 
 
-def _arguments(shell: Any, before: list[str]) -> Iterable[str]:
+def _of(variables: dict[str, Any], *kinds: type) -> list[str]:
+    return [name for name, value in variables.items() if isinstance(value, kinds)]
+
+
+# The options whose values are known by name, with what offers them.
+_VALUES: dict[str, Callable[[dict[str, Any]], Iterable[str]]] = {
+    "model": lambda _: WEIGHTS,
+    "judge": lambda _: WEIGHTS,
+    "patience": lambda _: ["off"],
+    "no_check": lambda _: ["agreement", "all", "constraints", "examples", "run"],
+    "language": lambda _: sorted(names[0] for _, names, *_ in get_all_lexers() if names),
+    "profile": lambda v: [*profiles.NAMES, *(n for n in _of(v, dict) if "criteria" in v[n])],
+    "output": lambda v: ["refined", *_of(v, str)],
+    "var": lambda v: [n for n in v if not isfunction(v[n]) and not ismodule(v[n])],
+    "no_var": lambda v: [n for n in v if not isfunction(v[n]) and not ismodule(v[n])],
+    "prompts": lambda v: _of(v, dict),
+    "checklist": lambda v: ["none", *_of(v, list, tuple)],
+    "check": lambda v: [*checks.BUILTIN, *(n for n in v if isfunction(v[n]))],
+}
+
+
+def _arguments(
+    run: Run | None, variables: dict[str, Any], command: str, *given: str
+) -> Iterable[str]:
     """Return what may follow a command of `%refine`."""
-    from ipyrefine.core.run import Run
-    from ipyrefine.session.commands import ANSWERS, PLACES
-
-    command, *given = before
-    latest = shell.user_ns.get("refined_run")
-    run = latest if isinstance(latest, Run) else None
     numbers = [str(one.number) for one in run.iterations] if run else []
-    places = [*numbers, *PLACES] if not {*given} & {*PLACES} else []
     match command:
-        case "accept":
-            return places
-        case "apply":
-            return [place for place in places if place != "none"]
+        case "accept" | "apply" if not {*given} & {*PLACES}:
+            return [*numbers, *(p for p in PLACES if command == "accept" or p != "none")]
         case "answer" if run and run.question and not given:
             return [str(n) for n, _ in enumerate(run.question.choices, start=1)]
         case "share":
@@ -101,71 +126,18 @@ def _arguments(shell: Any, before: list[str]) -> Iterable[str]:
         case "drop" if run:
             return run.demands
         case "edit":
-            return _variables(shell, str)
+            return _of(variables, str)
         case "kind" if not given:
             return ["code", "prose"]
         case "resume" if not given:
-            return [*_run_names(), *_notebooks()]
+            return [*_run_names(), *sorted(str(path) for path in Path().glob("*.ipynb"))]
         case "forget" if not given:
             return [*_run_names(), "--all"]
     return ()
 
 
-def _notebooks() -> list[str]:
-    return sorted(str(path) for path in Path().glob("*.ipynb"))
-
-
 def _run_names() -> Iterable[str]:
-    """Return the names of the latest runs."""
-    from ipyrefine.errors import JournalError
-    from ipyrefine.journal.store import Journal
-
     try:
         return [run.name for run in Journal().runs(limit=50)]
     except JournalError:
         return ()  # the command itself will report it
-
-
-def _variables(shell: Any, *kinds: type) -> list[str]:
-    """Return the names of the user's variables that hold one of these types."""
-    hidden = getattr(shell, "user_ns_hidden", {})  # IPython's own variables
-    return [
-        name
-        for name, value in shell.user_ns.items()
-        if name[:1] != "_" and name not in hidden and isinstance(value, kinds)
-    ]
-
-
-def _values(shell: Any, option: str) -> Iterable[str]:
-    """Return the values of an option that are known by name."""
-    from ipyrefine import checks, profiles
-    from ipyrefine.providers.weights import WEIGHTS
-
-    namespace = shell.user_ns
-    match option:
-        case "model" | "judge":
-            return WEIGHTS
-        case "patience":
-            return ["off"]
-        case "no_check":
-            return ["agreement", "all", "constraints", "examples", "run"]
-        case "language":
-            from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
-
-            return sorted(aliases[0] for _, aliases, *_ in get_all_lexers() if aliases)
-        case "profile":
-            own = [name for name in _variables(shell, dict) if "criteria" in namespace[name]]
-            return [*profiles.NAMES, *own]
-        case "output":
-            return ["refined", *_variables(shell, str)]
-        case "var" | "no_var":
-            names = _variables(shell, object)
-            return [n for n in names if not isfunction(namespace[n]) and not ismodule(namespace[n])]
-        case "prompts":
-            return _variables(shell, dict)
-        case "checklist":
-            return ["none", *_variables(shell, list, tuple)]
-        case "check":
-            functions = [name for name in _variables(shell, object) if isfunction(namespace[name])]
-            return [*checks.BUILTIN, *functions]
-    return ()

@@ -65,10 +65,9 @@ class Failures:
         Neither a cell of ours, nor an interrupt or an exit counts as a failure.
         """
         info = getattr(result, "info", None)
-        source = getattr(info, "raw_cell", None)
+        source, cell_id = getattr(info, "raw_cell", None), getattr(info, "cell_id", None)
         if not source or _OURS.match(source):
             return
-        cell_id = getattr(info, "cell_id", None)
         early, error = result.error_before_exec, result.error_before_exec or result.error_in_exec
         if isinstance(error, RefineError) or not isinstance(error, Exception | None):
             return
@@ -93,12 +92,20 @@ def _describe(source: str, cell_id: str | None, error: Exception, *, is_syntax: 
         line = f"line {error.lineno}: {(error.text or '').strip()[:_LINE]}"
         return Failure(source, cell_id, kind, error.msg, error.lineno, (line,), is_syntax)
     frames = list(_own_frames(error))
-    lines = [_frame_text(frame, first=n == 0) for n, frame in enumerate(frames)]
+    lines = []
+    for n, frame in enumerate(frames):
+        place = f"line {frame.lineno}" + (f", in {frame.name[:_LINE]}" if n else "")
+        lines.append(f"{place}: {(frame.line or '').strip()[:_LINE]}".rstrip(": "))
     lines = [line for line, _ in groupby(lines)]  # a recursion's
     if len(lines) > 2 * _FRAMES:
         lines[_FRAMES:-_FRAMES] = ["…"]
-    number = frames[-1].lineno if frames else None
-    return Failure(source, cell_id, kind, _message(error), number, tuple(lines))
+    try:
+        message = str(error)[:_MESSAGE]
+    except Exception:  # a stranger's, which may fail at that too
+        message = ""
+    return Failure(
+        source, cell_id, kind, message, frames[-1].lineno if frames else None, tuple(lines)
+    )
 
 
 def _own_frames(error: BaseException) -> Iterator[traceback.FrameSummary]:
@@ -109,18 +116,6 @@ def _own_frames(error: BaseException) -> Iterator[traceback.FrameSummary]:
     outer = next((f.filename for f in summary if not f.filename.startswith(_IPYTHON)), None)
     timed = [frame for frame in summary if frame.filename.startswith("<timed ")]
     yield from timed or [frame for frame in summary if frame.filename == outer]
-
-
-def _frame_text(frame: traceback.FrameSummary, *, first: bool) -> str:
-    place = f"line {frame.lineno}" + ("" if first else f", in {frame.name[:_LINE]}")
-    return f"{place}: {(frame.line or '').strip()[:_LINE]}".rstrip(": ")
-
-
-def _message(error: BaseException) -> str:
-    try:
-        return str(error)[:_MESSAGE]
-    except Exception:  # a stranger's, which may fail at that too
-        return ""
 
 
 # What a fix lost
@@ -141,8 +136,8 @@ def lost_effects(cell: str, line: int | None, text: str) -> list[str]:
         return ["Nothing of the cell's code is left."]
     if old is None or new is None:
         return []
-    ignored = _ignored_errors(new) > _ignored_errors(old)
-    found = ["It catches an error and ignores it."] if ignored else []
+    ignores = _ignored_errors(new) > _ignored_errors(old)
+    found = ["It catches an error and ignores it."] if ignores else []
     failed = [
         node
         for node in ast.walk(old)
@@ -183,12 +178,11 @@ def _ignored_errors(tree: ast.Module) -> int:
     """Return in how many places code catches an error and only sets constants, or nothing."""
     nodes = list(ast.walk(tree))
     handlers = [n.body for n in nodes if isinstance(n, ast.ExceptHandler)]
-    silent = [all(_is_inert(n) or _is_constant(n) for n in body) for body in handlers]
+    silent = [
+        all(_is_inert(n) or (isinstance(n, ast.Assign) and not _computes(n)) for n in body)
+        for body in handlers
+    ]
     return sum(silent) + sum(isinstance(n, ast.Name) and n.id == "suppress" for n in nodes)
-
-
-def _is_constant(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Assign) and not _computes(node)
 
 
 def _is_inert(node: ast.stmt) -> bool:

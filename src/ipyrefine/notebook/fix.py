@@ -56,7 +56,7 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
             now, or an option cannot be used.
         NoModel: no model is configured.
     """
-    args = options.parse_words(words)
+    args = options.parse(words)
     for name in ("task", "language"):
         if getattr(args, name):
             raise UsageError(f"--{name} is not for %refine fix, which takes Python that failed.")

@@ -117,7 +117,7 @@ def parser() -> MagicParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Refine the cell: draft, verify, critique, revise, until it passes.\n"
         "Defaults are in parentheses.",
-        epilog="\n\n".join([EXAMPLES, checks.help_table(), _prompts_help(), _notes_help()]),
+        epilog=_epilog(),
     )
     # fmt: off
     add = p.add_argument_group("task").add_argument
@@ -229,17 +229,12 @@ def parser() -> MagicParser:
     return p
 
 
-def _prompts_help() -> str:
-    """Return the stages that have a prompt, with the places in each."""
-    lines = ["prompts:"]
-    for stage, places in PLACES.items():
-        lines.append(_wrap(places, f"  {stage:<10}", " " * 12))
-    return "\n".join([*lines, _wrap(APPENDED)])
-
-
-def _notes_help() -> str:
-    """Return what holds for several options, a paragraph for each subject."""
-    return "\n\n".join(f"{subject}:\n{_wrap(note)}" for subject, note in _NOTES.items())
+def _epilog() -> str:
+    """Return what follows the options: examples, checks, prompts by stage, and notes."""
+    stages = [_wrap(places, f"  {stage:<10}", " " * 12) for stage, places in PLACES.items()]
+    prompts = "\n".join(["prompts:", *stages, _wrap(APPENDED)])
+    notes = (f"{subject}:\n{_wrap(note)}" for subject, note in _NOTES.items())
+    return "\n\n".join([EXAMPLES, checks.help_table(), prompts, *notes])
 
 
 def _wrap(text: str, start: str = "  ", below: str = "  ") -> str:
@@ -250,7 +245,6 @@ _OFF = "off"
 
 
 def _parse_patience(text: str) -> int | str:
-    """Parse a number of revisions, or ``off``."""
     if text.lower() in (_OFF, "none"):
         return _OFF
     try:
@@ -260,7 +254,6 @@ def _parse_patience(text: str) -> int | str:
 
 
 def _parse_lines(text: str) -> tuple[int, int]:
-    """Parse a range of lines, such as ``3-7`` or ``5``."""
     match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", text)
     if not match:
         raise argparse.ArgumentTypeError(f"{text!r} is not a range of lines like 3-7")
@@ -268,7 +261,6 @@ def _parse_lines(text: str) -> tuple[int, int]:
 
 
 def _parse_cell_id(text: str) -> str:
-    """Return a cell's id, as the notebook's file holds it."""
     if not is_cell_id(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a cell's id")
     return text
@@ -282,41 +274,21 @@ def _parse_variable(text: str) -> str:
 
 
 def _parse_count(text: str) -> int:
-    """Parse a number of cells, 1 to 50."""
     if text.isdecimal() and 1 <= int(text) <= 50:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 50")
 
 
-def _require_language(name: str) -> None:
-    """Refuse a language that pygments does not know.
-
-    Raises:
-        UsageError: there is no such language.
-    """
-    from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
-
-    known = {alias for _, aliases, *_ in get_all_lexers() for alias in aliases}
-    if pygments_name(name) not in known:
-        raise UsageError(f"There is no language {name!r}.{did_you_mean(name.lower(), known)}")
-
-
-def parse(line: str) -> argparse.Namespace:
-    """Parse the magic's line.
+def parse(line: str | Iterable[str]) -> argparse.Namespace:
+    """Parse the magic's line, or its words.
 
     Raises:
         UsageError: an option is unknown, lacks its value, or contradicts another.
     """
     try:
-        words = shlex.split(line)
+        words = shlex.split(line) if isinstance(line, str) else list(line)
     except ValueError:
         raise UsageError("A quote in the options is not closed.") from None
-    return parse_words(words)
-
-
-def parse_words(words: Iterable[str]) -> argparse.Namespace:
-    """Parse the magic's line, split into words; errors as for `parse`."""
-    words = list(words)
     for word in words:
         if (reason := _REMOVED.get(word.partition("=")[0])) is not None:
             raise UsageError(reason)
@@ -331,7 +303,12 @@ def parse_words(words: Iterable[str]) -> argparse.Namespace:
         if (value := getattr(options, option)) is not None and not split_list(value):
             raise UsageError(f"--{option} is empty. Leave it out, or write it as a,b,c.")
     if options.language is not None:
-        _require_language(options.language)
+        from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
+
+        known = {alias for _, aliases, *_ in get_all_lexers() for alias in aliases}
+        if pygments_name(options.language) not in known:
+            hint = did_you_mean(options.language.lower(), known)
+            raise UsageError(f"There is no language {options.language!r}.{hint}")
     return options
 
 
@@ -397,17 +374,22 @@ def split_list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-_AMOUNT = re.compile(
-    r"^(?:\$\s*(?P<cost>[\d.]+)|(?P<number>[\d.]+)\s*(?P<kilo>k)?\s*"
-    r"(?:(?P<side>prompt|input|completion|output)\s+tokens?|"
-    r"(?P<unit>tokens?|calls?|s|sec|seconds?|min|minutes?)))$",
-    re.IGNORECASE,
-)
-_SIDES = {
-    "prompt": "prompt_tokens",
-    "input": "prompt_tokens",
-    "completion": "completion_tokens",
-    "output": "completion_tokens",
+_AMOUNT = re.compile(r"(\$?)\s*([\d.]+)\s*(k?)\s*([a-z ]*)", re.IGNORECASE)
+# What each unit bounds, and how much of it one is.
+_UNITS = {
+    **dict.fromkeys(("token", "tokens"), ("tokens", 1)),
+    **dict.fromkeys(("call", "calls"), ("calls", 1)),
+    **dict.fromkeys(("s", "sec", "second", "seconds"), ("seconds", 1)),
+    **dict.fromkeys(("min", "minute", "minutes"), ("seconds", 60)),
+    **{
+        f"{side} token{plural}": (name, 1)
+        for side, name in (
+            *(("prompt", "prompt_tokens"), ("input", "prompt_tokens")),
+            *(("completion", "completion_tokens"), ("output", "completion_tokens")),
+        )
+        for plural in ("", "s")
+    },
+    "$": ("cost", 1),
 }
 
 
@@ -423,34 +405,19 @@ def parse_budget(text: str) -> Budget:
         UsageError: a part is not an amount, or bounds something a second time.
     """
     bounds: dict[str, float] = {}
-    for part in text.split(","):
-        match = _AMOUNT.match(part.strip())
+    for part in map(str.strip, text.split(",")):
+        match = _AMOUNT.fullmatch(part)
+        dollar, number, kilo, unit = match.groups() if match else ("", "", "", "")
+        kind, factor = _UNITS.get(f"{dollar}{unit.lower().strip()}", ("", 0))
+        if kind in bounds:
+            raise UsageError(f"--budget bounds the {kind.replace('_', ' ')} twice.")
         try:
-            if not match:
-                raise ValueError
-            kind, value = _amount(match)
-            if kind in bounds:
-                raise UsageError(f"--budget bounds the {kind.replace('_', ' ')} twice.")
-            bounds[kind] = value
+            value = float(number) * factor * (1_000 if kilo else 1)
+            bounds[kind] = value if kind in ("cost", "seconds") else int(value)
             Budget.model_validate(bounds)
-        except UsageError:
-            raise
         except ValueError:
             raise UsageError(
-                f'--budget: {part.strip()!r} is not an amount like "20k tokens", "10k prompt '
-                'tokens", "30 calls", "$0.05" or "90 s".'
+                f'--budget: {part!r} is not an amount like "20k tokens", "10k prompt tokens", '
+                '"30 calls", "$0.05" or "90 s".'
             ) from None
     return Budget.model_validate(bounds)
-
-
-def _amount(match: re.Match[str]) -> tuple[str, float]:
-    """Return which bound an amount sets, and its value."""
-    if match["cost"]:
-        return "cost", float(match["cost"])
-    value = float(match["number"]) * (1_000 if match["kilo"] else 1)
-    if match["side"]:
-        return _SIDES[match["side"].lower()], int(value)
-    unit = match["unit"].lower()
-    if unit.startswith(("token", "call")):
-        return ("tokens" if unit.startswith("t") else "calls"), int(value)
-    return "seconds", value * (60 if unit.startswith("min") else 1)

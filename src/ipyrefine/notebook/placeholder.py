@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -44,24 +43,14 @@ class Placeholder:
         from IPython.display import display
 
         data, metadata = widget._repr_mimebundle_()  # the metadata is Colab's
-        self._put({**data, "text/plain": NO_FRONT_END}, display, metadata)
+        put, self._handle = self._handle.update if self._handle else display, None
+        put({**data, "text/plain": NO_FRONT_END}, raw=True, metadata=metadata)
 
     def clear(self) -> None:
         """Remove the line, unless there is none or a widget took its place."""
         if self._handle is not None:
-            self._put({"text/html": "", "text/plain": ""}, None)
-
-    def _put(
-        self,
-        data: dict[str, Any],
-        display: Callable[..., Any] | None,
-        metadata: dict[str, Any] | None = None,
-    ) -> None:
-        if self._handle is not None:
-            self._handle.update(data, raw=True, metadata=metadata)
+            self._handle.update({"text/html": "", "text/plain": ""}, raw=True)
             self._handle = None
-        elif display:
-            display(data, raw=True, metadata=metadata)
 
 
 def expects_panel(ui: str, line: str, *, cell_id: bool) -> bool:
