@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-from shells import NO_HISTORY
+from shells import Front, run_cell
 
 from ipyrefine import api
 from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.journal import writer
 from ipyrefine.journal.store import Journal
-from ipyrefine.notebook import cell_target, options
-from ipyrefine.notebook.cell_target import Placed
+from ipyrefine.notebook import options
 from ipyrefine.providers.scripted import ScriptedModel
 
 CODE = "def inc(n):\n    return n + 1"
@@ -27,154 +26,118 @@ REPLY = f"```python\n{CODE}\n```"
 ALREADY = "You decided this run already."
 
 
-class Front:
-    """A shell in a kernel, and the notebook before it.
+class Cells(Front):
+    """A shell in a kernel that the notebook names its cells to.
 
     Attributes:
-        puts: the texts that the notebook was asked to put, with all that was said of them.
         asked: how often the model was asked.
         replies: what it answers; the last one for ever.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        InteractiveShell.clear_instance()
-        self.shell: Any = InteractiveShell.instance(config=NO_HISTORY)
-        self.shell.extension_manager.load_extension("ipyrefine")
-        self.shell.kernel = object()
-        self.shell.run_line_magic("config", "Refine.ui = 'plain'")
+        super().__init__(monkeypatch)
         self.monkeypatch = monkeypatch
-        self.puts: list[dict[str, Any]] = []
         self.asked = 0
         self.shell.user_ns["changed"] = lambda text: not any(text in cell for cell in self._cells)
         self._cells: list[str] = []
         self.replies = [REPLY]
         monkeypatch.setattr(api, "choose_model", lambda *_, **__: ScriptedModel(self._reply()))
-        monkeypatch.setattr(cell_target, "put_text", self._put_text)
-        monkeypatch.setattr(cell_target, "hears_comms_while_running", lambda: True)
 
     def _reply(self) -> Iterator[str]:
         while True:
             self.asked += 1
             yield self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
 
-    async def _put_text(self, text: str, **request: Any) -> Placed:
-        self.puts.append({"text": text, **request})
-        how = "replaced" if request["op"] == "replace" else "inserted"
-        return Placed(how=how, cell_id=request["cell_id"])  # type: ignore[arg-type]
-
     def run(self, cell: str, cell_id: str | None = "refining", **metadata: Any) -> str:
         """Run a cell and return what it displayed, as plain text."""
         self._cells.append(cell)
-        metadata |= {} if cell_id is None else {"cellId": cell_id}
-        self.shell.get_parent = lambda: {"metadata": metadata, "content": {"code": cell}}
-
-        async def go() -> Any:
-            transformed = self.shell.transform_cell(cell)
-            return await self.shell.run_cell_async(cell, transformed_cell=transformed)
-
+        self.enter(cell, cell_id, **metadata)
         with capture_output() as captured:
-            asyncio.run(go()).raise_error()
+            run_cell(self.shell, cell).raise_error()
         shown = [output.data.get("text/html", "") for output in captured.outputs]
         return "\n".join([captured.stdout, *shown])
 
-    @property
-    def last(self) -> Any:
-        return self.shell.user_ns["refined_run"]
-
 
 @pytest.fixture
-def front(monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
-    yield Front(monkeypatch)
+def front(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cells]:
+    yield Cells(monkeypatch)
     InteractiveShell.clear_instance()
 
 
 REFINE = "%%refine --cell home -c changed -n 1"
 
 
-def test_accepting_replaces_the_cell_that_the_text_is_from(front: Front) -> None:
-    front.run(f"{REFINE}\n{WRONG}")
-    assert (front.last.setup.draft, front.last.task.profile) == (WRONG, "code")
-    front.run("%refine accept", "later")
-    [put] = front.puts
-    assert (put["op"], put["cell_id"], put["text"]) == ("replace", "home", CODE)
-    assert put["expected_source"] == WRONG
-
-
 @pytest.mark.parametrize("source", [f"{WRONG}\n", f"\n{WRONG}\n\n", WRONG])
-def test_the_text_that_is_replaced_is_exactly_the_cells(front: Front, source: str) -> None:
+def test_the_text_that_is_replaced_is_exactly_the_cells(front: Cells, source: str) -> None:
     front.run(f"{REFINE}\n{source}")
     front.run("%refine accept", "later")
     assert front.puts[0]["expected_source"] == source
 
 
-def test_a_second_acceptance_replaces_what_the_first_one_put(front: Front) -> None:
+def test_a_second_acceptance_replaces_what_the_first_one_put(front: Cells) -> None:
     front.run(f"{REFINE}\n{WRONG}")
     front.run("%refine accept 1", "later")
     front.run("%refine accept 0", "later")
     assert [put["expected_source"] for put in front.puts] == [WRONG, CODE]
 
 
-def test_accepting_elsewhere_is_up_to_the_user(front: Front) -> None:
+def test_accepting_elsewhere_is_up_to_the_user(front: Cells) -> None:
     front.run(f"{REFINE}\n{WRONG}")
     front.run("%refine accept insert", "later")
     assert (front.puts[0]["op"], front.puts[0]["cell_id"]) == ("insert", "later")
 
 
-def test_comments_stay_above_the_code_that_they_ask_for(front: Front) -> None:
-    front.run(f"{REFINE}\n# Write inc(n).")
-    assert (front.last.task.text, front.last.setup.draft) == ("Write inc(n).", None)
+FENCED = "```python\nx = 1\n```"
+EMAIL = "Write a sales email to a dentist."
+
+
+@pytest.mark.parametrize(
+    ("options_", "source", "draft", "reply", "put"),
+    [
+        ("", WRONG, WRONG, REPLY, CODE),
+        ("", "# Write inc(n).", None, REPLY, f"# Write inc(n).\n\n{CODE}"),
+        ("", EMAIL, None, REPLY, CODE),
+        ("", f"%%time\n{WRONG}", WRONG, REPLY, f"%%time\n{CODE}"),
+        ("", "%%bash\nls", "ls", "```bash\nls -la\n```", "%%bash\nls -la"),
+        (
+            " --draft -p prose",
+            FENCED,
+            FENCED,
+            f"<text>\nSee:\n{FENCED}\n</text>",
+            f"See:\n{FENCED}",
+        ),
+    ],
+    ids=["code", "comments", "words", "magic", "another language", "markdown"],
+)
+def test_accepting_replaces_the_cell_that_the_text_is_from_below_its_head(
+    front: Cells, options_: str, source: str, draft: str | None, reply: str, put: str
+) -> None:
+    front.replies = [reply]
+    front.run(f"{REFINE}{options_}\n{source}")
+    assert front.last.setup.draft == draft
+    assert front.last.task.profile == ("prose" if options_ else "code")
     front.run("%refine accept", "later")
-    assert front.puts[0]["text"] == f"# Write inc(n).\n\n{CODE}"
+    [request] = front.puts
+    assert (request["op"], request["cell_id"], request["text"]) == ("replace", "home", put)
+    assert request["expected_source"] == source
 
 
-def test_words_in_a_code_cell_ask_for_code(front: Front) -> None:
-    front.run(f"{REFINE}\nWrite a sales email to a dentist.")
-    assert (front.last.task.profile, front.last.setup.draft) == ("code", None)
-
-
-def test_a_cell_magic_stays_above_the_code(front: Front) -> None:
-    front.run(f"{REFINE}\n%%time\n{WRONG}")
-    assert front.last.setup.draft == WRONG
-    front.run("%refine accept", "later")
-    assert front.puts[0]["text"] == f"%%time\n{CODE}"
-
-
-def test_code_of_another_language_goes_back_below_its_magic(front: Front) -> None:
-    front.replies = ["```bash\nls -la\n```"]
-    front.run(f"{REFINE}\n%%bash\nls")
-    assert front.last.task.language == "bash"
-    front.run("%refine accept", "later")
-    assert (front.puts[0]["text"], front.puts[0]["op"]) == ("%%bash\nls -la", "replace")
-
-
-def test_a_markdown_cell_is_a_prose_draft_with_its_fences(front: Front) -> None:
-    fenced = "```python\nx = 1\n```"
-    front.replies = [f"<text>\nSee:\n\n{fenced}\n</text>"]
-    front.run(f"{REFINE} --draft -p prose\n{fenced}")
-    assert (front.last.setup.draft, front.last.task.form) == (fenced, "prose")
-    front.run("%refine accept", "later")
-    assert front.puts[0]["text"] == f"See:\n\n{fenced}"
-
-
-def test_only_the_named_lines_change(front: Front) -> None:
+@pytest.mark.parametrize(("lines", "head"), [("1-2", ""), ("1-3", "%%time\n")])
+def test_only_the_named_lines_change_counted_from_the_top_of_the_cell(
+    front: Cells, lines: str, head: str
+) -> None:
     front.replies = [f"```python\n{TWO.replace('2', '1')}\n```"]
-    front.run(f"{REFINE} --lines 1-2\n{TWO}")
+    front.run(f"{REFINE} --lines {lines}\n{head}{TWO}")
     assert front.last.text == TWO.replace("+ 2", "+ 1")
     assert "Change only lines 1 to 2 (from 'def inc(n):' to 'return n + 2')" in front.last.task.text
     assert front.last.setup.demands == ()
 
 
-def test_lines_are_counted_from_the_top_of_the_cell_with_its_magic(front: Front) -> None:
-    front.replies = [f"```python\n{TWO.replace('2', '1')}\n```"]
-    front.run(f"{REFINE} --lines 1-3\n%%time\n{TWO}")
-    assert front.last.text == TWO.replace("+ 2", "+ 1")
-
-
-def test_a_resumed_run_keeps_to_its_lines_and_its_cell(front: Front) -> None:
+def test_a_resumed_run_keeps_to_its_lines_and_its_cell(front: Cells) -> None:
     front.replies = ["no code", "no code", f"```python\n{TWO.replace('2', '1')}\n```"]
     front.run(f"{REFINE} --lines 1-2 --name mine\n{TWO}")
     assert front.last.text == TWO
-    front.shell.magics_manager.registry["Refine"].latest = None
+    front.magics.latest = None
     front.run("%refine resume mine --check changed", "later")
     front.run("%refine continue 1", "later")
     assert front.last.text == TWO.replace("+ 2", "+ 1")
@@ -183,10 +146,10 @@ def test_a_resumed_run_keeps_to_its_lines_and_its_cell(front: Front) -> None:
     assert (put["op"], put["cell_id"], put["expected_source"]) == ("replace", "home", TWO)
 
 
-def test_another_model_keeps_to_the_lines_too(front: Front) -> None:
+def test_another_model_keeps_to_the_lines_too(front: Cells) -> None:
     front.replies = ["no code", "no code", f"```python\n{TWO.replace('2', '1')}\n```"]
     front.run(f"{REFINE} --lines 1-2\n{TWO}")
-    cell = front.shell.magics_manager.registry["Refine"].latest
+    cell = front.magics.latest
 
     async def change_model() -> None:
         cell.change_model("other")
@@ -207,7 +170,7 @@ def test_another_model_keeps_to_the_lines_too(front: Front) -> None:
     ],
 )
 def test_what_cannot_be_refined_gets_a_sentence(
-    front: Front, options_: str, body: str, sentence: str
+    front: Cells, options_: str, body: str, sentence: str
 ) -> None:
     with pytest.raises(UsageError, match=sentence.replace("(", r"\(")):
         front.run(f"{REFINE} {options_}\n{body}")
@@ -227,7 +190,7 @@ CELL = f"%%refine -c changed -n 1\n{WRONG}"
 @pytest.mark.parametrize("decision", ["accept", "override pass"])
 @pytest.mark.parametrize("journal", ["", " --no-journal"])
 def test_a_decided_cell_shows_its_record_instead_of_asking_anew(
-    front: Front, decision: str, journal: str
+    front: Cells, decision: str, journal: str
 ) -> None:
     cell = CELL.replace("-n 1", f"-n 1{journal}")
     front.run(cell)
@@ -249,7 +212,7 @@ def test_a_decided_cell_shows_its_record_instead_of_asking_anew(
     ],
     ids=["told to", "other options", "another text", "another cell", "no named cell"],
 )
-def test_a_cell_that_is_not_the_decided_one_asks(front: Front, cell: str, cell_id: Any) -> None:
+def test_a_cell_that_is_not_the_decided_one_asks(front: Cells, cell: str, cell_id: Any) -> None:
     front.run(CELL, cell_id and "refining")
     front.run("%refine accept", "later")
     asked = front.asked
@@ -257,7 +220,7 @@ def test_a_cell_that_is_not_the_decided_one_asks(front: Front, cell: str, cell_i
     assert front.asked > asked
 
 
-def test_each_press_of_the_button_asks_and_its_cell_is_known_by_it(front: Front) -> None:
+def test_each_press_of_the_button_asks_and_its_cell_is_known_by_it(front: Cells) -> None:
     front.run(CELL, ipyrefine={"press": "1"})
     front.run("%refine accept", "later")
     asked = front.asked
@@ -267,7 +230,7 @@ def test_each_press_of_the_button_asks_and_its_cell_is_known_by_it(front: Front)
     assert front.asked > asked
 
 
-def test_a_cell_that_nobody_decided_asks_anew(front: Front) -> None:
+def test_a_cell_that_nobody_decided_asks_anew(front: Cells) -> None:
     front.run(CELL)
     asked = front.asked
     front.run(CELL)
@@ -275,7 +238,7 @@ def test_a_cell_that_nobody_decided_asks_anew(front: Front) -> None:
 
 
 @pytest.mark.parametrize("journal", ["", " --no-journal"])
-def test_a_run_asked_for_anew_counts_from_then_on(front: Front, journal: str) -> None:
+def test_a_run_asked_for_anew_counts_from_then_on(front: Cells, journal: str) -> None:
     cell = CELL.replace("-n 1", f"-n 1{journal}")
     front.run(cell)
     front.run("%refine accept", "later")
@@ -285,10 +248,10 @@ def test_a_run_asked_for_anew_counts_from_then_on(front: Front, journal: str) ->
     assert front.asked > asked
 
 
-def test_a_fresh_kernel_knows_it_from_the_journal_and_can_go_on(front: Front) -> None:
+def test_a_fresh_kernel_knows_it_from_the_journal_and_can_go_on(front: Cells) -> None:
     front.run(CELL)
     front.run("%refine accept", "later")
-    fresh = Front(front.monkeypatch)
+    fresh = Cells(front.monkeypatch)
     assert ALREADY in fresh.run(CELL)
     assert fresh.asked == 0
     assert fresh.last.stop_reason == "accepted"
@@ -296,10 +259,10 @@ def test_a_fresh_kernel_knows_it_from_the_journal_and_can_go_on(front: Front) ->
     assert fresh.asked > 0
 
 
-def test_without_its_model_the_record_is_shown_all_the_same(front: Front) -> None:
+def test_without_its_model_the_record_is_shown_all_the_same(front: Cells) -> None:
     front.run(CELL)
     front.run("%refine accept", "later")
-    fresh = Front(front.monkeypatch)
+    fresh = Cells(front.monkeypatch)
 
     def no_model(*_: Any, **__: Any) -> Any:
         raise NoModel("There is no model.")
@@ -309,12 +272,12 @@ def test_without_its_model_the_record_is_shown_all_the_same(front: Front) -> Non
     assert CODE in fresh.shell.user_ns["refined"]
 
 
-def test_a_decided_cells_text_replaces_no_function_that_the_journal_names(front: Front) -> None:
+def test_a_decided_cells_text_replaces_no_function_that_the_journal_names(front: Cells) -> None:
     front.run(CELL)
     front.run("%refine accept", "later")
     with contextlib.closing(sqlite3.connect(writer.default_path())) as database, database:
         database.execute("UPDATE runs SET settings = json_set(settings, '$.output', 'print')")
-    fresh = Front(front.monkeypatch)
+    fresh = Cells(front.monkeypatch)
 
     def no_model(*_: Any, **__: Any) -> Any:
         raise NoModel("There is no model.")
@@ -325,7 +288,7 @@ def test_a_decided_cells_text_replaces_no_function_that_the_journal_names(front:
     assert CODE in fresh.shell.user_ns["refined"]
 
 
-def test_the_journal_finds_the_latest_run_of_a_setting(front: Front) -> None:
+def test_the_journal_finds_the_latest_run_of_a_setting(front: Cells) -> None:
     front.run(f"{REFINE} --name one\n{WRONG}")
     front.run(f"{REFINE} --name two\n{CODE}")
     found = Journal().find_setting("cell", "home")
@@ -339,7 +302,7 @@ def test_the_journal_finds_the_latest_run_of_a_setting(front: Front) -> None:
 KIND = "%%refine -n 0 -c changed --seed 7 --name mine{}\nDouble the number of items."
 
 
-def test_a_run_starts_again_as_the_other_kind_with_the_same_options(front: Front) -> None:
+def test_a_run_starts_again_as_the_other_kind_with_the_same_options(front: Cells) -> None:
     front.run(KIND.format(""))
     before = front.last
     front.replies = ["<text>\nTwice as many.\n</text>"]
@@ -351,7 +314,7 @@ def test_a_run_starts_again_as_the_other_kind_with_the_same_options(front: Front
     assert [one.run.task.form for one in map(Journal().get, ("1", "2"))] == ["code", "prose"]
 
 
-def test_switched_twice_a_run_has_the_profile_that_it_was_started_with(front: Front) -> None:
+def test_switched_twice_a_run_has_the_profile_that_it_was_started_with(front: Cells) -> None:
     front.run(KIND.format(" -p story"))
     profiles = []
     for _ in range(2):
@@ -361,7 +324,7 @@ def test_switched_twice_a_run_has_the_profile_that_it_was_started_with(front: Fr
 
 
 def test_a_run_that_is_switched_while_its_cell_runs_keeps_the_cell_until_the_other_stops(
-    front: Front, monkeypatch: pytest.MonkeyPatch
+    front: Cells, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forms = []
 
@@ -369,7 +332,7 @@ def test_a_run_that_is_switched_while_its_cell_runs_keeps_the_cell_until_the_oth
         """Says nothing to a request for code; a click comes while the user waits for it."""
 
         async def stream(self, request: Any) -> Any:
-            cell = front.shell.magics_manager.registry["Refine"].latest
+            cell = front.magics.latest
             forms.append(cell.session.run.task.form)
             if forms[-1] == "code":
                 cell.switch()
@@ -386,7 +349,7 @@ def test_a_run_that_is_switched_while_its_cell_runs_keeps_the_cell_until_the_oth
 
 
 def test_a_switched_text_does_not_take_the_place_of_the_cell_that_asked_for_the_other_kind(
-    front: Front,
+    front: Cells,
 ) -> None:
     front.run(f"{REFINE}\n# Write inc(n).")
     front.replies = ["<text>\nIt adds one.\n</text>"]
@@ -410,7 +373,7 @@ def test_a_switched_text_does_not_take_the_place_of_the_cell_that_asked_for_the_
     ],
 )
 def test_a_run_that_cannot_be_switched_is_left_as_it_is(
-    front: Front, options_: str, command: str, sentence: str
+    front: Cells, options_: str, command: str, sentence: str
 ) -> None:
     front.run(KIND.format(options_))
     before = front.last
@@ -419,9 +382,9 @@ def test_a_run_that_cannot_be_switched_is_left_as_it_is(
     assert front.last == before
 
 
-def test_a_resumed_run_is_not_switched(front: Front) -> None:
+def test_a_resumed_run_is_not_switched(front: Cells) -> None:
     front.run(KIND.format(""))
-    front.shell.magics_manager.registry["Refine"].latest = None
+    front.magics.latest = None
     front.run("%refine resume mine --check changed", "later")
     with pytest.raises(UsageError, match="cannot be switched"):
         front.run("%refine kind prose", "later")

@@ -1,5 +1,6 @@
-"""How tests make IPython shells."""
+"""How tests make IPython shells, and the notebook before one."""
 
+import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,20 +10,78 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from ipyrefine import api
+from ipyrefine.notebook import cell_target
+from ipyrefine.notebook.cell_target import Placed
 from ipyrefine.providers.scripted import ScriptedModel
 
 # The history is a file in a test's home: it would be gone when the shell closes it at exit.
 NO_HISTORY = Config({"HistoryManager": {"enabled": False}})
 
 
+def new_shell() -> Any:
+    """Return a shell with the extension loaded, in place of any other."""
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(config=NO_HISTORY)
+    shell.extension_manager.load_extension("ipyrefine")
+    return shell
+
+
+@contextmanager
+def loaded_shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A shell with the extension loaded, at which nobody types."""
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    yield new_shell()
+    InteractiveShell.clear_instance()
+
+
 @contextmanager
 def scripted_shell(monkeypatch: pytest.MonkeyPatch, replies: Iterable[str]) -> Iterator[Any]:
     """A shell with the extension loaded, whose every model gives these replies."""
     given = list(replies)
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=NO_HISTORY)
-    shell.extension_manager.load_extension("ipyrefine")
     monkeypatch.setattr(api, "choose_model", lambda *_, **__: ScriptedModel(given))
-    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    yield shell
-    InteractiveShell.clear_instance()
+    with loaded_shell(monkeypatch) as shell:
+        yield shell
+
+
+def run_cell(shell: Any, cell: str) -> Any:
+    """Run a cell as a kernel does, and return IPython's result."""
+
+    async def go() -> Any:
+        return await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
+
+    return asyncio.run(go())
+
+
+class Front:
+    """A shell, and the notebook before it, which takes every text that it is sent.
+
+    Attributes:
+        puts: the texts that it was asked to put, with all that was said of them.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.shell = new_shell()
+        self.puts: list[dict[str, Any]] = []
+        monkeypatch.setattr(cell_target, "put_text", self._put_text)
+        monkeypatch.setattr(cell_target, "hears_comms_while_running", lambda: True)
+        monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+
+    async def _put_text(self, text: str, **request: Any) -> Placed:
+        self.puts.append({"text": text, **request})
+        how = "replaced" if request["op"] == "replace" else "inserted"
+        return Placed(how=how, cell_id=request["cell_id"])  # type: ignore[arg-type]
+
+    def enter(self, cell: str, cell_id: str | None, **metadata: Any) -> None:
+        """Make the shell that of a kernel which works on a cell."""
+        self.shell.kernel = object()
+        self.shell.run_line_magic("config", "Refine.ui = 'plain'")
+        metadata |= {} if cell_id is None else {"cellId": cell_id}
+        self.shell.get_parent = lambda: {"metadata": metadata, "content": {"code": cell}}
+
+    @property
+    def magics(self) -> Any:
+        return self.shell.magics_manager.registry["Refine"]
+
+    @property
+    def last(self) -> Any:
+        return self.shell.user_ns["refined_run"]
