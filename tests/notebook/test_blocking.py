@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 from IPython.utils.capture import capture_output
 from kernel import Kernel
-from nbformat import v4
 from openai_server import Answer, ScriptedServer
-from shells import scripted_shell
+from shells import run_cell, scripted_shell
 
 from ipyrefine.errors import UsageError
 
@@ -41,10 +39,6 @@ def no_coroutine_is_dropped() -> Iterator[None]:
     assert [str(w.message) for w in heard if "never awaited" in str(w.message)] == []
 
 
-async def run_as_a_kernel_does(shell: Any, cell: str) -> Any:
-    return await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
-
-
 async def run_from_a_running_loop(shell: Any, cell: str) -> Any:
     return shell.run_cell(cell)
 
@@ -53,15 +47,11 @@ def run(shell: Any, cell: str) -> Any:
     return shell.run_cell(cell)
 
 
-def run_in_a_kernels_loop(shell: Any, cell: str) -> Any:
-    return asyncio.run(run_as_a_kernel_does(shell, cell))
-
-
 def run_inside_a_program(shell: Any, cell: str) -> Any:
     return asyncio.run(run_from_a_running_loop(shell, cell))
 
 
-RUNNERS = pytest.mark.parametrize("runner", [run, run_in_a_kernels_loop, run_inside_a_program])
+RUNNERS = pytest.mark.parametrize("runner", [run, run_cell, run_inside_a_program])
 Runner = Callable[[Any, str], Any]
 
 
@@ -74,17 +64,14 @@ def test_a_cell_is_refined_inside_another_magic(shell: Any, runner: Runner, oute
     assert "return n + 1" in shell.user_ns["refined"]
 
 
-def test_time_prints_how_long_it_took(shell: Any) -> None:
+@pytest.mark.parametrize(("outer", "printed"), [("%%time", "Wall time: "), ("%%capture out", "")])
+def test_the_other_magic_does_its_own_part(shell: Any, outer: str, printed: str) -> None:
     with capture_output() as captured:
-        run_in_a_kernels_loop(shell, f"%%time\n{CELL}")
-    assert "Wall time: " in captured.stdout
-
-
-def test_capture_keeps_what_it_printed(shell: Any) -> None:
-    with capture_output() as captured:
-        run_in_a_kernels_loop(shell, f"%%capture out\n{CELL}")
-    assert "return n + 1" in str(shell.user_ns["out"])
-    assert captured.stdout == ""
+        run_cell(shell, f"{outer}\n{CELL}")
+    assert printed in captured.stdout
+    if not printed:
+        assert captured.stdout == ""
+        assert "return n + 1" in str(shell.user_ns["out"])
 
 
 @RUNNERS
@@ -125,7 +112,7 @@ def test_a_synchronous_caller_has_the_text_when_the_call_returns(
     [f"await {CALL}", f"x = await {CALL}", f"async def go():\n    await {CALL}\nawait go()"],
 )
 def test_a_call_that_is_awaited_by_hand_works(shell: Any, cell: str) -> None:
-    run_in_a_kernels_loop(shell, cell).raise_error()
+    run_cell(shell, cell).raise_error()
     assert "inc" in shell.user_ns["refined"]
 
 
@@ -221,7 +208,7 @@ def kernel(server: ScriptedServer, tmp_path_factory: pytest.TempPathFactory) -> 
         yield running
 
 
-@pytest.mark.parametrize("cell", [f"%%time\n{CELL}", f"%%capture out\n{CELL}", f"x = {CALL}"])
+@pytest.mark.parametrize("cell", [f"%%time\n{CELL}", f"x = {CALL}"])
 def test_a_kernel_refines_where_nothing_can_be_awaited(kernel: Kernel, cell: str) -> None:
     kernel.run("refined = ''")
     assert kernel.run(cell)["status"] == "ok"
@@ -243,17 +230,6 @@ def test_an_interrupt_ends_a_blocking_run(kernel: Kernel, server: ScriptedServer
     assert (content["status"], content["ename"]) == ("error", "Interrupted")
     assert server.left.wait(20)
     assert kernel.value("refined_run.stop_reason.value") == "'cancelled'"
-
-
-def test_nbclient_executes_it_inside_time(server: ScriptedServer, tmp_path: Path) -> None:
-    from nbclient import NotebookClient
-
-    cells = ["%load_ext ipyrefine", f"%%time\n{CELL}", "print(refined)"]
-    book = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
-    env = {**os.environ, **settings(server, str(tmp_path))}
-    NotebookClient(book, kernel_name="python3").execute(env=env)
-    assert "return n + 1" in nbformat.writes(book)
-    assert book.cells[2].outputs[0].text.startswith("def inc")
 
 
 # In IPython.embed, typed into a pseudo-terminal

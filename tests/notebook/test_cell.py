@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from kit import critique, finding
 from openai_server import Answer, ScriptedServer
 from pydantic import BaseModel
-from shells import NO_HISTORY
+from shells import loaded_shell, run_cell
 
 from ipyrefine import api
 from ipyrefine.core.ports import Reply
@@ -34,12 +33,8 @@ def judged(*names: str, score: int = 10) -> str:
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=NO_HISTORY)
-    shell.extension_manager.load_extension("ipyrefine")
-    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    yield shell
-    InteractiveShell.clear_instance()
+    with loaded_shell(monkeypatch) as shell:
+        yield shell
 
 
 @pytest.fixture
@@ -59,16 +54,9 @@ def model(monkeypatch: pytest.MonkeyPatch, replies: list[str]) -> ScriptedModel:
     return scripted
 
 
-def run(shell: Any, cell: str) -> Any:
-    async def go() -> Any:
-        return await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
-
-    return asyncio.run(go())
-
-
 def asked(shell: Any, cell: str) -> Any:
     """Run a cell whose model fails at once, and give the run with its task and limits."""
-    run(shell, cell)
+    run_cell(shell, cell)
     return shell.user_ns["refined_run"]
 
 
@@ -191,7 +179,7 @@ def test_a_reply_that_is_cut_off_names_the_option_that_allows_more(
 ) -> None:
     cut = Reply(text="<text>\nHello, dear fr", finish="length")
     monkeypatch.setattr(api, "choose_model", lambda *_, **__: ScriptedModel([cut]))
-    error = run(shell, "%%refine -q --max-tokens 9\nSay hello.").error_in_exec
+    error = run_cell(shell, "%%refine -q --max-tokens 9\nSay hello.").error_in_exec
     assert "cut off at the token limit. Raise --max-tokens." in str(error)
 
 
@@ -208,7 +196,7 @@ def test_how_a_server_is_asked_is_configured_or_an_option_and_holds_for_another_
         shell.run_line_magic("config", f"Refine.base_url = {server.base_url!r}")
         shell.run_line_magic("config", "Refine.extra = {'top_k': 20}")
         cell = "%%refine -q -p prose -n 0 -m m --effort low\nSay hello."
-        run(shell, cell)
+        run_cell(shell, cell)
         first = server.bodies[0]
         assert (first["top_k"], first["reasoning_effort"]) == (20, "low")
         assert first["max_tokens"] >= 16_384
@@ -221,17 +209,19 @@ def test_how_a_server_is_asked_is_configured_or_an_option_and_holds_for_another_
         asyncio.run(another())
         sent = [body for body in server.bodies if body["model"] == "other"]
         assert {(body["top_k"], body["reasoning_effort"]) for body in sent} == {(20, "low")}
-        error = run(shell, cell.replace("-m m", "-m silent --timeout 0.2")).error_in_exec
+        error = run_cell(shell, cell.replace("-m m", "-m silent --timeout 0.2")).error_in_exec
         assert isinstance(error, Unreachable)
         assert "--timeout" in str(error)
         shell.run_line_magic("config", "Refine.timeout = 0.2")
-        assert isinstance(run(shell, cell.replace("-m m", "-m silent")).error_in_exec, Unreachable)
+        assert isinstance(
+            run_cell(shell, cell.replace("-m m", "-m silent")).error_in_exec, Unreachable
+        )
 
 
 @pytest.mark.parametrize("option", ["--timeout 0", "--timeout soon", "--effort hard"])
 def test_a_setting_of_a_server_that_cannot_be_used_is_one_sentence(shell: Any, option: str) -> None:
     line = f"%%refine -q -m m --base-url http://127.0.0.1:1/v1 {option}\nSay hello."
-    assert isinstance(run(shell, line).error_in_exec, UsageError)
+    assert isinstance(run_cell(shell, line).error_in_exec, UsageError)
 
 
 def test_prompts_are_the_users_where_they_say_so(
@@ -239,7 +229,7 @@ def test_prompts_are_the_users_where_they_say_so(
 ) -> None:
     replies[:] = ["<text>\nHi\n</text>"]
     shell.user_ns["mine"] = {"draft": "WRITE IT", "judge": "JUDGE {text}"}
-    run(shell, "%%refine -q -n 0 --prompts mine\nSay hello.")
+    run_cell(shell, "%%refine -q -n 0 --prompts mine\nSay hello.")
     assert [r.messages[1].content.split()[0] for r in model.requests] == ["WRITE", "JUDGE"]
 
 
@@ -346,7 +336,7 @@ def test_data_that_a_schema_accepts_is_left_as_an_object(
     names = [c.name for c in builtin()["data"].criteria]
     replies[:] = [f"<text>\n{text}\n</text>", judged(*names)]
     shell.user_ns["Person"] = Person
-    run(shell, "%%refine -q -c schema:Person\nExtract the person as JSON: Anna is 3.")
+    run_cell(shell, "%%refine -q -c schema:Person\nExtract the person as JSON: Anna is 3.")
     assert shell.user_ns["refined"] == Person(name="Anna", age=3)
     assert shell.user_ns["refined_run"].text == text
     assert '"title": "Person"' in shell.user_ns["refined_run"].task.text
@@ -357,7 +347,7 @@ def test_data_that_no_schema_accepts_stays_text(
 ) -> None:
     replies[:] = ["<text>\nAnna\n</text>"]
     shell.user_ns["Person"] = Person
-    run(shell, "%%refine -q -n 0 -c schema:Person\nExtract the person as JSON: Anna is 3.")
+    run_cell(shell, "%%refine -q -n 0 -c schema:Person\nExtract the person as JSON: Anna is 3.")
     assert shell.user_ns["refined"] == "Anna"
 
 
@@ -435,14 +425,14 @@ def test_what_cannot_be_used_gets_a_sentence_before_any_model_call(
         textless={"judge": "Good?"},
         numbers={"draft": 7},
     )
-    error = run(shell, f"%%refine {options}\nWrite a story.").error_in_exec
+    error = run_cell(shell, f"%%refine {options}\nWrite a story.").error_in_exec
     assert isinstance(error, UsageError)
     assert sentence in str(error)
     assert model.requests == []
 
 
 def test_profiles_are_listed_with_their_criteria(shell: Any, capsys: Any) -> None:
-    run(shell, "%refine profiles")
+    run_cell(shell, "%refine profiles")
     printed = capsys.readouterr().out
     for name in NAMES:
         assert f"\n{name}: " in f"\n{printed}"

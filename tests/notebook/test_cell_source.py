@@ -1,20 +1,22 @@
 """A notebook cell's text as a task or a draft, and what goes back into the cell."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from shells import NO_HISTORY
+from shells import new_shell
 
 from ipyrefine.errors import UsageError
+from ipyrefine.notebook import cell_source, cell_target
 from ipyrefine.notebook.cell_source import read_code_cell
+from ipyrefine.notebook.cell_target import read_cells_above
 
 
 @pytest.fixture(scope="module")
 def shell() -> Iterator[Any]:
-    InteractiveShell.clear_instance()
-    yield InteractiveShell.instance(config=NO_HISTORY)
+    yield new_shell()
     InteractiveShell.clear_instance()
 
 
@@ -80,3 +82,118 @@ def test_a_magics_line_stays_above_the_code_of_its_language(
 def test_a_magic_whose_body_is_no_code_is_refused(shell: Any) -> None:
     with pytest.raises(UsageError, match="A %%writefile cell can't be refined"):
         read_code_cell("%%writefile a.txt\nHello", shell)
+
+
+# The cells above
+
+
+def notebook(**variables: Any) -> Any:
+    """A shell that has run nothing but the cell that asks."""
+    history = SimpleNamespace(input_hist_raw=["", "%%refine --context 2"], outputs={})
+    return SimpleNamespace(history_manager=history, user_ns=variables)
+
+
+def code(source: str, *outputs: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "code", "source": source, "outputs": list(outputs)}
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The cells that the front-end shows above the running one, to be filled by a test."""
+    cells: list[Any] = []
+
+    async def read(cell_id: str, count: int) -> list[Any]:
+        assert cell_id == "here"
+        return cells[-count:]
+
+    monkeypatch.setattr(cell_source, "source_cell_id", lambda: "here")
+    monkeypatch.setattr(cell_source, "read_cells_above", read)
+    return cells
+
+
+async def test_the_page_says_which_cells_are_above(page: list[Any]) -> None:
+    page += [
+        code("far = 0"),
+        {"type": "markdown", "source": "# Prices"},
+        code(
+            "df.head()",
+            {"output_type": "stream", "text": ["one\n", "two\n"]},
+            {"output_type": "execute_result", "data": {"text/plain": "   price"}},
+            {"output_type": "error", "ename": "KeyError", "evalue": "'a'", "traceback": ["long"]},
+        ),
+    ]
+    material = await cell_source.read_context(notebook(), 2)
+    assert material is not None
+    assert (material.kind, material.phrase) == ("cells", "2 cells above")
+    assert material.text == (
+        "[markdown cell]\n# Prices\n\n[code cell]\ndf.head()\n[its output]\n"
+        "one\ntwo\n   price\nKeyError: 'a'"
+    )
+
+
+async def test_where_the_page_does_not_answer_the_cells_that_ran_last_are_read_and_named(
+    page: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def silent(cell_id: str, count: int) -> None:
+        return None
+
+    monkeypatch.setattr(cell_source, "read_cells_above", silent)
+    one = notebook()
+    one.history_manager.input_hist_raw[1:1] = ["a = 1", "b = 2"]
+    material = await cell_source.read_context(one, 1)
+    assert material is not None
+    assert (material.phrase, material.text) == ("the cell that ran last", "[code cell]\nb = 2")
+
+
+async def test_without_cells_there_is_no_material(page: list[Any]) -> None:
+    assert await cell_source.read_context(notebook(), 3) is None
+
+
+async def test_secrets_in_cells_are_hidden(page: list[Any]) -> None:
+    printed = {"output_type": "stream", "text": "got planted-value and sk-abcdefghijklmnop"}
+    page += [code("API_KEY = 'zzz9'\nurl = 'https://me:zzz9@host'", printed)]
+    material = await cell_source.read_context(notebook(my_password="planted-value"), 1)
+    assert material is not None
+    assert "zzz9" not in material.text
+    assert "planted-value" not in material.text
+    assert "abcdefghijklmnop" not in material.text
+
+
+async def test_cells_are_cut_and_the_nearest_come_first(page: list[Any]) -> None:
+    big = {"output_type": "stream", "text": "y" * 50_000}
+    page += [code(f"{n} " + "x " * 50_000, big) for n in range(30)]
+    material = await cell_source.read_context(notebook(), 30)
+    assert material is not None
+    assert len(material.text) < 13_000
+    assert "\n29 x" in material.text
+    assert "\n0 x" not in material.text
+    assert "… (cut)" in material.text
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{}, {"source": 3}, {"source": "x", "outputs": [3, {"data": []}, {"output_type": "error"}]},
+     "text", None],
+)  # fmt: skip
+async def test_a_page_that_answers_strangely_breaks_nothing(page: list[Any], broken: Any) -> None:
+    page.append(broken)
+    page.append(code("y"))
+    material = await cell_source.read_context(notebook(), 2)
+    assert material is not None
+    assert material.text.endswith("[code cell]\ny")
+
+
+async def test_the_cells_above_are_asked_for_over_the_comm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    requests: list[Any] = []
+
+    async def ask(request: Any, *_: Any) -> Any:
+        requests.append(request)
+        placed = {"how": "read", "cell_id": "c", "reason": "", "cells": [{"source": "x"}]}
+        return cell_target._read({"content": {"data": placed}})
+
+    monkeypatch.setattr(cell_target, "_ask", ask)
+    monkeypatch.setattr(cell_target, "hears_comms_while_running", lambda: True)
+    assert await read_cells_above("c", 2) == [{"source": "x"}]
+    assert (requests[0]["op"], requests[0]["cell_id"], requests[0]["count"]) == ("above", "c", 2)

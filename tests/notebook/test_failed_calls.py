@@ -1,6 +1,5 @@
 """A cell whose server fails after the draft: a short message, and the draft in its variable."""
 
-import asyncio
 import io
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -10,9 +9,8 @@ import pytest
 from bombs import bombs
 from faulty import Trial
 from hostile_wire import DEEP, DIGITS, DONE, KEY, chunk, event
-from IPython.core.interactiveshell import InteractiveShell
 from openai_server import Answer, Behaviour, Failure, ScriptedServer
-from shells import NO_HISTORY
+from shells import loaded_shell, run_cell
 
 from ipyrefine.providers import servers
 
@@ -45,12 +43,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture
-def shell(server: ScriptedServer) -> Iterator[Any]:
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=NO_HISTORY)
-    shell.extension_manager.load_extension("ipyrefine")
-    yield shell
-    InteractiveShell.clear_instance()
+def shell(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    with loaded_shell(monkeypatch) as shell:
+        yield shell
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -58,11 +53,8 @@ def test_a_wire_error_leaves_the_draft_and_a_short_message(server, shell, fault)
     Trial(server, "judge", FAULTS[fault])
     out = io.StringIO()
 
-    async def go() -> Any:
-        return await shell.run_cell_async(CELL, transformed_cell=shell.transform_cell(CELL))
-
     with redirect_stdout(out), redirect_stderr(out):
-        result = asyncio.run(go())
+        result = run_cell(shell, CELL)
     assert shell.user_ns["refined"] == "Hello"
     run = shell.user_ns["refined_run"]
     assert (run.stop_reason, run.text) == ("failed", "Hello")

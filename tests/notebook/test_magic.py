@@ -1,6 +1,5 @@
 """`%%refine` and its options in a real shell without a kernel, on a scripted model."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.oinspect import getdoc
 from kit import READY
-from shells import scripted_shell
+from shells import run_cell, scripted_shell
 
 from ipyrefine.checks import BUILTIN
 from ipyrefine.core.model import Choice, Question, Setup, Task
@@ -26,22 +25,15 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield shell
 
 
-def run(shell: Any, cell: str) -> Any:
-    async def go() -> Any:
-        return await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
-
-    return asyncio.run(go())
-
-
 def test_the_cell_waits_for_the_loop_and_leaves_the_text_in_the_namespace(shell: Any) -> None:
-    result = run(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
+    result = run_cell(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
     assert result.error_in_exec is None
     assert "return n + 1" in shell.user_ns["refined"]
     assert shell.user_ns["refined_run"].stop_reason == "passed"
 
 
 def test_the_text_goes_into_the_variable_that_output_names(shell: Any) -> None:
-    run(shell, "%%refine -c examples -o mine\nWrite inc(n). inc(1) == 2")
+    run_cell(shell, "%%refine -c examples -o mine\nWrite inc(n). inc(1) == 2")
     assert "inc" in shell.user_ns["mine"]
 
 
@@ -64,7 +56,7 @@ def test_the_text_goes_into_the_variable_that_output_names(shell: Any) -> None:
 def test_bad_input_gets_one_sentence_and_starts_nothing(
     shell: Any, cell: str, sentence: str
 ) -> None:
-    error = run(shell, cell).error_in_exec
+    error = run_cell(shell, cell).error_in_exec
     assert isinstance(error, UsageError)
     assert sentence in str(error)
     assert "refined" not in shell.user_ns
@@ -72,13 +64,13 @@ def test_bad_input_gets_one_sentence_and_starts_nothing(
 
 def test_the_revisions_allowed_are_configured(shell: Any) -> None:
     shell.run_line_magic("config", "Refine.max_revisions = 3")
-    run(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
+    run_cell(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
     assert shell.user_ns["refined_run"].limits.max_revisions == 3
 
 
 def test_accepting_by_line_magic_offers_the_text_as_the_next_input(shell: Any) -> None:
-    run(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
-    run(shell, "%refine accept 0")
+    run_cell(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
+    run_cell(shell, "%refine accept 0")
     assert shell.user_ns["refined_run"].stop_reason == "accepted"
 
 
@@ -136,13 +128,13 @@ def test_a_terminal_waits_for_the_body_and_ends_at_a_blank_line(
 
 
 def test_blank_lines_above_the_magic_change_nothing(shell: Any) -> None:
-    result = run(shell, "\n\n%%refine -c examples\nWrite inc(n).\n>>> inc(1)\n2\n")
+    result = run_cell(shell, "\n\n%%refine -c examples\nWrite inc(n).\n>>> inc(1)\n2\n")
     assert result.error_in_exec is None
     assert shell.user_ns["refined_run"].iterations[0].evidence[0].passed
 
 
 def test_doctests_in_the_cell_reach_the_task_as_they_were_written(shell: Any) -> None:
-    run(shell, "%%refine -c examples\nWrite inc(n).\n\n>>> inc(1)\n2\n")
+    run_cell(shell, "%%refine -c examples\nWrite inc(n).\n\n>>> inc(1)\n2\n")
     assert shell.user_ns["refined_run"].task.text == "Write inc(n).\n\n>>> inc(1)\n2"
 
 

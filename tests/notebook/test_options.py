@@ -7,16 +7,6 @@ import pytest
 from ipyrefine.core.prompts import APPENDED, PLACES, Prompts
 from ipyrefine.notebook import options
 
-PURPOSES = (
-    "task",
-    "context",
-    "verdict",
-    "drafts and revisions",
-    "limits",
-    "models and prompts",
-    "result",
-    "display",
-)
 PLACE = re.compile(r"\{(\w+)\}")
 
 
@@ -32,13 +22,6 @@ def test_the_list_of_places_is_that_of_the_prompts() -> None:
     assert set(PLACES) == set(Prompts.model_fields)
     for stage, prompt in Prompts():
         assert set(PLACE.findall(prompt)) <= set(PLACE.findall(PLACES[stage]))
-
-
-def test_every_option_stands_with_those_of_its_purpose() -> None:
-    parser = options.parser()
-    groups = {group.title: group._group_actions for group in parser._action_groups}
-    assert [title for title, members in groups.items() if members] == [*PURPOSES]
-    assert sum(map(len, groups.values())) == len(set(parser.options.values()))
 
 
 def test_the_help_has_no_line_that_a_terminal_would_wrap(

@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 from faulty import Trial
-from IPython.core.interactiveshell import InteractiveShell
 from openai_server import Answer, Failure, ScriptedServer
-from shells import NO_HISTORY
+from shells import loaded_shell
 
 from ipyrefine.api import build, refine
 from ipyrefine.core.events import Event
@@ -159,11 +158,8 @@ def shell(monkeypatch: pytest.MonkeyPatch, server: ScriptedServer) -> Iterator[A
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
     monkeypatch.setenv("IPYREFINE_MODEL", "m")
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=NO_HISTORY)
-    shell.extension_manager.load_extension("ipyrefine")
-    yield shell
-    InteractiveShell.clear_instance()
+    with loaded_shell(monkeypatch) as shell:
+        yield shell
 
 
 async def test_traits_namespace_and_output_of_a_cell_hold_no_key(shell, server, logged):

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 from faulty import Trial
-from IPython.core.interactiveshell import InteractiveShell
 from openai_server import Answer, Failure, ScriptedServer
-from shells import NO_HISTORY
+from shells import loaded_shell, run_cell
 
 from ipyrefine.errors import AccessDenied, UsageError
 from ipyrefine.journal.store import Journal
@@ -41,22 +40,14 @@ def other() -> Iterator[ScriptedServer]:
 
 @pytest.fixture
 def shell(home: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     monkeypatch.setenv("OTHER_KEY", OTHER_KEY)
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=NO_HISTORY)
-    shell.extension_manager.load_extension("ipyrefine")
-    yield shell
-    InteractiveShell.clear_instance()
+    with loaded_shell(monkeypatch) as shell:
+        yield shell
 
 
 def run(shell: Any, cell: str) -> BaseException | None:
     """Run a cell and return its error."""
-
-    async def go() -> Any:
-        return await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
-
-    error: BaseException | None = asyncio.run(go()).error_in_exec
+    error: BaseException | None = run_cell(shell, cell).error_in_exec
     return error
 
 

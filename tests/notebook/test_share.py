@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-from shells import NO_HISTORY
+from shells import new_shell
 from test_panel import Desk, desk  # noqa: F401 - a fixture
 
 from ipyrefine import api
@@ -50,9 +50,7 @@ class Book:
     """A shell whose every model is one on a server elsewhere."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        InteractiveShell.clear_instance()
-        self.shell: Any = InteractiveShell.instance(config=NO_HISTORY)
-        self.shell.run_line_magic("load_ext", "ipyrefine")
+        self.shell = new_shell()
         self.shell.user_ns["prices"] = {"a": SECRET}
         self.models: list[ScriptedModel] = []
         monkeypatch.setattr(api, "choose_model", self._choose)
