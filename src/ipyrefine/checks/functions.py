@@ -4,12 +4,11 @@ import asyncio
 import contextvars
 import inspect
 import json
+import re
 import sys
 import threading
 import traceback
-import types
-import typing
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
 from typing import Any, NamedTuple
@@ -23,32 +22,29 @@ from ipyrefine.errors import CheckError, UsageError, describe
 MAX_FINDINGS = 20  # of one check; a text with more of them needs another text, not a longer list
 _FIELDS = ("problem", "quote", "fix", "severity", "criterion")
 _VERDICTS = ("evaluation", "verdict", "done", "score")  # fields that say how a text did
+_OPEN = re.compile(r"\b(?:None|Optional|Any|Awaitable|Coroutine)\b")  # in an annotation
 _SHAPES = (
     "Return a bool, a score from 0 to 1, feedback (a string, empty for none), a list of findings, "
     "PASS, NEEDS_IMPROVEMENT or FAIL, a pair such as (False, feedback), or a dict with feedback "
-    "beside evaluation, done or score."
+    "and evaluation, done or score."
 )
 
 
 def blocking_finding(criterion: str, problem: str, quote: str = "") -> Finding:
-    """Return a finding of a check that keeps a text from passing.
+    """Return a finding that keeps a text from passing.
 
     Args:
         criterion: what it falls under: a test, a rule, a place.
         problem: what is wrong.
         quote: the words of the text it is about, verbatim.
     """
-    return Finding(
-        criterion=criterion,
-        severity=Severity.BLOCKING,
-        quote=quote,
-        problem=problem,
-        author="check",
+    return remark(criterion, problem).model_copy(
+        update={"severity": Severity.BLOCKING, "quote": quote}
     )
 
 
 def remark(criterion: str, problem: str) -> Finding:
-    """Return a finding of a check that is shown, and keeps no text from passing.
+    """Return a finding that is shown, and keeps no text from passing.
 
     Args:
         criterion: what it falls under.
@@ -58,23 +54,9 @@ def remark(criterion: str, problem: str) -> Finding:
 
 
 def not_python(name: str, task: Task) -> Evidence:
-    """Return the evidence of a check that runs Python, for code in another language: none.
-
-    Args:
-        name: the check's name.
-        task: the task, which names the language.
-    """
+    """Return what a check that runs Python shows of code in another language: nothing."""
     detail = f"This check runs Python, and the text is {task.language_name}."
     return Evidence(name=name, passed=None, detail=detail)
-
-
-class _Assessment(NamedTuple):
-    """What a function's result means; its fields are those of `Evidence`."""
-
-    passed: bool
-    score: float | None
-    detail: str
-    findings: tuple[Finding, ...] = ()
 
 
 class _Result(NamedTuple):
@@ -109,17 +91,15 @@ class CallableCheck:
       bool) or ``score``, and ``feedback``: a string or a list of findings.
 
     It may also fail the text by an AssertionError, or by an exception that comes of parsing the
-    text or of running code in it; any other one stops the run. Each finding is tracked from draft
-    to revision. Only a result with a number gives the text a score. A verdict next to a score or
-    feedback decides. The function runs in this process, so that it may use the notebook's
-    variables; one that is not async runs in a thread of its own, one at a time.
+    text or of running code in it; any other one stops the run. A verdict next to a score or
+    feedback decides. It runs in this process, so that it may use the notebook's variables; one that
+    is not async runs in a thread, one at a time.
 
     Args:
         function: the user's function, of the text, or of the text and the task.
         target: the score that passes.
         seconds: wall time it may take; None for no limit. A function that is not async goes on in
-            its thread after that, and code that never lets Python go, such as a search with a
-            regular expression, holds everything up.
+            its thread after that.
         decisive: whether a pass settles the verdict.
 
     Attributes:
@@ -156,13 +136,12 @@ class CallableCheck:
         start = monotonic()
         arguments = (text, task) if self._takes_task else (text,)
         result, failure = await self._call(text, arguments)
-        assessment = _Assessment(False, None, failure) if failure else self._assess(result)
-        return Evidence(
-            name=self.name,
-            seconds=monotonic() - start,
-            decisive=self._decisive,
-            **assessment._asdict(),
-        )
+        evidence = self._evidence(False, failure) if failure else self._assess(result)
+        return evidence.model_copy(update={"seconds": monotonic() - start})
+
+    def _evidence(self, passed: bool, detail: str, **fields: Any) -> Evidence:
+        decisive = self._decisive
+        return Evidence(name=self.name, passed=passed, detail=detail, decisive=decisive, **fields)
 
     async def _call(self, text: str, arguments: tuple[Any, ...]) -> tuple[Any, str]:
         """Return the function's result, or what it says is wrong with the text.
@@ -198,7 +177,7 @@ class CallableCheck:
                 "far, or fix the check and run it again."
             ) from error
 
-    def _assess(self, result: Any) -> _Assessment:
+    def _assess(self, result: Any) -> Evidence:
         if result is None and self._promise:
             raise UsageError(
                 f"The check {self._label} is annotated to return {self._promise}, but it returned "
@@ -226,7 +205,8 @@ class CallableCheck:
             lines.append(f"… and {len(findings) - MAX_FINDINGS} more.")
         if not lines or read.score is not None:
             lines.append(sentence)
-        return _Assessment(passed, score, "\n".join(lines), tuple(findings[:MAX_FINDINGS]))
+        findings = findings[:MAX_FINDINGS]
+        return self._evidence(passed, "\n".join(lines), score=score, findings=tuple(findings))
 
     def _finding(self, item: "str | dict[str, Any] | Finding") -> Finding:
         if isinstance(item, Finding):
@@ -266,11 +246,9 @@ def _plain(result: Any) -> Any:
     if hasattr(result, "model_dump") and not isinstance(result, Finding):
         return result.model_dump()
     if isinstance(result, str) and result.lstrip().startswith("{"):
-        try:
+        with suppress(ValueError, RecursionError):
             fields = json.loads(result)
-        except (ValueError, RecursionError):
-            return result
-        return fields if any(name in fields for name in _VERDICTS) else result
+            return fields if any(name in fields for name in _VERDICTS) else result
     return result
 
 
@@ -278,14 +256,12 @@ def _read_fields(fields: dict[str, Any]) -> _Result | None:
     """Return what a dict says: its word, or ``done``, before its score."""
     named = {name: _plain(fields[name]) for name in _VERDICTS if fields.get(name) is not None}
     feedback, score = _read_feedback(fields.get("feedback")), named.pop("score", None)
-    verdicts = [_read_verdict(value) for value in named.values()]
-    if score is not None:
-        verdicts.append(_Result(score=float(score)) if _is_number(score) else None)
-    if not verdicts or None in verdicts or feedback is None:
+    words = [_read_verdict(value) for value in named.values()]
+    if any(word is None or word.passed is None for word in words) or feedback is None:
         return None
-    first = verdicts[0] or _Result()
-    if named and first.passed is None:  # a number where a word or a bool belongs
+    if (not words and score is None) or not (score is None or _is_number(score)):
         return None
+    first = words[0] if words and words[0] else _Result()
     if first.passed is False and list(named) == ["done"]:
         first = first._replace(sentence="It is not done.")
     return first._replace(score=None if score is None else float(score), feedback=feedback)
@@ -293,15 +269,15 @@ def _read_fields(fields: dict[str, Any]) -> _Result | None:
 
 def _read_verdict(value: Any) -> _Result | None:
     """Return what a bool, a number or one of the words for an outcome says."""
-    if isinstance(value, bool):
-        return _Result(passed=value, sentence="It passed." if value else "It returned False.")
     if _is_number(value):
         return _Result(score=float(value))
-    if isinstance(value, str) and (outcome := Outcome.read(getattr(value, "value", value))):
-        passed = outcome is Outcome.PASS
-        sentence = "It passed." if passed else f"It returned {outcome}."
-        return _Result(passed=passed, sentence=sentence)
-    return None
+    word = Outcome.read(getattr(value, "value", value)) if isinstance(value, str) else None
+    if not (word or isinstance(value, bool)):
+        return None
+    passed = word is Outcome.PASS if word else bool(value)
+    return _Result(
+        passed=passed, sentence="It passed." if passed else f"It returned {word or value}."
+    )
 
 
 def _is_number(value: Any) -> bool:
@@ -405,12 +381,6 @@ def _promised_value(function: Callable[..., Any]) -> str:
         annotation = inspect.signature(function, eval_str=True).return_annotation
     except Exception:  # no signature, or an annotation with names that do not exist at run time
         return ""
-    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
-    if isinstance(origin, type) and issubclass(origin, Awaitable) and inner:
-        annotation = inner[-1]
-        origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
-    union = origin in (typing.Union, types.UnionType)
-    open_ended = (inspect.Signature.empty, None, types.NoneType, Any, object)
-    if annotation in open_ended or (union and types.NoneType in inner):
-        return ""
-    return inspect.formatannotation(annotation)
+    words = inspect.formatannotation(annotation)
+    open_ended = annotation in (inspect.Signature.empty, object) or _OPEN.search(words)
+    return "" if open_ended else words
