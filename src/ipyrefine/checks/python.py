@@ -15,10 +15,10 @@ from typing import Any, Self
 from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import Event, parse_events
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python, remark
-from ipyrefine.checks.lack import explain_lack
 from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_outputs
 from ipyrefine.core.model import Evidence, Finding, Task
-from ipyrefine.kernel.magics import python_part
+from ipyrefine.core.syntax import ERRORS, compile_cell
+from ipyrefine.kernel.magics import PythonPart, python_part
 from ipyrefine.kernel.names import names_in_code
 from ipyrefine.kernel.redaction import redact
 from ipyrefine.kernel.variables import UNDEFINED, explain_absence, files_for, may_compute
@@ -32,7 +32,6 @@ from ipyrefine.sandbox.sandbox import (
 
 _NO_RUFF = "ruff is not installed, so the text was not linted: `pip install ruff`."
 _START_RUFF = "import subprocess, sys\nsys.exit(subprocess.run({command!r}).returncode)\n"
-RUN_ON_COPIES = "run on copies"
 _REPORT = "report.json"
 # The one kind of comment that ruff obeys in spite of --ignore-noqa.
 _ISORT = re.compile(r"(#.*?)isort:")
@@ -42,6 +41,14 @@ _LINE = 400
 _OUT_OF_BOUNDS = re.compile(
     r"It did not end within|It was stopped, because it (?:used too much|started too many)|"
     r"(?:\w+\.)?MemoryError\b"
+)
+
+_MAX_PATH = 100  # characters of a path in a sentence
+_AWAITS = re.compile(r"SyntaxError: .*outside (?:async )?function")
+_SANDBOX = re.compile(r".*/ipyrefine-\w+/(.+)", re.DOTALL)  # in its temporary folder
+# A line that writes a file, which need not be there yet.
+_WRITES = re.compile(
+    r"""\.to_\w+\(|save|dump|write|mkdir|makedirs|copy|move|touch|,\s*(?:mode=)?['"][wax]"""
 )
 
 
@@ -68,6 +75,8 @@ class RunsCleanly:
         labels: what to call the variables that these files bring, by name.
     """
 
+    name = "run"
+
     def __init__(
         self,
         *,
@@ -76,7 +85,6 @@ class RunsCleanly:
         files: Mapping[str, bytes] | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        self.name = "run"
         self._seconds, self._files = seconds, dict(files or {})
         self._labels = dict(labels or {})
         self._names: tuple[str, ...] = ()
@@ -119,45 +127,28 @@ class RunsCleanly:
             report=report,
         )
         events = parse_events(result.report, token)
-        fault = _find_fault(events, result, self._seconds) or self._find_missing(events)
-        passed, message = not fault, fault or self._success(text)
-        computed = may_compute(self._files, code)
-        absence = explain_absence(self._files, message, result.stderr) if fault else ""
+        defined = next((event for event in events if "defined" in event), {})
+        fault = _find_fault(events, result, self._seconds)
+        missing = [n for n in self._names if defined and n not in defined["defined"]]
+        if missing and not fault:
+            fault = f"It ends without defining {', '.join(missing)}."
+        absence = explain_absence(self._files, fault, result.stderr) if fault else ""
         if fault and not absence:
             offline = result.protection.network
-            absence = explain_lack(fault, events, python_part(text), offline=offline)
-        if absence:
-            return Evidence(
-                name=self.name,
-                passed=None,
-                not_run=True,
-                detail=absence,
-                seconds=result.seconds,
-                outputs=read_outputs(events, result.stdout),
-                computed=computed,
-            )
+            absence = _explain_lack(fault, events, python_part(text), offline=offline)
+        lines = [fault or self._success(text), *_effects(events), result.protection_note]
+        empty = [n for n in self._names if n in defined.get("none", ()) and not fault]
         return Evidence(
             name=self.name,
-            passed=passed,
-            detail="\n".join([message, *_effects(events), result.protection_note]).rstrip(),
+            passed=None if absence else not fault,
+            not_run=bool(absence),
+            detail=absence or "\n".join(lines).rstrip(),
             seconds=result.seconds,
             basis="run",
-            findings=tuple(remark("run", one) for one in self._nones(events)) if passed else (),
+            findings=tuple(remark("run", f"`{n}` is None when the code ends.") for n in empty),
             outputs=read_outputs(events, result.stdout),
-            computed=computed,
+            computed=may_compute(self._files, code),
         )
-
-    def _find_missing(self, events: list[Event]) -> str:
-        """Return which names it had to define and does not; or nothing."""
-        defined = next((event["defined"] for event in events if "defined" in event), None)
-        missing = [n for n in self._names if isinstance(defined, list) and n not in defined]
-        return f"It ends without defining {', '.join(missing)}." if missing else ""
-
-    def _nones(self, events: list[Event]) -> list[str]:
-        """Return a sentence for each name that it had to define and leaves None."""
-        nones = next((event["none"] for event in events if "none" in event), None)
-        found = [n for n in self._names if isinstance(nones, list) and n in nones]
-        return [f"`{name}` is None when the code ends." for name in found]
 
     def _success(self, text: str) -> str:
         """Return the sentence that says what a text that runs has run on."""
@@ -171,21 +162,10 @@ class RunsCleanly:
 class RunOnCopies(RunsCleanly):
     """The text runs on copies of the notebook's variables; code that uses them is run unasked.
 
-    A failure blocks, unless a copy, time or memory was missing.
-
-    Args:
-        files: the files that bring the copies there.
-        labels: what to call the copies, by name.
+    A failure blocks, unless a copy, time or memory was missing. Arguments as for `RunsCleanly`.
     """
 
-    def __init__(
-        self,
-        *,
-        files: Mapping[str, bytes] | None = None,
-        labels: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(files=files, labels=labels)
-        self.name = RUN_ON_COPIES
+    name = "run on copies"
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the text as a script in the sandbox."""
@@ -219,11 +199,89 @@ def _effects(events: list[Event]) -> list[str]:
     return [redact(" ".join(x.split()))[:_LINE] for x in lines[:_MAX_LINES] if isinstance(x, str)]
 
 
+def _explain_lack(fault: str, events: list[Event], part: PythonPart, *, offline: bool) -> str:
+    """Return why code cannot be judged that failed for want of what only the notebook has.
+
+    Args:
+        fault: how it failed.
+        events: what its run reported.
+        part: its Python, and its lines for IPython.
+        offline: whether the sandbox had no network.
+
+    Returns:
+        A sentence; empty if the fault is the code's own.
+    """
+    if undefined := UNDEFINED.match(fault):
+        if undefined[1] in part.names:
+            return f"Not run: it needs {undefined[1]}, which only a line for IPython gives."
+        if undefined[1] == "get_ipython":
+            return "Not run: it uses IPython itself, which checked code does not have."
+    if _AWAITS.match(fault) and _runs_in_notebook(part.code):
+        return "Not run: it awaits outside a function, which only a notebook does."
+    event = next((e for e in events if isinstance(e.get("lack"), dict)), {})
+    lack = event.get("lack", {})
+    if lack.get("input"):
+        return "Not run: it asks for input, which checked code cannot get."
+    if lack.get("network") and offline:
+        return "Not run: it uses the network, which checked code cannot reach."
+    module, paths = lack.get("module"), lack.get("paths")
+    if isinstance(module, str) and module.isidentifier() and _lies_here(module):
+        return f"Not run: it imports {module} from your folder, which checked code cannot reach."
+    line = _line(part.code, event.get("line"))
+    for path in paths if isinstance(paths, list) else ():
+        if isinstance(path, str) and (verb := _use_of(path, line)):
+            name = redact(" ".join(_notebook_path(path).split())[:_MAX_PATH])
+            return f"Not run: it {verb} {name}, which checked code cannot reach."
+    return ""
+
+
+def _line(code: str, number: object) -> str:
+    lines = code.splitlines()
+    return lines[number - 1] if isinstance(number, int) and 0 < number <= len(lines) else ""
+
+
+def _lies_here(module: str) -> bool:
+    """Return whether a module is in the working folder, from which the sandbox imports nothing."""
+    return os.path.isfile(f"{module}.py") or os.path.isdir(module)
+
+
+def _runs_in_notebook(code: str) -> bool:
+    """Return whether code compiles where `await` may stand outside a function."""
+    try:
+        compile_cell(code)
+    except ERRORS:
+        return False
+    return True
+
+
+def _use_of(path: str, line: str) -> str:
+    """Return how the notebook could use a path that the sandbox lacks; empty if it could not.
+
+    Args:
+        path: the path.
+        line: the line of the code that failed.
+    """
+    with suppress(ValueError, OSError):  # it is not a path
+        path = _notebook_path(path)
+        if os.access(path, os.R_OK):
+            return "uses" if os.path.isdir(path) else "reads"
+        folder = os.path.dirname(path)
+        if folder and _WRITES.search(line) and os.access(folder, os.W_OK):
+            return "writes"
+    return ""
+
+
+def _notebook_path(path: str) -> str:
+    """Return a path as the notebook has it, where the sandbox's folder is its own, or its home."""
+    inside = _SANDBOX.match(path)
+    here, home = (inside[1], f"~/{inside[1]}") if inside else (path, path)
+    return here if os.path.exists(here) else os.path.expanduser(home)
+
+
 class Lint:
     """Ruff, with its default rules and no configuration, finds no fault in the text.
 
-    Comments of the text (``noqa``, ``ruff:``, ``isort:``) switch nothing off. A text that makes
-    ruff crash fails.
+    Comments of the text (``noqa``, ``ruff:``, ``isort:``) switch nothing off.
 
     Args:
         builtins: names that exist besides Python's own.
@@ -252,7 +310,8 @@ class Lint:
         result = await self._run_ruff(ruff, _ISORT.sub(r"\1isort;", python_part(text).code))
         faults = _read_faults(result.report)
         if not faults and result.exit_code != 0:
-            return await self._explain_crash(ruff, result)
+            detail = f"ruff failed: {describe_failure(result, self._seconds)}"
+            return Evidence(name=self.name, passed=None, not_run=True, detail=detail)
         lines = text.splitlines()
         return Evidence(
             name=self.name,
@@ -278,19 +337,6 @@ class Lint:
             reads=[ruff],
         )
 
-    async def _explain_crash(self, ruff: str, result: ProcessResult) -> Evidence:
-        """Return the evidence of a crash: against the text, if ruff works on another one."""
-        works = (await self._run_ruff(ruff, "x = 1\n")).exit_code == 0
-        message = "ruff cannot read this code" if works else "ruff could not be run"
-        return Evidence(
-            name=self.name,
-            passed=False if works else None,
-            score=0.0 if works else None,
-            detail=f"{message}: {describe_failure(result, self._seconds)}",
-            seconds=result.seconds,
-            basis="tests",
-        )
-
 
 def _read_faults(report: str) -> list[dict[str, Any]]:
     faults = []
@@ -307,14 +353,15 @@ def find_ruff() -> str | None:
     return str(beside) if os.access(beside, os.X_OK) else shutil.which("ruff")
 
 
+def _row(fault: dict[str, Any]) -> int:
+    return (fault.get("location") or {}).get("row") or 0
+
+
 def _format_fault(fault: dict[str, Any]) -> str:
-    row = (fault.get("location") or {}).get("row")
-    return f"{fault.get('code') or 'syntax'}: {fault['message']}" + (
-        f" (line {row})" if row else ""
-    )
+    line = f" (line {_row(fault)})" if _row(fault) else ""
+    return f"{fault.get('code') or 'syntax'}: {fault['message']}{line}"
 
 
 def _lint_finding(fault: dict[str, Any], lines: list[str]) -> Finding:
-    row = (fault.get("location") or {}).get("row") or 0
-    quote = lines[row - 1].strip() if 0 < row <= len(lines) else ""
+    quote = "".join(lines[_row(fault) - 1 : _row(fault)]).strip()
     return blocking_finding(fault.get("code") or "syntax", fault["message"], quote)
