@@ -4,7 +4,7 @@ import base64
 import struct
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -76,6 +76,10 @@ class Record(BaseModel):
     def _replace_lone_surrogates(cls, value: Any) -> Any:
         # A model's JSON may hold half of a surrogate pair, which no UTF-8 file can store.
         return _storable(value)
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with other values in some fields; these are not validated."""
+        return self.model_copy(update=changes)
 
 
 def _storable(value: Any) -> Any:

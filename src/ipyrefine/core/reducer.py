@@ -3,7 +3,7 @@
 import builtins
 import re
 from collections.abc import Callable, Iterable
-from functools import reduce, singledispatch
+from functools import reduce
 from typing import Any
 
 from ipyrefine.core.decisions import (
@@ -88,31 +88,46 @@ def replay(events: Iterable[Event], run: Run | None = None) -> Run:
 
 def apply(run: Run, event: Event) -> Run:
     """Return the run after one event; the event's time becomes the run's."""
-    return _apply(event, run).model_copy(update={"seconds": max(run.seconds, event.at)})
+    return _apply(run, event).replace(seconds=max(run.seconds, event.at))
 
 
-@singledispatch
-def _apply(event: object, run: Run) -> Run:
-    raise TypeError(f"{type(event).__name__} is not an event")
+def _apply(run: Run, event: Event) -> Run:
+    match event:
+        case RunStarted():
+            return Run.begin(event.setup)
+        case StageStarted():
+            return run.replace(stage=event.stage, stop_reason=None, message="")
+        case TextDelta():
+            return run
+        case DraftReady():
+            return _add_draft(run, event)
+        case DraftFailed():
+            return _drop_draft(run, event.candidate)
+        case RevisionReady():
+            return _add_revision(run, event)
+        case CritiqueReady():
+            return _add_critique(run, event)
+        case EvidenceReady():
+            return _add_evidence(run, event)
+        case VerdictReached(iteration=number):
+            run = _amend(run, number, verdict=event.verdict, findings=event.findings)
+            stale = tuple(other for other in run.stale if other != number)
+            return run.replace(stale=stale, unconsumed_replies=())
+        case QuestionAsked():
+            return run.replace(question=event.question)
+        case BestChanged():
+            return run.replace(best=event.iteration)
+        case CallEnded():
+            return _add_call(run, event)
+        case Warned():
+            return run.replace(warnings=(*run.warnings, event.message))
+        case Decided():
+            return _decide(run, event.decision)
+        case Stopped():
+            return _stop(run, event)
 
 
-@_apply.register
-def _(event: RunStarted, run: Run) -> Run:
-    return Run.begin(event.setup)
-
-
-@_apply.register
-def _(event: StageStarted, run: Run) -> Run:
-    return run.model_copy(update={"stage": event.stage, "stop_reason": None, "message": ""})
-
-
-@_apply.register
-def _(event: TextDelta, run: Run) -> Run:
-    return run
-
-
-@_apply.register
-def _(event: DraftReady, run: Run) -> Run:
+def _add_draft(run: Run, event: DraftReady) -> Run:
     for earlier in run.iterations:  # a comparison with the other drafts has one more to look at
         kept = tuple(evidence for evidence in earlier.evidence if not evidence.drafts)
         run = _amend(run, earlier.number, evidence=kept)
@@ -122,28 +137,22 @@ def _(event: DraftReady, run: Run) -> Run:
     return _append(run, draft, event.candidate)
 
 
-@_apply.register
-def _(event: DraftFailed, run: Run) -> Run:
-    replies = tuple(r for r in run.unconsumed_replies if r.iteration != event.candidate)
+def _drop_draft(run: Run, candidate: int) -> Run:
     pending = dict(run.pending_usage)
-    consumed = pending.pop(event.candidate, Usage())
+    consumed = pending.pop(candidate, Usage())
     if run.iterations:  # its cost goes to the text before it, or else to the one after
         last = run.iterations[-1]
         run = _amend(run, last.number, usage=last.usage + consumed)
     else:
-        following = event.candidate + 1
-        pending[following] = pending.get(following, Usage()) + consumed
-    return run.model_copy(
-        update={
-            "failed_drafts": run.failed_drafts + 1,
-            "unconsumed_replies": replies,
-            "pending_usage": pending,
-        }
+        pending[candidate + 1] = pending.get(candidate + 1, Usage()) + consumed
+    return run.replace(
+        failed_drafts=run.failed_drafts + 1,
+        unconsumed_replies=tuple(r for r in run.unconsumed_replies if r.iteration != candidate),
+        pending_usage=pending,
     )
 
 
-@_apply.register
-def _(event: RevisionReady, run: Run) -> Run:
+def _add_revision(run: Run, event: RevisionReady) -> Run:
     revision = Iteration(
         number=event.iteration,
         parent=event.parent,
@@ -159,29 +168,22 @@ def _(event: RevisionReady, run: Run) -> Run:
     reasons = {f.criterion: kept[f.id] for f in revision.findings if f.id in kept}
 
     def contest(test: Expectation) -> Expectation:
-        if test.name not in reasons:
-            return test
-        update = {"contests": test.contests + 1, "contest": reasons[test.name]}
-        return test.model_copy(update=update)
+        return test.replace(contests=test.contests + 1, contest=reasons[test.name])
 
-    return _with_tests(_append(run, revision), contest if reasons else None).model_copy(
-        update={"head": None, "selected": (), "revision_requested": False}
-    )
+    run = _change_tests(_append(run, revision), reasons, contest)
+    return run.replace(head=None, selected=(), revision_requested=False)
 
 
-@_apply.register
-def _(event: CritiqueReady, run: Run) -> Run:
-    back = {"status": Status.REGRESSED}
-    known = tuple(
-        f.model_copy(update=back) if f.id in event.regressed else f
+def _add_critique(run: Run, event: CritiqueReady) -> Run:
+    critique = event.critique
+    known = (
+        f.replace(status=Status.REGRESSED) if f.id in event.regressed else f
         for f in run.iterations[event.iteration].findings
     )
-    findings = resolve(known, event.critique.fixed) + event.critique.findings
-    critique = event.critique
     run = _amend(
         run,
         event.iteration,
-        findings=findings,
+        findings=resolve(known, critique.fixed) + critique.findings,
         critiqued=True,
         questions=critique.questions,
         ready=critique.ready,
@@ -189,46 +191,23 @@ def _(event: CritiqueReady, run: Run) -> Run:
         unread=critique.failure,
     )
     expectations = (*run.expectations, *critique.expectations)
-    run = run.model_copy(update={"unconsumed_replies": (), "expectations": expectations})
-    upheld = set(critique.upheld) & {one.name for one in contested(run.expectations)}
-
-    def uphold(test: Expectation) -> Expectation:
-        return test.model_copy(update={"upheld": True}) if test.name in upheld else test
-
-    return _with_tests(run, uphold if upheld else None)
+    run = run.replace(unconsumed_replies=(), expectations=expectations)
+    upheld = {one.name for one in contested(expectations)} & set(critique.upheld)
+    return _change_tests(run, upheld, lambda test: test.replace(upheld=True))
 
 
-@_apply.register
-def _(event: EvidenceReady, run: Run) -> Run:
+def _add_evidence(run: Run, event: EvidenceReady) -> Run:
     earlier = run.iterations[event.iteration].evidence
     if event.evidence.name == SUITE:  # it grew, and was run once more
         earlier = tuple(one for one in earlier if one.name != SUITE)
-    found = (*earlier, event.evidence)
     # In the order of the checks, whichever ended first.
     places = {name: place for place, name in reversed([*enumerate(run.setup.checks)])}
+    found = (*earlier, event.evidence)
     evidence = sorted(found, key=lambda one: places.get(one.name, len(places)))
     return _amend(run, event.iteration, evidence=tuple(evidence))
 
 
-@_apply.register
-def _(event: VerdictReached, run: Run) -> Run:
-    run = _amend(run, event.iteration, verdict=event.verdict, findings=event.findings)
-    stale = tuple(number for number in run.stale if number != event.iteration)
-    return run.model_copy(update={"stale": stale, "unconsumed_replies": ()})
-
-
-@_apply.register
-def _(event: QuestionAsked, run: Run) -> Run:
-    return run.model_copy(update={"question": event.question})
-
-
-@_apply.register
-def _(event: BestChanged, run: Run) -> Run:
-    return run.model_copy(update={"best": event.iteration})
-
-
-@_apply.register
-def _(event: CallEnded, run: Run) -> Run:
+def _add_call(run: Run, event: CallEnded) -> Run:
     number, replies = event.iteration, run.unconsumed_replies
     again = any((one.stage, one.iteration) == (event.stage, number) for one in replies)
     if event.finish is not None:
@@ -240,45 +219,30 @@ def _(event: CallEnded, run: Run) -> Run:
             warnings=len(run.warnings),
         )
         replies = (*replies, reply)
-    run = run.model_copy(
-        update={
-            "usage": run.usage + event.usage,
-            "repairs": run.repairs + again,
-            "spent": run.spent | {event.stage: run.spent.get(event.stage, Usage()) + event.usage},
-            "unconsumed_replies": replies,
-        }
+    run = run.replace(
+        usage=run.usage + event.usage,
+        repairs=run.repairs + again,
+        spent=run.spent | {event.stage: run.spent.get(event.stage, Usage()) + event.usage},
+        unconsumed_replies=replies,
     )
     if number < len(run.iterations):
         return _amend(run, number, usage=run.iterations[number].usage + event.usage)
     pending = run.pending_usage.get(number, Usage()) + event.usage
-    return run.model_copy(update={"pending_usage": run.pending_usage | {number: pending}})
+    return run.replace(pending_usage=run.pending_usage | {number: pending})
 
 
-@_apply.register
-def _(event: Warned, run: Run) -> Run:
-    return run.model_copy(update={"warnings": (*run.warnings, event.message)})
-
-
-@_apply.register
-def _(event: Decided, run: Run) -> Run:
-    return _decide(run, event.decision)
-
-
-@_apply.register
-def _(event: Stopped, run: Run) -> Run:
+def _stop(run: Run, event: Stopped) -> Run:
     replies = run.unconsumed_replies
     useless = len(replies) > 1 or any(reply.finish != "stop" for reply in replies)
     if event.reason is StopReason.FAILED and useless and run.stage is Stage.DRAFT:
         replies = ()  # no draft could be made of them: it has to be asked for again
-    return run.model_copy(
-        update={
-            "stop_reason": event.reason,
-            "message": event.message,
-            "stage": None,
-            "unconsumed_replies": replies,
-            # Without any draft, continuing asks for all of them again.
-            "failed_drafts": run.failed_drafts if run.iterations else 0,
-        }
+    return run.replace(
+        stop_reason=event.reason,
+        message=event.message,
+        stage=None,
+        unconsumed_replies=replies,
+        # Without any draft, continuing asks for all of them again.
+        failed_drafts=run.failed_drafts if run.iterations else 0,
     )
 
 
@@ -381,156 +345,136 @@ def _decide(run: Run, decision: Decision) -> Run:
     if number is None:
         number = run.chosen.number if run.chosen else 0
     if decision.settles:
-        decision = decision.model_copy(update={"iteration": number})
-    run = run.model_copy(
-        update={
-            "decisions": (*run.decisions, decision),
-            "stop_reason": None,
-            "message": "",
-            "unconsumed_replies": (),  # the next question may be another one
-        }
+        decision = decision.replace(iteration=number)
+    run = run.replace(
+        decisions=(*run.decisions, decision),
+        stop_reason=None,
+        message="",
+        unconsumed_replies=(),  # the next question may be another one
     )
     if run.iterations or isinstance(decision, Rubric):
-        run = _effect(decision, run, number)
+        run = _effect(run, decision, number)
     if not run.iterations or decision.settles or isinstance(decision, Answer):
         return run
     if decision.asks_for_revision:
         return _allow_revision(run, decision, number, stopped)
-    return run.model_copy(update={"awaits_user": run.awaits_user or stopped})
+    return run.replace(awaits_user=run.awaits_user or stopped)
 
 
-@singledispatch
-def _effect(decision: object, run: Run, number: int) -> Run:
+def _effect(run: Run, decision: Decision, number: int) -> Run:
     """Return the run with what a decision changes by itself; ``number`` is its iteration."""
+    match decision:
+        case Override():
+            return _override(run, decision, number)
+        case Continue() | Branch() | Guide():
+            return _require(run, decision.guidance)
+        case Select():
+            return _require(run.replace(selected=decision.findings), decision.guidance)
+        case Edit():
+            return _add_edit(run, decision.text, number)
+        case Dismiss():
+            return _dismiss(run, decision)
+        case Drop():
+            return _drop_demand(run, decision.demand)
+        case Add():
+            return _add_finding(run, decision.finding)
+        case Rubric():
+            return _change_rubric(run, decision)
+        case Answer():
+            return _add_example(run, decision)
     return run
 
 
-@_effect.register
-def _(decision: Override, run: Run, number: int) -> Run:
+def _override(run: Run, decision: Override, number: int) -> Run:
     before = run.iterations[number].verdict
-    verdict = (before or Verdict(outcome=decision.outcome, score=None)).model_copy(
-        update={
-            "outcome": decision.outcome,
-            "basis": "user",
-            "because": ByUser(words=decision.reason),
-        }
+    verdict = (before or Verdict(outcome=decision.outcome, score=None)).replace(
+        outcome=decision.outcome, basis="user", because=ByUser(words=decision.reason)
     )
     overruled = run.iterations[number].overruled or (before.outcome if before else None)
     run = _amend(run, number, verdict=verdict, override=decision, overruled=overruled)
     return run if decision.settles else _require(run, decision.reason)
 
 
-@_effect.register(Continue)
-@_effect.register(Branch)
-@_effect.register(Guide)
-def _(decision: Continue | Branch | Guide, run: Run, number: int) -> Run:
-    return _require(run, decision.guidance)
-
-
-@_effect.register
-def _(decision: Select, run: Run, number: int) -> Run:
-    return _require(run.model_copy(update={"selected": decision.findings}), decision.guidance)
-
-
-@_effect.register
-def _(decision: Edit, run: Run, number: int) -> Run:
+def _add_edit(run: Run, text: str, parent: int) -> Run:
     edited = Iteration(
         number=len(run.iterations),
-        parent=number,
-        text=decision.text,
+        parent=parent,
+        text=text,
         author="user",
-        findings=run.iterations[number].findings,
+        findings=run.iterations[parent].findings,
     )
-    return _append(run, edited).model_copy(
-        update={
-            "allowed_revisions": run.allowed_revisions + 1,  # the user's own costs none of them
-            "patience_from": edited.number,
-            "head": edited.number,
-        }
+    return _append(run, edited).replace(
+        allowed_revisions=run.allowed_revisions + 1,  # the user's own costs none of them
+        patience_from=edited.number,
+        head=edited.number,
     )
 
 
-def _with_tests(run: Run, change: Callable[[Expectation], Expectation] | None) -> Run:
-    """Return the run with its critic's tests changed, and with what they show of each text now."""
-    if change is None:
+def _change_tests(
+    run: Run, names: Iterable[str], change: Callable[[Expectation], Expectation]
+) -> Run:
+    """Return the run with some of its critic's tests changed, and what they show of each text."""
+    names = set(names)
+    if not names:
         return run
-    expectations = tuple(map(change, run.expectations))
-    names = {one.name for one in in_force(expectations)}
+    expectations = tuple(change(one) if one.name in names else one for one in run.expectations)
+    counted = {one.name for one in in_force(expectations)}
     for iteration in run.iterations:
         evidence = tuple(
             suite_evidence(
-                expectations, [r for r in one.results if r.name in names], one.seconds
-            ).model_copy(update={"computed": one.computed})
+                expectations, [r for r in one.results if r.name in counted], one.seconds
+            ).replace(computed=one.computed)
             if one.name == SUITE
             else one
             for one in iteration.evidence
         )
         run = _amend(run, iteration.number, evidence=evidence)
-    return run.model_copy(update={"expectations": expectations})
+    return run.replace(expectations=expectations)
 
 
-@_effect.register
-def _(decision: Dismiss, run: Run, number: int) -> Run:
-    change = {"status": Status.DISMISSED, "reason": decision.reason}
+def _dismiss(run: Run, decision: Dismiss) -> Run:
     tests = {f.criterion for f in run.findings if f.id in decision.findings and f.check == SUITE}
+    run = _change_tests(run, tests, lambda test: test.replace(status=Status.DISMISSED))
+    return _dismiss_all(run, decision.reason, lambda finding: finding.id in decision.findings)
 
-    def dismiss(test: Expectation) -> Expectation:
-        return test.model_copy(update={"status": Status.DISMISSED}) if test.name in tests else test
 
+def _dismiss_all(run: Run, reason: str, wanted: Callable[[Finding], bool]) -> Run:
     return _map_findings(
-        _with_tests(run, dismiss if tests else None),
+        run,
         lambda iteration: (
-            f.model_copy(update=change) if f.id in decision.findings else f
+            f.replace(status=Status.DISMISSED, reason=reason) if wanted(f) else f
             for f in iteration.findings
         ),
     )
 
 
-@_effect.register
-def _(decision: Drop, run: Run, number: int) -> Run:
+def _drop_demand(run: Run, name: str) -> Run:
     """Go on as if a demand had never been made; only an evaluator's verdicts stay."""
-    name, change = decision.demand, {"status": Status.DISMISSED, "reason": "You dropped it."}
-    iterations = tuple(
-        i.model_copy(
-            update={
-                "evidence": tuple(e for e in i.evidence if e.name != name),
-                "findings": tuple(
-                    f.model_copy(update=change) if f.check == name else f for f in i.findings
-                ),
-            }
-        )
+    run = _dismiss_all(run, "You dropped it.", lambda finding: finding.check == name)
+    for iteration in run.iterations:
+        evidence = tuple(one for one in iteration.evidence if one.name != name)
+        run = _amend(run, iteration.number, evidence=evidence)
+    stale = {
+        i.number
         for i in run.iterations
-    )
-    given = (i for i in iterations if i.verdict and not i.override)
-    stale = (i for i in given if i.verdict and i.verdict.basis != "evaluator")
-    setup = run.setup
-    left = {
-        "checks": tuple(one for one in setup.checks if one != name),
-        "demands": tuple(one for one in setup.demands if one != name),
+        if i.verdict and not i.override and i.verdict.basis != "evaluator"
     }
-    return run.model_copy(
-        update={
-            "setup": setup.model_copy(update=left),
-            "iterations": iterations,
-            "stale": tuple(sorted({*run.stale, *(i.number for i in stale)})),
-            "patience_from": len(iterations) - 1,
-        }
+    setup = run.setup
+    return run.replace(
+        setup=setup.replace(
+            checks=tuple(one for one in setup.checks if one != name),
+            demands=tuple(one for one in setup.demands if one != name),
+        ),
+        stale=tuple(sorted({*run.stale, *stale})),
+        patience_from=len(run.iterations) - 1,
     )
 
 
-@_effect.register
-def _(decision: Add, run: Run, number: int) -> Run:
-    """Put the finding on every text that holds its quote, in place of one with its id."""
-    finding = decision.finding
+def _add_finding(run: Run, finding: Finding) -> Run:
+    """Put a finding on every text that holds its quote, in place of one with its id."""
     if finding.id not in {one.id for one in run.findings}:
         (finding,) = with_ids(run, (finding,))
-    finding = finding.model_copy(
-        update={
-            "author": "user",
-            "status": Status.OPEN,
-            "reason": "",
-        }
-    )
+    finding = finding.replace(author="user", status=Status.OPEN, reason="")
 
     def findings(iteration: Iteration) -> Findings:
         if not contains_quote(iteration.text, finding.quote):
@@ -541,57 +485,41 @@ def _(decision: Add, run: Run, number: int) -> Run:
     return _map_findings(run, findings)
 
 
-@_effect.register
-def _(decision: Rubric, run: Run, number: int) -> Run:
+def _change_rubric(run: Run, decision: Rubric) -> Run:
     """Judge by other criteria from now on, and every text there is once more."""
     task, limits = run.task, run.limits
     if decision.target is not None:
-        limits = limits.model_copy(update={"target": decision.target})
+        limits = limits.replace(target=decision.target)
     if decision.criteria:
         dropped = {c.name for c in task.criteria} - {c.name for c in decision.criteria}
-        change = {"status": Status.DISMISSED, "reason": "Its criterion was dropped."}
-        run = _map_findings(
+        task = task.replace(criteria=decision.criteria)
+        run = _dismiss_all(
             run,
-            lambda iteration: (
-                f.model_copy(update=change) if f.author == "model" and f.criterion in dropped else f
-                for f in iteration.findings
-            ),
+            "Its criterion was dropped.",
+            lambda finding: finding.author == "model" and finding.criterion in dropped,
         )
-        task = task.model_copy(update={"criteria": decision.criteria})
-        anew = {"critiqued": False}
-        run = run.model_copy(
-            update={
-                "iterations": tuple(i.model_copy(update=anew) for i in run.iterations),
-                "stale": tuple(i.number for i in run.iterations if i.verdict),
-            }
+        run = run.replace(
+            iterations=tuple(i.replace(critiqued=False) for i in run.iterations),
+            stale=tuple(i.number for i in run.iterations if i.verdict),
         )
-    setup = run.setup.model_copy(update={"task": task, "limits": limits})
-    return run.model_copy(update={"setup": setup})
+    return run.replace(setup=run.setup.replace(task=task, limits=limits))
 
 
-@_effect.register
-def _(decision: Answer, run: Run, number: int) -> Run:
-    """Add the answer to the task's examples, and have every text checked anew."""
+def _add_example(run: Run, answer: Answer) -> Run:
+    """Add an answer to the task's examples, and have every text checked again."""
     assert run.question is not None, "only a question that was asked is answered"
-    task = run.task.model_copy(
-        update={
-            "clarifications": (*run.task.clarifications, _clarification(decision, run.question))
-        }
-    )
-    unchecked = {"evidence": ()}
-    return run.model_copy(
-        update={
-            "setup": run.setup.model_copy(update={"task": task}),
-            "iterations": tuple(i.model_copy(update=unchecked) for i in run.iterations),
-            "stale": tuple(i.number for i in run.iterations if i.verdict),
-            "patience_from": len(run.iterations) - 1,
-            "question": None,
-        }
+    example = _clarification(answer, run.question)
+    task = run.task.replace(clarifications=(*run.task.clarifications, example))
+    return run.replace(
+        setup=run.setup.replace(task=task),
+        iterations=tuple(i.replace(evidence=()) for i in run.iterations),
+        stale=tuple(i.number for i in run.iterations if i.verdict),
+        patience_from=len(run.iterations) - 1,
+        question=None,
     )
 
 
 def _clarification(answer: Answer, question: Question) -> Clarification:
-    """Return the example that an answer adds to the task."""
     if answer.choice is not None:
         choice = question.choices[answer.choice - 1]
         result, raises = choice.result, choice.raises
@@ -610,7 +538,7 @@ def _require(run: Run, guidance: str) -> Run:
     )
     (finding,) = with_ids(run, (finding,))
     if run.selected:
-        run = run.model_copy(update={"selected": (*run.selected, finding.id)})
+        run = run.replace(selected=(*run.selected, finding.id))
     return _map_findings(run, lambda iteration: (*iteration.findings, finding))
 
 
@@ -623,16 +551,14 @@ def _allow_revision(run: Run, decision: Decision, number: int, stopped: bool) ->
         allowed = max(floor, run.revisions + more)
     # A running loop may be about to find something better than the best it has now.
     pinned = stopped or getattr(decision, "iteration", None) is not None
-    return run.model_copy(
-        update={
-            "allowed_revisions": allowed,
-            "patience_from": len(run.iterations) - 1,
-            "repairs": 0,
-            "head": number if pinned else run.head,
-            "awaits_user": False,
-            "released": len(run.iterations),
-            "revision_requested": True,
-        }
+    return run.replace(
+        allowed_revisions=allowed,
+        patience_from=len(run.iterations) - 1,
+        repairs=0,
+        head=number if pinned else run.head,
+        awaits_user=False,
+        released=len(run.iterations),
+        revision_requested=True,
     )
 
 
@@ -646,26 +572,22 @@ def _append(run: Run, iteration: Iteration, asked_as: int | None = None) -> Run:
     """
     asked = iteration.number if asked_as is None else asked_as
     usage = run.pending_usage.get(asked, Usage())
-    return run.model_copy(
-        update={
-            "iterations": (*run.iterations, iteration.model_copy(update={"usage": usage})),
-            "pending_usage": {n: used for n, used in run.pending_usage.items() if n != asked},
-            "unconsumed_replies": tuple(r for r in run.unconsumed_replies if r.iteration != asked),
-        }
+    return run.replace(
+        iterations=(*run.iterations, iteration.replace(usage=usage)),
+        pending_usage={n: used for n, used in run.pending_usage.items() if n != asked},
+        unconsumed_replies=tuple(r for r in run.unconsumed_replies if r.iteration != asked),
     )
 
 
 def _amend(run: Run, number: int, **changes: Any) -> Run:
     """Change fields of one iteration."""
     iterations = list(run.iterations)
-    iterations[number] = iterations[number].model_copy(update=changes)
-    return run.model_copy(update={"iterations": tuple(iterations)})
+    iterations[number] = iterations[number].replace(**changes)
+    return run.replace(iterations=tuple(iterations))
 
 
 def _map_findings(run: Run, findings: Callable[[Iteration], Findings]) -> Run:
     """Change the findings of every iteration."""
-    iterations = tuple(
-        iteration.model_copy(update={"findings": tuple(findings(iteration))})
-        for iteration in run.iterations
+    return run.replace(
+        iterations=tuple(i.replace(findings=tuple(findings(i))) for i in run.iterations)
     )
-    return run.model_copy(update={"iterations": iterations})
