@@ -138,7 +138,7 @@ def name_apart(
         code = test.code if name == test.name else _renamed(test.code, test.name, name)
         taken.add(name)
         codes.add(_body(test.code))
-        fresh.append(test.model_copy(update={"name": name, "code": code, "iteration": iteration}))
+        fresh.append(test.replace(name=name, code=code, iteration=iteration))
     return tuple(fresh)
 
 

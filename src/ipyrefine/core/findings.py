@@ -28,7 +28,7 @@ _NOTE = re.compile(r"^[\s*\-]*(f\d+)\W*:\W*(.+?)\s*$", re.MULTILINE)
 def ground(findings: Iterable[Finding], text: str) -> tuple[Finding, ...]:
     """Return findings, those whose quote is not in the text without a place."""
     return tuple(
-        finding if contains_quote(text, finding.quote) else finding.model_copy(update={"quote": ""})
+        finding if contains_quote(text, finding.quote) else finding.replace(quote="")
         for finding in findings
     )
 
@@ -52,7 +52,7 @@ def weigh_late(findings: Iterable[Finding], parent: Iteration) -> tuple[Finding,
 
 
 def _minor(finding: Finding) -> Finding:
-    return finding.model_copy(update={"severity": Severity.MINOR})
+    return finding.replace(severity=Severity.MINOR)
 
 
 def bare_word(reason: str) -> Finding:
@@ -129,7 +129,7 @@ def regress(finding: Finding, named: Iterable[Finding]) -> Finding:
         return finding
     if not any(same(finding, other) for other in named):
         return finding
-    return finding.model_copy(update={"status": Status.REGRESSED})
+    return finding.replace(status=Status.REGRESSED)
 
 
 def replace_feedback(
@@ -217,21 +217,16 @@ def _faults(evidence: Evidence, text: str) -> list[Finding]:
         return []
     problem = first_line(evidence.detail) or f"The check {evidence.name} failed."
     finding = Finding(criterion=evidence.name, severity=Severity.BLOCKING, problem=problem)
-    return [finding.model_copy(update={"author": "check", "check": evidence.name})]
+    return [finding.replace(author="check", check=evidence.name)]
 
 
 def _own(finding: Finding, evidence: Evidence, text: str) -> Finding:
     """Return a check's fault as its finding; words that are not in the text do not quote it."""
-    own: dict[str, object] = {
-        "author": "check",
-        "check": evidence.name,
-        "status": Status.OPEN,
-    }
-    if not evidence.required:
-        own["severity"] = Severity.MINOR
+    finding = finding.replace(author="check", check=evidence.name, status=Status.OPEN)
     if not contains_quote(text, finding.quote):
-        own |= {"quote": "", "problem": f'{finding.problem} (at "{finding.quote}")'}
-    return finding.model_copy(update=own)
+        problem = f'{finding.problem} (at "{finding.quote}")'
+        finding = finding.replace(quote="", problem=problem)
+    return finding if evidence.required else _minor(finding)
 
 
 def _follow(
@@ -256,8 +251,7 @@ def _follow(
                 left.remove(match)
                 fresh.remove(fault)
                 status = Status.REGRESSED if match.status is Status.RESOLVED else match.status
-                update = {"id": match.id, "status": status, "reason": match.reason}
-                now[match.id] = fault.model_copy(update=update)
+                now[match.id] = fault.replace(id=match.id, status=status, reason=match.reason)
     return tuple(now.get(finding.id, finding) for finding in findings), fresh
 
 
@@ -268,7 +262,7 @@ def _equal(one: Finding, other: Finding) -> bool:
 def _resolved(finding: Finding) -> Finding:
     if finding.status is Status.DISMISSED:
         return finding
-    return finding.model_copy(update={"status": Status.RESOLVED})
+    return finding.replace(status=Status.RESOLVED)
 
 
 # What a revision says and does

@@ -103,12 +103,8 @@ def withhold(run: Run, names: str = "") -> Run:
     if not is_computed(run):
         return run
     words = _Words(run, names)
-    return run.model_copy(
-        update={
-            "setup": run.setup.model_copy(update={"task": words.task(run.task)}),
-            "iterations": tuple(map(words.iteration, run.iterations)),
-        }
-    )
+    setup = run.setup.replace(task=words.task(run.task))
+    return run.replace(setup=setup, iterations=tuple(map(words.iteration, run.iterations)))
 
 
 def withheld(run: Run) -> str:
@@ -185,59 +181,41 @@ class _Words:
         self._checks = {e.name for i in run.iterations for e in i.evidence if e.computed}
         self._code = [i.text for i in run.iterations] + [run.setup.draft or ""]
 
-    @cached_property
-    def _texts(self) -> list[str]:
+    def _texts(self) -> Iterator[str]:
         run, task = self._run, self._run.task
-        texts = [
-            *self._code,
-            self._names,
-            task.text,
-            *task.checklist,
-            *task.categories,
-            *run.setup.checks,
-        ]
-        texts += [f"{one.name} {one.definition}" for one in task.criteria]
-        texts += [one.text for one in task.materials if not one.computed]
-        texts += [one.result for one in run.decisions if isinstance(one, Answer)]  # as typed
-        texts += [
-            f"{f.problem} {f.fix} {f.demand} {f.criterion}"
-            for f in run.findings
-            if f.author != "check"
-        ]
-        texts += [one.code for one in run.expectations]
-        return texts
+        yield from (*self._code, self._names, task.text, *task.checklist, *task.categories)
+        yield from run.setup.checks
+        yield from (f"{one.name} {one.definition}" for one in task.criteria)
+        yield from (one.text for one in task.materials if not one.computed)
+        yield from (one.result for one in run.decisions if isinstance(one, Answer))  # as typed
+        yield from (one.code for one in run.expectations)
+        for one in run.findings:
+            if one.author != "check":
+                yield from (one.problem, one.fix, one.demand, one.criterion)
 
     @cached_property
     def _known(self) -> frozenset[str]:
-        found = {word for text in self._texts for word in re.findall(r"\w+", text)}
+        found = {word for text in self._texts() for word in re.findall(r"\w+", text)}
         return frozenset(found | exception_names())
 
     def task(self, task: Task) -> Task:
         """Return a task with its computed materials, and results chosen from drafts', reduced."""
-        answers = tuple(
-            one.model_copy(update={"result": self.line(one.result)}) for one in task.clarifications
-        )
+        answers = tuple(one.replace(result=self.line(one.result)) for one in task.clarifications)
         materials = tuple(
-            one.model_copy(update={"text": self.text(one.text)}) if one.computed else one
-            for one in task.materials
+            one.replace(text=self.text(one.text)) if one.computed else one for one in task.materials
         )
-        return task.model_copy(update={"clarifications": answers, "materials": materials})
+        return task.replace(clarifications=answers, materials=materials)
 
     def iteration(self, iteration: Iteration) -> Iteration:
         """Return an iteration with everything that rests on computed evidence reduced."""
         theirs = [f for f in iteration.findings if f.check in self._checks]
         if not theirs and not any(e.computed for e in iteration.evidence):
             return iteration
-        return iteration.model_copy(
-            update={
-                "evidence": tuple(
-                    self._evidence(e, iteration.text) if e.computed else e
-                    for e in iteration.evidence
-                ),
-                "findings": tuple(
-                    self._finding(f) if f in theirs else f for f in iteration.findings
-                ),
-            }
+        return iteration.replace(
+            evidence=tuple(
+                self._evidence(e, iteration.text) if e.computed else e for e in iteration.evidence
+            ),
+            findings=tuple(self._finding(f) if f in theirs else f for f in iteration.findings),
         )
 
     def _evidence(self, evidence: Evidence, text: str) -> Evidence:
@@ -248,13 +226,11 @@ class _Words:
             if 0 < number <= len(source):
                 lines.append(f"line {number}: {source[number - 1].strip()[:200]}")
         detail = "\n".join(line for line in lines if line)
-        return evidence.model_copy(
-            update={"detail": detail, "outputs": (), "findings": (), "results": ()}
-        )
+        return evidence.replace(detail=detail, outputs=(), findings=(), results=())
 
     def _finding(self, finding: Finding) -> Finding:
-        names = ("problem", "fix", "criterion")
-        return finding.model_copy(update={n: self.text(getattr(finding, n)) for n in names})
+        texts = {n: self.text(getattr(finding, n)) for n in ("problem", "fix", "criterion")}
+        return finding.replace(**texts)
 
     def text(self, text: str) -> str:
         """Return a text with each of its lines reduced."""
