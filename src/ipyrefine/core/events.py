@@ -103,7 +103,7 @@ class RevisionReady(_Event):
     changes: tuple[Change, ...] = ()  # what it says it changed, per finding
     acted_on: tuple[str, ...] = ()  # ids of the findings that it was written for
     # Whether it is another draft, written from the task and not from its parent.
-    sampled: bool = Field(default=False, exclude_if=lambda sampled: not sampled)
+    sampled: bool = False
     failure: str = ""  # why the model gave no text; else empty
 
 

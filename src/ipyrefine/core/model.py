@@ -49,20 +49,8 @@ MAX_PNG, MAX_SIDE = 270_000, 2_000  # characters and pixels of a picture
 _PNG_START, _PNG_END = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\0\0\0IEND\xaeB`\x82"
 LOW_SCORE = "evaluator's score"  # check that findings about a score below the target come from
 # The languages that are not written as their name with a capital.
-_LANGUAGES = {
-    "cpp": "C++",
-    "csharp": "C#",
-    "css": "CSS",
-    "fsharp": "F#",
-    "html": "HTML",
-    "javascript": "JavaScript",
-    "json": "JSON",
-    "php": "PHP",
-    "sql": "SQL",
-    "typescript": "TypeScript",
-    "xml": "XML",
-    "yaml": "YAML",
-}
+_SPELLED = ("CSS", "HTML", "JavaScript", "JSON", "PHP", "SQL", "TypeScript", "XML", "YAML")
+_LANGUAGES = {"cpp": "C++", "csharp": "C#", "fsharp": "F#", **{n.lower(): n for n in _SPELLED}}
 GUIDANCE = "guidance"  # criterion of the findings that a user's guidance becomes
 
 
@@ -168,7 +156,8 @@ class Question(Record):
     """An input on which drafts disagree and the task is silent."""
 
     call: str  # the input, as Python
-    choices: tuple[Choice, ...]  # what the drafts give, the most frequent first
+    # What the drafts give, the most frequent first.
+    choices: Annotated[tuple[Choice, ...], Field(min_length=1)]
     setup: str = ""  # statements to run before it
 
 
@@ -252,33 +241,19 @@ class Status(StrEnum):
 
 
 class Finding(Record):
-    """One weakness of a text.
+    """One weakness of a text."""
 
-    Attributes:
-        id: name within the run, ``f1``, ``f2``, …; empty until the run gives it one.
-        criterion: the criterion it falls under.
-        severity: blocking or minor.
-        demand: the words of the task that the text fails; empty if none were given.
-        quote: the words of the text it is about, verbatim; empty for something missing.
-        problem: what is wrong.
-        fix: what would mend it.
-        status: open, resolved, dismissed, or regressed (resolved once and back again).
-        author: who found it.
-        check: name of the check that found it; empty when somebody else did.
-        reason: why it was dismissed, in the user's words.
-    """
-
-    id: str = ""
+    id: str = ""  # name within the run, ``f1``, ``f2``, …; empty until the run gives it one
     criterion: str
     severity: Severity
-    demand: str = ""
-    quote: str = ""
+    demand: str = ""  # the words of the task that the text fails; empty if none were given
+    quote: str = ""  # the words of the text it is about, verbatim; empty for something missing
     problem: str
     fix: str = ""
     status: Status = Status.OPEN
     author: Author = "model"
-    check: str = ""
-    reason: str = ""
+    check: str = ""  # name of the check that found it; empty when somebody else did
+    reason: str = ""  # why it was dismissed, in the user's words
 
     @property
     def binding(self) -> bool:
@@ -301,8 +276,7 @@ class Change(Record):
 
     finding: str
     summary: str
-    # Whether the reviser left the text as it was, as the finding is wrong.
-    keeps: bool = False
+    keeps: bool = False  # whether the reviser left the text as it was, as the finding is wrong
 
 
 OutputText = Annotated[str, StringConstraints(max_length=MAX_OUTPUT)]
@@ -331,7 +305,6 @@ class TableValue(Record):
     columns: Cells  # the names of its first columns
     index: Cell = ""  # what the labels of its rows are called; empty for nothing
     labels: Annotated[tuple[Cell, ...], Field(max_length=MAX_ROWS)]  # a label for each row shown
-    # The first rows, a cell for each of these columns.
     rows: Annotated[tuple[Cells, ...], Field(max_length=MAX_ROWS)]
     height: Count
     width: Count
@@ -403,43 +376,26 @@ class TestResult(Record):
 
 
 class Evidence(Record):
-    """One check's result on one text.
-
-    Attributes:
-        name: the check's name.
-        passed: whether it passed; None when it found nothing it could check, or could not run.
-        not_run: whether it could not run.
-        score: 0..1, or None when it does not apply.
-        detail: what was tried and what came out (input, expected, got), for people and prompts.
-        tallies: what it counted.
-        seconds: wall time it took.
-        required: whether failing it keeps the text from passing.
-        decisive: whether passing it settles the verdict.
-        findings: each fault by itself, where the check tells them apart.
-        drafts: how they compare, where the check compares them: their results ``agree``, or
-            ``differ``, and no further draft could change that; else it is ``open``.
-        basis: what a verdict that rests on it is said to rest on.
-        question: the input that separates best the drafts that differ.
-        outputs: what the text printed, returned and drew when it ran; never a reason to pass.
-        computed: whether code that got copies of variables, or could read files, gave it.
-        results: what each test of the critic's shows, where these were run.
-    """
+    """One check's result on one text."""
 
     name: str
-    passed: bool | None
+    passed: bool | None  # None when it found nothing it could check, or could not run
     not_run: bool = False
-    score: Score | None = None
-    detail: str = ""
+    score: Score | None = None  # 0..1, or None when it does not apply
+    detail: str = ""  # what was tried and came out (input, expected, got), for people and prompts
     tallies: Annotated[tuple[Tally, ...], Field(max_length=2)] = ()
-    seconds: Amount = 0.0
-    required: bool = True
-    decisive: bool = False
-    findings: tuple[Finding, ...] = ()
+    seconds: Amount = 0.0  # wall time it took
+    required: bool = True  # whether failing it keeps the text from passing
+    decisive: bool = False  # whether passing it settles the verdict
+    findings: tuple[Finding, ...] = ()  # each fault by itself, where the check tells them apart
+    # How they compare, where the check compares them: their results ``agree``, or ``differ``,
+    # and no further draft could change that; else it is ``open``.
     drafts: Drafts | None = None
-    basis: Basis = "function"
-    question: Question | None = None
+    basis: Basis = "function"  # what a verdict that rests on it is said to rest on
+    question: Question | None = None  # the input that separates best the drafts that differ
+    # What the text printed, returned and drew when it ran.
     outputs: Annotated[tuple[Output, ...], Field(max_length=MAX_OUTPUTS)] = ()
-    computed: bool = False
+    computed: bool = False  # whether code that got copies of variables, or read files, gave it
     results: tuple[TestResult, ...] = ()
 
     @property
@@ -579,25 +535,15 @@ Because = Annotated[
 
 
 class Verdict(Record):
-    """What verification concluded; computed by code, never taken on a model's word.
-
-    Attributes:
-        outcome: PASS, NEEDS_IMPROVEMENT, FAIL or NOT_JUDGED.
-        score: 0..1; None when the text could not be scored.
-        basis: what it rests on.
-        unresolved: ids of the findings that still stand.
-        because: what led to it; `render.labels` words it.
-        required_passed: whether every required check passed.
-        stated: the outcome that the evaluator gave; else None.
-    """
+    """What verification concluded; computed by code, never taken on a model's word."""
 
     outcome: Outcome
-    score: Score | None
-    basis: Basis = "none"
-    unresolved: tuple[str, ...] = ()
-    because: Because | None = None
+    score: Score | None  # 0..1; None when the text could not be scored
+    basis: Basis = "none"  # what it rests on
+    unresolved: tuple[str, ...] = ()  # ids of the findings that still stand
+    because: Because | None = None  # what led to it; `render.labels` words it
     required_passed: bool = True
-    stated: Outcome | None = None
+    stated: Outcome | None = None  # the outcome that the evaluator gave; else None
 
     @property
     def passed(self) -> bool:
@@ -616,23 +562,14 @@ class Verdict(Record):
 
 
 class Usage(Record):
-    """What model calls consumed.
-
-    Attributes:
-        calls: number of requests.
-        prompt_tokens: tokens read by the model.
-        cached_tokens: those of them served from a prefix cache; None when the server did not say.
-        completion_tokens: tokens written by the model.
-        seconds: wall time spent in the calls.
-        cost: US dollars; None when the price is not known.
-    """
+    """What model calls consumed."""
 
     calls: Count = 0
-    prompt_tokens: Count = 0
-    cached_tokens: Count | None = None
-    completion_tokens: Count = 0
-    seconds: Amount = 0.0
-    cost: Amount | None = None
+    prompt_tokens: Count = 0  # tokens read by the model
+    cached_tokens: Count | None = None  # of those, from a prefix cache; None where not known
+    completion_tokens: Count = 0  # tokens written by the model
+    seconds: Amount = 0.0  # wall time spent in the calls
+    cost: Amount | None = None  # US dollars; None when the price is not known
 
     @property
     def tokens(self) -> int:
@@ -747,14 +684,10 @@ class Setup(Record):
     model: str = ""  # the writer's name
     judge: str = ""  # the name of the critic or evaluator
     checks: tuple[str, ...] = ()  # names of the checks, in their order
-    # What the task itself was found to demand: ``3 examples``, or a check's name.
-    demands: tuple[str, ...] = ()
+    demands: tuple[str, ...] = ()  # what the task states: ``3 examples``, or a check's name
     compares_drafts: bool = False  # whether one of them compares drafts with each other
     draft: str | None = None  # the user's own text that it starts from, or None
     prompts: dict[str, str] = Field(default_factory=dict)  # the user's own prompts by stage
-    # What the dearest of its models charges; None when that is not known.
-    price: Price | None = None
-    # Whether its critic was measured too weak to say anything of such texts.
-    weak_critic: bool = False
-    # Whether its writer was measured too weak to edit texts.
-    weak_editor: bool = False
+    price: Price | None = None  # what the dearest of its models charges; None: not known
+    weak_critic: bool = False  # whether its critic was measured too weak for such texts
+    weak_editor: bool = False  # whether its writer was measured too weak to edit texts

@@ -1,7 +1,7 @@
 """A run as a value: its setup, its texts, what the user decided, and how it stopped."""
 
 from itertools import takewhile
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -30,52 +30,29 @@ from ipyrefine.core.model import (
 
 
 class Iteration(Record):
-    """One text, a draft or a revision, and everything known about it.
+    """One text, a draft or a revision, and everything known about it."""
 
-    Attributes:
-        number: 0 for the first draft, then 1, 2, …
-        parent: the iteration it was revised from; None for a draft.
-        text: the text.
-        author: who wrote it.
-        thoughts: what the writer wrote before the text; shown, never judged.
-        failure: why the model gave no usable text (cut off, refused, unreadable), else empty;
-            ``text`` is then the parent's.
-        findings: every finding that bears on this text, with its status here.
-        acted_on: ids of the findings that this revision was written for.
-        sampled: whether it is another draft, written from the task and not from its parent.
-        critiqued: whether this text was criticised.
-        questions: what the critic says the task leaves open.
-        ready: whether the critic takes it for finished; None where it doesn't say.
-        reason: what the critic's word rests on.
-        unread: why the critique could not be read; empty where it could.
-        changes: what the revision says it changed, per finding.
-        evidence: the checks' results.
-        verdict: None until it was verified.
-        override: the decision that overrode its verdict, or None.
-        overruled: the outcome that its verdict had before that.
-        usage: what writing and verifying it consumed.
-    """
-
-    number: Count
-    parent: Count | None = None
+    number: Count  # 0 for the first draft, then 1, 2, …
+    parent: Count | None = None  # the iteration it was revised from; None for a draft
     text: str
     author: Author = "model"
-    thoughts: str = ""
+    thoughts: str = ""  # what the writer wrote before the text; shown, never judged
+    # Why the model gave no usable text (cut off, refused, unreadable): it is then the parent's.
     failure: str = ""
-    findings: tuple[Finding, ...] = ()
-    acted_on: tuple[str, ...] = ()
-    sampled: bool = Field(default=False, exclude_if=lambda sampled: not sampled)
+    findings: tuple[Finding, ...] = ()  # all that bear on this text, with their status here
+    acted_on: tuple[str, ...] = ()  # ids of the findings that this revision was written for
+    sampled: bool = False  # whether it is another draft, written from the task, not its parent
     critiqued: bool = False
-    questions: tuple[str, ...] = ()
-    ready: bool | None = None
-    reason: str = ""
-    unread: str = ""
-    changes: tuple[Change, ...] = ()
+    questions: tuple[str, ...] = ()  # what the critic says the task leaves open
+    ready: bool | None = None  # whether the critic takes it for finished; None: it doesn't say
+    reason: str = ""  # what the critic's word rests on
+    unread: str = ""  # why the critique could not be read; empty where it could
+    changes: tuple[Change, ...] = ()  # what the revision says it changed, per finding
     evidence: tuple[Evidence, ...] = ()
-    verdict: Verdict | None = None
+    verdict: Verdict | None = None  # None until it was verified
     override: Override | None = None
-    overruled: Outcome | None = None
-    usage: Usage = Usage()
+    overruled: Outcome | None = None  # the outcome that its verdict had before that
+    usage: Usage = Usage()  # what writing and verifying it consumed
 
     @property
     def actionable(self) -> tuple[Finding, ...]:
@@ -130,7 +107,7 @@ class Run(Record):
     """
 
     setup: Setup
-    iterations: tuple[Iteration, ...] = ()
+    iterations: Annotated[tuple[Iteration, ...], Field(max_length=MAX_ITERATIONS)] = ()
     best: Count | None = None
     stage: Stage | None = None
     usage: Usage = Usage()
@@ -149,7 +126,7 @@ class Run(Record):
     question: Question | None = None
     failed_drafts: Count = 0
     pending_usage: dict[Count, Usage] = Field(default_factory=dict)
-    repairs: Count = Field(default=0, exclude_if=lambda repairs: not repairs)
+    repairs: Count = 0
     unconsumed_replies: tuple[UnconsumedReply, ...] = ()
     stop_reason: StopReason | None = None
     message: str = ""
@@ -220,16 +197,14 @@ class Run(Record):
         The user's own edit is chosen at once, before it was verified.
         """
         ruling = self.ruling
-        number = getattr(ruling, "iteration", None) if ruling and ruling.settles else None
-        if number is None:
-            number = self.best
-            if self.latest_edit and (number is None or number < self.latest_edit.number):
-                return self.latest_edit
-        if number is not None:
+        number = ruling.iteration if isinstance(ruling, Accept | Override) else None
+        if ruling and ruling.settles and number is not None:
             return self.iterations[number]
-        if self.revisions:
-            return self.iterations[-1]
-        return self.iterations[0] if self.iterations else None
+        if (edit := self.latest_edit) and (self.best is None or self.best < edit.number):
+            return edit
+        if self.best is not None:
+            return self.iterations[self.best]
+        return self.iterations[-1 if self.revisions else 0] if self.iterations else None
 
     @property
     def text(self) -> str:
@@ -254,11 +229,8 @@ class Run(Record):
     @property
     def converged(self) -> bool:
         """Whether it stopped because a text passed, by its verdict or by the user's."""
-        return self.stop_reason in (
-            StopReason.PASSED,
-            StopReason.ACCEPTED,
-            StopReason.OVERRIDDEN,
-        )
+        ends = (StopReason.PASSED, StopReason.ACCEPTED, StopReason.OVERRIDDEN)
+        return self.stop_reason in ends
 
     def name(self, number: int) -> str:
         """Return what an iteration is called, one that is being written too: ``Revision 2``.
@@ -300,26 +272,17 @@ def require_consistent(run: Run) -> None:
         ValueError: the run is not consistent; it says where.
     """
     count = len(run.iterations)
-    if count > MAX_ITERATIONS:
-        raise ValueError(f"{count:,} iterations are more than a run has")
     for number, iteration in enumerate(run.iterations):
         if iteration.number != number:
             raise ValueError(f"iteration {number} has the number {iteration.number}")
         if iteration.parent is not None and iteration.parent >= number:
             raise ValueError(f"iteration {number} comes from iteration {iteration.parent}")
-    overrides = (i.override for i in run.iterations if i.override is not None)
-    named: dict[str, list[int | None]] = {
-        "best": [run.best],
-        "head": [run.head],
-        "stale": [*run.stale],
-        "a decision": [getattr(d, "iteration", None) for d in (*run.decisions, *overrides)],
-    }
-    for what, numbers in named.items():
-        if missing := [n for n in numbers if n is not None and n >= count]:
-            raise ValueError(f"{what} is about iteration {missing[0]} of {count}")
+    overrides = [i.override for i in run.iterations if i.override]
+    decided = [getattr(one, "iteration", None) for one in (*run.decisions, *overrides)]
+    for named in (run.best, run.head, *run.stale, *decided):
+        if named is not None and named >= count:
+            raise ValueError(f"it names iteration {named} of {count}")
     if run.best is not None and run.iterations[run.best].verdict is None:
         raise ValueError(f"the best iteration, {run.best}, has no verdict")
     if run.stop_reason is StopReason.ACCEPTED and not isinstance(run.ruling, Accept):
         raise ValueError("it was accepted without a decision")
-    if run.question is not None and not run.question.choices:
-        raise ValueError("a question has no answers")
