@@ -63,8 +63,8 @@ def parse_critique(reply: str, text: str) -> Critique:
 
 def _tests(reply: str, fields: Mapping[str, Any]) -> list[Expectation]:
     sources = [m["code"] for pattern in (_PYTHON, _TAGGED) for m in pattern.finditer(reply)]
-    given = fields.get("tests") or fields.get("expectations")
-    for item in [given] if isinstance(given, str) else _items(given):
+    tests = fields.get("tests") or fields.get("expectations")
+    for item in [tests] if isinstance(tests, str) else _items(tests):
         sources.append(_words(item.get("code") if isinstance(item, dict) else item, flat=False))
     found = {test.name: test for source in sources for test in read_tests(source)}
     return list(found.values())
@@ -114,11 +114,7 @@ def _items(value: object) -> list[Any]:
 
 
 def _finding(item: object) -> Finding | None:
-    if not isinstance(item, dict):
-        problem = _words(item)
-        return (
-            Finding(criterion="", severity=Severity.BLOCKING, problem=problem) if problem else None
-        )
+    item = item if isinstance(item, dict) else {"problem": item}
     problem = _first(item, _PROBLEM)
     if not problem:
         return None

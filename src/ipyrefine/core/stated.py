@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice, zip_longest
 from typing import Literal, TypeGuard
 
-from ipyrefine.core.model import Clarification, Record, Task
+from ipyrefine.core.model import Record, Task
 from ipyrefine.core.syntax import is_literal, names_bound, try_parse, try_parse_expression
 
 _LONG = 1_000  # characters of a line
@@ -21,35 +21,27 @@ _Definition = ast.FunctionDef | ast.ClassDef  # an async function returns no val
 
 
 class Example(Record):
-    """One example.
+    """One example."""
 
-    Attributes:
-        source: what to evaluate.
-        expected: for ``doctest`` the output at a prompt, for ``raises`` the exception's name, else
-            the expression of the value.
-        kind: ``doctest`` (the output is compared), ``equals`` (the value is), ``holds`` (the
-            source is true), or ``raises`` (it raises that exception, or one derived from it).
-        setup: statements to run before it, empty for none.
-    """
-
-    source: str
-    expected: str
+    source: str  # what to evaluate
+    expected: str  # an output, the name of an exception, or the expression of a value
+    # The output is compared, the value is, the source is true, or it raises such an exception.
     kind: Literal["doctest", "equals", "holds", "raises"]
-    setup: str = ""
+    setup: str = ""  # statements to run before it
 
 
 def stated_examples(task: Task) -> tuple[Example, ...]:
     """Return the examples of a task: those its text states, then the user's clarifications."""
-    return (*read_examples(task.text), *map(_clarified, task.clarifications))
-
-
-def _clarified(clarification: Clarification) -> Example:
-    return Example(
-        source=clarification.call,
-        expected=clarification.result,
-        kind="raises" if clarification.raises else "equals",
-        setup=clarification.setup,
+    answers = (
+        Example(
+            source=one.call,
+            expected=one.result,
+            kind="raises" if one.raises else "equals",
+            setup=one.setup,
+        )
+        for one in task.clarifications
     )
+    return (*read_examples(task.text), *answers)
 
 
 @lru_cache(maxsize=8)
@@ -189,7 +181,6 @@ def _without_prose(source: str, output: list[str]) -> str:
 
 # Fenced Python.
 
-_STRING = re.compile(r"[rRuU]?(?P<q>\'\'\'|\"\"\"|\'|\")(?P<content>.*)(?P=q)", re.DOTALL)
 _INPUT_OUTPUT = re.compile(
     r"^\W*input\b[^:\n]{0,4}:[ \t]*(?P<input>[^\n]+?)[ \t]*\n?[ \t]*output\b[^:\n]{0,4}:"
     r"[ \t]*(?P<output>[^\n]+)",
@@ -217,31 +208,18 @@ def _read_test(test: ast.expr, session: _Session, *, asserted: bool) -> Iterator
     if not _calls_text(test, session.names):
         return
     setup = session.setup(test)
-    if _states_equality(test):
+    operator = expected = ""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        operator = type(test.ops[0]).__name__
         left, right = test.left, test.comparators[0]
+        expected = ast.unparse(right)
+    if operator == "Eq" or (operator, expected) == ("Is", "None"):
         if not _calls_text(left, session.names):
             left, right = right, left
         source, expected = ast.unparse(left), ast.unparse(right)
         yield Example(source=source, expected=expected, kind="equals", setup=setup)
-    elif asserted or _states_identity(test):
+    elif asserted or (operator == "Is" and expected in ("True", "False")):
         yield Example(source=ast.unparse(test), expected="True", kind="holds", setup=setup)
-
-
-def _states_equality(test: ast.expr) -> TypeGuard[ast.Compare]:
-    """Return whether it is ``a == b`` or ``a is None``."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return False
-    is_none = _states_identity(test) and ast.unparse(test.comparators[0]) == "None"
-    return isinstance(test.ops[0], ast.Eq) or is_none
-
-
-def _states_identity(test: ast.expr) -> TypeGuard[ast.Compare]:
-    """Return whether it is ``a is None``, ``a is True`` or ``a is False``."""
-    return (
-        isinstance(test, ast.Compare)
-        and [type(op) for op in test.ops] == [ast.Is]
-        and ast.unparse(test.comparators[0]) in ("None", "True", "False")
-    )
 
 
 def _read_docstrings(tree: ast.Module, source: str) -> Iterator[Example]:
@@ -250,7 +228,7 @@ def _read_docstrings(tree: ast.Module, source: str) -> Iterator[Example]:
     lines = [line for line in source.splitlines() if line.lstrip().startswith("#")]
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | _Definition):
-            docstring = _docstring(node, source)
+            docstring = ast.get_docstring(node) or ""
             lines += docstring.splitlines()
             if isinstance(node, ast.FunctionDef):
                 yield from _read_input_output(node.name, docstring)
@@ -258,14 +236,6 @@ def _read_docstrings(tree: ast.Module, source: str) -> Iterator[Example]:
         for example in _read_line(line):
             if _called_names(_parse(example.source)) & defined:
                 yield example
-
-
-def _docstring(node: ast.Module | _Definition, source: str) -> str:
-    """Return a docstring as in the source, where an escape does not end a line yet."""
-    first = node.body[0] if ast.get_docstring(node) else None
-    segment = ast.get_source_segment(source, first) if first else None
-    string = _STRING.fullmatch(segment or "")
-    return textwrap.dedent(string["content"]) if string else ""
 
 
 def _read_input_output(function: str, docstring: str) -> Iterator[Example]:

@@ -19,10 +19,7 @@ class OtherVersion(ValueError):
 
 
 def parse_json(text: Any) -> Any:
-    """Return what stored JSON says.
-
-    Args:
-        text: the JSON, as text or bytes.
+    """Return what stored JSON says, as text or bytes.
 
     Raises:
         ValueError: it is not JSON, is nested too deeply, or holds NaN or an infinity.
@@ -39,10 +36,7 @@ def _refuse(constant: str) -> None:
 
 
 def require_current(version: object) -> None:
-    """Refuse what another version wrote.
-
-    Args:
-        version: the version that the stored JSON names.
+    """Refuse what another version wrote, by the version that the stored JSON names.
 
     Raises:
         OtherVersion: it is the number of another version.
@@ -55,10 +49,7 @@ def require_current(version: object) -> None:
 
 
 def read_record(data: dict[str, Any]) -> Run:
-    """Read a stored run.
-
-    Args:
-        data: the run's JSON with its ``version``.
+    """Return the run of its JSON with its ``version``.
 
     Raises:
         OtherVersion: another version wrote it.
@@ -70,11 +61,7 @@ def read_record(data: dict[str, Any]) -> Run:
 
 
 def read_event(data: Any, version: object) -> Event:
-    """Read a stored event.
-
-    Args:
-        data: the event's JSON.
-        version: the version that wrote it.
+    """Return the event of its JSON, which a version wrote.
 
     Raises:
         OtherVersion: another version wrote it.

@@ -30,17 +30,9 @@ _ORDER: tuple[Part, ...] = ("draft", "critique", "revise", "verify")
 
 
 class Template(Record):
-    """A task with the user's own words for some of its stages.
+    """A task with the user's own words for some of its stages."""
 
-    Attributes:
-        task: what is asked, before the first heading (else what the draft's section says).
-        draft: what the draft's section says.
-        critique: what the critique's section says.
-        revise: what the revision's section says.
-        verify: what the verification's section says.
-    """
-
-    task: str
+    task: str  # what is asked, before the first heading (else what the draft's section says)
     draft: str = ""
     critique: str = ""
     revise: str = ""
@@ -73,11 +65,11 @@ class Template(Record):
         """Add the user's words to the prompts of their stages."""
         base = base or Prompts()
         critique = "\n\nOf a revision:\n".join(filter(None, (self.critique, self.verify)))
-        said = {"draft": self.draft, "critique": critique, "revise": self.revise}
+        words_of = {"draft": self.draft, "critique": critique, "revise": self.revise}
         return base.model_copy(
             update={
                 stage: f"{getattr(base, stage)}\n\nFor this stage in particular:\n{words}"
-                for stage, words in said.items()
+                for stage, words in words_of.items()
                 if words and words != self.task
             }
         )
@@ -95,9 +87,9 @@ def read_template(body: str) -> Template | None:
     ends = [heading.start() for heading in headings[1:]] + [len(body)]
     parts: dict[str, str] = {}
     for heading, end in zip(headings, ends, strict=True):
-        said = body[heading.end() : end].strip()
+        words = body[heading.end() : end].strip()
         part = _part(heading)
-        parts[part] = f"{parts[part]}\n{said}".strip() if part in parts else said
+        parts[part] = f"{parts.get(part, '')}\n{words}".strip()
     task = body[: headings[0].start()].strip() or parts.get("draft", "")
     return Template(task=task, **parts) if task else None
 
