@@ -134,7 +134,7 @@ async def test_a_users_finding_keeps_the_text_from_passing_until_it_is_met() -> 
             judgement(9, finding("x", severity="minor")),
             text("Hi Ann"),
             judgement(9, fixed=("f1", "f2")),
-        ],
+        ]
     )
     await finish(loop)
     assert loop.state.stop_reason is StopReason.PASSED
@@ -214,7 +214,7 @@ async def test_overriding_a_pass_makes_the_reason_a_finding_and_the_loop_goes_on
             judgement(9, finding("x", severity="minor")),
             text("Hallo"),
             judgement(9, fixed=("f1", "f2")),
-        ],
+        ]
     )
     await finish(loop)
     why = "It has to be German."
@@ -274,7 +274,7 @@ async def test_guidance_given_while_a_revision_is_written_is_not_lost() -> None:
             judgement(7, fixed=("f1",)),
             text("Hallo"),
             judgement(9, fixed=("f2",)),
-        ],
+        ]
     )
     guide = partial(loop.decide, Guide(guidance="in German"))
     await finish(loop, at("stage_started", guide, stage=Stage.REVISE))
@@ -367,9 +367,7 @@ def test_words_are_a_decision_with_a_sentence_or_refused(
 
 
 @given(decision=decisions)
-def test_a_decision_on_a_run_with_a_text_changes_it_or_is_refused(
-    decision: Decision,
-) -> None:
+def test_a_decision_on_a_run_with_a_text_changes_it_or_is_refused(decision: Decision) -> None:
     run = stopped_run()
     refused = ""
     try:

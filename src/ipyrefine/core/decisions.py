@@ -8,15 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter
 
-from ipyrefine.core.model import (
-    MAX_ITERATIONS,
-    Count,
-    Criterion,
-    Finding,
-    Outcome,
-    Record,
-    Score,
-)
+from ipyrefine.core.model import MAX_ITERATIONS, Count, Criterion, Finding, Outcome, Record, Score
 
 # Where an accepted text goes: into a new cell, in place of its own cell (and run there), or into
 # the variable only.

@@ -5,15 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from ipyrefine.core.expectations import contains_quote
-from ipyrefine.core.model import (
-    LOW_SCORE,
-    Change,
-    Evidence,
-    Finding,
-    Form,
-    Severity,
-    Status,
-)
+from ipyrefine.core.model import LOW_SCORE, Change, Evidence, Finding, Form, Severity, Status
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import ERRORS, parse
 
@@ -155,11 +147,7 @@ def apply_bare_verdict(run: Run, findings: Iterable[Finding], problem: str) -> t
         problem: what the verdict says; empty if there is feedback, or the text passes.
     """
     fault = Finding(
-        criterion=VERDICT,
-        severity=Severity.MINOR,
-        problem=problem,
-        author="check",
-        check=LOW_SCORE,
+        criterion=VERDICT, severity=Severity.MINOR, problem=problem, author="check", check=LOW_SCORE
     )
     findings = tuple(findings)
     old = [finding for finding in findings if finding.check == LOW_SCORE]
