@@ -22,7 +22,7 @@ from measure import Meter, Replies
 
 from ipyrefine.api import build
 from ipyrefine.checks import resolve
-from ipyrefine.checks.examples import Examples
+from ipyrefine.checks.evaluation import Examples
 from ipyrefine.core import replies
 from ipyrefine.core.decisions import Answer
 from ipyrefine.core.engine import Refinement

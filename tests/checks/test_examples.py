@@ -2,8 +2,7 @@
 
 import pytest
 
-from ipyrefine.checks.evaluation import group_outcomes, raised_type, result_source
-from ipyrefine.checks.examples import Examples
+from ipyrefine.checks.evaluation import Examples, group_outcomes, raised_type, result_source
 from ipyrefine.core.model import Clarification, Evidence, Task
 from ipyrefine.core.stated import read_examples
 

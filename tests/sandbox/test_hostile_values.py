@@ -2,7 +2,7 @@
 
 import pytest
 
-from ipyrefine.checks.examples import Examples
+from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.core.model import Evidence, Task
 

@@ -15,7 +15,7 @@ from shells import NO_HISTORY
 
 from ipyrefine import refine
 from ipyrefine.checks.agreement import Agreement
-from ipyrefine.checks.examples import Examples
+from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.checks.suite import Suite
 from ipyrefine.checks.tests import Tests

@@ -86,7 +86,7 @@ class BuiltIn(NamedTuple):
 
 # fmt: off
 _TABLE = (
-    BuiltIn("examples", "", "the examples that the task states hold", "examples:Examples"),
+    BuiltIn("examples", "", "the examples that the task states hold", "evaluation:Examples"),
     BuiltIn("agreement", "", "several drafts give the same results on further inputs (needs --candidates)", "agreement:Agreement"),  # noqa: E501
     BuiltIn("run", "", "the code runs to its end, which alone is not enough to pass", "python:RunsCleanly", form="code"),  # noqa: E501
     BuiltIn("lint", "", "ruff finds no fault in the code", "python:Lint", form="code"),

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import (
     Evaluation,
+    Examples,
     Outcome,
     format_error,
     group_outcomes,
@@ -23,7 +24,6 @@ from ipyrefine.checks.evaluation import (
     result_source,
     shorten,
 )
-from ipyrefine.checks.examples import Examples
 from ipyrefine.checks.functions import not_python
 from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
 from ipyrefine.core.model import Choice, Evidence, Question, Tally, Task

@@ -65,7 +65,7 @@ def find_demands(
         missing = tuple(name for name in wanted if name not in present)
         return Demands(resolve(missing, {}), missing)
     from ipyrefine.checks.agreement import Agreement
-    from ipyrefine.checks.examples import Examples
+    from ipyrefine.checks.evaluation import Examples
     from ipyrefine.checks.python import RunOnCopies
 
     present = {check.name.split()[0] for check in checks if check.name} | set(without)

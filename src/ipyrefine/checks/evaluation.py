@@ -1,13 +1,20 @@
-"""Run examples in the sandbox, and compare what came out, as data, outside of it."""
+"""Run examples in the sandbox, and compare what came out, as data, outside of it.
+
+The check ``examples`` does so with those that a task states; `core.stated` reads them.
+"""
 
 import doctest
 import json
 import math
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any
+from time import monotonic
+from typing import Any, Self
 
-from ipyrefine.core.stated import Example
+from ipyrefine.checks import Context
+from ipyrefine.checks.functions import not_python
+from ipyrefine.core.model import Evidence, Tally, Task
+from ipyrefine.core.stated import Example, stated_examples
 from ipyrefine.core.syntax import NO_VALUE, is_literal, read_literal
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
@@ -17,6 +24,7 @@ from ipyrefine.sandbox.sandbox import EXCESSES, SLACK, ProcessResult, load_progr
 _SHARE = 4  # one example may take this fraction of the whole time
 _USUAL = 60  # examples that the whole time is for; more of them get more
 _WIDTH = 200
+_MAX_LISTED = 20  # examples in a detail
 _TOLERANCE = 1e-9
 _TRACEBACK = "Traceback (most recent call last):"
 _CHECKER = doctest.OutputChecker()
@@ -122,6 +130,85 @@ class Evaluation:
         except CheckNotRun as error:
             result = error
         return result, parse_events(result.report, token)
+
+
+class Examples:
+    """The examples that the task states hold.
+
+    Args:
+        seconds: processor time for all examples together; one may take a quarter of it.
+        decisive: whether a pass settles the verdict.
+        files: files to put next to the text, such as `kernel.variables.Variables.files`.
+    """
+
+    def __init__(
+        self,
+        *,
+        seconds: float = 10.0,
+        decisive: bool = True,
+        files: Mapping[str, bytes] | None = None,
+    ) -> None:
+        self.name = "examples"
+        self._seconds, self._decisive, self._files = seconds, decisive, dict(files or {})
+
+    @classmethod
+    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
+        """Build the check ``examples``, which takes no argument."""
+        return cls(files=context.files, **settings)
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        """Run the text and every example in the sandbox."""
+        if task.is_foreign:
+            return not_python(self.name, task)
+        examples = stated_examples(task)
+        if not examples:
+            detail = "The task states no examples."
+            return Evidence(name=self.name, passed=None, detail=detail, basis="examples")
+        start = monotonic()
+        evaluation = Evaluation(text, seconds=self._seconds, files=self._files)
+        outcomes = await evaluation.outcomes(examples, required=True)
+        ran = [*zip(examples, outcomes, strict=True)]
+        missed = [(e, o) for e, o in ran if not holds(e, o)]
+        lines = [_format_example(e, o) for e, o in sorted(ran, key=lambda pair: pair not in missed)]
+        if len(lines) > _MAX_LISTED:
+            lines[_MAX_LISTED:] = [f"… and {len(lines) - _MAX_LISTED} more."]
+        lines = [evaluation.load_error] if evaluation.load_error else lines
+        held, count = len(ran) - len(missed), len(ran)
+        lines += [f"{held} of {count} stated examples hold.", evaluation.protection_note]
+        absence = evaluation.absence
+        if absence and not all(o.get("absence", evaluation.load_error) for _, o in missed):
+            absence = ""
+        return Evidence(
+            name=self.name,
+            passed=None if absence else not missed,
+            not_run=bool(absence),
+            score=None if absence else held / count,
+            detail=absence or "\n".join(lines).rstrip(),
+            tallies=() if absence else (Tally(held=held, of=count, noun="example"),),
+            seconds=monotonic() - start,
+            decisive=self._decisive and not absence,
+            basis="examples",
+            computed=evaluation.computed,
+        )
+
+
+def _format_example(example: Example, outcome: Outcome) -> str:
+    source = shorten(example.source)
+    claim = f"{source}: expected {shorten(example.expected)}"
+    if example.kind == "raises" and holds(example, outcome):
+        return f"{source}: raised {shorten(format_error(outcome))}, as expected"
+    if "error" in outcome:
+        # The program reports an exception; the other errors already are the end of a sentence.
+        raised = "raised " if "event" in outcome else ""
+        return f"{claim}, {raised}{shorten(format_error(outcome))}"
+    result = prompt_output(outcome) if example.kind == "doctest" else outcome.get("repr", "")
+    text = shorten(str(result).strip()) or "nothing"
+    if holds(example, outcome):
+        return f"{source}: {text}, as expected"
+    if text == shorten(example.expected):
+        # Its repr claims to be what it is not.
+        text += f" as the repr of another value, of type {shorten(str(outcome.get('type')))}"
+    return f"{claim}, got {text}"
 
 
 def _request(example: Example) -> dict[str, Any]:
