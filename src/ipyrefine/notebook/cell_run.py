@@ -153,12 +153,7 @@ class CellRun:
         self._raise_failure()
 
     async def apply(self, number: int | None = None, place: Destination | None = None) -> str:
-        """Put a text into a cell from the cell that runs now, and return where it went.
-
-        Args:
-            number: the iteration; None for the chosen one.
-            place: where it goes; None for where an accepted text goes.
-        """
+        """Put a text into a cell from the cell that runs now, and return where it went."""
         with self._cell_executes():
             return await self._place(number, place)
 

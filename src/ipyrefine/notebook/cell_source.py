@@ -73,11 +73,6 @@ class CellSource(NamedTuple):
 def read_source(args: Namespace, body: str, shell: Any) -> CellSource:
     """Read the body of a `%%refine` cell.
 
-    Args:
-        args: the options, which may say what it is.
-        body: the text below them, as the front-end holds it.
-        shell: the IPython shell, which knows its syntax.
-
     Raises:
         UsageError: it is empty, or starts with a cell magic whose body is not code.
     """
@@ -101,10 +96,6 @@ def read_source(args: Namespace, body: str, shell: Any) -> CellSource:
 
 def read_code_cell(source: str, shell: Any) -> CellSource:
     """Read a code cell: comments and words are a task, everything else is a draft.
-
-    Args:
-        source: the cell's text.
-        shell: the IPython shell, which knows its syntax.
 
     Raises:
         UsageError: it starts with a cell magic whose body is not code.
@@ -155,12 +146,7 @@ def exact_body(body: str) -> str:
 
 
 def cell_key(words: Sequence[str], body: str = "") -> str:
-    """Return what the running cell is recognised by; empty where the front-end does not name it.
-
-    Args:
-        words: its command or options.
-        body: the text below them.
-    """
+    """Return what the running cell is recognised by; empty where the front-end does not name it."""
     cell_id = source_cell_id()
     if cell_id is None:
         return ""
@@ -181,10 +167,6 @@ async def read_context(shell: Any, count: int) -> Material | None:
     """Return the cells above the running one, with what they gave; None where there are none.
 
     Where the front-end cannot name them, they are the cells that ran last, and the phrase says so.
-
-    Args:
-        shell: the IPython shell.
-        count: how many, at most.
     """
     cell_id, name = source_cell_id(), "cell above"
     cells = await read_cells_above(cell_id, count) if cell_id else None

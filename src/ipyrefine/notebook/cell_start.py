@@ -76,12 +76,6 @@ class Settings(Record):
 async def start_cell(magics: Any, line: str, body: str, placeholder: Placeholder) -> CellRun | None:
     """Build the run of a `%%refine` cell; None where it is decided and its record was shown.
 
-    Args:
-        magics: the configured magics, with their shell.
-        line: the options.
-        body: the cell below them.
-        placeholder: the panel's place in the cell's output.
-
     Raises:
         UsageError: an option or the body cannot be used; no model was called.
         NoModel: no model is configured.
@@ -131,11 +125,6 @@ def show_decided(magics: Any, args: argparse.Namespace, key: str) -> bool:
     """Show the record of a cell's run if the user has decided it, and return whether.
 
     It is the run of a cell with the same id, options and text, in this kernel or in the journal.
-
-    Args:
-        magics: the configured magics, with their shell.
-        args: the options.
-        key: what the cell is recognised by (see `cell_key`).
 
     Raises:
         JournalError: the journal cannot be read.
@@ -294,10 +283,6 @@ def resume_run(magics: Any, words: list[str]) -> CellRun:
     What the run took from a notebook, or sent to a server that is not configured here, has to be
     named again: nothing that a file says is called, and nothing is sent where it says.
 
-    Args:
-        magics: the configured magics, with their shell.
-        words: which run, and the options it continues with.
-
     Raises:
         UsageError: there is no such run, an option cannot be used, or one has to be named again.
         JournalError: the journal cannot be read.
@@ -331,10 +316,12 @@ def _resume(
     known = _variables_of(earlier, args.var, visible_names(magics.shell))
     given = checks.resolve(args.check, namespace, target=run.limits.target, variables=known)
     _require_named_again(run.setup.checks, given, settings, args, magics)
+    reader = magics.judge or magics.model
     refinement = api.resume(
         run,
-        model=args.model or _configured(run.setup.model, magics.model),
-        judge=args.judge or _configured(run.setup.judge, magics.judge or magics.model),
+        # The configured model may be a file's name, which a record alone must not choose.
+        model=args.model or (magics.model if magics.model == run.setup.model else None) or None,
+        judge=args.judge or (reader if reader == run.setup.judge else None) or None,
         **options.server(args, magics),
         share=args.share or magics.share,
         checks=[
@@ -356,11 +343,6 @@ def _keeping(check: Any, names: Sequence[str]) -> Any:
     return check.requiring(names) if names and isinstance(check, RunsCleanly) else check
 
 
-def _configured(name: str, configured: str) -> str | None:
-    """Return a run's model where it is the configured one too, which may be a file's name."""
-    return name if name and name == configured else None
-
-
 def _require_named_again(
     needed: Sequence[str],
     given: Sequence[Any],
@@ -369,13 +351,6 @@ def _require_named_again(
     magics: Any,
 ) -> None:
     """Refuse to take from a file what only the reader can choose.
-
-    Args:
-        needed: the names of the run's checks.
-        given: the checks that were named again.
-        stored: what the run was started with.
-        args: the options that name something again.
-        magics: the configured magics.
 
     Raises:
         UsageError: there is something to name again; it says with which options.

@@ -97,14 +97,7 @@ class CellTarget:
     async def put(
         self, text: str, *, form: Form, executing: bool, destination: Destination | None = None
     ) -> str:
-        """Put a text into a cell and return one sentence that says where it is.
-
-        Args:
-            text: the text.
-            form: whether it is code or prose, which becomes a Markdown cell.
-            executing: whether a cell of this shell runs now, whose reply can carry the text.
-            destination: where it goes; None for the default place.
-        """
+        """Put a text into a cell and return one sentence that says where it is."""
         place = self.place_to_run if destination == "run" else destination or self.place
         if place == "none":
             return f"The text is in `{self._variable}`."
@@ -284,10 +277,6 @@ async def read_cell(cell_id: str) -> dict[str, Any] | None:
 
 async def read_cells_above(cell_id: str, count: int) -> list[Any] | None:
     """Ask the notebook's front-end for the cells above a cell; None where it cannot say.
-
-    Args:
-        cell_id: the cell.
-        count: how many, at most; the nearest ones, in their order.
 
     Returns:
         A dict for each, with ``type``, ``source`` and ``outputs``, these as in a notebook's file.

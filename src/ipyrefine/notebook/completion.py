@@ -24,12 +24,7 @@ _QUOTED = re.compile(r"""(?:[^"']|"[^"]*"|'[^']*')*(?P<quote>["'])(?P<word>[^"']
 
 
 def match(shell: Any, context: Any) -> Any:
-    """Return the completions at the cursor as IPython's completer wants them of a matcher.
-
-    Args:
-        shell: the IPython shell.
-        context: IPython's `CompletionContext`.
-    """
+    """Return the completions at the cursor as IPython's completer wants them of a matcher."""
     line = context.text_until_cursor
     above = context.full_text.split("\n")[: context.cursor_line]
     magic = _MAGIC.match(line)
@@ -46,12 +41,7 @@ def match(shell: Any, context: Any) -> Any:
 
 
 def complete(shell: Any, line: str) -> tuple[str, list[str]]:
-    """Return the word at the end of a line, and what it may become.
-
-    Args:
-        shell: the IPython shell.
-        line: the magic and what follows it, up to the cursor.
-    """
+    """Return the word at the end of a line, and what it may become."""
     if quoted := _QUOTED.match(line):
         typed, until = quoted["word"], quoted.start("quote")
     else:

@@ -6,6 +6,7 @@ import re
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ipyrefine.checks.functions import remark
@@ -45,11 +46,6 @@ _LEFT_BY_US = ("refined", "refined_run")
 
 async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> CellRun | None:
     """Build the run that fixes the cell that failed; None where its decided record was shown.
-
-    Args:
-        magics: the configured magics, with their shell and the failures they know of.
-        words: the options of ``%%refine``; ``--cell ID`` names another cell than the last one.
-        placeholder: the panel's place in the cell's output.
 
     Raises:
         UsageError: no such cell has failed, it has changed, it holds nothing to fix, it runs by
@@ -240,6 +236,7 @@ def _kind(evidence: Evidence) -> str:
     return name if name.isidentifier() else fault
 
 
+@dataclass
 class Rerun:
     """The check `run` for a cell whose failure is known already.
 
@@ -247,7 +244,7 @@ class Rerun:
     sandbox makes the cell fail is not judged. Of one that runs, the findings say what it no longer
     does.
 
-    Args:
+    Attributes:
         check: runs a text.
         draft: the cell's code.
         evidence: what is known of it.
@@ -256,33 +253,31 @@ class Rerun:
         sandbox_fault: how it fails in the sandbox only; empty where it fails as in the notebook.
     """
 
-    def __init__(
-        self,
-        check: Check,
-        draft: str,
-        evidence: Evidence,
-        lines: tuple[str, ...],
-        failed_at: int | None,
-        sandbox_fault: str,
-    ) -> None:
-        self.name = check.name
-        self._check, self._draft, self._evidence = check, draft, evidence
-        self._lines, self._sandbox_fault = Counter(lines), sandbox_fault
-        self._failed_at = failed_at
+    check: Check
+    draft: str
+    evidence: Evidence
+    lines: tuple[str, ...]
+    failed_at: int | None
+    sandbox_fault: str
+
+    @property
+    def name(self) -> str:
+        """The check's name."""
+        return self.check.name
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run a text, unless that is the cell itself."""
-        if text == self._draft:
-            return self._evidence
-        missing = list(self._lines - Counter(_ipython_lines(text)))
+        if text == self.draft:
+            return self.evidence
+        missing = list(Counter(self.lines) - Counter(_ipython_lines(text)))
         if missing:
-            return _failed(self._check, f"It must keep this line for IPython: {missing[0]}")
-        evidence = await self._check(text, task)
-        if evidence.failed and _kind(evidence) == self._sandbox_fault:
+            return _failed(self.check, f"It must keep this line for IPython: {missing[0]}")
+        evidence = await self.check(text, task)
+        if evidence.failed and _kind(evidence) == self.sandbox_fault:
             fault = first_line(evidence.detail)
             detail = f"Not run: the sandbox stops it, as it stops the failed cell. {fault}"
             return evidence.model_copy(update={"passed": None, "not_run": True, "detail": detail})
         if not evidence.passed:
             return evidence
-        lost = [remark("run", one) for one in lost_effects(self._draft, self._failed_at, text)]
+        lost = [remark("run", one) for one in lost_effects(self.draft, self.failed_at, text)]
         return evidence.model_copy(update={"findings": (*evidence.findings, *lost)})

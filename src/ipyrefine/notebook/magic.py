@@ -1,10 +1,9 @@
 """The magics `%%refine` and `%refine`: their configuration, and how a shell loads them."""
 
-import contextlib
 import itertools
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
@@ -124,10 +123,6 @@ class Refine(Magics, Configurable):
     async def start(self, line: str, cell: str | None = None) -> None:
         """Run a cell, or a command where there is none, to its stop.
 
-        Args:
-            line: the options, or the command.
-            cell: the cell below them.
-
         Raises:
             UsageError: an option, the cell or the command cannot be used.
             RefineError: what ended the run early.
@@ -136,39 +131,32 @@ class Refine(Magics, Configurable):
             from ipyrefine.session import commands
 
             return await commands.run_command(self, _split(line))
-        with self._placeholder(line) as placeholder:
-            # The first import takes a second.
-            from ipyrefine.notebook.cell_start import start_cell
 
-            run = await start_cell(self, line, cell, placeholder)
-            if run is not None:
-                self.register(run)
-        if run is not None:
-            await run.go()
+        async def build(placeholder: Placeholder) -> Any:
+            from ipyrefine.notebook.cell_start import start_cell  # the first import takes a second
+
+            return await start_cell(self, line, cell, placeholder)
+
+        await self._begin(line, build)
 
     async def fix(self, words: list[str]) -> None:
         """Fix the cell that failed, in the cell that runs now.
-
-        Args:
-            words: the options of ``%%refine``.
 
         Raises:
             UsageError: no cell has failed, this one cannot be fixed, or an option cannot be used.
             NoModel: no model is configured.
             RefineError: what ended the run early.
         """
-        with self._placeholder(shlex.join(words)) as placeholder:
+
+        async def build(placeholder: Placeholder) -> Any:
             from ipyrefine.notebook.fix import start_fix
 
-            run = await start_fix(self, words, placeholder)
-            if run is not None:
-                self.register(run)
-        if run is not None:
-            await run.go()
+            return await start_fix(self, words, placeholder)
 
-    @contextlib.contextmanager
-    def _placeholder(self, line: str) -> Iterator[Placeholder]:
-        """Keep the panel's place in the output, where there will be a panel."""
+        await self._begin(shlex.join(words), build)
+
+    async def _begin(self, line: str, build: Callable[[Placeholder], Awaitable[Any]]) -> None:
+        """Build a run and run it, unless it is decided; a line is shown where its panel will be."""
         placeholder = Placeholder()
         get_parent = getattr(self.shell, "get_parent", None)
         metadata = (get_parent() or {}).get("metadata", {}) if get_parent else {}
@@ -176,15 +164,16 @@ class Refine(Magics, Configurable):
         if expects_panel(self.ui, line, cell_id=named):
             placeholder.show()
         try:
-            yield placeholder
+            run = await build(placeholder)
+            if run is not None:
+                self.register(run)
         finally:
             placeholder.clear()
+        if run is not None:
+            await run.go()
 
     async def resume(self, words: list[str]) -> None:
         """Resume an earlier run in the cell that runs now.
-
-        Args:
-            words: ``[NAME | FILE.ipynb [k]] [options]``.
 
         Raises:
             UsageError: there is no such run, it is still running, or an option cannot be used.

@@ -346,10 +346,6 @@ def limits(options: argparse.Namespace, configured: Mapping[str, Any]) -> Limits
 def server(options: argparse.Namespace, magics: Any) -> dict[str, Any]:
     """Return how servers are asked, as `api.build` takes it, with what reads the key.
 
-    Args:
-        options: the parsed options.
-        magics: the configured magics.
-
     Raises:
         UsageError: the variable that should hold the key is not set.
     """

@@ -152,12 +152,7 @@ class Panel:
         )
 
     def show(self, event: Event, run: Run) -> None:
-        """Show an event.
-
-        Args:
-            event: what happened.
-            run: the run with the event applied.
-        """
+        """Show an event."""
         if self._closed:
             return
         self._loop.attach()
@@ -222,11 +217,7 @@ class Panel:
             self._draw_soon()
 
     def _draw_soon(self, *, now: bool = True) -> None:
-        """Bring the page up to date, at once or together with what follows.
-
-        Args:
-            now: whether the state has changed, and not only the text that streams.
-        """
+        """Bring the page up to date, at once or together with what follows."""
         self._stale = self._stale or now
         if not self._has_page:
             return

@@ -54,13 +54,7 @@ class Placeholder:
 
 
 def expects_panel(ui: str, line: str, *, cell_id: bool) -> bool:
-    """Return whether a cell will show a panel, judging without parsing its options.
-
-    Args:
-        ui: as configured.
-        line: the cell's options.
-        cell_id: whether a front-end named the cell.
-    """
+    """Return whether a cell will show a panel, judging without parsing its options."""
     return (ui == "widgets" or (ui == "auto" and cell_id)) and not _PANEL_OFF & {*line.split()}
 
 
