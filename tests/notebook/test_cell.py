@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +14,6 @@ from shells import loaded_shell, run_cell
 from ipyrefine import api
 from ipyrefine.core.ports import Reply
 from ipyrefine.errors import Unreachable, UsageError
-from ipyrefine.notebook.completion import complete
 from ipyrefine.profiles import NAMES, builtin
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render import labels
@@ -94,58 +92,28 @@ def test_a_profiles_threshold_gives_way_to_the_configured_and_that_to_the_option
     assert asked(shell, cell.format("")).limits.max_revisions == 4
 
 
-def test_criteria_and_checklist_are_the_users(shell: Any, model: Any) -> None:
-    shell.user_ns["mine"] = ["Is it short?", "Is it sweet?"]
-    run_ = asked(shell, "%%refine -q --criteria 'tone, wit' --checklist mine\nWrite an email.")
-    assert [c.name for c in run_.task.criteria] == ["tone", "wit"]
-    assert run_.task.checklist == ("Is it short?", "Is it sweet?")
-    given = asked(shell, "%%refine -q --checklist 'Is it short?, Is it sweet?'\nWrite an email.")
-    assert given.task.checklist == run_.task.checklist
-
-
-def test_options_of_the_loop_reach_its_limits(shell: Any, model: Any) -> None:
-    limits = asked(
-        shell,
-        "%%refine -q --base latest --critique always --patience off --delta 0.05 --max-tokens 900\n"
-        "Say hello.",
-    ).limits
-    assert (limits.base, limits.critique, limits.patience) == ("latest", "always", None)
-    assert (limits.delta, limits.max_tokens) == (0.05, 900)
-
-
-def test_categories_and_the_language_reach_the_task(shell: Any, model: Any) -> None:
-    task = asked(shell, "%%refine -q --categories 'tone, facts'\nSay hello.").task
-    assert task.categories == ("tone", "facts")
-    task = asked(shell, "%%refine -q --language C++\nImplement a queue.").task
-    assert (task.language, task.profile) == ("cpp", "code")
+QUESTIONS = ("Is it short?", "Is it sweet?")
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"),
+    ("options", "checklist"),
     [
         ("", builtin()["email"].checklist),
         ("--checklist none", ()),
         ("--criteria tone", ()),
-        (
-            "--criteria tone --checklist 'Is it short?, Is it sweet?'",
-            ("Is it short?", "Is it sweet?"),
-        ),
+        ("--criteria tone --checklist 'Is it short?, Is it sweet?'", QUESTIONS),
+        ("--checklist mine", QUESTIONS),
     ],
 )
-def test_the_checklist_is_the_profiles_or_the_users_or_none(
-    shell: Any, model: Any, options: str, expected: tuple[str, ...]
+def test_criteria_categories_and_checklist_are_the_profiles_or_the_users(
+    shell: Any, model: Any, options: str, checklist: tuple[str, ...]
 ) -> None:
-    assert asked(shell, f"%%refine -q {options}\nWrite an email.").task.checklist == expected
-
-
-@pytest.mark.parametrize(
-    ("options", "patience"),
-    [("", 2), ("-n 6", None), ("-n 6 --patience 3", 3), ("--patience NONE", None)],
-)
-def test_a_number_of_revisions_switches_patience_off_unless_both_are_set(
-    shell: Any, model: Any, options: str, patience: int | None
-) -> None:
-    assert asked(shell, f"%%refine -q {options}\nSay hello.").limits.patience == patience
+    shell.user_ns["mine"] = [*QUESTIONS]
+    task = asked(shell, f"%%refine -q --categories 'tone, facts' {options}\nWrite an email.").task
+    assert task.checklist == checklist
+    assert task.categories == ("tone", "facts")
+    if "--criteria" in options:
+        assert [c.name for c in task.criteria] == ["tone"]
 
 
 PASTED = """
@@ -160,18 +128,32 @@ Mend them.
 
 
 @pytest.mark.parametrize(
-    ("options", "critique", "least"),
+    ("options", "body", "limits"),
     [
-        ("", "always", 4),
-        ("-p microcopy", "always", 4),
-        ("--critique never --min-findings 1", "never", 1),
+        (
+            "--base latest --critique always --patience off --delta 0.05 --max-tokens 900",
+            "Say hello.",
+            {"base": "latest", "critique": "always", "patience": None, "delta": 0.05,
+             "max_tokens": 900},
+        ),
+        ("", "Say hello.", {"patience": 2}),
+        ("-n 6", "Say hello.", {"patience": None}),
+        ("-n 6 --patience 3", "Say hello.", {"patience": 3}),
+        ("--patience NONE", "Say hello.", {"patience": None}),
+        ("", PASTED, {"critique": "always", "min_findings": 4, "verify_drafts": False}),
+        ("-p microcopy", PASTED, {"critique": "always", "min_findings": 4}),
+        (
+            "--critique never --min-findings 1",
+            PASTED,
+            {"critique": "never", "min_findings": 1, "verify_drafts": False},
+        ),
     ],
-)
-def test_a_pasted_template_sets_limits_that_the_user_did_not(
-    shell: Any, model: Any, options: str, critique: str, least: int
+)  # fmt: skip
+def test_options_a_number_of_revisions_and_a_pasted_template_set_limits(
+    shell: Any, model: Any, options: str, body: str, limits: dict[str, Any]
 ) -> None:
-    limits = asked(shell, f"%%refine -q {options}{PASTED}").limits
-    assert (limits.critique, limits.min_findings, limits.verify_drafts) == (critique, least, False)
+    found = asked(shell, f"%%refine -q {options}\n{body}").limits
+    assert found.model_dump(include=set(limits)) == limits
 
 
 def test_a_reply_that_is_cut_off_names_the_option_that_allows_more(
@@ -246,6 +228,7 @@ def test_names_that_the_cell_uses_are_shown_by_structure_and_said(shell: Any, mo
     setup = asked(shell, cell.format("")).setup
     assert labels.interpretation(setup) == "draft to improve (code). Uses prices (2)"
     assert [one.text for one in setup.task.materials] == ["prices (list of length 2):\nlist[int]"]
+    assert asked(shell, "%%refine -q\nx = In, Out, exit\nget_ipython()").task.materials == ()
     assert asked(shell, cell.format(" --no-var prices")).task.materials == ()
     assert asked(shell, cell.format(" --no-var all")).task.materials == ()
     shell.run_line_magic("config", "Refine.variables = 'none'")
@@ -267,10 +250,6 @@ def test_values_of_names_are_for_models_on_this_machine_or_where_the_user_says_s
     assert "31" in asked(shell, cell.format("")).task.materials[0].text
 
 
-def test_names_of_ipython_are_not_the_users(shell: Any, model: Any) -> None:
-    assert asked(shell, "%%refine -q\nx = In, Out, exit\nget_ipython()").task.materials == ()
-
-
 def test_what_looks_like_a_secret_is_left_out_and_said(shell: Any, model: Any) -> None:
     shell.user_ns["api_key"] = "planted-secret"
     run_ = asked(shell, "%%refine -q\nclient = connect(api_key)")
@@ -286,16 +265,6 @@ def test_magics_and_shell_lines_are_kept_and_never_run(shell: Any, model: Any) -
     said = "Kept as they are, and never run by checks: %time f(), !touch made"
     assert said in run_.warnings
     assert run_.iterations[0].evidence[0].passed
-
-
-def test_what_cannot_be_copied_fails_no_check(shell: Any, model: Any) -> None:
-    shell.user_ns["lock"] = threading.Lock()
-    run_ = asked(shell, "%%refine -q -c run\nwith lock:\n    x = 1")
-    (said,) = (one for one in run_.warnings if "lock" in one)
-    assert said.startswith("Checks run without lock: ")
-    (evidence,) = run_.iterations[0].evidence
-    assert evidence.passed is None
-    assert evidence.detail.startswith("Not run: the code needs lock, and ")
 
 
 def test_cells_that_ran_before_are_shown_on_request(shell: Any, model: Any) -> None:
@@ -329,26 +298,20 @@ def test_without_context_no_cell_is_shown(shell: Any, model: Any, cell: str) -> 
     assert asked(shell, f"%%refine -q{cell}").task.materials == ()
 
 
-def test_data_that_a_schema_accepts_is_left_as_an_object(
+def test_data_is_left_as_an_object_once_a_schema_accepts_it(
     shell: Any, model: ScriptedModel, replies: list[str]
 ) -> None:
     text = '{"name": "Anna", "age": 3}'
     names = [c.name for c in builtin()["data"].criteria]
-    replies[:] = [f"<text>\n{text}\n</text>", judged(*names)]
     shell.user_ns["Person"] = Person
+    replies[:] = ["<text>\nAnna\n</text>"]
+    run_cell(shell, "%%refine -q -n 0 -c schema:Person\nExtract the person as JSON: Anna is 3.")
+    assert shell.user_ns["refined"] == "Anna"
+    replies[:] = [f"<text>\n{text}\n</text>", judged(*names)]
     run_cell(shell, "%%refine -q -c schema:Person\nExtract the person as JSON: Anna is 3.")
     assert shell.user_ns["refined"] == Person(name="Anna", age=3)
     assert shell.user_ns["refined_run"].text == text
     assert '"title": "Person"' in shell.user_ns["refined_run"].task.text
-
-
-def test_data_that_no_schema_accepts_stays_text(
-    shell: Any, model: ScriptedModel, replies: list[str]
-) -> None:
-    replies[:] = ["<text>\nAnna\n</text>"]
-    shell.user_ns["Person"] = Person
-    run_cell(shell, "%%refine -q -n 0 -c schema:Person\nExtract the person as JSON: Anna is 3.")
-    assert shell.user_ns["refined"] == "Anna"
 
 
 @pytest.mark.parametrize(
@@ -440,26 +403,6 @@ def test_profiles_are_listed_with_their_criteria(shell: Any, capsys: Any) -> Non
             assert f"{criterion.name}: {criterion.definition}" in printed
 
 
-@pytest.mark.parametrize(
-    ("line", "offered"),
-    [
-        ("%%refine -p ", {"email", "story", "mine"}),
-        ("%%refine -p em", {"email"}),
-        ("%%refine --var ", {"prices", "mine"}),
-        ("%%refine --checklist ", {"none", "prices"}),
-        ("%%refine -c ", {"schema:", "length:", "lint", "tone"}),
-        ("%%refine --no-check ", {"agreement", "all", "constraints", "examples", "run"}),
-    ],
-)
-def test_tab_offers_profiles_variables_and_checks(shell: Any, line: str, offered: set[str]) -> None:
-    shell.user_ns.update(prices=[1], mine={"criteria": {}}, tone=lambda text: True)
-    _, words = complete(shell, line)
-    assert offered <= set(words)
-    assert not {"In", "Out", "get_ipython"} & set(words)
-    if not line.endswith(" "):
-        assert set(words) == offered
-
-
 JAVA = "public class Stack {}"
 
 
@@ -467,6 +410,7 @@ JAVA = "public class Stack {}"
     "cell",
     [
         "%%refine -q -n 0\nImplement a Java class Stack.",
+        "%%refine -q -n 0 --language Java\nImplement a class Stack.",
         f"%%refine -q -n 0\n```java\n{JAVA}\n```",
         f"%%refine -q -n 0 --draft\n```java\n{JAVA}\n```",
     ],

@@ -30,11 +30,9 @@ def test_the_cell_waits_for_the_loop_and_leaves_the_text_in_the_namespace(shell:
     assert result.error_in_exec is None
     assert "return n + 1" in shell.user_ns["refined"]
     assert shell.user_ns["refined_run"].stop_reason == "passed"
-
-
-def test_the_text_goes_into_the_variable_that_output_names(shell: Any) -> None:
-    run_cell(shell, "%%refine -c examples -o mine\nWrite inc(n). inc(1) == 2")
-    assert "inc" in shell.user_ns["mine"]
+    run_cell(shell, "%refine accept 0")
+    assert shell.user_ns["refined_run"].stop_reason == "accepted"
+    assert shell.rl_next_input == shell.user_ns["refined"]
 
 
 @pytest.mark.parametrize(
@@ -44,11 +42,9 @@ def test_the_text_goes_into_the_variable_that_output_names(shell: Any) -> None:
         ("%%refine --chek run\nx", "Did you mean --check?"),
         ("%%refine -c exampels\nx", "There is no check 'exampels'"),
         ("%%refine --budget cheap\nx", "is not an amount"),
-        ("%%refine -n -1\nx", "--max-revisions"),
         ("%%refine --pairwise\nx", "--pairwise is gone: examples and your tests (--check)"),
         ("%%refine --opinion auto\nx", "--opinion is gone: a critic reads each text"),
         ("%%refine --gate\nx", "your tests (--check) decide"),
-        ("%%refine --task --draft\nx", "contradict"),
         ("%%refine --goal 'open\nx", "not closed"),
         ("%refine frobnicate", "There is no command 'frobnicate'"),
     ],
@@ -62,16 +58,11 @@ def test_bad_input_gets_one_sentence_and_starts_nothing(
     assert "refined" not in shell.user_ns
 
 
-def test_the_revisions_allowed_are_configured(shell: Any) -> None:
+def test_the_revisions_allowed_are_configured_and_the_variable_named(shell: Any) -> None:
     shell.run_line_magic("config", "Refine.max_revisions = 3")
-    run_cell(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
+    run_cell(shell, "%%refine -c examples -o mine\nWrite inc(n). inc(1) == 2")
     assert shell.user_ns["refined_run"].limits.max_revisions == 3
-
-
-def test_accepting_by_line_magic_offers_the_text_as_the_next_input(shell: Any) -> None:
-    run_cell(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
-    run_cell(shell, "%refine accept 0")
-    assert shell.user_ns["refined_run"].stop_reason == "accepted"
+    assert "inc" in shell.user_ns["mine"]
 
 
 def test_a_budget_reads_tokens_calls_money_and_time() -> None:
@@ -153,6 +144,10 @@ def completions(shell: Any, typed: str) -> set[str]:
         ("%%refine -c ", [*BUILTIN, "mine"]),
         ("%%refine -c run -c 'len", ["length:"]),
         ("%%refine -p pr", ["prose"]),
+        ("%%refine -p min", ["mine_too"]),
+        ("%%refine --var pri", ["prices"]),
+        ("%%refine --checklist ", ["none", "prices"]),
+        ("%%refine --no-check ", ["agreement", "all", "constraints", "examples", "run"]),
         ("%%refine --apply r", ["replace"]),
         ("%%refine --quiet --apply=r", ["--apply=replace"]),
         ("%%refine -m qwen2.5-coder-0", ["qwen2.5-coder-0.5b"]),
@@ -167,7 +162,7 @@ def completions(shell: Any, typed: str) -> set[str]:
 def test_tab_offers_options_fitting_values_and_commands_and_nothing_else(
     shell: Any, typed: str, offered: list[str]
 ) -> None:
-    shell.user_ns["mine"] = lambda text: True
+    shell.user_ns.update(mine=lambda text: True, mine_too={"criteria": {}}, prices=[1])
     word = typed.split(" ")[-1].lstrip("'")
     assert completions(shell, typed) == {typed.removesuffix(word) + text for text in offered}
 
