@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ipyrefine.core.events import Decided, RunStarted, StageStarted, Stopped, TextDelta, Warned
 from ipyrefine.core.model import Setup, StopReason, Task
 from ipyrefine.core.run import Run
+from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
 from ipyrefine.render.terminal import cells, event_text, record_text, wrap
 
@@ -54,7 +55,7 @@ def test_a_run_begins_with_how_its_cell_was_read():
     assert event_text(RunStarted(setup=setup), run).split("\n") == [
         "Interpreted as: task (prose), 1 example",
         "│ Write f. ⋯",
-        "model m · at most 4 revisions, 20 calls, 210,000 tokens, price unknown",
+        f"model m · {labels.bounds(run)}",
     ]
 
 

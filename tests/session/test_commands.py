@@ -1,12 +1,11 @@
 """`%refine` in words: every decision of the panel can be typed, and means the same."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from refining import judged, text
-from shells import scripted_shell
+from shells import error_of, scripted_shell
 
 from ipyrefine.core import decisions
 from ipyrefine.core.decisions import (
@@ -106,17 +105,14 @@ def test_every_kind_of_decision_is_typed_above_or_has_its_own_command() -> None:
     assert set(schema) == {"edit", *(words[0] for words, _ in TYPED)} <= set(COMMANDS)
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["override", "maybe"], "Say which"),
-        (["branch", "7"], "There is no iteration 7"),
-        (["branch"], "Say which iteration"),
-        (["add"], "Put the finding in quotes"),
-        (["add", "f9", "Cold."], "There is no finding 'f9'"),
-        (["rubric", "tone", "1.5"], "from 0 to 1"),
-    ],
-)
+@pytest.mark.parametrize(("words", "sentence"), [
+    (["override", "maybe"], "Say which"),
+    (["branch", "7"], "There is no iteration 7"),
+    (["branch"], "Say which iteration"),
+    (["add"], "Put the finding in quotes"),
+    (["add", "f9", "Cold."], "There is no finding 'f9'"),
+    (["rubric", "tone", "1.5"], "from 0 to 1"),
+])  # fmt: skip
 def test_words_that_mean_nothing_here_are_refused(words: list[str], sentence: str) -> None:
     name, *args = words
     with pytest.raises(UsageError, match=sentence):
@@ -130,15 +126,9 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield shell
 
 
-def execute(shell: Any, cell: str) -> Any:
-    async def go() -> Any:
-        return await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
-
-    return asyncio.run(go())
-
-
 def run(shell: Any, cell: str) -> None:
-    execute(shell, cell).raise_error()
+    if error := error_of(shell, cell):
+        raise error
 
 
 def test_a_branch_a_diff_and_the_users_own_text_by_command(shell: Any, capsys: Any) -> None:
@@ -175,21 +165,19 @@ def test_stop_ends_a_pause_and_close_the_run(shell: Any) -> None:
     assert shell.user_ns["refined_run"].stop_reason == "cancelled"
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ("contine", "There is no command 'contine'. Did you mean continue?"),
-        ("edit mien", "No variable named 'mien'. Did you mean mine?"),
-        ("edit number", "'number' is a variable of type int, not a text."),
-        ("show 3", "There is no iteration 3."),
-    ],
-)
+@pytest.mark.parametrize(("words", "sentence"), [
+    ("contine", "There is no command 'contine'. Did you mean continue?"),
+    ("edit mien", "No variable named 'mien'. Did you mean mine?"),
+    ("edit number", "'number' is a variable of type int, not a text."),
+    ("show 3", "There is no iteration 3."),
+    ("show setings", "There is no 'setings' to show. Did you mean settings?"),
+])  # fmt: skip
 def test_a_command_that_cannot_be_carried_out_says_why(
     shell: Any, words: str, sentence: str
 ) -> None:
     shell.user_ns.update(mine="Good morning", number=3)
     run(shell, CELL)
-    error = execute(shell, f"%refine {words}").error_in_exec
+    error = error_of(shell, f"%refine {words}")
     assert isinstance(error, UsageError)
     assert sentence in str(error)
 
@@ -205,15 +193,13 @@ def test_one_part_of_a_run_is_shown_by_its_name(shell: Any, capsys: Any) -> None
     run(shell, CELL)
     capsys.readouterr()
     run(shell, "%refine show settings")
-    shown = capsys.readouterr().out
-    assert "Write a greeting." in shown
-    assert "Version 0" not in shown
+    printed = capsys.readouterr().out
+    assert "Write a greeting." in printed
+    assert "Version 0" not in printed
     run(shell, "%refine show checks")
     assert capsys.readouterr().out == "This run has no checks to show.\n"
     run(shell, "%refine show 0")
     assert capsys.readouterr().out == "Version 0\n"
-    error = execute(shell, "%refine show setings").error_in_exec
-    assert "There is no 'setings' to show. Did you mean settings?" in str(error)
 
 
 def test_the_profiles_are_listed_with_their_criteria(shell: Any, capsys: Any) -> None:

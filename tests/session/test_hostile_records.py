@@ -1,18 +1,17 @@
 """Files that somebody changed: nothing in them runs, and each is read or refused in a sentence."""
 
-import asyncio
 import itertools
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import golden
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from kit import finished
 from mutations import mutations
-from shells import NO_HISTORY
+from shells import error_of, scripted_shell
 
 from ipyrefine import api
 from ipyrefine.core.decisions import Accept
@@ -21,12 +20,12 @@ from ipyrefine.core.policy import forecast, next_step
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
 from ipyrefine.errors import InternalError, UsageError
-from ipyrefine.journal.store import Journal
+from ipyrefine.journal.writer import default_path
 from ipyrefine.providers.replay import read_recording
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.markdown import record_markdown
 from ipyrefine.session.history import agreement
-from ipyrefine.session.record import KEY, as_json, bundle, export, load, load_whole
+from ipyrefine.session.record import KEY, MIME, as_json, bundle, export, load, load_whole
 
 PER_RECORD = 3
 
@@ -37,13 +36,12 @@ def saved(path: Path, content: Any) -> Path:
 
 
 def refused(use: Callable[[Path], Any], path: Path) -> Any:
-    """What using a file gives; None where it is refused, in one sentence."""
-    sentences = []
+    """Return what using a file gives; None where it is refused, in one sentence."""
     try:
         return use(path)
     except UsageError as error:
-        sentences.append(str(error))
-    assert "\n" not in sentences[0]
+        sentence = str(error)
+    assert "\n" not in sentence
     return None
 
 
@@ -52,50 +50,22 @@ def refused(use: Callable[[Path], Any], path: Path) -> Any:
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A shell whose model must not be asked."""
-
-    def model(name: str | None = None, **_: Any) -> ScriptedModel:
-        return ScriptedModel(["<text>\nHello\n</text>"] * 9, name=name or "scripted")
-
-    monkeypatch.setattr(api, "choose_model", model)
-    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=NO_HISTORY)
-    shell.extension_manager.load_extension("ipyrefine")
-    yield shell
-    InteractiveShell.clear_instance()
-
-
-def run(shell: Any, cell: str) -> Any:
-    async def go() -> Any:
-        return await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
-
-    return asyncio.run(go()).error_in_exec
+    with scripted_shell(monkeypatch, ["<text>\nHello\n</text>"] * 9) as shell:
+        yield shell
 
 
 def hostile_run(draft: str, *checks: str, **setup: Any) -> Run:
     """A run that has a draft and waits for its checks."""
     task = Task(text="Write code.", form="code", profile="code")
-    begun = Run.begin(Setup(task=task, model="m", judge="m", checks=checks, draft=draft, **setup))
-    return begun
+    return Run.begin(
+        Setup(task=task, model="m", judge="m", checks=checks, draft=draft).model_copy(update=setup)
+    )
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "getoutput",
-        "eval",
-        "exec",
-        "note",
-        "os.system",
-        "tests:note",
-        "tests:secret.py",
-        "tests:secret.py seconds=3",
-        "schema:note",
-        "run evil",
-        "run seconds=86400",
-    ],
-)
+@pytest.mark.parametrize("name", [
+    "getoutput", "eval", "exec", "note", "os.system", "tests:note", "tests:secret.py",
+    "tests:secret.py seconds=3", "schema:note", "run evil", "run seconds=86400",
+])  # fmt: skip
 def test_a_record_cannot_choose_what_is_called_or_read(
     shell: Any, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,7 +82,7 @@ def test_a_record_cannot_choose_what_is_called_or_read(
     saved(tmp_path / "secret.py", "def test_x():\n    raise SystemExit('secret')\n")
     taken.clear()
     path = saved(tmp_path / "x.json", as_json(hostile_run("touch owned", name)))
-    error = run(shell, f"%refine resume {path}")
+    error = error_of(shell, f"%refine resume {path}")
     assert isinstance(error, UsageError)
     assert "\n" not in str(error)
     assert taken == []
@@ -128,9 +98,9 @@ def test_a_function_that_the_reader_names_checks_a_record(shell: Any, tmp_path: 
 
     shell.user_ns["note"] = note
     path = saved(tmp_path / "x.json", as_json(hostile_run("x = 1", "length:<=9 words", "note")))
-    error = run(shell, f"%refine resume {path}")
+    error = error_of(shell, f"%refine resume {path}")
     assert "add --check note" in str(error)
-    assert run(shell, f"%refine resume {path} --check note") is None
+    assert error_of(shell, f"%refine resume {path} --check note") is None
     assert taken == ["x = 1"]
     assert [e.name for e in shell.user_ns["refined_run"].chosen.evidence] == [
         "length:<=9 words",
@@ -140,27 +110,24 @@ def test_a_function_that_the_reader_names_checks_a_record(shell: Any, tmp_path: 
 
 def change_settings(change: dict[str, Any]) -> None:
     """Change what the latest run of the journal was started with."""
-    journal = Journal()
-    with journal._open() as connection:
+    with sqlite3.connect(default_path()) as connection:
         connection.execute("UPDATE runs SET settings = ?", (json.dumps(change),))
+    connection.close()
 
 
-@pytest.mark.parametrize(
-    ("settings", "option"),
-    [
-        ({"var": ["secret"]}, "--var secret"),
-        ({"base_url": "http://evil.test/v1"}, "--base-url http://evil.test/v1"),
-        ({"base_url": "http://evil.test/v1'; x"}, "--base-url"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "option"), [
+    ({"var": ["secret"]}, "--var secret"),
+    ({"base_url": "http://evil.test/v1"}, "--base-url http://evil.test/v1"),
+    ({"base_url": "http://evil.test/v1'; x"}, "--base-url"),
+])  # fmt: skip
 def test_a_journal_cannot_choose_data_or_a_server(
     shell: Any, settings: dict[str, Any], option: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
     shell.user_ns["secret"] = "the secret"
-    run(shell, "%%refine -p prose --criteria tone --task\nWrite a greeting.")
+    error_of(shell, "%%refine -p prose --criteria tone --task\nWrite a greeting.")
     change_settings(settings)
-    error = run(shell, "%refine resume")
+    error = error_of(shell, "%refine resume")
     assert isinstance(error, UsageError)
     assert f"To resume, add {option}" in str(error)
 
@@ -168,20 +135,18 @@ def test_a_journal_cannot_choose_data_or_a_server(
 @pytest.mark.parametrize("name", ["print", "_", "class", "used", 7])
 def test_a_journal_cannot_hide_what_the_notebook_uses(shell: Any, name: Any) -> None:
     shell.user_ns["used"] = used = len
-    run(shell, "%%refine -p prose --criteria tone --task\nWrite a greeting.")
+    error_of(shell, "%%refine -p prose --criteria tone --task\nWrite a greeting.")
     change_settings({"output": name, "apply": "replace; rm", "check": 7, "var": "x"})
     before = shell.user_ns.get(name) if isinstance(name, str) else None
-    assert not isinstance(run(shell, "%refine resume"), TypeError)
+    assert not isinstance(error_of(shell, "%refine resume"), TypeError)
     assert shell.user_ns["refined"] == "Hello"
     assert shell.user_ns["used"] is used
     assert not isinstance(name, str) or shell.user_ns.get(name) is before
 
 
 def test_a_record_cannot_choose_a_file_to_read_replies_from(tmp_path: Path) -> None:
-    one = hostile_run("x = 1").model_copy(
-        update={"setup": hostile_run("x = 1").setup.model_copy(update={"model": "recorded:/a/b"})}
-    )
-    path = saved(tmp_path / "x.json", as_json(one))
+    run = hostile_run("x = 1", model="recorded:/a/b")
+    path = saved(tmp_path / "x.json", as_json(run))
     with pytest.raises(UsageError, match="the recording /a/b"):
         api.resume(load_whole(path))
 
@@ -189,12 +154,8 @@ def test_a_record_cannot_choose_a_file_to_read_replies_from(tmp_path: Path) -> N
 # What a record holds is valid
 
 
-def changed(run: Run, **fields: Any) -> dict[str, Any]:
-    return as_json(run) | fields
-
-
-async def one_by_one(run: Run) -> dict[str, dict[str, Any]]:
-    """Records that are wrong in one place each."""
+def wrong_in_one_place(run: Run) -> dict[str, dict[str, Any]]:
+    """Return what to change of a record to make it wrong in one place, by that place."""
     record = as_json(run)
     first, second = record["iterations"]
     accepted = run.model_copy(update={"stop_reason": StopReason.ACCEPTED})
@@ -228,31 +189,26 @@ async def one_by_one(run: Run) -> dict[str, dict[str, Any]]:
 
 async def test_a_record_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
     run = await finished()
-    assert load(saved(tmp_path / "good.json", changed(run))) == [run]
-    accepted_anyway = []
-    for name, fields in (await one_by_one(run)).items():
-        path = saved(tmp_path / "x.json", changed(run, **fields))
-        if refused(load, path) is not None:
-            accepted_anyway.append(name)
-    assert accepted_anyway == []
-
-
-def deep(depth: int) -> str:
-    return "[" * depth + "]" * depth
+    assert load(saved(tmp_path / "good.json", as_json(run))) == [run]
+    taken = [
+        name
+        for name, change in wrong_in_one_place(run).items()
+        if refused(load, saved(tmp_path / "x.json", as_json(run) | change)) is not None
+    ]
+    assert taken == []
 
 
 FILES: dict[str, str] = {
     "nothing": "",
     "no JSON": "{",
     "a list": "[]",
-    "deep": deep(100_000),
-    "deep record": '{"version": 3, "setup": ' + deep(50_000) + "}",
+    "deep": "[" * 100_000 + "]" * 100_000,
+    "deep record": '{"version": 3, "setup": ' + "[" * 50_000 + "]" * 50_000 + "}",
     "not UTF-8": "\udcff",
     "cells of numbers": '{"cells": [1, null, "x", []]}',
     "outputs of a text": '{"cells": [{"outputs": "x"}]}',
-    "a record of pairs": '{"cells": [{"outputs": [{"data": {"application/vnd.ipyrefine.run+json": '
-    '["ab"]}}]}]}',
-    "a run of a text": '{"cells": [], "metadata": {"' + KEY + '": {"run": "x"}}}',
+    "a record of pairs": f'{{"cells": [{{"outputs": [{{"data": {{"{MIME}": ["ab"]}}}}]}}]}}',
+    "a run of a text": f'{{"cells": [], "metadata": {{"{KEY}": {{"run": "x"}}}}}}',
 }
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import nbformat
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from openai_server import Answer, Failure, ScriptedServer
 from refining import finished, judged, refinement, text
-from shells import NO_HISTORY
+from shells import error_of, new_shell, scripted_shell
 
 from ipyrefine import api
 from ipyrefine.core.decisions import Continue, Guide
@@ -28,75 +27,52 @@ from ipyrefine.session.record import bundle
 from ipyrefine.session.session import Session
 
 OPTIONS = "-p prose --criteria tone --min-findings 0 -n 2"
+GONE = Unreachable("gone")
 
 
-class Replies:
+@pytest.fixture
+def replies() -> list[Any]:
     """What the model answers next, whichever shell asks."""
-
-    def __init__(self) -> None:
-        self.next: list[Any] = []
-
-    def model(self, *_: Any, **__: Any) -> ScriptedModel:
-        return ScriptedModel(self.next)
+    return []
 
 
 @pytest.fixture
-def replies(monkeypatch: pytest.MonkeyPatch) -> Replies:
-    replies = Replies()
-    monkeypatch.setattr(api, "choose_model", replies.model)
-    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    return replies
+def shell(monkeypatch: pytest.MonkeyPatch, replies: list[Any]) -> Iterator[Any]:
+    with scripted_shell(monkeypatch, replies) as shell:
+        yield shell
 
 
-def new_shell() -> Any:
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=NO_HISTORY)
-    shell.extension_manager.load_extension("ipyrefine")
-    return shell
+def refined(shell: Any, replies: list[Any], *items: Any, options: str = "") -> Any:
+    replies[:] = items
+    return error_of(shell, f"%%refine {OPTIONS} {options}\nWrite a greeting.")
 
 
-@pytest.fixture
-def shell(replies: Replies) -> Iterator[Any]:
-    yield new_shell()
-    InteractiveShell.clear_instance()
-
-
-def run(shell: Any, cell: str) -> Any:
-    async def go() -> Any:
-        return await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
-
-    return asyncio.run(go())
-
-
-def refined(shell: Any, replies: Replies, *items: Any, options: str = "") -> Any:
-    replies.next = list(items)
-    return run(shell, f"%%refine {OPTIONS} {options}\nWrite a greeting.")
-
-
-def test_a_new_kernel_continues_where_the_old_one_stopped(shell: Any, replies: Replies) -> None:
-    refined(shell, replies, text("Hello"), Unreachable("gone"), options="--name hi -o greeting")
+def test_a_new_kernel_continues_where_the_old_one_stopped(shell: Any, replies: list[Any]) -> None:
+    refined(shell, replies, text("Hello"), GONE, options="--name hi -o greeting")
     later = new_shell()
-    replies.next = [judged(4), text("Hello there"), judged(10)]
-    assert run(later, "%refine resume hi").error_in_exec is None
+    replies[:] = [judged(4), text("Hello there"), judged(10)]
+    assert error_of(later, "%refine resume hi") is None
     assert later.user_ns["greeting"] == "Hello there"
     assert later.user_ns["refined_run"].stop_reason == "passed"
     assert [one.name for one in Journal().runs()] == ["hi"]
     assert Journal().get("hi").run == later.user_ns["refined_run"]
 
 
-def test_a_resumed_run_takes_the_same_decisions(shell: Any, replies: Replies) -> None:
+def test_a_resumed_run_takes_the_same_decisions(shell: Any, replies: list[Any]) -> None:
     refined(shell, replies, text("Hello"), judged(10))
     later = new_shell()
-    run(later, "%refine resume")
-    run(later, "%refine accept 0")
+    error_of(later, "%refine resume")
+    error_of(later, "%refine accept 0")
     assert later.user_ns["refined_run"].stop_reason == "accepted"
     assert Journal().get().run.stop_reason == "accepted"
 
 
-def test_a_run_that_is_not_over_is_not_resumed_beside_itself(shell: Any, replies: Replies) -> None:
-    refined(shell, replies, text("Hello"), Unreachable("gone"))
+def test_a_run_that_is_not_over_is_not_resumed_a_second_time(
+    shell: Any, replies: list[Any]
+) -> None:
+    refined(shell, replies, text("Hello"), GONE)
     session = shell.magics_manager.registry["Refine"].latest.session
-    replies.next.append(lambda _: judged(10) + " " * 10_000)  # many pieces, a while to come
+    replies[:] = [lambda _: judged(10) + " " * 10_000]  # many pieces, a while to come
 
     async def both() -> Any:
         session.start()
@@ -113,72 +89,63 @@ def test_a_run_that_is_not_over_is_not_resumed_beside_itself(shell: Any, replies
 
 
 def test_a_check_of_the_notebook_has_to_be_there_and_named_again(
-    shell: Any, replies: Replies
+    shell: Any, replies: list[Any]
 ) -> None:
     shell.user_ns["polite"] = lambda text: True
-    refined(shell, replies, Unreachable("gone"), options="-c polite")
+    refined(shell, replies, GONE, options="-c polite")
     later = new_shell()
-    error = run(later, "%refine resume --check polite").error_in_exec
+    error = error_of(later, "%refine resume --check polite")
     assert isinstance(error, UsageError)
     assert "no check 'polite'" in str(error)
     later.user_ns["polite"] = lambda text: True
-    replies.next = [text("Hello"), judged(10)]
-    error = run(later, "%refine resume").error_in_exec
-    assert isinstance(error, UsageError)
-    assert str(error).endswith("To resume, add --check polite.")
-    run(later, "%refine resume --check polite")
+    replies[:] = [text("Hello"), judged(10)]
+    assert str(error_of(later, "%refine resume")).endswith("To resume, add --check polite.")
+    error_of(later, "%refine resume --check polite")
     assert later.user_ns["refined"] == "Hello"
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ("resume nobody", "no run 'nobody'"),
-        ("resume -n 3", "--max-revisions was settled"),
-        ("resume none.ipynb", "cannot be read"),
-        ("export", "Name a file"),
-        ("history --verdct pass", "no option --verdct. Did you mean --verdict?"),
-    ],
-)
+@pytest.mark.parametrize(("words", "sentence"), [
+    ("resume nobody", "no run 'nobody'"),
+    ("resume -n 3", "--max-revisions was settled"),
+    ("resume none.ipynb", "cannot be read"),
+    ("export", "Name a file"),
+    ("history --verdct pass", "no option --verdct. Did you mean --verdict?"),
+])  # fmt: skip
 def test_a_command_that_cannot_be_carried_out_says_why(
-    shell: Any, replies: Replies, words: str, sentence: str
+    shell: Any, replies: list[Any], words: str, sentence: str
 ) -> None:
     refined(shell, replies, text("Hello"), judged(10))
-    error = run(shell, f"%refine {words}").error_in_exec
+    error = error_of(shell, f"%refine {words}")
     assert isinstance(error, UsageError)
     assert sentence in str(error)
 
 
 def test_history_lists_finds_and_forgets(
-    shell: Any, replies: Replies, capsys: pytest.CaptureFixture[str]
+    shell: Any, replies: list[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    def output(command: str) -> str:
+        capsys.readouterr()
+        error_of(shell, f"%refine {command}")
+        return capsys.readouterr().out
+
     refined(shell, replies, text("Hello"), judged(10), options="--name first")
-    refined(shell, replies, text("Hello"), Unreachable("gone"), options="--name second")
-    capsys.readouterr()
-    run(shell, "%refine history greeting")
-    listed = capsys.readouterr().out
-    first, second = listed.split("\n")[2], listed.split("\n")[1]
+    refined(shell, replies, text("Hello"), GONE, options="--name second")
+    second, first = output("history greeting").split("\n")[1:3]
     assert second.startswith("2    today ")
     assert second.split()[3:8] == ["an", "error", "1", "second", "·"]
     assert "○ NOTHING FOUND" in first
     assert "  first · Write" in first
-    run(shell, "%refine history -n 1")
-    assert "There are more: -n 5 lists them." in capsys.readouterr().out
-    run(shell, "%refine history --verdict pass")
-    assert "second" not in capsys.readouterr().out
-    run(shell, "%refine forget first")
-    assert "1 run erased" in capsys.readouterr().out
-    run(shell, "%refine forget --all")
-    run(shell, "%refine history")
-    assert "journal is empty" in capsys.readouterr().out
+    assert "There are more: -n 5 lists them." in output("history -n 1")
+    assert "second" not in output("history --verdict pass")
+    assert "1 run erased" in output("forget first")
+    output("forget --all")
+    assert "journal is empty" in output("history")
 
 
 @pytest.mark.parametrize("how", ["option", "environment"])
 def test_a_run_can_be_kept_out_of_the_journal(
-    shell: Any, replies: Replies, how: str, monkeypatch: pytest.MonkeyPatch
+    shell: Any, replies: list[Any], how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if how == "config":
-        run(shell, "%config Refine.journal = False")
     if how == "environment":
         monkeypatch.setenv("IPYREFINE_JOURNAL", "off")
     option = "--no-journal" if how == "option" else ""
@@ -188,52 +155,43 @@ def test_a_run_can_be_kept_out_of_the_journal(
 
 
 def test_a_journal_that_cannot_be_opened_stops_before_anything_is_paid(
-    shell: Any, replies: Replies
+    shell: Any, replies: list[Any]
 ) -> None:
     default_path().parent.mkdir(parents=True)
     default_path().mkdir()
-    result = refined(shell, replies, text("Hello"), judged(10))
-    assert isinstance(result.error_in_exec, JournalError)
-    assert "--no-journal" in str(result.error_in_exec)
-    assert len(list(replies.next)) == 2
-
-
-class Disk:
-    """The disk of a journal, which can be full."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.full = False
-        self._connect, self._connections = writer.connect, list[sqlite3.Connection]()
-        monkeypatch.setattr(writer, "connect", self._open)
-
-    def _open(self, path: Path, patience: float) -> sqlite3.Connection:
-        self._connections.append(self._connect(path, patience))
-        if self.full:
-            self.fill()
-        return self._connections[-1]
-
-    def fill(self) -> None:
-        self.full = True
-        connection = self._connections[-1]
-        pages = connection.execute("PRAGMA page_count").fetchone()[0]
-        connection.execute(f"PRAGMA max_page_count = {pages}")
+    error = refined(shell, replies, text("Hello"), judged(10))
+    assert isinstance(error, JournalError)
+    assert "--no-journal" in str(error)
+    assert len(replies) == 2
 
 
 async def test_a_full_disk_ends_the_run_with_its_best_text_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Continuing once there is room again writes what was missed."""
-    disk, journal = Disk(monkeypatch), Recorder(tmp_path / "runs.db")
+    opened, connect, full = list[sqlite3.Connection](), writer.connect, [False]
+
+    def fill() -> None:
+        if full[0]:
+            pages = opened[-1].execute("PRAGMA page_count").fetchone()[0]
+            opened[-1].execute(f"PRAGMA max_page_count = {pages}")
+
+    def connect_to_full(path: Path, patience: float) -> sqlite3.Connection:
+        opened.append(connect(path, patience))
+        fill()
+        return opened[-1]
+
+    monkeypatch.setattr(writer, "connect", connect_to_full)
     displayed: list[tuple[Event, Run]] = []
 
-    def fill(event: Event, run: Run) -> None:
+    def display(event: Event, run: Run) -> None:
+        displayed.append((event, run))
         if isinstance(event, VerdictReached) and not run.decisions:
-            disk.fill()
+            full[0] = True
+            fill()
             session.decide(Guide(guidance="x" * 10_000))
 
-    session = Session(
-        refinement(), [lambda event, run: displayed.append((event, run)), fill], journal
-    )
+    session = Session(refinement(), [display], Recorder(tmp_path / "runs.db"))
     await session.go()
     event, run = displayed[-1]
     assert event.type == "stopped"
@@ -242,12 +200,11 @@ async def test_a_full_disk_ends_the_run_with_its_best_text_shown(
     assert "--no-journal" in run.message
     assert run.text == "Version 0"
     assert isinstance(session.refinement.error, JournalError)
-    disk.full = False
+    full[0] = False
     session.decide(Continue())
     await session.go()
     assert session.refinement.error is None
-    stored = Journal(tmp_path / "runs.db").get().run
-    assert stored == session.run
+    assert Journal(tmp_path / "runs.db").get().run == session.run
 
 
 async def test_refine_in_python_is_journalled_too_unless_told_otherwise() -> None:
@@ -260,32 +217,24 @@ async def test_refine_in_python_is_journalled_too_unless_told_otherwise() -> Non
     assert Journal().get().run == kept
 
 
-async def notebook_with(path: Path, *runs: Run) -> Path:
-    v4: Any = nbformat.v4
-    cells = [
-        v4.new_code_cell("%%refine\nx", outputs=[v4.new_output("display_data", data=bundle(one))])
-        for one in runs
-    ]
-    notebook = v4.new_notebook(cells=[v4.new_markdown_cell("Hello"), *cells])
-    nbformat.validate(notebook)
-    nbformat.write(notebook, path)
-    return path
-
-
 def test_a_run_in_a_notebook_from_another_machine_is_resumed_here(
-    shell: Any, replies: Replies, tmp_path: Path
+    shell: Any, replies: list[Any], tmp_path: Path
 ) -> None:
     stopped = asyncio.run(finished("Greet me.", scores=(4,)))
     other = asyncio.run(finished("Something else.", scores=(10,)))
-    path = asyncio.run(notebook_with(tmp_path / "theirs.ipynb", stopped, other))
-    replies.next = [text("Hello there"), judged(10)]
-    assert run(shell, f"%refine resume {path} 0").error_in_exec is None
-    run(shell, "%refine continue 1 warmer")
+    v4: Any = nbformat.v4
+    outputs = [v4.new_output("display_data", data=bundle(one)) for one in (stopped, other)]
+    cells = [v4.new_code_cell("%%refine\nx", outputs=[one]) for one in outputs]
+    path = tmp_path / "theirs.ipynb"
+    nbformat.write(v4.new_notebook(cells=[v4.new_markdown_cell("Hello"), *cells]), path)
+    replies[:] = [text("Hello there"), judged(10)]
+    assert error_of(shell, f"%refine resume {path} 0") is None
+    error_of(shell, "%refine continue 1 warmer")
     assert shell.user_ns["refined"] == "Hello there"
     later = new_shell()
-    assert run(later, "%refine resume greet-me").error_in_exec is None
+    assert error_of(later, "%refine resume greet-me") is None
     assert later.user_ns["refined_run"].iterations == shell.user_ns["refined_run"].iterations
-    assert isinstance(run(shell, f"%refine resume {path} 2").error_in_exec, UsageError)
+    assert isinstance(error_of(shell, f"%refine resume {path} 2"), UsageError)
 
 
 def test_no_key_is_in_the_journal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -298,15 +247,12 @@ def test_no_key_is_in_the_journal(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         echoed = {"error": {"message": f"Incorrect API key provided: {key}"}}
         server.then(Answer(text("Hello")), Failure(401, echoed))
         address = server.base_url.replace("http://", f"http://user:{password}@")
-        error = run(
-            shell, f"%%refine {OPTIONS} -m scripted --base-url {address}\nGreet."
-        ).error_in_exec
+        error = error_of(shell, f"%%refine {OPTIONS} -m scripted --base-url {address}\nGreet.")
         assert isinstance(error, RefineError)
         assert server.requests
-    run(shell, f"%refine export {tmp_path / 'run.json'}")
-    run(shell, f"%refine export {tmp_path / 'run.ipynb'}")
-    run(shell, f"%refine export {tmp_path / 'run.md'}")
-    InteractiveShell.clear_instance()
+    for ending in ("json", "ipynb", "md"):
+        error_of(shell, f"%refine export {tmp_path / f'run.{ending}'}")
+    shell.clear_instance()
     files = [*default_path().parent.iterdir(), *tmp_path.iterdir()]
     assert len(files) >= 4
     for file in files:

@@ -56,10 +56,16 @@ def refine(terminal: Any, options: str, check: str = "-c examples") -> None:
     terminal.send("Write inc(n). inc(1) == 2\r\r\r")
 
 
-def test_every_stage_is_printed_and_the_accepted_text_is_the_next_input(terminal: Any) -> None:
-    refine(terminal, "-n 1")
-    for output in ("Writing", "expected 2, got 3", "Revising", "PASS", "Changes", "leave it:"):
+def test_every_stage_is_printed_guidance_reaches_the_writer_and_accepting_fills_the_next_input(
+    terminal: Any, server: ScriptedServer
+) -> None:
+    refine(terminal, "-n 0")
+    for output in ("Writing", "expected 2, got 3", "leave it:"):
         terminal.expect(output)
+    terminal.send("c Add one, not two.\r")
+    for output in ("Add one, not two.", "Revising", "Revision 1", "PASS", "Changes", "leave it:"):
+        terminal.expect(output)
+    assert "Add one, not two." in server.bodies[1]["messages"][-1]["content"]
     terminal.send("a\r")
     terminal.expect("You accepted")
     terminal.expect(r"In \[")
@@ -80,20 +86,7 @@ def test_the_first_lines_say_what_the_cell_was_taken_for_and_how_to_switch(termi
     terminal.expect("── Draft")
 
 
-def test_guidance_given_at_the_prompt_reaches_the_writer(
-    terminal: Any, server: ScriptedServer
-) -> None:
-    refine(terminal, "-n 0")
-    terminal.expect("leave it:")
-    terminal.send("c Add one, not two.\r")
-    for output in ("Add one, not two.", "Revising", "Revision 1", "leave it:"):
-        terminal.expect(output)
-    terminal.send("\r")
-    terminal.expect(r"In \[")
-    assert "Add one, not two." in server.bodies[1]["messages"][-1]["content"]
-
-
-def test_the_panels_decisions_are_typed_as_commands(terminal: Any, server: ScriptedServer) -> None:
+def test_the_panels_decisions_are_typed_as_commands(terminal: Any) -> None:
     refine(terminal, "-n 0")
     terminal.expect("\x1b\\[[0-9;]+m[^\x1b]*Draft: ")  # the verdict is set off in colour
     terminal.expect("leave it:")

@@ -35,10 +35,10 @@ def loaded_shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 @contextmanager
-def scripted_shell(monkeypatch: pytest.MonkeyPatch, replies: Iterable[str]) -> Iterator[Any]:
-    """A shell with the extension loaded, whose every model gives these replies."""
-    given = list(replies)
-    monkeypatch.setattr(api, "choose_model", lambda *_, **__: ScriptedModel(given))
+def scripted_shell(monkeypatch: pytest.MonkeyPatch, replies: Iterable[Any]) -> Iterator[Any]:
+    """A shell with the extension loaded, whose models give these replies, later ones too."""
+    replies = replies if isinstance(replies, list) else list(replies)
+    monkeypatch.setattr(api, "choose_model", lambda *_, **__: ScriptedModel(replies))
     with loaded_shell(monkeypatch) as shell:
         yield shell
 
@@ -50,6 +50,12 @@ def run_cell(shell: Any, cell: str) -> Any:
         return await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
 
     return asyncio.run(go())
+
+
+def error_of(shell: Any, cell: str) -> BaseException | None:
+    """Run a cell and return its error."""
+    error: BaseException | None = run_cell(shell, cell).error_in_exec
+    return error
 
 
 class Front:
