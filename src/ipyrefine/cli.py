@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import nbformat
+
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.core.syntax import NO_VALUE, read_literal
@@ -26,6 +28,8 @@ _STATUS = (
     "2 when a cell failed or there was nothing to refine, 3 when none failed to pass but at least "
     "one was not judged."
 )
+_INJECTED = "injected-parameters"  # the tag that papermill uses
+_nbformat: Any = nbformat  # it carries no types
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown:
         options.parser.error(_explain_unknown(unknown[0], options.parser))
     try:
-        return int(options.action(options))
+        return int(options.action(options) or 0)
     except (Interrupted, KeyboardInterrupt) as error:
         print(f"ipyrefine: {str(error) or 'Interrupted.'}", file=sys.stderr)
         return 130
@@ -67,13 +71,9 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(action=run_demo)
 
     pull = add_command("pull", "fetch and verify the weights of an embedded model")
-    pull.add_argument(
-        "name",
-        nargs="?",
-        default=weights.DEFAULT,
-        help=f"the model: {', '.join(weights.WEIGHTS)} ({weights.DEFAULT})",
-    )
-    pull.set_defaults(action=_pull)
+    names = f"the model: {', '.join(weights.WEIGHTS)} ({weights.DEFAULT})"
+    pull.add_argument("name", nargs="?", default=weights.DEFAULT, help=names)
+    pull.set_defaults(action=lambda options: print(fetch(options.name)))
 
     run = add_command("run", "execute a notebook without a browser", epilog=_STATUS)
     run.add_argument("notebook", type=Path, help="the notebook to execute")
@@ -82,17 +82,13 @@ def _parser() -> argparse.ArgumentParser:
         help="set a variable to a Python literal or a text, after the cell tagged `parameters` or "
         "else before the first; may be repeated",
     )  # fmt: skip
-    run.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        help="where to write it with its outputs (NOTEBOOK.refined.ipynb)",
-    )
+    where = "where to write it with its outputs (NOTEBOOK.refined.ipynb)"
+    run.add_argument("-o", "--output", type=Path, help=where)
     run.set_defaults(action=_run, failed=FAILED)
 
     listing = add_command("history", "list the runs in the journal")
     add_arguments(listing)
-    listing.set_defaults(action=_history)
+    listing.set_defaults(action=lambda options: print(history(options)))
 
     writing = add_command("export", "write a run as a notebook, Markdown or JSON")
     writing.add_argument("run", help="the run's name or number, as `ipyrefine history` lists it")
@@ -114,19 +110,8 @@ def _explain_unknown(word: str, command: argparse.ArgumentParser) -> str:
     return f"{problem} `{command.prog} --help` lists what it takes."
 
 
-def _pull(options: argparse.Namespace) -> int:
-    print(fetch(options.name))
-    return 0
-
-
-def _history(options: argparse.Namespace) -> int:
-    print(history(options))
-    return 0
-
-
-def _export(options: argparse.Namespace) -> int:
+def _export(options: argparse.Namespace) -> None:
     print(export(Journal().get(options.run).run, options.file, force=options.force))
-    return 0
 
 
 # ipyrefine run
@@ -165,11 +150,8 @@ def exit_status(runs: Iterable[Run]) -> int:
 
 
 def _read(path: Path) -> Any:
-    import nbformat
-
-    form: Any = nbformat
     try:
-        return form.read(path, as_version=4)
+        return _nbformat.read(path, as_version=4)
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror or error}).") from None
     except Exception as error:  # nbformat has an error of its own for each defect of a file
@@ -177,11 +159,8 @@ def _read(path: Path) -> Any:
 
 
 def _write(notebook: Any, path: Path) -> None:
-    import nbformat
-
-    form: Any = nbformat
     try:
-        path.write_text(form.writes(notebook) + "\n", "utf-8")
+        path.write_text(_nbformat.writes(notebook) + "\n", "utf-8")
     except OSError as error:
         raise UsageError(f"{path} cannot be written ({error.strerror or error}).") from None
 
@@ -199,16 +178,10 @@ def read_parameter(text: str) -> tuple[str, Any]:
     return name, value if parsed is NO_VALUE else parsed
 
 
-_INJECTED = "injected-parameters"  # the tag that papermill uses
-
-
 def inject_parameters(notebook: Any, values: dict[str, Any]) -> None:
     """Add a cell that sets parameters, in place of an earlier one, as papermill does."""
-    from nbformat import v4
-
-    make: Any = v4
     source = "\n".join(f"{name} = {value!r}" for name, value in values.items())
-    cell = make.new_code_cell(source, metadata={"tags": [_INJECTED]})
+    cell = _nbformat.v4.new_code_cell(source, metadata={"tags": [_INJECTED]})
     if "id" not in (notebook.cells or [cell])[0]:
         del cell["id"]  # older notebooks have none
     kept = [one for one in notebook.cells if _INJECTED not in _tags(one)]

@@ -1,9 +1,5 @@
 """The shipped test double."""
 
-import asyncio
-import time
-from itertools import repeat
-
 import pytest
 
 from ipyrefine.core.model import Usage
@@ -48,20 +44,12 @@ async def test_an_error_is_raised_and_the_next_call_goes_on():
     assert (await items_of(model))[-1].text == "fine"
 
 
-async def test_keeps_every_request():
-    model = ScriptedModel(repeat("again"))
+async def test_it_keeps_every_request_and_names_how_many_replies_there_were():
+    model = ScriptedModel(["one", "two"], name="play")
     other = ASK.model_copy(update={"seed": 3})
     await items_of(model)
     await items_of(model, other)
     assert model.requests == [ASK, other]
-
-
-async def test_running_out_names_how_many_replies_there_were():
-    model = ScriptedModel(["one", "two"], name="play")
-    await items_of(model)
-    await items_of(model)
-    with pytest.raises(UsageError, match="play has 2 replies"):
-        await items_of(model)
     with pytest.raises(UsageError, match="play has 2 replies"):
         await items_of(model)
 
@@ -69,13 +57,6 @@ async def test_running_out_names_how_many_replies_there_were():
 async def test_an_empty_reply_counts_one_token_and_streams_nothing():
     (reply,) = await items_of(ScriptedModel([""]))
     assert (reply.text, reply.usage.completion_tokens) == ("", 1)
-
-
-async def test_the_delay_is_waited_before_each_piece_and_others_run_meanwhile():
-    model = ScriptedModel(["abcdef"], chunk=2, delay=0.02)
-    started = time.monotonic()
-    await asyncio.gather(items_of(model), asyncio.sleep(0))
-    assert time.monotonic() - started >= 0.06
 
 
 def test_a_chunk_of_nothing_is_refused():

