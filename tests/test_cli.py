@@ -59,7 +59,7 @@ def test_the_demo_replays_a_recorded_run_without_a_model_or_a_key(tmp_path: Path
     code, out, err = ipyrefine("demo", "--replay", env={"IPYREFINE_MODEL_DIR": str(tmp_path)})
     assert (code, err) == (0, "")
     assert "Draft: ✎ NEEDS IMPROVEMENT · examples failed" in out
-    assert "── Revision 1: ✓ PASS · 3 examples" in out
+    assert "── Draft 1: ✓ PASS · 3 examples" in out
     assert "replay of recording.json" in out
     assert "⚠" not in out
     assert "Live:  ipyrefine demo" in out

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Any, NamedTuple
 
 import pytest
@@ -750,6 +750,66 @@ async def test_a_refinement_that_is_running_cannot_be_run_a_second_time() -> Non
     assert loop.state.stop_reason is StopReason.PASSED
     loop.decide(Continue())
     assert loop.state.stop_reason is StopReason.PASSED, "it waits for the next run"
+
+
+# async for
+
+
+def timeless(events: list[Event]) -> list[Event]:
+    return [event.model_copy(update={"at": 0.0}) for event in without_deltas(events)]
+
+
+async def test_async_for_gives_the_events_of_a_run_each_after_it_took_effect() -> None:
+    loop = begin()
+    events, states = [], []
+    async for event in loop:
+        events.append(event)
+        states.append(loop.state)
+    assert timeless(events) == timeless(await whole())
+    assert states[-1] == loop.state == replay(without_deltas(events))
+    for event, state in zip(events, states, strict=True):
+        assert isinstance(event, TextDelta) or state.seconds == event.at
+    assert_no_task_is_left()
+
+
+async def test_the_loop_waits_for_the_body_of_an_async_for() -> None:
+    model = staged(REPLIES)
+    loop = begin(model)
+    async for event in loop:
+        asked = len(model.requests)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert len(model.requests) == asked, event
+
+
+async def test_breaking_out_of_async_for_at_any_event_cancels_and_leaves_no_task() -> None:
+    events = await whole()
+    for number in range(len(events)):
+        loop = begin()
+        async with aclosing(aiter(loop)) as stream:
+            for _ in range(number + 1):
+                await anext(stream)
+        last = number == len(events) - 1
+        assert loop.state.stop_reason is (StopReason.PASSED if last else StopReason.CANCELLED)
+        assert_no_task_is_left()
+
+
+@pytest.mark.parametrize("again", [0, 1])
+async def test_cancelling_an_async_for_at_any_turn_leaves_no_task(again: int) -> None:
+    async def consume(loop: Refinement) -> None:
+        async with aclosing(aiter(loop)) as stream:
+            async for _ in stream:
+                pass
+
+    for number in turns():
+        loop = begin()
+        task = asyncio.create_task(consume(loop))
+        if not await cancel_after(task, number, again):
+            break
+        assert task.cancelled(), number
+        assert loop.state.stop_reason in (StopReason.CANCELLED, StopReason.PASSED), number
+        assert_no_task_is_left()
+    assert number > 100
 
 
 async def test_the_time_a_person_thinks_between_two_stops_is_not_counted() -> None:

@@ -6,8 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ipyrefine.core.expectations import Critique, Expectation, read_tests
-from ipyrefine.core.findings import ground
+from ipyrefine.core.findings import (
+    bare_word,
+    drop_known,
+    ground,
+    regress,
+    up_for_review,
+    weigh,
+    weigh_late,
+    with_ids,
+)
 from ipyrefine.core.model import Finding, Severity
+from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import ReplyError
 
 _PYTHON = re.compile(
@@ -150,3 +160,30 @@ def _ready(value: object) -> bool | None:
 def _words(value: object, *, flat: bool = True) -> str:
     words = value if isinstance(value, str) else ""
     return " ".join(words.split()) if flat else words.strip("\n")
+
+
+def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tuple[str, ...]]:
+    """Return a critique with what becomes of its findings in the run.
+
+    Args:
+        run: the run.
+        base: the text it is about.
+        critique: as it was read.
+
+    Returns:
+        The critique with the new findings, by their ids, and those that are fixed; and the ids of
+        resolved findings that it names again.
+    """
+    named = critique.findings
+    new = weigh(drop_known(run, named, base.findings), base)
+    if base.parent is not None:
+        new = weigh_late(new, run.iterations[base.parent])
+    regressed = tuple(f.id for f in base.findings if regress(f, named).status is not f.status)
+    fixed = critique.fixed
+    if critique.ready:  # what blocks cannot be handed over, so that none of it is left
+        standing = (f.id for f in up_for_review(base) if f.blocks or not fixed)
+        fixed = tuple(dict.fromkeys([*fixed, *standing]))
+    elif critique.ready is False and not (new or critique.expectations):
+        new = (bare_word(critique.reason),)
+    update = {"findings": with_ids(run, new), "fixed": fixed}
+    return critique.model_copy(update=update), regressed

@@ -15,27 +15,12 @@ from inspect import isawaitable
 from itertools import count
 from typing import Any, TypeVar
 
-from ipyrefine.core import replies, verdicts
+from ipyrefine.core import events, policy, replies, verdicts
 from ipyrefine.core.calls import CallBudget, ModelCall, OutOfBudget, affordable_calls, warn
-from ipyrefine.core.critiques import parse_critique
+from ipyrefine.core.critiques import parse_critique, settle
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.edits import Selection
-from ipyrefine.core.events import (
-    BestChanged,
-    CritiqueReady,
-    Decided,
-    DraftFailed,
-    DraftReady,
-    Event,
-    EvidenceReady,
-    QuestionAsked,
-    RevisionReady,
-    RunStarted,
-    StageStarted,
-    Stopped,
-    TextDelta,
-    Warned,
-)
+from ipyrefine.core.events import Event
 from ipyrefine.core.expectations import (
     Critique,
     Expectation,
@@ -45,15 +30,8 @@ from ipyrefine.core.expectations import (
     suite_evidence,
 )
 from ipyrefine.core.findings import (
-    bare_word,
     changes,
-    drop_known,
     is_cosmetic,
-    regress,
-    up_for_review,
-    weigh,
-    weigh_late,
-    with_ids,
 )
 from ipyrefine.core.model import (
     Evidence,
@@ -65,22 +43,7 @@ from ipyrefine.core.model import (
     Task,
     TestResult,
 )
-from ipyrefine.core.policy import (
-    WAITING,
-    Stop,
-    base_of,
-    best_of,
-    dearest,
-    drafts_left,
-    lacks_tests,
-    missing_drafts,
-    next_step,
-    question_of,
-    reads,
-    to_act_on,
-    to_check,
-    unverified,
-)
+from ipyrefine.core.policy import Stop
 from ipyrefine.core.ports import (
     Check,
     Clock,
@@ -200,7 +163,7 @@ class Refinement:
                 compares_drafts=any(isinstance(check, ComparingCheck) for check in self.checks),
                 draft=draft,
                 prompts=prompts.own(),
-                price=dearest(price_of(self.model), price_of(self.judge)),
+                price=policy.dearest(price_of(self.model), price_of(self.judge)),
                 demands=tuple(demands),
                 weak_critic=weak_critic,
                 weak_editor=weak_editor,
@@ -253,6 +216,30 @@ class Refinement:
         require_possible(self.state, decision)
         self._inbox.append(decision)
 
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        """Run to the next stop, yielding each event after it took effect; breaking out cancels."""
+        arrived: asyncio.Queue[Event | None] = asyncio.Queue()
+        waiting: deque[asyncio.Event] = deque()
+
+        async def hand_over(event: Event, run: Run) -> None:
+            taken = asyncio.Event()
+            waiting.append(taken)
+            arrived.put_nowait(event)
+            await taken.wait()
+
+        running = asyncio.create_task(self.run(hand_over))
+        running.add_done_callback(lambda _: arrived.put_nowait(None))
+        try:
+            while (event := await arrived.get()) is not None:
+                yield event
+                waiting.popleft().set()
+            running.result()
+        finally:
+            self._consumers.clear()  # nobody takes what the cancel still has to say
+            for taken in waiting:
+                taken.set()
+            await _cancel(running)
+
     @property
     def sharing(self) -> Sharing:
         """What the models' servers are sent of what code computed."""
@@ -276,7 +263,7 @@ class Refinement:
         Raises:
             JournalError: it could not be stored; the run holds it all the same.
         """
-        if isinstance(event, TextDelta):  # it changes nothing of the run, and is not stored
+        if isinstance(event, events.TextDelta):  # it changes nothing of the run, and is not stored
             await self._show(event)
             return
         publishing = asyncio.ensure_future(self._publish(event))
@@ -383,7 +370,7 @@ class Refinement:
     async def _run_to_stop(self) -> None:
         if not self._begun:
             self._begun = True
-            await self.emit(RunStarted(setup=self.state.setup))
+            await self.emit(events.RunStarted(setup=self.state.setup))
             for warning in (*self._warnings, *self._computed_materials()):
                 await self._warn_once(warning)
         await self._reconsider()  # an earlier run may have been cut short before it
@@ -397,7 +384,7 @@ class Refinement:
         try:
             while True:
                 await self._take_decisions()
-                step = next_step(self.state)
+                step = policy.next_step(self.state)
                 if isinstance(step, Stop):
                     break
                 await self._say_withheld(step)
@@ -405,10 +392,10 @@ class Refinement:
         except OutOfBudget as error:
             step = error.stop
         if step.reason in (StopReason.QUESTION, StopReason.PASSED) and self.state.question is None:
-            question = question_of(self.state.iterations[self.state.best or 0])
+            question = policy.question_of(self.state.iterations[self.state.best or 0])
             if question is not None:
-                await self.emit(QuestionAsked(question=question))
-        await self.emit(Stopped(reason=step.reason, message=step.message))
+                await self.emit(events.QuestionAsked(question=question))
+        await self.emit(events.Stopped(reason=step.reason, message=step.message))
 
     def _computed_materials(self) -> list[str]:
         """Return what servers elsewhere are sent of what the task's own code computed."""
@@ -425,19 +412,19 @@ class Refinement:
         withholds = self.sharing.level == "structure" and self.sharing.servers
         told = stage is Stage.CHECK or KEPT_HERE in self.state.warnings
         if withholds and not told and withheld(self.state):
-            await self.emit(Warned(message=KEPT_HERE))
+            await self.emit(events.Warned(message=KEPT_HERE))
 
     async def _stop_cancelled(self) -> None:
         """Stop with the reason that a decision gives, else as cancelled."""
         decided = bool(self._inbox)
         await self._take_decisions()
-        step = next_step(self.state) if decided else None
+        step = policy.next_step(self.state) if decided else None
         if decided and not self._stopping and not isinstance(step, Stop):
-            step = WAITING
+            step = policy.WAITING
         if not isinstance(step, Stop):
             kept = "The best text so far is kept." if self.state.text else "There is no text yet."
             step = Stop(StopReason.CANCELLED, f"You stopped it. {kept}")
-        await self.emit(Stopped(reason=step.reason, message=step.message))
+        await self.emit(events.Stopped(reason=step.reason, message=step.message))
 
     async def _stop_failed(self, error: Exception) -> None:
         """Stop with the sentence of an error; one that is not ours is wrapped in one that is."""
@@ -449,7 +436,7 @@ class Refinement:
             error = ours
         self.error = error
         self._hurrying |= isinstance(error, JournalError)
-        stopped = Stopped(reason=StopReason.FAILED, message=str(error))
+        stopped = events.Stopped(reason=StopReason.FAILED, message=str(error))
         try:
             try:
                 await self.emit(stopped)
@@ -461,7 +448,7 @@ class Refinement:
     async def _take_decisions(self) -> None:
         """Apply the decisions that came in, each with what it means for the verdicts there are."""
         while self._inbox:
-            await self.emit(Decided(decision=self._inbox.popleft()))
+            await self.emit(events.Decided(decision=self._inbox.popleft()))
             await self._reconsider()
 
     async def _reconsider(self) -> None:
@@ -477,9 +464,9 @@ class Refinement:
     async def _update_best(self) -> None:
         """Say which iteration is the best, once nothing is left that could decide otherwise."""
         run = self.state
-        best = run.best if run.stale else best_of(run)
+        best = run.best if run.stale else policy.best_of(run)
         if best is not None and best != run.best:
-            await self.emit(BestChanged(iteration=best))
+            await self.emit(events.BestChanged(iteration=best))
 
     # The stages
 
@@ -491,15 +478,15 @@ class Refinement:
         """
         run = self.state
         if run.setup.draft is not None:
-            await self.emit(DraftReady(text=run.setup.draft, author="user"))
+            await self.emit(events.DraftReady(text=run.setup.draft, author="user"))
             return
-        await self.emit(StageStarted(stage=Stage.DRAFT, iteration=0))
-        numbers = list(missing_drafts(run))
+        await self.emit(events.StageStarted(stage=Stage.DRAFT, iteration=0))
+        numbers = list(policy.missing_drafts(run))
         first = self._requests.draft(run, numbers[0])
         calls = affordable_calls(first, run, self.elapsed(), len(numbers))
         for number in reversed(numbers[calls:]):
             reason = "the budget does not allow it"
-            await self.emit(DraftFailed(candidate=number, reason=reason))
+            await self.emit(events.DraftFailed(candidate=number, reason=reason))
         budget, turns = CallBudget(run, calls), _Turns(self.emit)
 
         async def write(number: int) -> Written:
@@ -559,7 +546,7 @@ class Refinement:
         else:
             if call.value is not None:
                 text, thoughts = call.value.text, call.value.thoughts
-                await self.emit(DraftReady(text=text, thoughts=thoughts, candidate=number))
+                await self.emit(events.DraftReady(text=text, thoughts=thoughts, candidate=number))
                 return
         reason = str(error).rstrip(".") if error else call.advice
         run = self.state
@@ -567,14 +554,14 @@ class Refinement:
         final = error is not None or run.failed_drafts + 1 >= run.limits.candidates
         if last and final and not run.iterations:
             raise error or ModelError(f"{run.setup.model} gave no draft: {reason}.")
-        await self.emit(Warned(message=f"One of the drafts is missing: {reason}."))
-        await self.emit(DraftFailed(candidate=number, reason=str(error or call.failure)))
+        await self.emit(events.Warned(message=f"One of the drafts is missing: {reason}."))
+        await self.emit(events.DraftFailed(candidate=number, reason=str(error or call.failure)))
 
     async def _check(self) -> None:
         """Run the checks that have not run yet on the text that waits for them, all at once."""
-        iteration = to_check(self.state)
+        iteration = policy.to_check(self.state)
         assert iteration is not None, "checks run only on a text that waits for them"
-        await self.emit(StageStarted(stage=Stage.CHECK, iteration=iteration.number))
+        await self.emit(events.StageStarted(stage=Stage.CHECK, iteration=iteration.number))
         done = [evidence.name for evidence in iteration.evidence]
         waiting = []
         for check in self.checks:
@@ -584,12 +571,12 @@ class Refinement:
                 done.remove(check.name)
             else:
                 waiting.append(self._run_check(check, iteration))
-        if lacks_tests(self.state, iteration):
+        if policy.lacks_tests(self.state, iteration):
             waiting.append(self._run_suite(iteration))
         async with _tasks(waiting) as tasks:
             for finished in asyncio.as_completed(tasks):
                 evidence = await finished
-                await self.emit(EvidenceReady(iteration=iteration.number, evidence=evidence))
+                await self.emit(events.EvidenceReady(iteration=iteration.number, evidence=evidence))
         if iteration.verdict:
             await self._reconsider()
 
@@ -606,7 +593,7 @@ class Refinement:
         comparing = isinstance(check, ComparingCheck)
         if isinstance(check, ComparingCheck):
             others = [i.text for i in self.state.drafts if i.number != iteration.number]
-            check = check.beside(others, drafts_left(self.state, iteration))
+            check = check.beside(others, policy.drafts_left(self.state, iteration))
         try:
             evidence = await check(iteration.text, self.state.task)
         except CheckNotRun as error:
@@ -623,7 +610,7 @@ class Refinement:
 
     async def _judge(self) -> None:
         """Reach a verdict on the text that waits for one."""
-        iteration = unverified(self.state)
+        iteration = policy.unverified(self.state)
         assert iteration is not None, "only a text that waits for its verdict is verified"
         ruling = verdicts.verify(self.state, iteration) or await self._evaluate(iteration)
         await self.emit(ruling.event(iteration.number))
@@ -632,7 +619,7 @@ class Refinement:
     async def _evaluate(self, iteration: Iteration) -> verdicts.Ruling:
         """Ask the user's evaluator, and return the verdict."""
         number = iteration.number
-        await self.emit(StageStarted(stage=Stage.JUDGE, iteration=number))
+        await self.emit(events.StageStarted(stage=Stage.JUDGE, iteration=number))
 
         def parse(reply: Reply) -> Judgement:
             return replies.parse_evaluation(reply.text)
@@ -655,52 +642,36 @@ class Refinement:
 
     async def _critique(self) -> None:
         """Ask what is wrong with a text: one that waits for its verdict, or the one to revise."""
-        waiting = unverified(self.state)
-        base = self._base() if waiting is None else waiting
-        await self.emit(StageStarted(stage=Stage.CRITIQUE, iteration=base.number))
-        least = self.state.limits.min_findings
+        base, least = policy.unverified(self.state) or self._base(), self.state.limits.min_findings
+        await self.emit(events.StageStarted(stage=Stage.CRITIQUE, iteration=base.number))
         wanted = [least]  # too few are asked for once more, then taken for what they are
 
-        def is_enough(critique: Critique) -> bool:
-            """A revision may be ready: nobody could find faults in it for ever."""
-            return base.parent is not None and critique.ready is True
+        def is_short(critique: Critique, fewest: int) -> bool:
+            # A revision may be ready: nobody could find faults in it for ever.
+            ready = base.parent is not None and critique.ready is True
+            return len(critique.findings) < fewest and not ready
 
         def parse(reply: Reply) -> Critique:
             fewest = wanted.pop() if wanted else 0
             critique = parse_critique(reply.text, base.text)
-            named = len(critique.findings)
-            if named < fewest and not is_enough(critique):
-                raise ReplyError(f"it names {named} of {fewest} findings")
+            if is_short(critique, fewest):
+                raise ReplyError(f"it names {len(critique.findings)} of {fewest} findings")
             return critique
 
-        critic = self.judge if reads(self.state) else self.model
+        critic = self.judge if policy.reads(self.state) else self.model
         call = ModelCall(critic, parse, Stage.CRITIQUE, base.number)
         critique = await call.make(self, self._requests.critique(self.state, base))
-        found = critique.findings if critique else ()
-        new = weigh(drop_known(self.state, found, base.findings), base)
-        if base.parent is not None:
-            new = weigh_late(new, self.state.iterations[base.parent])
-        regressed = tuple(f.id for f in base.findings if regress(f, found).status is not f.status)
         if critique is None:
             await warn(self, f"No critique of {self.state.mention(base.number)}: {call.advice}.")
             critique = Critique(failure=call.failure)
-        elif len(found) < least and not is_enough(critique):
-            await warn(self, f"The critique names {len(found)} of {least} findings.")
-        fixed = critique.fixed
-        if critique.ready:  # what blocks cannot be handed over, so that none of it is left
-            standing = (f.id for f in up_for_review(base) if f.blocks or not fixed)
-            fixed = tuple(dict.fromkeys([*fixed, *standing]))
-        elif critique.ready is False and not (new or critique.expectations):
-            new = (bare_word(critique.reason),)
-        update = {
-            "findings": with_ids(self.state, new),
-            "expectations": await self._new_tests(critique.expectations, base),
-            "fixed": fixed,
-        }
+        elif is_short(critique, least):
+            await warn(self, f"The critique names {len(critique.findings)} of {least} findings.")
+        critique, regressed = settle(self.state, base, critique)
+        tests = await self._new_tests(critique.expectations, base)
         await self.emit(
-            CritiqueReady(
+            events.CritiqueReady(
                 iteration=base.number,
-                critique=critique.model_copy(update=update),
+                critique=critique.model_copy(update={"expectations": tests}),
                 regressed=regressed,
             )
         )
@@ -731,14 +702,13 @@ class Refinement:
         run, base = self.state, self._base()
         number, form = len(run.iterations), run.task.form
         sampled = self._requests.samples(run, base)
-        stage = Stage.DRAFT if sampled else Stage.REVISE
-        await self.emit(StageStarted(stage=stage, iteration=number))
+        await self.emit(events.StageStarted(stage=Stage.REVISE, iteration=number))
         request, name = self._requests.revise(self.state, base), self.state.mention(number)
         if request.schema_name == "edits":
             call = self._edits_call(number, base.text)
         else:
-            call = self._writing_call(stage, number)
-        acting_on = to_act_on(self.state, base)
+            call = self._writing_call(Stage.REVISE, number)
+        acting_on = policy.to_act_on(self.state, base)
         await self._write(call, request)
         if (revision := call.value) is None:
             await warn(self, f"{name.capitalize()} has no new text: {call.advice}.")
@@ -751,7 +721,7 @@ class Refinement:
         ):
             await warn(self, f"{name.capitalize()} changes spacing and punctuation only.")
         await self.emit(
-            RevisionReady(
+            events.RevisionReady(
                 iteration=number,
                 parent=base.number,
                 text=revision.text,
@@ -764,13 +734,13 @@ class Refinement:
         )
 
     def _base(self) -> Iteration:
-        base = base_of(self.state)
+        base = policy.base_of(self.state)
         assert base is not None, "only a verified text is criticised or revised"
         return base
 
     async def _warn_once(self, message: str) -> None:
         if message not in self.state.warnings:
-            await self.emit(Warned(message=message))
+            await self.emit(events.Warned(message=message))
 
 
 @asynccontextmanager
@@ -802,7 +772,7 @@ class _Turns:
         """Return the function that emits the events of one reply."""
 
         async def emit(event: Event) -> None:
-            if isinstance(event, TextDelta) and number != self._turn:
+            if isinstance(event, events.TextDelta) and number != self._turn:
                 self._waiting.setdefault(number, []).append(event)
             else:
                 await self._emit(event)
@@ -814,6 +784,19 @@ class _Turns:
         self._turn = number
         for event in self._waiting.pop(number, []):
             await self._emit(event)
+
+
+async def _cancel(task: asyncio.Task[Run]) -> None:
+    """Cancel a task and see it to its end; a cancel meanwhile goes to the task too."""
+    cancelled = False
+    while not task.done():
+        task.cancel()
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
 
 
 def _require_usable(task: Task, draft: str | None) -> None:

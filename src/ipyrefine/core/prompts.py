@@ -3,8 +3,6 @@
 A user may replace the text of a stage. A place is a name in braces. Places are filled in one pass:
 braces inside an inserted text, and names that are not places, stay as they are.
 
-`PLACES` lists those of each stage; `APPENDED` says what becomes of the others.
-
 The task comes first, then the text and what running it showed, and last the stage's own words. So
 the prompts of all stages begin alike, and a server that caches what it has read, as the embedded
 one does, has little to read again. Text that a model or a user wrote stands in a fence: between
@@ -40,37 +38,16 @@ from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Level, output_texts, withhold
 from ipyrefine.errors import UsageError, did_you_mean
 
-# The places of each stage's prompt, as `%%refine?` shows them.
-PLACES = {
-    "system": "heads every prompt of a run: {task}; {criteria}, a line each; {checklist}; {kind}, "
-    "which is code or text",
-    "draft": "{ask} for a text; or in parts, {think} first and {format} of the reply",
-    "critique": "{text}; {evidence} of the checks; {tests} to write; {count} findings, or {least} "
-    "as words; {categories} to look at; {findings} that were open before; what changed "
-    "as {difference}; tests that are {contested}; {dismissed} findings; {shape} of the reply",
-    "judge": "your evaluator: {text}; {criteria}; {evidence}; {findings} that stood before and "
-    "{dismissed} ones; {shape} of the reply: PASS, NEEDS_IMPROVEMENT or FAIL, then feedback",
-    "revise": "{text}; {evidence}; {findings} to act on; {rejected} attempts; {format}",
-}
-APPENDED = (
-    "What a prompt has no place for (findings, evidence, attempts) is added at its end. So is "
-    "a critic's {shape}, and {format}, unless a writer's prompt asks for \"Response: …\" or JSON "
-    'with a "response". An evaluator may answer PASS, a score, or JSON with either and "feedback".'
-)
-
 _TEXTS = tomllib.loads((files("ipyrefine.core") / "prompts.toml").read_text("utf-8"))
+PLACES: dict[str, str] = _TEXTS["places"]  # of each stage's prompt, as `%%refine?` shows them
+APPENDED: str = _TEXTS["appended"]  # what becomes of the others
 _STAGES: dict[str, str] = _TEXTS["stages"]
 _PARTS: dict[str, str] = _TEXTS["parts"]
 _FORMS: dict[Form, dict[str, str]] = {"code": _TEXTS["code"], "prose": _TEXTS["prose"]}
 SAMPLED = 0.8  # temperature of further drafts, as CodeT's (arXiv 2207.10397)
 
 _WHOLE_LINES, _WHOLE_CHARACTERS = 80, 4_000  # of a text that is revised as a whole
-_REQUIRED_PLACES = {
-    "system": ("task",),
-    "critique": ("text",),
-    "judge": ("text",),
-    "revise": ("text",),
-}
+_REQUIRED = {"system": "task", "critique": "text", "judge": "text", "revise": "text"}
 SCORE: str = _TEXTS["score"]["judge"]  # the evaluator of a run with a target and none of its own
 _PLACE = re.compile(r"\{(\w+)\}")
 _OWN_FORMAT = re.compile(r"\bresponse\b\W{0,3}:", re.IGNORECASE)
@@ -120,19 +97,15 @@ class Prompts(Record):
         Raises:
             UsageError: a prompt lacks a place it needs.
         """
-        for stage, names in _REQUIRED_PLACES.items():
+        for stage, name in _REQUIRED.items():
             prompt = getattr(self, stage)
-            for name in names:
-                if prompt and name not in _PLACE.findall(prompt):
-                    raise UsageError(f"The prompt for {stage} needs {{{name}}} somewhere in it.")
+            if prompt and name not in _PLACE.findall(prompt):
+                raise UsageError(f"The prompt for {stage} needs {{{name}}} somewhere in it.")
 
     def own(self) -> dict[str, str]:
         """Return the prompts that differ from the built-in ones, by stage."""
-        return {
-            stage: prompt
-            for stage, prompt in self.model_dump().items()
-            if prompt != type(self).model_fields[stage].default
-        }
+        fields, own = type(self).model_fields, self.model_dump()
+        return {name: text for name, text in own.items() if text != fields[name].default}
 
 
 def fill(prompt: str, **places: object) -> str:

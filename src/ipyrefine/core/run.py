@@ -238,7 +238,9 @@ class Run(Record):
         The number is the one that commands take; the draft and the user's first edit have none.
         """
         if number >= len(self.iterations):
-            revised = bool(self.iterations) and self.stage is Stage.REVISE
+            weak = self.limits.revise == "auto" and self.setup.weak_editor
+            sampled = weak or self.limits.revise == "sample"
+            revised = bool(self.iterations) and self.stage is Stage.REVISE and not sampled
         else:
             one = self.iterations[number]
             if one.author == "user" and one.parent is None:
