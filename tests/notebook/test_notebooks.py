@@ -30,7 +30,7 @@ from ipyrefine.session.record import MIME
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 ON_THE_MODEL = ("01", "02")  # the others only need more of its minutes
-# Recorded before a prompt or the order of texts changed; they are recorded again once all prompts are settled.
+# Recorded before a prompt or the order of texts changed; recorded again once both are settled.
 STALE = ("03", "04", "05", "06", "07", "08")
 
 
