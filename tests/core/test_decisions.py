@@ -1,4 +1,4 @@
-"""What a user may decide, and what each decision makes of a run."""
+"""What a user may decide, and what each decision makes of a run, beyond the golden traces."""
 
 import asyncio
 from functools import cache, partial
@@ -70,14 +70,6 @@ async def stopped(*more: Any, **limits: Any) -> Refinement:
     return loop
 
 
-async def test_a_hand_edit_is_an_iteration_of_the_users_that_is_judged_like_any() -> None:
-    loop = await stopped(judgement(9, fixed=("f1", "f2")))
-    assert stages(await decide(loop, Edit(text="Hi Ann"))) == ["critique"]
-    edited = loop.state.iterations[1]
-    assert (edited.author, edited.parent, edited.text) == ("user", 0, "Hi Ann")
-    assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PASSED)
-
-
 async def test_a_hand_edit_during_the_run_costs_none_of_the_revisions() -> None:
     loop = evaluated(
         [
@@ -117,36 +109,6 @@ async def test_a_dismissed_finding_is_not_acted_on_and_never_raised_again() -> N
     assert "- stiff (because: it is a bank)" in prompts(loop, Stage.CRITIQUE)[-1]
 
 
-async def test_dismissing_what_blocked_a_text_lets_it_pass_without_a_call() -> None:
-    loop = refinement(
-        [text("Dear Sir"), critique(finding("stiff"))], limits=Limits(max_revisions=0)
-    )
-    await finish(loop)
-    assert loop.state.stop_reason is StopReason.REVISIONS
-    assert stages(await decide(loop, Dismiss(findings=("f1",)))) == []
-    assert loop.state.stop_reason is StopReason.PASSED
-
-
-async def test_a_users_finding_keeps_the_text_from_passing_until_it_is_met() -> None:
-    loop = evaluated(
-        [
-            text("Hi"),
-            judgement(9, finding("x", severity="minor")),
-            text("Hi Ann"),
-            judgement(9, fixed=("f1", "f2")),
-        ]
-    )
-    await finish(loop)
-    assert loop.state.stop_reason is StopReason.PASSED
-    wish = Finding(criterion="tone", severity=Severity.BLOCKING, quote="Hi", problem="Name her.")
-    assert stages(await decide(loop, Add(finding=wish))) == []
-    verdict = loop.state.verdict
-    assert verdict is not None
-    assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
-    await decide(loop, Continue())
-    assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PASSED)
-
-
 async def test_adding_a_finding_with_a_known_id_rewrites_that_one() -> None:
     loop = await stopped()
     wish = Finding(id="f1", criterion="tone", severity=Severity.MINOR, problem="A bit stiff.")
@@ -156,72 +118,10 @@ async def test_adding_a_finding_with_a_known_id_rewrites_that_one() -> None:
     assert len(loop.state.iterations[0].findings) == 2
 
 
-async def test_the_next_revision_acts_on_the_findings_that_were_chosen() -> None:
-    loop = await stopped(text("Dear Ann"), judgement(6, fixed=("f2",)))
-    await decide(loop, Select(findings=("f2",)))
-    asked = prompts(loop, Stage.REVISE)[0]
-    assert "f2 (minor" in asked
-    assert "f1 (" not in asked
-    assert loop.state.selected == ()
-
-
-async def test_branching_goes_on_from_the_chosen_text_and_keeps_the_others() -> None:
-    loop = scored(0.5, 0.7, 0.9, target=0.9, max_revisions=1)
-    await finish(loop)
-    await decide(loop, Branch(iteration=0))
-    assert [i.parent for i in loop.state.iterations] == [None, 0, 0]
-    assert loop.state.text == "version 2"
-
-
-async def test_new_criteria_rescore_the_history_with_one_call_of_the_evaluator_a_text() -> None:
-    loop = evaluated(
-        [
-            text("Dear Sir"),
-            judgement(5, finding("stiff")),
-            text("Hi"),
-            judgement(7, finding("terse")),
-            judgement(9),
-            judgement(2),
-        ],
-        limits=Limits(max_revisions=1),
-    )
-    await finish(loop)
-    assert loop.state.best == 1
-    assert stages(await decide(loop, Rubric(criteria=(WARMTH,)))) == ["judge", "judge"]
-    assert loop.state.score_history == (0.9, 0.2)
-    assert (loop.state.best, loop.state.text) == (0, "Dear Sir")
-    assert loop.state.stop_reason is StopReason.PASSED
-
-
 async def test_findings_of_a_dropped_criterion_no_longer_count() -> None:
     loop = await stopped(judgement(9))
     await decide(loop, Rubric(criteria=(WARMTH,)))
     assert {f.status for f in loop.state.iterations[0].findings} == {Status.DISMISSED}
-
-
-async def test_a_new_target_is_applied_to_the_history_without_a_call() -> None:
-    loop = evaluated([text("Dear Sir"), judgement(5)], limits=Limits(max_revisions=0))
-    await finish(loop)
-    assert loop.state.stop_reason is StopReason.REVISIONS
-    assert stages(await decide(loop, Rubric(target=0.5))) == []
-    assert loop.state.stop_reason is StopReason.PASSED
-
-
-async def test_overriding_a_pass_makes_the_reason_a_finding_and_the_loop_goes_on() -> None:
-    loop = evaluated(
-        [
-            text("Hi"),
-            judgement(9, finding("x", severity="minor")),
-            text("Hallo"),
-            judgement(9, fixed=("f1", "f2")),
-        ]
-    )
-    await finish(loop)
-    why = "It has to be German."
-    ran = stages(await decide(loop, Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason=why)))
-    assert ran == ["revise", "judge"]
-    assert loop.state.iterations[0].findings[-1].author == "user"
-    assert loop.state.text == "Hallo"
 
 
 async def test_an_overridden_verdict_outlives_a_new_rubric() -> None:
@@ -236,17 +136,6 @@ async def test_an_overridden_verdict_outlives_a_new_rubric() -> None:
     verdict = loop.state.iterations[0].verdict
     assert verdict is not None
     assert (verdict.outcome, verdict.score, verdict.basis) == (Outcome.PASS, 0.1, "user")
-
-
-async def test_step_mode_pauses_after_every_verdict_and_continue_leaves_the_pause() -> None:
-    loop = scored(0.4, 0.5, 0.6, target=1, max_revisions=2, step=True)
-    for written in (1, 2):
-        await finish(loop)
-        assert loop.state.stop_reason is StopReason.PAUSED
-        assert len(loop.state.iterations) == written
-        loop.decide(Continue())
-    await finish(loop)
-    assert loop.state.stop_reason is StopReason.REVISIONS
 
 
 async def test_a_paused_run_stays_paused_until_the_user_goes_on() -> None:

@@ -57,16 +57,11 @@ async def test_an_evaluators_word_on_a_text_that_kept_the_demand_stays_as_it_is(
     assert loop.state.verdict == before
 
 
-async def test_later_texts_are_not_held_to_it() -> None:
+async def test_neither_later_texts_nor_a_resumed_run_are_held_to_it() -> None:
     loop = await stopped(text("Hello to all of you"), judgement(9), judgement(8))
     await decide(loop, Drop(demand=SHORT))
     await decide(loop, Edit(text="Hello to each and all"))
     assert [i.evidence for i in loop.state.iterations] == [(), ()]
-
-
-async def test_a_resumed_run_needs_no_check_for_it() -> None:
-    loop = await stopped(text("Hello"), judgement(9))
-    await decide(loop, Drop(demand=SHORT))
     again = api.resume(loop.state, model=ScriptedModel([text("Hi")]))
     assert (again.checks, again.state.demands) == ((), ())
 

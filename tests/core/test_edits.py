@@ -149,18 +149,18 @@ def test_lines_added_inside_stay_and_lines_added_outside_go() -> None:
     assert restored == FIXED.replace("def pop(self):", "def pop(self):\n        # last")
 
 
-def test_a_selection_that_was_removed_leaves_the_rest() -> None:
-    written = "\n".join(DRAFT.split("\n")[:7])
-    assert select(8, 9).restore(written) == written
-
-
-def test_an_answer_of_the_selected_lines_alone_is_indented_into_their_place() -> None:
-    written = "def pop(self):\n    return self.items.pop()"
-    assert select(8, 9).restore(written) == FIXED
-
-
-def test_the_whole_text_may_be_selected() -> None:
-    assert select(1, 9).restore("x = 1") == "x = 1"
+@pytest.mark.parametrize(
+    ("lines", "written", "restored"),
+    [
+        ((8, 9), "\n".join(DRAFT.split("\n")[:7]), "\n".join(DRAFT.split("\n")[:7])),
+        ((8, 9), "def pop(self):\n    return self.items.pop()", FIXED),  # the lines alone
+        ((1, 9), "x = 1", "x = 1"),
+    ],
+)
+def test_a_part_that_is_gone_alone_or_the_whole_is_put_in_its_place(
+    lines: tuple[int, int], written: str, restored: str
+) -> None:
+    assert select(*lines).restore(written) == restored
 
 
 @pytest.mark.parametrize("lines", [(0, 1), (3, 2), (1, 10)])

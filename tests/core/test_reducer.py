@@ -50,29 +50,16 @@ async def play(replies: Any, checks: Any, limits: Any, decided: Any) -> Played:
 
 
 @given(**SCRIPT)
-async def test_folding_any_prefix_gives_the_run_as_it_was_then(**script: Any) -> None:
+async def test_a_run_is_the_fold_of_its_events_from_any_point_and_from_json(**script: Any) -> None:
+    """Pieces of replies change nothing but the time, so a journal may leave them out."""
     events, states = await play(**script)
     run = Run.begin(states[0].setup)
     for event, state in zip(events, states, strict=True):
         run = apply(run, event)
         assert run == state
     cut = len(events) // 2
-    assert replay(events[cut:], states[cut - 1]) == replay(events) == states[-1]
-
-
-@given(**SCRIPT)
-async def test_pieces_of_replies_change_nothing_but_the_time(**script: Any) -> None:
-    """So a journal may leave them out."""
-    events, states = await play(**script)
-    assert replay(without_deltas(events)) == states[-1]
-
-
-@given(**SCRIPT)
-async def test_events_and_runs_come_back_the_same_from_json(**script: Any) -> None:
-    events, states = await play(**script)
-    read = [EVENT.validate_json(EVENT.dump_json(event)) for event in events]
-    assert read == events
-    assert replay(read) == states[-1]
+    assert replay(events[cut:], states[cut - 1]) == replay(without_deltas(events)) == states[-1]
+    assert [EVENT.validate_json(EVENT.dump_json(event)) for event in events] == events
     assert Run.model_validate_json(states[-1].model_dump_json()) == states[-1]
 
 
@@ -87,7 +74,7 @@ async def test_what_a_run_consumed_is_the_sum_of_its_parts(**script: Any) -> Non
 
 
 @given(**SCRIPT)
-async def test_texts_and_numbers_never_change_once_written(**script: Any) -> None:
+async def test_texts_and_the_names_of_findings_never_change_once_written(**script: Any) -> None:
     _, states = await play(**script)
     for earlier, later in pairwise(states):
         kept = later.iterations[: len(earlier.iterations)]
@@ -95,22 +82,13 @@ async def test_texts_and_numbers_never_change_once_written(**script: Any) -> Non
             (i.number, i.text, i.parent) for i in earlier.iterations
         ]
         assert [i.number for i in later.iterations] == list(range(len(later.iterations)))
-
-
-@given(**SCRIPT)
-async def test_a_finding_has_one_name_in_the_whole_run(**script: Any) -> None:
-    _, states = await play(**script)
+    found = [finding for iteration in states[-1].iterations for finding in iteration.findings]
     for iteration in states[-1].iterations:
         ids = [finding.id for finding in iteration.findings]
         assert len(ids) == len(set(ids))
         assert "" not in ids
     # A check's own finding says what it found last; all others keep their words.
-    pairs = {
-        (finding.id, finding.problem)
-        for iteration in states[-1].iterations
-        for finding in iteration.findings
-        if finding.author != "check"
-    }
+    pairs = {(finding.id, finding.problem) for finding in found if finding.author != "check"}
     assert len(pairs) == len(dict(pairs))
 
 
