@@ -6,38 +6,9 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any
 
-from ipyrefine.core.decisions import (
-    Add,
-    Answer,
-    Branch,
-    Continue,
-    Decision,
-    Dismiss,
-    Drop,
-    Edit,
-    Guide,
-    Override,
-    Rubric,
-    Select,
-)
-from ipyrefine.core.events import (
-    BestChanged,
-    CallEnded,
-    CritiqueReady,
-    Decided,
-    DraftFailed,
-    DraftReady,
-    Event,
-    EvidenceReady,
-    QuestionAsked,
-    RevisionReady,
-    RunStarted,
-    StageStarted,
-    Stopped,
-    TextDelta,
-    VerdictReached,
-    Warned,
-)
+from ipyrefine.core import decisions, events
+from ipyrefine.core.decisions import Decision
+from ipyrefine.core.events import Event
 from ipyrefine.core.expectations import (
     Expectation,
     contains_quote,
@@ -67,20 +38,20 @@ from ipyrefine.errors import UsageError
 Findings = Iterable[Finding]
 
 
-def replay(events: Iterable[Event], run: Run | None = None) -> Run:
+def replay(history: Iterable[Event], run: Run | None = None) -> Run:
     """Return the run that events lead to.
 
     Args:
-        events: in order; they begin with `RunStarted` unless a run is given.
+        history: the events in order; they begin with `RunStarted` unless a run is given.
         run: the run they continue.
 
     Raises:
         ValueError: there is nothing to begin with.
     """
-    iterator = iter(events)
+    iterator = iter(history)
     if run is None:
         first = next(iterator, None)
-        if not isinstance(first, RunStarted):
+        if not isinstance(first, events.RunStarted):
             raise ValueError("a run begins with run_started")
         run = apply(Run.begin(first.setup), first)
     return reduce(apply, iterator, run)
@@ -93,41 +64,41 @@ def apply(run: Run, event: Event) -> Run:
 
 def _apply(run: Run, event: Event) -> Run:
     match event:
-        case RunStarted():
+        case events.RunStarted():
             return Run.begin(event.setup)
-        case StageStarted():
+        case events.StageStarted():
             return run.replace(stage=event.stage, stop_reason=None, message="")
-        case TextDelta():
+        case events.TextDelta():
             return run
-        case DraftReady():
+        case events.DraftReady():
             return _add_draft(run, event)
-        case DraftFailed():
+        case events.DraftFailed():
             return _drop_draft(run, event.candidate)
-        case RevisionReady():
+        case events.RevisionReady():
             return _add_revision(run, event)
-        case CritiqueReady():
+        case events.CritiqueReady():
             return _add_critique(run, event)
-        case EvidenceReady():
+        case events.EvidenceReady():
             return _add_evidence(run, event)
-        case VerdictReached(iteration=number):
+        case events.VerdictReached(iteration=number):
             run = _amend(run, number, verdict=event.verdict, findings=event.findings)
             stale = tuple(other for other in run.stale if other != number)
             return run.replace(stale=stale, unconsumed_replies=())
-        case QuestionAsked():
+        case events.QuestionAsked():
             return run.replace(question=event.question)
-        case BestChanged():
+        case events.BestChanged():
             return run.replace(best=event.iteration)
-        case CallEnded():
+        case events.CallEnded():
             return _add_call(run, event)
-        case Warned():
+        case events.Warned():
             return run.replace(warnings=(*run.warnings, event.message))
-        case Decided():
+        case events.Decided():
             return _decide(run, event.decision)
-        case Stopped():
+        case events.Stopped():
             return _stop(run, event)
 
 
-def _add_draft(run: Run, event: DraftReady) -> Run:
+def _add_draft(run: Run, event: events.DraftReady) -> Run:
     for earlier in run.iterations:  # a comparison with the other drafts has one more to look at
         kept = tuple(evidence for evidence in earlier.evidence if not evidence.drafts)
         run = _amend(run, earlier.number, evidence=kept)
@@ -152,7 +123,7 @@ def _drop_draft(run: Run, candidate: int) -> Run:
     )
 
 
-def _add_revision(run: Run, event: RevisionReady) -> Run:
+def _add_revision(run: Run, event: events.RevisionReady) -> Run:
     revision = Iteration(
         number=event.iteration,
         parent=event.parent,
@@ -174,7 +145,7 @@ def _add_revision(run: Run, event: RevisionReady) -> Run:
     return run.replace(head=None, selected=(), revision_requested=False)
 
 
-def _add_critique(run: Run, event: CritiqueReady) -> Run:
+def _add_critique(run: Run, event: events.CritiqueReady) -> Run:
     critique = event.critique
     known = (
         f.replace(status=Status.REGRESSED) if f.id in event.regressed else f
@@ -196,7 +167,7 @@ def _add_critique(run: Run, event: CritiqueReady) -> Run:
     return _change_tests(run, upheld, lambda test: test.replace(upheld=True))
 
 
-def _add_evidence(run: Run, event: EvidenceReady) -> Run:
+def _add_evidence(run: Run, event: events.EvidenceReady) -> Run:
     earlier = run.iterations[event.iteration].evidence
     if event.evidence.name == SUITE:  # it grew, and was run once more
         earlier = tuple(one for one in earlier if one.name != SUITE)
@@ -207,7 +178,7 @@ def _add_evidence(run: Run, event: EvidenceReady) -> Run:
     return _amend(run, event.iteration, evidence=tuple(evidence))
 
 
-def _add_call(run: Run, event: CallEnded) -> Run:
+def _add_call(run: Run, event: events.CallEnded) -> Run:
     number, replies = event.iteration, run.unconsumed_replies
     again = any((one.stage, one.iteration) == (event.stage, number) for one in replies)
     if event.finish is not None:
@@ -231,7 +202,7 @@ def _add_call(run: Run, event: CallEnded) -> Run:
     return run.replace(pending_usage=run.pending_usage | {number: pending})
 
 
-def _stop(run: Run, event: Stopped) -> Run:
+def _stop(run: Run, event: events.Stopped) -> Run:
     replies = run.unconsumed_replies
     useless = len(replies) > 1 or any(reply.finish != "stop" for reply in replies)
     if event.reason is StopReason.FAILED and useless and run.stage is Stage.DRAFT:
@@ -255,17 +226,17 @@ def require_possible(run: Run, decision: Decision) -> None:
     Raises:
         UsageError: there is no such text or finding, or a part is missing.
     """
-    first = isinstance(decision, Continue) and not (run.iterations or decision.guidance)
-    if not first and not isinstance(decision, Rubric):
+    first = isinstance(decision, decisions.Continue) and not (run.iterations or decision.guidance)
+    if not first and not isinstance(decision, decisions.Rubric):
         if not run.iterations:
             raise UsageError("There is no text yet. Continue the run first.")
         number = getattr(decision, "iteration", None)
         if number is not None:
             require_iteration(run, number)
     match decision:
-        case Select(findings=ids):
+        case decisions.Select(findings=ids):
             _require_findings(run, ids, "select")
-        case Dismiss(findings=ids):
+        case decisions.Dismiss(findings=ids):
             _require_findings(run, ids, "dismiss")
             for finding in run.findings:
                 if finding.id in ids and finding.binding:
@@ -273,22 +244,22 @@ def require_possible(run: Run, decision: Decision) -> None:
                         f"{finding.id} comes from the check {finding.check} and cannot be "
                         "dismissed. Override the verdict instead."
                     )
-        case Guide(guidance=words) if not words.strip():
+        case decisions.Guide(guidance=words) if not words.strip():
             raise UsageError('The guidance is empty: %refine guide "shorter, please".')
-        case Edit(text=text) if not text.strip():
+        case decisions.Edit(text=text) if not text.strip():
             raise UsageError("The edited text is empty.")
-        case Drop(demand=demand) if demand not in run.demands:
+        case decisions.Drop(demand=demand) if demand not in run.demands:
             known = ", ".join(run.demands) or "none"
             raise UsageError(f"There is no demand {demand!r}. This run has: {known}.")
-        case Add(finding=finding, iteration=number):
+        case decisions.Add(finding=finding, iteration=number):
             if not finding.problem.strip():
                 raise UsageError("A finding needs a problem in words.")
             about = run.chosen if number is None else run.iterations[number]
             if about and not contains_quote(about.text, finding.quote):
                 raise UsageError(f"The quoted words are not in {run.mention(about.number)}.")
-        case Rubric(criteria=(), target=None):
+        case decisions.Rubric(criteria=(), target=None):
             raise UsageError("A new rubric needs criteria or a target.")
-        case Answer():
+        case decisions.Answer():
             _require_answer(run, decision)
 
 
@@ -310,7 +281,7 @@ def _require_findings(run: Run, ids: tuple[str, ...], verb: str) -> None:
         raise UsageError(f"There is no finding {missing[0]!r} in this run.")
 
 
-def _require_answer(run: Run, answer: Answer) -> None:
+def _require_answer(run: Run, answer: decisions.Answer) -> None:
     if run.question is None:
         raise UsageError("There is no question to answer in this run.")
     most = len(run.question.choices)
@@ -352,9 +323,9 @@ def _decide(run: Run, decision: Decision) -> Run:
         message="",
         unconsumed_replies=(),  # the next question may be another one
     )
-    if run.iterations or isinstance(decision, Rubric):
+    if run.iterations or isinstance(decision, decisions.Rubric):
         run = _effect(run, decision, number)
-    if not run.iterations or decision.settles or isinstance(decision, Answer):
+    if not run.iterations or decision.settles or isinstance(decision, decisions.Answer):
         return run
     if decision.asks_for_revision:
         return _allow_revision(run, decision, number, stopped)
@@ -364,28 +335,28 @@ def _decide(run: Run, decision: Decision) -> Run:
 def _effect(run: Run, decision: Decision, number: int) -> Run:
     """Return the run with what a decision changes by itself; ``number`` is its iteration."""
     match decision:
-        case Override():
+        case decisions.Override():
             return _override(run, decision, number)
-        case Continue() | Branch() | Guide():
+        case decisions.Continue() | decisions.Branch() | decisions.Guide():
             return _require(run, decision.guidance)
-        case Select():
+        case decisions.Select():
             return _require(run.replace(selected=decision.findings), decision.guidance)
-        case Edit():
+        case decisions.Edit():
             return _add_edit(run, decision.text, number)
-        case Dismiss():
+        case decisions.Dismiss():
             return _dismiss(run, decision)
-        case Drop():
+        case decisions.Drop():
             return _drop_demand(run, decision.demand)
-        case Add():
+        case decisions.Add():
             return _add_finding(run, decision.finding)
-        case Rubric():
+        case decisions.Rubric():
             return _change_rubric(run, decision)
-        case Answer():
+        case decisions.Answer():
             return _add_example(run, decision)
     return run
 
 
-def _override(run: Run, decision: Override, number: int) -> Run:
+def _override(run: Run, decision: decisions.Override, number: int) -> Run:
     before = run.iterations[number].verdict
     verdict = (before or Verdict(outcome=decision.outcome, score=None)).replace(
         outcome=decision.outcome, basis="user", because=ByUser(words=decision.reason)
@@ -432,7 +403,7 @@ def _change_tests(
     return run.replace(expectations=expectations)
 
 
-def _dismiss(run: Run, decision: Dismiss) -> Run:
+def _dismiss(run: Run, decision: decisions.Dismiss) -> Run:
     tests = {f.criterion for f in run.findings if f.id in decision.findings and f.check == SUITE}
     run = _change_tests(run, tests, lambda test: test.replace(status=Status.DISMISSED))
     return _dismiss_all(run, decision.reason, lambda finding: finding.id in decision.findings)
@@ -485,7 +456,7 @@ def _add_finding(run: Run, finding: Finding) -> Run:
     return _map_findings(run, findings)
 
 
-def _change_rubric(run: Run, decision: Rubric) -> Run:
+def _change_rubric(run: Run, decision: decisions.Rubric) -> Run:
     """Judge by other criteria from now on, and every text there is once more."""
     task, limits = run.task, run.limits
     if decision.target is not None:
@@ -505,7 +476,7 @@ def _change_rubric(run: Run, decision: Rubric) -> Run:
     return run.replace(setup=run.setup.replace(task=task, limits=limits))
 
 
-def _add_example(run: Run, answer: Answer) -> Run:
+def _add_example(run: Run, answer: decisions.Answer) -> Run:
     """Add an answer to the task's examples, and have every text checked again."""
     assert run.question is not None, "only a question that was asked is answered"
     example = _clarification(answer, run.question)
@@ -519,7 +490,7 @@ def _add_example(run: Run, answer: Answer) -> Run:
     )
 
 
-def _clarification(answer: Answer, question: Question) -> Clarification:
+def _clarification(answer: decisions.Answer, question: Question) -> Clarification:
     if answer.choice is not None:
         choice = question.choices[answer.choice - 1]
         result, raises = choice.result, choice.raises
