@@ -87,6 +87,11 @@ def pytest_unconfigure() -> None:
     GUARD.patches.undo()
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Run one worker more than there are cores, as many tests wait for a process or a clock."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     GUARD.open = item.get_closest_marker("model") is not None

@@ -13,6 +13,7 @@ from kit import READY
 from openai_server import ScriptedServer
 
 from ipyrefine import cli
+from ipyrefine.demo import play
 
 AVERAGE = """Missing grades do not count.
 ```python
@@ -55,17 +56,20 @@ def test_the_demo_uses_the_server_that_is_configured_and_fits_one_screen() -> No
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_the_demo_replays_a_recorded_run_without_a_model_or_a_key(tmp_path: Path) -> None:
-    code, out, err = ipyrefine("demo", "--replay", env={"IPYREFINE_MODEL_DIR": str(tmp_path)})
-    assert (code, err) == (0, "")
+def test_the_demo_replays_a_recorded_run_without_a_model_or_a_key(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(play, "SPEED", 500)
+    assert cli.main(["demo", "--replay"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
     assert "Draft: ✎ NEEDS IMPROVEMENT · examples failed" in out
     assert "── Draft 1: ✓ PASS · 3 examples" in out
     assert "replay of recording.json" in out
     assert "⚠" not in out
     assert "Live:  ipyrefine demo" in out
-    assert ipyrefine("demo", "--replay", "-m", "x")[2] == (
-        "ipyrefine: --replay needs no model. Leave out --model.\n"
-    )
+    assert cli.main(["demo", "--replay", "-m", "x"]) == 1
+    assert capsys.readouterr().err == "ipyrefine: --replay needs no model. Leave out --model.\n"
 
 
 def test_a_first_run_says_size_time_and_the_alternative_before_it_fetches(tmp_path: Path) -> None:
@@ -80,11 +84,14 @@ def test_a_first_run_says_size_time_and_the_alternative_before_it_fetches(tmp_pa
     assert "cannot be stored" in err
 
 
-def test_a_server_that_is_not_there_is_named_once() -> None:
+def test_a_server_that_is_not_there_is_named_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with ScriptedServer() as gone:
-        address = gone.base_url
-    code, out, err = ipyrefine("demo", env={"OPENAI_BASE_URL": address, "IPYREFINE_MODEL": "m"})
-    assert code == 1
+        monkeypatch.setenv("OPENAI_BASE_URL", gone.base_url)
+        monkeypatch.setenv("IPYREFINE_MODEL", "m")
+    assert cli.main(["demo"]) == 1
+    out, err = capsys.readouterr()
     assert (out + err).count("No connection to") == 1
     assert "trying again" not in out + err
 

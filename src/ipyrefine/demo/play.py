@@ -24,7 +24,7 @@ from ipyrefine.session.session import Session
 
 TASK = Path(__file__).with_name("task.txt")
 RECORDING = Path(__file__).with_name("recording.json")
-_SPEED = 5  # times the recorded pace
+SPEED = 5  # times the recorded pace
 _TOKENS = 400  # of a reply; the task's code takes some 120
 _NO_RUNTIME = (
     'The embedded model needs `pip install "ipyrefine[local]"`. Or set OPENAI_API_KEY, or see a '
@@ -73,7 +73,7 @@ def run_demo(options: argparse.Namespace) -> int:
     if options.replay:
         if options.model:
             raise UsageError("--replay needs no model. Leave out --model.")
-        name = f"{PREFIX}{RECORDING}@{_SPEED}"
+        name = f"{PREFIX}{RECORDING}@{SPEED}"
         if RECORDING.exists():
             recording = read_recording(RECORDING)
             note = _REPLAYED.format(model=recording.models[0].name, date=recording.date) + note
