@@ -88,7 +88,7 @@ def event_text(
     match event:
         case RunStarted():
             lines = printer.opening(run)
-        case StageStarted(stage=Stage.REVISE):
+        case StageStarted(stage=Stage.DRAFT | Stage.REVISE):
             lines = printer.left_behind(run, run.iterations[: event.iteration])
         case Warned():
             lines = printer.blocks([document.Paragraph(event.message, "warning")])
