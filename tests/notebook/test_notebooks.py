@@ -23,7 +23,6 @@ from notebooks import (
     replay,
 )
 
-from ipyrefine.errors import UsageError
 from ipyrefine.providers.replay import Recording, read_recording
 from ipyrefine.providers.weights import WEIGHTS
 from ipyrefine.session.record import MIME
@@ -47,10 +46,6 @@ def outputs_of(notebook: Any, source: str) -> list[Any]:
 
 def code_cells(path: Path) -> list[Any]:
     return [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
-
-
-def test_they_are_numbered_from_one() -> None:
-    assert [number(path) for path in NOTEBOOKS] == [f"{n:02}" for n in range(1, len(NOTEBOOKS) + 1)]
 
 
 @each
@@ -138,17 +133,6 @@ def test_a_recording_is_of_the_embedded_model_and_says_which_and_when(path: Path
     assert recording.ipyrefine
     assert recording.date >= "2026-11-01"
     assert path.stat().st_size < 200_000
-
-
-def test_a_notebook_made_live_names_no_recording() -> None:
-    for path in NOTEBOOKS:
-        code = [c.source for c in live(nbformat.read(path, as_version=4)).cells]
-        assert "recorded:recordings" not in json.dumps([s for s in code if "Refine.model" in s])
-
-
-def test_a_missing_recording_names_what_makes_it() -> None:
-    with pytest.raises(UsageError, match="IPYREFINE_RECORD=1"):
-        read_recording(FOLDER / "recordings" / "99.json")
 
 
 @pytest.mark.model

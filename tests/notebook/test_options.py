@@ -1,4 +1,4 @@
-"""The options of `%%refine`: what their help says beside the options themselves."""
+"""The options of `%%refine`: what their help says besides the options themselves."""
 
 import re
 

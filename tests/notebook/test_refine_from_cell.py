@@ -16,7 +16,6 @@ from ipyrefine import api
 from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.journal import writer
 from ipyrefine.journal.store import Journal
-from ipyrefine.notebook import options
 from ipyrefine.providers.scripted import ScriptedModel
 
 CODE = "def inc(n):\n    return n + 1"
@@ -177,11 +176,6 @@ def test_what_cannot_be_refined_gets_a_sentence(
     assert front.asked == 0
 
 
-def test_a_single_line_may_be_named() -> None:
-    assert options.parse("--lines 4").lines == (4, 4)
-    assert options.parse("--lines=4-9").lines == (4, 9)
-
-
 # Running a decided cell again
 
 CELL = f"%%refine -c changed -n 1\n{WRONG}"
@@ -202,19 +196,23 @@ def test_a_decided_cell_shows_its_record_instead_of_asking_anew(
 
 
 @pytest.mark.parametrize(
-    ("cell", "cell_id"),
+    ("cell", "cell_id", "decided"),
     [
-        (CELL.replace("-n 1", "-n 1 --again"), "refining"),
-        (CELL.replace("-n 1", "-n 2"), "refining"),
-        (CELL.replace("n + 2", "n + 3"), "refining"),
-        (CELL, "another"),
-        (CELL, None),
+        (CELL.replace("-n 1", "-n 1 --again"), "refining", True),
+        (CELL.replace("-n 1", "-n 2"), "refining", True),
+        (CELL.replace("n + 2", "n + 3"), "refining", True),
+        (CELL, "another", True),
+        (CELL, None, True),
+        (CELL, "refining", False),
     ],
-    ids=["told to", "other options", "another text", "another cell", "no named cell"],
+    ids=["again", "other options", "another text", "another cell", "no named cell", "undecided"],
 )
-def test_a_cell_that_is_not_the_decided_one_asks(front: Cells, cell: str, cell_id: Any) -> None:
+def test_a_cell_that_is_not_a_decided_one_asks(
+    front: Cells, cell: str, cell_id: Any, decided: bool
+) -> None:
     front.run(CELL, cell_id and "refining")
-    front.run("%refine accept", "later")
+    if decided:
+        front.run("%refine accept", "later")
     asked = front.asked
     front.run(cell, cell_id)
     assert front.asked > asked
@@ -227,13 +225,6 @@ def test_each_press_of_the_button_asks_and_its_cell_is_known_by_it(front: Cells)
     assert ALREADY in front.run(CELL, ipyrefine={"press": "1"})
     assert front.asked == asked
     front.run(CELL, ipyrefine={"press": "2"})
-    assert front.asked > asked
-
-
-def test_a_cell_that_nobody_decided_asks_anew(front: Cells) -> None:
-    front.run(CELL)
-    asked = front.asked
-    front.run(CELL)
     assert front.asked > asked
 
 

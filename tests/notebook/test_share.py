@@ -13,6 +13,7 @@ from ipyrefine import api
 from ipyrefine.core.events import (
     BestChanged,
     DraftReady,
+    Event,
     EvidenceReady,
     RunStarted,
     StageStarted,
@@ -125,6 +126,8 @@ def test_the_command_shows_what_was_kept_and_sends_it_from_then_on(book: Book) -
     book.fail()
     book.run("%refine fix -n 1 -q --apply none")
     assert SECRET in book.run("%refine share")
+    with pytest.raises(UsageError, match="once, always, never"):
+        book.run("%refine share sometimes")
     assert "models.example.com" in book.run("%refine share once")
     book.run("%refine continue")
     assert SECRET in book.sent
@@ -141,13 +144,6 @@ def test_an_answer_for_good_holds_for_the_next_run(book: Book, answer: str, sent
     assert book.sent
     assert (SECRET in book.sent) is sent
     assert not book.shell.magics_manager.registry["Refine"].latest.session.refinement.sharing.asks
-
-
-def test_an_answer_that_there_is_not_is_refused(book: Book) -> None:
-    book.fail()
-    book.run("%refine fix -n 1 -q --apply none")
-    with pytest.raises(UsageError, match="once, always, never"):
-        book.run("%refine share sometimes")
 
 
 # In the panel
@@ -198,9 +194,7 @@ def answers() -> Answers:
 
 @pytest.fixture
 def asking(desk: Callable[..., Desk], answers: Answers) -> Desk:  # noqa: F811
-    d = desk(share=answers.take, sharing=lambda: answers.sharing)
-    d.show(*EVENTS)
-    return d
+    return desk(*EVENTS, share=answers.take, sharing=lambda: answers.sharing)
 
 
 def test_the_panel_asks_with_the_very_text_and_says_that_outputs_stay_here(asking: Desk) -> None:
@@ -211,10 +205,6 @@ def test_the_panel_asks_with_the_very_text_and_says_that_outputs_stay_here(askin
     assert "outputs stay here" in html
     ask = html.partition("models.example.com")[2]
     assert f"&lt;b&gt;{SECRET}&lt;/b&gt;" in ask
-
-
-def test_withheld_text_is_shown_as_text(asking: Desk) -> None:
-    html = asking.page.html
     for tag in ("<img src=x", "<script>", f"<b>{SECRET}"):
         assert tag not in html
 
@@ -239,19 +229,20 @@ def test_the_chip_opens_the_question_again(asking: Desk) -> None:
     assert SECRET in asking.page.html
 
 
-@pytest.mark.parametrize("sharing", [Sharing("values"), Sharing("structure")])
-def test_a_panel_of_models_on_this_machine_says_nothing_of_it(
+@pytest.mark.parametrize(
+    ("sharing", "events"),
+    [
+        (Sharing("values"), EVENTS),
+        (Sharing("structure"), EVENTS),
+        (ASKS, [*EVENTS[:4], EVENTS[-1]]),
+    ],
+    ids=["values on this machine", "structure on this machine", "nothing computed"],
+)
+def test_where_nothing_was_withheld_the_panel_says_nothing_of_it(
     desk: Callable[..., Desk],  # noqa: F811
     sharing: Sharing,
+    events: list[Event],
 ) -> None:
-    d = desk(sharing=lambda: sharing)
-    d.show(*EVENTS)
-    assert not d.page.has("share")
-    assert not d.page.has("open", name="share")
-
-
-def test_nor_does_one_of_a_run_that_computed_nothing(desk: Callable[..., Desk]) -> None:  # noqa: F811
-    d = desk(sharing=lambda: ASKS)
-    d.show(*EVENTS[:4], EVENTS[-1])
+    d = desk(*events, sharing=lambda: sharing)
     assert not d.page.has("share")
     assert not d.page.has("open", name="share")

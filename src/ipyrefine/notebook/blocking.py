@@ -55,7 +55,7 @@ def run_to_end(work: Coroutine[Any, Any, None]) -> None:
     except RuntimeError:
         context.run(_run_here, work)
     else:
-        _run_beside(work, context)
+        _run_in_thread(work, context)
 
 
 def _run_here(work: Coroutine[Any, Any, None]) -> None:
@@ -64,7 +64,7 @@ def _run_here(work: Coroutine[Any, Any, None]) -> None:
         runner.run(work)
 
 
-def _run_beside(work: Coroutine[Any, Any, None], context: contextvars.Context) -> None:
+def _run_in_thread(work: Coroutine[Any, Any, None], context: contextvars.Context) -> None:
     """Run a coroutine in a thread; an interrupt of this one cancels it there."""
     running: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
     ended: Future[None] = Future()

@@ -313,9 +313,9 @@ def _resume(
     origin = None
     if args.cell and settings.source:
         origin = Origin(args.cell, settings.source, settings.head)
-    known = _variables_of(earlier, args.var, visible_names(magics.shell))
-    given = checks.resolve(args.check, namespace, target=run.limits.target, variables=known)
-    _require_named_again(run.setup.checks, given, settings, args, magics)
+    used = _variables_of(earlier, args.var, visible_names(magics.shell))
+    own = checks.resolve(args.check, namespace, target=run.limits.target, variables=used)
+    _require_named_again(run.setup.checks, own, settings, args, magics)
     reader = magics.judge or magics.model
     refinement = api.resume(
         run,
@@ -326,9 +326,9 @@ def _resume(
         share=args.share or magics.share,
         checks=[
             _keeping(one, settings.keeps)
-            for one in checks.from_record(run.setup.checks, given, variables=known)
+            for one in checks.from_record(run.setup.checks, own, variables=used)
         ],
-        variables=known,
+        variables=used,
         lines=_lines_below(settings.head, settings.lines),
     )
     return CellRun(
@@ -345,7 +345,7 @@ def _keeping(check: Any, names: Sequence[str]) -> Any:
 
 def _require_named_again(
     needed: Sequence[str],
-    given: Sequence[Any],
+    own: Sequence[Any],
     stored: Settings,
     args: argparse.Namespace,
     magics: Any,
@@ -355,7 +355,7 @@ def _require_named_again(
     Raises:
         UsageError: there is something to name again; it says with which options.
     """
-    functions = checks.needs_reader(needed, given)
+    functions = checks.needs_reader(needed, own)
     # The options of its start know a lambda by its variable.
     asked = [one for one in stored.check if not checks.is_self_contained(one)]
     unnamed = [one for one in asked if one not in args.check]
@@ -382,6 +382,7 @@ def _variables_of(
 ) -> variables.Variables:
     """Return the named variables, and those that a run of the reader's own journal used."""
     names = [one.name for one in earlier.run.task.materials if one.kind == "variable"]
-    known = names if earlier.journal is not None else []
-    found = {name: namespace[name] for name in known if name in namespace}
+    if earlier.journal is None:
+        names = []
+    found = {name: namespace[name] for name in names if name in namespace}
     return variables.Variables(variables.gather(named, namespace), found)

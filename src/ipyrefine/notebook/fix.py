@@ -71,8 +71,8 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     args.profile = args.profile or "code"
     lines, warnings = _ipython_lines(source.text), list[str]()
     # A class made as the code ran may be named after a value.
-    known = failure.kind in exception_names() or failure.kind in source.text
-    goal = _TASK.format(kind=failure.kind if known else "an error")
+    is_public = failure.kind in exception_names() or failure.kind in source.text
+    goal = _TASK.format(kind=failure.kind if is_public else "an error")
     if lines and not python_part(source.text).lines:  # it is not Python yet
         goal += "\n\nKeep these lines for IPython as they are:\n" + "\n".join(lines)
         warnings.append(f"Kept as they are, and never run by checks: {', '.join(lines)}")
@@ -164,12 +164,12 @@ def _near_names(text: str, namespace: Mapping[str, Any]) -> list[str]:
     """Return names of the notebook that the code may mean by those that nothing defines."""
     if not try_parse(python_part(text).code):
         return []
-    known = [name for name in namespace if name[:1] != "_" and name not in _LEFT_BY_US]
+    names = [name for name in namespace if name[:1] != "_" and name not in _LEFT_BY_US]
     builtin = dir(builtins)
     unknown = [n for n in names_in_draft(text) if n not in namespace and n not in builtin]
-    near = [m for name in unknown for m in difflib.get_close_matches(name, known, n=3)]
+    near = [m for name in unknown for m in difflib.get_close_matches(name, names, n=3)]
     # Without a near one any may be meant; the latest first.
-    return near or (known[::-1] if unknown else [])
+    return near or (names[::-1] if unknown else [])
 
 
 def _names_to_keep(text: str, failure: Failure) -> list[str]:
@@ -202,7 +202,7 @@ async def _rerun(
     if isinstance(run, RunsCleanly):
         run = run.requiring(keeps)
     draft, summary = refinement.state.setup.draft or "", failure.summary
-    known, fault = _failed(run, summary), ""
+    failed, fault = _failed(run, summary), ""
     if not failure.is_syntax:  # which it has everywhere
         try:
             evidence = await run(draft, refinement.state.task)
@@ -214,15 +214,15 @@ async def _rerun(
                 f"Nothing to fix: {detail[:1].lower()}{detail[1:-1]} now. Run the cell again."
             )
         if evidence.passed is None:
-            known = _failed(run, f"{summary}\n{evidence.detail}")
+            failed = _failed(run, f"{summary}\n{evidence.detail}")
         elif _kind(evidence) == failure.kind:
-            known = evidence
+            failed = evidence
         else:
             fault = _kind(evidence)
-            known = _failed(
+            failed = _failed(
                 run, f"{summary}\nIn the sandbox it fails differently: {evidence.detail}"
             )
-    return (Rerun(run, draft, known, lines, failure.line, fault), *others)
+    return (Rerun(run, draft, failed, lines, failure.line, fault), *others)
 
 
 def _failed(check: Check, detail: str) -> Evidence:

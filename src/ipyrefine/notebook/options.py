@@ -305,9 +305,9 @@ def parse(line: str | Iterable[str]) -> argparse.Namespace:
     if options.language is not None:
         from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
 
-        known = {alias for _, aliases, *_ in get_all_lexers() for alias in aliases}
-        if pygments_name(options.language) not in known:
-            hint = did_you_mean(options.language.lower(), known)
+        languages = {alias for _, aliases, *_ in get_all_lexers() for alias in aliases}
+        if pygments_name(options.language) not in languages:
+            hint = did_you_mean(options.language.lower(), languages)
             raise UsageError(f"There is no language {options.language!r}.{hint}")
     return options
 

@@ -197,9 +197,9 @@ class Panel:
     def _add(self, event: TextDelta) -> None:
         """Take a piece of a reply; an evaluator's reply and a critic's are counted only."""
         kind = event.kind
-        shown = kind == "thinking" or event.stage in WRITING
+        visible = kind == "thinking" or event.stage in WRITING
         # Thinking is shown only while there is no text.
-        if shown and not (kind == "thinking" and self._stream.kind == "text"):
+        if visible and not (kind == "thinking" and self._stream.kind == "text"):
             if self._stream.kind != kind:
                 self._stream.start(kind)
                 self._stale = True
