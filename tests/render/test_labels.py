@@ -50,33 +50,25 @@ def run_of(verdict, *, evidence=(), findings=(), **fields):
     return Run(setup=setup, iterations=(iteration,), best=best, **fields)
 
 
-@pytest.mark.parametrize(
-    ("verdict", "label"),
-    [
-        (Verdict(outcome=PASS, score=1, basis="examples"), "✓ PASS · 3 examples"),
-        (Verdict(outcome=PASS, score=1, basis="agreement"), "✓ PASS · drafts agree"),
-        (OPINION, "○ PASS · evaluator, 0.81"),
-        (
-            Verdict(outcome=NEEDS, score=0.6, basis="evaluator"),
-            "✎ NEEDS IMPROVEMENT · evaluator, 0.60",
-        ),
-        (
-            Verdict(outcome=NEEDS, score=0, basis="tests", required_passed=False),
-            "✎ NEEDS IMPROVEMENT · tests failed",
-        ),
-        (
-            Verdict(outcome=NEEDS, score=0.5, basis="agreement", required_passed=False),
-            "✎ NEEDS IMPROVEMENT · most drafts disagree",
-        ),
-        (Verdict(outcome=PASS, score=1, basis="user"), "☑ PASS (yours)"),
-        (
-            Verdict(outcome=PASS, score=0, basis="user", required_passed=False),
-            "☑ PASS (yours), over a failed check",
-        ),
-        (RAN, "? NOT JUDGED · runs"),
-        (Verdict(outcome=Outcome.NOT_JUDGED, score=None), "? NOT JUDGED"),
-    ],
-)
+def verdict(outcome, basis, score=None, **fields):
+    return Verdict(outcome=outcome, basis=basis, score=score, **fields)
+
+
+@pytest.mark.parametrize(("verdict", "label"), [
+    (verdict(PASS, "examples", 1), "✓ PASS · 3 examples"),
+    (verdict(PASS, "agreement", 1), "✓ PASS · drafts agree"),
+    (OPINION, "○ PASS · evaluator, 0.81"),
+    (verdict(NEEDS, "evaluator", 0.6), "✎ NEEDS IMPROVEMENT · evaluator, 0.60"),
+    (verdict(NEEDS, "tests", 0, required_passed=False), "✎ NEEDS IMPROVEMENT · tests failed"),
+    (
+        verdict(NEEDS, "agreement", 0.5, required_passed=False),
+        "✎ NEEDS IMPROVEMENT · most drafts disagree",
+    ),
+    (verdict(PASS, "user", 1), "☑ PASS (yours)"),
+    (verdict(PASS, "user", 0, required_passed=False), "☑ PASS (yours), over a failed check"),
+    (RAN, "? NOT JUDGED · runs"),
+    (Verdict(outcome=Outcome.NOT_JUDGED, score=None), "? NOT JUDGED"),
+])  # fmt: skip
 def test_a_verdict_names_its_basis_on_every_surface(verdict, label, read_html):
     run = run_of(verdict, evidence=(HELD,))
     assert str(labels.iteration_label(run.chosen)) == label
@@ -88,17 +80,14 @@ def test_a_verdict_names_its_basis_on_every_surface(verdict, label, read_html):
     assert f"{read_html(record_html(run)).text.strip()} ".startswith(f"{word} ")
 
 
-@pytest.mark.parametrize(
-    ("evidence", "words"),
-    [
-        (HELD, "✓ examples 3/3"),
-        (Evidence(name="lint", passed=False), "✗ lint"),
-        (Evidence(name="lint", passed=False, required=False), "✗ lint (advisory)"),
-        (Evidence(name="schema", passed=None), "? schema: no result"),
-        (Evidence(name="length:<=120 words", passed=True), "✓ at most 120 words"),
-        (Evidence(name="agreement", passed=True, drafts="differ"), "≠ agreement: drafts disagree"),
-    ],
-)
+@pytest.mark.parametrize(("evidence", "words"), [
+    (HELD, "✓ examples 3/3"),
+    (Evidence(name="lint", passed=False), "✗ lint"),
+    (Evidence(name="lint", passed=False, required=False), "✗ lint (advisory)"),
+    (Evidence(name="schema", passed=None), "? schema: no result"),
+    (Evidence(name="length:<=120 words", passed=True), "✓ at most 120 words"),
+    (Evidence(name="agreement", passed=True, drafts="differ"), "≠ agreement: drafts disagree"),
+])  # fmt: skip
 def test_a_check_is_a_few_words(evidence, words):
     assert str(labels.check_chip(evidence)) == words
 
@@ -154,15 +143,9 @@ def test_a_text_has_one_name_wherever_it_is_mentioned(read_html):
     assert [labels.under_way(run, n) for n in (0, 2)] == ["draft", "revision 2"]
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.01, "< 0.1 s"),
-        (12.4, "12 s"),
-        (59.7, "1 min 00 s"),
-        (3725, "1 h 02 min"),
-    ],
-)
+@pytest.mark.parametrize(("value", "text"), [
+    (0.01, "< 0.1 s"), (12.4, "12 s"), (59.7, "1 min 00 s"), (3725, "1 h 02 min"),
+])  # fmt: skip
 def test_durations_read_naturally(value, text):
     assert labels.seconds(value) == text
 

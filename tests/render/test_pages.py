@@ -163,16 +163,13 @@ def test_a_table_is_a_table_and_a_figure_a_picture_with_its_size_in_words(read_h
         assert all(f">{cell}</t" in html for cell in ("city", "price", "Oslo", "0.25"))
 
 
-@pytest.mark.parametrize(
-    ("drafts", "view", "shown"),
-    [
-        (("old", "new"), {}, "Draft Printed old Revision 1 Printed new"),
-        (("same", "same"), {}, "Printed same Same output as the draft."),
-        (("0", "1", "2"), {"shown": 1}, "Draft Printed 0 Revision 1 Printed 1"),
-        (("0", "1", "2"), {"shown": 1, "best": True}, "Revision 2 Printed 2 Revision 1 Printed 1"),
-        (("0", "1"), {"shown": 0}, "Printed 0"),
-    ],
-)
+@pytest.mark.parametrize(("drafts", "view", "shown"), [
+    (("old", "new"), {}, "Draft Printed old Revision 1 Printed new"),
+    (("same", "same"), {}, "Printed same Same output as the draft."),
+    (("0", "1", "2"), {"shown": 1}, "Draft Printed 0 Revision 1 Printed 1"),
+    (("0", "1", "2"), {"shown": 1, "best": True}, "Revision 2 Printed 2 Revision 1 Printed 1"),
+    (("0", "1"), {"shown": 0}, "Printed 0"),
+])  # fmt: skip
 def test_outputs_that_differ_stand_side_by_side_the_older_one_first(drafts, view, shown, read_html):
     run = run_of(*((Printed(text=word),) for word in drafts))
     html = panel_parts(run, View(**view))["evidence"].replace("</", " </")

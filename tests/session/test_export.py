@@ -1,7 +1,6 @@
 """A run as a file of its own."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,6 @@ from ipyrefine.core.model import StopReason
 from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import UsageError
 from ipyrefine.session.record import export
-
-FENCED = re.compile(r"^(`{3,})[a-z]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
-HOSTILE = "<img src=x onerror=alert(1)>\n```\n# Heading\n$x$"
 
 
 def cells_of(path: Path) -> Any:
@@ -57,17 +53,6 @@ async def test_only_accepted_code_can_be_run(tmp_path: Path) -> None:
     )
     last = cells_of(export(accepted, tmp_path / "accepted.ipynb"))[-1]
     assert (last.cell_type, last.source) == ("code", "Version 0")
-
-
-async def test_a_models_markup_stays_text(tmp_path: Path) -> None:
-    run = await finished(HOSTILE)
-    hostile = [one.model_copy(update={"text": HOSTILE}) for one in run.iterations]
-    run = run.model_copy(update={"iterations": tuple(hostile)})
-    for cell in cells_of(export(run, tmp_path / "run.ipynb")):
-        outside = FENCED.sub("", cell.source)
-        assert "<img" not in outside
-        assert "$x$" not in outside
-        assert "\n# " not in outside
 
 
 async def test_an_existing_file_is_replaced_only_by_force(tmp_path: Path) -> None:
