@@ -139,7 +139,7 @@ def _is_json(text: str) -> bool:
         return False
 
 
-# Names that are common words too count in capitals only.
+# How requests write languages. Names that are common words too count in capitals only.
 _LANGUAGES = {
     "bash": r"(?i:bash|shell script)",
     "c": r"C",
@@ -148,26 +148,21 @@ _LANGUAGES = {
     "css": r"CSS",
     "fsharp": r"(?i:F#)",
     "go": r"Go|(?i:golang)",
-    "haskell": r"(?i:haskell)",
     "html": r"HTML",
-    "java": r"(?i:java)",
     "javascript": r"(?i:javascript|node\.js)",
     "julia": r"Julia",
-    "kotlin": r"(?i:kotlin)",
-    "lua": r"(?i:lua)",
-    "matlab": r"(?i:matlab)",
-    "perl": r"(?i:perl)",
-    "php": r"(?i:php)",
-    "powershell": r"(?i:powershell)",
-    "python": r"(?i:python)",
     "r": r"R",
     "ruby": r"Ruby",
     "rust": r"Rust",
     "scala": r"Scala",
-    "sql": r"(?i:sql)",
     "swift": r"Swift",
-    "typescript": r"(?i:typescript)",
-}
+} | {
+    name: f"(?i:{name})"
+    for name in (
+        "haskell", "java", "kotlin", "lua", "matlab", "perl", "php", "powershell", "python", "sql",
+        "typescript",
+    )
+}  # fmt: skip
 _SHORT = ("c", "go", "r")  # "C-like", "R-squared"; but German writes "Java-Klasse"
 _NAMED = {
     # Chinese sets no spaces around a name.
@@ -191,22 +186,11 @@ _FENCED = re.compile(
 )
 _NO_CODE = frozenset({"markdown", "md", "none", "plain", "plaintext", "text", "txt"})
 _ALIASES = {
-    "c#": "csharp",
-    "c++": "cpp",
-    "f#": "fsharp",
-    "golang": "go",
-    "ipython": "python",
-    "js": "javascript",
-    "kt": "kotlin",
-    "node": "javascript",
-    "node.js": "javascript",
-    "py": "python",
-    "python3": "python",
-    "rb": "ruby",
-    "rs": "rust",
-    "sh": "bash",
+    "c#": "csharp", "c++": "cpp", "f#": "fsharp", "golang": "go", "ipython": "python",
+    "js": "javascript", "kt": "kotlin", "node": "javascript", "node.js": "javascript",
+    "py": "python", "python3": "python", "rb": "ruby", "rs": "rust", "sh": "bash",
     "ts": "typescript",
-}
+}  # fmt: skip
 
 
 class FencedCode(NamedTuple):
