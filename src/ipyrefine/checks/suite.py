@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import indent
 from time import monotonic
 
-from ipyrefine.checks.evaluation import Event, shorten
-from ipyrefine.checks.tests import WIDTH, run_tests
+from ipyrefine.checks.evaluation import shorten
+from ipyrefine.checks.tests import WIDTH, Report, run_tests
 from ipyrefine.core.expectations import Expectation, suite_evidence
 from ipyrefine.core.model import Evidence, Task, TestResult
 from ipyrefine.core.syntax import names_bound, names_used, try_parse
@@ -90,7 +90,7 @@ class Suite:
     ) -> dict[str, tuple[bool | None, str]]:
         """Return the results up to the first test that ends the process, which has failed."""
         names = [one.name for one in expectations]
-        result, events = await run_tests(
+        report = await run_tests(
             _module(expectations),
             code,
             self._files,
@@ -98,37 +98,31 @@ class Suite:
             names=names,
             seconds=_SECONDS,
         )
-        faults = [str(event["fault"]) for event in events if "fault" in event]
-        if faults:
-            why = explain_absence(self._files, faults[0], result.stderr)
-            return dict.fromkeys(names, (None if why else False, why or shorten(faults[0], WIDTH)))
-        results = self._outcomes(events, result.stderr)
+        if report.fault:
+            why = explain_absence(self._files, report.fault, report.result.stderr)
+            line = why or shorten(report.fault, WIDTH)
+            return dict.fromkeys(names, (None if why else False, line))
+        results = self._outcomes(report)
         if len(results) < len(names):
-            ended = next((e["end"] for e in events if e.get("end")), "")
-            reached = any("collected" in event for event in events)
-            why = f"{ended} ended the run." if ended else describe_failure(result, _SECONDS)
+            why = report.end or describe_failure(report.result, _SECONDS)
             first = next(name for name in names if name not in results)
-            if not reached:
+            if not report.collected:
                 return dict.fromkeys(names, (None, why))
             results[first] = (False, shorten(f"did not come to its end. {why}", WIDTH))
         return results
 
-    def _outcomes(self, events: Iterable[Event], stderr: str) -> dict[str, tuple[bool | None, str]]:
+    def _outcomes(self, report: Report) -> dict[str, tuple[bool | None, str]]:
         found = dict[str, tuple[bool | None, str]]()
-        for event in events:
-            if "test" not in event:
-                continue
+        for test, event in report.outcomes.items():
             # A test with parameters is as good as the worst of them.
-            test, _, parameters = str(event["test"]).partition("[")
-            name = test.partition("::")[0]
+            name, _, parameters = test.partition("[")
             why = _ADDRESS.sub("", str(event.get("why", "")))
-            if parameters:
-                why = f"[{parameters} {why}"
+            why = f"[{parameters} {why}" if parameters else why
             result: tuple[bool | None, str] = (True, "")
             if event["outcome"] == "skipped":
                 result = (None, f"It was skipped: {shorten(why, WIDTH)}")
             elif event["outcome"] != "passed":
-                absence = explain_absence(self._files, why, stderr)
+                absence = explain_absence(self._files, why, report.result.stderr)
                 result = (None if absence else False, absence or shorten(why, WIDTH))
             if name not in found or _WORST.index(result[0]) < _WORST.index(found[name][0]):
                 found[name] = result

@@ -1,29 +1,25 @@
 """The check ``tests:NAME``: the user's pytest tests, run on the text in the sandbox.
 
 The tests run in the same process as the text, as they must call it. A test that is defined here and
-not reached has failed, and so has one that the text skips. A text that returns an object whose
-``==`` is always true passes an ``assert f(1) == 2`` (assert the type, too), and one that is written
-against pytest can forge its report. For a text that nobody may trust at all, state examples in the
-task: their results are compared in another process.
+not reached has failed, and so has one that the text skips.
 """
 
 import ast
 import inspect
 import json
-import re
 import secrets
 import textwrap
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import Event, parse_events, shorten
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
 from ipyrefine.core.model import Evidence, Finding, Tally, Task
-from ipyrefine.core.syntax import ERRORS, parse
+from ipyrefine.core.syntax import ERRORS, names_bound, parse
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import explain_absence, files_for, may_compute
@@ -76,20 +72,21 @@ class Tests:
         self._source, self._files = source, dict(files or {})
         self._seconds, self._decisive = seconds, decisive
         tree = _parse(source, self.name)
-        self._functions = [
-            node.name
-            for node in tree.body
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            and (node.name.startswith("test") or len(tree.body) == 1)
+        functions = [
+            one for one in tree.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
         ]
-        classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
-        self._names = {name for node in tree.body for name in _bound_names(node)}
-        # Where tests are switched off by hand, they cannot be told beforehand.
-        switched = "__test__" in source
-        self._expected = set() if switched else {*filter(None, map(_test_name, tree.body))}
+        self._functions = [
+            one.name for one in functions if one.name.startswith("test") or len(tree.body) == 1
+        ]
+        own = [one for one in tree.body if not isinstance(one, ast.Import | ast.ImportFrom)]
+        self._names = set[str]().union(*map(names_bound, own))
+        # Where tests are switched off by hand, nobody knows beforehand which there are.
+        sure = [one.name for one in functions if not one.decorator_list]
+        self._expected = {*sure} & {*self._functions} if "__test__" not in source else set[str]()
         definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
         found = [node.name for node in ast.walk(tree) if isinstance(node, definitions)]
         self.test_names = " ".join(found)
+        classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
         if not self._functions and not any("test" in name.lower() for name in classes):
             raise UsageError(
                 f"The check {self.name!r} holds no test: a function named test_… or a class "
@@ -114,8 +111,7 @@ class Tests:
             return not_python(self.name, task)
         start = monotonic()
         code = python_part(text).code
-        computed = may_compute(self._files, code, self._source)
-        result, events = await run_tests(
+        report = await run_tests(
             self._source,
             code,
             self._files,
@@ -123,65 +119,45 @@ class Tests:
             names=sorted(self._names),
             seconds=self._seconds,
         )
-        if absence := self._explain_absence(result, events):
-            seconds = monotonic() - start
-            return Evidence(
-                name=self.name,
-                passed=None,
-                not_run=True,
-                detail=absence,
-                seconds=seconds,
-                computed=computed,
-            )
-        try:
-            passed, tally, lines, findings = self._assess(result, events)
-        except (KeyError, TypeError, AttributeError):  # only the text can have written that
-            passed, tally, lines, findings = False, None, ["The code forged the report."], []
+        absence = self._explain_absence(report)
+        passed, lines, failing, tally = self._assess(report)
+        score = 0.0 if passed is False else None
         return Evidence(
             name=self.name,
-            passed=passed,
-            score=tally.held / tally.of if tally else None if passed is None else 0.0,
-            detail="\n".join([*lines, result.protection_note]).rstrip(),
-            tallies=(tally,) if tally else (),
+            passed=None if absence else passed,
+            not_run=bool(absence),
+            score=None if absence else tally.held / tally.of if tally else score,
+            detail=absence or "\n".join([*lines, report.result.protection_note]).rstrip(),
+            tallies=(tally,) if tally and not absence else (),
             seconds=monotonic() - start,
             decisive=self._decisive,
             basis="tests",
-            findings=tuple(findings[:MAX_FINDINGS]),
-            computed=computed,
+            findings=() if absence else tuple(failing[:MAX_FINDINGS]),
+            computed=may_compute(self._files, code, self._source),
         )
 
     def _assess(
-        self, result: ProcessResult, events: list[Event]
-    ) -> tuple[bool | None, Tally | None, list[str], list[Finding]]:
-        """Return whether the tests pass, how many do, a line for each, a finding per failure."""
-        error = next((e["fault"] for e in events if "fault" in e), "")
-        tests: list[str] = next((e["collected"] for e in events if "collected" in e), [])
-        outcomes: dict[str, Event] = {}
-        for event in (
-            e for e in events if "test" in e
-        ):  # of a test's fixtures and parts, the worst
-            before = outcomes.setdefault(event["test"], event)
-            if _RANK[event["outcome"]] > _RANK[before["outcome"]]:
-                outcomes[event["test"]] = event
-        skipped = [e["why"] for test, e in outcomes.items() if test not in tests]
-        if not error and not tests and skipped:  # the whole file
-            return None, None, [f"All tests are skipped: {skipped[0]}"], []
-        end = next((f"{e['end']} ended the run." for e in events if e.get("end")), "")
-        end = end or self._process_end(result)
-        if not error and not tests:
-            error = f"The tests could not be run: {end}"
-        if error:
-            return False, None, [shorten(error, WIDTH)], []
+        self, report: "Report"
+    ) -> tuple[bool | None, list[str], list[Finding], Tally | None]:
+        """Return whether the tests pass, a line for each, a finding per failure, how many do."""
+        outcomes, tests = report.outcomes, report.collected
+        aside = [str(e["why"]) for test, e in outcomes.items() if test not in tests]
+        if not report.fault and not tests and aside:  # the whole file
+            return None, [f"All tests are skipped: {aside[0]}"], [], None
+        end = report.end or self._process_end(report.result)
+        if report.fault or not tests:
+            error = report.fault or f"The tests could not be run: {end}"
+            return False, [shorten(error, WIDTH)], [], None
         missing = {"outcome": "failed", "why": f"was not reached. {end}"}
         results = {test: outcomes.get(test, missing) for test in tests}
-        gone = self._expected - {re.split(r"::|\[", test)[0] for test in tests}
-        results |= {name: {"outcome": "failed", "why": "disappeared."} for name in sorted(gone)}
-        by_outcome: dict[str, list[str]] = {"failed": [], "passed": [], "skipped": []}
+        for name in sorted(self._expected - {test.partition("[")[0] for test in tests}):
+            results[name] = {"outcome": "failed", "why": "disappeared."}
+        kinds: dict[str, list[str]] = {"failed": [], "passed": [], "skipped": []}
         for test, event in results.items():
-            by_outcome[event["outcome"]].append(test)
-        failing, passing, skipped = by_outcome.values()
-        if not failing and not any("end" in e for e in events):
-            return False, None, [f"The run ended before its last test. {end}"], []
+            kinds[event["outcome"]].append(test)
+        failing, passing, skipped = kinds.values()
+        if not failing and not report.complete:
+            return False, [f"The run ended before its last test. {end}"], [], None
         lines = [
             *(_format(test, results[test]) for test in failing),
             *(f"{test}: passed" for test in passing),
@@ -189,26 +165,44 @@ class Tests:
         ][:_MAX_LINES]
         count = len(failing) + len(passing)
         if not count:
-            return None, None, [*lines, "All tests are skipped, so nothing was run."], []
+            return None, [*lines, "All tests are skipped, so nothing was run."], [], None
         skipped_note = f" {len(skipped)} skipped." if skipped else ""
         lines.append(f"{len(passing)} of {count} tests pass.{skipped_note}")
         findings = [blocking_finding(t, shorten(str(results[t]["why"]), WIDTH)) for t in failing]
-        return not failing, Tally(held=len(passing), of=count, noun="test"), lines, findings
+        return not failing, lines, findings, Tally(held=len(passing), of=count, noun="test")
 
-    def _explain_absence(self, result: ProcessResult, events: list[Event]) -> str:
+    def _explain_absence(self, report: "Report") -> str:
         """Return why the tests say nothing: each that fails needs a variable without a copy."""
-        failed = [e for e in events if e.get("outcome") == "failed"]
-        errors = [str(e.get("why", "")) for e in failed]
-        errors += [str(e["fault"]) for e in events if "fault" in e]
-        reasons = [explain_absence(self._files, one, result.stderr) for one in errors]
+        failed = [e for e in report.outcomes.values() if e["outcome"] == "failed"]
+        errors = [str(e.get("why", "")) for e in failed] + [report.fault] * bool(report.fault)
+        reasons = [explain_absence(self._files, one, report.result.stderr) for one in errors]
         return reasons[0] if reasons and all(reasons) else ""
 
     def _process_end(self, result: ProcessResult) -> str:
-        alarmed = result.timed_out and result.limit is None
-        if alarmed or "Timeout (" in result.stderr:
+        if (result.timed_out and result.limit is None) or "Timeout (" in result.stderr:
             share = f"{self._seconds / _SHARE:.3g} seconds of processor time"
             return f"A test did not end within {share}."
         return describe_failure(result, self._seconds)
+
+
+class Report(NamedTuple):
+    """What came of a run of pytest.
+
+    Attributes:
+        result: how the process ended.
+        fault: why the text or the tests do not load, or empty.
+        collected: the tests that there are.
+        outcomes: what happened in each that was reached: of its fixtures and parts, the worst.
+        complete: whether the run came to its end.
+        end: what ended it before its last test, as a sentence, or empty.
+    """
+
+    result: ProcessResult
+    fault: str
+    collected: list[str]
+    outcomes: dict[str, Event]
+    complete: bool
+    end: str
 
 
 async def run_tests(
@@ -219,8 +213,8 @@ async def run_tests(
     functions: Sequence[str],
     names: Sequence[str],
     seconds: float,
-) -> tuple[ProcessResult, list[Event]]:
-    """Run pytest on a text in the sandbox; return how the process ended, and what it reported.
+) -> Report:
+    """Run pytest on a text in the sandbox.
 
     Args:
         source: the tests.
@@ -246,33 +240,22 @@ async def run_tests(
     }
     program = load_program("run_tests")
     result = await run_python(program, seconds=seconds, files=beside, report=report)
-    return result, parse_events(result.report, token)
-
-
-def _bound_names(node: ast.stmt) -> set[str]:
-    """Return the names that a statement defines or assigns; an import brings none of its own."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return {node.name}
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return set()
-    stored = (n for n in ast.walk(node) if isinstance(n, ast.Name | ast.FunctionDef | ast.ClassDef))
-    return {
-        n.id if isinstance(n, ast.Name) else n.name
-        for n in stored
-        if not isinstance(n, ast.Name) or isinstance(n.ctx, ast.Store)
-    }
-
-
-def _test_name(node: ast.stmt) -> str:
-    """Return the name of a definition that pytest takes for a test by all means, or nothing."""
-    if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
-        fixture = any("fixture" in ast.unparse(one) for one in node.decorator_list)
-        return "" if fixture else node.name
-    if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-        methods = [part.name for part in node.body if isinstance(part, ast.FunctionDef)]
-        made = {"__init__", "__new__"} & set(methods)
-        return "" if made or not any(name.startswith("test") for name in methods) else node.name
-    return ""
+    events = parse_events(result.report, token)
+    outcomes: dict[str, Event] = {}
+    for event in events:
+        if event.get("outcome") in _RANK:
+            worst = outcomes.setdefault(event["test"], event)
+            if _RANK[event["outcome"]] > _RANK[worst["outcome"]]:
+                outcomes[event["test"]] = event
+    end = next((e["end"] for e in events if e.get("end")), "")
+    return Report(
+        result=result,
+        fault=next((str(e["fault"]) for e in events if "fault" in e), ""),
+        collected=next((e["collected"] for e in events if "collected" in e), []),
+        outcomes=outcomes,
+        complete=any("end" in e for e in events),
+        end=f"{end} ended the run." if end else "",
+    )
 
 
 def _source(name: str, namespace: Mapping[str, Any]) -> str:
