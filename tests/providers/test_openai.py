@@ -3,7 +3,6 @@
 import asyncio
 import dataclasses
 import json
-from typing import Any
 
 import pytest
 from openai_server import Answer, Failure, ScriptedServer
@@ -230,15 +229,6 @@ async def test_an_error_sent_in_place_of_a_reply_is_that_error(
         await reply_of(model, request_text)
 
 
-async def test_a_connection_lost_in_a_reply_is_not_retried(server, model, request_text, waits):
-    server.then(Answer("one two three four", drop_after=2), "never asked for")
-    stream = model.stream(request_text)
-    assert await anext(stream) == Delta(text="one two ")
-    with pytest.raises(errors.Unreachable, match=r"No connection to http://127\.0\.0\.1:\d+/v1"):
-        await anext(stream)
-    assert (len(server.requests), waits) == (1, [])
-
-
 async def test_a_busy_server_is_asked_again_with_a_notice(server, model, request_text, waits):
     server.then(
         Failure(429, {"error": {"message": "later"}}, {"Retry-After": "2"}),
@@ -283,24 +273,6 @@ async def test_the_servers_own_words_are_quoted_on_one_line_without_the_key(
     assert (len(server.requests), waits) == (1, [])
 
 
-async def test_a_server_that_is_not_there_is_unreachable_after_the_retries(request_text, waits):
-    with ScriptedServer() as gone:
-        url = gone.base_url.replace("http://", "http://me:pass@")
-
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-
-    model = OpenAIModel("m", base_url=url, sleep=sleep)
-    stream = model.stream(request_text)
-    items: list[Any] = [await anext(stream), await anext(stream)]
-    with pytest.raises(errors.Unreachable, match="Check the address") as caught:
-        await anext(stream)
-    assert [item.text for item in items] == ["", ""]  # the error says it once
-    assert all(0 <= s <= 1 for s in waits)
-    assert len(waits) == 2
-    assert "pass" not in str(caught.value) + repr(model)
-
-
 @pytest.mark.parametrize(
     "answer",
     [Answer(hold=True), Answer("one two three four", stall_after=2)],
@@ -316,12 +288,6 @@ async def test_cancelling_the_reader_closes_the_connection_at_once(
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await asyncio.to_thread(server.left.wait, 2)
-
-
-def test_a_model_works_on_one_event_loop_after_another(server, model, request_text):
-    server.then("one", "two")
-    assert asyncio.run(reply_of(model, request_text)).text == "one"
-    assert asyncio.run(reply_of(model, request_text)).text == "two"
 
 
 @pytest.mark.parametrize("attempt", range(8))

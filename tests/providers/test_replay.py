@@ -121,18 +121,6 @@ async def test_the_pace_is_the_recorded_one_or_none_at_all(path: Path) -> None:
     assert await slept(float("inf")) == [0, 0, 0]
 
 
-async def test_thinking_that_is_not_in_the_reply_is_not_recorded(path: Path) -> None:
-    live = ScriptedModel([Reply(text="no", thinking="hm"), "yes"])
-    recorder = RecordedModel(path, live=lambda: live, record=True)
-    for words in ("one", "two"):
-        async for _ in recorder.stream(Request(messages=(Message(role="user", content=words),))):
-            pass
-    replies = [
-        (call.joined("thinking"), call.joined("text")) for call in read_recording(path).calls
-    ]
-    assert replies == [("hm", "no"), ("", "yes")]
-
-
 async def test_after_guidance_a_live_model_replies(path: Path) -> None:
     await record(path)
     live = ScriptedModel([text("Hey you"), judged(10)], name="live")
@@ -189,21 +177,6 @@ def test_fences_addresses_times_and_the_order_of_lines_are_ignored() -> None:
     assert key(one) != key(one, purpose="judge")
 
 
-async def test_a_recording_names_its_version_day_and_model(path: Path) -> None:
-    live = ScriptedModel(["hi"], name="qwen2.5-coder-0.5b")
-    live.price = Price(prompt=0, completion=0)
-    ask = Request(messages=(Message(role="user", content="Go."),))
-    async for _ in RecordedModel(path, live=lambda: live, record=True).stream(ask):
-        pass
-    head = read_recording(path).model_dump()
-    assert head["format"] == 5
-    assert head["ipyrefine"]
-    assert len(head["date"]) == 10
-    assert head["models"][0]["name"] == "qwen2.5-coder-0.5b"
-    assert head["models"][0]["weights"].startswith("1d9614638d18")
-    assert RecordedModel(path).price == Price(prompt=0, completion=0)
-
-
 async def test_without_the_file_every_request_is_one_for_the_live_model(path: Path) -> None:
     live = ScriptedModel(SCRIPT, name="live")
     run = await run_on(RecordedModel(path, live=lambda: live))
@@ -213,15 +186,30 @@ async def test_without_the_file_every_request_is_one_for_the_live_model(path: Pa
         await run_on(choose_model(f"recorded:{path}"))
 
 
-def test_a_recording_is_written_with_every_field(path: Path) -> None:
-    asyncio.run(record(path))
+def test_a_recording_is_written_with_every_field_and_names_its_version_day_and_model(
+    path: Path,
+) -> None:
+    live = ScriptedModel([Reply(text="no", thinking="hm"), "yes"], name="qwen2.5-coder-0.5b")
+    live.price = Price(prompt=0, completion=0)
+    recorder = RecordedModel(path, live=lambda: live, record=True)
+    for words in ("one", "two"):
+        ask = Request(messages=(Message(role="user", content=words),))
+        asyncio.run(reply_to(recorder, ask))
     content = json.loads(path.read_text("utf-8"))
     assert content["format"] == VERSION
-    assert content["models"] == [{"name": "scribe", "weights": "", "price": None}]
+    assert content["ipyrefine"]
+    assert len(content["date"]) == 10
+    (model,) = content["models"]
+    assert (model["name"], model["price"]) == (live.name, {"prompt": 0, "completion": 0})
+    assert model["weights"].startswith("1d9614638d18")
+    assert RecordedModel(path).price == live.price
     for call in content["calls"]:
         assert call.keys() == Call.model_fields.keys()
         assert call["usage"].keys() == Usage.model_fields.keys()
         assert all(piece.keys() == {"after", "text", "kind"} for piece in call["pieces"])
+    calls = read_recording(path).calls
+    replies = [(call.joined("thinking"), call.joined("text")) for call in calls]
+    assert replies == [("hm", "no"), ("", "yes")]
 
 
 @pytest.mark.parametrize("version", [1, VERSION + 1], ids=["older", "newer"])

@@ -4,8 +4,8 @@ Loading weights holds Python's global lock for seconds, a damaged file may crash
 cannot be stopped in the middle of a reply. None of that may happen to the user's kernel.
 
 It runs by path, without the rest of the package. It reads one line of JSON (`path`, `key`,
-`context_tokens`, `batch_tokens`, `cache_mib`, `threads`), writes one (`address` or
-`error`), and ends when its input is closed, so also when the process that started it dies.
+`threads`), writes one (`address` or `error`), and ends when its input is closed, so also when the
+process that started it dies.
 """
 
 import json
@@ -15,6 +15,9 @@ from typing import Any
 
 _HOST = "127.0.0.1"
 _SILENT = -1
+_CONTEXT_TOKENS = 8_192
+_BATCH_TOKENS = 512  # an interrupt takes effect between batches of the prompt
+_CACHE_MIB = 512  # of earlier prompts; a thousand tokens of the default model take 28
 
 
 def main() -> None:
@@ -46,11 +49,11 @@ def _start(settings: dict[str, Any]) -> tuple[Any, dict[str, str]]:
 def _params(xllamacpp: Any, settings: dict[str, Any]) -> Any:
     params = xllamacpp.CommonParams()
     params.model.path = settings["path"]
-    params.n_ctx = settings["context_tokens"]
-    params.n_batch = settings["batch_tokens"]
+    params.n_ctx = _CONTEXT_TOKENS
+    params.n_batch = _BATCH_TOKENS
     params.n_parallel = 1
     # Writer and reader take turns: the prompt of one stays cached while the other is answered.
-    params.cache_ram_mib = settings["cache_mib"]
+    params.cache_ram_mib = _CACHE_MIB
     # A revision repeats most of the draft: speculative decoding guesses the tokens that follow a
     # long repeated run and checks them in one batch, which is faster than writing them.
     kinds = xllamacpp.common_speculative_type

@@ -24,9 +24,6 @@ if TYPE_CHECKING:  # it takes a second to import, and recordings don't need it
     from ipyrefine.providers.openai import OpenAIModel
 
 PROGRAM = Path(__file__).with_name("llama_server.py")
-CONTEXT_TOKENS = 8_192
-BATCH_TOKENS = 512  # an interrupt takes effect between batches of the prompt
-CACHE_MIB = 512  # of earlier prompts; a thousand tokens of the default model take 28
 STOP_SECONDS = 2.0
 _SPIN_COUNT = "1000"  # rounds in which a thread looks for the others before it sleeps
 _MAGIC = b"GGUF"
@@ -220,13 +217,7 @@ def _load(process: subprocess.Popen[bytes], path: Path, key: Key) -> str:
     """Load the weights and return the server's address; takes seconds."""
     assert process.stdin is not None
     assert process.stdout is not None
-    settings = {
-        "path": str(path),
-        "context_tokens": CONTEXT_TOKENS,
-        "batch_tokens": BATCH_TOKENS,
-        "cache_mib": CACHE_MIB,
-        "threads": allowed_processors(),
-    }
+    settings = {"path": str(path), "threads": allowed_processors()}
     process.stdin.write(json.dumps({**settings, "key": key()}).encode() + b"\n")
     process.stdin.flush()
     answer = json.loads(process.stdout.readline() or b"{}")  # a crash writes nothing
