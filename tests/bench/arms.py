@@ -64,23 +64,14 @@ class Case(Protocol):
 
 
 class Plan(NamedTuple):
-    """How the arms are run.
+    """How the arms are run."""
 
-    Attributes:
-        checks: names of the loop's checks, beside those it adds by itself.
-        limits: limits of the loop.
-        drafts: samples that resampling may take.
-        answer: whether the loop's questions are answered.
-        judge: whether a bare judge says PASS or not about the draft.
-        loop: whether the loop runs; without it, `drafts` alone bounds resampling.
-    """
-
-    checks: tuple[str, ...] = ()
-    limits: Limits = Limits()
-    drafts: int = 16
-    answer: bool = False
-    judge: bool = False
-    loop: bool = True
+    checks: tuple[str, ...] = ()  # the loop's, next to those it adds by itself
+    limits: Limits = Limits()  # the loop's
+    drafts: int = 16  # samples that resampling may take
+    answer: bool = False  # whether the loop's questions are answered
+    judge: bool = False  # whether a bare judge says PASS or not about the draft
+    loop: bool = True  # without it, `drafts` alone bounds resampling
 
 
 class Outcome(NamedTuple):
@@ -93,51 +84,31 @@ class Outcome(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """The greedy first draft.
+    """The greedy first draft."""
 
-    Attributes:
-        task: the task that the loop makes of the case.
-        request: what the loop asks for a draft.
-        text: the draft.
-        missed: whether it misses something that the task states.
-        stated: the checks of what the task states.
-    """
-
-    task: Task
-    request: Request
+    task: Task  # that the loop makes of the case
+    request: Request  # by which the loop asks for it
     text: str
-    missed: bool
-    stated: Sequence[Check]
+    missed: bool  # whether it misses something that the task states
+    stated: Sequence[Check]  # the checks of what the task states
 
 
 class Asked(NamedTuple):
-    """What came of a question of the loop's.
+    """What came of a question of the loop's."""
 
-    Attributes:
-        right: whether a right draft is among those it compares.
-        answered: whether the answer was known and given; None where it was not to be given.
-        solved: whether the run ended solved after it.
-    """
-
-    right: bool
-    answered: bool | None
-    solved: bool
+    right: bool  # whether a right draft is among those it compares
+    answered: bool | None  # whether the answer was known; None where it was not to be given
+    solved: bool  # whether the run ended solved after it
 
 
 class Row(NamedTuple):
-    """What came of one task.
-
-    Attributes:
-        visible: whether something that the task states shows that the draft is wrong.
-        ended: how the loop stopped, and what its verdict rests on.
-        asked: what came of the loop's question, if it asked one.
-    """
+    """What came of one task."""
 
     draft: Outcome
     resampling: Outcome
     loop: Outcome | None
-    visible: bool
-    ended: str
+    visible: bool  # whether something that the task states shows that the draft is wrong
+    ended: str  # how the loop stopped, and what its verdict rests on
     asked: Asked | None
 
 
@@ -392,11 +363,7 @@ def add_options(
 
 
 def plan(options: argparse.Namespace, **more: bool) -> Plan:
-    """Return the plan that the options make.
-
-    Raises:
-        SystemExit: a limit is none.
-    """
+    """Return the plan that the options make."""
     limits: dict[str, Any] = dict(one.partition("=")[::2] for one in options.limit)
     unknown = sorted(limits.keys() - Limits.model_fields.keys())
     if unknown:

@@ -21,7 +21,9 @@ must not.
 
 import argparse
 import asyncio
+import json
 import re
+import secrets
 import sys
 import textwrap
 import traceback
@@ -36,7 +38,6 @@ import measure
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from measure import Meter
-from notebook_cells import run_cells
 from tqdm import tqdm
 from traitlets.config import Config
 
@@ -44,11 +45,34 @@ from ipyrefine import api
 from ipyrefine.core.model import Usage
 from ipyrefine.core.ports import Message, Model, Request
 from ipyrefine.errors import Interrupted, UsageError
+from ipyrefine.kernel.magics import python_part
+from ipyrefine.sandbox.sandbox import describe_failure, run_python
 
 _HERE = Path(__file__).parent
 _MAX_TOKENS = 1_024  # completion tokens that a repaired cell may take
 _CONFIG = Config({"HistoryManager": {"enabled": False}, "Refine": {"journal": False}})
 _LIBRARY = re.compile(r'(?<=File ")[^"]*?/site-packages/')  # where packages are on this machine
+_SECONDS = 30.0  # processor time of all cells; the import of pandas is most of it
+_MEMORY_MB = 4_096  # of address space, of which polars reserves much
+# Reports after each cell, so that the last line stands where one ends the process.
+_RUNNER = """\
+import json, sys, types
+sys.path.insert(0, "")
+with open("cells.json") as file:
+    cells = json.load(file)
+main = sys.modules["__main__"] = types.ModuleType("__main__")
+def tell(done, error):
+    with open({report!r}, "a") as file:
+        file.write(json.dumps([done, error]) + "\\n")
+tell(0, "")
+for number, source in enumerate(cells, start=1):
+    try:
+        exec(compile(source, f"cell {{number}}", "exec"), vars(main))
+    except BaseException as error:
+        tell(number - 1, f"{{type(error).__name__}}: {{error}}")
+        break
+    tell(number, "")
+"""
 _REASK = """\
 This notebook cell fails:
 
@@ -60,25 +84,15 @@ Return the corrected cell: all of it, in one block that starts with ```python an
 
 
 class Case(NamedTuple):
-    """A cell that fails.
-
-    Attributes:
-        name: for messages and tables.
-        kind: what is wrong with it.
-        error: the exception that it raises.
-        setup: the cells above it.
-        cell: the cell.
-        fix: a cell that does what it should.
-        check: asserts that hold below a right one.
-    """
+    """A cell that fails."""
 
     name: str
-    kind: str
-    error: str
-    setup: Sequence[str]
+    kind: str  # what is wrong with it
+    error: str  # the exception that it raises
+    setup: Sequence[str]  # the cells above it
     cell: str
-    fix: str
-    check: str
+    fix: str  # a cell that does what it should
+    check: str  # asserts that hold below a right one
 
     async def run(self, text: str) -> "Result":
         """Return what comes of another text in the cell's place."""
@@ -88,17 +102,29 @@ class Case(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What came of a repaired cell.
+    """What came of a repaired cell."""
 
-    Attributes:
-        runs: whether it ran to its end.
-        right: whether the hidden check passes below it.
-        error: what ended it or the check.
-    """
+    runs: bool  # to its end
+    right: bool  # the hidden check passes below it
+    error: str  # what ended it or the check
 
-    runs: bool
-    right: bool
-    error: str
+
+async def run_cells(cells: Sequence[str]) -> tuple[int, str]:
+    """Run cells in one namespace; return how many ran to their end, and what ended the next."""
+    report = secrets.token_hex(8)
+    sources = json.dumps([python_part(cell).code for cell in cells])
+    result = await run_python(
+        _RUNNER.format(report=report),
+        seconds=_SECONDS,
+        memory_mb=_MEMORY_MB,
+        files={"cells.json": sources},
+        report=report,
+    )
+    lines = result.report.splitlines()
+    done, error = json.loads(lines[-1]) if lines else (0, "")
+    if not error and done < len(cells):
+        error = describe_failure(result, _SECONDS)
+    return done, error
 
 
 class Repair(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Seque
 from contextlib import aclosing
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import platformdirs
 from tqdm import tqdm
@@ -33,15 +33,6 @@ _VOLATILE = re.compile(r"(?<=material-)[0-9a-f]+|0x[0-9a-f]{6,}")
 T = TypeVar("T")
 
 
-class Named(Protocol):
-    """A case with a name for messages."""
-
-    name: str
-
-
-C = TypeVar("C", bound=Named)
-
-
 class MissingReply(ModelError):
     """A replay needs a reply that was not kept."""
 
@@ -53,29 +44,17 @@ class Replies:
         name: the model's name.
         path: a line of JSON for each reply: the request's hash, the reply, the seconds it took.
         ask: whether the model is asked for a reply that was not kept.
-        choose: returns the model by its name; called only when it is asked.
 
     Attributes:
         missing: what the first reply that was not kept would have been, or empty.
         asked: how often the model was asked.
     """
 
-    def __init__(
-        self,
-        name: str,
-        path: Path,
-        *,
-        ask: bool = False,
-        choose: Callable[[str], Model] = choose_model,
-    ) -> None:
+    def __init__(self, name: str, path: Path, *, ask: bool = False) -> None:
         self.name, self.path, self.missing, self.asked = name, path, "", 0
-        self._ask, self._choose = ask, cache(choose)
+        self._ask, self._choose = ask, cache(choose_model)
         lines = path.read_text("utf-8").splitlines() if path.exists() else []
-        kept = [line for text in lines if (line := _read(text))]
-        self._kept = {one["key"]: one for one in kept if one.get("model", name) == name}
-
-    def __len__(self) -> int:
-        return len(self._kept)
+        self._kept = {one["key"]: one for one in map(_read, lines) if one.get("model") == name}
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
         """Yield the reply in one piece; its usage holds the seconds it took at first.
@@ -90,7 +69,8 @@ class Replies:
         kept = self._kept[key]
         if "rejected" in kept:
             raise RequestRejected(kept["rejected"])
-        reply = Reply.model_validate(kept["reply"])
+        fields = kept["reply"].items()  # kept by an earlier version, it may have others
+        reply = Reply.model_validate({n: v for n, v in fields if n in Reply.model_fields})
         usage = reply.usage.model_copy(update={"seconds": kept["seconds"]})
         yield Delta(text=reply.text)
         yield reply.model_copy(update={"usage": usage})
@@ -102,28 +82,20 @@ class Replies:
             raise MissingReply(f"{self.path} lacks {self.missing}. Add --ask to ask {self.name}.")
         start, line = time.perf_counter(), dict[str, Any]()
         try:
-            line["reply"] = (await complete(self._choose(self.name), request)).model_dump(
-                mode="json"
-            )
+            reply = await complete(self._choose(self.name), request)
+            line["reply"] = reply.model_dump(mode="json")
         except RequestRejected as error:
             line["rejected"] = str(error)
         line = {"key": key, "model": self.name, "seconds": time.perf_counter() - start, **line}
         self.asked += 1
         self._kept[key] = line
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a+", encoding="utf-8") as file:
-            file.write(_line_end(self.path) + json.dumps(line) + "\n")
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write("\n" + json.dumps(line))  # a stop may have cut the line before it
 
 
 class Meter:
-    """A model that adds up what one arm consumes.
-
-    Args:
-        model: answers.
-
-    Attributes:
-        usage: the sum so far.
-    """
+    """A model that adds up in `usage` what one arm consumes."""
 
     def __init__(self, model: Model) -> None:
         self.name, self.usage, self._model = model.name, Usage(), model
@@ -149,25 +121,17 @@ async def complete(model: Model, request: Request) -> Reply:
 
 def hash_request(request: Request) -> str:
     """Return what a request is known by: what the model is sent, the same in every run."""
-    names = ["messages", "json_schema", "max_tokens", "temperature", "seed"]
-    if request.answers:
-        names.append("answers")
-    sent = request.model_dump(mode="json", include=set(names))
+    names = {"messages", "json_schema", "max_tokens", "temperature", "seed"}
+    sent = request.model_dump(mode="json", include=names)
     text = json.dumps(sent, sort_keys=True)
     return hashlib.sha256(_VOLATILE.sub("", text).encode()).hexdigest()
 
 
-def _read(line: str) -> dict[str, Any] | None:
+def _read(line: str) -> dict[str, Any]:
     try:
         return dict(json.loads(line))
     except ValueError:
-        return None  # a stop cut it in the middle
-
-
-def _line_end(path: Path) -> str:
-    """Return what has to come before a new line: a stop may have cut the last one."""
-    data = path.read_bytes() if path.exists() else b""
-    return "\n" if data and not data.endswith(b"\n") else ""
+        return {}  # a stop cut it in the middle
 
 
 # Options.
@@ -186,11 +150,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def replies_path(name: str, model: str, path: Path | None) -> Path:
-    """Return where the replies on a set of cases are kept.
-
-    Those of the embedded model that the tables rest on are part of the project, others are in the
-    user's cache.
-    """
+    """Return where the replies on a set are kept: in the project, or in the user's cache."""
     kept = Path(__file__).parent / "kept" / f"{name}.jsonl"
     folder = Path(platformdirs.user_cache_dir("ipyrefine")) / "bench"
     other = folder / f"{name}-{model.replace('/', '_')}.jsonl"
@@ -198,11 +158,7 @@ def replies_path(name: str, model: str, path: Path | None) -> Path:
 
 
 def task_range(wanted: str | None, default: str, last: int) -> range:
-    """Return the places that ``--tasks`` names.
-
-    Raises:
-        SystemExit: it is no range, or reaches beyond the last case that may be run.
-    """
+    """Return the places that ``--tasks`` names."""
     first, _, end = (wanted or default).partition("-")
     if not first.isdecimal() or not (end or first).isdecimal():
         raise SystemExit(f"--tasks takes a range such as {default}, not {wanted!r}.")
@@ -213,11 +169,7 @@ def task_range(wanted: str | None, default: str, last: int) -> range:
 
 
 def load_cases(folder: Path, name: str) -> list[dict[str, Any]]:
-    """Return the cases of a file, such as ``mbpp_plus``.
-
-    Raises:
-        SystemExit: the file is not there.
-    """
+    """Return the cases of a file, such as ``mbpp_plus``."""
     path = folder / f"{name}.jsonl"
     if not path.exists():
         raise SystemExit(f"There is no {path}. Say with --data where the cases are.")
@@ -229,21 +181,14 @@ def load_cases(folder: Path, name: str) -> list[dict[str, Any]]:
 
 def collect(
     what: str,
-    cases: Sequence[C],
+    cases: Sequence[Any],
     model: Replies,
-    run_case: Callable[[C], Awaitable[T]],
+    run_case: Callable[[Any], Awaitable[T]],
     note: Callable[[Sequence[T]], str],
 ) -> list[T]:
     """Run cases one after another and return what came of them, as a row each.
 
     A stop (Ctrl-C, or a replay that lacks a reply) returns the rows that there are.
-
-    Args:
-        what: the bar's title.
-        cases: the cases.
-        model: answers in all of them.
-        run_case: returns the row of a case.
-        note: returns what the bar says about the rows so far.
     """
     rows: list[T] = []
 
@@ -274,15 +219,10 @@ def interval(rows: Sequence[T], measure: Callable[[Sequence[T]], float], digits:
     """Return a measure with its 95 % bootstrap interval over rows: ``76.8 (67.1 to 85.4)``."""
     if not rows:
         return "-"
-    low, high = bounds(rows, measure)
-    return f"{measure(rows):.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
-
-
-def bounds(rows: Sequence[T], measure: Callable[[Sequence[T]], float]) -> tuple[float, float]:
-    """Return the 95 % bootstrap interval of a measure over rows."""
     dice = random.Random(0)
     drawn = sorted(measure(dice.choices(rows, k=len(rows))) for _ in range(_DRAWS))
-    return drawn[int(0.025 * _DRAWS)], drawn[int(0.975 * _DRAWS)]
+    low, high = drawn[int(0.025 * _DRAWS)], drawn[int(0.975 * _DRAWS)]
+    return f"{measure(rows):.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
 def share(rows: Sequence[T], holds: Callable[[T], bool]) -> str:
@@ -315,11 +255,7 @@ def table(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
 
 
 def stop(replies: Replies, done: int, wanted: int) -> None:
-    """End with what is missing where a replay lacked a reply.
-
-    Raises:
-        SystemExit: it did.
-    """
+    """End with what is missing where a replay lacked a reply."""
     if replies.missing:
         sys.exit(
             f"\nStopped after {done} of {wanted} cases: {replies.path} lacks {replies.missing}. "

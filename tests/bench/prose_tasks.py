@@ -82,12 +82,7 @@ def load(folder: Path, tasks: str | None) -> Sequence[IfEval]:
 
 
 def by_kind(cases: Sequence[IfEval], texts: Mapping[str, Mapping[str, str]]) -> str:
-    """Return a table of the constraints kept, by kind.
-
-    Args:
-        cases: the cases.
-        texts: of each arm, the texts by the case's name.
-    """
+    """Return a table of the constraints kept by each arm's texts, by kind."""
     kept = {arm: Counter[str]() for arm in texts}
     total = Counter[str]()
     for case in cases:
