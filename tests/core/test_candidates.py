@@ -27,7 +27,6 @@ from ipyrefine.core.events import (
     TextDelta,
 )
 from ipyrefine.core.model import (
-    Budget,
     Evidence,
     Limits,
     Outcome,
@@ -205,18 +204,6 @@ async def test_when_no_candidate_can_be_had_the_run_fails_and_going_on_asks_anew
     await finish(loop)
     assert len(loop.state.iterations) == 3
     assert loop.state.stop_reason is StopReason.PASSED
-
-
-@pytest.mark.parametrize(("calls", "written"), [(1, 1), (2, 2), (9, 3)])
-async def test_no_more_candidates_are_asked_for_than_the_budget_allows(
-    calls: int, written: int
-) -> None:
-    texts = [text("one"), text("two"), text("three"), *[judgement(9)] * 3]
-    limits = THREE.model_copy(update={"budget": Budget(calls=calls)})
-    loop = evaluated(texts, limits=limits)
-    await finish(loop)
-    assert len(loop.state.iterations) == written
-    assert loop.state.usage.calls <= calls
 
 
 async def test_each_candidate_has_its_own_usage() -> None:

@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit import (
     CODE,
-    EVALUATED,
     READY,
-    TASK,
     Scores,
     code,
     critique,
@@ -110,25 +108,6 @@ def test_a_note_counts_where_it_names_a_finding_that_was_to_be_acted_on() -> Non
     assert changes(notes, (known,)) == (Change(finding="f1", summary="mended"),)
 
 
-async def test_on_a_stall_the_temperature_rises_and_what_failed_is_named() -> None:
-    loop = refinement(
-        [
-            text("Hi"),
-            judgement(5, finding("dull")),
-            text("Ho ho"),
-            judgement(3),
-            text("Hey you"),
-            judgement(4),
-        ],
-        prompts=EVALUATED,
-    )
-    await finish(loop)
-    first, second = requests(loop, Stage.REVISE)[:2]
-    assert first.temperature == 0 < second.temperature
-    assert "Ho ho" in second.messages[-1].content
-    assert "Ho ho" not in first.messages[-1].content
-
-
 @pytest.mark.parametrize("weak", [True, False])
 async def test_a_writer_too_weak_to_edit_is_sampled_which_makes_a_draft(weak: bool) -> None:
     """From what is wrong with the text and without its words, which it would only repeat."""
@@ -159,19 +138,3 @@ async def test_a_text_of_the_user_s_is_always_edited() -> None:
     loop = refinement([critique(finding("dull")), text("Ho"), READY], draft="Hi", limits=limits)
     await finish(loop)
     assert "Hi" in prompts(loop, Stage.REVISE)[0]
-
-
-async def test_the_task_stands_unchanged_at_the_head_of_every_call() -> None:
-    loop = refinement(
-        [
-            text("Hi"),
-            critique(*[finding(p) for p in ("dull", "curt", "stale")]),
-            text("Ho"),
-            judgement(9, fixed=("f1", "f2", "f3")),
-        ],
-    )
-    await finish(loop)
-    heads = {request.messages[0].content for request in requests(loop)}
-    assert len(requests(loop)) == 4
-    assert len(heads) == 1
-    assert TASK.text in heads.pop()

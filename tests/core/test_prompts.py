@@ -106,28 +106,6 @@ def test_braces_in_a_task_are_no_places() -> None:
     assert filled == "{text} {0} {} {other} T"
 
 
-@pytest.mark.parametrize("memory", ["best", "all"])
-async def test_with_all_memory_every_attempt_and_its_feedback_reach_the_writer(
-    memory: str,
-) -> None:
-    loop = refinement(
-        [
-            text("one"),
-            judgement(4, finding("too dull")),
-            text("two"),
-            judgement(6, finding("too curt"), fixed=("f1",)),
-            text("three"),
-            judgement(5),
-        ],
-        limits=Limits(max_revisions=2, memory=memory),
-    )
-    await finish(loop)
-    asked = prompts(loop, Stage.REVISE)[1]
-    assert "two" in asked
-    assert ("\none\n" in asked) == (memory == "all")
-    assert ("too dull" in asked) == (memory == "all")
-
-
 DULL = finding("too dull")
 
 

@@ -5,17 +5,16 @@ from collections.abc import Sequence
 from functools import cache
 
 import pytest
-from kit import CODE, code, decide, finish, prompts, refinement, requests, stages
+from kit import CODE, code, decide, finish, prompts, refinement, stages
 
 from ipyrefine.core.decisions import DECISION, Answer, Continue
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import Decided, QuestionAsked
+from ipyrefine.core.events import Decided
 from ipyrefine.core.model import (
     Choice,
     Clarification,
     Evidence,
     Limits,
-    Outcome,
     Question,
     Stage,
     StopReason,
@@ -91,20 +90,6 @@ async def test_a_pass_asks_about_an_edge_case_that_the_task_leaves_open() -> Non
     assert stages(await decide(loop, Answer(result="'edge'"))) == ["check"]
     assert (loop.state.stop_reason, loop.state.usage.calls) == (StopReason.PASSED, calls)
     assert loop.state.question is None
-
-
-async def test_drafts_that_disagree_stop_with_the_question_and_ask_no_model() -> None:
-    loop = refinement(drafts("None", "ValueError"), CODE, checks=[Agreement()], limits=TWO)
-    events = await finish(loop)
-    assert {request.purpose for request in requests(loop)} == {"draft"}
-    (question,) = [event.question for event in events if isinstance(event, QuestionAsked)]
-    assert question == loop.state.question
-    assert [choice.result for choice in question.choices] == ["None", "ValueError"]
-    assert loop.state.stop_reason is StopReason.QUESTION
-    assert loop.state.message.startswith("The drafts disagree about f([])")
-    verdict = loop.state.verdict
-    assert verdict is not None
-    assert (verdict.outcome, verdict.basis) == (Outcome.NEEDS_IMPROVEMENT, "agreement")
 
 
 @pytest.mark.parametrize(("choice", "text"), [(1, "f = None"), (2, "f = ValueError")])

@@ -281,23 +281,23 @@ def test_an_evaluator_that_says_nothing_of_the_kind_is_unreadable(reply: str) ->
 # Replies that go round in circles
 
 
+LINE = "He was a member of the army and the guard.\n"
+TABLE = "".join(f"assert f({n}) == {n * n}, 'square of {chr(97 + n)}'\n" for n in range(26))
+
+
 @pytest.mark.parametrize(
     ("reply", "circles"),
     [
-        ("He was a member of the army and of the guard.\n" * 8, True),
-        ("".join(f"{n}. He was a member of the army and the guard.\n" for n in range(8)), True),
-        ("He was a member of the army and of the guard.\n" * 7, False),
-        ("ha " * 64, True),
-        ("ha " * 63, False),
-        (
-            "".join(f"assert f({n}) == {n * n}, 'square of {chr(97 + n)}'\n" for n in range(26)),
-            False,
-        ),
+        (LINE * 20, True),
+        ("".join(f"{n}. {LINE}" for n in range(40)), True),
+        (TABLE + LINE * 60, True),
+        (TABLE, False),
+        (LINE * 3, False),
         ("", False),
     ],
-    ids=["eight times", "numbered", "seven times", "a word", "fewer words", "like lines", "none"],
+    ids=["a line", "numbered", "at its end", "like lines", "a few times", "nothing"],
 )
-def test_a_reply_repeats_itself_when_eight_words_stand_in_it_eight_times(
+def test_a_reply_repeats_itself_when_its_end_is_one_thing_over_and_over(
     reply: str, circles: bool
 ) -> None:
     assert repeats_itself(reply) is circles

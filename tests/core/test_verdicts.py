@@ -28,10 +28,8 @@ from ipyrefine.core.model import (
     Evidence,
     Figure,
     Limits,
-    NothingFound,
     Outcome,
     Question,
-    Severity,
     Status,
     StopReason,
     Task,
@@ -174,16 +172,6 @@ async def test_code_that_runs_is_better_than_code_that_fails_whatever_came_later
     assert loop.state.verdict.because.why == "only_ran"
 
 
-async def test_a_user_s_word_is_a_basis_of_its_own() -> None:
-    loop = refinement([text("Hi"), judgement(3)], limits=ONCE, prompts=EVALUATED)
-    await finish(loop)
-    await decide(loop, Override(outcome=PASS))
-    verdict = loop.state.verdict
-    assert verdict is not None
-    assert (verdict.outcome, verdict.basis) == (PASS, "user")
-    assert not verdict.over_failed_check
-
-
 # A required check that failed is passed by nobody but the user
 
 
@@ -204,19 +192,6 @@ async def test_the_user_passes_it_and_the_verdict_says_over_what() -> None:
 
 
 READ = Limits()
-
-
-async def test_where_nothing_else_decides_a_critic_does() -> None:
-    loop = refinement([text("Hi"), critique(finding("curt")), text("Hi Ann"), READY], limits=READ)
-    assert stages(await finish(loop)) == ["draft", "critique", "revise", "critique"]
-    first, second = (i.verdict for i in loop.state.iterations)
-    assert first
-    assert (first.outcome, first.because.kind) == (Outcome.NEEDS_IMPROVEMENT, "still_open")
-    assert second
-    assert (second.outcome, second.basis, second.score) == (Outcome.PASS, "critique", None)
-    assert second.because == NothingFound(
-        critic="scripted", tests=0, reason="It does what is asked."
-    )
 
 
 async def test_what_the_critic_no_longer_has_to_say_is_resolved() -> None:
@@ -251,14 +226,6 @@ async def test_a_late_finding_about_words_that_stood_before_is_a_suggestion() ->
     assert (blocks["stiff"], blocks["lost the date"]) == (False, True)
 
 
-async def test_a_critique_that_cannot_be_read_leaves_the_text_unjudged() -> None:
-    loop = refinement([text("Hi"), "Nice.", "Nice."], limits=READ)
-    await finish(loop)
-    assert loop.state.verdict
-    assert loop.state.verdict.outcome is NOT_JUDGED
-    assert loop.state.verdict.because.why == "unreadable"
-
-
 async def test_a_not_judged_text_says_what_evidence_there_is_beside() -> None:
     kept = found("constraints", decisive=False)
     verdict = await first_verdict(kept)
@@ -278,21 +245,6 @@ async def test_nobody_gives_not_judged_as_a_word() -> None:
 
 
 # Suggestions
-
-
-async def test_findings_on_a_text_that_passes_on_evidence_are_suggestions() -> None:
-    loop = refinement(
-        [text("Hi"), critique(finding("curt", "Hi")), text("Hi Ann")],
-        checks=[Finds(found("tests"))],
-    )
-    await finish(loop)
-    assert loop.state.stop_reason is StopReason.PASSED
-    assert stages(await decide(loop, Continue())) == ["critique", "revise", "check"]
-    draft, revision = loop.state.iterations
-    assert [f.severity for f in draft.findings] == [Severity.MINOR]
-    assert draft.verdict is not None
-    assert draft.verdict.passed
-    assert revision.acted_on == ("f1",)
 
 
 async def test_without_an_evaluator_a_revision_is_taken_to_meet_what_it_was_written_for() -> None:
