@@ -570,8 +570,8 @@ def _template_limits(template: Template, limits: Limits | None) -> Limits:
     stages: dict[str, Any] = {"critique": "always", "verify_drafts": False}
     if template.min_findings:
         stages["min_findings"] = template.min_findings
-    given = limits.model_dump(exclude_unset=True) if limits else {}
-    return Limits.model_validate(stages | given)
+    own = limits.model_dump(exclude_unset=True) if limits else {}
+    return Limits.model_validate(stages | own)
 
 
 def _is_evaluator(check: Check) -> bool:

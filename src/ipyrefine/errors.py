@@ -1,25 +1,6 @@
-"""Everything ipyrefine raises, as one tree.
+"""Everything ipyrefine raises, as one tree below `RefineError`.
 
-::
-
-    RefineError                what went wrong and what to do, in one sentence
-    ├── UsageError             an option, argument or cell body cannot be used (also a ValueError)
-    ├── NoModel                no model is configured, or an optional package is missing
-    ├── WeightsError           the embedded model's file is missing, damaged or could not be fetched
-    ├── ReplyError             a model's reply cannot be read as what was asked for
-    ├── JournalError           the journal of runs cannot be written or read
-    ├── PoolError              a pool's worker died, or could not be given its task
-    ├── CheckError             a check broke, instead of finding a fault in the text
-    │   └── CheckNotRun        a check could not be run, and says nothing about the text
-    ├── InternalError          ipyrefine itself broke
-    ├── Interrupted            the user interrupted the run; the best text was kept
-    └── ModelError             the model or its server failed
-        ├── Unreachable        no connection, a broken one, or a timeout
-        ├── AccessDenied       the key is missing, wrong, or not allowed (401, 403)
-        ├── ModelNotFound      the server does not know the model (404)
-        ├── RateLimited        too many requests, or no credit left (429)
-        ├── RequestRejected    the server cannot take this request (400, 409, 413, 422)
-        └── ServerFailed       the server broke (5xx), or its answer is not the protocol
+A message says in one sentence what went wrong, and what to do.
 """
 
 import difflib

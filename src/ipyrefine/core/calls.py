@@ -272,8 +272,8 @@ class ModelCall(Generic[T]):
                             events += batcher.add(part)
                         elif isinstance(part, Notice):
                             events += batcher.flush()
-                            known = not part.wait and part.text in loop.state.warnings
-                            events += [Warned(message=part.text)] if part.text and not known else []
+                            again = not part.wait and part.text in loop.state.warnings
+                            events += [Warned(message=part.text)] if part.text and not again else []
                         elif isinstance(part, Reply):
                             reply = part
                             continue

@@ -400,19 +400,18 @@ class Refinement:
     def _computed_materials(self) -> list[str]:
         """Return what servers elsewhere are sent of what the task's own code computed."""
         sharing, run = self.sharing, self.state
-        shown = withhold(run) if sharing.level == "structure" else run
+        sent = withhold(run) if sharing.level == "structure" else run
         return [
             f"The model is sent {one.phrase}: {'; '.join(one.text.splitlines()[1:])}"
-            for one in shown.task.materials
+            for one in sent.task.materials
             if one.computed and sharing.servers
         ]
 
     async def _say_withheld(self, stage: Stage) -> None:
         """Say once that the models are not sent what code computed, before the first call."""
         withholds = self.sharing.level == "structure" and self.sharing.servers
-        told = stage is Stage.CHECK or KEPT_HERE in self.state.warnings
-        if withholds and not told and withheld(self.state):
-            await self.emit(events.Warned(message=KEPT_HERE))
+        if withholds and stage is not Stage.CHECK and withheld(self.state):
+            await self._warn_once(KEPT_HERE)
 
     async def _stop_cancelled(self) -> None:
         """Stop with the reason that a decision gives, else as cancelled."""

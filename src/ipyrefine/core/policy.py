@@ -597,9 +597,9 @@ def forecast(run: Run) -> Forecast:
     words += [part for one in task.criteria for part in (one.name, one.definition)]
     head = 100 + estimate_tokens(sum(map(len, words)))  # of every prompt
     evidence = EVIDENCE_CHARACTERS * len(run.setup.checks)
-    shown = max(4 * longest, len(own or "")) + evidence + REPAIR_CHARACTERS
+    beyond = max(4 * longest, len(own or "")) + evidence + REPAIR_CHARACTERS
     attempts = max(1, revisions) if limits.memory == "all" else 1
-    prompt = head + _INSTRUCTIONS + estimate_tokens(shown) + 2 * attempts * longest
+    prompt = head + _INSTRUCTIONS + estimate_tokens(beyond) + 2 * attempts * longest
     raised = MAX_REPAIRS * (LIMIT_FACTOR if limits.max_tokens is None else 1)
     calls = _at_most(stages + MAX_REPAIRS, budget.calls)
     read = _at_most(calls * prompt, budget.prompt_tokens)
@@ -623,5 +623,5 @@ def _at_most(estimate: int, bound: int | None) -> int:
 
 
 def _typical_text(run: Run) -> int:
-    known = run.text or run.setup.draft
-    return estimate_tokens(len(known)) if known else _TYPICAL_TEXT
+    text = run.text or run.setup.draft
+    return estimate_tokens(len(text)) if text else _TYPICAL_TEXT

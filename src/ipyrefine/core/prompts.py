@@ -191,11 +191,11 @@ def _evidence(iteration: Iteration, nonce: Nonce, listed: Sequence[Finding] = ()
         nonce: makes the nonce.
         listed: findings that the prompt lists as well, whose words it need not repeat.
     """
-    known = tuple(line.strip() for finding in listed for line in finding.problem.splitlines())
+    repeats = tuple(line.strip() for finding in listed for line in finding.problem.splitlines())
     results = []
     for one in iteration.conclusive:
         if one.grounds or one.outputs or one.results or "\n" in one.detail:
-            lines = [line for line in one.detail.splitlines() if not line.strip().endswith(known)]
+            lines = [line for line in one.detail.splitlines() if not line.strip().endswith(repeats)]
             found = "\n".join([*lines, *output_texts(one.outputs)])[:EVIDENCE_CHARACTERS]
             word = "passed" if one.passed else "FAILED"
             results.append(f"- {one.name}: {word}. {found}".rstrip())

@@ -57,7 +57,7 @@ class Ruling(NamedTuple):
 
 
 def verify(
-    run: Run, iteration: Iteration, said: Judgement | None = None, unread: str = ""
+    run: Run, iteration: Iteration, judgement: Judgement | None = None, unread: str = ""
 ) -> Ruling | None:
     """Return a text's verdict, by the first of these that holds.
 
@@ -68,7 +68,7 @@ def verify(
     Args:
         run: the run.
         iteration: the text.
-        said: what the user's evaluator says of it.
+        judgement: what the user's evaluator says of it.
         unread: why the evaluator's reply could not be read.
 
     Returns:
@@ -76,9 +76,9 @@ def verify(
     """
     if earlier := find_duplicate(run, iteration):
         return _inherit(iteration, earlier)
-    basis, read, word = basis_of(iteration), is_read(run, iteration), _word(run, said)
-    findings = _findings(run, iteration, said, word)
-    untried = {e.name for e in iteration.evidence if e.not_run}  # what they found is not known now
+    basis, read, word = basis_of(iteration), is_read(run, iteration), _word(run, judgement)
+    findings = _findings(run, iteration, judgement, word)
+    untried = {e.name for e in iteration.evidence if e.not_run}  # what they found may be gone
     blocking = [f for f in findings if f.blocks and f.check not in untried]
     if word is Outcome.PASS:
         blocking = [f for f in blocking if f.criterion != FEEDBACK]
@@ -90,10 +90,10 @@ def verify(
     if failed:
         basis, score = failed.basis, mean_score(iteration.evidence)
         because = CheckFailed(name=failed.name, line=first_line(failed.detail))
-    elif said and word:
+    elif judgement and word:
         outcome = Outcome.NEEDS_IMPROVEMENT if blocking and word is Outcome.PASS else word
-        basis, score = "evaluator", said.score
-        because = _still_open(blocking, word) if blocking else _said(run, findings, said)
+        basis, score = "evaluator", judgement.score
+        because = _still_open(blocking, word) if blocking else _in_words(run, findings, judgement)
     elif has_evaluator(run) and basis not in OWN and not differ and not unread:
         return None
     elif blocking and not unread:
@@ -124,16 +124,16 @@ def verify(
         unresolved=tuple(f.id for f in findings if f.actionable),
         because=because,
         required_passed=failed is None,
-        stated=said.stated if said else None,
+        stated=judgement.stated if judgement else None,
     )
     return Ruling(verdict, findings)
 
 
-def evaluated(run: Run, iteration: Iteration, said: Judgement) -> Ruling:
+def evaluated(run: Run, iteration: Iteration, judgement: Judgement) -> Ruling:
     """Return the verdict of a text on which the user's evaluator has just given its word."""
-    feedback = ground(said.findings, iteration.text)
+    feedback = ground(judgement.findings, iteration.text)
     findings = replace_feedback(run, iteration.findings, feedback)
-    ruling = verify(run, iteration.model_copy(update={"findings": findings}), said)
+    ruling = verify(run, iteration.model_copy(update={"findings": findings}), judgement)
     assert ruling is not None, "the evaluator was asked"
     return ruling
 
@@ -150,8 +150,8 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
     before = iteration.verdict
     assert before is not None, "only an existing verdict can be computed again"
     spoke = before.basis in ("evaluator", "user") and (before.stated or before.score is not None)
-    said = Judgement(stated=before.stated, score=before.score) if spoke else None
-    ruling = verify(run, iteration, said if has_evaluator(run) else None)
+    judgement = Judgement(stated=before.stated, score=before.score) if spoke else None
+    ruling = verify(run, iteration, judgement if has_evaluator(run) else None)
     if ruling is None:
         findings = update_from_checks(run, iteration)
         unresolved = tuple(f.id for f in findings if f.actionable)
@@ -162,31 +162,31 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
     return Ruling(now, ruling.findings)
 
 
-def _word(run: Run, said: Judgement | None) -> Outcome | None:
+def _word(run: Run, judgement: Judgement | None) -> Outcome | None:
     """Return what the user's evaluator makes of a text, by its word or else its score."""
-    if said is None:
+    if judgement is None:
         return None
-    if said.stated or said.score is None:
-        return said.stated
-    if said.score >= run.limits.target:
+    if judgement.stated or judgement.score is None:
+        return judgement.stated
+    if judgement.score >= run.limits.target:
         return Outcome.PASS
-    return Outcome.FAIL if said.score < FAIL_BELOW else Outcome.NEEDS_IMPROVEMENT
+    return Outcome.FAIL if judgement.score < FAIL_BELOW else Outcome.NEEDS_IMPROVEMENT
 
 
 def _findings(
-    run: Run, iteration: Iteration, said: Judgement | None, word: Outcome | None
+    run: Run, iteration: Iteration, judgement: Judgement | None, word: Outcome | None
 ) -> tuple[Finding, ...]:
     """Return the findings of a text as they stand with its evidence and what is said of it."""
     findings = update_from_checks(run, iteration)
-    if said:
+    if judgement:
         if word is Outcome.PASS:  # it has no way to say that a finding is mended
             findings = _trust_revision(findings, iteration)
         feedback = any(f.actionable and f.criterion == FEEDBACK for f in findings)
         bare = ""
         if word is not Outcome.PASS and not feedback:
-            bare = f"The evaluator says {said.stated}."
-            if not said.stated:
-                bare = f"It scored {said.score or 0:.2f} of {run.limits.target:.2f}."
+            bare = f"The evaluator says {judgement.stated}."
+            if not judgement.stated:
+                bare = f"It scored {judgement.score or 0:.2f} of {run.limits.target:.2f}."
         return apply_bare_verdict(run, findings, bare)
     if is_read(run, iteration) or has_evaluator(run):
         return findings
@@ -222,12 +222,12 @@ def _still_open(blocking: list[Finding], word: Outcome | None = None) -> StillOp
     )
 
 
-def _said(run: Run, findings: tuple[Finding, ...], said: Judgement) -> Because:
+def _in_words(run: Run, findings: tuple[Finding, ...], judgement: Judgement) -> Because:
     """Return what the user's evaluator said, in its own words where it gave any."""
     feedback = next((f.problem for f in findings if f.criterion == FEEDBACK and f.actionable), "")
-    if said.score is not None and said.stated is None and not feedback:
-        return Scored(score=said.score, target=run.limits.target)
-    return Said(outcome=said.stated, feedback=feedback)
+    if judgement.score is not None and judgement.stated is None and not feedback:
+        return Scored(score=judgement.score, target=run.limits.target)
+    return Said(outcome=judgement.stated, feedback=feedback)
 
 
 def _undecided(run: Run, iteration: Iteration, unread: str) -> Undecided:
