@@ -62,8 +62,8 @@ def with_ids(
         return ()
     taken = {finding.id for finding in (*run.findings, *beside)}
     return tuple(
-        finding.model_copy(update={"id": f"f{len(taken) + offset}"})
-        for offset, finding in enumerate(findings, start=1)
+        finding.replace(id=f"f{number}")
+        for number, finding in enumerate(findings, start=len(taken) + 1)
     )
 
 

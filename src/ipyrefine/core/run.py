@@ -76,61 +76,42 @@ class UnconsumedReply(Record):
 
 
 class Run(Record):
-    """A refinement so far: the fold of its events.
-
-    Attributes:
-        setup: what it started from; a changed rubric changes its criteria and target.
-        iterations: the texts, in the order of writing.
-        best: number of the best iteration; None before the first verdict.
-        stage: what is running now; None between stages and after the end.
-        usage: everything consumed.
-        spent: what each stage consumed.
-        warnings: what the user was warned of.
-        decisions: what the user did.
-        allowed_revisions: revisions allowed in all (the limit's, and those of every ``continue``).
-        patience_from: iteration number from which ``patience`` counts.
-        head: the iteration that the user wants revised next; None leaves it to the limits.
-        selected: ids of the findings that the next revision acts on; empty for all that stand.
-        awaits_user: whether a remark on the stopped run left it waiting for the user.
-        released: with ``step``, how many iterations the user has let go by.
-        stale: iterations whose verdict is from before the rubric changed.
-        revision_requested: whether the user asked for a revision that is not written yet.
-        expectations: the tests that critics wrote; every text is tried on them.
-        question: what the drafts disagree about and the user has not answered yet.
-        failed_drafts: how many of the drafts asked for could not be written.
-        pending_usage: what calls consumed whose text is not there yet, by its number to be.
-        repairs: how many replies had to be asked for again since the user last continued.
-        unconsumed_replies: replies of the stage under way that nothing was made of yet.
-        stop_reason: None while the run can go on.
-        message: what the stop means, in one or two sentences.
-        seconds: wall time of the latest event, from the start.
-    """
+    """A refinement so far: the fold of its events."""
 
     setup: Setup
+    # The texts, in the order of writing.
     iterations: Annotated[tuple[Iteration, ...], Field(max_length=MAX_ITERATIONS)] = ()
-    best: Count | None = None
-    stage: Stage | None = None
+    best: Count | None = None  # number of the best iteration; None before the first verdict
+    stage: Stage | None = None  # what is running now; None between stages and after the end
     usage: Usage = Usage()
-    spent: dict[Stage, Usage] = Field(default_factory=dict)
+    spent: dict[Stage, Usage] = Field(default_factory=dict)  # what each stage consumed
     warnings: tuple[str, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    # Revisions allowed in all (the limit's, and those of every ``continue``).
     allowed_revisions: Count = 0
-    patience_from: Count = 0
+    patience_from: Count = 0  # iteration number from which ``patience`` counts
+    # The iteration that the user wants revised next; None leaves it to the limits.
     head: Count | None = None
+    # Ids of the findings that the next revision acts on; empty for all that stand.
     selected: tuple[str, ...] = ()
-    awaits_user: bool = False
-    released: Count = 0
-    stale: tuple[Count, ...] = ()
+    awaits_user: bool = False  # whether a remark on the stopped run left it waiting for the user
+    released: Count = 0  # with ``step``, how many iterations the user has let go by
+    stale: tuple[Count, ...] = ()  # iterations whose verdict is from before the rubric changed
+    # Whether the user asked for a revision that is not written yet.
     revision_requested: bool = False
+    # The tests that critics wrote; every text is tried on them.
     expectations: tuple[Expectation, ...] = ()
+    # What the drafts disagree about and the user has not answered yet.
     question: Question | None = None
-    failed_drafts: Count = 0
+    failed_drafts: Count = 0  # how many of the drafts asked for could not be written
+    # What calls consumed whose text is not there yet, by its number to be.
     pending_usage: dict[Count, Usage] = Field(default_factory=dict)
-    repairs: Count = 0
+    repairs: Count = 0  # how many replies had to be asked for again since the user last continued
+    # Replies of the stage under way that nothing was made of yet.
     unconsumed_replies: tuple[UnconsumedReply, ...] = ()
-    stop_reason: StopReason | None = None
-    message: str = ""
-    seconds: Amount = 0.0
+    stop_reason: StopReason | None = None  # None while the run can go on
+    message: str = ""  # what the stop means, in one or two sentences
+    seconds: Amount = 0.0  # wall time of the latest event, from the start
 
     @model_validator(mode="after")
     def _require_consistent(self) -> Self:
