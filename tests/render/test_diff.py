@@ -117,7 +117,7 @@ def test_a_quote_is_found_by_its_line_loose_about_white_space(quote, line):
     assert line_of("one\ntwo\nthree", quote) == line
 
 
-def test_side_by_side_puts_what_was_removed_beside_what_was_added():
+def test_side_by_side_puts_what_was_removed_next_to_what_was_added():
     pairs = [*side_by_side("a\nb\nc", "a\nB\nD\nc", "")]
     assert [tuple(line and str(line.html) for line in pair) for pair in pairs] == [
         ("a", "a"), ("b", "B"), (None, "D"), ("c", "c")

@@ -137,9 +137,9 @@ def test_a_text_has_one_name_wherever_it_is_mentioned(read_html):
     names = ["Draft", "Draft 1", "Revision 2", "Your edit", "Your edit 4"]
     assert [run.name(n) for n in range(5)] == names
     for name, render in ((name, r) for name in names for r in (record_text, record_html)):
-        shown = read_html(render(run, 100) if render is record_text else render(run)).text
-        assert name in shown
-        assert f"You accepted {run.mention(names.index(name))}." in shown
+        output = read_html(render(run, 100) if render is record_text else render(run)).text
+        assert name in output
+        assert f"You accepted {run.mention(names.index(name))}." in output
     assert [labels.under_way(run, n) for n in (0, 2)] == ["draft", "revision 2"]
 
 

@@ -107,17 +107,17 @@ def test_code_that_only_ran_is_offered_to_be_accepted_and_run(read_html):
 
 def test_a_text_can_be_compared_with_the_best_instead_of_its_parent(make_run, read_html):
     run = make_run().model_copy(update={"best": 2})
-    assert "Compared with" not in part("text", run, read_html, shown=1)
-    assert "Compared with revision 2" in part("text", run, read_html, shown=1, best=True)
-    assert "<ins" not in panel_parts(run, View(shown=0))["text"]
-    assert "<td><pre>" in panel_parts(run, View(shown=1, sides=True))["text"]
+    assert "Compared with" not in part("text", run, read_html, iteration=1)
+    assert "Compared with revision 2" in part("text", run, read_html, iteration=1, best=True)
+    assert "<ins" not in panel_parts(run, View(iteration=0))["text"]
+    assert "<td><pre>" in panel_parts(run, View(iteration=1, sides=True))["text"]
 
 
 def test_of_many_iterations_the_timeline_shows_those_that_matter(make_run):
     run = make_run()
     many = tuple(run.iterations[0].model_copy(update={"number": n}) for n in range(1000))
     run = run.model_copy(update={"iterations": many, "best": 500})
-    html = panel_parts(run, View(shown=300))["top"]
+    html = panel_parts(run, View(iteration=300))["top"]
     assert len(html) < 10_000
     for number in (0, 299, 300, 301, 500, 998, 999):
         assert f'data-iteration="{number}"' in html
@@ -163,17 +163,17 @@ def test_a_table_is_a_table_and_a_figure_a_picture_with_its_size_in_words(read_h
         assert all(f">{cell}</t" in html for cell in ("city", "price", "Oslo", "0.25"))
 
 
-@pytest.mark.parametrize(("drafts", "view", "shown"), [
+@pytest.mark.parametrize(("drafts", "view", "words"), [
     (("old", "new"), {}, "Draft Printed old Revision 1 Printed new"),
     (("same", "same"), {}, "Printed same Same output as the draft."),
-    (("0", "1", "2"), {"shown": 1}, "Draft Printed 0 Revision 1 Printed 1"),
-    (("0", "1", "2"), {"shown": 1, "best": True}, "Revision 2 Printed 2 Revision 1 Printed 1"),
-    (("0", "1"), {"shown": 0}, "Printed 0"),
+    (("0", "1", "2"), {"iteration": 1}, "Draft Printed 0 Revision 1 Printed 1"),
+    (("0", "1", "2"), {"iteration": 1, "best": True}, "Revision 2 Printed 2 Revision 1 Printed 1"),
+    (("0", "1"), {"iteration": 0}, "Printed 0"),
 ])  # fmt: skip
-def test_outputs_that_differ_stand_side_by_side_the_older_one_first(drafts, view, shown, read_html):
+def test_outputs_that_differ_stand_side_by_side_the_older_one_first(drafts, view, words, read_html):
     run = run_of(*((Printed(text=word),) for word in drafts))
     html = panel_parts(run, View(**view))["evidence"].replace("</", " </")
-    assert " ".join(read_html(without_folds(html)).text.split()) == shown
+    assert " ".join(read_html(without_folds(html)).text.split()) == words
 
 
 def test_a_record_holds_each_picture_once():

@@ -90,10 +90,10 @@ def test_a_question_is_listed_with_its_answers_and_how_to_give_one(render, read_
     choices = (Choice(result="None", votes=2), Choice(result="ValueError", raises=True))
     verdict = Verdict(outcome="NEEDS_IMPROVEMENT", score=0.5, basis="agreement")
     run = one_text(verdict, question=Question(call="median([])", choices=choices))
-    shown = read_html(render(run)).text.replace("\\", "")
+    output = read_html(render(run)).text.replace("\\", "")
     for words in ("To clarify:", "median([])", "returns None (2 drafts)", "%refine answer 1"):
-        assert words in shown
-    assert "raises ValueError (1 draft)" in shown
+        assert words in output
+    assert "raises ValueError (1 draft)" in output
 
 
 @EVERY

@@ -170,7 +170,7 @@ class Panel:
             self._stream.start("")
             self._view = self._view._replace(under_way=event.iteration)
             if event.stage in WRITING:
-                self._view = self._view._replace(shown=None)
+                self._view = self._view._replace(iteration=None)
         if isinstance(event, Stopped):
             self._note = ""
             self._stream.start("")
@@ -329,9 +329,9 @@ class Panel:
         self._note = ""
         match action:
             case "show":
-                self._view = view._replace(shown=click.get("iteration", click.get("number")))
+                self._view = view._replace(iteration=click.get("iteration", click.get("number")))
             case "follow":
-                self._view = view._replace(shown=None)
+                self._view = view._replace(iteration=None)
             case "compare":
                 self._view = view._replace(best=not view.best)
             case "sides":
@@ -381,7 +381,7 @@ class Panel:
     def _settle(self) -> None:
         """Close the form whose words were taken, and empty the field for guidance."""
         view = self._view
-        self._view = view._replace(form="", finding="", shown=None, revision=view.revision + 1)
+        self._view = view._replace(form="", finding="", iteration=None, revision=view.revision + 1)
 
     def _decision(self, click: Click) -> Decision:
         """Return the decision that a click stands for."""

@@ -77,13 +77,13 @@ def visible_rows(old: str, new: str) -> list[Row]:
     return [row for row in rows(old, new) if (row.old, row.new) not in ends]
 
 
-def stretches(shown: Sequence[bool]) -> Iterator[tuple[bool, range]]:
+def stretches(wanted: Sequence[bool]) -> Iterator[tuple[bool, range]]:
     """Yield the stretches of lines to show and, if they are long, those to fold.
 
     Args:
-        shown: whether each line must be shown; those around it are then, too.
+        wanted: whether each line must be shown; those around it are then, too.
     """
-    near = [any(shown[max(0, n - CONTEXT) : n + CONTEXT + 1]) for n in range(len(shown))]
+    near = [any(wanted[max(0, n - CONTEXT) : n + CONTEXT + 1]) for n in range(len(wanted))]
     runs = [(is_near, [*group]) for is_near, group in groupby(range(len(near)), near.__getitem__)]
     folded = {n for is_near, run in runs if not is_near and len(run) > _SHORTEST_FOLD for n in run}
     for is_folded, group in groupby(range(len(near)), folded.__contains__):
@@ -104,8 +104,8 @@ def text_diff(old: str, new: str, form: Form = "code") -> str:
         return ""
     a, b = plain(old).split("\n"), plain(new).split("\n")
     lines = []
-    for shown, numbers in stretches([row.tag != " " for row in found]):
-        if not shown:
+    for visible, numbers in stretches([row.tag != " " for row in found]):
+        if not visible:
             lines.append(f"⋯ {labels.count(len(numbers), 'unchanged line')}")
             continue
         for row in (found[n] for n in numbers):
@@ -298,9 +298,9 @@ def lay_out(
         (whole and n < most - CONTEXT) or line.changed or line.number in notes
         for n, line in enumerate(lines)
     ]
-    for shown, numbers in stretches(wanted):
+    for visible, numbers in stretches(wanted):
         part = [lines[n] for n in numbers]
-        if not shown:
+        if not visible:
             yield Stretch(part, f"{len(part):,} {'more' if whole else 'unchanged'} lines")
             continue
         pending: list[Line] = []

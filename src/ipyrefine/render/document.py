@@ -28,7 +28,7 @@ from ipyrefine.render.escape import strip_colours
 from ipyrefine.render.labels import Label
 
 WRITING = (Stage.DRAFT, Stage.REVISE)  # the stages whose replies are texts for people
-SILENCE = 20.0  # seconds without a reply that a user is told of
+SILENCE = 20.0  # seconds without a reply before a line says so
 _TAIL = 200  # characters
 MAX_SCORES = 50  # a panel sends all of them again with each iteration
 # What the warnings begin with that nobody needs to be warned of.
@@ -146,7 +146,7 @@ def notices(run: Run) -> list[Block]:
 
 
 def decisions(run: Run) -> list[Block]:
-    """Return what the user did, but for what the stop says."""
+    """Return what the user did, except what the stop says."""
     accepted = run.ruling if run.stop_reason is StopReason.ACCEPTED else None
     left_out = accepted if isinstance(accepted, Accept) and not accepted.reason else None
     return [

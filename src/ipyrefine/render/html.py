@@ -58,7 +58,7 @@ _PLAIN_STOPS = (
 class View(NamedTuple):
     """What a person looks at."""
 
-    shown: int | None = None  # the iteration to show; None follows the run
+    iteration: int | None = None  # the one to show; None follows the run
     best: bool = False  # whether texts are compared with the best one instead of their parent
     sides: bool = False  # whether they stand side by side
     form: str = ""  # which form is open; empty for none
@@ -71,7 +71,7 @@ class View(NamedTuple):
     silence: float = 0.0  # seconds without a reply, once they are many; else 0
     under_way: int = 0  # the iteration that the stage under way is about
     streaming: str = ""  # what streams: `text`, `thinking`, or empty
-    has_prompts: bool = False  # whether it is known what was sent to models
+    has_prompts: bool = False  # whether the prompts can be shown
     # what was sent, as title and text, while that is shown
     prompts: tuple[tuple[str, str], ...] = ()
     can_change_model: bool = False  # whether the run can go on with another model
@@ -132,8 +132,8 @@ def about_number(run: Run, view: View) -> int | None:
     """Return the iteration that the panel shows and its buttons are about; None before any."""
     if not run.iterations:
         return None
-    if view.shown is not None and view.shown < len(run.iterations):
-        return view.shown
+    if view.iteration is not None and view.iteration < len(run.iterations):
+        return view.iteration
     if labels.running(run) and run.stage not in WRITING:
         return len(run.iterations) - 1
     return run.chosen.number if run.chosen else len(run.iterations) - 1
@@ -148,7 +148,7 @@ def style() -> str:
 
 @cache
 def _templates() -> Environment:
-    """Return the templates; all they are given is text, unless it says that it is HTML."""
+    """Return the templates; what they get is text, unless it is marked as HTML."""
     environment = Environment(
         loader=PackageLoader("ipyrefine.render"),
         autoescape=True,
@@ -187,7 +187,7 @@ def _one_line(text: str) -> str:
 
 
 def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
-    """Return what the templates of a run are given."""
+    """Return what the templates of a run need."""
     number = about_number(run, view)
     about = None if number is None else run.iterations[number]
     running = labels.running(run)
@@ -198,7 +198,7 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "note": note,
         "about": about,
         "running": running,
-        "streaming": running and run.stage in WRITING and view.shown is None and live,
+        "streaming": running and run.stage in WRITING and view.iteration is None and live,
         "other": None,
         "selectable": [],
         "stop_message": "",
@@ -338,7 +338,7 @@ def _pin(run: Run, about: Iteration, old: str | None) -> Pinned:
 
 
 def _margin(run: Run, about: Iteration) -> list[Finding]:
-    """Return the findings that stand next to a text; its details list the others."""
+    """Return the findings in the margin of a text; its details list the others."""
     before = () if about.parent is None else run.iterations[about.parent].findings
     stood = {finding.id for finding in before if finding.actionable}
     return [

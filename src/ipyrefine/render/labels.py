@@ -213,7 +213,7 @@ def score_beside(verdict: Verdict | None) -> str:
 
 
 def has_scores(run: Run) -> bool:
-    """Return whether an evaluator or a function of the user's scores the texts of a run."""
+    """Return whether an evaluator or a user's function scores the texts of a run."""
     found = (e for i in run.iterations for e in i.evidence)
     return has_evaluator(run) or any(e.basis == "function" for e in found)
 

@@ -20,7 +20,7 @@ _COLOURS = {
 _DIFF_LINES = 60
 _MIN_TEXT_LINES = 8  # of the kept text, however small the terminal is
 _PART_LINES = 6  # of the checks, the outputs and the findings on the screen of a stopped run
-# Stops of which an error or the verdict says all.
+# Stops that the error or the verdict already explains.
 _SILENT = (StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED)
 
 DETAILS: dict[str, Callable[[Run, Iteration], list[document.Block]]] = {

@@ -428,8 +428,8 @@ async def _edit(cell: Cell, args: list[str]) -> Edit:
 
 def _text_variable(name: str, namespace: dict[str, Any]) -> str:
     if name not in namespace:
-        known = [n for n, value in namespace.items() if isinstance(value, str) and n[:1] != "_"]
-        raise UsageError(f"No variable named {name!r}.{did_you_mean(name, known)}")
+        texts = [n for n, value in namespace.items() if isinstance(value, str) and n[:1] != "_"]
+        raise UsageError(f"No variable named {name!r}.{did_you_mean(name, texts)}")
     value = namespace[name]
     if not isinstance(value, str):
         raise UsageError(f"{name!r} is a variable of type {type(value).__name__}, not a text.")

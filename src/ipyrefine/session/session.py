@@ -20,7 +20,7 @@ _MOST = 100  # requests that are kept
 
 
 class Session:
-    """Runs a refinement to its stop, and on again after each of the user's decisions.
+    """Runs a refinement to its stop, and continues after each decision of a user.
 
     Args:
         refinement: what runs.
