@@ -1,7 +1,7 @@
 """A run as HTML: the parts of a panel, and the record, which is the same without controls."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -216,8 +216,8 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         }
     context |= _top_context(run, view, about, live=live)
     context["folds"] = {
-        name: [] if live and name not in view.folds else blocks(run, about, context)
-        for name, blocks in _FOLDS.items()
+        name: [] if live and name not in view.folds else _fold(name, run, about, context)
+        for name in FOLDS
     }
     return context
 
@@ -400,37 +400,39 @@ def _differing_outputs(
     return found
 
 
-# Folds
+def _fold(
+    name: str, run: Run, about: Iteration | None, context: dict[str, Any]
+) -> list[document.Block]:
+    """Return what one of `FOLDS` holds.
 
-
-def _details(run: Run, about: Iteration | None, _: dict[str, Any]) -> list[document.Block]:
-    """Return how the cell was read, and of a text what stands nowhere else."""
-    read = f"Interpreted as: {labels.interpretation(run.setup)}"
-    blocks: list[document.Block] = [document.Paragraph(read, "quiet")]
-    if about is None:
-        return blocks
-    margin = _margin(run, about)
-    others = [one for one in about.findings if one not in margin]
-    return [
-        *blocks,
-        *document.reason(run, about),
-        *document.claims(run, about),
-        *document.findings(about, run.task.form, others),
-        *document.reading(run, about),
-        *document.notes(about),
+    The details say how the cell was read, and of a text what stands nowhere else; the history has
+    the decisions, the scores and the usage, and in a record every iteration.
+    """
+    if name == "settings":
+        return document.settings(run)
+    if name == "details":
+        read = document.Paragraph(f"Interpreted as: {labels.interpretation(run.setup)}", "quiet")
+        if about is None:
+            return [read]
+        margin = _margin(run, about)
+        others = [one for one in about.findings if one not in margin]
+        return [
+            read,
+            *document.reason(run, about),
+            *document.claims(run, about),
+            *document.findings(about, run.task.form, others),
+            *document.reading(run, about),
+            *document.notes(about),
+        ]
+    quiet = [one for one in run.warnings if document.is_remark(one)]
+    end = [labels.stop_sentence(run)] if run.message and run.stop_reason else []
+    blocks = [
+        *(document.Paragraph(one, "quiet") for one in quiet),
+        *document.decisions(run),
+        *(document.Paragraph(one, "quiet") for one in end),
+        *document.scores(run),
+        *document.usage(run),
     ]
-
-
-def _history(run: Run, _: Iteration | None, context: dict[str, Any]) -> list[document.Block]:
-    """Return what the user did, the scores and the usage; in a record, every iteration, too."""
-    remarks = [document.Paragraph(one, "quiet") for one in run.warnings if document.is_remark(one)]
-    ended = (
-        [document.Paragraph(labels.stop_sentence(run), "quiet")]
-        if run.message and run.stop_reason
-        else []
-    )
-    blocks = [*remarks, *document.decisions(run), *ended, *document.scores(run)]
-    blocks += document.usage(run)
     if not context["live"]:
         above = context.get("outputs", {})  # shown there
         blocks += [
@@ -438,10 +440,3 @@ def _history(run: Run, _: Iteration | None, context: dict[str, Any]) -> list[doc
             for one in run.iterations
         ]
     return blocks
-
-
-_FOLDS: dict[str, Callable[..., list[document.Block]]] = {
-    "details": _details,
-    "history": _history,
-    "settings": lambda run, about, context: document.settings(run),
-}
