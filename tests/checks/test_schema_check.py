@@ -85,19 +85,17 @@ async def test_each_fault_is_told_with_its_place(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a": [1, NaN]}', "$.a[1]: NaN is not a JSON number"),
-        ('{"a": 1e999}', "$.a: 1e999 is not a JSON number"),
-        ('{"a": 1, "a": 2}', "$: the key 'a' is repeated"),
-        ("NaN", "$: NaN is not a JSON number"),
+        ('{"a": [1, NaN]}', "It is not JSON: NaN is not a JSON number"),
+        ('{"a": 1e999}', "It is not JSON: 1e999 is not a JSON number"),
+        ('{"a": 1, "a": 2}', "It is not JSON: the key 'a' is repeated"),
+        ("NaN", "It is not JSON: NaN is not a JSON number"),
         ('{"a": 1' + "0" * 5_000 + "}", "It is not JSON: Exceeds the limit"),
         ('{"a": ' * 5_000 + "1" + "}" * 5_000, "It is not JSON: maximum recursion depth"),
         ('{"a": 1,}', "It is not JSON: "),
         ('{"a": 0x1F}', "It is not JSON: "),
     ],
 )
-async def test_what_only_lenient_readers_take_for_json_is_a_fault_with_its_place(
-    text: str, message: str
-) -> None:
+async def test_what_only_lenient_readers_take_for_json_is_a_fault(text: str, message: str) -> None:
     name = "loose model"
     evidence = await Schema({"loose model": RootModel[Any], "anything": {}}[name])(text, TASK)
     assert evidence.passed is False

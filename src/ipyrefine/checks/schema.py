@@ -36,7 +36,7 @@ class Json:
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Read the text."""
         try:
-            json.loads(strip_fence(text))
+            read_json(strip_fence(text))
             fault = ""
         except (ValueError, RecursionError) as error:
             fault = f"It is not JSON: {error}"
@@ -102,14 +102,12 @@ class Schema:
         """Validate the text."""
         start = monotonic()
         try:
-            faults = find_loose_json(strip_fence(text))
+            read_json(strip_fence(text))
         except (ValueError, RecursionError) as error:
             faults, score = [f"It is not JSON: {error}"], 0.0
         else:
-            if not faults and self._adapter:
-                faults = self._validate_with_pydantic(text)
-            elif not faults:
-                faults = await self._validate_in_sandbox(text)
+            own = self._adapter is not None
+            faults = self._validate_here(text) if own else await self._validate_in_sandbox(text)
             score = 1 / (1 + len(faults))
         faults = [_shorten(fault, _FAULT_WIDTH) for fault in faults[:MAX_FINDINGS]]
         return Evidence(
@@ -132,7 +130,7 @@ class Schema:
         bare = strip_fence(text)
         return self._adapter.validate_json(bare) if self._adapter else json.loads(bare)
 
-    def _validate_with_pydantic(self, text: str) -> list[str]:
+    def _validate_here(self, text: str) -> list[str]:
         try:
             self.value(text)
         except ValidationError as error:
@@ -201,46 +199,32 @@ def strip_fence(text: str) -> str:
     return match["content"] if match else text.strip()
 
 
-class _Object(list[tuple[str, Any]]):
-    """The pairs of a JSON object, repeated keys among them."""
-
-
-class _Number(str):
-    """A number that is none in JSON, or that no float can hold."""
-
-
-def find_loose_json(text: str) -> list[str]:
-    """Return what Python's reader accepts and JSON does not, each with its place.
+def read_json(text: str) -> Any:
+    """Return a JSON value; NaN, numbers too large for a float and repeated keys are refused.
 
     Raises:
-        ValueError: it is not even that.
+        ValueError: it is not JSON.
         RecursionError: it is nested too deeply.
     """
-    root = json.loads(
-        text,
-        object_pairs_hook=_Object,
-        parse_constant=_Number,
-        parse_float=_read_float,
+    return json.loads(
+        text, object_pairs_hook=_read_object, parse_constant=_refuse, parse_float=_read_float
     )
-    faults: list[str] = []
-    left: list[tuple[str, Any]] = [("$", root)]
-    while left and len(faults) < MAX_FINDINGS:
-        place, value = left.pop()
-        if isinstance(value, _Number):
-            faults.append(f"{place}: {_shorten(value, _VALUE_WIDTH)} is not a JSON number")
-        elif isinstance(value, _Object):
-            counts = Counter(key for key, _ in value)
-            repeated = [_shorten(repr(key), _VALUE_WIDTH) for key, n in counts.items() if n > 1]
-            faults += [f"{place}: the key {key} is repeated" for key in repeated]
-            left += [(_shorten(f"{place}.{key}", _PLACE_WIDTH), v) for key, v in reversed(value)]
-        elif isinstance(value, list):
-            items = enumerate(value)
-            left += reversed([(_shorten(f"{place}[{n}]", _PLACE_WIDTH), v) for n, v in items])
-    return faults
 
 
-def _read_float(digits: str) -> float | _Number:
-    return float(digits) if math.isfinite(float(digits)) else _Number(digits)
+def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    counts = Counter(key for key, _ in pairs)
+    if counts and max(counts.values()) > 1:
+        key = counts.most_common(1)[0][0]
+        raise ValueError(f"the key {_shorten(repr(key), _VALUE_WIDTH)} is repeated")
+    return dict(pairs)
+
+
+def _read_float(digits: str) -> float:
+    return float(digits) if math.isfinite(float(digits)) else _refuse(digits)
+
+
+def _refuse(digits: str) -> Any:
+    raise ValueError(f"{_shorten(digits, _VALUE_WIDTH)} is not a JSON number")
 
 
 def _shorten(text: str, width: int) -> str:

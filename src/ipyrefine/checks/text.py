@@ -68,7 +68,25 @@ _LENGTH = re.compile(
 )
 
 
-class Length:
+class _Form:
+    """A check of a text's form, made from everything that follows its colon."""
+
+    name: str
+
+    def __init__(self, argument: str) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
+        """Build the check of what follows its colon."""
+        return cls(argument, **settings)
+
+    def _evidence(self, passed: bool, detail: str, **fields: Any) -> Evidence:
+        fields = {"score": float(passed), "basis": "constraints", **fields}
+        return Evidence(name=self.name, passed=passed, detail=detail, **fields)
+
+
+class Length(_Form):
     """The text's length is within bounds.
 
     Args:
@@ -96,11 +114,6 @@ class Length:
         self._asked = bounds_text(self._low, self._high, self._unit)
         self.requirement = f"Its length must be {self._asked}."
 
-    @classmethod
-    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
-        """Build the check of ``length:BOUNDS``."""
-        return cls(argument, **settings)
-
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Count the units of the text."""
         count = UNITS[self._unit](text.strip())
@@ -108,22 +121,16 @@ class Length:
         extra = 0 if self._high is None else count - self._high
         off = max(missing, extra, 0)
         error = f"{off} too {'few' if missing > 0 else 'many'}"
-        return Evidence(
-            name=self.name,
-            passed=not off,
-            score=max(0.0, 1 - off / max(count, self._low, 1)),
-            detail=f"It has {plural(count, self._unit)}"
-            + (f": {error}, as {self._asked} are asked for." if off else "."),
-            basis="constraints",
-        )
+        detail = f"It has {plural(count, self._unit)}"
+        detail += f": {error}, as {self._asked} are asked for." if off else "."
+        return self._evidence(not off, detail, score=max(0.0, 1 - off / max(count, self._low, 1)))
 
 
-class Contains:
+class Contains(_Form):
     """The text contains a string, letter for letter.
 
     Args:
-        substring: what it must contain. In ``contains:TEXT`` everything after the colon belongs to
-            it, so settings cannot follow.
+        substring: what it must contain.
     """
 
     def __init__(self, substring: str) -> None:
@@ -131,31 +138,20 @@ class Contains:
         self._substring = substring
         self.requirement = f"It must contain, letter for letter: {substring}"
 
-    @classmethod
-    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
-        """Build the check of ``contains:TEXT``."""
-        return cls(argument, **settings)
-
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Search the text."""
         found = self._substring in text
         message = "It contains" if found else "It does not contain"
         if not found and self._substring.casefold() in text.casefold():
             message = "It has, but not in these capital and small letters,"
-        return Evidence(
-            name=self.name,
-            passed=found,
-            score=float(found),
-            detail=f"{message} {self._substring!r}.",
-            basis="constraints",
-        )
+        return self._evidence(found, f"{message} {self._substring!r}.")
 
 
-class With:
+class With(_Form):
     """The text has a word or phrase, in capital or small letters, also within a longer word.
 
     Args:
-        term: the word or phrase. In ``with:TEXT`` everything after the colon belongs to it.
+        term: the word or phrase.
     """
 
     name = "with"
@@ -164,11 +160,6 @@ class With:
         self.name = f"{self.name}:{term}"
         self._term, self._wanted = term, self.name.startswith("with:")
 
-    @classmethod
-    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
-        """Build the check of ``with:TEXT`` or ``without:TEXT``."""
-        return cls(argument, **settings)
-
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Count the term: "rates" has a demanded "rate", and not a forbidden one."""
         pattern = r"\s+".join(map(re.escape, self._term.split()))
@@ -176,32 +167,25 @@ class With:
             pattern = rf"(?<!\w){pattern}(?!\w)"
         straight = text.replace("’", "'")  # noqa: RUF001
         count = len(re.findall(pattern, straight, re.IGNORECASE))
-        passed = bool(count) is self._wanted
-        return Evidence(
-            name=self.name,
-            passed=passed,
-            score=float(passed),
-            detail=f'It has "{self._term}" {plural(count, "time")}.',
-            basis="constraints",
-        )
+        detail = f'It has "{self._term}" {plural(count, "time")}.'
+        return self._evidence(bool(count) is self._wanted, detail)
 
 
 class Without(With):
     """The text does not have a word or phrase, in capital or small letters.
 
     Args:
-        term: the word or phrase. In ``without:TEXT`` everything after the colon belongs to it.
+        term: the word or phrase.
     """
 
     name = "without"
 
 
-class Matches:
+class Matches(_Form):
     """A regular expression is found in the text.
 
     Args:
-        pattern: the expression, as in `re`; ``^`` and ``$`` match at ends of lines. In
-            ``matches:REGEX`` everything after the colon belongs to it, so settings cannot follow.
+        pattern: the expression, as in `re`; ``^`` and ``$`` match at ends of lines.
         seconds: processor time the search may take.
 
     Raises:
@@ -219,11 +203,6 @@ class Matches:
                 f"The check {self.name!r} is not a regular expression: {error}."
             ) from None
 
-    @classmethod
-    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
-        """Build the check of ``matches:REGEX``."""
-        return cls(argument, **settings)
-
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Search in the sandbox, as some expressions take years on some texts."""
         request = json.dumps({"pattern": self._pattern, "text": text})
@@ -234,14 +213,7 @@ class Matches:
         detail = "It matches." if found else "It does not match the regular expression."
         if result.exit_code != 0:
             detail = f"The search failed: {describe_failure(result, self._seconds)}"
-        return Evidence(
-            name=self.name,
-            passed=found,
-            score=float(found),
-            detail=detail,
-            seconds=result.seconds,
-            basis="constraints",
-        )
+        return self._evidence(found, detail, seconds=result.seconds)
 
 
 def _bounds(sign: str | None, number: int) -> tuple[int, int | None]:
