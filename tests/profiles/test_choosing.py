@@ -1,7 +1,11 @@
-"""Which profile a cell's body suggests."""
+"""Which profile a request suggests, and which language its code is in."""
+# ruff: noqa: RUF001 - Chinese punctuation
 
+import pandas
 import pytest
 
+from ipyrefine.api import choose_profile
+from ipyrefine.kernel.variables import Variables
 from ipyrefine.profiles.recognise import language_of, read_fence, suggest
 
 TASKS = [
@@ -58,6 +62,62 @@ def test_a_long_body_is_read_in_no_time() -> None:
     assert suggest(body).name == "code"
 
 
+# A notebook in which the tasks are asked.
+FRAME = pandas.DataFrame({"region": ["N"], "revenue": [2.0], "date": [3]})
+FRAMES = dict.fromkeys(["df", "orders", "customers"], FRAME)
+VARIABLES = Variables({}, {**FRAMES, "items": [1, 2], "merge_sort": sorted, "notes": "…"})
+
+
+CODE = [
+    "Plot `df` revenue per region",
+    "Merge `orders` and `customers` on customer_id",
+    "Summarise df by month",
+    "Write a function that returns an email address from a first and a last name.",
+    "Write a SQL query that lists the customers without an order.",
+    "Extract the month from the date column as a number",
+    "Schreibe eine Funktion, die eine E-Mail-Adresse prüft.",
+    "Escribe una función que invierta una lista enlazada.",
+    "用Java实现一个Stack类",
+    "写一个函数，返回邮件地址的域名",
+]
+PROSE = [
+    "Write a polite email to a supplier whose delivery is two weeks late.",
+    "Explain `merge_sort` in one paragraph.",
+    "Translate to Spanish: The museum is closed on Mondays.",
+    "RFC: move the nightly jobs from cron to a queue",
+    "Schreibe eine E-Mail an den Vermieter wegen der kaputten Heizung.",
+    "Rédige une lettre de motivation pour un poste d'ingénieur.",
+    "Redacta un correo para invitar a Luis a la reunión del lunes.",
+    "写一封邮件，感谢客户的支持",
+]
+
+
+@pytest.mark.parametrize(
+    ("task", "form"),
+    [
+        ("Summarise df by month", "code"),
+        ("Summarise the plot of Hamlet", "prose"),
+        ("What is the mean revenue per region?", "code"),
+        ("What is the mean height of adults?", "answer"),
+        ("Explain `merge_sort`", "answer"),
+        ("Update for the team: dark mode is here", "prose"),
+        ("Translate `notes` to Spanish", "prose"),
+        ("Describe the trend of the revenue in two sentences", "prose"),
+    ],
+)
+def test_data_of_the_notebook_make_a_request_code_unless_it_asks_for_a_kind_of_prose(
+    task: str, form: str
+) -> None:
+    assert choose_profile(None, task, variables=VARIABLES).name == form
+
+
+@pytest.mark.parametrize(
+    ("task", "form"), [*((task, "code") for task in CODE), *((task, "prose") for task in PROSE)]
+)
+def test_a_task_is_taken_for_code_or_prose_in_any_language(task: str, form: str) -> None:
+    assert choose_profile(None, task, variables=VARIABLES).form == form
+
+
 LANGUAGES = [
     ("Implement a Java class LRUCache with get and put.", "java"),
     ("Write a C++ class Matrix.", "cpp"),
@@ -73,6 +133,9 @@ LANGUAGES = [
     ("Write a function that moves the disks from A to C.", "python"),
     ("Write a go function that may return None.", "python"),
     ("", "python"),
+    ("用Java实现一个Stack类", "java"),
+    ("Schreibe eine Java-Klasse für Brüche.", "java"),
+    ("Schreibe ein Python-Skript, das Java-Dateien zählt.", "python"),
 ]
 
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from ipyrefine import profiles
+from ipyrefine import profiles, refine
 from ipyrefine.core.model import Budget, Limits
 from ipyrefine.errors import UsageError
+from ipyrefine.providers.scripted import ScriptedModel
 
 OWN = {"criteria": {"wit": "It makes one smile.", "length": {"definition": "Short."}}}
 
@@ -57,11 +58,8 @@ def test_a_profiles_thresholds_give_way_to_those_given() -> None:
     assert data.limited(given).budget.calls == 3
 
 
-@pytest.mark.parametrize("name", profiles.NAMES)
-def test_a_profiles_own_target_leaves_critiques_on_and_the_users_switches_them_off(
-    name: str,
-) -> None:
-    profile = profiles.find(name)
+def test_a_profiles_own_target_leaves_critiques_on_and_the_users_switches_them_off() -> None:
+    profile = profiles.find("data")
     assert profile.limited().critique == "auto"
     assert profile.limited(Limits(target=0.5)).critique == "never"
     assert profile.limited(Limits(target=0.5, critique="always")).critique == "always"
@@ -123,3 +121,21 @@ def test_a_file_that_is_not_toml_is_refused_by_its_name(tmp_path: Path) -> None:
         profiles.find(path)
     with pytest.raises(UsageError, match=r"Did you mean .*x\.toml"):
         profiles.find(tmp_path / "xx.toml")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"profile": "cod"}, "Did you mean code?"),
+        ({"checks": ["rnu"]}, "Did you mean run?"),
+        ({"checks": [3]}, "must be a function or a name"),
+        ({"variables": {"api_key": "sk-abcdefghijklmnop"}}, "looks like a secret"),
+    ],
+)
+async def test_what_cannot_be_used_is_refused_before_any_call(
+    options: dict[str, Any], said: str
+) -> None:
+    model = ScriptedModel([])
+    with pytest.raises(UsageError, match=said.replace("?", r"\?")):
+        await refine("Write it.", model=model, **options)
+    assert model.requests == []

@@ -185,7 +185,7 @@ def _read(path: Path) -> Profile:
     try:
         content = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        hint = did_you_mean(str(path), map(str, _siblings(path)))
+        hint = did_you_mean(str(path), map(str, path.parent.glob("*.toml")))
         raise UsageError(f"There is no profile file {str(path)!r}.{hint}") from None
     except OSError as error:
         raise UsageError(
@@ -194,13 +194,6 @@ def _read(path: Path) -> Profile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"The profile file {str(path)!r} is not TOML: {error}.") from None
     return _validate(content, f"The profile file {str(path)!r}", name=path.stem)
-
-
-def _siblings(path: Path) -> list[Path]:
-    try:
-        return [path.with_name(other.name) for other in path.parent.glob("*.toml")]
-    except OSError:
-        return []
 
 
 def _validate(content: Mapping[str, Any], subject: str, *, name: str) -> Profile:
@@ -227,10 +220,7 @@ def _first_fault(error: ValidationError) -> str:
 def _nearest_field(place: tuple[int | str, ...]) -> str:
     """Return the field that was probably meant, as a question; a profile's own limit is one too."""
     word = str(place[-1])
-    nested: dict[int | str, type[Record]] = {"criteria": Criterion, "limits": Limits}
-    if len(place) > 1 and place[0] in nested:
-        return did_you_mean(word, nested[place[0]].model_fields)
-    if hint := did_you_mean(word, Profile.model_fields):
-        return hint
-    hint = did_you_mean(word, Limits.model_fields)
-    return hint.replace("mean ", "mean limits.")
+    if len(place) > 1:
+        return did_you_mean(word, [*Criterion.model_fields, *Limits.model_fields])
+    limit = did_you_mean(word, Limits.model_fields).replace("mean ", "mean limits.")
+    return did_you_mean(word, Profile.model_fields) or limit
