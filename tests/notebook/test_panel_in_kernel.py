@@ -10,7 +10,7 @@ from kernel import Kernel
 from openai_server import ScriptedServer
 from refining import judged
 
-from ipyrefine.notebook.placeholder import NO_ANYWIDGET, NO_FRONT_END
+from ipyrefine.notebook.waiting import NO_ANYWIDGET, NO_FRONT_END
 
 CELL = "%%refine -p prose --task -n 0 --criteria tone --critique never --no-journal\nGreet."
 RECORD = "application/vnd.ipyrefine.run+json"
@@ -114,9 +114,7 @@ def test_the_first_line_is_shown_before_anything_heavy_is_loaded(
 ) -> None:
     kernel = start()
     kernel.run("import sys; before = {'openai', 'anywidget'} & set(sys.modules)")
-    kernel.run(
-        "from ipyrefine.notebook.placeholder import Placeholder\noriginal = Placeholder.show"
-    )
+    kernel.run("from ipyrefine.notebook.waiting import Placeholder\noriginal = Placeholder.show")
     kernel.run(
         "def show(self):\n    global loaded\n    loaded = {'openai'} & set(sys.modules)\n"
         "    original(self)\nPlaceholder.show = show"

@@ -19,9 +19,8 @@ from ipyrefine.core.sharing import KEPT_HERE, Level
 from ipyrefine.errors import Interrupted, UsageError, describe
 from ipyrefine.journal.writer import Recorder
 from ipyrefine.notebook import options
-from ipyrefine.notebook.blocking import caller_waits
 from ipyrefine.notebook.cell_target import CellTarget, Origin
-from ipyrefine.notebook.placeholder import NO_ANYWIDGET, Placeholder
+from ipyrefine.notebook.waiting import NO_ANYWIDGET, Placeholder, caller_waits
 from ipyrefine.providers.choose import mark_asked, remember_sharing
 from ipyrefine.render import labels
 from ipyrefine.render.markdown import fence

@@ -29,7 +29,7 @@ from ipyrefine.notebook.cell_source import (
     visible_names,
 )
 from ipyrefine.notebook.cell_target import Origin, is_cell_id
-from ipyrefine.notebook.placeholder import Placeholder
+from ipyrefine.notebook.waiting import Placeholder
 from ipyrefine.providers.faults import safe_url
 from ipyrefine.session.history import Earlier, find_earlier
 from ipyrefine.session.record import RecordDisplay

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 from ipyrefine.core.decisions import Destination
 from ipyrefine.core.model import Form, Record
 from ipyrefine.errors import UsageError
-from ipyrefine.notebook.blocking import caller_waits
+from ipyrefine.notebook.waiting import caller_waits
 from ipyrefine.session.commands import Place
 
 COMM_TARGET = "ipyrefine.cells"

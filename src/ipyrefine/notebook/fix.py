@@ -34,7 +34,7 @@ from ipyrefine.notebook.cell_source import (
 from ipyrefine.notebook.cell_start import build, new_journal, show_decided
 from ipyrefine.notebook.cell_target import Origin, is_cell_id, read_cell
 from ipyrefine.notebook.failure import Failure, lost_effects
-from ipyrefine.notebook.placeholder import Placeholder
+from ipyrefine.notebook.waiting import Placeholder
 
 _TASK = (
     "Fix this code from a notebook: it fails with {kind}. Change only what the error asks for, and "

@@ -11,9 +11,16 @@ from traitlets import Bool, Dict, Enum, Float, Integer, Unicode, observe
 from traitlets.config import Configurable
 
 from ipyrefine.errors import UsageError
-from ipyrefine.notebook.blocking import FINISHED, caller_waits, can_await, run_to_end
 from ipyrefine.notebook.failure import Failures
-from ipyrefine.notebook.placeholder import Placeholder, expects_panel, warm_up
+from ipyrefine.notebook.waiting import (
+    FINISHED,
+    Placeholder,
+    caller_waits,
+    can_await,
+    expects_panel,
+    run_to_end,
+    warm_up,
+)
 
 _CELL = re.compile(r"^%%refine(?![\w?])[ \t]*(.*?)\s*$")
 # A call that starts its line, or that is awaited there already.

@@ -6,7 +6,9 @@ import os
 import re
 import shlex
 import textwrap
+import tomllib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, NoReturn, get_args
 
 from pydantic import ValidationError
@@ -21,51 +23,8 @@ from ipyrefine.notebook.cell_target import is_cell_id
 from ipyrefine.profiles import NAMES
 from ipyrefine.profiles.recognise import pygments_name
 
-EXAMPLES = """\
-examples:
-  %%refine --check examples -n 3
-  Write is_prime(n). is_prime(7) == True, is_prime(1) == False
-
-  %%refine --draft --goal "Make it O(n)" --check run
-  def has_duplicates(xs): ...
-
-  %%refine --budget "20k tokens, 90 s" -o reply
-  Answer this complaint in three friendly sentences: my parcel came late."""
-_NOTES = {
-    "check functions": "A function takes the text, and the task if it has a second parameter; it "
-    "may be async. It returns a bool, a score 0..1, a message (empty for a pass), a list of "
-    'findings, (verdict, feedback), or a dict such as {"score": 0.7, "feedback": "…"}. '
-    "AssertionError fails the text, as does an error of parsing or running it; any other exception "
-    "stops the run.",
-    "replies to your own prompts": 'An evaluator may reply PASS, a score, {"evaluation": "FAIL", '
-    '"feedback": "…"}, {"done": false, "feedback": ["…"]} or {"score": 0.7, "feedback": "…"}. A '
-    'writer may reply "Thoughts: … Response: …", or JSON with "thoughts" and "response".',
-    "names of the notebook": "The model sees the structure of the names that the cell uses, in "
-    "words those in backticks or before a parenthesis, and in a request for code any frame, array "
-    "or collection that it names: types, shapes, columns, fields, signatures. "
-    'It sees values with -v and at `--share values`; with `%config Refine.variables = "none"` it '
-    "sees nothing. What looks like a secret is never shown. Checked "
-    "code gets copies, 50 MB in all, of a large frame its first rows; without -v only where the "
-    "sandbox keeps it from the network, your keys and other processes. Copied are built-in "
-    "values, arrays, frames, functions and objects of your own classes. It also has the modules "
-    "that the notebook has imported. A check whose code needs a "
-    "variable without a copy is not run rather than failed, nor is run for code that needs the "
-    "network, your files, input or IPython. Code that uses variables is run on their copies "
-    "unasked: an error blocks, and that it runs is not enough to pass. Checks skip magics and "
-    "shell lines.",
-    "what leaves this machine": "You see everything that code gave; --share says what a model's "
-    "server is sent of it. At structure, its default for servers elsewhere, that is the type and "
-    "the line of an exception, the words of its message that stand in the code, the task or the "
-    "structure of the variables, and the types and shapes of results. The first time "
-    "something is left out, the panel shows it and asks. %refine share once sends it from now on "
-    "in this run, always to this server from now on, and never stops asking. What code gave on "
-    "literals is always sent, and so are texts and what your own functions return. A server at a "
-    "loopback address counts as this machine, even one that passes on what it gets.",
-    "waiting": "The panel's buttons work while the cell runs. Where a cell cannot await (%%time, "
-    "%%capture, %run, IPython.embed, threads, run_cell_magic in a function) it blocks until the "
-    "run stops, without a panel; then decide with %refine. %%timeit is refused.",
-    "defaults": "`%config Refine` lists the defaults that you can set.",
-}
+_HELP = tomllib.loads(Path(__file__).with_name("help.toml").read_text("utf-8"))
+EXAMPLES: str = _HELP["examples"]
 _BETTER = "examples and your tests (--check) decide which text is better."
 _REMOVED = {
     option: f"{option} is gone: {instead}"
@@ -233,7 +192,7 @@ def _epilog() -> str:
     """Return what follows the options: examples, checks, prompts by stage, and notes."""
     stages = [_wrap(places, f"  {stage:<10}", " " * 12) for stage, places in PLACES.items()]
     prompts = "\n".join(["prompts:", *stages, _wrap(APPENDED)])
-    notes = (f"{subject}:\n{_wrap(note)}" for subject, note in _NOTES.items())
+    notes = (f"{subject}:\n{_wrap(note)}" for subject, note in _HELP["notes"].items())
     return "\n\n".join([EXAMPLES, checks.help_table(), prompts, *notes])
 
 
