@@ -61,11 +61,13 @@ def test_a_run_begins_with_how_its_cell_was_read():
 
 def test_a_text_that_was_left_behind_is_a_line_and_a_reason(make_run):
     run = make_run()
-    assert event_text(StageStarted(stage="revise", iteration=1), run).split("\n") == [
-        "Draft: ✗ FAIL · tests failed",
-        "  the detail",
-    ]
-    for stage in ("draft", "check", "judge", "critique"):
+    for stage in ("draft", "revise"):
+        assert event_text(StageStarted(stage=stage, iteration=1), run).split("\n") == [
+            "Draft: ✗ FAIL · tests failed",
+            "  the detail",
+        ]
+    assert event_text(StageStarted(stage="draft", iteration=0), BARE) is None
+    for stage in ("check", "judge", "critique"):
         assert event_text(StageStarted(stage=stage, iteration=1), run) is None
     assert event_text(TextDelta(stage="draft", iteration=0, text="x"), BARE) is None
 
