@@ -68,6 +68,7 @@ def impatient(monkeypatch):
     """Wall limits of a second, which a waiting script reaches."""
     monkeypatch.setattr(sandbox, "_WALL_FACTOR", 0)
     monkeypatch.setattr(sandbox, "_WALL_FLOOR_S", 1)
+    monkeypatch.setattr("ipyrefine.checks.python.IMPORT_SECONDS", 0)
 
 
 WAITING = "import time\ntime.sleep(600)\n\ndef f(x):\n    return x"
