@@ -625,7 +625,7 @@ class Refinement:
 
         call = ModelCall(self.judge, parse, Stage.JUDGE, number)
         # After the checks, never at the same time: their evidence is what makes its word count.
-        judgement = await call.make(self, self._requests.judge(self.state, iteration))
+        judgement = await call.make(self, self._requests.judge(self.state, number))
         iteration = self.state.iterations[number]
         if judgement is None:
             await warn(
@@ -659,7 +659,7 @@ class Refinement:
 
         critic = self.judge if policy.reads(self.state) else self.model
         call = ModelCall(critic, parse, Stage.CRITIQUE, base.number)
-        critique = await call.make(self, self._requests.critique(self.state, base))
+        critique = await call.make(self, self._requests.critique(self.state, base.number))
         if critique is None:
             await warn(self, f"No critique of {self.state.mention(base.number)}: {call.advice}.")
             critique = Critique(failure=call.failure)
@@ -702,7 +702,7 @@ class Refinement:
         number, form = len(run.iterations), run.task.form
         sampled = self._requests.samples(run, base)
         await self.emit(events.StageStarted(stage=Stage.REVISE, iteration=number))
-        request, name = self._requests.revise(self.state, base), self.state.mention(number)
+        request, name = self._requests.revise(self.state, base.number), self.state.mention(number)
         if request.schema_name == "edits":
             call = self._edits_call(number, base.text)
         else:

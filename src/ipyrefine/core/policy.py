@@ -564,20 +564,12 @@ _TYPICAL_CRITIQUE = 300
 
 
 class Forecast(NamedTuple):
-    """What a run may cost.
+    """What a run may cost; None for dollars where a price is not known."""
 
-    Attributes:
-        calls: model requests, at most.
-        tokens: prompt and completion tokens, at most.
-        cost: US dollars, at most; None when a price is not known.
-        revision: tokens that one more revision takes, roughly.
-        revision_cost: the same in US dollars; None when a price is not known.
-    """
-
-    calls: int
-    tokens: int
-    cost: float | None
-    revision: int
+    calls: int  # model requests, at most
+    tokens: int  # prompt and completion tokens, at most
+    cost: float | None  # US dollars, at most
+    revision: int  # tokens that one more revision takes, roughly
     revision_cost: float | None
 
 

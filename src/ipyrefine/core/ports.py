@@ -12,87 +12,55 @@ from ipyrefine.core.run import Run
 
 
 class Message(Record):
-    """One chat message.
-
-    Attributes:
-        role: who speaks.
-        content: the words.
-    """
+    """One chat message."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
 class Request(Record):
-    """One model call.
+    """One model call."""
 
-    Attributes:
-        messages: the conversation, stable part first.
-        json_schema: the JSON schema the reply must follow, or None for free text.
-        schema_name: a short name for the reply, as servers want one for a schema.
-        strict: whether the schema is flat and complete, as a server's strict mode wants it.
-        max_tokens: completion tokens allowed.
-        temperature: sampling temperature.
-        seed: sampling seed, or None.
-        purpose: the stage that asks.
-        inputs: what it is about, apart from our wording: the task, the texts, the findings, and
-            the user's own prompts.
-        guarded: the conversation without what code computed from variables or files, for a server
-            elsewhere that answers in place of a recording; empty where it may have the messages.
-    """
-
-    messages: tuple[Message, ...]
-    json_schema: dict[str, Any] | None = None
-    schema_name: str = "reply"
-    strict: bool = True
-    max_tokens: int = 2_048
+    messages: tuple[Message, ...]  # the stable part first
+    json_schema: dict[str, Any] | None = None  # that the reply must follow; None for free text
+    schema_name: str = "reply"  # servers want one for a schema
+    strict: bool = True  # whether the schema is flat and complete, as a strict mode wants it
+    max_tokens: int = 2_048  # completion tokens
     temperature: float = 0.0
     seed: int | None = None
-    purpose: str = ""
+    purpose: str = ""  # the stage that asks
+    # What it is about, apart from our wording: the task, the texts, the findings, own prompts.
     inputs: tuple[str, ...] = ()
+    # The conversation without what code computed from variables or files, for a server elsewhere
+    # that answers in place of a recording; empty where it may have the messages.
     guarded: tuple[Message, ...] = Field(default=(), exclude=True)
 
 
 class Delta(Record):
-    """A piece of a reply as it streams; thinking is shown but is never part of the text.
-
-    Attributes:
-        kind: what it belongs to.
-        text: the piece.
-    """
+    """A piece of a reply as it streams; thinking is shown but is never part of the text."""
 
     kind: Literal["text", "thinking"] = "text"
     text: str
 
 
 class Notice(Record):
-    """Something the user should know about a call under way: a retry, a fallback.
+    """Something the user should know about a call under way: a retry, a fallback."""
 
-    Attributes:
-        text: one sentence; empty where only the wait counts.
-        wait: seconds until the call goes on.
-    """
-
-    text: str
-    wait: float = 0.0
+    text: str  # one sentence; empty where only the wait counts
+    wait: float = 0.0  # seconds until the call goes on
 
 
 class Reply(Record):
     """A finished reply.
 
-    Attributes:
-        text: the reply, without thinking.
-        thinking: reasoning the server sent apart from the text.
-        finish: how it ended: ``stop``; ``length`` (token limit); ``refused``; ``filtered``
-            (content filter); ``incomplete`` (the stream ended without saying how).
-        capped: whether it was cut off at a limit of the server's, below the request's own.
-        usage: what the call consumed, ``calls`` included.
+    It ends with ``stop``; ``length`` (token limit); ``refused``; ``filtered`` (content filter); or
+    ``incomplete`` (the stream ended without saying how).
     """
 
-    text: str
-    thinking: str = ""
+    text: str  # without thinking
+    thinking: str = ""  # reasoning that the server sent apart from the text
     finish: Finish = "stop"
-    capped: bool = False
+    capped: bool = False  # whether it was cut off at a limit of the server's, below the request's
     usage: Usage = Usage(calls=1)
 
 

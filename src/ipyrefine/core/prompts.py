@@ -13,7 +13,9 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import unified_diff
+from functools import wraps
 from importlib.resources import files
 from typing import Any
 
@@ -280,53 +282,33 @@ def _dismissed(run: Run) -> str:
 # The requests
 
 
+def _within_level(
+    make: Callable[["Requests", Run, int], Request],
+) -> Callable[["Requests", Run, int], Request]:
+    """Have a request built with what the level allows: the one way to a model."""
+
+    @wraps(make)
+    def build(self: "Requests", run: Run, number: int = 0) -> Request:
+        if self.level != "structure":
+            return make(self, run, number)
+        request = make(self, withhold(run, self.names), number)
+        if request.purpose not in self.replayed:
+            return request
+        return make(self, run, number).model_copy(update={"guarded": request.messages})
+
+    return build
+
+
+@dataclass
 class Requests:
-    """Builds the requests of a run: one per stage, the stable part first.
+    """Builds the requests of a run: one per stage, the stable part first."""
 
-    Args:
-        prompts: the text of each stage.
-        nonce: makes the nonce of a fence.
-        schema: the JSON schema of the text, to which servers can hold the writer.
-        replayed: the stages that recordings answer, to which nothing is sent.
-        names: words of the checks that may be sent at any level.
-
-    Attributes:
-        level: what the servers are sent of what code computed.
-    """
-
-    def __init__(
-        self,
-        prompts: Prompts,
-        nonce: Nonce,
-        schema: dict[str, Any] | None = None,
-        *,
-        level: Level = "structure",
-        replayed: Collection[str] = (),
-        names: str = "",
-    ) -> None:
-        self._prompts, self._nonce, self._schema = prompts, nonce, schema
-        self.level, self._replayed, self._names = level, replayed, names
-
-    def draft(self, run: Run, candidate: int = 0) -> Request:
-        """Ask for a draft, outside of any JSON.
-
-        Args:
-            run: the run.
-            candidate: which of several it is; those after the first are sampled, to differ.
-        """
-        return self._build(self._draft, run, candidate)
-
-    def critique(self, run: Run, iteration: Iteration) -> Request:
-        """Ask what is wrong with one text."""
-        return self._build(self._critique, run, iteration.number)
-
-    def judge(self, run: Run, iteration: Iteration) -> Request:
-        """Ask the user's evaluator what it says of a text, in the user's own words."""
-        return self._build(self._judge, run, iteration.number)
-
-    def revise(self, run: Run, base: Iteration) -> Request:
-        """Ask for a better text than ``base``, with a note of what changed for each finding."""
-        return self._build(self._revise, run, base.number)
+    prompts: Prompts
+    nonce: Nonce
+    schema: dict[str, Any] | None = None  # of the text, to which servers can hold the writer
+    level: Level = "structure"  # what the servers are sent of what code computed
+    replayed: Collection[str] = ()  # stages that recordings answer, to which nothing is sent
+    names: str = ""  # words of the checks that may be sent at any level
 
     def samples(self, run: Run, base: Iteration) -> bool:
         """Return whether a draft is sampled from the task in place of a revision of ``base``.
@@ -347,31 +329,26 @@ class Requests:
         own = any(evidence.basis == "function" for evidence in failed)
         return run.setup.weak_editor and bool(failed) and not asked and not own
 
-    def _build(self, make: Callable[[Run, int], Request], run: Run, number: int) -> Request:
-        """Build a request with what the level allows; the one way to a model."""
-        if self.level != "structure":
-            return make(run, number)
-        request = make(withhold(run, self._names), number)
-        if request.purpose not in self._replayed:
-            return request
-        return make(run, number).model_copy(update={"guarded": request.messages})
-
-    def _draft(self, run: Run, candidate: int) -> Request:
-        template, task = _with_format(self._prompts.draft), run.task
+    @_within_level
+    def draft(self, run: Run, candidate: int) -> Request:
+        """Ask for a draft, outside of any JSON; candidates after the first are sampled."""
+        template, task = _with_format(self.prompts.draft), run.task
         think = _FORMS[task.form]["think"]
         prompt = fill(template, ask=_ask(task), think=think, format=_give("Then give", task))
-        options = self._constraint(self._prompts.draft == _STAGES["draft"])
+        options = self._constraint(self.prompts.draft == _STAGES["draft"])
         options["temperature"] = run.limits.temperature
         request = self._request(run, Stage.DRAFT, prompt, (), **options)
         return _resampled(request, "candidate", candidate) if candidate else request
 
-    def _critique(self, run: Run, number: int) -> Request:
+    @_within_level
+    def critique(self, run: Run, number: int) -> Request:
+        """Ask what is wrong with an iteration's text."""
         task, iteration = run.task, run.iterations[number]
         categories = f"; look at {', '.join(task.categories)}" if task.categories else ""
         standing = up_for_review(iteration)
         about = {
-            "text": fence(iteration.text, self._nonce),
-            "evidence": _evidence(iteration, self._nonce),
+            "text": fence(iteration.text, self.nonce),
+            "evidence": _evidence(iteration, self.nonce),
             "findings": _list_findings("Open in the text before this one", standing),
             "contested": _contested(run),
             "dismissed": _dismissed(run),
@@ -390,7 +367,7 @@ class Requests:
             "upheld": _PARTS["upheld"] if contested(run.expectations) else "",
             "tests": tests,
         }
-        shape, template = fill(_PARTS["critique"], **places), self._prompts.critique
+        shape, template = fill(_PARTS["critique"], **places), self.prompts.critique
         template = template if "{shape}" in template else f"{template}\n\n{{shape}}"
         prompt = _fill_all(template, about, shape=shape, **places)
         inputs = (*about.values(), *([str(count)] if count else []))
@@ -402,26 +379,30 @@ class Requests:
             return ""
         old, new = run.iterations[iteration.parent].text, iteration.text
         lines = list(unified_diff(old.splitlines(), new.splitlines(), "", "", "", "", 2, ""))[2:]
-        changed = fence("\n".join(lines), self._nonce)
+        changed = fence("\n".join(lines), self.nonce)
         return f"\n\nWhat changed:\n{changed}" if lines else ""
 
-    def _judge(self, run: Run, number: int) -> Request:
+    @_within_level
+    def judge(self, run: Run, number: int) -> Request:
+        """Ask the user's evaluator what it says of a text, in the user's own words."""
         iteration = run.iterations[number]
         standing = up_for_review(iteration)
         about = {
-            "text": fence(iteration.text, self._nonce),
-            "evidence": _evidence(iteration, self._nonce),
+            "text": fence(iteration.text, self.nonce),
+            "evidence": _evidence(iteration, self.nonce),
             "findings": _list_findings("Weaknesses found in an earlier version", standing),
             "dismissed": _dismissed(run),
         }
         places = {"criteria": _criteria(run.task), "shape": _TEXTS["shapes"]["verdict"]}
-        prompt = _fill_all(self._prompts.judge, about, **places)
+        prompt = _fill_all(self.prompts.judge, about, **places)
         return self._request(run, Stage.JUDGE, prompt, about.values())
 
-    def _revise(self, run: Run, number: int) -> Request:
+    @_within_level
+    def revise(self, run: Run, number: int) -> Request:
+        """Ask for a better text than an iteration's, with a note for each finding."""
         base, findings = run.iterations[number], to_act_on(run, run.iterations[number])
         temperature, options = run.limits.temperature, self._constraint(self._built_in)
-        about = {"evidence": _evidence(base, self._nonce, findings)}
+        about = {"evidence": _evidence(base, self.nonce, findings)}
         if self.samples(run, base):
             about["findings"] = _list_findings("Its findings", findings)
             prompt = fill(_PARTS["rewrite"], ask=_ask(run.task), **about)
@@ -430,11 +411,11 @@ class Requests:
             return _resampled(request, "anew", len(run.iterations))
         tried = [i for i in run.iterations if i.parent == number and i.verdict]
         every = run.limits.memory == "all"
-        earlier = _attempts(run, base, self._nonce) if every else _rejected(tried, self._nonce)
-        about = {"text": fence(base.text, self._nonce), **about}
+        earlier = _attempts(run, base, self.nonce) if every else _rejected(tried, self.nonce)
+        about = {"text": fence(base.text, self.nonce), **about}
         about["findings"] = _list_findings("Findings to act on", findings)
         about["rejected"] = earlier
-        template = _with_format(self._prompts.revise)
+        template = _with_format(self.prompts.revise)
         if self._asks_for_edits(run, base):
             template, options["schema_name"] = _PARTS["edits"], "edits"
         if self._built_in and not run.setup.weak_editor:
@@ -448,7 +429,7 @@ class Requests:
     @property
     def _built_in(self) -> bool:
         """Whether revisions are asked for by the built-in prompt."""
-        return self._prompts.revise == _STAGES["revise"]
+        return self.prompts.revise == _STAGES["revise"]
 
     def _asks_for_edits(self, run: Run, base: Iteration) -> bool:
         """Return whether a revision is asked for as edits: of a long text, but for own prompts.
@@ -456,7 +437,7 @@ class Requests:
         Four edits of 3,700 words take 257 tokens as edits and 5,224 as the whole text.
         """
         long = base.text.count("\n") >= _WHOLE_LINES or len(base.text) > _WHOLE_CHARACTERS
-        return long and self._built_in and not self._schema and not run.setup.weak_editor
+        return long and self._built_in and not self.schema and not run.setup.weak_editor
 
     def _request(
         self, run: Run, stage: Stage, prompt: str, about: Iterable[str], **options: Any
@@ -474,17 +455,17 @@ class Requests:
 
     def _constraint(self, built_in: bool = True) -> dict[str, Any]:
         """Return the options that hold a writer to the schema, unless the prompt is the user's."""
-        if not (self._schema and built_in):
+        if not (self.schema and built_in):
             return {}
-        return {"json_schema": self._schema, "schema_name": "text", "strict": False}
+        return {"json_schema": self.schema, "schema_name": "text", "strict": False}
 
     def _system(self, task: Task) -> Message:
         items = "".join(f"\n{n}. {item}" for n, item in enumerate(task.checklist, start=1))
         head = "\n\nChecklist; a finished text answers each of these with yes:"
         content = fill(
-            self._prompts.system,
+            self.prompts.system,
             kind=fill(_FORMS[task.form]["kind"], language=task.language_name),
-            task=_whole_request(task, lambda text: fence(text, self._nonce)),
+            task=_whole_request(task, lambda text: fence(text, self.nonce)),
             criteria=_criteria(task),
             checklist=head + items if items else "",
         )

@@ -31,19 +31,12 @@ _CLOSING_TAG = re.compile(r"</text>\s*\Z")
 
 
 class WrittenText(Record):
-    """A text as a writer gave it, apart from the thoughts before it.
-
-    Attributes:
-        text: the text.
-        thoughts: what stands before it.
-        missed: how many of its edits could not be made.
-        edits: how many edits it was given as; 0 for a whole text.
-    """
+    """A text as a writer gave it, apart from the thoughts before it."""
 
     text: str
     thoughts: str = ""
-    missed: int = 0
-    edits: int = 0
+    missed: int = 0  # how many of its edits could not be made
+    edits: int = 0  # how many edits it was given as; 0 for a whole text
 
 
 def parse_text(
