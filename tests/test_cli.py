@@ -116,7 +116,7 @@ def test_the_notebooks_open_before_any_model_is_fetched(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_ctrl_c_is_for_jupyterlab_to_answer(tmp_path: Path) -> None:
-    """The demo neither kills it nor says a word beside it."""
+    """The demo neither kills it nor prints a word of its own."""
     (tmp_path / "jupyterlab.py").write_text(
         "import time\n"
         "try:\n"
@@ -127,9 +127,9 @@ def test_ctrl_c_is_for_jupyterlab_to_answer(tmp_path: Path) -> None:
         "    print('ENDED IN ORDER', flush=True)\n"
     )
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    said = tmp_path / "said"
+    output_path = tmp_path / "output"
     with (
-        said.open("wb") as output,
+        output_path.open("wb") as output,
         subprocess.Popen(
             [sys.executable, "-m", "ipyrefine", "demo", "--lab"],
             env=os.environ | {"PYTHONPATH": path},
@@ -138,12 +138,12 @@ def test_ctrl_c_is_for_jupyterlab_to_answer(tmp_path: Path) -> None:
             start_new_session=True,
         ) as demo,
     ):
-        while "READY\n" not in said.read_text():
+        while "READY\n" not in output_path.read_text():
             assert demo.poll() is None
             time.sleep(0.05)
         os.killpg(demo.pid, signal.SIGINT)  # as a terminal does
         assert demo.wait(timeout=180) == 0
-    assert said.read_text().partition("READY\n")[2] == "ENDED IN ORDER\n"
+    assert output_path.read_text().partition("READY\n")[2] == "ENDED IN ORDER\n"
 
 
 def test_an_interrupt_is_one_sentence(

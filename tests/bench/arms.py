@@ -60,7 +60,7 @@ class Case(Protocol):
         """Return whether a text passes the hidden test."""
 
     async def answer(self, question: Question) -> str | None:
-        """Return the right answer to a question, as Python; None where it is not known."""
+        """Return the right answer to a question, as Python; None if unknown."""
 
 
 class Plan(NamedTuple):
@@ -97,7 +97,7 @@ class Asked(NamedTuple):
     """What came of a question of the loop's."""
 
     right: bool  # whether a right draft is among those it compares
-    answered: bool | None  # whether the answer was known; None where it was not to be given
+    answered: bool | None  # whether there was an answer; None where it was not to be given
     solved: bool  # whether the run ended solved after it
 
 
@@ -245,8 +245,8 @@ def report(rows: Sequence[Row], what: str) -> str:
         return f"{sum(map(holds, rows))} of {len(rows)}"
 
     def accepted(arm: Callable[[Row], Outcome]) -> str:
-        known = any(arm(row).accepted is not None for row in rows)
-        return count(lambda row: bool(arm(row).accepted)) if known else "-"
+        decides = any(arm(row).accepted is not None for row in rows)
+        return count(lambda row: bool(arm(row).accepted)) if decides else "-"
 
     def false(arm: Callable[[Row], Outcome]) -> str:
         taken = [row for row in rows if arm(row).accepted]
@@ -333,14 +333,14 @@ def _questions(asked: Sequence[Asked]) -> str:
     if not asked:
         return ""
     right = [one for one in asked if one.right]
-    given = [one for one in right if one.answered]
+    answered = [one for one in right if one.answered]
     lines: list[tuple[str, str]] = [
         ("questions with a right draft among the groups", f"{len(right)} of {len(asked)}")
     ]
     if any(one.answered is not None for one in asked):
         lines += [
-            ("answered, of those with a right draft", f"{len(given)} of {len(right)}"),
-            ("solved, of those answered", measure.share(given, lambda one: one.solved)),
+            ("answered, of those with a right draft", f"{len(answered)} of {len(right)}"),
+            ("solved, of those answered", measure.share(answered, lambda one: one.solved)),
         ]
     return measure.table(["questions", ""], lines)
 

@@ -113,7 +113,7 @@ with open({report!r}, "w") as file:
 
 
 async def passes(test: str, files: Mapping[str, str], seconds: float = _SECONDS) -> bool:
-    """Return whether a test script runs to its end in the sandbox, with some files beside it."""
+    """Return whether a test script runs to its end in the sandbox, next to some files."""
     token, report = secrets.token_hex(8), secrets.token_hex(8)
     source = _RUNNER.format(report=report, token=token)
     result = await run_python(
@@ -175,8 +175,8 @@ class Mbpp:
         return (
             f"import json\nCASES = json.loads({cases!r})\n"
             f"def {self._fields['entry_point']}(*args):\n"
-            "    known = json.dumps(args)\n"
-            "    return next(value for given, value in CASES if json.dumps(given) == known)\n"
+            "    key = json.dumps(args)\n"
+            "    return next(value for inputs, value in CASES if json.dumps(inputs) == key)\n"
         )
 
     async def solves(self, text: str) -> bool:
@@ -196,8 +196,8 @@ class Mbpp:
             args = json.dumps([ast.literal_eval(argument) for argument in call.args])
         except (SyntaxError, ValueError, TypeError):
             return None
-        for known, expected in self._fields["cases"]:
-            if json.dumps(known) == args:
+        for inputs, expected in self._fields["cases"]:
+            if json.dumps(inputs) == args:
                 return _as_choice(expected, question)
         return None
 

@@ -120,7 +120,7 @@ async def complete(model: Model, request: Request) -> Reply:
 
 
 def hash_request(request: Request) -> str:
-    """Return what a request is known by: what the model is sent, the same in every run."""
+    """Return a hash of what the model is sent, the same in every run."""
     names = {"messages", "json_schema", "max_tokens", "temperature", "seed"}
     sent = request.model_dump(mode="json", include=names)
     text = json.dumps(sent, sort_keys=True)

@@ -25,8 +25,8 @@ def nothing_configured(tmp_path, monkeypatch):
 def light(tmp_path, monkeypatch) -> str:
     """Put small weights under the light model's name, and return it."""
     pinned = {"file": "light.gguf", "size": 4, "sha256": hashlib.sha256(CONTENT).hexdigest()}
-    known = weights.WEIGHTS[weights.LIGHT]
-    monkeypatch.setitem(weights.WEIGHTS, weights.LIGHT, known.model_copy(update=pinned))
+    light = weights.WEIGHTS[weights.LIGHT].model_copy(update=pinned)
+    monkeypatch.setitem(weights.WEIGHTS, weights.LIGHT, light)
     (tmp_path / "light.gguf").write_bytes(CONTENT)
     return weights.LIGHT
 

@@ -91,7 +91,7 @@ FLAWED = {
     "length": (Answer("<text>\nHel", finish="length"), "cut off at the token limit"),
     "content filter": (Answer("Hel", finish="content_filter"), "content filter"),
     "refusal": (Answer(refusal="I will not."), "refused"),
-    "no end said": (Answer("<text>\nHello", finish=None), "broke off"),
+    "no finish reason": (Answer("<text>\nHello", finish=None), "broke off"),
 }
 UNREADABLE = {
     "nothing": "",

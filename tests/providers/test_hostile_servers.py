@@ -267,8 +267,8 @@ async def test_a_redirect_takes_neither_the_key_nor_the_task_along(server, reque
 def _with_variables(error: BaseException) -> str:
     """Return a traceback with the variables of every frame but the test's own, causes included."""
     own = error.__traceback__.tb_next if error.__traceback__ else None
-    shown = traceback.TracebackException(type(error), error, own, capture_locals=True)
-    return "".join(shown.format())
+    formatted = traceback.TracebackException(type(error), error, own, capture_locals=True)
+    return "".join(formatted.format())
 
 
 @pytest.mark.parametrize(

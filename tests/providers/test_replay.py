@@ -145,7 +145,9 @@ async def test_without_a_live_model_a_missing_call_says_what_to_do(
     with pytest.raises(NoModel, match="This draft is not in the recording") as error:
         await run_on(model, "Write a farewell.")
     assert "ipyrefine pull" in str(error.value)
-    monkeypatch.setenv("IPYREFINE_MODEL", f"recorded:{path}")  # it is no live model either
+    monkeypatch.setenv(
+        "IPYREFINE_MODEL", f"recorded:{path}"
+    )  # a recording is not a live model either
     with pytest.raises(NoModel, match="This draft is not in the recording"):
         await run_on(choose_model(), "Write a farewell.")
 

@@ -249,7 +249,7 @@ async def test_a_reply_cut_off_at_the_servers_own_limit_says_so(server, request_
     assert (reply.finish, reply.capped) == ("length", False)
 
 
-# --- Fields of the user's own
+# --- The user's fields
 
 
 async def test_extra_fields_are_sent_along_and_replace_ours(server, request_json):
@@ -411,7 +411,7 @@ def test_the_list_knows_a_model_by_its_server_and_name():
     [("gpt-4o-mini", "http://127.0.0.1:8000/v1"), ("no-such-model", OPENAI), ("", OPENAI)],
 )
 def test_a_price_is_never_guessed(model, server):
-    """A well-known name on somebody's own server says nothing about what that server charges."""
+    """A famous name on somebody's own server says nothing about what that server charges."""
     assert listed_price(model, server) is None
     assert listed_cost(Usage(calls=1, prompt_tokens=9), model, server) is None
 

@@ -26,8 +26,7 @@ Fault = Behaviour | Callable[[Body], Behaviour]
 def stage_of(body: Body) -> str:
     """Return the stage of a request; ``rejudge`` is the judgement of the revision.
 
-    A stage is told by the reply that is asked for, and by our own texts: a server does not see
-    what a request is for.
+    A server does not see what a request is for: the reply that is asked for tells, and our texts.
     """
     asked = "".join(message["content"] for message in body["messages"][1:2])
     if "How good is it" in asked or "Score it, strictly" in asked:

@@ -1,10 +1,5 @@
-"""A scripted server that speaks chat completions over a real loopback socket.
+"""A scripted server that speaks chat completions over a real loopback socket."""
 
-``python tests/support/openai_server.py [REPLIES.json] [--port N]`` serves a JSON list of reply
-texts, the last one for ever; without a file, replies that fit the request's JSON schema.
-"""
-
-import argparse
 import json
 import select
 import socket
@@ -39,7 +34,6 @@ class Answer:
     drop_after: int | None = None  # pieces sent before the connection is reset
     stall_after: int | None = None  # pieces sent before it falls silent until the reader leaves
     close_after: int | None = None  # pieces sent before the body ends as if nothing were missing
-    pings: float = 0.0  # seconds between signs of life while it is silent
     hold: bool = False  # not even a status line before the reader leaves
     raw: bytes | None = None  # the whole body, instead of all that
     wire: bytes | None = None  # all it sends, from the status line on, instead of all that
@@ -233,7 +227,7 @@ class _Handler(BaseHTTPRequestHandler):
                 if number == answer.drop_after:
                     return self._reset()
                 if number == answer.stall_after:
-                    return self._wait_for_reader_to_leave(answer.pings)
+                    return self._wait_for_reader_to_leave()
                 if number == answer.close_after:
                     break
                 time.sleep(answer.delay)
@@ -256,12 +250,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.connection.close()
 
-    def _wait_for_reader_to_leave(self, pings: float = 0.0) -> None:
-        due = time.monotonic() + pings
+    def _wait_for_reader_to_leave(self) -> None:
         while not self.server.owner.closing.is_set():
-            if pings and time.monotonic() >= due:
-                self._write(b": still here\n\n")
-                due += pings
             ready, _, _ = select.select([self.connection], [], [], 0.02)
             if ready and not self.connection.recv(1):
                 return self._gone()
@@ -316,49 +306,3 @@ def _counted(answer: Answer, body: Body) -> Body:
         "total_tokens": prompt + completion,
         "prompt_tokens_details": {"cached_tokens": 0},
     }
-
-
-def example_of(schema: Body) -> Any:
-    """Make the plainest value that follows a JSON schema."""
-    if "enum" in schema:
-        return schema["enum"][0]
-    match schema.get("type"):
-        case "object":
-            return {name: example_of(part) for name, part in schema.get("properties", {}).items()}
-        case "array":
-            return [example_of(schema["items"])] * schema.get("minItems", 1)
-        case "integer" | "number":
-            return schema.get("maximum", 1)
-        case "boolean":
-            return True
-        case _:
-            return "text"
-
-
-def plain_reply(body: Body) -> str:
-    """Answer by the request's JSON schema where it has one, else with a short text."""
-    wanted = body.get("response_format") or {}
-    if wanted.get("type") == "json_schema":
-        return json.dumps(example_of(wanted["json_schema"]["schema"]))
-    return "```python\nprint('hello')\n```"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Serve scripted chat completions on loopback.")
-    parser.add_argument("replies", nargs="?", type=argparse.FileType("r"))
-    parser.add_argument("--port", type=int, default=0)
-    options = parser.parse_args()
-    replies = deque(json.load(options.replies)) if options.replies else deque()
-
-    def default(body: Body) -> str:
-        if not replies:
-            return plain_reply(body)
-        return replies.popleft() if len(replies) > 1 else replies[0]
-
-    with ScriptedServer(default, port=options.port) as server:
-        print(server.base_url, flush=True)
-        threading.Event().wait()
-
-
-if __name__ == "__main__":
-    main()

@@ -228,7 +228,7 @@ class OpenAIModel:
         self, client: openai.AsyncOpenAI, request: Request, key: Key
     ) -> AsyncGenerator[Notice | _Stream, None]:
         """Send the request until a reply begins: yield notices on the way, then the stream."""
-        known = capabilities = recall(self.base_url, self._model)
+        before = capabilities = recall(self.base_url, self._model)
         retries = 0
         while True:
             fields = capabilities.fields(request)
@@ -259,7 +259,7 @@ class OpenAIModel:
                     notice = f"The server {reason}; trying again in {math.ceil(delay)} s {count}."
                 yield Notice(text=notice, wait=delay)
                 await self._sleep(delay)
-        if capabilities != known:
+        if capabilities != before:
             remember(self.base_url, self._model, capabilities)
         yield stream
 

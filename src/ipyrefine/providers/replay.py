@@ -214,11 +214,22 @@ class RecordedModel:
     ) -> AsyncGenerator[Delta | Notice | Reply, None]:
         from ipyrefine.providers.local import is_local
 
-        live = self._live or self._find_live(request)
-        if self._live is None:
-            self._live = live
+        live = self._live
+        if live is None:
+            missing = (
+                f"This {request.purpose or 'request'} is not in the recording {self._path}: the "
+                "task, an option or a decision differs."
+                if self._recording.calls
+                else f"There is no recording {self._path}."
+            )
+            if self._make_live is None:
+                raise NoModel(f"{missing} Choose a live model.")
+            try:
+                live = self._live = self._make_live()
+            except NoModel as error:
+                raise NoModel(f"{missing} {error}") from None
             if not self._record:
-                yield Notice(text=f"{self._missing(request)} {live.name} answers instead.")
+                yield Notice(text=f"{missing} {live.name} answers instead.")
         pieces, since = list[Piece](), time.monotonic()
         sent = request
         if request.guarded and not is_local(live):
@@ -262,23 +273,15 @@ class RecordedModel:
             models = (*models, source)
         calls = (*recording.calls, call)
         self._recording = recording.model_copy(update={"calls": calls, "models": models})
-        write_recording(self._path, self._recording)
-
-    def _find_live(self, request: Request) -> Model:
+        content = json.dumps(self._recording.model_dump(mode="json"), indent=1, ensure_ascii=False)
+        draft = self._path.with_suffix(".part")
         try:
-            if self._make_live is not None:
-                return self._make_live()
-        except NoModel as error:
-            raise NoModel(f"{self._missing(request)} {error}") from None
-        raise NoModel(f"{self._missing(request)} Choose a live model.")
-
-    def _missing(self, request: Request) -> str:
-        if not self._recording.calls:
-            return f"There is no recording {self._path}."
-        return (
-            f"This {request.purpose or 'request'} is not in the recording {self._path}: the task, "
-            "an option or a decision differs."
-        )
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_text(content + "\n", "utf-8")
+            os.replace(draft, self._path)  # whole or not at all
+        except OSError as error:
+            problem = f"The recording {self._path} cannot be written ({error.strerror})."
+            raise UsageError(problem) from None
 
 
 def new_recording() -> Recording:
@@ -321,19 +324,3 @@ def read_recording(path: Path) -> Recording:
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
         problem = f"{path} is not a recording that this version of ipyrefine reads."
     raise UsageError(problem)
-
-
-def write_recording(path: Path, recording: Recording) -> None:
-    """Write a recording, whole or not at all, with every field.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
-    content = json.dumps(recording.model_dump(mode="json"), indent=1, ensure_ascii=False)
-    draft = path.with_suffix(".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(content + "\n", "utf-8")
-        os.replace(draft, path)
-    except OSError as error:
-        raise UsageError(f"The recording {path} cannot be written ({error.strerror}).") from None

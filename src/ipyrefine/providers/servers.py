@@ -205,7 +205,7 @@ class Facts(Record):
     """What is remembered of a server.
 
     Attributes:
-        share: what the user lets be sent to it; None where that was not said.
+        share: what the user lets be sent to it; None until then.
         models: what it takes, by model.
     """
 
@@ -249,27 +249,22 @@ def remember_about(base_url: str, **facts: Any) -> bool:
 def recall(base_url: str, model: str) -> Capabilities:
     """Return what the server took last; everything for a server not met before."""
     if (base_url, model) not in BY_SERVER:
-        known = facts_about(base_url).models.get(model)
-        if known is None or abs((datetime.date.today() - known.since).days) > _DAYS:
-            # OpenAI's reasoning models know only the new name; other servers may ignore it.
-            known = Capabilities(refused=frozenset(LIMITS[:1] if is_openai(base_url) else ()))
-        BY_SERVER[base_url, model] = known
+        stored = facts_about(base_url).models.get(model)
+        if stored is None or abs((datetime.date.today() - stored.since).days) > _DAYS:
+            # OpenAI's reasoning models take only the new name; other servers may ignore it.
+            stored = Capabilities(refused=frozenset(LIMITS[:1] if is_openai(base_url) else ()))
+        BY_SERVER[base_url, model] = stored
     return BY_SERVER[base_url, model]
 
 
 def remember(base_url: str, model: str, taken: Capabilities) -> None:
     """Keep what a server has just taken, after it refused more."""
-    known = recall(base_url, model)  # a call at the same time may have learnt something else
-    limits = [one.max_tokens for one in (known, taken) if one.max_tokens is not None]
-    known = taken.model_copy(
-        update={
-            "refused": known.refused | taken.refused,
-            "max_tokens": min(limits, default=None),
-            "since": datetime.date.today(),
-        }
-    )
-    BY_SERVER[base_url, model] = known
-    remember_about(base_url, models={**facts_about(base_url).models, model: known})
+    last = recall(base_url, model)  # a call at the same time may have learnt something else
+    limits = [one.max_tokens for one in (last, taken) if one.max_tokens is not None]
+    refused = last.refused | taken.refused
+    both = Capabilities(refused=refused, max_tokens=min(limits, default=None))
+    BY_SERVER[base_url, model] = both
+    remember_about(base_url, models={**facts_about(base_url).models, model: both})
 
 
 def _path() -> Path:
