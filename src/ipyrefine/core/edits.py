@@ -162,8 +162,8 @@ class Selection:
         """
         written = text.split("\n")
         context = [line.strip() for line in [*self._before, *self._after] if line.strip()]
-        known = {line.strip() for line in written}
-        if sum(line in known for line in context) >= _RECOGNISED * len(context):
+        lines = {line.strip() for line in written}
+        if sum(line in lines for line in context) >= _RECOGNISED * len(context):
             middle = self._changed_lines(written)
         else:
             margin = min((_margin(line) for line in self._selected if line.strip()), default="")

@@ -117,20 +117,20 @@ def _needed(node: ast.stmt, others: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 
 def name_apart(
-    tests: Iterable[Expectation], known: Iterable[Expectation], iteration: int
+    tests: Iterable[Expectation], earlier: Iterable[Expectation], iteration: int
 ) -> tuple[Expectation, ...]:
-    """Return new tests under names that no known one has; those that say the same are left out.
+    """Return new tests under names that no earlier one has; those that say the same are left out.
 
     Args:
         tests: the new ones.
-        known: those that the run has already; a run takes at most 40.
+        earlier: those that the run has already; a run takes at most 40.
         iteration: the text that the new ones were written for.
     """
-    known = list(known)
-    taken, codes = {one.name for one in known}, {_body(one.code) for one in known}
+    earlier = list(earlier)
+    taken, codes = {one.name for one in earlier}, {_body(one.code) for one in earlier}
     fresh: list[Expectation] = []
     for test in tests:
-        if _body(test.code) in codes or len(known) + len(fresh) >= MAX_OF_RUN:
+        if _body(test.code) in codes or len(earlier) + len(fresh) >= MAX_OF_RUN:
             continue
         name, number = test.name, 2
         while name in taken:

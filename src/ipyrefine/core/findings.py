@@ -54,13 +54,13 @@ def bare_word(reason: str) -> Finding:
 
 
 def with_ids(
-    run: Run, findings: Iterable[Finding], beside: Iterable[Finding] = ()
+    run: Run, findings: Iterable[Finding], others: Iterable[Finding] = ()
 ) -> tuple[Finding, ...]:
     """Give findings the next ids that neither the run nor the findings next to them have."""
     findings = tuple(findings)
     if not findings:
         return ()
-    taken = {finding.id for finding in (*run.findings, *beside)}
+    taken = {finding.id for finding in (*run.findings, *others)}
     return tuple(
         finding.replace(id=f"f{number}")
         for number, finding in enumerate(findings, start=len(taken) + 1)
@@ -74,9 +74,9 @@ def dismissed(run: Run) -> tuple[Finding, ...]:
     return tuple(f for f in run.findings if f.status is Status.DISMISSED)
 
 
-def drop_known(run: Run, new: Iterable[Finding], known: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Drop new findings that repeat one another, a known one, or one the user dismissed."""
-    seen = [*known, *dismissed(run)]
+def drop_known(run: Run, new: Iterable[Finding], earlier: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Drop new findings that repeat one another, an earlier one, or one the user dismissed."""
+    seen = [*earlier, *dismissed(run)]
     fresh: list[Finding] = []
     for finding in new:
         if not any(same(finding, other) for other in (*seen, *fresh)):
@@ -134,8 +134,8 @@ def replace_feedback(
     findings = tuple(findings)
     old = [finding for finding in findings if finding.criterion == FEEDBACK]
     followed, fresh = _follow(findings, old, feedback, (_equal, same))
-    known = tuple(f if f.criterion == FEEDBACK else regress(f, feedback) for f in followed)
-    return known + with_ids(run, drop_known(run, fresh, known), known)
+    updated = tuple(f if f.criterion == FEEDBACK else regress(f, feedback) for f in followed)
+    return updated + with_ids(run, drop_known(run, fresh, updated), updated)
 
 
 def apply_bare_verdict(run: Run, findings: Iterable[Finding], problem: str) -> tuple[Finding, ...]:

@@ -116,14 +116,14 @@ class Criterion(Record):
     definition: str  # what it means, in one sentence
 
 
-def named_criteria(names: Iterable[str], known: Iterable[Criterion]) -> tuple[Criterion, ...]:
+def named_criteria(names: Iterable[str], glossary: Iterable[Criterion]) -> tuple[Criterion, ...]:
     """Return criteria by name, each once; a name nobody defined describes itself.
 
     Args:
-        names: names of known criteria, or short descriptions of new ones.
-        known: the criteria that have a definition.
+        names: names from the glossary, or short descriptions of new ones.
+        glossary: the criteria that have a definition.
     """
-    defined = {criterion.name: criterion for criterion in known}
+    defined = {criterion.name: criterion for criterion in glossary}
     return tuple(
         defined.get(name) or Criterion(name=name, definition=f"How well it does on {name}.")
         for name in dict.fromkeys(names)
@@ -304,7 +304,7 @@ class TableValue(Record):
     kind: Literal["table"] = "table"
     columns: Cells  # the names of its first columns
     index: Cell = ""  # what the labels of its rows are called; empty for nothing
-    labels: Annotated[tuple[Cell, ...], Field(max_length=MAX_ROWS)]  # a label for each row shown
+    labels: Annotated[tuple[Cell, ...], Field(max_length=MAX_ROWS)]  # a label for each row
     rows: Annotated[tuple[Cells, ...], Field(max_length=MAX_ROWS)]
     height: Count
     width: Count
@@ -315,7 +315,7 @@ class TableValue(Record):
         if uneven or len(self.labels) != len(self.rows):
             raise ValueError("a table has a label for each row, and a cell for each column")
         if self.height < len(self.rows) or self.width < len(self.columns):
-            raise ValueError("a table has no less rows and columns than are shown")
+            raise ValueError("a table has at least the rows and columns that it lists")
         return self
 
     @property
@@ -366,7 +366,7 @@ class Tally(Record):
 
 
 class TestResult(Record):
-    """What one test of the critic's shows of a text."""
+    """What one of the critic's tests shows of a text."""
 
     __test__ = False
 
@@ -447,7 +447,7 @@ class NothingFound(Record):
 
     kind: Literal["nothing_found"] = "nothing_found"
     critic: str
-    tests: Count  # how many tests of the critic's pass
+    tests: Count  # how many of the critic's tests pass
     reason: str = ""  # why the critic takes the text for ready, in a sentence
 
 

@@ -147,14 +147,14 @@ def _add_revision(run: Run, event: events.RevisionReady) -> Run:
 
 def _add_critique(run: Run, event: events.CritiqueReady) -> Run:
     critique = event.critique
-    known = (
+    earlier = (
         f.replace(status=Status.REGRESSED) if f.id in event.regressed else f
         for f in run.iterations[event.iteration].findings
     )
     run = _amend(
         run,
         event.iteration,
-        findings=resolve(known, critique.fixed) + critique.findings,
+        findings=resolve(earlier, critique.fixed) + critique.findings,
         critiqued=True,
         questions=critique.questions,
         ready=critique.ready,
@@ -249,8 +249,8 @@ def require_possible(run: Run, decision: Decision) -> None:
         case decisions.Edit(text=text) if not text.strip():
             raise UsageError("The edited text is empty.")
         case decisions.Drop(demand=demand) if demand not in run.demands:
-            known = ", ".join(run.demands) or "none"
-            raise UsageError(f"There is no demand {demand!r}. This run has: {known}.")
+            names = ", ".join(run.demands) or "none"
+            raise UsageError(f"There is no demand {demand!r}. This run has: {names}.")
         case decisions.Add(finding=finding, iteration=number):
             if not finding.problem.strip():
                 raise UsageError("A finding needs a problem in words.")

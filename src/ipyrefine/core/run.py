@@ -167,7 +167,7 @@ class Run(Record):
 
     @property
     def latest_edit(self) -> Iteration | None:
-        """The latest text that the user edited or reverted; their own draft is none."""
+        """The latest text that the user edited or reverted, apart from their own draft."""
         own = (i for i in reversed(self.iterations) if i.author == "user")
         return next((i for i in own if i.parent is not None), None)
 

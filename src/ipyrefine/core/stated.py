@@ -349,10 +349,10 @@ def _is_arithmetic(node: ast.expr | None) -> bool:
 
 def _calls_text(tree: ast.AST, bound: set[str]) -> bool:
     """Return whether it calls what only the text can define, or uses the result of such a call."""
-    known = set(dir(builtins))
-    calls = _called_names(tree) - known
+    names = set(dir(builtins))
+    calls = _called_names(tree) - names
     uses = any(isinstance(n, ast.Call) for n in ast.walk(tree)) and _free_names(tree) & bound
-    return bool(calls or uses) and _is_closed(tree, bound | known)
+    return bool(calls or uses) and _is_closed(tree, bound | names)
 
 
 def _called_names(tree: ast.AST | None) -> set[str]:
@@ -360,11 +360,11 @@ def _called_names(tree: ast.AST | None) -> set[str]:
     return {call.func.id for call in calls if isinstance(call.func, ast.Name)}
 
 
-def _is_closed(tree: ast.AST, known: set[str]) -> bool:
-    """Return whether it uses only known names, and others only by calling them."""
+def _is_closed(tree: ast.AST, names: set[str]) -> bool:
+    """Return whether it uses only these names, and others only by calling them."""
     callees = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     loaded = {n.id for n in ast.walk(tree) if _is_name(n, ast.Load) and id(n) not in callees}
-    return not loaded & _free_names(tree) - known
+    return not loaded & _free_names(tree) - names
 
 
 def _free_names(tree: ast.AST) -> set[str]:
