@@ -406,7 +406,9 @@ class Evidence(Record):
     @property
     def grounds(self) -> bool:
         """Whether it counts for a verdict: it failed, or a verdict may rest on its pass."""
-        return self.basis not in ("run", "none", "critique") or self.passed is False
+        return self.passed is False or (
+            self.passed is True and self.basis not in ("run", "none", "critique")
+        )
 
 
 class Outcome(StrEnum):

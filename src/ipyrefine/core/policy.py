@@ -257,7 +257,7 @@ def standing(run: Run, iteration: Iteration) -> tuple[float, ...] | None:
         by_user or not users,
         -blocking,
         -1.0 if verdict.score is None else verdict.score,
-        mean_score(iteration.conclusive) if undecided else -1.0,
+        mean_score(iteration.evidence) if undecided else -1.0,
         verdict.outcome is not Outcome.FAIL,
         iteration.number if _answers_feedback(run, iteration) else -1,
     )
@@ -274,7 +274,10 @@ def _answers_feedback(run: Run, iteration: Iteration) -> bool:
     if verdict and (verdict.basis == "evaluator" or verdict.outcome is Outcome.NOT_JUDGED):
         scored = verdict.score is not None
     elif verdict:
-        scored = any(e.score is not None for e in iteration.conclusive) or verdict.basis == "user"
+        scored = (
+            any(None not in (e.score, e.passed) for e in iteration.evidence)
+            or verdict.basis == "user"
+        )
     error = _run_error(iteration)
     return not scored and not (error and error == _run_error(run.iterations[iteration.parent]))
 
@@ -287,11 +290,7 @@ def _run_error(iteration: Iteration) -> str:
 
 def mean_score(evidence: Iterable[Evidence]) -> float:
     """Return the mean of what counts for a verdict, 0..1; -1 where nothing does."""
-    scores = [
-        float(e.passed) if e.score is None else e.score
-        for e in evidence
-        if e.passed is not None and e.grounds
-    ]
+    scores = [float(bool(e.passed)) if e.score is None else e.score for e in evidence if e.grounds]
     return sum(scores) / len(scores) if scores else -1.0
 
 

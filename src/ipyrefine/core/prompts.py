@@ -195,7 +195,9 @@ def _evidence(iteration: Iteration, nonce: Nonce, listed: Sequence[Finding] = ()
     """
     repeats = tuple(line.strip() for finding in listed for line in finding.problem.splitlines())
     results = []
-    for one in iteration.conclusive:
+    for one in iteration.evidence:
+        if one.passed is None:
+            continue
         if one.grounds or one.outputs or one.results or "\n" in one.detail:
             lines = [line for line in one.detail.splitlines() if not line.strip().endswith(repeats)]
             found = "\n".join([*lines, *output_texts(one.outputs)])[:EVIDENCE_CHARACTERS]

@@ -59,11 +59,6 @@ class Iteration(Record):
         """The findings a revision of this text should act on."""
         return tuple(finding for finding in self.findings if finding.actionable)
 
-    @property
-    def conclusive(self) -> tuple[Evidence, ...]:
-        """The evidence of the checks that had something to check."""
-        return tuple(evidence for evidence in self.evidence if evidence.passed is not None)
-
 
 class UnconsumedReply(Record):
     """A reply that was paid for, kept until its stage has made something of it."""

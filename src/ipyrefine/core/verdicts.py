@@ -84,7 +84,7 @@ def verify(
         blocking = [f for f in blocking if f.criterion != FEEDBACK]
     failed = next((e for e in iteration.evidence if e.failed), None)
     differ = None if basis in OWN else differs(iteration)
-    score = None if basis == "none" else mean_score(iteration.conclusive)
+    score = None if basis == "none" else mean_score(iteration.evidence)
     outcome = Outcome.NEEDS_IMPROVEMENT
     because: Because
     if failed:
@@ -236,7 +236,7 @@ def _undecided(run: Run, iteration: Iteration, unread: str) -> Undecided:
     unable = next((e for e in iteration.evidence if e.not_run), None)
     if not unread and not unable and _only_ran(iteration):
         return Undecided(why="only_ran")
-    passed = tuple(e.name for e in iteration.conclusive if e.passed)
+    passed = tuple(e.name for e in iteration.evidence if e.passed)
     if unread:
         return Undecided(why="unreadable", detail=unread, passed=passed)
     if unable:
@@ -249,7 +249,7 @@ def _undecided(run: Run, iteration: Iteration, unread: str) -> Undecided:
 
 def _only_ran(iteration: Iteration) -> bool:
     """Return whether all that the checks say of a text is that it runs."""
-    found = iteration.conclusive
+    found = [e for e in iteration.evidence if e.passed is not None]
     return all(e.passed and e.basis == "run" for e in found) and bool(found)
 
 

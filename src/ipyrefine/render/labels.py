@@ -187,7 +187,7 @@ def basis_phrases(run: Run, iteration: Iteration) -> list[tuple[str, str]]:
     if run.question and not verdict.passed and verdict.basis == "agreement":
         return [("", "drafts disagree on an input, and the task doesn't say")]
     phrases = []
-    for one in iteration.conclusive if verdict.basis != "evaluator" else ():
+    for one in iteration.evidence if verdict.basis != "evaluator" else ():
         if one.passed == verdict.passed and one.required and one.grounds:
             phrases += _evidence_phrases(one)
     if not phrases and not verdict.passed and reason and verdict.basis != "evaluator":
