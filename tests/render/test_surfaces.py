@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ipyrefine
-from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import (
+    ByUser,
     Choice,
     Outcome,
     Question,
@@ -74,8 +74,8 @@ def test_every_surface_has_the_same_parts(render, make_run, read_html):
 )
 def test_a_verdict_of_the_users_is_named_as_such(render, text, sentence, make_run, read_html):
     run = make_run()
-    override = Override(iteration=0, outcome=Outcome.PASS, reason=text)
-    first = run.iterations[0].model_copy(update={"override": override})
+    verdict = Verdict(outcome=Outcome.PASS, score=None, basis="user", because=ByUser(words=text))
+    first = run.iterations[0].model_copy(update={"verdict": verdict})
     run = run.model_copy(update={"iterations": (first, *run.iterations[1:])})
     assert sentence in read_html(render(run).replace("**", "")).text
 

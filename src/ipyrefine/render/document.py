@@ -9,7 +9,6 @@ from ipyrefine.core.decisions import Accept
 from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta, Warned
 from ipyrefine.core.expectations import Expectation
 from ipyrefine.core.model import (
-    Evidence,
     Finding,
     Form,
     Question,
@@ -260,11 +259,7 @@ def version(run: Run, iteration: Iteration, *, with_outputs: bool = True) -> Sec
 
 def reason(run: Run, iteration: Iteration) -> list[Block]:
     """Return why the verdict is what it is."""
-    verdict, override = iteration.verdict, iteration.override
-    if override is not None:
-        mark = f"Marked {labels.OUTCOMES[override.outcome].word} by you"
-        return [Paragraph(override.reason, lead=f"{mark}:" if override.reason else f"{mark}.")]
-    sentence = labels.because_sentence(run, verdict)
+    sentence = labels.because_sentence(run, iteration.verdict)
     return [Paragraph(sentence)] if sentence else []
 
 
@@ -300,24 +295,17 @@ def claims(run: Run, iteration: Iteration) -> list[Block]:
     return _items("Changes by finding", items)
 
 
-def check_items(iteration: Iteration) -> tuple[Item, ...]:
-    """Return the results of the checks, those that failed first."""
-    return tuple(map(check_item, sorted(iteration.evidence, key=lambda one: not one.failed)))
-
-
 def checks(iteration: Iteration) -> list[Block]:
-    """Return the results of the checks."""
-    items = check_items(iteration)
-    return [Items("Checks", items, "checks")] if items else []
-
-
-def check_item(evidence: Evidence) -> Item:
-    """Return one check's result."""
-    return Item(
-        note=labels.seconds(evidence.seconds),
-        labels=(labels.check_chip(evidence),),
-        detail=strip_colours(evidence.detail).strip("\n"),
+    """Return the results of the checks, those that failed first."""
+    items = (
+        Item(
+            note=labels.seconds(one.seconds),
+            labels=(labels.check_chip(one),),
+            detail=strip_colours(one.detail).strip("\n"),
+        )
+        for one in sorted(iteration.evidence, key=lambda one: not one.failed)
     )
+    return [Items("Checks", tuple(items), "checks")] if iteration.evidence else []
 
 
 def outputs(iteration: Iteration) -> list[Block]:

@@ -211,7 +211,7 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
     if about:
         context |= _text_context(run, view, about, live=live) | {
             "failure": document.failure(about),
-            "checks": document.check_items(about),
+            "checks": document.checks(about),
             "selectable": list(about.actionable),
         }
     context |= _top_context(run, view, about, live=live)

@@ -574,9 +574,8 @@ def because_sentence(run: Run, verdict: Verdict | None) -> str:
         case Repeats(iteration=number, of_parent=unchanged):
             same = f"The same text as {run.mention(number)}."
             return "The revision changed nothing." if unchanged else same
-        case ByUser(words=words):
-            mark = "PASS" if verdict and verdict.passed else "as needs work"
-            return words or f"Marked {mark} by you."
+        case ByUser(words=words) if verdict:
+            return f"Marked {OUTCOMES[verdict.outcome].word} by you{f': {words}' if words else '.'}"
     return ""
 
 
