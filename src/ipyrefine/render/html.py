@@ -34,7 +34,6 @@ PARTS = ("top", "notices", "form", "ask", "text", "evidence", "guide", "foot")
 FOLDS = ("details", "history", "settings")
 _MOST_STEPS = 9  # of the timeline, without the gaps
 _MOST_COLUMNS = 3  # of outputs that differ
-_CHOICE_CHARACTERS = 60  # of a result that a button shows; its tooltip has all of it
 _BLANK = re.compile(r"\n([ \t]*)(?=\n)")
 _KEYS = {
     "a": "Accept",
@@ -171,7 +170,6 @@ def _templates() -> Environment:
         "code": highlight_html,
         "compare": lambda block: _stretches(block.text, block.old, block.form, block.language),
         "kind": lambda block: type(block).__name__,
-        "one_line": _one_line,
         "prose": lambda value: prose(str(value)),
     }
     return environment
@@ -179,11 +177,6 @@ def _templates() -> Environment:
 
 def _render(name: str, context: dict[str, Any]) -> str:
     return _templates().get_template(f"{name}.html").render(context).strip()
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(plain(text).split())
-    return line if len(line) <= _CHOICE_CHARACTERS else f"{line[:_CHOICE_CHARACTERS]}…"
 
 
 def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
