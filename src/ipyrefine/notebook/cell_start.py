@@ -316,12 +316,14 @@ def _resume(
     used = _variables_of(earlier, args.var, visible_names(magics.shell))
     own = checks.resolve(args.check, namespace, target=run.limits.target, variables=used)
     _require_named_again(run.setup.checks, own, settings, args, magics)
-    reader = magics.judge or magics.model
+    # A model may be a file's name, which counts only if it is configured here too.
+    model = magics.model if magics.model == run.setup.model else ""
+    judge = magics.judge or magics.model
+    judge = judge if judge == run.setup.judge else ""
     refinement = api.resume(
         run,
-        # The configured model may be a file's name, which a record alone must not choose.
-        model=args.model or (magics.model if magics.model == run.setup.model else None) or None,
-        judge=args.judge or (reader if reader == run.setup.judge else None) or None,
+        model=args.model or model or None,
+        judge=args.judge or judge or None,
         **options.server(args, magics),
         share=args.share or magics.share,
         checks=[
