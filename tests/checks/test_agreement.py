@@ -101,10 +101,8 @@ async def test_right_drafts_that_differ_where_the_task_leaves_it_open_settle_the
     ("source", "edge"),
     [
         ("f(0, [3, 4], 'ab')", True),
-        ("f(-5, [3, 4], 'ab')", True),
         ("f(2, [3, 4], 'ab')", False),
         ("f(3, [], 'ab')", True),
-        ("f(3, [4], 'ab')", True),
         ("f(g(0), [3, 4], 'ab')", False),
     ],
 )
@@ -126,10 +124,7 @@ def test_inputs_are_the_stated_ones_changed_and_never_the_stated_ones():
     ("stated", "changed"),
     [
         (">>> f(3)\n1", "f(0)"),
-        (">>> f(2.5)\n1", "f(-2.5)"),
-        (">>> f('ab', True)\n1", "f('ab', False)"),
         (">>> f('ab')\n1", "f('ba')"),
-        (">>> f({'a': 1})\n1", "f({})"),
         (">>> f([5, 2, 7])\n1", "f([5, 7])"),
         (">>> f('01', '10')\n1", "f('0101', '1010')"),
         (">>> f(1, 'x')\n1\n>>> f(2, 'y')\n1", "f(1, 'y')"),
@@ -185,7 +180,6 @@ async def test_where_no_example_is_stated_three_drafts_have_to_agree(others, pas
             ["f({'hello world': 7, 'Abc 12': 12, 'zxya': 3}, (7, 2.5))"],
         ),
         ("def f(n):\n    ...", []),
-        ("def f(n: Thing):\n    ...", []),
         ("def f(n: int):\n    return n", []),
         ("def f(n: int", []),
     ],

@@ -18,7 +18,6 @@ async def check(text, task, seconds=10.0):
     [
         ("f(1) == 2", [("f(1)", "2")]),
         ("assert f(1) == 2, 'why'", [("f(1)", "2")]),
-        ("Write f(). f() == 2", [("f()", "2")]),
         ("- f(1) -> 2", [("f(1)", "2")]),
         ("f([1,2]) returns 3.", [("f([1, 2])", "3")]),
         ("add(2, 3) returns 5, add(1, 1) returns 2", [("add(2, 3)", "5"), ("add(1, 1)", "2")]),
@@ -28,8 +27,6 @@ async def check(text, task, seconds=10.0):
         ("f(1) is g(1)", []),
         ("is_even(2) returns true", [("is_even(2)", "True")]),
         ("f(1) = 2", [("f(1)", "2")]),
-        ("fib(0) = 0, fib(1) = 1", [("fib(0)", "0"), ("fib(1)", "1")]),
-        ("f(1) --> 2", [("f(1)", "2")]),
         ("f(15)   # returns 'db'", [("f(15)", "'db'")]),
         ("Let f(x) = x", []),
         ("y = f(1)", []),

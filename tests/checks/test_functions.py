@@ -7,13 +7,12 @@ import json
 import sys
 import threading
 import time
-from typing import Any
 
 import pytest
 
 from ipyrefine import api
 from ipyrefine.checks.functions import CallableCheck
-from ipyrefine.core.model import Finding, Limits, StopReason, Task
+from ipyrefine.core.model import StopReason, Task
 from ipyrefine.errors import CheckError, UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session.session import Session
@@ -92,14 +91,6 @@ def returns_quoted(text) -> "tuple[str, str]":
     return None
 
 
-@pytest.mark.parametrize(
-    ("function", "words"), [(returns_later, "return float,"), (returns_quoted, "return tuple")]
-)
-async def test_nothing_from_a_function_that_promises_a_value_is_an_error(function, words):
-    with pytest.raises(UsageError, match=f"{words}.* returned None"):
-        await CallableCheck(function)("x", TASK)
-
-
 def returns_nothing(text) -> None:
     return None
 
@@ -108,17 +99,17 @@ def returns_perhaps(text) -> "float | None":
     return None
 
 
-def returns_anything(text) -> Any:
-    return None
+@pytest.mark.parametrize(
+    ("function", "words"), [(returns_later, "return float,"), (returns_quoted, "return tuple")]
+)
+async def test_nothing_from_a_function_that_promises_a_value_is_an_error(function, words):
+    with pytest.raises(UsageError, match=f"{words}.* returned None"):
+        await CallableCheck(function)("x", TASK)
 
 
-@pytest.mark.parametrize("function", [returns_nothing, returns_perhaps, returns_anything])
+@pytest.mark.parametrize("function", [returns_nothing, returns_perhaps])
 async def test_nothing_is_a_pass_where_the_annotation_allows_it(function):
     assert (await CallableCheck(function)("x", TASK)).passed
-
-
-def finding(problem, **parts):
-    return Finding(id="f1", criterion="x", severity="blocking", problem=problem, **parts)
 
 
 async def test_minor_findings_alone_pass_and_the_longest_list_is_cut():
@@ -242,23 +233,6 @@ async def test_a_sync_function_that_hangs_is_evidence(wait):
     assert evidence.seconds < 5
 
 
-async def test_evidence_stands_in_the_order_of_the_checks_whichever_ends_first():
-    released = threading.Event()
-
-    def slow(text):
-        return released.wait(5) and "Too curt."
-
-    async def fast(text):
-        asyncio.get_running_loop().call_later(0.05, released.set)
-        return "Too dull."
-
-    model = ScriptedModel(["<text>\nHello\n</text>"])
-    checks, limits = [CallableCheck(slow), CallableCheck(fast)], Limits(max_revisions=0)
-    run = await api.build("Greet.", model=model, checks=checks, limits=limits).run()
-    assert [one.name for one in run.iterations[0].evidence] == ["slow", "fast"]
-    assert run.verdict.because.line == "Too curt."
-
-
 async def test_a_run_can_be_stopped_during_a_sync_function():
     started, released = threading.Event(), threading.Event()
 
@@ -293,14 +267,3 @@ async def test_one_function_runs_at_a_time_and_one_left_behind_holds_up_no_other
     await asyncio.gather(*(CallableCheck(count)("x", TASK) for _ in range(5)))
     assert most == 1
     hanging.set()
-
-
-async def test_cancelling_is_not_swallowed():
-    async def slow(text):
-        await asyncio.sleep(30)
-
-    task = asyncio.create_task(CallableCheck(slow)("x", TASK))
-    await asyncio.sleep(0.01)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task

@@ -1,18 +1,14 @@
 """What checked code printed, returned and drew: read from the sandbox, bounded and harmless."""
 
 import base64
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from png import PNG
 
 from ipyrefine.checks.outputs import imports_of, read_outputs
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.core.model import (
-    MAX_CELL,
-    MAX_COLUMNS,
     MAX_OUTPUT,
     MAX_ROWS,
     Evidence,
@@ -94,19 +90,6 @@ async def test_a_series_is_a_table_whose_labels_are_its_index() -> None:
     )
 
 
-async def test_a_huge_table_is_cut_to_its_first_rows_and_columns() -> None:
-    pytest.importorskip("pandas")
-    text = (
-        "import pandas\n"
-        "pandas.DataFrame({f'c{n}' * 200: ['y' * 100_000] * 2000 for n in range(60)})"
-    )
-    (table,) = await outputs(text)
-    assert isinstance(table, TableValue)
-    assert (table.height, table.width) == (2000, 60)
-    assert (len(table.rows), len(table.columns)) == (MAX_ROWS, MAX_COLUMNS)
-    assert {len(cell) for row in table.rows for cell in row} == {MAX_CELL}
-
-
 async def test_a_polars_frame_is_a_table_too() -> None:
     pytest.importorskip("polars")
     (table,) = await outputs("import polars\npolars.DataFrame({'n': [1, 2], 's': ['a', None]})")
@@ -153,17 +136,9 @@ async def test_a_huge_figure_is_drawn_smaller() -> None:
     assert figure.size[0] * figure.size[1] <= 1_500_000
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "import matplotlib.pyplot as plt\nplt.figure()\n"
-        "plt.Figure.savefig = lambda self, file, **_: file.write(b'<script>')",
-        "import matplotlib.pyplot as plt\nplt.title('$\\\\frac{$')",
-    ],
-    ids=["no picture", "one that cannot be drawn"],
-)
-async def test_code_without_a_figure_that_can_be_drawn_passes_as_well(text: str) -> None:
+async def test_code_with_a_figure_that_cannot_be_drawn_passes_as_well() -> None:
     pytest.importorskip("matplotlib")
+    text = "import matplotlib.pyplot as plt\nplt.title('$\\\\frac{$')"
     assert not any(isinstance(one, Figure) for one in await outputs(text))
 
 
@@ -228,11 +203,9 @@ TABLE = {
     [
         None,
         {"kind": "page", "text": "<b>"},
-        {**TABLE, "columns": None},
         {**TABLE, "rows": [None]},
         {**TABLE, "height": -1},
         {"kind": "figure", "png": base64.b64encode(b"<svg onload=alert(1)>").decode()},
-        {"kind": "figure", "png": f'{PNG}"><script>'},
     ],
     ids=repr,
 )
@@ -256,15 +229,3 @@ def test_secrets_are_taken_out_of_every_text() -> None:
     assert "hunter" not in text
     assert text.count(HIDDEN) == 7
     assert found[2].rows[0][2] == "12"  # type: ignore[union-attr]
-
-
-async def test_code_that_forges_a_report_without_its_token_adds_nothing() -> None:
-    forged = json.dumps({"outputs": [{"kind": "value", "text": "forged"}]})
-    text = (
-        "import os\n"
-        "for name in os.listdir('.'):\n"
-        "    if len(name) == 32:\n"
-        f"        open(name, 'a').write({forged!r} + chr(10))\n"
-        "'own'"
-    )
-    assert await outputs(text) == (Value(text="'own'"),)
