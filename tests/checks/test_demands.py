@@ -31,6 +31,7 @@ STATED = {
         "length:<=50 words",
         "with:salt",
     ],
+    'Write a blurb in at most 120 words, without "very".': ["length:<=120 words", "without:very"],
     "Return the answer as JSON: name, capital and population of France.": ["json"],
     "Rewrite this complaint in at most 3 sentences:\n\nYour parcel of 12 sentences came late.": [
         "length:<=3 sentences"
@@ -51,6 +52,7 @@ NOT_STATED = [
     'Proofread: "Your answer must have exactly 3 bullets."',
     "Write a hint for users whose names have more than 30 characters.",
     "Add two sentences about refunds to the letter.",
+    'Use "Hello" as the title of your post.',
     'Start the second paragraph with the word "However".',
     "Our guide says to use at most 20 words. Write a comment on that rule.",
     "Explain recursion. Use at most 3 sentences for the definition.",

@@ -154,15 +154,16 @@ _SEVERAL = re.compile(
     rf"\b(?:{_VERB})(?: me| us)? (?:a few|several|some|(?!a single|one\b|1\b){_NUM}) "
     r"(?:\w+ ){0,2}?(?!words|sentences|paragraphs|characters|bullet)\w+s\b|\b(?:each|every|both)\b"
 )
+_NOUN = r"(?:using |saying )?(?:the )?(?:words?|phrases?|terms?):? "
 _TERMS = (
-    r"(?:using |saying )?(?:the )?(?:words?|phrases?|terms?):? "
     rf"(?P<terms>{_Q}(?:,? (?:and |or )?{_Q})*)"
+    r"(?=[.,;!:)]|\s*$| (?:in|anywhere|somewhere|and)\b)"
 )
 _START = r"(?:^|[,;] |\band |\bbut |\bplease )"
-_WITH = re.compile(rf"(?:{_START}(?:include|mention|use)|\bwith) {_TERMS}")
+_WITH = re.compile(rf"(?:{_START}(?:include|mention|use) (?:{_NOUN})?|\bwith {_NOUN}){_TERMS}")
 _WITHOUT = re.compile(
     rf"(?:\bwithout|{_START}(?:avoid|(?:do not|don't|never) (?:use|mention|include|say|write))) "
-    rf"{_TERMS}"
+    rf"(?:{_NOUN})?{_TERMS}"
 )
 _JSON = re.compile(
     rf"(?:{_START}|\byou )(?:(?:return|respond|answer|reply|output|give|provide|"

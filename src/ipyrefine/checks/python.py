@@ -225,24 +225,17 @@ def _explain_lack(fault: str, events: list[Event], part: PythonPart, *, offline:
     if lack.get("network") and offline:
         return "Not run: it uses the network, which checked code cannot reach."
     module, paths = lack.get("module"), lack.get("paths")
-    if isinstance(module, str) and module.isidentifier() and _lies_here(module):
+    # The sandbox imports nothing from the working folder.
+    here = isinstance(module, str) and module.isidentifier()
+    if here and (os.path.isfile(f"{module}.py") or os.path.isdir(module)):
         return f"Not run: it imports {module} from your folder, which checked code cannot reach."
-    line = _line(part.code, event.get("line"))
+    number, lines = event.get("line"), part.code.splitlines()
+    line = lines[number - 1] if isinstance(number, int) and 0 < number <= len(lines) else ""
     for path in paths if isinstance(paths, list) else ():
         if isinstance(path, str) and (verb := _use_of(path, line)):
             name = redact(" ".join(_notebook_path(path).split())[:_MAX_PATH])
             return f"Not run: it {verb} {name}, which checked code cannot reach."
     return ""
-
-
-def _line(code: str, number: object) -> str:
-    lines = code.splitlines()
-    return lines[number - 1] if isinstance(number, int) and 0 < number <= len(lines) else ""
-
-
-def _lies_here(module: str) -> bool:
-    """Return whether a module is in the working folder, from which the sandbox imports nothing."""
-    return os.path.isfile(f"{module}.py") or os.path.isdir(module)
 
 
 def _runs_in_notebook(code: str) -> bool:
@@ -307,7 +300,17 @@ class Lint:
         ruff = find_ruff()
         if ruff is None:
             return Evidence(name=self.name, passed=None, detail=_NO_RUFF)
-        result = await self._run_ruff(ruff, _ISORT.sub(r"\1isort;", python_part(text).code))
+        names = f"builtins = {json.dumps(self._builtins)}"
+        command = [ruff, "check", "--isolated", "--no-cache", "--ignore-noqa", "--config", names]
+        # A line for each fault, as the report of a long text may be cut off.
+        command += ["--output-format", "json-lines", "--output-file", _REPORT, "candidate.py"]
+        result = await run_python(
+            _START_RUFF.format(command=command),
+            seconds=self._seconds,
+            files={"candidate.py": _ISORT.sub(r"\1isort;", python_part(text).code)},
+            report=_REPORT,
+            reads=[ruff],
+        )
         faults = _read_faults(result.report)
         if not faults and result.exit_code != 0:
             detail = f"ruff failed: {describe_failure(result, self._seconds)}"
@@ -324,25 +327,14 @@ class Lint:
             findings=tuple(_lint_finding(fault, lines) for fault in faults[:MAX_FINDINGS]),
         )
 
-    async def _run_ruff(self, ruff: str, text: str) -> ProcessResult:
-        names = f"builtins = {json.dumps(self._builtins)}"
-        command = [ruff, "check", "--isolated", "--no-cache", "--ignore-noqa", "--config", names]
-        # A line for each fault, as the report of a long text may be cut off.
-        command += ["--output-format", "json-lines", "--output-file", _REPORT, "candidate.py"]
-        return await run_python(
-            _START_RUFF.format(command=command),
-            seconds=self._seconds,
-            files={"candidate.py": text},
-            report=_REPORT,
-            reads=[ruff],
-        )
-
 
 def _read_faults(report: str) -> list[dict[str, Any]]:
     faults = []
     for line in report.split("\n"):  # a message may hold other ends of lines
         with suppress(ValueError):  # the last line of a report that was cut off
-            faults.append(json.loads(line))
+            fault = json.loads(line)
+            row = (fault.get("location") or {}).get("row") or 0
+            faults.append({**fault, "code": fault.get("code") or "syntax", "row": row})
     return faults
 
 
@@ -353,15 +345,11 @@ def find_ruff() -> str | None:
     return str(beside) if os.access(beside, os.X_OK) else shutil.which("ruff")
 
 
-def _row(fault: dict[str, Any]) -> int:
-    return (fault.get("location") or {}).get("row") or 0
-
-
 def _format_fault(fault: dict[str, Any]) -> str:
-    line = f" (line {_row(fault)})" if _row(fault) else ""
-    return f"{fault.get('code') or 'syntax'}: {fault['message']}{line}"
+    line = f" (line {fault['row']})" if fault["row"] else ""
+    return f"{fault['code']}: {fault['message']}{line}"
 
 
 def _lint_finding(fault: dict[str, Any], lines: list[str]) -> Finding:
-    quote = "".join(lines[_row(fault) - 1 : _row(fault)]).strip()
-    return blocking_finding(fault.get("code") or "syntax", fault["message"], quote)
+    quote = "".join(lines[fault["row"] - 1 : fault["row"]]).strip()
+    return blocking_finding(fault["code"], fault["message"], quote)

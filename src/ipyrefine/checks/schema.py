@@ -11,6 +11,7 @@ from typing import Any, Self
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
 from ipyrefine.checks import Context
+from ipyrefine.checks.evaluation import shorten
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding
 from ipyrefine.core.model import Evidence, Finding, Task
 from ipyrefine.errors import UsageError, did_you_mean
@@ -109,7 +110,7 @@ class Schema:
             own = self._adapter is not None
             faults = self._validate_here(text) if own else await self._validate_in_sandbox(text)
             score = 1 / (1 + len(faults))
-        faults = [_shorten(fault, _FAULT_WIDTH) for fault in faults[:MAX_FINDINGS]]
+        faults = [shorten(fault, _FAULT_WIDTH) for fault in faults[:MAX_FINDINGS]]
         return Evidence(
             name=self.name,
             passed=not faults,
@@ -157,7 +158,7 @@ class Schema:
     def _finding(self, fault: str) -> Finding:
         # Its criterion is its place, which identifies it in the next text.
         place = fault.partition(": ")[0] if fault.startswith("$") else self.name
-        return blocking_finding(_shorten(place, _PLACE_WIDTH), fault)
+        return blocking_finding(shorten(place, _PLACE_WIDTH), fault)
 
 
 def _adapter(schema: Any, name: str) -> TypeAdapter[Any]:
@@ -215,7 +216,7 @@ def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     counts = Counter(key for key, _ in pairs)
     if counts and max(counts.values()) > 1:
         key = counts.most_common(1)[0][0]
-        raise ValueError(f"the key {_shorten(repr(key), _VALUE_WIDTH)} is repeated")
+        raise ValueError(f"the key {shorten(repr(key), _VALUE_WIDTH)} is repeated")
     return dict(pairs)
 
 
@@ -224,16 +225,12 @@ def _read_float(digits: str) -> float:
 
 
 def _refuse(digits: str) -> Any:
-    raise ValueError(f"{_shorten(digits, _VALUE_WIDTH)} is not a JSON number")
-
-
-def _shorten(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+    raise ValueError(f"{shorten(digits, _VALUE_WIDTH)} is not a JSON number")
 
 
 def _format_fault(place: Iterable[Any], message: str, value: Any) -> str:
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
     return (
-        f"${_shorten(path, _PLACE_WIDTH)}: {_shorten(message, _FAULT_WIDTH)}, "
-        f"got {_shorten(repr(value), _VALUE_WIDTH)}"
+        f"${shorten(path, _PLACE_WIDTH)}: {shorten(message, _FAULT_WIDTH)}, "
+        f"got {shorten(repr(value), _VALUE_WIDTH)}"
     )
