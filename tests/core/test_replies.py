@@ -242,6 +242,7 @@ PASS, NEEDS, FAIL = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL
         ("FAIL: too long", FAIL, None, ["too long"]),
         ('{"evaluation": "PASS", "feedback": ""}', PASS, None, []),
         ('{"evaluation": "NEEDS_IMPROVEMENT", "feedback": "a"}', NEEDS, None, ["a"]),
+        ('{"evaluation": "FAIL", "feedback": "a\nb"}', FAIL, None, ["a\nb"]),
         ('```json\n{"evaluation": "FAIL", "feedback": "a"}\n```', FAIL, None, ["a"]),
         ('{"done": false, "feedback": ["a", "", "b"]}', NEEDS, None, ["a", "b"]),
         ('{"done": true, "feedback": []}', PASS, None, []),

@@ -7,13 +7,12 @@ from typing import Any
 
 from ipyrefine.core.expectations import Critique, Expectation, read_tests
 from ipyrefine.core.findings import (
-    bare_word,
+    VERDICT,
     drop_known,
     ground,
     regress,
     up_for_review,
     weigh,
-    weigh_late,
     with_ids,
 )
 from ipyrefine.core.model import Finding, Severity
@@ -175,15 +174,14 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
         resolved findings that it names again.
     """
     named = critique.findings
-    new = weigh(drop_known(run, named, base.findings), base)
-    if base.parent is not None:
-        new = weigh_late(new, run.iterations[base.parent])
+    parent = None if base.parent is None else run.iterations[base.parent]
+    new = weigh(drop_known(run, named, base.findings), base, parent)
     regressed = tuple(f.id for f in base.findings if regress(f, named).status is not f.status)
     fixed = critique.fixed
     if critique.ready:  # what blocks cannot be handed over, so that none of it is left
         standing = (f.id for f in up_for_review(base) if f.blocks or not fixed)
         fixed = tuple(dict.fromkeys([*fixed, *standing]))
     elif critique.ready is False and not (new or critique.expectations):
-        new = (bare_word(critique.reason),)
-    update = {"findings": with_ids(run, new), "fixed": fixed}
-    return critique.model_copy(update=update), regressed
+        problem = critique.reason or "The critic takes the text for not ready, without a reason."
+        new = (Finding(criterion=VERDICT, severity=Severity.BLOCKING, problem=problem),)
+    return critique.replace(findings=with_ids(run, new), fixed=fixed), regressed

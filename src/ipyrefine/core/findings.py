@@ -25,32 +25,26 @@ def ground(findings: Iterable[Finding], text: str) -> tuple[Finding, ...]:
     )
 
 
-def weigh(findings: Iterable[Finding], iteration: Iteration) -> tuple[Finding, ...]:
-    """Return a critic's findings; on a text that passes on evidence they are suggestions."""
-    verdict = iteration.verdict
-    if verdict is None or not verdict.passed or verdict.basis == "evaluator":
-        return tuple(findings)
-    return tuple(map(_minor, findings))
+def weigh(
+    findings: Iterable[Finding], iteration: Iteration, parent: Iteration | None
+) -> tuple[Finding, ...]:
+    """Return a critic's findings; on a text that passes on evidence they are suggestions.
 
-
-def weigh_late(findings: Iterable[Finding], parent: Iteration) -> tuple[Finding, ...]:
-    """Return a critic's findings on a revision; those about words that it kept are suggestions.
-
-    They were there to be named before. Only a test can still show one of them, so critics finish.
+    So are those about words that the text has from its parent: they were there to be named before,
+    and critics have to finish. Only a test can still show one of them.
     """
+    verdict = iteration.verdict
+    by_evidence = verdict is not None and verdict.passed and verdict.basis != "evaluator"
     return tuple(
-        _minor(f) if f.quote and contains_quote(parent.text, f.quote) else f for f in findings
+        _minor(f)
+        if by_evidence or (parent and f.quote and contains_quote(parent.text, f.quote))
+        else f
+        for f in findings
     )
 
 
 def _minor(finding: Finding) -> Finding:
     return finding.replace(severity=Severity.MINOR)
-
-
-def bare_word(reason: str) -> Finding:
-    """Return the finding of a critic who takes a text for not ready and names nothing in it."""
-    problem = reason or "The critic takes the text for not ready, and doesn't say why."
-    return Finding(criterion=VERDICT, severity=Severity.BLOCKING, problem=problem)
 
 
 def with_ids(

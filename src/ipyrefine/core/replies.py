@@ -298,7 +298,7 @@ def _json_object(reply: str) -> dict[str, Any]:
     if start < 0:
         raise ReplyError("it holds no JSON object")
     try:
-        value, _ = json.JSONDecoder().raw_decode(reply, start)
+        value, _ = json.JSONDecoder(strict=False).raw_decode(reply, start)
     except (ValueError, RecursionError):
         raise ReplyError("its JSON is broken") from None
     if not isinstance(value, dict):
