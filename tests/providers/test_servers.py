@@ -277,7 +277,9 @@ async def test_an_extra_field_that_is_refused_is_left_out_for_that_run_only(
         notices, _ = await run(server, request_text, extra=extra)
         assert notices == [f"The server doesn't take `{field}`. Asking without it."]
     assert [body.get(field) == extra[field] for body in server.bodies] == [True, False] * 2
-    assert facts_about(server.base_url) == Facts()
+    model = OpenAIModel("m", base_url=server.base_url, extra=extra)
+    await asyncio.gather(*(anext(model.stream(request_text)) for _ in range(3)))
+    assert facts_about(server.base_url) == Facts(), "nothing is remembered, though calls overlap"
 
 
 @pytest.mark.parametrize(

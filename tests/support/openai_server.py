@@ -24,7 +24,6 @@ class Answer:
     text: str = ""
     chunk: int = 8  # characters per piece
     delay: float = 0.0  # seconds before each piece
-    gate: threading.Event | None = None  # not a piece before it is set, or ten seconds have passed
     finish: str | None = "stop"
     usage: Mapping[str, Any] | Literal["counted"] | None = "counted"
     reasoning: str = ""
@@ -221,8 +220,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._write(answer.raw)
             self._beat(answer, self._write)
         else:
-            if answer.gate:
-                answer.gate.wait(10)
             for number, piece in enumerate(_pieces(answer, body)):
                 if number == answer.drop_after:
                     return self._reset()

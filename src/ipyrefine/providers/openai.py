@@ -231,16 +231,16 @@ class OpenAIModel:
         before = capabilities = recall(self.base_url, self._model)
         retries = 0
         while True:
+            extra = dict(self._extra)  # a call at the same time may take one of them out
             fields = capabilities.fields(request)
-            if not self._extra.keys().isdisjoint(LIMITS):
+            if not extra.keys().isdisjoint(LIMITS):
                 fields = {name: value for name, value in fields.items() if name not in LIMITS}
-            fields |= self._extra
             try:
-                stream = await self._send(client, request, fields, key)
+                stream = await self._send(client, request, fields | extra, key)
                 break
             except Exception as error:
                 refusal = find_refusal(error)
-                less = self._ask_less(capabilities, request, fields, refusal)
+                less = self._ask_less(capabilities, request, fields, extra, refusal)
                 delay = _retry_delay(error, retries) if retries < self._max_retries else None
                 if less is None and delay is None:
                     raise
@@ -267,17 +267,18 @@ class OpenAIModel:
         self,
         capabilities: Capabilities,
         request: Request,
-        fields: Mapping[str, Any],
+        fields: dict[str, Any],
+        extra: dict[str, Any],
         refusal: Refusal | None,
     ) -> tuple[Capabilities, str] | None:
         """Return what to ask for after an answer that refuses a field, and a notice."""
         if refusal is None or not refusal.may_name_a_field:
             return None
-        field = find_refused(fields, refusal.complaint)
+        field = find_refused(fields | extra, refusal.complaint)
         if field is None:
             return None
-        if field in self._extra:
-            del self._extra[field]
+        if field in extra:
+            self._extra.pop(field, None)
             return capabilities, f"The server doesn't take `{field}`. Asking without it."
         return capabilities.without(field, request, refusal.complaint)
 
