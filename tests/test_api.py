@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from judging import is_critic
-from kit import READY
+from kit import READY, text
+from kit import judgement as judged
 from openai_server import Answer, ScriptedServer
-from refining import judged, text
 
 from ipyrefine import Limits, refine
 from ipyrefine.api import build, resume
@@ -83,6 +83,13 @@ async def test_a_run_continued_with_another_kind_of_model_has_that_kind_s_limit(
         assert resume(run, model=then).state.limits == begun
     run = build("Greet.", model=embedded, limits=Limits(max_tokens=99), **PROSE).state
     assert resume(run, model=served).state.limits.max_tokens == 99
+
+
+async def test_a_run_continued_with_a_strong_model_is_criticised_and_edited_again() -> None:
+    weak, strong = (ScriptedModel([], name=name) for name in ("qwen2.5-coder-1.5b", "gpt-9"))
+    run = build("Greet.", model=weak, **PROSE).state
+    setup = resume(run, model=strong).state.setup
+    assert (setup.weak_critic, setup.weak_editor) == (False, False)
 
 
 async def test_effort_and_extra_fields_and_the_timeout_reach_writer_and_critic() -> None:

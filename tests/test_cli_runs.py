@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import nbformat
 import pytest
+from kit import finished, text
+from kit import greeting as refinement
 from openai_server import Answer, ScriptedServer
-from refining import finished, refinement, text
 
 import ipyrefine as package
 from ipyrefine import cli

@@ -188,19 +188,20 @@ def build(
     limits = chosen.limited(limits)
     if "max_tokens" not in own and not models.are_embedded:
         limits = limits.model_copy(update={"max_tokens": None})
-    if "target" in own and not prompts.judge and not any(map(_is_evaluator, checks)):
+    function = any(getattr(check, "is_evaluator", False) for check in checks)
+    if "target" in own and not prompts.judge and not function:
         prompts = prompts.model_copy(update={"judge": SCORE})
-    own_judge = bool(prompts.judge)
     if limits.critique == "auto":
-        if own_judge or any(map(_is_evaluator, checks)):
-            # The user's own evaluator says what is wrong; a further call would break its loop.
-            limits = limits.model_copy(update={"critique": "never"})
+        critique = "auto"
+        if prompts.judge or function:
+            critique = "never"  # their evaluator says what is wrong; a critique breaks its loop
         elif criteria or "min_findings" in own or "critique" in prompts.own():
-            limits = limits.model_copy(update={"critique": "always"})
+            critique = "always"
+        limits = limits.model_copy(update={"critique": critique})
     check_names(no_checks)
     files = variables.files if task.is_python else {}
     demands = NOTHING
-    if not own_judge:
+    if not prompts.judge:
         demands = find_demands(
             task,
             checks,
@@ -572,11 +573,6 @@ def _template_limits(template: Template, limits: Limits | None) -> Limits:
         stages["min_findings"] = template.min_findings
     own = limits.model_dump(exclude_unset=True) if limits else {}
     return Limits.model_validate(stages | own)
-
-
-def _is_evaluator(check: Check) -> bool:
-    """Return whether a check is the user's own function."""
-    return bool(getattr(check, "is_evaluator", False))
 
 
 def _require_candidates(limits: Limits, draft: str | None, checks: Sequence[Check]) -> None:

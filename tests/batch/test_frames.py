@@ -5,8 +5,8 @@ import sys
 import pandas
 import pytest
 from greetings import Greeter, options, tasks
+from kit import judgement as judged
 from openai_server import ScriptedServer
-from refining import judged
 
 import ipyrefine
 from ipyrefine import errors

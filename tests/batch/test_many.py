@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from greetings import CALLS, Greeter, options, tasks
+from kit import judgement as judged
+from kit import text
 from openai_server import ScriptedServer
-from refining import judged, text
 
 import ipyrefine
 from ipyrefine import errors

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from refining import events_of, refinement
+from kit import greeting as refinement
+from kit import stored_events as events_of
 
 from ipyrefine.core.events import Event, TextDelta
 from ipyrefine.core.reducer import replay
@@ -26,7 +27,7 @@ from ipyrefine.journal.writer import Recorder, default_path
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from refining import refinement
+from kit import greeting as refinement
 from ipyrefine.journal.writer import Recorder
 
 async def main(path, name):

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import READY, critique, finding
+from kit import READY, critique, finding, text
 from openai_server import Answer, Body, Failure, ScriptedServer
-from refining import text
 
 from ipyrefine.core.run import Run
 from ipyrefine.journal.store import Journal

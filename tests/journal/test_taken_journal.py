@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from refining import events_of, refinement
+from kit import greeting as refinement
+from kit import stored_events as events_of
 
 from ipyrefine.core.events import Event, Stopped, TextDelta
 from ipyrefine.core.model import StopReason

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from kernel import Kernel
+from kit import judgement as judged
 from openai_server import ScriptedServer
-from refining import judged
 
 from ipyrefine.notebook.waiting import NO_ANYWIDGET, NO_FRONT_END
 
@@ -28,7 +28,7 @@ from ipyrefine import api
 from ipyrefine.notebook.cell_run import CellRun
 from ipyrefine.notebook.panel import Panel
 from ipyrefine.providers.scripted import ScriptedModel
-from refining import judged
+from kit import judgement as judged
 from ipykernel.comm.comm import BaseComm
 BaseComm.publish_msg = lambda *_, **__: None
 api.choose_model = lambda *_, **__: ScriptedModel(["<text>\\nHello\\n</text>", judged(10)])

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import EVALUATED
-from refining import TONE, judged, text
+from kit import EVALUATED, TONE, text
+from kit import judgement as judged
 
 from ipyrefine import choose_model
 from ipyrefine.api import finish

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from refining import judged, text
+from kit import judgement as judged
+from kit import text
 from shells import error_of, scripted_shell
 
 from ipyrefine.core import decisions

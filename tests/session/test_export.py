@@ -6,7 +6,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from refining import finished
+from kit import finished
 
 import ipyrefine
 from ipyrefine.core.decisions import Accept

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit import finished
 from pydantic import BaseModel
-from refining import finished
 
 import ipyrefine
 from ipyrefine.core.model import Evidence, Setup

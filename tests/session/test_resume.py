@@ -9,8 +9,10 @@ from typing import Any
 
 import nbformat
 import pytest
+from kit import finished, text
+from kit import greeting as refinement
+from kit import judgement as judged
 from openai_server import Answer, Failure, ScriptedServer
-from refining import finished, judged, refinement, text
 from shells import error_of, new_shell, scripted_shell
 
 from ipyrefine import api
