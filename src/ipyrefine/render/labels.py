@@ -555,7 +555,7 @@ def because_sentence(run: Run, verdict: Verdict | None) -> str:
         case NothingFound(critic=critic, tests=tests):
             return f"{critic} wrote {count(tests, 'test')}, all pass; none confirmed."
         case CheckFailed(name=name, line=line):
-            return f"{name} failed: {line}"
+            return f"{check_name(name)} failed{f': {line}' if line else '.'}"
         case DraftsDiffer(line=line):
             return line
         case Scored(score=value, target=target):
@@ -590,5 +590,7 @@ def stop_sentence(run: Run) -> str:
             whole = isinstance(because, Undecided) and because.why in ("only_ran", "not_run")
             return f"{'' if whole else 'Not judged: '}{reason} {run.message}"
         case StopReason.PLATEAU | StopReason.REVISIONS if verdict and reason and not verdict.passed:
+            if isinstance(verdict.because, CheckFailed):
+                return f"{run.message} Still failing: {verdict.because.line or reason}"
             return f"{run.message} Still open: {reason}"
     return run.message
