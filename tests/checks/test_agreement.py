@@ -20,7 +20,7 @@ WRONG = "def total(xs):\n    return xs[0] if len(xs) == 1 else 3"
 
 
 async def test_a_text_that_gives_what_the_others_give_passes_and_settles_the_verdict():
-    evidence = await Agreement().beside([ALSO_RIGHT, RIGHT])(RIGHT, TASK)
+    evidence = await Agreement().among([ALSO_RIGHT, RIGHT])(RIGHT, TASK)
     assert evidence.passed
     assert evidence.decisive
     assert "2 other drafts" in evidence.detail
@@ -29,7 +29,7 @@ async def test_a_text_that_gives_what_the_others_give_passes_and_settles_the_ver
 
 async def test_a_text_that_meets_the_examples_but_differs_elsewhere_fails_with_the_inputs():
     text = EMPTY_FAILS
-    evidence = await Agreement().beside([ALSO_RIGHT, RIGHT])(text, TASK)
+    evidence = await Agreement().among([ALSO_RIGHT, RIGHT])(text, TASK)
     assert evidence.passed is False
     assert 0 < evidence.score < 1
     first = evidence.detail.splitlines()[0]
@@ -37,17 +37,17 @@ async def test_a_text_that_meets_the_examples_but_differs_elsewhere_fails_with_t
     assert "2 of 3 drafts agree" in first
 
 
-async def test_where_no_result_has_most_of_the_drafts_behind_it_nothing_is_told():
+async def test_where_no_result_has_most_of_the_drafts_behind_it_nothing_is_settled():
     knows = "def total(xs):\n    return {(1, 2): 3, (4,): 4}.get(tuple(xs), -1)"
     for other in (knows, WRONG):
-        evidence = await Agreement().beside([other])(RIGHT, TASK)
+        evidence = await Agreement().among([other])(RIGHT, TASK)
         assert (evidence.passed, evidence.decisive, evidence.drafts) == (None, False, "differ")
         assert evidence.basis == "agreement"
         assert "2 of 2 stated examples hold" in evidence.detail
 
 
 async def test_a_text_that_misses_a_stated_example_fails_whatever_the_others_do():
-    evidence = await Agreement().beside([WRONG, WRONG])("def total(xs):\n    return 3", TASK)
+    evidence = await Agreement().among([WRONG, WRONG])("def total(xs):\n    return 3", TASK)
     assert evidence.passed is False
     assert "total([4]): expected 4, got 3" in evidence.detail
 
@@ -55,12 +55,12 @@ async def test_a_text_that_misses_a_stated_example_fails_whatever_the_others_do(
 async def test_a_draft_that_misses_a_stated_example_has_no_say():
     misses = "def total(xs):\n    return {1: 5, 2: 3}.get(len(xs), 0)"
     also = "def total(xs):\n    return {1: xs[0], 2: 3}.get(len(xs), 0) if xs else 0"
-    alone = await Agreement().beside([misses], left=1)(also, TASK)
+    alone = await Agreement().among([misses], left=1)(also, TASK)
     assert alone.passed
     assert not alone.decisive
     assert alone.basis == "examples"
     assert alone.detail == (await Agreement()(also, TASK)).detail
-    outvoted = await Agreement().beside([RIGHT, misses, misses])(also, TASK)
+    outvoted = await Agreement().among([RIGHT, misses, misses])(also, TASK)
     assert not outvoted.decisive
     assert "2 drafts agree" not in outvoted.detail
 
@@ -82,7 +82,7 @@ def middle(xs):
 
 
 async def test_drafts_that_fail_alike_on_inputs_like_the_stated_ones_settle_nothing():
-    evidence = await Agreement().beside([POPS_ENDS])(TAKES_ENDS, MIDDLE)
+    evidence = await Agreement().among([POPS_ENDS])(TAKES_ENDS, MIDDLE)
     assert evidence.drafts == "differ"
     assert not evidence.decisive
 
@@ -92,7 +92,7 @@ async def test_right_drafts_that_differ_where_the_task_leaves_it_open_settle_the
     task = Task(text="Write mean(xs).\n>>> mean([1, 2, 6])\n3.0\n>>> mean([4, 4])\n4.0\n")
     plain = "def mean(xs):\n    return sum(xs) / len(xs)"
     guarded = f"def mean(xs):\n    if not xs:\n        {refusal}\n    return sum(xs) / len(xs)"
-    evidence = await Agreement().beside([guarded])(plain, task)
+    evidence = await Agreement().among([guarded])(plain, task)
     assert evidence.passed
     assert evidence.decisive
 
@@ -134,7 +134,7 @@ def test_each_kind_of_argument_is_changed_in_its_own_way(stated, changed):
     assert changed in [example.source for example in further_inputs(read_examples(stated))]
 
 
-def test_it_needs_candidates_and_candidates_need_that_no_draft_is_given():
+def test_it_needs_candidates_and_candidates_need_that_there_is_no_draft():
     (check,) = resolve(["agreement"], {})
     assert isinstance(check, ComparingCheck)
     model = ScriptedModel([])
@@ -164,7 +164,7 @@ PLUS = "def total(n, xs):\n    return n + sum(xs)"
     ids=["three give one result", "two do", "the others give another"],
 )
 async def test_where_no_example_is_stated_three_drafts_have_to_agree(others, passed, decisive):
-    evidence = await Agreement().beside(others)(TIMES, HEAD)
+    evidence = await Agreement().among(others)(TIMES, HEAD)
     assert (evidence.passed, evidence.decisive) == (passed, decisive)
     assert "The task states no examples." in evidence.detail
 

@@ -18,7 +18,7 @@ MEAN = (
 async def compare(*drafts: str, task: Task = TASK, left: int = 0) -> list[Evidence]:
     check = Agreement()
     return [
-        await check.beside([*drafts[:n], *drafts[n + 1 :]], left)(draft, task)
+        await check.among([*drafts[:n], *drafts[n + 1 :]], left)(draft, task)
         for n, draft in enumerate(drafts)
     ]
 
@@ -96,8 +96,8 @@ async def test_where_the_user_says_that_it_raises_drafts_that_raise_alike_are_no
     refuses = "def f(x):\n    if x < 16 and x != 15: raise ValueError\n    return 100 / (x - 10)"
     assert (await compare(refuses, refuses, task=task))[0].drafts == "differ"
     answer = Clarification(call="f(14)", result="ValueError", raises=True)
-    told = task.model_copy(update={"clarifications": (answer,)})
-    assert (await compare(refuses, refuses, task=told))[0].decisive
+    answered = task.model_copy(update={"clarifications": (answer,)})
+    assert (await compare(refuses, refuses, task=answered))[0].decisive
 
 
 async def test_it_is_final_once_the_leader_cannot_be_overtaken():
@@ -127,10 +127,10 @@ ODD_NAME = (
 )  # fmt: skip
 async def test_what_cannot_be_written_down_as_a_result_is_not_asked_about(hostile):
     plain = "def f(x):\n    return x - 7"
-    check = Agreement(seconds=2).beside([hostile])
+    check = Agreement(seconds=2).among([hostile])
     assert (await check(plain, F)).question is None
     zero = "def f(x):\n    return 0"
-    question = (await Agreement(seconds=2).beside([hostile, zero])(plain, F)).question
+    question = (await Agreement(seconds=2).among([hostile, zero])(plain, F)).question
     assert question is not None
     assert sorted(len(choice.result) < 4 for choice in question.choices) == [True, True]
 

@@ -48,7 +48,7 @@ async def test_the_evidence_of_a_check_says_its_basis_whether_it_passes_or_not(n
 
 async def test_a_comparison_of_drafts_rests_on_their_examples_as_one_draft_does() -> None:
     (check,) = resolve(["agreement"], {})
-    compared = await check.beside([RIGHT, RIGHT])(RIGHT, CODE)  # type: ignore[attr-defined]
+    compared = await check.among([RIGHT, RIGHT])(RIGHT, CODE)  # type: ignore[attr-defined]
     assert (compared.passed, compared.basis) == (True, "examples")
     assert (await check(RIGHT, CODE)).basis == "examples"
 

@@ -124,7 +124,7 @@ async def test_minor_findings_alone_pass_and_the_longest_list_is_cut():
     ("item", "message"),
     [({}, "problem cannot be used"), ({"problem": "x", "severity": "bad"}, "severity cannot")],
 )
-async def test_a_finding_that_is_none_is_an_error_that_names_its_part(item, message):
+async def test_what_is_not_a_finding_is_an_error_that_names_its_part(item, message):
     def tone(text):
         return [item]
 
@@ -132,7 +132,7 @@ async def test_a_finding_that_is_none_is_an_error_that_names_its_part(item, mess
         await CallableCheck(tone)("x", TASK)
 
 
-async def test_the_task_is_given_to_a_function_that_wants_it_and_to_no_other():
+async def test_the_task_is_passed_to_a_function_that_wants_it_and_to_no_other():
     seen = []
     for function in (
         lambda text, task: seen.append(task),

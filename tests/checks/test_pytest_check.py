@@ -40,7 +40,7 @@ async def outcome(source: Any, text: str = INC, seconds: float = 20) -> Evidence
     return await Tests(source, seconds=seconds)(text, TASK)
 
 
-async def test_every_test_is_told_with_its_line_and_the_score_is_the_part_that_passes() -> None:
+async def test_every_test_is_listed_with_its_line_and_the_score_is_the_part_that_passes() -> None:
     evidence = await outcome(SOURCE)
     assert (evidence.passed, evidence.score) == (False, 2 / 3)
     first, *others = evidence.detail.splitlines()

@@ -74,7 +74,7 @@ async def test_a_text_that_follows_it_becomes_an_object(name: str, text: str, va
         ('{"name": 3, "age": "x"}', 1 / 3, "$.name: "),
     ],
 )
-async def test_each_fault_is_told_with_its_place(
+async def test_each_fault_is_listed_with_its_place(
     name: str, text: str, score: float, message: str
 ) -> None:
     evidence = await made(name)(text, TASK)

@@ -86,7 +86,7 @@ class Neighbours:
         self.seen: dict[str, list[str]] = {} if seen is None else seen
         self._content, self._others, self._final = content, list(others), final
 
-    def beside(self, others: Sequence[str], left: int = 0) -> Check:
+    def among(self, others: Sequence[str], left: int = 0) -> Check:
         return Neighbours(self._content, others, self.seen, self._final)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
@@ -144,7 +144,7 @@ class Silent:
 
     name = "silent"
 
-    def beside(self, others: Sequence[str], left: int = 0) -> Check:
+    def among(self, others: Sequence[str], left: int = 0) -> Check:
         return self
 
     async def __call__(self, text: str, task: Task) -> Evidence:

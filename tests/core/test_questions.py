@@ -41,7 +41,7 @@ class Agreement:
     def __init__(self, others: Sequence[str] = (), left: int = 0) -> None:
         self._others, self._left = others, left
 
-    def beside(self, others: Sequence[str], left: int = 0) -> Check:
+    def among(self, others: Sequence[str], left: int = 0) -> Check:
         return Agreement(others, left)
 
     async def __call__(self, text: str, task: Task) -> Evidence:

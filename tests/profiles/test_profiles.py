@@ -51,11 +51,11 @@ def test_criteria_and_checklist_of_the_users_take_the_place_of_the_profiles() ->
 def test_a_profiles_thresholds_give_way_to_those_given() -> None:
     data = profiles.find("data")
     assert data.limited().target == 0.9
-    given = Limits(target=0.5, budget=Budget(calls=3))
-    assert data.limited(given).target == 0.5
+    chosen = Limits(target=0.5, budget=Budget(calls=3))
+    assert data.limited(chosen).target == 0.5
     own = profiles.find({**OWN, "limits": {"max_tokens": 99}})
-    assert own.limited(given).max_tokens == own.limits.max_tokens == 99
-    assert data.limited(given).budget.calls == 3
+    assert own.limited(chosen).max_tokens == own.limits.max_tokens == 99
+    assert data.limited(chosen).budget.calls == 3
 
 
 def test_a_profiles_own_target_leaves_critiques_on_and_the_users_switches_them_off() -> None:
@@ -79,7 +79,7 @@ def test_a_toml_file_is_a_profile_named_after_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("emial", "Did you mean email?"),
         ("wity", "Did you mean witty?"),
@@ -87,14 +87,14 @@ def test_a_toml_file_is_a_profile_named_after_it(tmp_path: Path) -> None:
         ("nowhere.toml", "There is no profile file 'nowhere.toml'."),
     ],
 )
-def test_an_unknown_name_gets_a_sentence_with_near_matches(name: str, said: str) -> None:
+def test_an_unknown_name_gets_a_sentence_with_near_matches(name: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
         profiles.find(name, {"witty": OWN, "number": 3})
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ({}, "it has no 'criteria'"),
         ({**OWN, "targt": 0.5}, "Did you mean limits.target?"),
@@ -105,12 +105,12 @@ def test_an_unknown_name_gets_a_sentence_with_near_matches(name: str, said: str)
     ],
 )
 def test_a_profile_that_is_not_valid_gets_a_sentence_that_names_the_fault(
-    content: dict[Any, Any], said: str
+    content: dict[Any, Any], message: str
 ) -> None:
     with pytest.raises(UsageError) as raised:
         profiles.find("mine", {"mine": content})
     assert "The profile 'mine'" in str(raised.value)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
@@ -124,7 +124,7 @@ def test_a_file_that_is_not_toml_is_refused_by_its_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"profile": "cod"}, "Did you mean code?"),
         ({"checks": ["rnu"]}, "Did you mean run?"),
@@ -133,9 +133,9 @@ def test_a_file_that_is_not_toml_is_refused_by_its_name(tmp_path: Path) -> None:
     ],
 )
 async def test_what_cannot_be_used_is_refused_before_any_call(
-    options: dict[str, Any], said: str
+    options: dict[str, Any], message: str
 ) -> None:
     model = ScriptedModel([])
-    with pytest.raises(UsageError, match=said.replace("?", r"\?")):
+    with pytest.raises(UsageError, match=message.replace("?", r"\?")):
         await refine("Write it.", model=model, **options)
     assert model.requests == []

@@ -193,12 +193,12 @@ ENDS = {
     "a signal": ("import os, signal\nos.kill(os.getpid(), signal.SIGTERM)", "signal 15"),
     "a thread": (
         "import threading\ndef work(): 1 / 0\nthreading.Thread(target=work).start()",
-        "ZeroDivisionError: division by zero (line 2), beside the main thread.",
+        "ZeroDivisionError: division by zero (line 2), next to the main thread.",
     ),
     "a thread that comes late": (
         "import threading, time\ndef work():\n    time.sleep(0.2)\n    1 / 0\n"
         "threading.Thread(target=work).start()",
-        "ZeroDivisionError: division by zero (line 4), beside the main thread.",
+        "ZeroDivisionError: division by zero (line 4), next to the main thread.",
     ),
     "a thread without an object": (
         "import _thread, threading\nended = threading.Event()\ndef work():\n    try: 1 / 0\n"

@@ -112,12 +112,12 @@ async def test_what_a_script_reported_before_its_limit_comes_back():
 async def test_a_draft_that_waits_is_left_out_of_a_comparison(impatient):
     good = "def f(x):\n    return x + 1"
     task = Task(text="Write f.\n\n>>> f(1)\n2", form="code")
-    check = Agreement().beside([WAITING, good, good])
+    check = Agreement().among([WAITING, good, good])
     evidence = await check(good, task)
     assert evidence.passed
     assert "2 other drafts" in evidence.detail
     with pytest.raises(CheckNotRun):
-        await check.beside([good])(WAITING, task)
+        await check.among([good])(WAITING, task)
 
 
 async def test_a_critics_test_that_waits_stays_untried(impatient):

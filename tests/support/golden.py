@@ -43,7 +43,7 @@ class ScriptedCheck:
 class ScriptedComparison(ScriptedCheck):
     """The same, of a check that compares drafts."""
 
-    def beside(self, others: Sequence[str], left: int = 0) -> Check:
+    def among(self, others: Sequence[str], left: int = 0) -> Check:
         return self
 
 

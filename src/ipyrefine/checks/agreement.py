@@ -86,7 +86,7 @@ class Agreement:
         """Build the check ``agreement``, which takes no argument."""
         return cls(files=context.files, **settings)
 
-    def beside(self, others: Sequence[str], left: int = 0) -> "Agreement":
+    def among(self, others: Sequence[str], left: int = 0) -> "Agreement":
         """Return the same check, with the drafts to compare a text with.
 
         Args:

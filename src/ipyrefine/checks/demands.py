@@ -253,7 +253,7 @@ def _bounds(match: re.Match[str], before: str) -> _Bounds | None:
 
 
 def _merge(unit: str, bounds: list[_Bounds]) -> Iterator[str]:
-    """Yield what several bounds on one unit come to; nothing where they contradict each other."""
+    """Yield several bounds on one unit as one; nothing where they contradict each other."""
     low = max(low for low, _ in bounds)
     high = min((high for _, high in bounds if high is not None), default=None)
     both = len(set(bounds)) == 1 or all(not low or high is None for low, high in bounds)

@@ -66,7 +66,7 @@ class Evaluation:
             required: whether the text must meet them all, so that one it misses is enough.
 
         Raises:
-            CheckNotRun: one waits, or the machine is busy, so that nothing can be said.
+            CheckNotRun: one waits, or the machine is busy, so that the results say nothing.
         """
         sources = [self._text, *(f"{e.setup}\n{e.source}\n{e.expected}" for e in examples)]
         self.computed = may_compute(self._files, *sources)

@@ -66,7 +66,7 @@ class _Result(NamedTuple):
         passed: what it says itself; None where the score or the findings decide.
         score: the number in it, or None.
         feedback: what it wants changed: strings, dicts and findings.
-        sentence: what to say where there is no feedback.
+        sentence: the detail where there is no feedback.
     """
 
     passed: bool | None = None
@@ -376,7 +376,7 @@ def _takes_task(function: Callable[..., Any], name: str) -> bool:
 
 
 def _promised_value(function: Callable[..., Any]) -> str:
-    """Return what a function is annotated to return; empty if that may be None or is not said."""
+    """Return what a function is annotated to return; empty if that may be None or is unknown."""
     try:
         annotation = inspect.signature(function, eval_str=True).return_annotation
     except Exception:  # no signature, or an annotation with names that do not exist at run time

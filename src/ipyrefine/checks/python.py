@@ -59,7 +59,7 @@ class RunsCleanly:
 
     An exit before the end fails, whatever its status (a last ``sys.exit(main())`` is an end), and
     so does an exception in a thread or an exit handler. A text written against this very check can
-    still pretend to have come to its end.
+    still pretend to have ended well.
 
     Its detail says what the text did to the DataFrames among the variables: rows and columns before
     and after, types that changed, nulls that were added. Its outputs are what the text printed, the
@@ -185,7 +185,7 @@ def _find_fault(events: list[Event], result: ProcessResult, seconds: float) -> s
         if "exit" in event:
             return f"It exited with status {event['exit']} before its end{place}."
         if "failure" in event and result.exit_code == 0:
-            return f"{event['failure']}{place}, beside the main thread."
+            return f"{event['failure']}{place}, next to the main thread."
     if result.exit_code != 0:
         return describe_failure(result, seconds)
     return "" if any("end" in event for event in events) else "It ended the process before its end."
@@ -341,8 +341,8 @@ def _read_faults(report: str) -> list[dict[str, Any]]:
 def find_ruff() -> str | None:
     """Return the path of ruff: this Python's own, else the one on PATH, else None."""
     name = "ruff.exe" if sys.platform == "win32" else "ruff"
-    beside = Path(sys.executable).with_name(name)
-    return str(beside) if os.access(beside, os.X_OK) else shutil.which("ruff")
+    own = Path(sys.executable).with_name(name)
+    return str(own) if os.access(own, os.X_OK) else shutil.which("ruff")
 
 
 def _format_fault(fault: dict[str, Any]) -> str:

@@ -89,7 +89,7 @@ class Schema:
         """Build the check of ``schema:NAME``.
 
         Raises:
-            UsageError: there is no such variable, or it is no schema.
+            UsageError: there is no such variable, or it is not a schema.
         """
         namespace = context.namespace
         if argument not in namespace:

@@ -108,7 +108,7 @@ class Suite:
             first = next(name for name in names if name not in results)
             if not report.collected:
                 return dict.fromkeys(names, (None, why))
-            results[first] = (False, shorten(f"did not come to its end. {why}", WIDTH))
+            results[first] = (False, shorten(f"did not end. {why}", WIDTH))
         return results
 
     def _outcomes(self, report: Report) -> dict[str, tuple[bool | None, str]]:

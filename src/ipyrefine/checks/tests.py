@@ -51,7 +51,7 @@ class Tests:
         files: files to put next to them, such as `kernel.variables.Variables.files`.
 
     Attributes:
-        test_names: what the source defines, as words; a model may be told them.
+        test_names: what the source defines, as words, which a model may see.
 
     Raises:
         UsageError: the source does not parse or holds no test, or pytest is not installed.
@@ -232,14 +232,14 @@ async def run_tests(
         "names": names,
         "seconds": seconds / _SHARE * SLACK,
     }
-    beside: dict[str, str | bytes] = {
+    sandbox_files: dict[str, str | bytes] = {
         **files_for(files, code, source),
         "candidate.py": code,
         "test_text.py": source,
         "request.json": json.dumps(request),
     }
     program = load_program("run_tests")
-    result = await run_python(program, seconds=seconds, files=beside, report=report)
+    result = await run_python(program, seconds=seconds, files=sandbox_files, report=report)
     events = parse_events(result.report, token)
     outcomes: dict[str, Event] = {}
     for event in events:

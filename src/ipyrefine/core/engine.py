@@ -592,7 +592,7 @@ class Refinement:
         comparing = isinstance(check, ComparingCheck)
         if isinstance(check, ComparingCheck):
             others = [i.text for i in self.state.drafts if i.number != iteration.number]
-            check = check.beside(others, policy.drafts_left(self.state, iteration))
+            check = check.among(others, policy.drafts_left(self.state, iteration))
         try:
             evidence = await check(iteration.text, self.state.task)
         except CheckNotRun as error:

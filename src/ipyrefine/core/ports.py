@@ -103,7 +103,7 @@ class Check(Protocol):
 class ComparingCheck(Check, Protocol):
     """A check that compares a text with the other drafts of its run."""
 
-    def beside(self, others: Sequence[str], left: int = 0) -> Check:
+    def among(self, others: Sequence[str], left: int = 0) -> Check:
         """Return the check of one text next to others that were written from the same task.
 
         Args:
