@@ -276,7 +276,7 @@ def filled(path: Path, three_runs: bytes) -> Path:
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda content: b"This is no database.\n" * 99,
+        lambda content: b"This is not a database.\n" * 99,
         lambda content: bytes(len(content)),
         lambda content: content[: len(content) // 2],
         lambda content: content[:99],

@@ -45,20 +45,20 @@ class Greeter:
         self._lock = threading.Condition()
 
     def __call__(self, body: Body) -> Answer | Failure:
-        said = json.dumps(body["messages"])
+        request = json.dumps(body["messages"])
         with self._lock:
-            self.asked[re.sub(r"\b[0-9a-f]{8}\b", "NONCE", said)] += 1
+            self.asked[re.sub(r"\b[0-9a-f]{8}\b", "NONCE", request)] += 1
             full = self._hold_after is not None and self.asked.total() > self._hold_after
             self.held += full
             self._lock.notify_all()
         if full:
             self.go.wait()
-        if any(task in said for task in self.broken):
+        if any(task in request for task in self.broken):
             return Failure(401, {"error": {"message": "no such key"}})
-        revised = "Version 1" in said
-        if "How good is it" in said:
+        revised = "Version 1" in request
+        if "How good is it" in request:
             return Answer('{"score": 0.99}' if revised else '{"score": 0.4}')
-        return Answer(text("Version 1" if "Version 0" in said else "Version 0"))
+        return Answer(text("Version 1" if "Version 0" in request else "Version 0"))
 
     def wait_for_held(self, count: int, seconds: float) -> bool:
         """Wait until so many requests are held at the same time."""

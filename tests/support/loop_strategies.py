@@ -159,7 +159,7 @@ verdicts = st.builds(
 @st.composite
 def runs(draw: Callable[..., Any]) -> Run:
     """A run in any state that has iterations; the latest may be unverified."""
-    given = draw(st.lists(verdicts, min_size=1, max_size=5))
+    results = draw(st.lists(verdicts, min_size=1, max_size=5))
     iterations = [
         Iteration(
             number=number,
@@ -168,7 +168,7 @@ def runs(draw: Callable[..., Any]) -> Run:
             verdict=verdict,
             critiqued=draw(st.booleans()),
         )
-        for number, verdict in enumerate(given)
+        for number, verdict in enumerate(results)
     ]
     if draw(st.booleans()):
         iterations[-1] = iterations[-1].model_copy(update={"verdict": None})

@@ -101,9 +101,9 @@ async def group(
         return text, _Behaviour(results)
 
     async with aclosing(run_all(dict.fromkeys(texts), at_once, run)) as done:
-        known = {text: behaviour async for text, behaviour in done}
+        behaviours = {text: behaviour async for text, behaviour in done}
     edges = [is_edge_case(one, calls) for one in inputs]
-    return Groups(items, [known[text] for text in texts], inputs, edges, index)
+    return Groups(items, [behaviours[text] for text in texts], inputs, edges, index)
 
 
 class _Behaviour(NamedTuple):

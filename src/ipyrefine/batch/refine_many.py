@@ -245,8 +245,8 @@ async def refine_frame(
     _require_pandas()
     for wanted in (column, drafts):
         if wanted is not None and wanted not in frame.columns:
-            known = [str(name) for name in frame.columns]
-            hint = did_you_mean(wanted, known) or f" It has {', '.join(known)}."
+            columns = [str(name) for name in frame.columns]
+            hint = did_you_mean(wanted, columns) or f" It has {', '.join(columns)}."
             raise UsageError(f"The table has no column {wanted!r}.{hint}")
     tasks = [{"text": text} for text in column_texts(frame[column])]
     if drafts is not None:

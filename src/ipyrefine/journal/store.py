@@ -185,9 +185,9 @@ def _require(connection: sqlite3.Connection, name: str) -> int:
         return found
     if not name:
         raise UsageError("The journal is empty. Start a run with a %%refine cell.")
-    known = [row[0] for row in connection.execute("SELECT DISTINCT name FROM runs")]
+    names = [row[0] for row in connection.execute("SELECT DISTINCT name FROM runs")]
     raise UsageError(
-        f"There is no run {name[:80]!r} in the journal.{did_you_mean(name, known)} "
+        f"There is no run {name[:80]!r} in the journal.{did_you_mean(name, names)} "
         "`%refine history` lists them."
     )
 
