@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from processes import find_processes
 from shells import NO_HISTORY
 
 from ipyrefine import refine
@@ -25,7 +26,7 @@ from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.sandbox import sandbox
-from ipyrefine.sandbox.sandbox import Protection, find_processes, run_python
+from ipyrefine.sandbox.sandbox import ProcessResult, Protection, run_python
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are found by /proc")
 
@@ -206,14 +207,6 @@ async def test_a_link_put_in_the_place_of_the_report_is_not_followed():
     assert ran.report == ""
 
 
-async def test_a_loop_that_cannot_start_processes_gets_help(monkeypatch):
-    def refuse(*_args, **_options):
-        raise NotImplementedError
-
-    monkeypatch.setattr(asyncio.get_running_loop(), "subprocess_exec", refuse)
-    assert (await run_python("print(1)")).stdout == "1\n"
-
-
 NETWORK = """
 import asyncio, socket
 try:
@@ -269,6 +262,7 @@ def refuse(tmp_path, monkeypatch):
         limiter = tmp_path / "limiter.py"
         limiter.write_text(refused)
         monkeypatch.setattr(sandbox, "LIMITER", limiter)
+        monkeypatch.setattr(sandbox, "_namespaces", True)
 
     return replace
 
@@ -352,8 +346,11 @@ async def test_a_mode_that_does_not_exist_is_an_error(monkeypatch):
     ],
 )
 def test_the_note_lists_what_was_not_protected(protection, note):
-    assert note in Protection(**protection).note
-    assert bool(note) is bool(Protection(**protection).note)
+    ran = ProcessResult(
+        stdout="", stderr="", exit_code=0, seconds=0, protection=Protection(**protection)
+    )
+    assert note in ran.protection_note
+    assert bool(note) is bool(ran.protection_note)
 
 
 async def test_a_sandbox_that_cannot_be_set_up_says_nothing_of_the_code(tmp_path, monkeypatch):

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from faulty import GOOD, STAGES, Trial
 from openai_server import Answer, Behaviour, Failure, ScriptedServer
+from processes import find_processes
 
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.model import Limits, StopReason
 from ipyrefine.providers import servers
-from ipyrefine.sandbox.sandbox import find_processes
 from ipyrefine.session.session import Session
 
 AT_ONCE = 5.0  # seconds: the claim is one, and a busy machine gets five

@@ -22,7 +22,7 @@ sandbox up, by a file that the code cannot reach. Evidence repeats it in words.
 - Before Linux 5.13, or with Landlock switched off, all files can be read. Before 6.12 other
   processes can be reached without namespaces. On other machines than x86-64 and ARM, seccomp is
   not used: the keyring can be read, and the network is open without namespaces.
-- macOS limits processor time, output and the size of a file; Windows wall time and output.
+- macOS limits processor time, output and the size of a file; Windows wall time only.
 - Sockets in folders can be connected to, except in ``/run`` and ``/tmp`` with namespaces.
 
 Code that only waits (``time.sleep(100)``) ends at a limit of wall time. That counts neither for nor
@@ -51,10 +51,12 @@ from ipyrefine.errors import CheckNotRun, UsageError
 
 Limit = Literal["time", "memory", "output", "processes"]
 Mode = Literal["auto", "required"]
+Event = dict[str, Any]
 
 _PROGRAMS = Path(__file__).parent / "programs"
 LIMITER = _PROGRAMS / "confine.py"
 _MODE_VARIABLE = "IPYREFINE_SANDBOX"
+_WINDOWS = sys.platform == "win32"
 
 _FILE_MB = 64
 _DISK_MB = 256
@@ -69,13 +71,24 @@ _TRACEBACK = "Traceback (most recent call last):"
 
 SLACK = 1.2  # what a busy machine may make of processor time, as a multiple
 _FLOOD = 16  # output beyond this many times the kept bytes ends the run
-_LOOK_S = 0.1
+_FIRST_LOOK_S, _LOOK_S = 0.005, 0.05
 _STOP_S = 8.0  # for the supervisor to kill what it started
-_CLEAN_S = 5.0
 _ALARM = -27  # SIGPROF, by which a program limits the processor time of a part
 
-_PROC = Path("/proc")
-_KILL_PASSES = 100
+EXCESSES: Mapping[Limit, str] = {
+    "time": "took too long",
+    "memory": "used too much memory",
+    "output": "printed without end",
+    "processes": "started too many processes",
+}
+_GAPS = {
+    "network": "reach the network",
+    "keys": "read your keys",
+    "files": "read your files",
+    "processes": "reach your other processes",
+    "memory": "fill the memory",
+    "disk": "fill the disk",
+}
 
 
 class Protection(Record):
@@ -100,21 +113,8 @@ class Protection(Record):
     @property
     def gaps(self) -> str:
         """What the code could do for want of protection, in words; empty for nothing."""
-        phrases = {
-            "reach the network": self.network,
-            "read your keys": self.keys,
-            "read your files": self.files,
-            "reach your other processes": self.processes,
-            "fill the memory": self.memory,
-            "fill the disk": self.disk,
-        }
-        missing = [phrase for phrase, protected in phrases.items() if not protected]
+        missing = [phrase for name, phrase in _GAPS.items() if not getattr(self, name)]
         return " and ".join(filter(None, [", ".join(missing[:-1]), *missing[-1:]]))
-
-    @property
-    def note(self) -> str:
-        """A note for people on what was not protected; empty for nothing."""
-        return f"(Sandbox incomplete on this system: the code could {self.gaps}.)" * bool(self.gaps)
 
 
 class ProcessResult(Record):
@@ -143,15 +143,17 @@ class ProcessResult(Record):
     @property
     def timed_out(self) -> bool:
         """Return whether a time limit ended the run, the sandbox's or one that a program set."""
-        return self.limit == "time" or (self.exit_code is not None and self.exit_code == _ALARM)
+        return self.limit == "time" or self.exit_code == _ALARM
 
     @property
     def protection_note(self) -> str:
         """Return a note for people on what was not protected, or an empty string."""
-        return self.protection.note
+        gaps = self.protection.gaps
+        return gaps and f"(Sandbox incomplete on this system: the code could {gaps}.)"
 
 
 _mode: Mode | None = None
+_namespaces = sys.platform == "linux"  # until a first run finds that they cannot be made
 
 
 def set_mode(mode: Mode | None) -> None:
@@ -172,10 +174,9 @@ def get_mode() -> Mode:
         UsageError: the variable has another value.
     """
     mode = _mode or os.environ.get(_MODE_VARIABLE) or "auto"
-    for known in get_args(Mode):
-        if mode == known:
-            return known  # type: ignore[no-any-return]
-    raise UsageError(f"{_MODE_VARIABLE} must be auto or required, not {mode!r}.")
+    if mode not in get_args(Mode):
+        raise UsageError(f"{_MODE_VARIABLE} must be auto or required, not {mode!r}.")
+    return cast("Mode", mode)
 
 
 def load_program(name: str) -> str:
@@ -216,37 +217,39 @@ async def run_python(
             but used up to a fifth more than ``seconds``. Or a protection is required and missing.
         UsageError: this platform cannot start a process.
     """
+    global _namespaces
     if sys.platform == "emscripten":
         raise UsageError(
             "Code cannot be run as a check in a browser's Python. Use a check function instead."
         )
-    folder = _make_folder()
+    folder = _make_folder({**(files or {}), "main.py": source})
     try:
-        script = _write_files(folder, source, files or {})
         request = {
-            "script": str(script),
+            "script": os.path.join(folder, "main.py"),
             "report": report,
             "seconds": (seconds + startup) * SLACK,
             "wall": _WALL_FACTOR * seconds + _WALL_FLOOR_S + startup,
+            "output": _FLOOD * output_limit,
             "memory": memory_mb * 2**20,
             "file": _FILE_MB * 2**20,
             "disk": _DISK_MB * 2**20 + sum(entry.stat().st_size for entry in os.scandir(folder)),
             "kernel": os.getpid(),
             "home": os.path.expanduser("~"),  # noqa: ASYNC240 - it blocks nothing
-            "reads": [*reads, *import_folders()],
+            "reads": [*reads, *import_path()],
             "required": get_mode() == "required",
         }
-        try:
-            result = await _supervise(request, folder, output_limit)
-        except NotImplementedError:
-            # Jupyter on Windows has a loop that cannot start processes.
-            result = await asyncio.to_thread(_supervise_on_own_loop, request, folder, output_limit)
+        result = await _supervise({**request, "namespaces": _namespaces}, folder, output_limit)
+        if result is None:
+            _namespaces = False
+            result = await _supervise({**request, "namespaces": False}, folder, output_limit)
     except OSError as error:
         raise UsageError(
             f"Python could not be started to run a check: {error.strerror or error}."
         ) from error
     finally:
-        await _in_thread(remove_folder, folder)
+        await asyncio.to_thread(remove_folder, folder)
+    if result is None:
+        raise CheckNotRun("The sandbox could not be started.")
     if result.exit_code == 0 and result.processor_seconds > seconds + startup:
         raise _not_run(
             f"It used {result.processor_seconds:.3g} seconds of processor time, which is too near "
@@ -256,112 +259,70 @@ async def run_python(
     return result
 
 
-async def _in_thread(function: Any, *arguments: Any) -> None:
-    """Call a function that may take long, and wait for it a few seconds at most."""
-    call = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
-    with suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.shield(call), _CLEAN_S)
+def _make_folder(files: Mapping[str, str | bytes]) -> str:
+    folder = os.path.realpath(tempfile.mkdtemp(prefix="ipyrefine-"))  # as the system calls it
+    for name, content in files.items():
+        # Invalid Unicode is a fault of the text, for the interpreter to report.
+        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+        Path(folder, name).write_bytes(data)
+    return folder
 
 
-def describe_failure(result: ProcessResult, seconds: float) -> str:
-    """Return why a script failed, with the line of the text where it did.
-
-    An exception gives its type and the first line of its message, then a few further lines.
-
-    Args:
-        result: the run.
-        seconds: the processor time it was allowed.
-    """
-    if result.timed_out:
-        return f"It did not end within {seconds:.3g} seconds of processor time."
-    if result.limit:
-        return f"It was stopped, because it {EXCESSES[result.limit]}."
-    if result.exit_code is not None and result.exit_code < 0:
-        return f"It was killed by signal {-result.exit_code}."
-    first, *more = _exception_lines(result.stderr) or [""]
-    if not first:
-        return f"It ended with exit status {result.exit_code} and no message."
-    places = re.findall(r'candidate\.py", line (\d+)|candidate\.py on line (\d+)', result.stderr)
-    where = f" (line {places[-1][0] or places[-1][1]})" if places else ""
-    lines = [first.strip()[:_ERROR_WIDTH] + where, *(line[:_ERROR_WIDTH] for line in more)]
-    return "\n".join(lines)
-
-
-def _exception_lines(stderr: str) -> list[str]:
-    """Return the lines of the exception that ended a script; the last line where there is none."""
-    lines = [line.rstrip() for line in stderr.splitlines() if line.strip()]
-    if _TRACEBACK not in lines:
-        return lines[-1:]
-    start = len(lines) - lines[::-1].index(_TRACEBACK)
-    below = dropwhile(lambda line: line[0].isspace(), lines[start:])  # the frames
-    return list(islice(below, 1 + _MORE_LINES)) or lines[-1:]
-
-
-EXCESSES: Mapping[Limit, str] = {
-    "time": "took too long",
-    "memory": "used too much memory",
-    "output": "printed without end",
-    "processes": "started too many processes",
-}
-
-
-async def _supervise(request: Mapping[str, Any], folder: str, output_limit: int) -> ProcessResult:
-    start, windows = time.monotonic(), sys.platform == "win32"
-    if windows and request["required"]:
+async def _supervise(
+    request: Mapping[str, Any], folder: str, output_limit: int
+) -> ProcessResult | None:
+    """Run the supervisor to its end; return None where there are no namespaces."""
+    start = time.monotonic()
+    if _WINDOWS and request["required"]:
         raise _refusal(Protection())
     with ExitStack() as files:
         results, *streams = [files.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
-        command, options = _command(request, results.fileno())
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
+        argument = ascii({**request, "results": results.fileno()})
+        process = subprocess.Popen(  # noqa: ASYNC220 - a loop in Jupyter on Windows cannot
+            [sys.executable, "-I", "-X", "utf8", request["script"]]
+            if _WINDOWS
+            else [sys.executable, "-I", str(LIMITER), argument],
+            stdin=subprocess.DEVNULL,
             stdout=streams[0],
             stderr=streams[1],
             cwd=folder,
             env=_environment(folder),
             start_new_session=True,
-            **options,
+            pass_fds=() if _WINDOWS else (results.fileno(),),
         )
-        outcome: dict[str, Any] = {}
-        limit: str | None = None
-        exited = asyncio.ensure_future(process.wait())
         try:
-            wall = request["seconds"] if windows else request["wall"] + _GRACE_S
-            while not limit and not exited.done():
-                await asyncio.wait([exited], timeout=_LOOK_S)
-                if any(os.fstat(one.fileno()).st_size > _FLOOD * output_limit for one in streams):
-                    limit = "output"
-                elif time.monotonic() - start > wall:
-                    limit = "time" if windows else "wall"
+            wall = request["seconds"] if _WINDOWS else request["wall"] + _GRACE_S
+            ended = await _wait(process, wall)
         finally:
-            if not windows:
-                with suppress(ProcessLookupError):
-                    process.terminate()
-                await asyncio.wait([exited], timeout=_STOP_S)
-                outcome = _read_results(results)
-            if not outcome.get("clean"):
-                await _in_thread(kill_processes, process.pid, folder)
-                await asyncio.wait([exited], timeout=_STOP_S)
+            if process.poll() is None:
+                _terminate(process)
+                await _wait(process, _STOP_S)
+                process.kill()
+                process.wait()  # noqa: ASYNC - it was killed
         stdout, stderr = (_excerpt(one, output_limit) for one in streams)
-    if windows:
+        outcome = _read_results(results)
+    seconds = time.monotonic() - start
+    if outcome.get("broken"):
+        return None
+    limit = outcome.get("limit") or (None if ended else "time" if _WINDOWS else "wall")
+    if _WINDOWS:
         outcome = {"status": process.returncode, "report": _read_report(folder, request["report"])}
+    elif not limit and ("error" in outcome or not {"protection", "status"} <= outcome.keys()):
+        reason = outcome.get("error", "its first process was killed")
+        raise CheckNotRun(f"The sandbox could not be started: {reason}.")
     protection = Protection.model_validate(outcome.get("protection", {}))
-    used, seconds = outcome.get("seconds", 0.0), time.monotonic() - start
-    limit = limit or outcome.get("limit")
-    status = outcome.get("status", -9)  # whoever killed the supervisor
-    if not windows and status == -signal.SIGXCPU:
-        limit = "time"
+    used, report = outcome.get("seconds", 0.0), outcome.get("report", "")
     if outcome.get("refused"):
         raise _refusal(protection)
     if limit == "wall":
         raise _not_run(
             f"It did not end within {seconds:.0f} seconds, but used {used:.2g} seconds of "
             "processor time only: it waits, or the machine is busy.",
-            outcome.get("report", ""),
+            report,
         )
-    if not windows and limit is None and ("error" in outcome or "protection" not in outcome):
-        reason = outcome.get("error", "its first process was killed")
-        raise CheckNotRun(f"The sandbox could not be started: {reason}.")
+    status = outcome.get("status")
+    if not _WINDOWS and status == -signal.SIGXCPU:
+        limit = "time"
     return ProcessResult(
         stdout=stdout,
         stderr=stderr,
@@ -369,9 +330,28 @@ async def _supervise(request: Mapping[str, Any], folder: str, output_limit: int)
         seconds=seconds,
         processor_seconds=used,
         limit=cast("Limit | None", limit),
-        report=outcome.get("report", ""),
+        report=report,
         protection=protection,
     )
+
+
+async def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> bool:
+    """Wait for a process; return whether it ended in that time."""
+    end, pause = time.monotonic() + seconds, _FIRST_LOOK_S
+    while process.poll() is None:
+        if time.monotonic() > end:
+            return False
+        await asyncio.sleep(pause)
+        pause = min(1.2 * pause, _LOOK_S)
+    return True
+
+
+def _terminate(process: "subprocess.Popen[bytes]") -> None:
+    if _WINDOWS:
+        tree = ["taskkill", "/T", "/F", "/PID", str(process.pid)]
+        subprocess.run(tree, capture_output=True, check=False)
+    else:
+        process.terminate()
 
 
 def _not_run(reason: str, report: str) -> CheckNotRun:
@@ -412,33 +392,6 @@ def _read_report(folder: str, name: str | None) -> str:
     return path.read_bytes()[:_REPORT_BYTES].decode(errors="replace") if path.is_file() else ""
 
 
-def _supervise_on_own_loop(
-    request: Mapping[str, Any], folder: str, output_limit: int
-) -> ProcessResult:
-    factory = getattr(asyncio, "ProactorEventLoop", None)
-    with asyncio.Runner(loop_factory=factory) as runner:
-        return runner.run(_supervise(request, folder, output_limit))
-
-
-def _make_folder() -> str:
-    # Processes are found by this path, and the system knows them by the real one.
-    return os.path.realpath(tempfile.mkdtemp(prefix="ipyrefine-"))
-
-
-def import_folders() -> list[str]:
-    """Return the folders that Python imports from here, and the sandbox's Python by itself not.
-
-    These are those of ``PYTHONPATH``, ``pip install --user`` and code: outside of ``sys.prefix``
-    and not the working folder.
-    """
-    own = {Path(prefix).resolve() for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
-    return [
-        folder
-        for folder in import_path()
-        if not any(Path(folder).is_relative_to(prefix) for prefix in own)
-    ]
-
-
 def import_path() -> list[str]:
     """Return what Python imports from, in its order, without the working folder."""
     here = Path.cwd().resolve()
@@ -447,42 +400,16 @@ def import_path() -> list[str]:
 
 
 def remove_folder(folder: str) -> None:
-    """Remove a folder with all that is in it, however deep.
-
-    Args:
-        folder: the folder; nothing else may be at work in it.
-    """
-    if sys.platform == "win32":
+    """Remove a folder with all that is in it, however deep; nothing else may be at work in it."""
+    with suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)
-        return
-    try:
-        for name in os.listdir(folder):
-            os.unlink(os.path.join(folder, name))
-        os.rmdir(folder)
-    except OSError:  # folders in it may be closed, and deeper than Python can go
+    if os.path.exists(folder) and not _WINDOWS:  # deeper than Python can go, or closed
         command = 'chmod -R u+rwx "$1"; rm -rf "$1"'
         subprocess.run(["sh", "-c", command, "sh", folder], capture_output=True, check=False)
 
 
-def _write_files(folder: str, source: str, files: Mapping[str, str | bytes]) -> Path:
-    script = Path(folder, "main.py")
-    for name, content in {**files, script.name: source}.items():
-        # Invalid Unicode is a fault of the text, for the interpreter to report.
-        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-        Path(folder, name).write_bytes(data)
-    return script
-
-
-def _command(request: Mapping[str, Any], results: int) -> tuple[list[str], dict[str, Any]]:
-    """Return what starts the script, and how."""
-    if sys.platform == "win32":
-        return [sys.executable, "-I", "-X", "utf8", request["script"]], {}
-    argument = ascii({**request, "results": results})
-    return [sys.executable, "-I", str(LIMITER), argument], {"pass_fds": (results,)}
-
-
 def _environment(folder: str) -> dict[str, str]:
-    names = ("PATH", "LANG", "SYSTEMROOT") if sys.platform == "win32" else ("PATH", "LANG")
+    names = ("PATH", "LANG", "SYSTEMROOT") if _WINDOWS else ("PATH", "LANG")
     homes = ("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP", "MPLCONFIGDIR")
     folders = dict.fromkeys(homes, folder)
     # One buffer per core would not fit into the address space on a large machine.
@@ -491,47 +418,35 @@ def _environment(folder: str) -> dict[str, str]:
     return known | folders | threads | {"MPLBACKEND": "Agg"}  # matplotlib opens no window
 
 
-def kill_processes(leader: int, folder: str) -> None:
-    """Kill a sandbox's process group, and processes that left the group where they can be found.
+def describe_failure(result: ProcessResult, seconds: float) -> str:
+    """Return why a script failed, with the line of the text where it did.
+
+    An exception gives its type and the first line of its message, then a few further lines.
 
     Args:
-        leader: the id of the sandbox's first process.
-        folder: the sandbox's folder, which identifies its processes.
+        result: the run.
+        seconds: the processor time it was allowed.
     """
-    if sys.platform == "win32":
-        tree = ["taskkill", "/T", "/F", "/PID", str(leader)]
-        subprocess.run(tree, capture_output=True, check=False)
-        return
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, signal.SIGKILL)
-    for _ in range(_KILL_PASSES):  # one may start another while it is being killed
-        survivors = find_processes(folder)
-        for pid in survivors:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        if not survivors:
-            return
+    if result.timed_out:
+        return f"It did not end within {seconds:.3g} seconds of processor time."
+    if result.limit:
+        return f"It was stopped, because it {EXCESSES[result.limit]}."
+    if result.exit_code is not None and result.exit_code < 0:
+        return f"It was killed by signal {-result.exit_code}."
+    first, *more = _exception_lines(result.stderr) or [""]
+    if not first:
+        return f"It ended with exit status {result.exit_code} and no message."
+    places = re.findall(r'candidate\.py", line (\d+)|candidate\.py on line (\d+)', result.stderr)
+    where = f" (line {places[-1][0] or places[-1][1]})" if places else ""
+    lines = [first.strip()[:_ERROR_WIDTH] + where, *(line[:_ERROR_WIDTH] for line in more)]
+    return "\n".join(lines)
 
 
-def find_processes(folder: str) -> set[int]:
-    """Return the ids of processes that work in a folder or have it in their environment.
-
-    Args:
-        folder: the sandbox's folder.
-
-    Returns:
-        The ids; always empty outside Linux.
-    """
-    if not sys.platform.startswith("linux"):
-        return set()
-    mark = os.fsencode(folder)
-    pids = set()
-    for name in os.listdir(_PROC):
-        if not name.isdigit() or int(name) == os.getpid():
-            continue
-        # Processes end while we look, and those of other users cannot be read.
-        with suppress(OSError):
-            inside = os.readlink(_PROC / name / "cwd").startswith(folder)
-            if inside or mark in (_PROC / name / "environ").read_bytes():
-                pids.add(int(name))
-    return pids
+def _exception_lines(stderr: str) -> list[str]:
+    """Return the lines of the exception that ended a script; the last line where there is none."""
+    lines = [line.rstrip() for line in stderr.splitlines() if line.strip()]
+    if _TRACEBACK not in lines:
+        return lines[-1:]
+    start = len(lines) - lines[::-1].index(_TRACEBACK)
+    below = dropwhile(lambda line: line[0].isspace(), lines[start:])  # the frames
+    return list(islice(below, 1 + _MORE_LINES)) or lines[-1:]

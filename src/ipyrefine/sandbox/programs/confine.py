@@ -4,11 +4,10 @@ This program (POSIX only) is the *supervisor*: a fresh interpreter, as a forked 
 could deadlock on the kernel's threads. It forks the script's process, counts what that and all its
 descendants use, and ends them at a limit, on SIGTERM, and when the kernel dies.
 
-Where Linux allows it, namespaces stand between them: the supervisor's child makes them and forks
-*init*, which mounts a private ``/proc`` and the working folder, starts the script and reaps
-orphans. Nothing inside outlives init, and init dies with its parent. Elsewhere the supervisor
-adopts orphans and ends them itself. The script's process gives up its rights last (Landlock,
-capabilities, system calls), then becomes Python.
+Where Linux allows it, namespaces stand between them: this process makes them and forks the
+supervisor, which is their init. It mounts a private ``/proc`` and the working folder, and nothing
+inside outlives it. Elsewhere the supervisor adopts orphans and ends them itself. The script's
+process gives up its rights last (Landlock, capabilities, system calls), then becomes Python.
 
 What is in force, how the script ended, and its report go as Python literals, a line each, to an
 open file that only these processes have. The argument is a literal, too: a dict, see `main`.
@@ -21,7 +20,6 @@ import errno
 import fcntl
 import os
 import resource
-import select
 import signal
 import stat
 import struct
@@ -37,22 +35,18 @@ if TYPE_CHECKING:
 
     Request = dict[str, Any]
 
-_BROKEN = 77  # exit status: namespaces were made, but cannot be used
 _REPORT_BYTES = 4_000_000
-_POLL_S = 0.05
-_ORPHAN_S = 5  # init outlives the supervisor's own wall limit by this
-_END_S, _KILL_S = 3.0, 5.0
+_POLL_S, _KILL_S = 0.05, 5.0
 _MAX_TASKS = 64
 _MAX_FORKS = 256  # what the system itself refuses, between two looks at the tasks
-_MAX_PID = 350  # the same for an administrator; the least that Linux takes is 301
-_NICE, _URGENT = 5, -10  # a flood of processes must not keep anybody from stopping it
 _MAX_INODES = 50_000
+_NICE = 5
 
 # Linux: linux/sched.h, mount.h, prctl.h, sockios.h, if.h, landlock.h
 _NEW_USER = 0x1000_0000
 _APART = 0x2_0000 | 0x800_0000 | 0x2000_0000 | 0x4000_0000  # mounts, IPC, processes, network
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REC, _PRIVATE = 1, 2, 4, 8, 0x4000, 0x4_0000
-_RECURSIVE, _MOUNT_SETATTR = 0x8000, 442
+_RECURSIVE, _MOUNT_SETATTR, _HERE = 0x8000, 442, -100
 _DEATH_SIGNAL, _DUMPABLE, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS, _AMBIENT = 1, 4, 24, 36, 38, 47
 _SET_SECCOMP, _FILTER = 22, 2
 _SET_FLAGS, _UP = 0x8914, 1
@@ -85,94 +79,97 @@ def main() -> None:
     """Run the script as the argument says.
 
     Its keys: ``script``; ``report``, a file of its folder to pass on; ``results``, the number of
-    the open file; ``seconds`` of processor time and ``wall`` seconds; bytes of ``memory``, of one
-    ``file`` and of the ``disk``; ``kernel``, the id of the process to be protected; ``home``;
+    the open file; ``namespaces``, whether to make them (``broken`` is the result where that is not
+    possible); ``seconds`` of processor time and ``wall`` seconds; bytes of ``output``, ``memory``,
+    one ``file`` and the ``disk``; ``kernel``, the id of the process to be protected; ``home``;
     ``reads``, the folders that the script must be able to read; and ``required``, whether it must
     not run where a protection is missing.
     """
     request = eval(sys.argv[1], {})
     os.set_inheritable(request["results"], False)
-    linux = sys.platform == "linux"
-    request["nice"] = os.nice(0)
-    with suppress(PermissionError):  # an administrator's right
-        os.setpriority(os.PRIO_PROCESS, 0, _URGENT)
-    if linux:
+    if not request["namespaces"]:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+        if sys.platform == "linux":
+            _prctl(_SUBREAPER, 1)
+            _prctl(_DEATH_SIGNAL, signal.SIGTERM)
+        if os.getppid() == request["kernel"]:
+            _supervise(request, {})
+        return
+    own_user = _make_namespaces()
+    init = 0 if own_user is None else os.fork()
+    if own_user is None:
+        _write(request, broken=True)
+    elif init == 0:
+        _in_child(_run_init, request, own_user)
+    else:
+        signal.signal(signal.SIGTERM, lambda *_: _kill(init))
         _prctl(_DEATH_SIGNAL, signal.SIGTERM)
-        _prctl(_SUBREAPER, 1)
         if os.getppid() != request["kernel"]:
-            return
-    if _supervise(request, namespaces=linux) == _BROKEN:
-        _supervise(request, namespaces=False)
+            _kill(init)
+        os.waitpid(init, 0)
 
 
-def _supervise(request: Request, *, namespaces: bool) -> int | None:
-    """Run the script to its end or a limit; return its exit status, or `_BROKEN`."""
-    deadline, told = time.monotonic() + request["wall"], list[int]()
-    status: int | None = None
-    limit: str | None = None
-    seconds, looks_over = 0.0, 0
-    wake, signalled = os.pipe()
-    for end in (wake, signalled):
-        os.set_blocking(end, False)
-    signal.set_wakeup_fd(signalled, warn_on_full_buffer=False)
-    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    child = os.fork()
-    if child == 0:
-        _guarded(_start if namespaces else _become_script, request)
-    if sys.platform == "linux":
-        _prctl(_DUMPABLE, 0)  # the script must not reach the open file by this process
-    while status is None and limit is None and not told:
-        select.select([wake], [], [], _POLL_S)
-        with suppress(BlockingIOError):
-            os.read(wake, 4096)
-        status = _reap(child)
-        if status is None:
-            tasks, used, memory = _usage()
-            seconds = max(seconds, used)
-            looks_over = looks_over + 1 if memory > request["memory"] else 0
-            if seconds >= request["seconds"]:
-                limit = "time"
-            elif tasks > _MAX_TASKS:
-                limit = "processes"
-            # Processes share memory after a fork; what they share is slow to tell.
-            elif looks_over > 1 and _shared_memory() > request["memory"]:
-                limit = "memory"
-            elif time.monotonic() >= deadline:
-                limit = "wall"
-    if status == _BROKEN and namespaces:
-        return status
-    if status is None and namespaces:  # let init end the script and pass on its report
-        _signal(child, signal.SIGTERM)
-        deadline = time.monotonic() + _END_S
-        while _reap(child) is None and time.monotonic() < deadline:
-            select.select([wake], [], [], _POLL_S)
-        _signal(child, signal.SIGKILL)
-    clean = _kill_descendants(child, namespaces=namespaces)
-    if not namespaces:
-        _finish(request, -signal.SIGKILL if status is None else status)
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    _write(request, limit=limit, seconds=max(seconds, spent.ru_utime + spent.ru_stime), clean=clean)
-    return status
-
-
-def _guarded(function: Any, *arguments: Any) -> None:
+def _in_child(function: Any, *arguments: Any) -> None:
     """Call a function in a forked process, which must never return into its parent's code."""
-    status = 1
     try:
-        signal.set_wakeup_fd(-1)
-        status = function(*arguments)
+        function(*arguments)
     except BaseException as error:
         with suppress(BaseException):
             _write(arguments[0], error=f"{type(error).__name__}: {error}")
     finally:
-        os._exit(status)
+        os._exit(1)
 
 
 def _write(request: Request, **fields: Any) -> None:
     line = ascii(fields).encode() + b"\n"
     while line:
         line = line[os.write(request["results"], line) :]
+
+
+def _supervise(request: Request, protection: dict[str, bool]) -> None:
+    """Run the script to its end or a limit, end all that it started, and pass on the results."""
+    namespaces, status, limit = bool(protection), None, ""
+    deadline, seconds, over = time.monotonic() + request["wall"], 0.0, 0
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    script = os.fork()
+    if script == 0:
+        _in_child(_become_script, request, protection)
+    try:
+        if sys.platform == "linux":
+            _prctl(_DUMPABLE, 0)  # the script must not reach the open file by this process
+        while status is None and not limit:
+            _wait()
+            if max(os.fstat(1).st_size, os.fstat(2).st_size) > request["output"]:
+                limit = "output"
+            if (status := _reap(script)) is not None or limit:
+                break
+            tasks, used, memory = _usage()
+            seconds = max(seconds, used)
+            over = over + 1 if memory > request["memory"] else 0
+            if seconds >= request["seconds"]:
+                limit = "time"
+            elif tasks > _MAX_TASKS:
+                limit = "processes"
+            # Processes share memory after a fork; what they share is slow to tell.
+            elif over > 1 and _shared_memory() > request["memory"]:
+                limit = "memory"
+            elif time.monotonic() >= deadline:
+                limit = "wall"
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _end_all(script, namespaces=namespaces)
+        status = -signal.SIGKILL if status is None else status
+        spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = max(seconds, spent.ru_utime + spent.ru_stime)
+        report = _read_report(request["report"])
+        _write(request, status=status, limit=limit, seconds=seconds, report=report)
+
+
+def _wait() -> None:
+    if sys.platform == "linux":
+        signal.sigtimedwait([signal.SIGCHLD], _POLL_S)
+    else:
+        time.sleep(_POLL_S)
 
 
 def _reap(child: int) -> int | None:
@@ -185,16 +182,35 @@ def _reap(child: int) -> int | None:
     return found
 
 
-def _finish(request: Request, status: int) -> None:
-    """Pass on how the script ended, and its report."""
-    report = ""
+def _end_all(script: int, *, namespaces: bool) -> None:
+    """Kill and reap all descendants."""
+    deadline = time.monotonic() + _KILL_S
+    while time.monotonic() < deadline:
+        # At one stroke, however fast they fork: the namespace, or else the script's group.
+        for pid in (-1,) if namespaces else (-script, *_descendants()):
+            _kill(pid)
+        with suppress(InterruptedError):
+            try:
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            except ChildProcessError:
+                return
+        time.sleep(0.001)
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _read_report(name: str | None) -> str:
     # Anything but a plain file (a link, a pipe) was put there by the code, and may block.
     with suppress(OSError, TypeError):
-        file = os.open(request["report"], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # type: ignore[arg-type]
         with open(file, "rb") as opened:
             if stat.S_ISREG(os.fstat(file).st_mode):
-                report = opened.read(_REPORT_BYTES).decode(errors="replace")
-    _write(request, status=status, report=report)
+                return opened.read(_REPORT_BYTES).decode(errors="replace")
+    return ""
 
 
 # What the script and its descendants use.
@@ -207,8 +223,8 @@ def _usage() -> tuple[int, float, int]:
     for pid in _descendants():
         if tasks > _MAX_TASKS:  # enough, and counting all would take too long
             break
-        with suppress(OSError, ValueError, IndexError):
-            fields = _stat(pid)
+        with suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()  # from its state on
             # With those of its own children that it has waited for.
             seconds += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
             tasks += int(fields[17])
@@ -237,87 +253,37 @@ def _descendants() -> Iterator[int]:
                 yield from children
 
 
-def _stat(pid: int) -> list[str]:
-    """Return the fields of a process's ``stat`` from its state on."""
-    with open(f"/proc/{pid}/stat") as file:
-        return file.read().rpartition(")")[2].split()
+# Namespaces and their init.
 
 
-def _kill_descendants(child: int, *, namespaces: bool) -> bool:
-    """Kill and reap all descendants; return whether none is left."""
-    start = time.monotonic()
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child, signal.SIGKILL)  # at one stroke, however fast they fork
-    while (elapsed := time.monotonic() - start) < _KILL_S:
-        # The end of a namespace kills what is in it, faster than this could find it.
-        for pid in [*_descendants()] if not namespaces or elapsed > _KILL_S / 2 else []:
-            _signal(pid, signal.SIGKILL)
-        try:
-            ended = os.waitpid(-1, os.WNOHANG)[0]
-        except ChildProcessError:
-            return True
-        time.sleep(0 if ended else 0.001)
-    return False
-
-
-def _signal(pid: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, number)
-
-
-# The script's process and, with namespaces, init.
-
-
-def _start(request: Request) -> int:
-    """Make namespaces, start init in them, and wait for it; return `_BROKEN` where forbidden."""
-    _prctl(_DEATH_SIGNAL, signal.SIGKILL)
+def _make_namespaces() -> bool | None:
+    """Return whether this process has a user namespace of its own now; None for no namespaces."""
     user, group = os.getuid(), os.getgid()
-    own_user = _LIBC.unshare(_NEW_USER | _APART) == 0
+    own_user: bool = _LIBC.unshare(_NEW_USER | _APART) == 0
     # An administrator needs no user namespace.
     if not own_user and (user != 0 or _LIBC.unshare(_APART) != 0):
-        return _BROKEN
+        return None
     if own_user:
         try:
             _write_file("/proc/self/setgroups", "deny")
             _write_file("/proc/self/uid_map", f"{user} {user} 1")
             _write_file("/proc/self/gid_map", f"{group} {group} 1")
         except OSError:  # Ubuntu allows the namespace, but gives no rights in it
-            return _BROKEN
-    init = os.fork()
-    if init == 0:
-        _guarded(_run_init, request, own_user)
-    signal.signal(signal.SIGTERM, lambda *_: _signal(init, signal.SIGTERM))
-    return _BROKEN if os.waitstatus_to_exitcode(os.waitpid(init, 0)[1]) == _BROKEN else 0
+            return None
+    return own_user
 
 
-def _write_file(path: str, text: str) -> None:
-    with open(path, "w") as file:
-        file.write(text)
-
-
-def _run_init(request: Request, own_user: bool) -> int:
-    """Set the namespaces up, start the script, reap, and pass on how it ended."""
+def _run_init(request: Request, own_user: bool) -> None:
     _prctl(_DEATH_SIGNAL, signal.SIGKILL)
-    # The first process of a namespace ignores signals that it does not handle.
-    signal.signal(signal.SIGTERM, lambda *_: _signal(-1, signal.SIGKILL))
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(1))
-    signal.alarm(int(request["wall"]) + _ORPHAN_S)
     with suppress(OSError):
         loopback = struct.pack("16sH14x", b"lo", _UP)
         fcntl.ioctl(_LIBC.socket(_INET, _DATAGRAM, 0), _SET_FLAGS, loopback)
     try:
         protection = {"network": True, "processes": True, **_mount(request, own_user=own_user)}
     except OSError:
-        return _BROKEN
-    _prctl(_DUMPABLE, 0)  # the script must not reach this process's open file
-    script = os.fork()
-    if script == 0:
-        _guarded(_become_script, request, protection)
-    while True:
-        pid, status = os.waitpid(-1, 0)
-        if pid == script:
-            _finish(request, os.waitstatus_to_exitcode(status))
-            return 0
+        _write(request, broken=True)
+    else:
+        _supervise(request, protection)
 
 
 def _mount(request: Request, *, own_user: bool) -> dict[str, bool]:
@@ -327,15 +293,16 @@ def _mount(request: Request, *, own_user: bool) -> dict[str, bool]:
         OSError: the mounts cannot be separated from the system's, or not used.
     """
     folder = os.path.dirname(request["script"])
-    files = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    files = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), "rb") as file:
+            files[name] = file.read()
     if not _mount_at("/", None, _REC | _PRIVATE):
         raise OSError("the mounts cannot be made private")
     private_proc = _mount_at("/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
     with suppress(OSError):
         if private_proc and own_user:  # the script gets no rights in a user namespace of its own
             _write_file("/proc/sys/user/max_user_namespaces", "0")
-        if private_proc and _kernel() >= [6, 14]:  # before, it is the whole system's
-            _write_file("/proc/sys/kernel/pid_max", str(_MAX_PID))
     read_only = _set_read_only("/", _RECURSIVE)
     needed = _needed(request)
     covers = [  # they hold the sockets of other programs
@@ -351,9 +318,7 @@ def _mount(request: Request, *, own_user: bool) -> dict[str, bool]:
     own_folder = _mount_at(folder, "tmpfs", _NOSUID | _NODEV, f"{disk},mode=700")
     if own_folder:
         os.chdir(folder)
-        for name in os.listdir(files):
-            with open(os.open(name, os.O_RDONLY, dir_fd=files), "rb") as file:
-                content = file.read()
+        for name, content in files.items():
             with open(name, "wb") as file:
                 file.write(content)
     elif read_only:
@@ -361,12 +326,10 @@ def _mount(request: Request, *, own_user: bool) -> dict[str, bool]:
     _mount_at("/dev/shm", "tmpfs", _NOSUID | _NODEV, f"{disk},mode=1777")
     for path in covers:
         _set_read_only(path, 0)
-    os.close(files)
     return {"keys": private_proc, "disk": own_folder and read_only}
 
 
 def _mount_at(path: str, kind: str | None, flags: int, options: str | None = None) -> bool:
-    """Mount a file system; return whether that worked."""
     name, data = (text.encode() if text else None for text in (kind, options))
     mount = _LIBC.mount
     return int(mount(name, path.encode(), name, ctypes.c_ulong(flags), data)) == 0
@@ -374,22 +337,30 @@ def _mount_at(path: str, kind: str | None, flags: int, options: str | None = Non
 
 def _set_read_only(path: str, flags: int) -> bool:
     attributes = struct.pack("4Q", _RDONLY | _NOSUID, 0, 0, 0)
-    here = -100  # AT_FDCWD
-    return _syscall(_MOUNT_SETATTR, here, path.encode(), flags, attributes, len(attributes)) == 0
+    return _syscall(_MOUNT_SETATTR, _HERE, path.encode(), flags, attributes, len(attributes)) == 0
 
 
-def _become_script(request: Request, protection: dict[str, bool] | None = None) -> int:
+def _write_file(path: str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)
+
+
+# The script's process.
+
+
+def _become_script(request: Request, protection: dict[str, bool]) -> None:
     """Give up all rights that the script does not need, then become Python running it."""
     os.setsid()
-    in_force = dict.fromkeys(_PROTECTIONS, False) | (protection or {})
-    seconds = int(-(-request["seconds"] // 1))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    in_force = dict.fromkeys(_PROTECTIONS, False) | protection
     if sys.platform == "linux":
-        seconds += 1  # the supervisor counts all processes; this is for the case that it cannot
         counted = os.path.exists(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
         shared = os.statvfs("/dev/shm") if os.path.isdir("/dev/shm") else None
         small = shared is None or shared.f_blocks * shared.f_frsize <= 2 * request["disk"]
-        if not protection or _kernel() >= [5, 14]:  # before, it counts beyond the namespace
-            _limit(resource.RLIMIT_NPROC, _MAX_FORKS + _count_own_tasks())
+        with open("/proc/loadavg") as file:  # it has the tasks of the whole system
+            others = int(file.read().split()[3].partition("/")[2])
+        _limit(resource.RLIMIT_NPROC, _MAX_FORKS + others)
         _prctl(_NO_NEW_PRIVS, 1)
         in_force["files"], holds_signals = _restrict_files(request)
         in_force["processes"] |= holds_signals
@@ -403,37 +374,24 @@ def _become_script(request: Request, protection: dict[str, bool] | None = None) 
             in_force["keys"] = False
         except OSError:
             in_force["keys"] = filtered
-    _limit(resource.RLIMIT_CPU, seconds, 1)
+    # The supervisor counts all processes; this is for the case that it cannot.
+    _limit(resource.RLIMIT_CPU, int(request["seconds"]) + 2)
     _limit(resource.RLIMIT_AS, request["memory"])
     _limit(resource.RLIMIT_FSIZE, request["file"])
     _limit(resource.RLIMIT_CORE, 0)
-    os.setpriority(os.PRIO_PROCESS, 0, min(19, request["nice"] + _NICE))
+    os.nice(_NICE)
     refused = request["required"] and not all(in_force.values())
     _write(request, protection=in_force, refused=refused)
     if not refused:
         os.execv(sys.executable, [sys.executable, "-I", "-X", "utf8", request["script"]])
-    return 1
 
 
-def _limit(resource_id: int, value: int, margin: int = 0) -> None:
+def _limit(resource_id: int, value: int) -> None:
     hard = resource.getrlimit(resource_id)[1]
     if hard != resource.RLIM_INFINITY:
-        value, margin = min(value, hard), min(margin, hard - min(value, hard))
+        value = min(value, hard)
     with suppress(OSError, ValueError):  # macOS names some limits that it does not have
-        resource.setrlimit(resource_id, (value, value + margin))
-
-
-def _kernel() -> list[int]:
-    return [int(part) for part in os.uname().release.split(".")[:2] if part.isdigit()]
-
-
-def _count_own_tasks() -> int:
-    count = 0
-    for name in os.listdir("/proc"):
-        with suppress(OSError, ValueError, IndexError):
-            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == os.getuid():
-                count += int(_stat(int(name))[17])
-    return count
+        resource.setrlimit(resource_id, (value, value))
 
 
 def _drop_capabilities() -> None:
@@ -467,11 +425,12 @@ def _refuse_calls(*, network: bool) -> bool:
     return _prctl(_SET_SECCOMP, _FILTER, program) == 0
 
 
-# Landlock: which files the script may read and write.
-
-
 def _restrict_files(request: Request) -> tuple[bool, bool]:
-    """Return whether the home folder is hidden now, and whether signals are held back."""
+    """Restrict by Landlock which files the script may read and write.
+
+    Returns:
+        Whether the home folder is hidden now, and whether signals are held back.
+    """
     version = _syscall(_CREATE_RULESET, None, 0, 1)
     scopes = _SCOPES if version >= 6 else 0
     rights = (1 << (12 + min(version, 3))) - 1 if version >= 1 else 0
@@ -479,13 +438,16 @@ def _restrict_files(request: Request) -> tuple[bool, bool]:
     rules = _syscall(_CREATE_RULESET, attributes, 24 if scopes else 8, 0)
     if rules < 0:
         return False, False
-    readable = {*_LIBRARIES, *map(os.path.realpath, _LIBRARIES), *_needed(request)}
-    for path in readable:
-        _allow(rules, path, _READ)
-    for device in _DEVICES:
-        _allow(rules, f"/dev/{device}", _READ | 0b10)
-    for path in (os.path.dirname(request["script"]), "/dev/shm"):
-        _allow(rules, path, rights)
+    readable = {*map(os.path.realpath, _LIBRARIES), *_needed(request)}
+    allowed = {**dict.fromkeys(readable, _READ), os.path.dirname(request["script"]): rights}
+    allowed |= {"/dev/shm": rights, **{f"/dev/{device}": _READ | 0b10 for device in _DEVICES}}
+    for path, right in allowed.items():
+        with suppress(OSError):
+            file = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            if not stat.S_ISDIR(os.fstat(file).st_mode):
+                right &= _ON_FILES
+            _syscall(_ADD_RULE, rules, 1, struct.pack("=Qi", right, file), 0)
+            os.close(file)
     worked = _syscall(_RESTRICT_SELF, rules, 0) == 0
     os.close(rules)
     home = os.path.realpath(request["home"])
@@ -495,27 +457,15 @@ def _restrict_files(request: Request) -> tuple[bool, bool]:
 
 def _needed(request: Request) -> list[str]:
     """Return the folders that Python's modules are in, and what the script needs besides."""
-    paths = [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path, *request["reads"]]
-    program = sys.executable
-    while program:  # a link may lead to another link
-        paths.append(os.path.dirname(program))
-        link = os.readlink(program) if os.path.islink(program) else ""
-        program = os.path.join(os.path.dirname(program), link) if link else ""
+    program = os.path.realpath(sys.executable)
+    paths = [sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(program), *sys.path]
+    paths += [os.path.dirname(sys.executable), *request["reads"]]
     for finder in sys.meta_path:  # of packages installed to be edited
         module = sys.modules.get(getattr(finder, "__module__", "") or "")
         mapping = getattr(module, "MAPPING", None)
         paths += mapping.values() if isinstance(mapping, dict) else []
     real = {os.path.realpath(path) for path in paths if path}
     return sorted(path for path in real if os.path.exists(path))
-
-
-def _allow(rules: int, path: str, rights: int) -> None:
-    with suppress(OSError):
-        file = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        if not stat.S_ISDIR(os.fstat(file).st_mode):
-            rights &= _ON_FILES
-        _syscall(_ADD_RULE, rules, 1, struct.pack("=Qi", rights, file), 0)
-        os.close(file)
 
 
 def _is_inside(path: str, folder: str) -> bool:
