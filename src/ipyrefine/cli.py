@@ -19,8 +19,9 @@ from ipyrefine.journal.store import Journal
 from ipyrefine.providers import weights
 from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
+from ipyrefine.session.export import export
 from ipyrefine.session.history import add_arguments, history
-from ipyrefine.session.record import export, read_json
+from ipyrefine.session.record import read_json
 
 PASSED, UNMET, FAILED, NOT_JUDGED = 0, 1, 2, 3  # exit statuses of `run`
 _STATUS = (
@@ -90,9 +91,9 @@ def _parser() -> argparse.ArgumentParser:
     add_arguments(listing)
     listing.set_defaults(action=lambda options: print(history(options)))
 
-    writing = add_command("export", "write a run as a notebook, Markdown or JSON")
+    writing = add_command("export", "write a run as a notebook, Markdown or JSON, or its tests")
     writing.add_argument("run", help="the run's name or number, as `ipyrefine history` lists it")
-    writing.add_argument("file", help="where to write it: FILE.ipynb, FILE.md or FILE.json")
+    writing.add_argument("file", help="where to write it: FILE.ipynb, .md or .json; .py for tests")
     writing.add_argument("--force", action="store_true", help="replace an existing file")
     writing.set_defaults(action=_export)
 

@@ -12,7 +12,8 @@ from ipyrefine import errors
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.journal.store import Journal
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.session.record import bundle, export
+from ipyrefine.session.export import export
+from ipyrefine.session.record import bundle
 
 TASK = "Write middle(xs): the middle item of a list.\n>>> middle([3, 1, 2])\n1\n>>> middle([5])\n5"
 RIGHT = "def middle(xs):\n    return xs[len(xs) // 2]"

@@ -264,6 +264,17 @@ def test_one_click_starts_again_as_the_other_kind_of_text_where_that_can_be_done
     assert not d.page.has("show")  # nothing of the run before
 
 
+def test_tests_are_offered_where_there_are_any(desk: Make) -> None:
+    asked: list[bool] = []
+    d = desk(*FIRST, END, add_tests=lambda: asked.append(True))
+    assert not d.page.has("tests")
+    task = Task(text="Write f. f(1) == 2", form="code")
+    opening = RunStarted(setup=SETUP.model_copy(update={"task": task}))
+    d = desk(opening, *FIRST[1:], END, add_tests=lambda: asked.append(True))
+    d.page.click("tests")
+    assert asked == [True]
+
+
 # Decisions
 
 

@@ -18,7 +18,8 @@ from ipyrefine.notebook.panel import Panel
 from ipyrefine.render.html import FOLDS, record_html
 from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import cells, event_text, record_text
-from ipyrefine.session.record import bundle, export, load
+from ipyrefine.session.export import export
+from ipyrefine.session.record import bundle, load
 
 ATTACK = (
     "\"'><img src=x onerror=window.hostile=1></script><script>window.hostile=1</script>"

@@ -25,7 +25,8 @@ from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import details_text, event_text, record_text
-from ipyrefine.session.record import export, shorten
+from ipyrefine.session.export import export
+from ipyrefine.session.record import shorten
 
 BARE = Setup(task=Task(text="Write."))
 

@@ -25,7 +25,7 @@ from ipyrefine.render.escape import plain, strip_colours
 from ipyrefine.render.html import record_html
 from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import record_text
-from ipyrefine.session.record import export
+from ipyrefine.session.export import export
 
 EVERY = pytest.mark.parametrize("render", [record_text, record_html, record_markdown])
 OUR_TAGS = {"div", "section", "header", "footer", "style", "p", "strong", "b", "i", "span", "small"}

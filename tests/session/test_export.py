@@ -13,7 +13,7 @@ from ipyrefine.core.decisions import Accept
 from ipyrefine.core.model import StopReason
 from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import UsageError
-from ipyrefine.session.record import export
+from ipyrefine.session.export import export
 
 
 def cells_of(path: Path) -> Any:

@@ -24,8 +24,9 @@ from ipyrefine.journal.writer import default_path
 from ipyrefine.providers.replay import read_recording
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.markdown import record_markdown
+from ipyrefine.session.export import export
 from ipyrefine.session.history import agreement
-from ipyrefine.session.record import KEY, MIME, as_json, bundle, export, load, load_whole
+from ipyrefine.session.record import KEY, MIME, as_json, bundle, load, load_whole
 
 PER_RECORD = 3
 

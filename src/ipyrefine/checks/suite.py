@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from textwrap import indent
 from time import monotonic
 
@@ -10,7 +10,7 @@ from ipyrefine.checks.evaluation import shorten
 from ipyrefine.checks.tests import WIDTH, Report, run_tests
 from ipyrefine.core.expectations import Expectation, suite_evidence
 from ipyrefine.core.model import Evidence, Task, TestResult
-from ipyrefine.core.syntax import names_bound, names_used, try_parse
+from ipyrefine.core.syntax import names_bound, names_used, parse, try_parse
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import explain_absence, may_compute
@@ -131,27 +131,45 @@ class Suite:
 
 def _module(expectations: Iterable[Expectation]) -> str:
     """Return the tests as one module, each with its imports and helpers inside of it."""
-    return "\n\n".join(filter(None, map(_function, expectations)))
+    return "\n\n".join(filter(None, map(as_function, expectations)))
 
 
-def _function(expectation: Expectation) -> str:
-    tree = try_parse(expectation.code)
-    *needed, test = tree.body if tree else [ast.Pass()]
+def as_function(expectation: Expectation, own: Collection[str] = ()) -> str:
+    """Return a test as one function, with the imports and helpers that it needs inside of it.
+
+    Args:
+        expectation: the test.
+        own: the text's names where it stands above, so that no test needs to import them.
+    """
+    tree = try_parse(expectation.code) or ast.Module([], [])
+    *needed, test = _OwnImports(own).visit(tree).body or [ast.Pass()]
     if not isinstance(test, ast.FunctionDef | ast.AsyncFunctionDef):
         return ""
     outer = [one for one in needed if "import *" in ast.unparse(one)]  # no function may hold it
-    inner = [ast.unparse(one) for one in needed if one not in outer]
-    body = "\n".join(map(ast.unparse, test.body))
+    inner = [one for one in needed if one not in outer and not isinstance(one, ast.Pass)]
+    start = 1 if ast.get_docstring(test) is not None else 0
+    body = "\n".join(map(ast.unparse, test.body[start:] or [ast.Pass()]))
     if isinstance(test, ast.AsyncFunctionDef):
-        inner.append("import asyncio as _asyncio")
+        inner += parse("import asyncio as _asyncio").body
         body = f"async def _test():\n{indent(body, '    ')}\n_asyncio.run(_test())"
+    top = ast.unparse(ast.Module([*test.body[:start], *inner], []))
     lines = [
         *map(ast.unparse, outer),
         *(f"@{ast.unparse(one)}" for one in test.decorator_list),
         f"def {test.name}({ast.unparse(test.args)}):",
-        indent("\n".join([*inner, body]), "    "),
+        indent("\n".join(filter(None, [top, body])), "    "),
     ]
     return "\n".join(lines)
+
+
+class _OwnImports(ast.NodeTransformer):
+    """Leaves out imports of a text's own names."""
+
+    def __init__(self, own: Collection[str]) -> None:
+        self._own = set(own)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
+        return ast.Pass() if {one.asname or one.name for one in node.names} <= self._own else node
 
 
 def _uses(code: str, names: set[str]) -> bool:

@@ -25,6 +25,7 @@ from ipyrefine.providers.choose import mark_asked, remember_sharing
 from ipyrefine.render import labels
 from ipyrefine.render.markdown import fence
 from ipyrefine.session.commands import ANSWERS, PLACES
+from ipyrefine.session.export import suite_source
 from ipyrefine.session.record import RecordDisplay
 from ipyrefine.session.session import SentLog, Session
 
@@ -81,6 +82,7 @@ class CellRun:
         self._note = ""  # what the record says of how the panel was closed
         self._executing = False
         self._inserting: asyncio.Future[None] | None = None
+        self._adding: asyncio.Future[None] | None = None
         self._uses_panel = self._wants_panel(magics.ui)
         if shown and self._uses_panel:
             self._open_panel(placeholder or Placeholder())
@@ -155,6 +157,29 @@ class CellRun:
         """Put a text into a cell from the cell that runs now, and return where it went."""
         with self._cell_executes():
             return await self._place(number, place)
+
+    async def add_tests(self) -> str:
+        """Put the run's tests into a cell below and return where they went."""
+        with self._cell_executes():
+            return await self._add_tests()
+
+    async def _add_tests(self) -> str:
+        known = "ipytest" in self.shell.magics_manager.magics["cell"]
+        source = suite_source(self.session.run, "ipytest" if known else "cell")
+        return await self.cell_target.add_below(source, executing=self._executing)
+
+    def _click_add_tests(self) -> None:
+        """Do so from the panel, which says then where they went."""
+
+        async def add() -> None:
+            try:
+                note = await self._add_tests()
+            except Exception as error:  # nobody awaits this
+                note = describe(error)
+            if self.panel is not None:
+                self.panel.note(note)
+
+        self._adding = asyncio.ensure_future(add())
 
     async def _place(self, number: int | None = None, place: Destination | None = None) -> str:
         run, form = self.session.run, self.session.run.task.form
@@ -286,6 +311,7 @@ class CellRun:
                 switch=self.switch if self._begin else None,
                 prompts=lambda: self._sent.prompts,
                 share=self.share,
+                add_tests=self._click_add_tests,
                 sharing=lambda: self.session.refinement.sharing,
             )
         except ImportError:

@@ -94,6 +94,17 @@ class CellTarget:
         cell = await read_cell(cell_id)
         return str(cell["source"]).removeprefix(head) if cell else None
 
+    async def add_below(self, source: str, *, executing: bool) -> str:
+        """Put code into a new cell below the one with the text, and say where it is."""
+        cell_id = self._holder[0] if self._holder else self.cell_id
+        asks = cell_id is not None and (not executing or hears_comms_while_running())
+        if asks and (await put_text(source, cell_id=cell_id, op="insert")).ok:
+            return "The tests are in a new cell below the text."
+        if not executing:
+            raise UsageError("No cell can be added here. Run %refine tests below.")
+        self._shell.set_next_input(source)
+        return "The tests are in the next cell."
+
     async def put(
         self, text: str, *, form: Form, executing: bool, destination: Destination | None = None
     ) -> str:

@@ -117,6 +117,8 @@ def _arguments(
             return run.demands
         case "edit":
             return _of(variables, str)
+        case "tests" if not given:
+            return ["below"]
         case "kind" if not given:
             return ["code", "prose"]
         case "resume" if not given:

@@ -51,6 +51,7 @@ from ipyrefine.render.document import SILENCE, WRITING, Progress
 from ipyrefine.render.escape import plain
 from ipyrefine.render.html import View, about_number, panel_html, panel_parts, style
 from ipyrefine.session.commands import make_rubric
+from ipyrefine.session.export import kept_suite
 
 _HERE = Path(__file__).parent
 _PIECE, _PATIENCE = 80, 0.25  # characters that are worth a message, and seconds they may wait
@@ -107,6 +108,7 @@ class Panel:
         prompts: returns what was sent to models, as title and text.
         share: called with the user's answer on what servers are sent; returns a sentence.
         sharing: returns what they are sent.
+        add_tests: called to put the run's tests into a cell; None where that can't be done.
         interval: seconds between two messages to the page, at least.
         clock: monotonic seconds.
 
@@ -127,12 +129,13 @@ class Panel:
         prompts: Callable[[], Sequence[tuple[str, str]]] = tuple,
         share: Callable[[str], str] = str,
         sharing: Callable[[], Sharing] = Sharing,
+        add_tests: Callable[[], None] | None = None,
         interval: float = 0.1,
         clock: Clock = time.monotonic,
     ) -> None:
         self._decide, self._stop, self._close = decide, stop, close
         self._target, self._change_model, self._prompts = cell_target, change_model, prompts
-        self._switch = switch
+        self._switch, self._add_tests = switch, add_tests
         self._share, self._sharing = share, sharing
         self._interval, self._clock = interval, clock
         self._run: Run | None = None
@@ -282,6 +285,7 @@ class Panel:
             prompts=tuple(prompts) if self._view.form == "sent" else (),
             can_change_model=self._change_model is not None,
             can_switch=self._switch is not None,
+            has_tests=bool(self._add_tests and run and any(kept_suite(run))),
         )
         if self._target is not None:
             place, to_run = self._target.place, self._target.place_to_run
@@ -355,6 +359,9 @@ class Panel:
             case "switch":
                 assert self._switch is not None, "its button is offered only then"
                 self._switch()
+            case "tests":
+                assert self._add_tests is not None, "its button is offered only then"
+                self._add_tests()
             case "needs-work" if not (click.get("words", "").strip() or click.get("sure")):
                 return self._open("needs-work", "")
             case "model":

@@ -75,6 +75,7 @@ class View(NamedTuple):
     prompts: tuple[tuple[str, str], ...] = ()
     can_change_model: bool = False  # whether the run can go on with another model
     can_switch: bool = False  # whether the run can start again as the other kind of text
+    has_tests: bool = False  # whether the run has tests to put into a cell
     revision: int = 0  # changes whenever typed words were taken
     sharing: Sharing = Sharing()  # what servers are sent of what code computed, where there is such
     withheld: str = ""  # the text that they are not sent, while that is shown

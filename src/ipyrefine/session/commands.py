@@ -40,7 +40,7 @@ from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import plain
 from ipyrefine.render.terminal import DETAILS, details_text, record_text
 from ipyrefine.session import history
-from ipyrefine.session.record import export
+from ipyrefine.session.export import export, suite_source
 from ipyrefine.session.session import Session
 
 Place = Literal["insert", "replace", "none"]
@@ -68,10 +68,11 @@ USAGE = {
     "show": ("[k|PART]", f"print the run, text k, or one part: {', '.join(DETAILS)}"),
     "diff": ("[i j]", "print what changed between two texts"),
     "apply": ("[k] [insert|replace]", "put a text into a cell"),
+    "tests": ("[below]", "print the run's tests, or put them into a cell below"),
     "share": ("[once|always|never]", "show outputs that no server was sent, or send them"),
     "history": ("[search]", "list earlier runs, the latest first"),
     "resume": ("[NAME | FILE.ipynb [k]]", "continue an earlier run"),
-    "export": ("FILE [NAME]", "write a run as .ipynb, .md or .json"),
+    "export": ("[tests] FILE [NAME]", "write a run as .ipynb, .md or .json, its tests as .py"),
     "forget": ("NAME|--all", "erase runs from the journal"),
     "stats": ("", "how often verdicts agreed with you"),
     "profiles": ("", "list the built-in profiles"),
@@ -86,7 +87,7 @@ Earlier runs: history, resume, export, forget, stats. All commands: %refine?"""
 _MOST = ("accept", "continue", "override", "answer", "dismiss", "edit", "show", "diff", "stop")
 COMMANDS = tuple(sorted(USAGE))
 _MARGIN = 34  # columns before what a command does
-_NEED_TEXT = ("apply", "diff", "edit", "show")
+_NEED_TEXT = ("apply", "diff", "edit", "show", "tests")
 
 
 class CellTarget(Protocol):
@@ -114,6 +115,9 @@ class Cell(Protocol):
 
     def share(self, answer: str) -> str:
         """Take an answer on what servers are sent and return what holds, in a sentence."""
+
+    async def add_tests(self) -> str:
+        """Put the run's tests into a cell and return where they went, in a sentence."""
 
     def close(self) -> None:
         """Stop the run and close its panel."""
@@ -201,6 +205,10 @@ async def _steer(cell: Cell, name: str, args: list[str]) -> None:
         case "apply":
             place = _parse_place(args)
             print(await cell.apply(parse_iteration(run, args), place))
+        case "tests" if args in ([], ["below"]):
+            print(await cell.add_tests() if args else plain(suite_source(run)))
+        case "tests":
+            raise UsageError("Use %refine tests, or %refine tests below.")
         case "edit":
             await cell.carry_out(await _edit(cell, args))
         case "kind":
@@ -476,8 +484,12 @@ def _forget(args: list[str]) -> str:
 def _export(latest: Cell | None, args: list[str]) -> str:
     """Write the run of that name, else the latest run of this notebook, to a file."""
     names = [word for word in args if word != "--force"]
+    if names[:1] == ["tests"]:
+        del names[0]
+        if not names or not names[0].endswith(".py"):
+            raise UsageError("Name a file for the tests: %refine export tests test_NAME.py.")
     if not 1 <= len(names) <= 2:
-        raise UsageError("Name a file: %refine export FILE.ipynb (or .md, .json) [NAME].")
+        raise UsageError("Name a file: %refine export FILE.ipynb (or .md, .json, .py) [NAME].")
     file, *name = names
     run = latest.session.run if latest and not name else Journal().get(*name).run
     return f"Written to {export(run, file, force='--force' in args)}."

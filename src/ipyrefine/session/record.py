@@ -1,4 +1,4 @@
-"""Write the record of a run into a notebook or a file of its own, and read it.
+"""Write the record of a run into a notebook, and read it from there or from an exported file.
 
 In a notebook it is one output that needs no kernel.
 
@@ -9,18 +9,16 @@ variables, recordings and servers are used only if the user names them again: ``
 x.ipynb --check my_check``. The limits, the prompts and the model's name are the record's.
 """
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ipyrefine.core.model import Figure, StopReason
+from ipyrefine.core.model import Figure
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import VERSION, OtherVersion, parse_json, read_record
 from ipyrefine.errors import UsageError
-from ipyrefine.render import document
 from ipyrefine.render.html import record_html
-from ipyrefine.render.markdown import Part, parts, record_markdown
+from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import record_text
 
 MIME = "application/vnd.ipyrefine.run+json"
@@ -70,90 +68,6 @@ class RecordDisplay:
             self._handle = display(data, raw=True, display_id=True)
         else:
             self._handle.update(data, raw=True)
-
-
-# Exporting
-
-
-def export(run: Run, path: str | Path, *, force: bool = False) -> Path:
-    """Write a run to a file and return its path.
-
-    Args:
-        run: the run.
-        path: its ending decides the format: ``.ipynb``, ``.md`` or ``.json``.
-        force: whether an existing file may be replaced.
-
-    Raises:
-        UsageError: the ending is none of these, the file exists, or it cannot be written.
-    """
-    path = Path(path).expanduser()
-    write = _FORMATS.get(path.suffix.lower())
-    if write is None:
-        raise UsageError(f"The file's ending decides the format. Use {', '.join(_FORMATS)}.")
-    text = write(run)
-    try:
-        with path.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise UsageError(
-            f"{path} exists. Choose another name, or replace it with --force."
-        ) from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written ({error.strerror or error}).") from None
-    return path
-
-
-def _format_notebook(run: Run) -> str:
-    """Return a notebook with a cell for every stage, and the run in its metadata.
-
-    Every text is quoted in Markdown, as what a model wrote must not run by accident. Only a text
-    that the user accepted is a code cell, the last one, if it is Python.
-    """
-    import nbformat
-    from nbformat import v4
-
-    make: Any = v4
-    cells = [_make_cell(part, run) for part in parts(run)]
-    settled = run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
-    if settled and run.task.is_python:
-        cells.append(make.new_code_cell(run.text, metadata={KEY: {"stage": "result"}}))
-    metadata = {
-        KEY: {"version": VERSION, "run": as_json(run)},
-        "language_info": {"name": "python"},
-    }
-    notebook: Any = make.new_notebook(cells=cells, metadata=metadata)
-    form: Any = nbformat
-    form.validate(notebook)
-    return str(form.writes(notebook)) + "\n"
-
-
-def _make_cell(part: Part, run: Run) -> Any:
-    """Return a cell for a part; that of a check has the figures that its text drew."""
-    from nbformat import v4
-
-    make: Any = v4
-    metadata: dict[str, Any] = {"stage": part.stage}
-    text, pictures = part.markdown, dict[str, Any]()
-    if part.iteration is not None:
-        metadata["iteration"] = part.iteration
-        for block in document.outputs(run.iterations[part.iteration]):
-            if part.stage == "check" and isinstance(block, document.Picture):
-                name = f"figure-{len(pictures)}.png"
-                pictures[name] = {"image/png": block.png}
-                text += f"\n\n![{block.caption}](attachment:{name})"
-    attachments = {"attachments": pictures} if pictures else {}
-    return make.new_markdown_cell(text, metadata={KEY: metadata}, **attachments)
-
-
-def _format_json(run: Run) -> str:
-    return json.dumps(as_json(run), indent=2, ensure_ascii=False) + "\n"
-
-
-_FORMATS: dict[str, Callable[[Run], str]] = {
-    ".ipynb": _format_notebook,
-    ".md": record_markdown,
-    ".json": _format_json,
-}
 
 
 # Reading

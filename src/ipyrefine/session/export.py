@@ -1,0 +1,266 @@
+"""Write a run to a file of its own, or its suite as tests for pytest."""
+
+import ast
+import builtins
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import indent
+from typing import Any, Literal, NamedTuple
+
+from ipyrefine.checks.suite import as_function
+from ipyrefine.core.expectations import Expectation, counts, in_force
+from ipyrefine.core.model import StopReason
+from ipyrefine.core.run import Run
+from ipyrefine.core.stated import Example, read_examples, stated_examples
+from ipyrefine.core.stored import VERSION
+from ipyrefine.core.syntax import (
+    NO_VALUE,
+    names_bound,
+    names_used,
+    read_literal,
+    try_parse,
+    try_parse_expression,
+)
+from ipyrefine.errors import UsageError
+from ipyrefine.kernel.magics import python_part
+from ipyrefine.render import document
+from ipyrefine.render.escape import plain
+from ipyrefine.render.markdown import Part, parts, record_markdown
+from ipyrefine.session.record import KEY, as_json
+
+
+def export(run: Run, path: str | Path, *, force: bool = False) -> Path:
+    """Write a run to a file and return its path.
+
+    Args:
+        run: the run.
+        path: its ending decides the format: ``.ipynb``, ``.md`` or ``.json``; ``.py`` for tests.
+        force: whether an existing file may be replaced.
+
+    Raises:
+        UsageError: the ending is none of these, the file exists or cannot be written, or there are
+            no tests.
+    """
+    path = Path(path).expanduser()
+    write = _FORMATS.get(path.suffix.lower())
+    if write is None:
+        raise UsageError(f"The file's ending decides the format. Use {', '.join(_FORMATS)}.")
+    text = write(run)
+    try:
+        with path.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(
+            f"{path} exists. Choose another name, or replace it with --force."
+        ) from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({error.strerror or error}).") from None
+    return path
+
+
+def _format_notebook(run: Run) -> str:
+    """Return a notebook with a cell for every stage, and the run in its metadata.
+
+    Every text is quoted in Markdown, as what a model wrote must not run by accident. Only a text
+    that the user accepted is a code cell, the last one, if it is Python.
+    """
+    import nbformat
+    from nbformat import v4
+
+    make: Any = v4
+    cells = [_make_cell(part, run) for part in parts(run)]
+    settled = run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
+    if settled and run.task.is_python:
+        cells.append(make.new_code_cell(run.text, metadata={KEY: {"stage": "result"}}))
+    metadata = {
+        KEY: {"version": VERSION, "run": as_json(run)},
+        "language_info": {"name": "python"},
+    }
+    notebook: Any = make.new_notebook(cells=cells, metadata=metadata)
+    form: Any = nbformat
+    form.validate(notebook)
+    return str(form.writes(notebook)) + "\n"
+
+
+def _make_cell(part: Part, run: Run) -> Any:
+    """Return a cell for a part; that of a check has the figures that its text drew."""
+    from nbformat import v4
+
+    make: Any = v4
+    metadata: dict[str, Any] = {"stage": part.stage}
+    text, pictures = part.markdown, dict[str, Any]()
+    if part.iteration is not None:
+        metadata["iteration"] = part.iteration
+        for block in document.outputs(run.iterations[part.iteration]):
+            if part.stage == "check" and isinstance(block, document.Picture):
+                name = f"figure-{len(pictures)}.png"
+                pictures[name] = {"image/png": block.png}
+                text += f"\n\n![{block.caption}](attachment:{name})"
+    attachments = {"attachments": pictures} if pictures else {}
+    return make.new_markdown_cell(text, metadata={KEY: metadata}, **attachments)
+
+
+def _format_json(run: Run) -> str:
+    return json.dumps(as_json(run), indent=2, ensure_ascii=False) + "\n"
+
+
+# The suite as tests
+
+
+class Kept(NamedTuple):
+    """The suite that stays of a run, by who says what the text should give."""
+
+    stated: tuple[Example, ...]  # by the task
+    confirmed: tuple[Example, ...]  # by the user
+    tests: tuple[Expectation, ...]  # by critics; those that can fail a text
+
+
+def kept_suite(run: Run) -> Kept:
+    """Return the suite of a run; an empty one where the text is not Python."""
+    if not run.task.is_python:
+        return Kept((), (), ())
+    stated = read_examples(run.task.text)
+    tests = tuple(one for one in in_force(run.expectations) if counts(one))
+    return Kept(stated, stated_examples(run.task)[len(stated) :], tests)
+
+
+def suite_source(run: Run, form: Literal["file", "cell", "ipytest"] = "file") -> str:
+    """Return the suite of a run as Python; each test names its source in a comment.
+
+    Args:
+        run: the run.
+        form: a file for pytest, with the text above; a cell of asserts, to run below the one with
+            the text; or a cell of tests for ``%%ipytest``.
+
+    Raises:
+        UsageError: there is nothing to test.
+    """
+    suite, text = kept_suite(run), python_part(run.text).code
+    if not any(suite) or not text:
+        raise UsageError("This run has no examples, confirmed results or critic's tests yet.")
+    tree = try_parse(text) or ast.Module([], [])
+    own = set[str]().union(*map(names_bound, tree.body))
+    critic = " ".join(plain(run.setup.judge).split()) or "the critic"
+    taken, prints = own | {one.name for one in suite.tests}, "print" in names_used(tree)
+    groups: list[tuple[str, list[str]]] = []
+    for name, source, examples in (
+        ("stated", "Stated in the task", suite.stated),
+        ("confirmed", "Confirmed by you", suite.confirmed),
+    ):
+        bodies = []
+        for number, example in enumerate(examples, start=1):
+            test = f"test_{name}_{number}"
+            while test in taken:
+                test += "_"
+            body = "\n".join(_assertion(example, own, prints=prints))
+            if form != "cell" or example.setup:
+                body = f"def {test}():\n{indent(body, '    ')}"
+                body += f"\n\n{test}()" * (form == "cell")
+            bodies.append(body)
+        groups.append((source, bodies))
+    called = [as_function(one, own) + f"\n\n{_call(one)}" * (form == "cell") for one in suite.tests]
+    groups.append((f"Written by {critic} from the task's words", called))
+    if form == "cell":
+        pieces = ["\n".join([f"# {source}", *bodies]) for source, bodies in groups if bodies]
+    else:
+        pieces = [f"# {source}\n{body}" for source, bodies in groups for body in bodies]
+    apart = "\n\n" if form == "cell" else "\n\n\n"
+    code = apart.join(pieces)
+    if "_check_doctest" in code:
+        code = f"{_DOCTEST}{apart}{code}"
+    head = "import pytest\n\n" if "pytest" in names_used(try_parse(code) or tree) else ""
+    if form == "ipytest":
+        return f"%%ipytest\n\n{head}{code}\n"
+    if form == "cell":
+        return f"{head}{code}\n"
+    title = " ".join(plain(run.task.text).split())[:60].replace("\\", "").replace('"', "'")
+    names = ", ".join(sorted({n.name for n in tree.body if isinstance(n, _DEFINITION)}))
+    above = f"# The text. To test a module instead, write: from MODULE import {names or '…'}"
+    return f'"""Tests of: {title}"""\n\n{above}\n{text.strip()}\n\n\n{head}{code}\n'
+
+
+_DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_DOCTEST = """\
+def _check_doctest(example):
+    import doctest
+
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    test = doctest.DocTestParser().get_doctest(example, globals(), "example", None, None)
+    failures = []
+    doctest.DocTestRunner(optionflags=flags).run(test, out=failures.append)
+    assert not failures, "".join(failures)"""
+
+
+def _call(test: Expectation) -> str:
+    tree = try_parse(test.code)
+    function: Any = tree.body[-1] if tree else None
+    if function is None or function.decorator_list or ast.unparse(function.args):
+        return "# Only pytest can run the one above."
+    return f"{test.name}()"
+
+
+def _assertion(example: Example, own: set[str], *, prints: bool) -> Iterator[str]:
+    """Yield the lines that set an example up and check it."""
+    literal, call = read_literal(example.expected), try_parse_expression(example.source)
+    printed = literal is NO_VALUE or call is None or prints or "print" in names_used(call)
+    setup = (try_parse(example.setup) or ast.Module([], [])).body
+    if example.kind == "doctest" and printed:
+        quiet = (
+            f"_ = {ast.unparse(s)}" if isinstance(s, ast.Expr) else ast.unparse(s) for s in setup
+        )
+        prompts = [_prompt(one) for one in (*quiet, example.source)]
+        yield f"_check_doctest({chr(10).join([*prompts, example.expected])!r})"
+        return
+    yield from map(ast.unparse, setup)
+    if example.kind == "raises":
+        yield from _raises(example, own)
+    elif example.kind == "holds":
+        yield f"assert {example.source}"
+    elif literal is None:
+        yield f"assert {_enclosed(example.source)} is None"
+    else:
+        expected = _enclosed(example.expected)
+        if _has_float(literal):
+            expected = f"pytest.approx({example.expected.strip()}, rel=1e-9, abs=1e-9)"
+        yield f"assert {_enclosed(example.source)} == {expected}"
+
+
+def _raises(example: Example, own: set[str]) -> Iterator[str]:
+    name = example.expected.strip().rpartition(".")[2]
+    if name in own or hasattr(builtins, name):
+        yield f"with pytest.raises({name}):\n{indent(example.source, '    ')}"
+        return
+    yield f"with pytest.raises(Exception) as error:\n{indent(example.source, '    ')}"
+    yield f"assert {name!r} in [kind.__name__ for kind in error.type.__mro__]"
+
+
+def _prompt(source: str) -> str:
+    first, *rest = source.splitlines()
+    return "\n".join([f">>> {first}", *(f"... {line}" for line in rest)])
+
+
+def _enclosed(source: str) -> str:
+    """Return an expression in one line, which an operator can stand beside."""
+    node = try_parse_expression(source)
+    if node is None:
+        return source
+    loose = ast.BoolOp | ast.Compare | ast.IfExp | ast.Lambda | ast.UnaryOp
+    return f"({ast.unparse(node)})" if isinstance(node, loose) else ast.unparse(node)
+
+
+def _has_float(value: Any) -> bool:
+    """Return whether a value is a float or a flat collection with one, which may be near."""
+    flat = [*value.values()] if isinstance(value, dict) else value
+    if isinstance(flat, list | tuple):
+        nested = any(isinstance(one, list | tuple | dict | set) for one in flat)
+        return not nested and any(isinstance(one, float) for one in flat)
+    return isinstance(value, float)
+
+
+_FORMATS: dict[str, Callable[[Run], str]] = {
+    ".ipynb": _format_notebook,
+    ".md": record_markdown,
+    ".json": _format_json,
+    ".py": suite_source,
+}

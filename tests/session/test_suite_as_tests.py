@@ -1,0 +1,178 @@
+"""The suite of a run outlives it: as a file for pytest, and as a cell below the text."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shells import Front, run_cell
+
+from ipyrefine import api
+from ipyrefine.core.expectations import Expectation, read_tests
+from ipyrefine.core.model import Clarification, Setup, Status, Task
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.errors import UsageError
+from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.session.export import export, suite_source
+
+TASK = """\
+Return the mean of some numbers. None is left out.
+
+mean([1, 3]) == 2
+mean([0.1, 0.2]) returns 0.15
+assert mean([5])
+
+```
+>>> print(mean([2]))
+2.0
+>>> data = [4, None]
+>>> mean(data)
+4.0
+>>> mean([])
+Traceback (most recent call last):
+    ...
+ValueError: nothing to average
+```
+"""
+TEXT = """\
+%%time
+class NothingHere(ValueError):
+    pass
+
+
+def mean(numbers):
+    if not numbers:
+        raise ValueError("nothing to average")
+    known = [n for n in numbers if n is not None]
+    if not known:
+        raise NothingHere
+    return sum(known) / len(known)
+"""
+CONFIRMED = (
+    Clarification(call="mean([None])", result="NothingHere", raises=True),
+    Clarification(call="mean(['a'])", result="TypeError", raises=True),
+    Clarification(call="mean(big)", result="2", setup="big = [2] * 9"),
+)
+TESTS = '''
+import pytest
+from solution import mean
+import math
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one(n):
+    """None is left out."""
+    assert mean([n, None]) == n
+
+async def test_later():
+    """Return the mean of some numbers."""
+    assert math.isclose(mean([1, 2]), 1.5)
+
+def test_open():
+    """Nobody said this."""
+    assert mean([True]) is True
+
+def test_dropped():
+    """Return the mean of some numbers."""
+    assert mean([0]) == 1
+'''
+
+
+def kept(text: str = TEXT, confirmed: tuple[Clarification, ...] = CONFIRMED, **task: Any) -> Run:
+    first, later, open_one, dropped = read_tests(TESTS)
+    tests: tuple[Expectation, ...] = (
+        first.replace(grounded=True),
+        later.replace(grounded=True),
+        open_one,
+        dropped.replace(grounded=True, status=Status.DISMISSED),
+    )
+    asked = Task(**{"text": TASK, "form": "code", "clarifications": confirmed, **task})
+    setup = Setup(task=asked, model="m", judge="gpt-5\n# x")
+    return Run(setup=setup, iterations=(Iteration(number=0, text=text),), expectations=tests)
+
+
+def pytest_on(path: Path) -> tuple[int, str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)]
+    done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout
+
+
+def test_the_file_passes_under_pytest_on_the_text_and_fails_on_another(tmp_path: Path) -> None:
+    path = export(kept(), tmp_path / "test_mean.py")
+    status, out = pytest_on(path)
+    assert status == 0, out
+    assert "12 passed" in out  # six stated, three confirmed, three of the critic's
+    path.write_text(path.read_text().replace("/ len(known)", "/ len(numbers)"))
+    status, out = pytest_on(path)
+    assert status == 1
+    assert "test_stated_5" in out
+    assert "test_one" in out
+
+
+def test_the_tests_run_on_a_module_once_the_text_is_imported_from_there(tmp_path: Path) -> None:
+    code = suite_source(kept(), "file")
+    text = code[code.index("class NothingHere") : code.index("import pytest")]
+    (tmp_path / "stats.py").write_text(text)
+    path = tmp_path / "test_stats.py"
+    [line] = [one for one in code.splitlines() if "from MODULE import" in one]
+    import_line = line[line.index("from MODULE") :].replace("MODULE", "stats")
+    path.write_text(code.replace(text, import_line + "\n\n\n").replace(line + "\n", ""))
+    status, out = pytest_on(path)
+    assert status == 0, out
+
+
+def test_each_test_names_its_source_in_a_comment_that_stays_one() -> None:
+    code = suite_source(kept(), "file")
+    sources = [one for one in code.splitlines() if one.startswith("# ")]
+    assert sources == [
+        "# The text. To test a module instead, write: from MODULE import NothingHere, mean",
+        *["# Stated in the task"] * 6,
+        *["# Confirmed by you"] * 3,
+        *["# Written by gpt-5 # x from the task's words"] * 2,
+    ]
+    assert "solution" not in code
+    assert "test_open" not in code
+    assert "test_dropped" not in code
+
+
+def test_the_cell_asserts_in_the_notebook_and_leaves_its_variables_alone() -> None:
+    code = suite_source(kept(), "cell")
+    assert "assert mean([1, 3]) == 2\n" in code
+    namespace: dict[str, Any] = {"big": "mine"}
+    exec(kept().text.removeprefix("%%time\n"), namespace)
+    exec(code, namespace)
+    assert namespace["big"] == "mine"
+    namespace["mean"] = lambda numbers: 2
+    with pytest.raises(AssertionError):
+        exec(code, namespace)
+
+
+def test_a_run_without_a_suite_says_so(tmp_path: Path) -> None:
+    for run in (kept(text=""), kept(language="java")):
+        with pytest.raises(UsageError, match="no examples"):
+            export(run, tmp_path / "test_x.py")
+
+
+CELL = "%%refine -p code --task\nWrite f. f(1) == 2"
+
+
+@pytest.mark.parametrize("ipytest", [False, True])
+def test_a_command_puts_them_into_a_cell_below(
+    ipytest: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    front = Front(monkeypatch)
+    replies = ScriptedModel(["```python\ndef f(x): return x + 1\n```"])
+    monkeypatch.setattr(api, "choose_model", lambda *_, **__: replies)
+    if ipytest:
+        front.shell.register_magic_function(print, "cell", "ipytest")
+    for cell, cell_id in ((CELL, "home"), ("%refine tests below", "later")):
+        front.enter(cell, cell_id)
+        run_cell(front.shell, cell)
+    assert "in a new cell below the text" in capsys.readouterr().out
+    [put] = front.puts
+    assert (put["cell_id"], put["op"]) == ("home", "insert")
+    assert put["text"] == (
+        "%%ipytest\n\n# Stated in the task\ndef test_stated_1():\n    assert f(1) == 2\n"
+        if ipytest
+        else "# Stated in the task\nassert f(1) == 2\n"
+    )
