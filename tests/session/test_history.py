@@ -1,26 +1,33 @@
 """How often the user agreed."""
 
+import re
+
 from ipyrefine.core.decisions import Accept, Decision, Override
 from ipyrefine.core.events import (
     BestChanged,
     Decided,
     DraftReady,
     Event,
+    EvidenceReady,
     RunStarted,
     VerdictReached,
 )
-from ipyrefine.core.model import Outcome, Setup, Task, Verdict
+from ipyrefine.core.model import Basis, Evidence, Limits, Outcome, Setup, Task, Verdict
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
 from ipyrefine.session.history import agreement
 
 
-def run_with(outcome: Outcome, *decisions: Decision) -> Run:
-    setup = Setup(task=Task(text="Hi"), model="m", judge="j")
+def run_with(outcome: Outcome, *decisions: Decision, basis: Basis = "none") -> Run:
+    setup = Setup(task=Task(text="Hi"), model="m", judge="j", limits=Limits(critique="never"))
+    verdict = Verdict(outcome=outcome, score=None, basis=basis)
+    holds = outcome is Outcome.PASS
+    shown = Evidence(name=basis, passed=holds, decisive=True, basis=basis)
     events: list[Event] = [
         RunStarted(setup=setup),
         DraftReady(text="Hello"),
-        VerdictReached(iteration=0, verdict=Verdict(outcome=outcome, score=None)),
+        *([EvidenceReady(iteration=0, evidence=shown)] if basis != "none" else []),
+        VerdictReached(iteration=0, verdict=verdict),
         BestChanged(iteration=0),
     ]
     return replay([*events, *(Decided(decision=decision) for decision in decisions)])
@@ -36,22 +43,26 @@ def test_without_a_decision_there_is_nothing_to_compare() -> None:
     assert agreement([run_with(Outcome.PASS)]).startswith("Nothing to compare yet.")
 
 
-def test_an_accepted_pass_is_agreement_and_an_override_is_none_either_way() -> None:
+def test_verdicts_are_counted_by_basis_as_they_were_before_the_users_word() -> None:
     runs = [
-        run_with(Outcome.PASS, ACCEPT),
-        run_with(Outcome.PASS, NEEDS_WORK),
-        run_with(Outcome.NEEDS_IMPROVEMENT, PASS_IT),
+        *[run_with(Outcome.PASS, ACCEPT, basis="examples")] * 3,
+        run_with(Outcome.PASS, NEEDS_WORK, basis="examples"),
+        run_with(Outcome.PASS, ACCEPT, basis="tests"),
+        run_with(Outcome.NEEDS_IMPROVEMENT, PASS_IT, basis="examples"),
+        run_with(Outcome.NEEDS_IMPROVEMENT, NEEDS_WORK, basis="examples"),
         run_with(Outcome.NOT_JUDGED, PASS_IT),
     ]
-    lines = agreement(runs).splitlines()
-    assert lines[0].split() == ["verdict", "agreed", "with", "you"]
-    assert [line.split("  ")[0] for line in lines[1:]] == [
-        "NEEDS IMPROVEMENT",
-        "NOT JUDGED",
-        "PASS",
+    assert [re.split(" {2,}", line.strip()) for line in agreement(runs).splitlines()] == [
+        ["verdict", "you agreed (precision)", "of all that you took or sent back (recall)"],
+        ["PASS · examples", "3 of 4, 75% (30% to 95%)", "3 of 6, 50% (19% to 81%)"],
+        ["PASS · tests", "1 of 1, 100% (21% to 100%)", "1 of 6, 17% (3% to 56%)"],
+        ["all that passed", "4 of 5, 80% (38% to 96%)", "4 of 6, 67% (30% to 90%)"],
+        ["NEEDS IMPROVEMENT · examples", "1 of 2, 50% (9% to 91%)", "1 of 2, 50% (9% to 91%)"],
+        ["NOT JUDGED", "you took 1 of 1"],
+        ["Over 8 texts that you decided on; 95% Wilson intervals."],
     ]
-    assert [line.split("  ")[-1].strip() for line in lines[1:]] == [
-        "0 of 1 (0%)",
-        "1 decided by you",
-        "1 of 2 (50%)",
-    ]
+
+
+def test_the_latest_word_on_a_text_counts() -> None:
+    lines = agreement([run_with(Outcome.PASS, ACCEPT, NEEDS_WORK, basis="tests")]).splitlines()
+    assert "0 of 1" in lines[1]

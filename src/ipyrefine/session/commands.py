@@ -74,7 +74,7 @@ USAGE = {
     "resume": ("[NAME | FILE.ipynb [k]]", "continue an earlier run"),
     "export": ("[tests] FILE [NAME]", "write a run as .ipynb, .md or .json, its tests as .py"),
     "forget": ("NAME|--all", "erase runs from the journal"),
-    "stats": ("", "how often verdicts agreed with you"),
+    "stats": ("", "how often you agreed with verdicts, by what they rest on"),
     "profiles": ("", "list the built-in profiles"),
     "models": ("", "list the embedded models"),
 }

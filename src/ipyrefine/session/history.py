@@ -1,4 +1,4 @@
-"""Runs kept earlier: list them, resume one, and count how often the user agreed."""
+"""Runs kept earlier: list them, resume one, and count how often the user agreed with verdicts."""
 
 import argparse
 import contextlib
@@ -6,13 +6,15 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ipyrefine.core.decisions import Accept, Override
 from ipyrefine.core.model import Outcome, StopReason, Verdict
 from ipyrefine.core.run import Run
+from ipyrefine.core.verdicts import recompute
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.store import Journal, Summary, UnreadableRun
 from ipyrefine.journal.writer import Recorder, open_journal
@@ -146,28 +148,62 @@ def stats() -> str:
 
 
 def agreement(runs: Iterable[Run]) -> str:
-    """Return a table of how often the user agreed with verdicts, by outcome.
+    """Return a table of how often the user agreed with verdicts, by what they rest on.
 
     Accepting a text, or marking it as passed, says that it is good; sending it back says that it
-    is not. The latest word on a text counts.
+    is not. The latest word on a text counts. The intervals are Wilson's, of 95%.
     """
-    counts: dict[Outcome, Counter[bool]] = {}
-    for run in runs:
-        decisions = [one for one in run.decisions if isinstance(one, Accept | Override)]
-        opinions = {
-            run.best if one.iteration is None else one.iteration: one.settles for one in decisions
-        }
-        for number, good in opinions.items():
-            text = run.iterations[number] if number is not None else None
-            before = text and (text.overruled or (text.verdict and text.verdict.outcome))
-            if before:
-                counts.setdefault(before, Counter())[(before is Outcome.PASS) is good] += 1
+    counts: dict[Verdict, Counter[bool]] = {}
+    for verdict, good in (ruling for run in runs for ruling in _rulings(run)):
+        counts.setdefault(verdict, Counter())[good] += 1
     if not counts:
         return "Nothing to compare yet. Accept a text or mark one as needs work, and look again."
+    total = sum(counts.values(), Counter[bool]())
     rows = []
-    for outcome, agreed in sorted(counts.items()):
-        total = agreed.total()
-        share = f"{agreed[True]} of {total} ({agreed[True] / total:.0%})"
-        judged = outcome is not Outcome.NOT_JUDGED
-        rows.append((labels.OUTCOMES[outcome].word, share if judged else f"{total} decided by you"))
-    return "\n".join(align([("verdict", "agreed with you"), *rows]))
+    for passed, name in ((True, "all that passed"), (False, "all rejected")):
+        judged = [v for v in counts if v.passed is passed and v.outcome is not Outcome.NOT_JUDGED]
+        found = {_name_verdict(v): counts[v] for v in sorted(judged, key=_name_verdict)}
+        if len(found) > 1:
+            found[name] = sum(found.values(), Counter[bool]())
+        rows += [
+            (name, _share(one[passed], one.total()), _share(one[passed], total[passed]))
+            for name, one in found.items()
+        ]
+    for verdict, one in counts.items():
+        if verdict.outcome is Outcome.NOT_JUDGED:
+            rows.append((_name_verdict(verdict), f"you took {one[True]} of {one.total()}", ""))
+    head = ("verdict", "you agreed (precision)", "of all that you took or sent back (recall)")
+    columns = shutil.get_terminal_size().columns
+    note = f"Over {labels.count(total.total(), 'text')} that you decided on; 95% Wilson intervals."
+    return "\n".join([*align([head, *rows], max(columns, 100)), *wrap(note, columns)])
+
+
+def _rulings(run: Run) -> Iterator[tuple[Verdict, bool]]:
+    """Yield the verdicts of texts that the user decided on, and whether the text was good."""
+    decisions = [one for one in run.decisions if isinstance(one, Accept | Override)]
+    words = {run.best if d.iteration is None else d.iteration: d.settles for d in decisions}
+    for number, good in words.items():
+        text = run.iterations[number] if number is not None else None
+        if text is None or text.verdict is None:
+            continue
+        outcome, basis = text.verdict.outcome, text.verdict.basis
+        if text.overruled:
+            outcome = text.overruled
+            basis = recompute(run, text.replace(override=None)).verdict.basis
+        known = "none" if outcome is Outcome.NOT_JUDGED else basis
+        yield Verdict(outcome=outcome, score=None, basis=known), good
+
+
+def _name_verdict(verdict: Verdict) -> str:
+    basis = labels.BASES[verdict.basis][0]
+    return " · ".join(filter(None, [labels.outcome_label(verdict).word, basis]))
+
+
+def _share(count: int, of: int) -> str:
+    """Return a share with its interval: ``8 of 9, 89% (57% to 98%)``."""
+    if not of:
+        return "none"
+    share, z2 = count / of, 1.96**2
+    middle, spread = share + z2 / (2 * of), sqrt(z2 * (share * (1 - share) + z2 / (4 * of)) / of)
+    low, high = ((middle + sign * spread) / (1 + z2 / of) for sign in (-1, 1))
+    return f"{count} of {of}, {share:.0%} ({max(low, 0):.0%} to {min(high, 1):.0%})"
