@@ -1,6 +1,7 @@
 """`ipyrefine`: the loop, its models and its runs on the command line."""
 
 import argparse
+import asyncio
 import json
 import keyword
 import sys
@@ -22,12 +23,18 @@ from ipyrefine.render.escape import plain
 from ipyrefine.session.export import export
 from ipyrefine.session.history import add_arguments, history
 from ipyrefine.session.record import read_json
+from ipyrefine.session.verify import NOT_RUN, verify
+from ipyrefine.session.verify import exit_status as verify_status
 
 PASSED, UNMET, FAILED, NOT_JUDGED = 0, 1, 2, 3  # exit statuses of `run`
 _STATUS = (
     "Exit status: 0 when every %%refine cell passed or its text was accepted, 1 when one did not, "
     "2 when a cell failed or there was nothing to refine, 3 when none failed to pass but at least "
     "one was not judged."
+)
+_VERIFIED = (
+    "Exit status: 0 when all that was run holds, 1 when a test fails, a record was altered or its "
+    "cell changed since, 3 when nothing could be run, 4 when there are no tests."
 )
 _INJECTED = "injected-parameters"  # the tag that papermill uses
 _nbformat: Any = nbformat  # it carries no types
@@ -97,6 +104,16 @@ def _parser() -> argparse.ArgumentParser:
     writing.add_argument("--force", action="store_true", help="replace an existing file")
     writing.set_defaults(action=_export)
 
+    verifying = add_command(
+        "verify", "run the tests of a notebook's records again, without a model", epilog=_VERIFIED
+    )
+    verifying.add_argument("notebook", type=Path, help="the notebook, or an exported run")
+    verifying.add_argument(
+        "--cells", action="store_true", help="try what the cells of accepted texts hold now"
+    )
+    verifying.add_argument("--json", action="store_true", help="print the results as JSON")
+    verifying.set_defaults(action=_verify, failed=NOT_RUN)
+
     for command in commands.choices.values():
         command.set_defaults(parser=command)
     return parser
@@ -113,6 +130,16 @@ def _explain_unknown(word: str, command: argparse.ArgumentParser) -> str:
 
 def _export(options: argparse.Namespace) -> None:
     print(export(Journal().get(options.run).run, options.file, force=options.force))
+
+
+def _verify(options: argparse.Namespace) -> int:
+    found = asyncio.run(verify(options.notebook, cells=options.cells))
+    if options.json:
+        print(json.dumps([one._asdict() for one in found], indent=2))
+    else:
+        notes = dict.fromkeys(one.note for one in found if one.note)
+        print("\n".join([*map(str, found), *notes]) or "There are no records of runs.")
+    return verify_status(found)
 
 
 # ipyrefine run

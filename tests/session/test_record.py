@@ -78,7 +78,7 @@ async def test_a_record_names_its_version_and_holds_every_field() -> None:
     run = await finished()
     record = bundle(run)[MIME]
     assert record["version"] == VERSION
-    assert set(record) == {"version", *fields(Run)}
+    assert set(record) == {"version", "digests", *fields(Run)}
     assert set(record["setup"]) == set(Setup.model_fields)
     assert set(record["setup"]["limits"]["budget"]) >= {"calls", "tokens", "cost", "seconds"}
     assert all(set(one) == fields(Iteration) for one in record["iterations"])

@@ -169,7 +169,7 @@ class Examples:
         outcomes = await evaluation.outcomes(examples, required=True)
         ran = [*zip(examples, outcomes, strict=True)]
         missed = [(e, o) for e, o in ran if not holds(e, o)]
-        lines = [_format_example(e, o) for e, o in sorted(ran, key=lambda pair: pair not in missed)]
+        lines = [format_example(e, o) for e, o in sorted(ran, key=lambda pair: pair not in missed)]
         if len(lines) > _MAX_LISTED:
             lines[_MAX_LISTED:] = [f"… and {len(lines) - _MAX_LISTED} more."]
         lines = [evaluation.load_error] if evaluation.load_error else lines
@@ -192,7 +192,8 @@ class Examples:
         )
 
 
-def _format_example(example: Example, outcome: Outcome) -> str:
+def format_example(example: Example, outcome: Outcome) -> str:
+    """Return what an example expects and what came out, in a sentence."""
     source = shorten(example.source)
     claim = f"{source}: expected {shorten(example.expected)}"
     if example.kind == "raises" and holds(example, outcome):

@@ -399,6 +399,16 @@ def explain_absence(files: Mapping[str, str | bytes], error: str, stderr: str = 
     return ""
 
 
+def absent_files(names: Iterable[str], reason: str) -> dict[str, bytes]:
+    """Return the files for code whose variables are not there, so that it is not judged.
+
+    Args:
+        names: the names of the variables.
+        reason: why they are not there, as a clause.
+    """
+    return {_ABSENT: json.dumps(dict.fromkeys(names, reason)).encode()}
+
+
 # Copying
 
 

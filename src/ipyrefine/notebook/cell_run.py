@@ -375,7 +375,8 @@ class CellRun:
     def _show_record(self) -> None:
         if hasattr(self.shell, "kernel") and self.session.run.stop_reason is not None:
             panel = self.panel.id if self.panel is not None else ""
-            self._record.show(self.session.run, note=self._note, panel=panel)
+            cell = self.cell_target.holder
+            self._record.show(self.session.run, note=self._note, panel=panel, cell=cell)
 
     @contextlib.contextmanager
     def _cell_executes(self) -> Iterator[None]:

@@ -86,6 +86,11 @@ class CellTarget:
         place = self.place_to_run if destination == "run" else destination or self.place
         return self._origin.head if self._origin and place == "replace" else ""
 
+    @property
+    def holder(self) -> str:
+        """The id of the cell that a text was put into; empty where that is not known."""
+        return self._holder[0] if self._holder else ""
+
     async def read_back(self) -> str | None:
         """Return what the cell that a text was put into holds now; None where that is unknown."""
         if self._holder is None:

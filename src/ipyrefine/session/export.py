@@ -27,7 +27,7 @@ from ipyrefine.kernel.magics import python_part
 from ipyrefine.render import document
 from ipyrefine.render.escape import plain
 from ipyrefine.render.markdown import Part, parts, record_markdown
-from ipyrefine.session.record import KEY, as_json
+from ipyrefine.session.record import KEY, sealed
 
 
 def export(run: Run, path: str | Path, *, force: bool = False) -> Path:
@@ -74,7 +74,7 @@ def _format_notebook(run: Run) -> str:
     if settled and run.task.is_python:
         cells.append(make.new_code_cell(run.text, metadata={KEY: {"stage": "result"}}))
     metadata = {
-        KEY: {"version": VERSION, "run": as_json(run)},
+        KEY: {"version": VERSION, "run": sealed(run)},
         "language_info": {"name": "python"},
     }
     notebook: Any = make.new_notebook(cells=cells, metadata=metadata)
@@ -102,7 +102,7 @@ def _make_cell(part: Part, run: Run) -> Any:
 
 
 def _format_json(run: Run) -> str:
-    return json.dumps(as_json(run), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(sealed(run), indent=2, ensure_ascii=False) + "\n"
 
 
 # The suite as tests

@@ -9,7 +9,9 @@ variables, recordings and servers are used only if the user names them again: ``
 x.ipynb --check my_check``. The limits, the prompts and the model's name are the record's.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,26 +33,56 @@ _MAX_ITEMS = 20  # findings and warnings in a record whose texts are cut
 _LEAST_TEXT = 60  # characters of a text that is cut
 
 
-def bundle(run: Run, *, note: str = "", panel: str = "") -> dict[str, Any]:
+def bundle(run: Run, *, note: str = "", panel: str = "", cell: str = "") -> dict[str, Any]:
     """Return the MIME bundle of a run: plain text, Markdown, HTML and the run itself.
 
     Args:
         run: the run; a long one is shortened, and the record says so.
         note: a sentence the HTML shows first.
         panel: the id of the panel that stands for the record while it is on the page.
+        cell: the id of the cell that the text was put into; empty where that is not known.
     """
     run, whole = shorten(run)
-    return {
+    shown = {
         "text/plain": record_text(run),
         "text/markdown": record_markdown(run),
         "text/html": record_html(run, note=note, panel=panel),
-        MIME: as_json(run) | ({} if whole else {"cut": True}),
     }
+    more = ({} if whole else {"cut": True}) | ({"cell": cell} if cell else {})
+    return {**shown, MIME: sealed(run, shown) | more}
 
 
 def as_json(run: Run) -> dict[str, Any]:
     """Return a run as JSON with every field, and the version of its format."""
     return {"version": VERSION, **run.model_dump(mode="json")}
+
+
+def sealed(run: Run, shown: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return a run as JSON with digests, which tell when it or how it is shown was altered.
+
+    They are no signature: whoever alters a record can write new ones.
+    """
+    return as_json(run) | {"digests": _digests(run, shown or {})}
+
+
+def _digests(run: Run, shown: Mapping[str, Any]) -> dict[str, str]:
+    fields = run.model_dump(mode="json")
+    parts = {
+        "text": [one["text"] for one in fields["iterations"]],
+        "verdict": [one["verdict"] for one in fields["iterations"]],
+        "run": fields,
+        **shown,
+    }
+    return {name: _digest(part) for name, part in parts.items()}
+
+
+def _digest(value: Any) -> str:
+    # Pages write 1 for 1.0, and keys in an order of their own.
+    def number(digits: str) -> float:
+        return int(float(digits)) if float(digits).is_integer() else float(digits)
+
+    same = json.loads(json.dumps(value), parse_float=number)
+    return sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()
 
 
 class RecordDisplay:
@@ -59,11 +91,11 @@ class RecordDisplay:
     def __init__(self) -> None:
         self._handle: Any = None
 
-    def show(self, run: Run, *, note: str = "", panel: str = "") -> None:
+    def show(self, run: Run, *, note: str = "", panel: str = "", cell: str = "") -> None:
         """Put the record of a stopped run into the cell's output; arguments as for `bundle`."""
         from IPython.display import display
 
-        data = bundle(run, note=note, panel=panel)
+        data = bundle(run, note=note, panel=panel, cell=cell)
         if self._handle is None:
             self._handle = display(data, raw=True, display_id=True)
         else:
@@ -74,10 +106,37 @@ class RecordDisplay:
 
 
 class Recorded(NamedTuple):
-    """A run read from a file."""
+    """A run read from a file.
+
+    Attributes:
+        run: the run.
+        whole: whether it can be resumed; False when its texts were cut to fit a notebook.
+        cell: the number of the cell that shows it, from 1; 0 for none.
+        altered: what is not as it was written: ``text``, ``verdict``, ``run``, or a MIME type.
+        now: what the cell holds now that the text was put into; None where that is not known.
+    """
 
     run: Run
-    whole: bool  # whether it can be resumed; False when its texts were cut to fit a notebook
+    whole: bool
+    cell: int = 0
+    altered: tuple[str, ...] = ()
+    now: str | None = None
+
+
+class Stored(NamedTuple):
+    """A record as a file holds it, which may be anything.
+
+    Attributes:
+        record: the run's JSON.
+        shown: how it is shown, by MIME type.
+        cell: as for `Recorded`.
+        cells: the notebook's cells.
+    """
+
+    record: Any
+    shown: Mapping[str, Any]
+    cell: int
+    cells: list[Any]
 
 
 def load(path: str | Path) -> list[Run]:
@@ -119,6 +178,11 @@ def load_whole(path: Path, number: str = "") -> Run:
 
 def read(path: Path) -> list[Recorded]:
     """Return the records in a file; arguments and errors as for `load`."""
+    return read_json(read_content(path), path)
+
+
+def read_content(path: Path) -> dict[str, Any]:
+    """Return the JSON of a notebook or an exported run; arguments and errors as for `load`."""
     try:
         size = path.stat().st_size
         regular = path.is_file()
@@ -133,7 +197,7 @@ def read(path: Path) -> list[Recorded]:
         raise UsageError(f"{path} is larger than {MAX_FILE >> 20} MB, which no record needs.")
     if not isinstance(content, dict):
         raise UsageError(f"{path} is neither a notebook nor an exported run.")
-    return read_json(content, path)
+    return content
 
 
 def read_json(content: dict[str, Any], path: Path) -> list[Recorded]:
@@ -148,21 +212,22 @@ def read_json(content: dict[str, Any], path: Path) -> list[Recorded]:
     Raises:
         UsageError: a record cannot be read.
     """
-    return [_read_one(record, path) for record in _records(content)]
+    return [read_one(one, path) for one in stored_records(content)]
 
 
-def _records(content: dict[str, Any]) -> Iterator[Any]:
+def stored_records(content: dict[str, Any]) -> Iterator[Stored]:
     """Yield what a notebook holds as records, or the whole of any other JSON."""
     if "cells" not in content:
-        yield content
+        yield Stored(content, {}, 0, [])
         return
+    cells = _listed(content["cells"])
     if exported := _member(_member(_member(content, "metadata"), KEY), "run"):
-        yield exported
-    for cell in _listed(content["cells"]):
+        yield Stored(exported, {}, 0, cells)
+    for number, cell in enumerate(cells, start=1):
         for output in _listed(_member(cell, "outputs")):
             data = _member(output, "data")
             if isinstance(data, dict) and MIME in data:
-                yield data[MIME]
+                yield Stored(data[MIME], data, number, cells)
 
 
 def _member(value: Any, name: str) -> Any:
@@ -173,11 +238,13 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _read_one(record: Any, path: Path) -> Recorded:
+def read_one(stored: Stored, path: Path) -> Recorded:
+    """Return one record of a file; arguments and errors as for `read_json`."""
     try:
-        fields = dict(record)
+        fields = dict(stored.record)
         whole = not fields.pop("cut", False)
-        return Recorded(read_record(fields), whole)
+        digests, cell_id = fields.pop("digests", None), fields.pop("cell", None)
+        run = read_record(fields)
     except OtherVersion:
         raise UsageError(
             f"The record in {path} was written by another version of ipyrefine and can't be "
@@ -185,6 +252,37 @@ def _read_one(record: Any, path: Path) -> Recorded:
         ) from None
     except (ValueError, TypeError, RecursionError, OverflowError):
         raise UsageError(f"{path} holds a record that is damaged or was changed by hand.") from None
+    before = digests if isinstance(digests, dict) else {}
+    shown = {name: _text(stored.shown[name]) for name in before if name in stored.shown}
+    now = _digests(run, shown) if before else {}
+    altered = tuple(name for name in now if before.get(name, now[name]) != now[name])
+    return Recorded(run, whole, stored.cell, altered, _text_now(stored, cell_id, run))
+
+
+def _text(value: Any) -> Any:
+    """Return a text of a notebook, which may be a list of its lines."""
+    return "".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _text_now(stored: Stored, cell_id: Any, run: Run) -> str | None:
+    """Return what the cell with a run's text holds now: the one it was put into, else its like."""
+    sources = [
+        (cell, str(_text(_member(cell, "source"))))
+        for cell in stored.cells
+        if _member(cell, "cell_type") == "code"
+    ]
+    for cell, source in sources:
+        exported = _member(_member(_member(cell, "metadata"), KEY), "stage") == "result"
+        if exported if stored.cell == 0 else cell_id and _member(cell, "id") == cell_id:
+            return source
+    return next(
+        (source for _, source in sources if run.text and holds_text(source, run.text)), None
+    )
+
+
+def holds_text(source: str, text: str) -> bool:
+    """Return whether a cell holds a text, perhaps below lines of its own."""
+    return f"\n{source.strip()}".endswith(f"\n{text.strip()}")
 
 
 # Shortening

@@ -1,0 +1,169 @@
+"""Run the suites that a notebook's records carry again: in the sandbox, and without a model."""
+
+import builtins
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from ipyrefine.checks.evaluation import Evaluation, format_example, holds
+from ipyrefine.checks.suite import Suite
+from ipyrefine.core.model import StopReason
+from ipyrefine.core.run import Run
+from ipyrefine.core.stored import OtherVersion
+from ipyrefine.core.syntax import names_bound, names_used, try_parse
+from ipyrefine.errors import CheckNotRun, UsageError
+from ipyrefine.kernel.magics import python_part
+from ipyrefine.kernel.variables import absent_files
+from ipyrefine.render import labels
+from ipyrefine.render.escape import plain
+from ipyrefine.session.export import Kept, kept_suite
+from ipyrefine.session.record import Recorded, holds_text, read_content, read_one, stored_records
+
+State = Literal["holds", "fails", "changed since", "not run", "no tests"]
+HOLD, FAIL, NOT_RUN, NOTHING = 0, 1, 3, 4  # exit statuses
+_NO_MODULE = re.compile(r"No module named '[\w.]+'")
+_PARTS = {"text": "a text", "verdict": "a verdict", "run": "the record", "text/html": "its HTML"}
+
+
+class Verified(NamedTuple):
+    """What came of one record.
+
+    Attributes:
+        cell: the number of the cell that shows it, from 1; 0 for none.
+        task: the task's first line.
+        state: what came of its suite.
+        why: how much holds, the first failing call, or why nothing was run.
+        altered: what of the record is not as it was written.
+        note: what the sandbox did not protect, for people; empty for nothing.
+    """
+
+    cell: int
+    task: str
+    state: State
+    why: str
+    altered: tuple[str, ...] = ()
+    note: str = ""
+
+    def __str__(self) -> str:
+        place = f"cell {self.cell}" if self.cell else "run"
+        altered = f"altered: {', '.join(self.altered)}" if self.altered else ""
+        parts = filter(None, [f"{place}: {self.state} ({self.why})", altered, self.task])
+        return " ".join(plain(" · ".join(parts)).split())
+
+
+async def verify(path: Path, *, cells: bool = False) -> list[Verified]:
+    """Run the suite of each record in a file again.
+
+    Args:
+        path: a notebook, or an exported run.
+        cells: whether the text that the cell of an accepted one holds now is tried, not the
+            recorded one.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    found = []
+    for stored in stored_records(read_content(path)):
+        try:
+            one = read_one(stored, path)
+        except UsageError as error:
+            altered = () if isinstance(error.__context__, OtherVersion) else ("the record",)
+            found.append(Verified(stored.cell, "", "not run", str(error), altered))
+        else:
+            found.append(await _verify(one, cells=cells))
+    return found
+
+
+def exit_status(found: Iterable[Verified]) -> int:
+    """Return the exit status for these: all hold, one does not, nothing was run, no tests."""
+    found = list(found)
+    states = {one.state for one in found}
+    if states & {"fails", "changed since"} or any(one.altered for one in found):
+        return FAIL
+    return HOLD if "holds" in states else NOT_RUN if "not run" in states else NOTHING
+
+
+async def _verify(one: Recorded, *, cells: bool) -> Verified:
+    run, suite, note = one.run, kept_suite(one.run), ""
+    changed = one.now is not None and not holds_text(one.now, run.text)
+    state: State = "not run"
+    if not any(suite):
+        state, why = "no tests", "no examples, confirmed results or critic's tests"
+    elif not one.whole or not run.text:
+        why = "its texts were cut to fit the notebook" if run.text else "it has no text"
+    elif changed and not cells:
+        state, why = "changed since", "its cell holds another text; --cells tries that"
+    elif cells and one.now is None and run.stop_reason is StopReason.ACCEPTED:
+        why = "the cell with its text is not known"
+    else:
+        text = one.now if cells and changed and one.now else run.text
+        state, why, note = await _try(run, suite, text)
+        why += "; its cell has changed since" if changed else ""
+    # Whoever alters a text or a verdict alters the record.
+    finer = {"text", "verdict"} & {*one.altered}
+    altered = [_PARTS.get(p, p) for p in one.altered if not (p == "run" and finer)]
+    return Verified(one.cell, run.task.text.partition("\n")[0], state, why, tuple(altered), note)
+
+
+class _Tried(NamedTuple):
+    noun: str
+    passed: bool | None
+    line: str
+
+
+async def _try(run: Run, suite: Kept, text: str) -> tuple[State, str, str]:
+    """Return what came of a suite on a text, how much holds, and what was not protected."""
+    files = absent_files(_needed(run, suite), "no variables of the notebook are here")
+    evaluation = Evaluation(text, seconds=10, files=files)
+    tried: list[_Tried] = []
+    try:
+        examples = (*suite.stated, *suite.confirmed)
+        outcomes = await evaluation.outcomes(examples)
+    except CheckNotRun as error:
+        return "not run", str(error), ""
+    for number, (example, outcome) in enumerate(zip(examples, outcomes, strict=True)):
+        noun = "example" if number < len(suite.stated) else "result"
+        absence = str(outcome.get("absence", evaluation.absence))
+        absence = absence or _missing_module(str(outcome.get("error", "")))
+        passed = holds(example, outcome) or (None if absence else False)
+        line = absence or format_example(example, outcome)
+        tried.append(_Tried(noun, passed, line))
+    evidence = await Suite(files)(suite.tests, text, run.task)
+    for result in evidence.results:
+        lack = "" if result.passed else _missing_module(result.line)
+        line = lack or (result.line if result.passed is None else f"{result.name}: {result.line}")
+        tried.append(_Tried("test", None if lack else result.passed, line))
+    tallies = ", ".join(_tallies(tried))
+    failed = next((one.line for one in tried if one.passed is False), "")
+    left = next((one.line for one in tried if one.passed is None), "")
+    left = left.removeprefix("Not run: ").rstrip(".")
+    note = evaluation.protection_note
+    if failed:
+        return "fails", f"{failed}; {tallies}", note
+    if not tallies:
+        return "not run", left, note
+    return "holds", f"{tallies}; others not run: {left}" if left else tallies, note
+
+
+def _tallies(tried: list[_Tried]) -> Iterator[str]:
+    for noun in ("example", "result", "test"):
+        ran = [one.passed for one in tried if one.noun == noun and one.passed is not None]
+        if ran:
+            source = " confirmed in this file" if noun == "result" else ""
+            yield f"{sum(ran)} of {labels.count(len(ran), noun)}{source}"
+
+
+def _missing_module(error: str) -> str:
+    missing = _NO_MODULE.search(error)
+    return missing[0] if missing else ""
+
+
+def _needed(run: Run, suite: Kept) -> set[str]:
+    """Return the names that a suite needs of the notebook: the recorded text lacks them."""
+    examples = [f"{e.setup}\n{e.source}" for e in (*suite.stated, *suite.confirmed)]
+    text = try_parse(python_part(run.text).code)
+    trees = [text, *map(try_parse, [*examples, *(one.code for one in suite.tests)])]
+    used = set[str]().union(*(names_used(tree) for tree in trees if tree))
+    own = set[str]().union(*map(names_bound, text.body)) if text else set[str]()
+    return (used | {one.name for one in run.task.materials}) - own - {*dir(builtins)}
