@@ -1,5 +1,6 @@
 """The suite of a run outlives it: as a file for pytest, and as a cell below the text."""
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -153,6 +154,7 @@ def test_a_run_without_a_suite_says_so(tmp_path: Path) -> None:
             export(run, tmp_path / "test_x.py")
 
 
+PUT = ["# Stated in the task\nassert f(1) == 2\n"]
 CELL = "%%refine -p code --task\nWrite f. f(1) == 2"
 
 
@@ -176,3 +178,34 @@ def test_a_command_puts_them_into_a_cell_below(
         if ipytest
         else "# Stated in the task\nassert f(1) == 2\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("def f(x): return x + 1", "The tests are in a new cell below the text."),
+        ("", "no examples"),
+    ],
+)
+def test_a_click_puts_them_into_a_cell_and_the_panel_says_where(
+    text: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    front = Front(monkeypatch)
+    replies = ScriptedModel([f"```python\n{text or 'x = 1'}\n```"])
+    monkeypatch.setattr(api, "choose_model", lambda *_, **__: replies)
+    task = CELL if text else CELL.partition(". ")[0]
+    front.enter(task, "home")
+    front.shell.run_line_magic("config", "Refine.ui = 'widgets'")
+    run_cell(front.shell, task)
+    cell = front.magics.latest
+    notes: asyncio.Queue[str] = asyncio.Queue()
+    monkeypatch.setattr(cell.panel, "note", notes.put_nowait)
+
+    async def click() -> str:
+        cell.panel.widget._handle_custom_msg({"action": "tests"}, [])
+        return await notes.get()
+
+    note = asyncio.run(click())
+    cell.close()
+    assert sentence in note
+    assert [put["text"] for put in front.puts] == PUT * bool(text)

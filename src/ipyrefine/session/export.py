@@ -8,6 +8,7 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any, Literal, NamedTuple
 
+from ipyrefine.checks.evaluation import shorten
 from ipyrefine.checks.suite import as_function
 from ipyrefine.core.expectations import Expectation, counts, in_force
 from ipyrefine.core.model import StopReason
@@ -174,7 +175,7 @@ def suite_source(run: Run, form: Literal["file", "cell", "ipytest"] = "file") ->
         return f"%%ipytest\n\n{head}{code}\n"
     if form == "cell":
         return f"{head}{code}\n"
-    title = " ".join(plain(run.task.text).split())[:60].replace("\\", "").replace('"', "'")
+    title = shorten(plain(run.task.text), 60).replace("\\", "").replace('"', "'")
     names = ", ".join(sorted({n.name for n in tree.body if isinstance(n, _DEFINITION)}))
     above = f"# The text. To test a module instead, write: from MODULE import {names or '…'}"
     return f'"""Tests of: {title}"""\n\n{above}\n{text.strip()}\n\n\n{head}{code}\n'
