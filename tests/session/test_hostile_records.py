@@ -24,9 +24,9 @@ from ipyrefine.journal.writer import default_path
 from ipyrefine.providers.replay import read_recording
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.markdown import record_markdown
-from ipyrefine.session.export import export
+from ipyrefine.session.export import export, suite_source
 from ipyrefine.session.history import agreement
-from ipyrefine.session.record import KEY, MIME, as_json, bundle, load, load_whole
+from ipyrefine.session.record import KEY, MIME, as_json, bundle, load, load_whole, sealed
 
 PER_RECORD = 3
 
@@ -241,6 +241,7 @@ async def uses(run: Run, path: Path) -> None:
     next_step(run)
     forecast(run)
     agreement([run])
+    refused(suite_source, run)
     model = ScriptedModel(itertools.repeat("<text>\nHello\n</text>"))
     try:
         again = api.Refinement(
@@ -268,7 +269,7 @@ async def test_damaged_records_are_read_or_refused_and_never_break_their_reader(
     tried = count = 0
     for seed, path in enumerate(golden.SCENARIOS):
         played = await golden.play(golden.read(path))
-        for content in mutations(as_json(played.run), seed, PER_RECORD):
+        for content in mutations(sealed(played.run) | {"cell": "c"}, seed, PER_RECORD):
             tried += 1
             runs = refused(load, saved(tmp_path / "x.json", content))
             count += runs is None

@@ -259,15 +259,16 @@ def read_one(stored: Stored, path: Path) -> Recorded:
     return Recorded(run, whole, stored.cell, altered, _text_now(stored, cell_id, run))
 
 
-def _text(value: Any) -> Any:
-    """Return a text of a notebook, which may be a list of its lines."""
-    return "".join(map(str, value)) if isinstance(value, list) else value
+def _text(value: Any) -> str:
+    """Return a text of a notebook, which may be a list of its lines; empty for anything else."""
+    lines = value if isinstance(value, list) else [value]
+    return "".join(line for line in lines if isinstance(line, str))
 
 
 def _text_now(stored: Stored, cell_id: Any, run: Run) -> str | None:
     """Return what the cell with a run's text holds now: the one it was put into, else its like."""
     sources = [
-        (cell, str(_text(_member(cell, "source"))))
+        (cell, _text(_member(cell, "source")))
         for cell in stored.cells
         if _member(cell, "cell_type") == "code"
     ]
