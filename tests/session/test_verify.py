@@ -199,7 +199,7 @@ def make_older(data: Any) -> None:
         (set_verdict, ("a verdict",), 1),
         (set_task, ("the record",), 1),
         (set_html, ("its HTML",), 1),
-        (set_markdown, ("text/markdown",), 1),
+        (set_markdown, ("its Markdown",), 1),
         (drop_html, (), 0),
         (break_it, ("the record",), 1),
         (make_older, (), 3),

@@ -23,7 +23,10 @@ from ipyrefine.session.record import Recorded, holds_text, read_content, read_on
 State = Literal["holds", "fails", "changed since", "not run", "no tests"]
 HOLD, FAIL, NOT_RUN, NOTHING = 0, 1, 3, 4  # exit statuses
 _NO_MODULE = re.compile(r"No module named '[\w.]+'")
-_PARTS = {"text": "a text", "verdict": "a verdict", "run": "the record", "text/html": "its HTML"}
+_PARTS = {
+    **{"text": "a text", "verdict": "a verdict", "run": "the record"},
+    **{"text/html": "its HTML", "text/markdown": "its Markdown", "text/plain": "its plain text"},
+}
 
 
 class Verified(NamedTuple):
