@@ -17,7 +17,6 @@ from ipyrefine.errors import UsageError
 from ipyrefine.kernel import variables
 from ipyrefine.kernel.variables import find, gather, sandbox_is_closed
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.sandbox import sandbox
 from ipyrefine.sandbox.sandbox import run_python
 
 TASK = Task(text="Write total(). total() == 6", form="code")

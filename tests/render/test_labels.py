@@ -169,17 +169,17 @@ def test_progress_counts_the_seconds_and_tokens_of_a_stage():
     now = 10.0
     progress, run = Progress(lambda: now), run_of(None)
     assert progress.line(run) == ""
-    progress.take(StageStarted(stage="critique", iteration=0))
+    progress.take(StageStarted(stage="critique", iteration=0), run)
     now = 13.4
     assert progress.line(run) == "Critiquing · draft · 3 s"
-    progress.take(TextDelta(stage="critique", iteration=0, text="x" * 40))
+    progress.take(TextDelta(stage="critique", iteration=0, text="x" * 40), run)
     assert progress.line(run) == "Critiquing · draft · 3 s · 10 tokens"
-    progress.take(CallEnded(stage="critique", iteration=0, usage=Usage(completion_tokens=12)))
+    progress.take(CallEnded(stage="critique", iteration=0, usage=Usage(completion_tokens=12)), run)
     assert progress.line(run) == "Critiquing · draft · 3 s · 12 tokens"
-    progress.take(StageStarted(stage="judge", iteration=0))
+    progress.take(StageStarted(stage="judge", iteration=0), run)
     now += 20
     assert progress.line(run) == "Evaluating · draft · 20 s · no reply for 20 s · Ctrl-C stops it"
-    progress.take(TextDelta(stage="judge", iteration=0, text="yes!"))
+    progress.take(TextDelta(stage="judge", iteration=0, text="yes!"), run)
     assert progress.line(run) == "Evaluating · draft · 20 s · 1 token"
-    progress.take(Stopped(reason=StopReason.PASSED, message=""))
+    progress.take(Stopped(reason=StopReason.PASSED, message=""), run)
     assert progress.line(run) == ""

@@ -159,7 +159,7 @@ class Panel:
         if self._closed:
             return
         self._loop.attach()
-        self._progress.take(event)
+        self._progress.take(event, run)
         self._stale = self._stale or bool(self._view.silence)
         if self._listening is None:
             self._listening = self._loop.later(SILENCE, self._listen)
@@ -280,6 +280,8 @@ class Panel:
             seconds=seconds,
             silence=silence if silence >= SILENCE else 0.0,
             rate=self._rate(),
+            stage_seconds=self._progress.seconds,
+            usual=self._progress.usual(run) if run else 0.0,
             streaming=self._stream.kind,
             has_prompts=bool(prompts),
             prompts=tuple(prompts) if self._view.form == "sent" else (),

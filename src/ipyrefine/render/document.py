@@ -1,7 +1,8 @@
 """A run as blocks in reading order; HTML, Markdown and the terminal each draw the same blocks."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
+from statistics import median
 from typing import Literal, NamedTuple
 
 from ipyrefine.core import model
@@ -18,7 +19,7 @@ from ipyrefine.core.model import (
     StopReason,
     TestResult,
 )
-from ipyrefine.core.policy import estimate_tokens
+from ipyrefine.core.policy import estimate_tokens, reads
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
@@ -29,6 +30,9 @@ from ipyrefine.render.labels import Label
 WRITING = (Stage.DRAFT, Stage.REVISE)  # the stages whose replies are texts for people
 SILENCE = 20.0  # seconds without a reply before a line says so
 _TAIL = 200  # characters
+_CALLS = 9  # recent calls of a model for a stage, whose seconds tell what is usual
+# Those of this process, by model and stage.
+_RECENT: dict[tuple[str, Stage], deque[float]] = {}
 MAX_SCORES = 50  # a panel sends all of them again with each iteration
 # What the warnings begin with that nobody needs to be warned of.
 _REMARKS = ("A replay of ", KEPT_HERE)
@@ -430,6 +434,11 @@ def _items(title: str, items: Iterable[Item]) -> list[Block]:
 # While a user waits
 
 
+def _caller(run: Run, stage: Stage) -> tuple[str, Stage]:
+    writes = stage in WRITING or (stage is Stage.CRITIQUE and not reads(run))
+    return (run.setup.model if writes else run.setup.judge), stage
+
+
 class Progress:
     """Counts the seconds and the tokens of the stage under way.
 
@@ -446,8 +455,8 @@ class Progress:
         self._tokens = self._characters = self._streamed = 0
         self._tail = ""
 
-    def take(self, event: Event) -> None:
-        """Count an event."""
+    def take(self, event: Event, run: Run) -> None:
+        """Count an event of a run."""
         now = self._clock()
         match event:
             case StageStarted():
@@ -465,6 +474,9 @@ class Progress:
                 # The reply's own count replaces the estimate.
                 self._tokens += event.usage.completion_tokens
                 self._characters = 0
+                if event.finish == "stop":
+                    recent = _RECENT.setdefault(_caller(run, event.stage), deque(maxlen=_CALLS))
+                    recent.append(event.usage.seconds)
                 # Other drafts may still be under way.
                 self._heard = now if event.stage is Stage.DRAFT else None
             case Warned() if self._stage and self._stage.stage is not Stage.CHECK:
@@ -488,6 +500,16 @@ class Progress:
         """Seconds since the awaited reply last grew; None while none is awaited."""
         return None if self._heard is None else self._clock() - self._heard
 
+    def usual(self, run: Run) -> float:
+        """Return the median seconds of the model's recent calls for this stage; 0 before any."""
+        recent = _RECENT.get(_caller(run, self._stage.stage)) if self._stage else None
+        return median(recent) if recent else 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the stage began; 0 where none is under way."""
+        return self._clock() - self._began if self._stage else 0.0
+
     def line(self, run: Run) -> str:
         """Return stage, seconds and tokens, like ``Evaluating · draft · 3 s · 6 tokens``.
 
@@ -500,7 +522,7 @@ class Progress:
         parts = [
             stage,
             labels.under_way(run, self._stage.iteration),
-            f"{self._clock() - self._began:.0f} s",
+            f"{self.seconds:.0f} s" + labels.usually(self.usual(run)),
         ]
         parts += [labels.count(self.tokens, "token")] if self.tokens else []
         if (self.silence or 0.0) >= SILENCE:

@@ -66,6 +66,8 @@ class View(NamedTuple):
     place: str = "insert"  # where an accepted text goes: `insert`, `replace` or `none`
     place_to_run: str = "insert"  # where it goes when it is to run: `insert` or `replace`
     seconds: float = 0.0  # what the run has taken up to now
+    stage_seconds: float = 0.0  # what the stage under way has taken
+    usual: float = 0.0  # seconds that the model's calls for it usually take; 0 where unknown
     rate: str = ""  # how fast the model writes, in words
     silence: float = 0.0  # seconds without a reply, once they are many; else 0
     under_way: int = 0  # the iteration that the stage under way is about
@@ -225,7 +227,10 @@ def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -
         label = labels.Label("✗", "STOPPED", "bad")
     if about and about.verdict and about.verdict.over_failed_check:
         label = label._replace(symbol="⚠", kind="warn")
-    if busy:
+    reading = live and about is not None and labels.awaits_reading(run, about)
+    if about and reading:
+        label, basis = labels.unread_label(about), labels.unread_phrases(about)
+    elif busy:
         basis = [("", run.name(view.under_way))]
         if run.stage is Stage.REVISE and run.iterations:
             base = run.iterations[-1] if run.head is None else run.iterations[run.head]
@@ -235,6 +240,7 @@ def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -
     used = [labels.seconds(run.seconds)] if run.seconds else []
     return {
         "busy": busy,
+        "reading": reading,
         "label": label,
         "basis": basis,
         "used": [*used, *labels.usage_parts(run.usage, 0.0)],

@@ -369,6 +369,29 @@ def running(run: Run) -> bool:
     return bool(run.stage) and run.stop_reason is None
 
 
+def awaits_reading(run: Run, iteration: Iteration | None) -> bool:
+    """Return whether a critic is reading a text that has no verdict yet, and may be used."""
+    reading = running(run) and run.stage is Stage.CRITIQUE
+    return reading and iteration is not None and iteration.verdict is None
+
+
+def unread_label(iteration: Iteration) -> Label:
+    """Return the label of a text that a critic has still to read: whether code of it ran."""
+    ran = any(e.passed and e.basis not in ("constraints", "schema") for e in iteration.evidence)
+    return Label("…", "RUNS" if ran else "DRAFTED", "quiet")
+
+
+def unread_phrases(iteration: Iteration) -> list[tuple[str, str]]:
+    """Return what is known of a text that a critic has still to read."""
+    passed = (e for e in iteration.evidence if e.passed and e.required and e.grounds)
+    return [*(phrase for e in passed for phrase in _evidence_phrases(e)), ("", "not read yet")]
+
+
+def usually(duration: float) -> str:
+    """Return how long such a call usually takes: ``, usually 40 s``; empty where unknown."""
+    return f", usually {seconds(duration)}" if duration >= 1 else ""
+
+
 def under_way(run: Run, number: int) -> str:
     """Return the text that a stage is about: ``draft``, ``revision 2 of 4``."""
     name, revised = run.name(number).lower(), run.stage is Stage.REVISE

@@ -58,7 +58,7 @@ class Transcript:
 
     def __call__(self, event: Event, run: Run) -> None:
         """Print an event that has something to print."""
-        self._progress.take(event)
+        self._progress.take(event, run)
         if isinstance(event, TextDelta):
             return
         size, tty = shutil.get_terminal_size(), sys.stdout.isatty()
