@@ -1,9 +1,10 @@
-"""What of a text changes: edits, as a model writes them, and lines that a user selects."""
+"""What of a text changes: edits, lines that a user selects, and sections that are lost."""
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import NamedTuple
 
 from ipyrefine.errors import UsageError
@@ -11,6 +12,11 @@ from ipyrefine.errors import UsageError
 _NEAREST = 8  # lines of a text that are quoted where an edit misses
 _LINE = 300  # characters of a quoted line
 _RECOGNISED = 0.5  # of the lines around a selection, in a text that repeats them
+_HEADING = re.compile(
+    r"^(?:#{1,6}[^\S\n]+(?P<marked>.+?)[#\s]*|\*\*(?P<bold>[^*\n]+)\*\*:?\s*)$", re.MULTILINE
+)
+_SAME, _SPLIT = 0.5, 0.8  # of a section's words: in one other section, in all of a text
+_NAME_WORDS, _SHORTENABLE = 5, 20  # words of a paragraph's name, and of a section to shorten
 _TAGS = re.compile(
     r"<find>[^\S\n]*\n?(?P<find>.*?)\n?[^\S\n]*</find>\s*"
     r"<replace>[^\S\n]*\n?(?P<replace>.*?)\n?[^\S\n]*</replace>",
@@ -189,3 +195,84 @@ class Selection:
 
 def _margin(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
+
+
+# Sections that a revision of prose lost
+
+
+class Loss(NamedTuple):
+    """A section that a text lost, or has in under half of its words.
+
+    Attributes:
+        name: its heading, or the first words of a paragraph.
+        before: how many words it had.
+        after: how many it has now; 0 where it is lost.
+    """
+
+    name: str
+    before: int
+    after: int
+
+
+class _Section(NamedTuple):
+    name: str
+    titled: bool
+    words: tuple[str, ...]
+
+    def share(self, words: frozenset[str]) -> float:
+        own = _telling(self.words)
+        return len(own & words) / len(own)
+
+
+@lru_cache(maxsize=32)
+def losses(old: str, new: str) -> tuple[Loss, ...]:
+    """Return the sections of a text that another one lost or shortened to under half.
+
+    Sections are what stands under headings, and paragraphs where there are none. One that was
+    moved, merged, divided or renamed is not lost: at least half of its words stand in one section,
+    or four in five in the whole text. Of paragraphs, as many are lost as are fewer than before.
+    """
+    before, after = _sections(old), _sections(new)
+    everything = _telling(word for section in after for word in section.words)
+    telling = [_telling(section.words) for section in after]
+    left, lost, found = set(range(len(after))), list[_Section](), list[tuple[_Section, int]]()
+    for section in before:
+        shares = [section.share(words) for words in telling]
+        titles = (n for n, s in enumerate(after) if s.titled and s.name == section.name)
+        place = next(titles, max(range(len(after)), key=shares.__getitem__, default=-1))
+        if place >= 0 and (after[place].name == section.name or shares[place] >= _SAME):
+            left.discard(place)
+            short = 2 * len(after[place].words) < len(section.words) >= _SHORTENABLE
+            if short and section.share(everything) < _SPLIT:
+                found.append((section, len(after[place].words)))
+        elif section.share(everything) < _SPLIT:
+            lost.append(section)
+    untitled = [section for section in lost if not section.titled]
+    rewritten = sorted(untitled, key=lambda one: -one.share(everything))[: len(left)]
+    found += [(section, 0) for section in lost if section not in rewritten]
+    found.sort(key=lambda one: before.index(one[0]))
+    return tuple(Loss(section.name, len(section.words), now) for section, now in found)
+
+
+def _sections(text: str) -> list[_Section]:
+    """Return the sections of a text that hold any words."""
+    headings = list(_HEADING.finditer(text))
+    ends = [heading.start() for heading in headings] + [len(text)]
+    head = text[: ends[0]]
+    untitled = [head] if headings else re.split(r"\n\s*\n", head)
+    parts = [("", part) for part in untitled]
+    for heading, end in zip(headings, ends[1:], strict=True):
+        name = " ".join((heading["marked"] or heading["bold"]).split()).strip("*: ")
+        parts.append((name, text[heading.end() : end]))
+    sections = []
+    for name, part in parts:
+        if words := tuple(re.findall(r"\w+", part.lower())):
+            start = " ".join(part.split()[:_NAME_WORDS])
+            sections.append(_Section(name or f"{start} …", bool(name), words))
+    return sections
+
+
+def _telling(words: Iterable[str]) -> frozenset[str]:
+    """Return the words that tell one section from another: numbers, and those of four letters."""
+    words = list(words)
+    return frozenset([w for w in words if len(w) > 3 or w.isdigit()] or words)

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from ipyrefine.core.edits import Loss, losses
 from ipyrefine.core.expectations import contains_quote
 from ipyrefine.core.model import LOW_SCORE, Change, Evidence, Finding, Form, Severity, Status
 from ipyrefine.core.run import Iteration, Run
@@ -258,6 +259,25 @@ def changes(thoughts: str, findings: Iterable[Finding]) -> tuple[Change, ...]:
         Change(finding=id_, summary=_KEEP.sub("", words), keeps=bool(_KEEP.match(words)))
         for id_, words in notes.items()
     )
+
+
+def lost_sections(run: Run, iteration: Iteration) -> tuple[Loss, ...]:
+    """Return the sections of prose that a revision lost or shortened without being asked to.
+
+    It was asked to where it acted on a finding about something out of scope, or on one of the
+    user's, that names the section or a place in it.
+    """
+    if run.task.form != "prose" or iteration.parent is None or iteration.failure:
+        return ()
+    parent = run.iterations[iteration.parent]
+    asked = [
+        f
+        for f in parent.findings
+        if f.id in iteration.acted_on and (f.criterion == SCOPE or f.author == "user")
+    ]
+    names = [f"{f.problem} {f.fix} {f.quote}".lower() for f in asked]
+    found = losses(parent.text, iteration.text)
+    return tuple(one for one in found if not any(one.name.lower() in name for name in names))
 
 
 def is_cosmetic(old: str, new: str, form: Form, language: str = "python") -> bool:

@@ -20,7 +20,7 @@ from importlib.resources import files
 from typing import Any
 
 from ipyrefine.core.expectations import contested
-from ipyrefine.core.findings import SCOPE, dismissed, first_line, up_for_review
+from ipyrefine.core.findings import SCOPE, dismissed, first_line, lost_sections, up_for_review
 from ipyrefine.core.model import (
     Finding,
     Form,
@@ -376,13 +376,18 @@ class Requests:
         return self._request(run, Stage.CRITIQUE, prompt, inputs)
 
     def _difference(self, run: Run, iteration: Iteration) -> str:
-        """Return what a revision changed, as a unified diff; empty for a draft."""
+        """Return what a revision changed, as a unified diff, and lost; empty for a draft."""
         if iteration.parent is None:
             return ""
         old, new = run.iterations[iteration.parent].text, iteration.text
         lines = list(unified_diff(old.splitlines(), new.splitlines(), "", "", "", "", 2, ""))[2:]
         changed = fence("\n".join(lines), self.nonce)
-        return f"\n\nWhat changed:\n{changed}" if lines else ""
+        lost = [
+            f"- {_line(one.name)}: {f'{one.after} of {one.before} words' if one.after else 'gone'}"
+            for one in lost_sections(run, iteration)
+        ]
+        more = "\n".join(["", "", _PARTS["losses"], *lost]) if lost else ""
+        return f"\n\nWhat changed:\n{changed}{more}" if lines else ""
 
     @_within_level
     def judge(self, run: Run, number: int) -> Request:

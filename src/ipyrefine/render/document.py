@@ -9,6 +9,7 @@ from ipyrefine.core import model
 from ipyrefine.core.decisions import Accept
 from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta, Warned
 from ipyrefine.core.expectations import Expectation
+from ipyrefine.core.findings import lost_sections
 from ipyrefine.core.model import (
     Finding,
     Form,
@@ -276,7 +277,14 @@ def writing(run: Run, iteration: Iteration) -> list[Block]:
         return [Text(iteration.text, form, language, "Text")]
     title = f"Difference from {run.mention(parent)}"
     old = run.iterations[parent].text
-    return [Text(iteration.text, form, language, title, old), *claims(run, iteration)]
+    difference = Text(iteration.text, form, language, title, old)
+    return [difference, *lost(run, iteration), *claims(run, iteration)]
+
+
+def lost(run: Run, iteration: Iteration) -> list[Block]:
+    """Return the sections of prose that a revision lost or shortened, in one line."""
+    sentence = labels.losses_sentence(lost_sections(run, iteration))
+    return [Paragraph(sentence, "warning")] if sentence else []
 
 
 def failure(iteration: Iteration) -> Paragraph:

@@ -292,6 +292,7 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
         "other": other,
         "pinned": pinned,
         "columns": columns,
+        "lost": document.lost(run, about) if other == about.parent else [],
         "unchanged": old is not None and plain(old) == plain(about.text),
         "parts": _stretches(about.text, old, form, language, pinned, revert),
         "outputs": outputs,

@@ -1,6 +1,6 @@
 """Words and number formats that every surface shares."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -19,6 +19,7 @@ from ipyrefine.core.decisions import (
     Rubric,
     Select,
 )
+from ipyrefine.core.edits import Loss
 from ipyrefine.core.expectations import Expectation, counts
 from ipyrefine.core.model import (
     Basis,
@@ -617,3 +618,19 @@ def stop_sentence(run: Run) -> str:
                 return f"{run.message} Still failing: {verdict.because.line or reason}"
             return f"{run.message} Still open: {reason}"
     return run.message
+
+
+_LOSSES = 4  # that a line names
+
+
+def losses_sentence(found: Sequence[Loss]) -> str:
+    """Return the sections that a revision lost or shortened, in a line; empty without any."""
+    parts = [
+        f"shortened: “{one.name}” {one.before:,} → {count(one.after, 'word')}"
+        if one.after
+        else f"lost: section “{one.name}”"
+        for one in sorted(found, key=lambda one: one.after > 0)[:_LOSSES]
+    ]
+    more = [f"{len(found) - _LOSSES} more"] if len(found) > _LOSSES else []
+    line = "; ".join(parts + more)
+    return line[:1].upper() + line[1:]

@@ -275,7 +275,8 @@ class _Printer:
             return "text", self.wrap(text) if form == "prose" else [*map(self.clip, lines)]
         title = f"Changes from {run.mention(chosen.parent)}"
         old = run.iterations[chosen.parent].text
-        return "diff", self.block(document.Text(chosen.text, form, "", title, old))
+        difference = self.block(document.Text(chosen.text, form, "", title, old))
+        return "diff", [*difference, *self.blocks(document.lost(run, chosen))]
 
 
 # Widths

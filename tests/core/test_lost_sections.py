@@ -1,0 +1,113 @@
+"""Sections of prose that a revision loses or shortens are listed, for the critic and the user."""
+
+from typing import Any, cast
+
+import pytest
+from tests.support.kit import finding, finish, judgement, prompts, refinement, text
+
+from ipyrefine.core.edits import losses
+from ipyrefine.core.model import Limits, Stage
+from ipyrefine.core.run import Run
+from ipyrefine.render import document, labels
+from ipyrefine.render.html import record_html
+from ipyrefine.render.markdown import record_markdown
+from ipyrefine.render.terminal import blocks_text
+
+GOAL = "We move the archive of 1998 to object storage, so that restores take minutes."
+PRICING = "Storage costs 4,200 dollars monthly; egress adds 310 dollars, billed quarterly by Acme."
+RISKS = (
+    "The provider may raise prices. A restore over the public network may stall for hours. Keys "
+    "can leak, so rotation happens weekly. Auditors have to sign the migration before October."
+)
+DOCUMENT = f"# Goal\n{GOAL}\n\n# Pricing\n{PRICING}\n\n# Risks\n{RISKS}"
+LETTER = f"Dear Anna,\n\n{GOAL}\n\n{PRICING}\n\n{RISKS}"
+
+
+def named(old: str, new: str) -> list[tuple[str, int]]:
+    return [(one.name, one.after) for one in losses(old, new)]
+
+
+def test_a_section_that_is_gone_and_one_that_shrank_are_listed() -> None:
+    revised = f"# Goal\n{GOAL}\n\n# Risks\nThe provider may raise prices."
+    assert named(DOCUMENT, revised) == [("Pricing", 0), ("Risks", 5)]
+
+
+@pytest.mark.parametrize(
+    "revised",
+    [
+        DOCUMENT,
+        f"# Risks\n{RISKS}\n\n# Pricing\n{PRICING}\n\n# Goal\n{GOAL}",
+        f"# Goal\n{GOAL}\n\n# What it costs\n{PRICING}\n\n# Risks\n{RISKS}",
+        f"# Goal and pricing\n{GOAL} {PRICING}\n\n# Risks\n{RISKS}",
+        DOCUMENT.replace(" A restore", "\n\n## Network\nA restore").replace(
+            " Keys", "\n\n## Keys\nKeys"
+        ),
+    ],
+    ids=["the same", "moved", "renamed", "merged", "divided"],
+)
+def test_a_section_that_stands_elsewhere_is_not_lost(revised: str) -> None:
+    assert named(DOCUMENT, revised) == []
+
+
+def test_without_headings_paragraphs_are_listed_by_their_first_words() -> None:
+    assert named(LETTER, LETTER.replace(f"\n\n{PRICING}", "")) == [
+        ("Storage costs 4,200 dollars monthly; …", 0)
+    ]
+
+
+def test_a_paragraph_in_other_words_is_not_lost() -> None:
+    reworded = LETTER.replace(PRICING, "Each month you pay about the same as today, plus transfer.")
+    assert named(LETTER, reworded) == []
+
+
+async def loop_of(revision: str, problem: str = "It rambles.", criterion: str = "tone") -> Any:
+    critic = [judgement(4, finding(problem, criterion=criterion)), judgement(9, fixed=["f1"])]
+    loop = refinement(
+        {
+            Stage.DRAFT: [text(DOCUMENT)],
+            Stage.CRITIQUE: critic,
+            Stage.REVISE: [text(revision)],
+        },
+        limits=Limits(max_revisions=1),
+    )
+    await finish(loop)
+    return loop
+
+
+async def run_of(revision: str, **options: str) -> Run:
+    loop = await loop_of(revision, **options)
+    return cast("Run", loop.state)
+
+
+SHORTER = DOCUMENT.replace(PRICING, "").replace("# Pricing\n\n\n", "").replace(RISKS, "Prices.")
+LINE = "Lost: section “Pricing”; shortened: “Risks” 30 → 1 word"
+
+
+async def test_the_next_critique_reads_what_was_lost() -> None:
+    first, second = prompts(await loop_of(SHORTER), Stage.CRITIQUE)
+    assert "- Pricing: gone\n- Risks: 1 of 30 words" in second
+    assert "counted by words" in second
+    assert "counted by words" not in first
+
+
+async def test_the_user_reads_it_below_the_difference() -> None:
+    run = await run_of(SHORTER)
+    shown = document.writing(run, run.iterations[1])
+    assert document.Paragraph(LINE, "warning") in shown
+    assert LINE in blocks_text(shown, 200)
+    assert LINE in record_html(run)
+    assert "Lost: section" in record_markdown(run)
+
+
+async def test_a_cut_that_a_finding_about_scope_asked_for_is_not_listed() -> None:
+    run = await run_of(SHORTER, problem="Nobody asked for Pricing.", criterion="scope")
+    assert labels.losses_sentence(document.lost_sections(run, run.iterations[1])) == (
+        "Shortened: “Risks” 30 → 1 word"
+    )
+
+
+async def test_code_has_no_sections() -> None:
+    run = await run_of(SHORTER)
+    task = run.task.model_copy(update={"form": "code"})
+    run = run.model_copy(update={"setup": run.setup.model_copy(update={"task": task})})
+    assert document.lost(run, run.iterations[1]) == []
