@@ -143,3 +143,32 @@ async def test_a_resumed_run_tries_its_tests_on_the_variables_too() -> None:
     again.decide(Continue(revisions=1))
     await again.run()
     assert suites(again) == [{"test_sum": False}, {"test_sum": True}]
+
+
+async def test_a_contest_without_a_change_goes_to_the_critic_not_to_the_reviser_again() -> None:
+    keep = code(RIGHT, "f1: KEEP: the task names no type")
+    replies = {Stage.DRAFT: [code(RIGHT)], Stage.CRITIQUE: [critique(INT), READY]}
+    loop = refinement(replies | {Stage.REVISE: [keep]}, TASK, suite=Suite(), limits=Limits())
+    run = await loop.run()
+    assert [r.purpose for r in loop.model.requests] == ["draft", "critique", "revise", "critique"]
+    assert "the task names no type" in loop.model.requests[-1].messages[-1].content
+    assert (run.stop_reason, run.text, run.usage.calls) == (StopReason.PASSED, RIGHT, 4)
+
+
+async def test_a_test_is_new_where_only_its_parameters_are() -> None:
+    tried = '@pytest.mark.parametrize("xs", [{}])\n' + (
+        'def test_types(xs):\n    """the last item of a list"""\n    assert last(xs) is {}\n'
+    )
+    first = critique("import pytest\n", tried.format("[1]", 1).replace("is 1", "in (1, 2)"))
+    second = critique("import pytest\n", tried.format("[2]", 2).replace("is 2", "in (1, 2)"))
+    run = await criticised(first, second, drafts=(RIGHT,), max_revisions=0).run()
+    assert [one.name for one in run.expectations] == ["test_types"]
+    again = criticised(critique(EMPTY), second.replace("[2]", "[[]]"), drafts=(WRONG, RIGHT))
+    run = await again.run()
+    assert [one.name for one in run.expectations] == ["test_empty", "test_types"]
+
+
+async def test_a_critique_that_cannot_be_read_is_asked_for_as_a_critique() -> None:
+    loop = criticised(code("x = 1"), drafts=(RIGHT,))
+    await loop.run()
+    assert "JSON object" in loop.model.requests[-1].messages[-1].content

@@ -147,8 +147,10 @@ def _body(code: str) -> str:
     tree = try_parse(code)
     if tree is None or not _is_function(function := tree.body[-1]):
         return code
-    body = function.body[1:] if ast.get_docstring(function) else function.body
-    return "\n".join(ast.unparse(one) for one in [*tree.body[:-1], *body])
+    if ast.get_docstring(function):
+        function.body = function.body[1:] or [ast.Pass()]
+    function.name = "test"
+    return ast.unparse(tree)
 
 
 def _renamed(code: str, old: str, new: str) -> str:

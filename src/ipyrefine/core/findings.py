@@ -163,7 +163,9 @@ def update_from_checks(run: Run, iteration: Iteration) -> tuple[Finding, ...]:
     """
     findings = iteration.findings
     for evidence in iteration.evidence:
-        if evidence.passed is not None:
+        # No result of the critic's tests may mean that none counts any more.
+        tried = any(result.passed is not None for result in evidence.results)
+        if evidence.passed is not None or tried:
             findings = _update_from_check(run, findings, evidence, iteration.text)
     return findings
 

@@ -5,7 +5,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from ipyrefine.core.decisions import Accept
-from ipyrefine.core.expectations import in_force
+from ipyrefine.core.expectations import contested, in_force
 from ipyrefine.core.model import (
     LOW_SCORE,
     SUITE,
@@ -218,8 +218,8 @@ def _wants_reading(run: Run, iteration: Iteration) -> bool:
         return False
     if differs(iteration) or any(evidence.failed for evidence in iteration.evidence):
         return False
-    if find_duplicate(run, iteration) is not None:
-        return False
+    if find_duplicate(run, iteration) is not None:  # what its writer contests is the critic's
+        return bool(contested(run.expectations)) and any(one.keeps for one in iteration.changes)
     return run.limits.critique == "always" or needs_reading(run, iteration)
 
 

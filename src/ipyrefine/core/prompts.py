@@ -485,7 +485,7 @@ def _criteria(task: Task) -> str:
 
 def repair(run: Run, request: Request, reply: str, problem: str) -> Request:
     """Ask once more after a reply that could not be read."""
-    kind = "own" if request.purpose == Stage.JUDGE else ""
+    kind = {Stage.JUDGE: "own", Stage.CRITIQUE: "critique"}.get(Stage(request.purpose), "")
     if request.json_schema:
         kind = "json"
     elif request.schema_name == "edits":
