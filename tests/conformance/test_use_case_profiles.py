@@ -102,7 +102,8 @@ def scripted(case: UseCase) -> ScriptedModel:
 
 async def ran(case: UseCase) -> tuple[Run, ScriptedModel]:
     model = scripted(case)
-    return await refine(case.task, model=model, checks=case.checks), model
+    critique = "always" if case.profile == "microcopy" else "auto"  # else it is left to the user
+    return await refine(case.task, model=model, checks=case.checks, critique=critique), model
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.profile)

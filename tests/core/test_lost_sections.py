@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 import pytest
-from tests.support.kit import finding, finish, judgement, prompts, refinement, text
+from kit import finding, finish, judgement, prompts, refinement, text
 
 from ipyrefine.core.edits import losses
 from ipyrefine.core.model import Limits, Stage

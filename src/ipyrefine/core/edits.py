@@ -126,6 +126,13 @@ def _nearest(text: str, find: str) -> str:
     return "\n".join(line[:_LINE] for line in lines[best : best + count])
 
 
+def changed_lines(old: str, new: str) -> int:
+    """Return how many lines differ between two texts; a line for another one counts once."""
+    matcher = SequenceMatcher(None, old.splitlines(), new.splitlines(), autojunk=False)
+    blocks = (code[1:] for code in matcher.get_opcodes() if code[0] != "equal")
+    return sum(max(i_end - i, j_end - j) for i, i_end, j, j_end in blocks)
+
+
 class Selection:
     """Lines of a draft that may change.
 

@@ -499,8 +499,11 @@ class Undecided(Record):
 
     kind: Literal["undecided"] = "undecided"
     # What is missing: a check could not run, nobody checked what the code gives, no critic
-    # was asked, or only a weak one is there, or its reply could not be read.
-    why: Literal["not_run", "only_ran", "no_critic", "weak_critic", "unreadable", "not_read"]
+    # was asked, or only a weak one is there, or its reply could not be read; or it is a text
+    # that is left to the user.
+    why: Literal[
+        "not_run", "only_ran", "no_critic", "weak_critic", "unreadable", "not_read", "plain"
+    ]
     detail: str = ""  # of a check that could not run, or of a reply
     passed: tuple[str, ...] = ()  # the checks that passed all the same
 
@@ -641,7 +644,9 @@ class Limits(Record):
         base: what a revision continues from: the ``latest`` text; the ``best``; or ``auto``, the
             latest unless that ranks strictly below the best.
         critique: when a critic reads a text: ``auto``, before it passes, unless the user's own
-            tests, function or evaluator decide; ``always``; ``never``.
+            tests, function or evaluator decide, it is microcopy, a plot or a mere display, or it
+            changes under five lines of a text that was read and its tests pass; ``always``;
+            ``never``.
         revise: how a text that misses a check is revised: ``edit`` shows it with what is wrong,
             ``sample`` asks for another draft with what was wrong; ``auto`` samples where the
             writer was measured too weak to edit. A text, a function or a prompt that the user

@@ -5,12 +5,15 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from ipyrefine.core.decisions import Accept
+from ipyrefine.core.edits import changed_lines
 from ipyrefine.core.expectations import contested, in_force
+from ipyrefine.core.findings import up_for_review
 from ipyrefine.core.model import (
     LOW_SCORE,
     SUITE,
     Basis,
     Evidence,
+    Figure,
     Finding,
     Outcome,
     Price,
@@ -19,6 +22,7 @@ from ipyrefine.core.model import (
     StopReason,
 )
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.syntax import is_display
 
 PRICE_UNKNOWN = (
     "The model's price is not known, so a budget in dollars cannot be kept. Give the price with "
@@ -28,6 +32,7 @@ EVIDENCE_CHARACTERS = 1_500  # of a check's detail that a prompt holds
 REPAIR_CHARACTERS = 4_000  # of an unreadable reply that are quoted back to the model
 LIMIT_FACTOR = 4  # for a reply that was cut off where nobody set the limit
 MAX_REPAIRS = 2  # of replies that cannot be used, in a run
+_SMALL = 5  # changed lines from which an edit is read
 _LEAST_LIMIT = 16_384  # tokens; hidden reasoning takes thousands of them
 
 
@@ -64,7 +69,8 @@ def next_step(run: Run) -> Stage | Stop:
     feedback = to_act_on(run, base)
     explained = any(finding.check != LOW_SCORE for finding in feedback)
     critique = run.limits.critique
-    if not base.critiqued and (critique == "always" or (critique == "auto" and not explained)):
+    unexplained = critique == "auto" and not explained and not is_plain(run, base)
+    if not base.critiqued and (critique == "always" or unexplained):
         return Stage.CRITIQUE
     if not feedback:
         return _nothing_to_act_on(run, base)
@@ -193,17 +199,43 @@ def reads(run: Run) -> bool:
 
 
 def is_read(run: Run, iteration: Iteration) -> bool:
-    """Return whether a critic read a text, and what it says decides."""
-    return iteration.critiqued and not iteration.unread and reads(run)
+    """Return whether a critic read a text, or all but a small edit of it, and its word decides."""
+    read = iteration.critiqued and not iteration.unread
+    return reads(run) and (read or _is_small_edit(run, iteration))
+
+
+def _is_small_edit(run: Run, iteration: Iteration) -> bool:
+    """Return whether a text is a small edit of one that was read, and the critic's tests pass.
+
+    Nothing that the critic named, and no test that a reviser contests, waits for its answer.
+    """
+    if iteration.parent is None or iteration.critiqued or run.limits.critique != "auto":
+        return False
+    parent = run.iterations[iteration.parent]
+    passes = any(e.name == SUITE and e.passed for e in iteration.evidence)
+    if not passes or not parent.critiqued or parent.unread or contested(run.expectations):
+        return False
+    return not up_for_review(iteration) and changed_lines(parent.text, iteration.text) < _SMALL
 
 
 def needs_reading(run: Run, iteration: Iteration) -> bool:
     """Return whether a text passes only if a critic read it.
 
-    That is so where a critic is there, unless the user's own tests or functions decide.
+    That is so where a critic is there, unless the user's own tests or functions decide, or the user
+    sees what it is.
     """
     asked = reads(run) and run.limits.critique != "never"
-    return asked and basis_of(iteration) not in OWN
+    return asked and basis_of(iteration) not in OWN and not is_plain(run, iteration)
+
+
+def is_plain(run: Run, iteration: Iteration) -> bool:
+    """Return whether a text is left to the user unread: microcopy, a plot, or a mere display."""
+    if run.limits.critique != "auto":
+        return False
+    if run.task.profile == "microcopy":
+        return True
+    drawn = any(isinstance(o, Figure) for e in iteration.evidence for o in e.outputs)
+    return run.task.is_python and (drawn or is_display(iteration.text))
 
 
 def _wants_reading(run: Run, iteration: Iteration) -> bool:
@@ -211,7 +243,7 @@ def _wants_reading(run: Run, iteration: Iteration) -> bool:
 
     A failure decides by itself, and so do drafts that differ.
     """
-    if iteration.critiqued or not reads(run) or iteration.override:
+    if iteration.critiqued or not reads(run) or iteration.override or is_read(run, iteration):
         return False
     others = (draft for draft in run.drafts if draft.number != iteration.number)
     if iteration.parent is None and any(draft.critiqued for draft in others):

@@ -58,6 +58,14 @@ def names_bound(node: ast.AST) -> set[str]:
     return names
 
 
+def is_display(source: str) -> bool:
+    """Return whether Python only shows something: besides imports, it is expressions alone."""
+    tree = try_parse(source)
+    body = tree.body if tree else []
+    shows = any(isinstance(one, ast.Expr) for one in body)
+    return shows and all(isinstance(one, ast.Expr | ast.Import | ast.ImportFrom) for one in body)
+
+
 def names_used(node: ast.AST) -> set[str]:
     """Return every name that stands in code, whether it is read or bound there."""
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}

@@ -36,9 +36,11 @@ from ipyrefine.core.policy import (
     differs,
     find_duplicate,
     has_evaluator,
+    is_plain,
     is_read,
     mean_score,
     needs_reading,
+    reads,
 )
 from ipyrefine.core.run import Iteration, Run
 
@@ -243,6 +245,8 @@ def _undecided(run: Run, iteration: Iteration, unread: str) -> Undecided:
         return Undecided(why="not_run", detail=first_line(unable.detail), passed=passed)
     if run.limits.critique == "never":
         return Undecided(why="no_critic", passed=passed)
+    if reads(run) and is_plain(run, iteration):
+        return Undecided(why="plain", passed=passed)
     why = "not_read" if needs_reading(run, iteration) else "weak_critic"
     return Undecided(why=why, passed=passed)
 

@@ -124,7 +124,8 @@ def parser() -> MagicParser:
         "continues from the best")
     add("--critique", choices=get_args(Limits.model_fields["critique"].annotation),
         help="when a critic reads a text and writes tests for it: before it passes, unless your "
-        "own tests, function or evaluator decide (auto); always; never")
+        "own tests, function or evaluator decide, or it is a plot, a display, microcopy or a small "
+        "edit (auto); always; never")
     add("--categories", help="what a critique looks at, as a,b,c, instead of the profile's")
     add("--min-findings", type=int, metavar="N",
         help="findings that a critique must name (0, or the profile's)")

@@ -566,6 +566,7 @@ _UNDECIDED = {
     "no_critic": "Nobody was asked to read it.",
     "weak_critic": "This model was measured too weak to criticise.",
     "not_read": "Another draft was read instead.",
+    "plain": "Yours to judge: no critic reads plots, displays and microcopy (--critique always).",
 }
 
 
