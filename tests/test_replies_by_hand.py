@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 from ipyrefine import refine
+from ipyrefine.checks import resolve
 from ipyrefine.core.model import Outcome
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -20,10 +22,18 @@ def read(path: Path) -> Any:
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 async def test_a_run_by_hand_ends_as_it_did(path: Path) -> None:
     kept = read(path)
-    run = await refine(kept["task"], model=ScriptedModel(kept["replies"]), journal=False)
+    options = kept.get("options", {})
+    if "schema" in kept:
+        options["checks"] = resolve(["schema:wanted"], {"wanted": kept["schema"]})
+    if "frame" in kept:
+        orders = pandas.DataFrame(kept["frame"])
+        options["variables"] = {"orders": orders.assign(when=pandas.to_datetime(orders["when"]))}
+    model = ScriptedModel(kept["replies"])
+    run = await refine(kept["task"], model=model, journal=False, **options)
     shown = [r.name for e in run.iterations[0].evidence for r in e.results if r.passed is False]
     assert shown == kept["failing"], "the tests that the draft fails"
     assert run.verdict is not None
     assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, kept.get("basis", "critique"))
     assert run.usage.calls == kept["calls"]
-    assert not any(e.failed for e in run.iterations[-1].evidence)
+    assert run.chosen
+    assert not any(e.failed for e in run.chosen.evidence)
