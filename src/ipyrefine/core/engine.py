@@ -371,7 +371,9 @@ class Refinement:
         if not self._begun:
             self._begun = True
             await self.emit(events.RunStarted(setup=self.state.setup))
-            for warning in (*self._warnings, *self._computed_materials()):
+            window = getattr(self.model, "context_tokens", None)
+            too_long = filter(None, [self._requests.too_long(self.state, window)])
+            for warning in (*self._warnings, *self._computed_materials(), *too_long):
                 await self._warn_once(warning)
         await self._reconsider()  # an earlier run may have been cut short before it
         stages = {

@@ -32,6 +32,7 @@ from ipyrefine.core.model import (
 from ipyrefine.core.policy import (
     EVIDENCE_CHARACTERS,
     REPAIR_CHARACTERS,
+    estimate_tokens,
     to_act_on,
     token_limit,
 )
@@ -200,11 +201,28 @@ def _evidence(iteration: Iteration, nonce: Nonce, listed: Sequence[Finding] = ()
             continue
         if one.grounds or one.outputs or one.results or "\n" in one.detail:
             lines = [line for line in one.detail.splitlines() if not line.strip().endswith(repeats)]
-            found = "\n".join([*lines, *output_texts(one.outputs)])[:EVIDENCE_CHARACTERS]
+            found = cut_middle("\n".join(lines), EVIDENCE_CHARACTERS)
+            room = EVIDENCE_CHARACTERS - len(found)
+            if outputs := "\n".join(output_texts(one.outputs))[: max(0, room)]:
+                found = f"{found}\n{outputs}".lstrip()
             word = "passed" if one.passed else "FAILED"
             results.append(f"- {one.name}: {word}. {found}".rstrip())
     text = "\n".join(results)
     return f"\n\nWhat the checks found by running it:\n{fence(text, nonce)}" if text else ""
+
+
+def cut_middle(text: str, limit: int) -> str:
+    """Return a text with its middle left out where it is longer than a limit.
+
+    The start of its first line and that of its last one stay: they name an error.
+    """
+    if len(text) <= limit:
+        return text
+    last = text.rstrip().rpartition("\n")[2][: limit // 4]
+    end = text[len(text) - limit // 4 :]
+    end = end if last in end else f"{last} … {end[-limit // 8 :]}"
+    start = text[: limit - len(end)]
+    return f"{start}\n[{len(text) - len(start) - len(end):,} characters left out]\n{end}"
 
 
 def _list_findings(title: str, findings: Sequence[Finding]) -> str:
@@ -359,7 +377,9 @@ class Requests:
         count = run.limits.min_findings
         tests = _PARTS["tests"] if task.is_python else ""
         names = task.categories or tuple(c.name for c in task.criteria)
+        original = self._original(run, iteration)
         places = {
+            "original": original,
             "categories": categories,
             "count": str(count),
             "least": f"at least {count}" if count else "the",
@@ -372,8 +392,38 @@ class Requests:
         shape, template = fill(_PARTS["critique"], **places), self.prompts.critique
         template = template if "{shape}" in template else f"{template}\n\n{{shape}}"
         prompt = _fill_all(template, about, shape=shape, **places)
-        inputs = (*about.values(), *([str(count)] if count else []))
+        inputs = (*about.values(), *([str(count)] if count else []), *filter(None, [original]))
         return self._request(run, Stage.CRITIQUE, prompt, inputs)
+
+    def _original(self, run: Run, iteration: Iteration) -> str:
+        """Return the user's draft, where a text differs from it; empty for a weak writer."""
+        draft = run.setup.draft
+        if draft is None or iteration.text == draft or run.setup.weak_editor:
+            return ""
+        return f"{_PARTS['original']}\n\n{fence(draft, self.nonce)}\n\n"
+
+    def too_long(self, run: Run, window: int | None) -> str:
+        """Return a sentence where a limit cannot hold the user's text; empty where it can.
+
+        Args:
+            run: a run that has not begun.
+            window: the tokens that the model's context holds; None where that is not known.
+        """
+        text = run.setup.draft or ""
+        tokens, limit = estimate_tokens(len(text)), run.limits.max_tokens
+        reply = 0 if self._edits(run, text) else tokens
+        if limit is not None and reply > limit:
+            return (
+                f"The text takes about {tokens:,} tokens, and a reply may take {limit:,}. Allow "
+                "more with --max-tokens, or refine a part of it with --lines."
+            )
+        need = reply + estimate_tokens(len(text) + len(self._system(run.task).content))
+        if window is None or need <= window:
+            return ""
+        return (
+            f"Task, text and reply take about {need:,} tokens, and {run.setup.model} holds "
+            f"{window:,}. Shorten them, or use a model with a longer context."
+        )
 
     def _difference(self, run: Run, iteration: Iteration) -> str:
         """Return what a revision changed, as a unified diff, and lost; empty for a draft."""
@@ -419,31 +469,34 @@ class Requests:
         tried = [i for i in run.iterations if i.parent == number and i.verdict]
         every = run.limits.memory == "all"
         earlier = _attempts(run, base, self.nonce) if every else _rejected(tried, self.nonce)
+        original = self._original(run, base)
         about = {"text": fence(base.text, self.nonce), **about}
         about["findings"] = _list_findings("Findings to act on", findings)
         about["rejected"] = earlier
         template = _with_format(self.prompts.revise)
-        if self._asks_for_edits(run, base):
+        if self._edits(run, base.text):
             template, options["schema_name"] = _PARTS["edits"], "edits"
         if self._built_in and not run.setup.weak_editor:
             template = template.replace("{findings}", "{findings}" + _PARTS["contest"])
-        prompt = _fill_all(template, about, format=_give("Then give", run.task))
+        asked = _give("Then give", run.task)
+        prompt = _fill_all(template, about, original=original, format=asked)
         if tried:  # a greedy model would only repeat what already failed (arXiv 2506.11930)
             temperature = max(temperature, min(0.4 + 0.2 * len(tried), 1.0))
         options["temperature"] = temperature
-        return self._request(run, Stage.REVISE, prompt, about.values(), **options)
+        inputs = (*about.values(), *filter(None, [original]))
+        return self._request(run, Stage.REVISE, prompt, inputs, **options)
 
     @property
     def _built_in(self) -> bool:
         """Whether revisions are asked for by the built-in prompt."""
         return self.prompts.revise == _STAGES["revise"]
 
-    def _asks_for_edits(self, run: Run, base: Iteration) -> bool:
+    def _edits(self, run: Run, text: str) -> bool:
         """Return whether a revision is asked for as edits: of a long text, but for own prompts.
 
         Four edits of 3,700 words take 257 tokens as edits and 5,224 as the whole text.
         """
-        long = base.text.count("\n") >= _WHOLE_LINES or len(base.text) > _WHOLE_CHARACTERS
+        long = text.count("\n") >= _WHOLE_LINES or len(text) > _WHOLE_CHARACTERS
         return long and self._built_in and not self.schema and not run.setup.weak_editor
 
     def _request(

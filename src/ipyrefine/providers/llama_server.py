@@ -15,7 +15,7 @@ from typing import Any
 
 _HOST = "127.0.0.1"
 _SILENT = -1
-_CONTEXT_TOKENS = 8_192
+CONTEXT_TOKENS = 8_192
 _BATCH_TOKENS = 512  # an interrupt takes effect between batches of the prompt
 _CACHE_MIB = 512  # of earlier prompts; a thousand tokens of the default model take 28
 
@@ -49,7 +49,7 @@ def _start(settings: dict[str, Any]) -> tuple[Any, dict[str, str]]:
 def _params(xllamacpp: Any, settings: dict[str, Any]) -> Any:
     params = xllamacpp.CommonParams()
     params.model.path = settings["path"]
-    params.n_ctx = _CONTEXT_TOKENS
+    params.n_ctx = CONTEXT_TOKENS
     params.n_batch = _BATCH_TOKENS
     params.n_parallel = 1
     # Writer and reader take turns: the prompt of one stays cached while the other is answered.

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request
 from ipyrefine.errors import NoModel, WeightsError
+from ipyrefine.providers.llama_server import CONTEXT_TOKENS
 from ipyrefine.providers.servers import Key
 
 if TYPE_CHECKING:  # it takes a second to import, and recordings don't need it
@@ -41,6 +42,7 @@ class LocalModel:
     """
 
     price = Price(prompt=0, completion=0)
+    context_tokens = CONTEXT_TOKENS
 
     def __init__(self, path: Path, *, name: str) -> None:
         self._path = path
