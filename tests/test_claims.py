@@ -163,7 +163,8 @@ async def test_a_test_is_new_where_only_its_parameters_are() -> None:
     second = critique("import pytest\n", tried.format("[2]", 2).replace("is 2", "in (1, 2)"))
     run = await criticised(first, second, drafts=(RIGHT,), max_revisions=0).run()
     assert [one.name for one in run.expectations] == ["test_types"]
-    again = criticised(critique(EMPTY), second.replace("[2]", "[[]]"), drafts=(WRONG, RIGHT))
+    other = second.replace("[2]", "[[]]")
+    again = criticised(critique(EMPTY), other, drafts=(WRONG, RIGHT), critique="always")
     run = await again.run()
     assert [one.name for one in run.expectations] == ["test_empty", "test_types"]
 

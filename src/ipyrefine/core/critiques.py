@@ -5,12 +5,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ipyrefine.core.expectations import Critique, Expectation, read_tests
+from ipyrefine.core.expectations import Critique, Expectation, contains_quote, read_tests
 from ipyrefine.core.findings import (
     VERDICT,
     drop_known,
     ground,
     regress,
+    same,
     up_for_review,
     weigh,
     with_ids,
@@ -35,19 +36,22 @@ _PROBLEM = ("problem", "issue", "weakness", "description", "finding")
 _PLACE = ("place", "quote", "where", "location")
 _DEMAND = ("task", "demand", "requirement")
 _FIX = ("fix", "suggestion", "remedy")
-_KEYS = {"findings", "questions", "ready", "tests", "expectations"}
+_KEYS = {"findings", "questions", "ready", "tests", "expectations", "sources"}
+_FIELD = "$."  # starts the criterion of a finding about the source of a field's value
 
 
-def parse_critique(reply: str, text: str) -> Critique:
+def parse_critique(reply: str, text: str, source: str | None = None) -> Critique:
     """Read a critique in whichever readable form it comes.
 
     Tests are the functions named ``test…`` in blocks of Python, in a ``<tests>`` tag or in a field
     of the JSON object. The rest stands in a JSON object, or under headings with lists. A finding
-    whose place is not in the text stays without a place.
+    whose place is not in the text stays without a place. A field of data whose value rests on words
+    that its source does not contain is a finding.
 
     Args:
         reply: what the model wrote.
         text: the text it is about.
+        source: what the task is about, where the text is data by a schema.
 
     Raises:
         ReplyError: nothing of it can be read.
@@ -59,6 +63,8 @@ def parse_critique(reply: str, text: str) -> Critique:
     if not fields and not tests:
         raise ReplyError("it holds neither tests nor a JSON object with findings")
     findings = [_finding(item) for item in _items(fields.get("findings"))]
+    if source is not None and isinstance(sources := fields.get("sources"), dict):
+        findings += [_unsourced(str(path), words, source) for path, words in sources.items()]
     return Critique(
         findings=ground((one for one in findings if one), text),
         expectations=tuple(tests),
@@ -138,6 +144,20 @@ def _finding(item: object) -> Finding | None:
     )
 
 
+def _unsourced(path: str, words: object, source: str) -> Finding | None:
+    """Return a finding where the words behind a field's value do not stand in its source."""
+    path, quote = path.removeprefix("$").lstrip("."), _words(words)
+    if quote and contains_quote(source, quote):
+        return None
+    return Finding(
+        criterion=f"{_FIELD}{path}",
+        severity=Severity.BLOCKING,
+        quote=f'"{re.split(r"[.[]", path)[-1]}"' if "]" not in path[-1:] else "",
+        problem=f"{path}: “{quote}” is not in the source." if quote else f"{path} has no source.",
+        fix="Take the value from the source, or leave it out.",
+    )
+
+
 def _first(item: Mapping[str, Any], names: tuple[str, ...], *, flat: bool = True) -> str:
     return next((words for name in names if (words := _words(item.get(name), flat=flat))), "")
 
@@ -181,7 +201,10 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
     if critique.ready:  # what blocks cannot be handed over, so that none of it is left
         standing = (f.id for f in up_for_review(base) if f.blocks or not fixed)
         fixed = tuple(dict.fromkeys([*fixed, *standing]))
-    elif critique.ready is False and not (new or critique.expectations):
+    unsourced = [f for f in named if f.criterion.startswith(_FIELD)]
+    named_again = {f.id for f in base.findings if any(same(f, other) for other in unsourced)}
+    fixed = tuple(one for one in fixed if one not in named_again)
+    if critique.ready is False and not (new or critique.expectations):
         problem = critique.reason or "The critic takes the text for not ready, without a reason."
         new = (Finding(criterion=VERDICT, severity=Severity.BLOCKING, problem=problem),)
     return critique.replace(findings=with_ids(run, new), fixed=fixed), regressed

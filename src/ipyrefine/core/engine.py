@@ -645,6 +645,7 @@ class Refinement:
         """Ask what is wrong with a text: one that waits for its verdict, or the one to revise."""
         base, least = policy.unverified(self.state) or self._base(), self.state.limits.min_findings
         await self.emit(events.StageStarted(stage=Stage.CRITIQUE, iteration=base.number))
+        source = self._source() if self._requests.schema else None
         wanted = [least]  # too few are asked for once more, then taken for what they are
 
         def is_short(critique: Critique, fewest: int) -> bool:
@@ -654,7 +655,7 @@ class Refinement:
 
         def parse(reply: Reply) -> Critique:
             fewest = wanted.pop() if wanted else 0
-            critique = parse_critique(reply.text, base.text)
+            critique = parse_critique(reply.text, base.text, source)
             if is_short(critique, fewest):
                 raise ReplyError(f"it names {len(critique.findings)} of {fewest} findings")
             return critique
@@ -687,7 +688,7 @@ class Refinement:
         if not fresh or self.suite is None or not task.is_python:
             return ()
         vacuous = await self.suite.vacuous(fresh, base.text)
-        words = "\n".join([task.request, *task.checklist, *(m.text for m in task.materials)])
+        words = self._source()
         return tuple(
             one.model_copy(
                 update={
@@ -697,6 +698,11 @@ class Refinement:
             )
             for one in fresh
         )
+
+    def _source(self) -> str:
+        """Return all that the user gave, whose words a critic quotes."""
+        task, draft = self.state.task, self.state.setup.draft or ""
+        return "\n".join([task.request, *task.checklist, *(m.text for m in task.materials), draft])
 
     async def _revise(self) -> None:
         """Ask for a better text, or for another draft where samples were measured to be better."""

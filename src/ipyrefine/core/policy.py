@@ -212,7 +212,8 @@ def _is_small_edit(run: Run, iteration: Iteration) -> bool:
     if iteration.parent is None or iteration.critiqued or run.limits.critique != "auto":
         return False
     parent = run.iterations[iteration.parent]
-    passes = any(e.name == SUITE and e.passed for e in iteration.evidence)
+    suite = next((e for e in iteration.evidence if e.name == SUITE), None)
+    passes = suite and suite.passed and all(r.passed is not False for r in suite.results)
     if not passes or not parent.critiqued or parent.unread or contested(run.expectations):
         return False
     return not up_for_review(iteration) and changed_lines(parent.text, iteration.text) < _SMALL

@@ -386,6 +386,7 @@ class Requests:
             "names": ", ".join(dict.fromkeys([*names, SCOPE])),
             "rest": " that no run can show" if tests else "",
             "fixed": _PARTS["fixed"] if standing else "",
+            "sources": _PARTS["sources"] if self.schema else "",
             "upheld": _PARTS["upheld"] if contested(run.expectations) else "",
             "tests": tests,
         }
