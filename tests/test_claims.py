@@ -1,5 +1,6 @@
 """A critic's claims are run: a test that fails blocks, stays, and is run on every later text."""
 
+import json
 from typing import Any
 
 from kit import CODE, code, refinement
@@ -7,10 +8,12 @@ from kit import CODE, code, refinement
 from ipyrefine import api, refine
 from ipyrefine.checks import from_record
 from ipyrefine.checks.suite import Suite
-from ipyrefine.core.decisions import Continue, Dismiss
+from ipyrefine.core.decisions import Accept, Continue, Dismiss
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import SUITE, Limits, Outcome, Stage, StopReason
+from ipyrefine.core.policy import rival_of
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.render.html import View, panel_parts, record_html
 
 TASK = CODE.model_copy(
     update={"text": "Write last(xs): the last item of a list, or None if it is empty."}
@@ -173,3 +176,28 @@ async def test_a_critique_that_cannot_be_read_is_asked_for_as_a_critique() -> No
     loop = criticised(code("x = 1"), drafts=(RIGHT,))
     await loop.run()
     assert "JSON object" in loop.model.requests[-1].messages[-1].content
+
+
+async def test_a_text_that_only_a_critics_test_fails_can_be_taken_back_without_a_call() -> None:
+    """The revision bends to a test that may be wrong; the panel says so, and a click undoes it."""
+    loop = criticised(critique(EMPTY))
+    run = await loop.run()
+    rival = rival_of(run, run.iterations[1])
+    assert rival
+    assert (rival.iteration.number, [r.name for r in rival.results]) == (0, ["test_empty"])
+    for page in (panel_parts(run, View())["ask"], record_html(run)):
+        assert "The draft fails only tests that scripted wrote: test_empty" in page
+    calls = run.usage.calls
+    loop.decide(Accept(iteration=0))
+    run = await loop.run()
+    assert (run.text, run.usage.calls) == (WRONG, calls)
+    assert "fails only tests" not in record_html(run)
+
+
+async def test_a_text_that_fails_more_than_a_critics_tests_is_no_rival() -> None:
+    finding = {"criterion": "tone", "task": "the last item", "problem": "Odd.", "blocks": True}
+    first = critique(EMPTY).replace('"findings": []', f'"findings": [{json.dumps(finding)}]')
+    run = await criticised(first).run()
+    assert run.verdict
+    assert run.verdict.passed
+    assert rival_of(run, run.iterations[1]) is None

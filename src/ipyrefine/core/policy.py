@@ -20,6 +20,7 @@ from ipyrefine.core.model import (
     Question,
     Stage,
     StopReason,
+    TestResult,
 )
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import is_display
@@ -257,6 +258,37 @@ def _wants_reading(run: Run, iteration: Iteration) -> bool:
 
 
 # Which text is the best, and what is revised
+
+
+class Rival(NamedTuple):
+    """A text that only tests of a critic's set below another one, with what they show of it."""
+
+    iteration: Iteration
+    results: tuple[TestResult, ...]
+
+
+def rival_of(run: Run, iteration: Iteration) -> Rival | None:
+    """Return the first text before a passing revision that only a critic's tests fail, if any.
+
+    A test that a model wrote may be wrong, and the revision bent to it: so the user can take the
+    other text back (self-written tests mislead, arXiv 2501.12793).
+    """
+    verdict, passes = iteration.verdict, {r.name for r in _tests_of(iteration) if r.passed}
+    if verdict is None or not verdict.passed or verdict.basis == "user":
+        return None
+    found = None
+    while iteration.parent is not None:
+        iteration = run.iterations[iteration.parent]
+        failed = {e.name for e in iteration.evidence if e.failed}
+        open_claims = any(f.blocks and f.author != "check" for f in iteration.findings)
+        if failed == {SUITE} and not open_claims:
+            missed = (r for r in _tests_of(iteration) if r.passed is False and r.name in passes)
+            found = Rival(iteration, tuple(missed))
+    return found if found and found.results else None
+
+
+def _tests_of(iteration: Iteration) -> Iterable[TestResult]:
+    return (result for evidence in iteration.evidence for result in evidence.results)
 
 
 _DECIDED = 5  # parts of a standing; the others settle ties

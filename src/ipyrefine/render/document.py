@@ -20,7 +20,7 @@ from ipyrefine.core.model import (
     StopReason,
     TestResult,
 )
-from ipyrefine.core.policy import estimate_tokens, reads
+from ipyrefine.core.policy import estimate_tokens, reads, rival_of
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
@@ -144,6 +144,7 @@ def notices(run: Run) -> list[Block]:
     return [
         *([Paragraph(labels.stop_sentence(run))] if run.message else []),
         *(question(run.question) if run.question else []),
+        *rival(run, run.chosen),
         *decisions(run),
         *(Paragraph(one, "quiet" if is_remark(one) else "warning") for one in run.warnings),
     ]
@@ -177,6 +178,18 @@ def question(asked: Question) -> list[Block]:
         *_output("Before it runs", asked.setup),
         Items("Answers", choices),
         Paragraph('%refine answer 1, or your own: %refine answer "ValueError"', "quiet"),
+    ]
+
+
+def rival(run: Run, iteration: Iteration | None) -> list[Block]:
+    """Return that only a critic's tests set a text above another one, and how to take that."""
+    found = rival_of(run, iteration) if iteration else None
+    if found is None or run.ruling:
+        return []
+    number = found.iteration.number
+    return [
+        Paragraph(labels.rival_sentence(run, found), lead="To decide:"),
+        Paragraph(f"%refine accept {number} takes {run.mention(number)}.", "quiet"),
     ]
 
 

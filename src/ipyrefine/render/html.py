@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from ipyrefine.core.decisions import OWN
 from ipyrefine.core.model import Finding, Stage, Status, StopReason
-from ipyrefine.core.policy import to_act_on
+from ipyrefine.core.policy import rival_of, to_act_on
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
 from ipyrefine.render import document, labels
@@ -93,6 +93,7 @@ def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
     """
     context = _context(run, View(), note, live=False)
     context["question"] = document.question(run.question) if run.question else []
+    context["question"] += document.rival(run, context["about"])
     html = _render("record", context | {"panel": panel})
     # In a Markdown export a blank line would end the HTML.
     return _BLANK.sub(r"\n\1<i></i>", html)
@@ -196,6 +197,7 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "running": running,
         "streaming": running and run.stage in WRITING and view.iteration is None and live,
         "other": None,
+        "rival": None,
         "selectable": [],
         "stop_message": "",
         "warnings": [one for one in run.warnings if not document.is_remark(one)],
@@ -208,6 +210,7 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         context |= _text_context(run, view, about, live=live) | {
             "failure": document.failure(about),
             "checks": document.checks(about),
+            "rival": None if run.ruling else rival_of(run, about),
             "selectable": list(about.actionable),
         }
     context |= _top_context(run, view, about, live=live)

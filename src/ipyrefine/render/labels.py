@@ -47,7 +47,7 @@ from ipyrefine.core.model import (
     Usage,
     Verdict,
 )
-from ipyrefine.core.policy import forecast, has_evaluator
+from ipyrefine.core.policy import Rival, forecast, has_evaluator
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
 
@@ -368,6 +368,16 @@ def budget_left(run: Run) -> str:
 def running(run: Run) -> bool:
     """Return whether a stage is under way."""
     return bool(run.stage) and run.stop_reason is None
+
+
+def rival_sentence(run: Run, rival: Rival) -> str:
+    """Return on whose word alone a text stands above another one."""
+    first, other = rival.results[0], run.mention(rival.iteration.number)
+    more = f" (and {count(len(rival.results) - 1, 'more test')})" if rival.results[1:] else ""
+    return (
+        f"{other.capitalize()} fails only tests that {run.setup.judge} wrote: {first.name}: "
+        f"{first.line}{more}. If that is wrong, take {other}."
+    )
 
 
 def awaits_reading(run: Run, iteration: Iteration | None) -> bool:

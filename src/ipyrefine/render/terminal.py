@@ -259,6 +259,7 @@ class _Printer:
                 for line in self.cut(self.block(block), _PART_LINES, f": show {what}")
             ),
             *(self.blocks(document.question(run.question)) if run.question else []),
+            *self.blocks(document.rival(run, run.chosen)),
             *self.wrap(" · ".join(labels.usage_parts(run.usage, run.seconds)), "quiet"),
             *message,
         ]
