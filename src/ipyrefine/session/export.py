@@ -242,7 +242,7 @@ def _prompt(source: str) -> str:
 
 
 def _enclosed(source: str) -> str:
-    """Return an expression in one line, which an operator can stand beside."""
+    """Return an expression in one line, that an operator can follow."""
     node = try_parse_expression(source)
     if node is None:
         return source
