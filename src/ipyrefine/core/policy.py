@@ -70,7 +70,8 @@ def next_step(run: Run) -> Stage | Stop:
     feedback = to_act_on(run, base)
     explained = any(finding.check != LOW_SCORE for finding in feedback)
     critique = run.limits.critique
-    unexplained = critique == "auto" and not explained and not is_plain(run, base)
+    useless = run.setup.weak_critic or is_plain(run, base)
+    unexplained = critique == "auto" and not explained and not useless
     if not base.critiqued and (critique == "always" or unexplained):
         return Stage.CRITIQUE
     if not feedback:
