@@ -123,7 +123,7 @@ def test_ctrl_c_is_for_jupyterlab_to_answer(tmp_path: Path) -> None:
         "    print('READY', flush=True)\n"
         "    time.sleep(60)\n"
         "except KeyboardInterrupt:\n"
-        "    time.sleep(0.2)\n"
+        "    time.sleep(1)\n"
         "    print('ENDED IN ORDER', flush=True)\n"
     )
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])

@@ -228,7 +228,14 @@ async def test_a_busy_kernel_and_a_missing_one_get_one_sentence(
 ) -> None:
     await lab.open([WRONG, "last = 1"], app=app, env=env)
     sleep = "import time; time.sleep(600)"
-    await lab.evaluate("panel.sessionContext.session.kernel.requestExecute({code: arg});", sleep)
+    # Busy as it starts, a kernel may be idle again before it runs this: its echo is waited for.
+    await lab.evaluate(
+        """const future = panel.sessionContext.session.kernel.requestExecute({code: arg});
+        await new Promise((begun) => {
+          future.onIOPub = (message) => message.header.msg_type === "execute_input" && begun();
+        });""",
+        sleep,
+    )
     await lab.wait_for("panel.sessionContext.session.kernel.status === 'busy'")
     await press_button(lab, 0)
     assert "The kernel is busy. Wait until it is idle" in await read_notice(lab)
