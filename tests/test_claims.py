@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from kit import CODE, code, refinement
+from kit import CODE, code, refinement, text
 
 from ipyrefine import api, refine
 from ipyrefine.checks import from_record
@@ -201,3 +201,30 @@ async def test_a_text_that_fails_more_than_a_critics_tests_is_no_rival() -> None
     assert run.verdict
     assert run.verdict.passed
     assert rival_of(run, run.iterations[1]) is None
+
+
+async def test_not_ready_blocks_where_its_tests_cannot_be_run() -> None:
+    said = critique(EMPTY).replace('"ready": true, "because": "It holds."', '"ready": false')
+    replies = {Stage.DRAFT: [code(WRONG)], Stage.CRITIQUE: [said]}
+    run = await refinement(replies, TASK, suite=None, limits=Limits(max_revisions=0)).run()
+    assert run.verdict
+    assert run.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
+
+
+async def test_a_new_error_in_one_word_of_a_sentence_blocks() -> None:
+    before = "You have thirty days to send the parcel back to us."
+    after = before.replace("thirty", "sixty")
+    wrong = {"criterion": "tone", "place": after, "problem": "It is thirty.", "blocks": True}
+    first = critique_of({"criterion": "tone", "place": "", "problem": "Flat.", "blocks": True})
+    replies = {
+        Stage.CRITIQUE: [first, critique_of(wrong, fixed=["f1"])],
+        Stage.REVISE: [text(after)],
+    }
+    run = await refinement(replies, draft=before, limits=Limits(max_revisions=1)).run()
+    assert run.iterations[1].verdict
+    assert run.iterations[1].verdict.outcome is Outcome.NEEDS_IMPROVEMENT
+
+
+def critique_of(*findings: dict[str, Any], **fields: Any) -> str:
+    """A critic's reply with findings, who takes the text for not ready."""
+    return json.dumps({"findings": findings, "ready": False, "because": "No.", **fields})

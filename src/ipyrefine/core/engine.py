@@ -668,14 +668,10 @@ class Refinement:
             critique = Critique(failure=call.failure)
         elif is_short(critique, least):
             await warn(self, f"The critique names {len(critique.findings)} of {least} findings.")
-        critique, regressed = settle(self.state, base, critique)
         tests = await self._new_tests(critique.expectations, base)
+        critique, regressed = settle(self.state, base, critique, tests)
         await self.emit(
-            events.CritiqueReady(
-                iteration=base.number,
-                critique=critique.model_copy(update={"expectations": tests}),
-                regressed=regressed,
-            )
+            events.CritiqueReady(iteration=base.number, critique=critique, regressed=regressed)
         )
         await self._reconsider()
 

@@ -168,19 +168,19 @@ def rests_on(task: str, docstring: str) -> bool:
     return any(contains_quote(task, words) for words in (docstring, *quotes))
 
 
-def contains_quote(text: str, quote: str) -> bool:
+def contains_quote(text: str, quote: str, *, near: bool = True) -> bool:
     """Return whether a text contains a quote, compared loosely.
 
     White space, case, Markdown and quotation marks do not count. What an ellipsis leaves out may be
     anything. Of four words and more, six in seven have to stand there in their order. An empty
     quote is about something missing, and is in every text; one of marks alone must be there as it
-    is.
+    is. Without ``near``, every word has to.
     """
     parts = [part for part in map(_flatten, re.split(r"\.{3,}|…", quote)) if part]
     if not parts:
         return quote.strip() in text
     flat = _flatten(text)
-    return all(part in flat or _is_near(flat, part) for part in parts)
+    return all(part in flat or (near and _is_near(flat, part)) for part in parts)
 
 
 def _flatten(text: str) -> str:
