@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ipyrefine.core.expectations import Critique, Expectation, contains_quote, in_force, read_tests
@@ -181,20 +181,17 @@ def _words(value: object, *, flat: bool = True) -> str:
     return " ".join(words.split()) if flat else words.strip("\n")
 
 
-def settle(
-    run: Run, base: Iteration, critique: Critique, tests: Sequence[Expectation]
-) -> tuple[Critique, tuple[str, ...]]:
+def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tuple[str, ...]]:
     """Return a critique with what becomes of its findings in the run.
 
     Args:
         run: the run.
         base: the text it is about.
-        critique: as it was read.
-        tests: those of its tests that the run takes.
+        critique: as it was read, with those of its tests that the run takes.
 
     Returns:
-        The critique with these tests, the new findings, by their ids, and those that are fixed; and
-        the ids of resolved findings that it names again.
+        The critique with the new findings, by their ids, and those that are fixed; and the ids of
+        resolved findings that it names again.
     """
     named = critique.findings
     parent = None if base.parent is None else run.iterations[base.parent]
@@ -207,9 +204,7 @@ def settle(
     unsourced = [f for f in named if f.criterion.startswith(_FIELD)]
     named_again = {f.id for f in base.findings if any(same(f, other) for other in unsourced)}
     fixed = tuple(one for one in fixed if one not in named_again)
-    if critique.ready is False and not (new or in_force(tests)):
+    if critique.ready is False and not (new or in_force(critique.expectations)):
         problem = critique.reason or "The critic takes the text for not ready, without a reason."
         new = (Finding(criterion=VERDICT, severity=Severity.BLOCKING, problem=problem),)
-    findings = with_ids(run, new)
-    settled = critique.replace(findings=findings, fixed=fixed, expectations=tuple(tests))
-    return settled, regressed
+    return critique.replace(findings=with_ids(run, new), fixed=fixed), regressed

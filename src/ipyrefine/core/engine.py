@@ -669,7 +669,7 @@ class Refinement:
         elif is_short(critique, least):
             await warn(self, f"The critique names {len(critique.findings)} of {least} findings.")
         tests = await self._new_tests(critique.expectations, base)
-        critique, regressed = settle(self.state, base, critique, tests)
+        critique, regressed = settle(self.state, base, critique.replace(expectations=tests))
         await self.emit(
             events.CritiqueReady(iteration=base.number, critique=critique, regressed=regressed)
         )

@@ -159,7 +159,7 @@ def _needs_checks(run: Run, iteration: Iteration) -> bool:
 def lacks_tests(run: Run, iteration: Iteration) -> bool:
     """Return whether the critic's tests, or some of them, have still to be run on a text."""
     wanted = {one.name for one in in_force(run.expectations)}
-    return not wanted <= {r.name for e in iteration.evidence for r in e.results}
+    return not wanted <= {result.name for result in iteration.tests}
 
 
 def find_duplicate(run: Run, iteration: Iteration) -> Iteration | None:
@@ -271,25 +271,21 @@ class Rival(NamedTuple):
 def rival_of(run: Run, iteration: Iteration) -> Rival | None:
     """Return the first text before a passing revision that only a critic's tests fail, if any.
 
-    A test that a model wrote may be wrong, and the revision bent to it: so the user can take the
-    other text back (self-written tests mislead, arXiv 2501.12793).
+    There is none once the user has decided. A test that a model wrote may be wrong, and the
+    revision bent to it: so the user can take the other text back (self-written tests mislead,
+    arXiv 2501.12793).
     """
-    verdict, passes = iteration.verdict, {r.name for r in _tests_of(iteration) if r.passed}
-    if verdict is None or not verdict.passed or verdict.basis == "user":
+    verdict, passes = iteration.verdict, {r.name for r in iteration.tests if r.passed}
+    if run.ruling or verdict is None or not verdict.passed or verdict.basis == "user":
         return None
     found = None
     while iteration.parent is not None:
         iteration = run.iterations[iteration.parent]
         failed = {e.name for e in iteration.evidence if e.failed}
-        open_claims = any(f.blocks and f.author != "check" for f in iteration.findings)
-        if failed == {SUITE} and not open_claims:
-            missed = (r for r in _tests_of(iteration) if r.passed is False and r.name in passes)
+        if failed == {SUITE} and not iteration.blocking_claims:
+            missed = (r for r in iteration.tests if r.passed is False and r.name in passes)
             found = Rival(iteration, tuple(missed))
     return found if found and found.results else None
-
-
-def _tests_of(iteration: Iteration) -> Iterable[TestResult]:
-    return (result for evidence in iteration.evidence for result in evidence.results)
 
 
 _DECIDED = 5  # parts of a standing; the others settle ties
@@ -313,9 +309,7 @@ def standing(run: Run, iteration: Iteration) -> tuple[float, ...] | None:
     by_user = verdict.passed and verdict.basis == "user"
     failed = not by_user and sum(e.failed for e in iteration.evidence)
     users = any(f.actionable and f.author == "user" for f in iteration.findings)
-    blocking = 0
-    if reads(run) and not by_user:
-        blocking = sum(f.blocks and f.author != "check" for f in iteration.findings)
+    blocking = iteration.blocking_claims if reads(run) and not by_user else 0
     undecided = verdict.outcome is Outcome.NOT_JUDGED
     return (
         verdict.passed,

@@ -24,6 +24,7 @@ from ipyrefine.core.model import (
     Stage,
     StopReason,
     Task,
+    TestResult,
     Usage,
     Verdict,
 )
@@ -58,6 +59,16 @@ class Iteration(Record):
     def actionable(self) -> tuple[Finding, ...]:
         """The findings a revision of this text should act on."""
         return tuple(finding for finding in self.findings if finding.actionable)
+
+    @property
+    def tests(self) -> tuple[TestResult, ...]:
+        """What each of the critic's tests shows of this text."""
+        return tuple(result for evidence in self.evidence for result in evidence.results)
+
+    @property
+    def blocking_claims(self) -> int:
+        """How many findings block this text, but for those of checks."""
+        return sum(finding.blocks and finding.author != "check" for finding in self.findings)
 
 
 class UnconsumedReply(Record):

@@ -109,7 +109,7 @@ def verify(
         basis = "run" if because.why != "not_run" and _only_ran(iteration) else "none"
     elif basis == "none":
         outcome, basis = Outcome.PASS, "critique"
-        held = sum(bool(r.passed) for e in iteration.evidence for r in e.results)
+        held = sum(bool(result.passed) for result in iteration.tests)
         reason = iteration.reason if iteration.ready else ""
         because = NothingFound(critic=run.setup.judge, tests=held, reason=reason)
     else:

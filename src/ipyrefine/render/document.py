@@ -184,7 +184,7 @@ def question(asked: Question) -> list[Block]:
 def rival(run: Run, iteration: Iteration | None) -> list[Block]:
     """Return that only a critic's tests set a text above another one, and how to take that."""
     found = rival_of(run, iteration) if iteration else None
-    if found is None or run.ruling:
+    if found is None:
         return []
     number = found.iteration.number
     return [
@@ -379,7 +379,7 @@ def findings(
 
 def reading(run: Run, iteration: Iteration) -> list[Block]:
     """Return what the critic's tests show of a text, and what its critic asked or doubts."""
-    results = {r.name: r for e in iteration.evidence for r in e.results}
+    results = {result.name: result for result in iteration.tests}
     tests = [
         _test_item(one, results.get(one.name))
         for one in run.expectations

@@ -210,7 +210,7 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         context |= _text_context(run, view, about, live=live) | {
             "failure": document.failure(about),
             "checks": document.checks(about),
-            "rival": None if run.ruling else rival_of(run, about),
+            "rival": rival_of(run, about),
             "selectable": list(about.actionable),
         }
     context |= _top_context(run, view, about, live=live)
@@ -230,7 +230,7 @@ def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -
         label = labels.Label("✗", "STOPPED", "bad")
     if about and about.verdict and about.verdict.over_failed_check:
         label = label._replace(symbol="⚠", kind="warn")
-    reading = live and about is not None and labels.awaits_reading(run, about)
+    reading = live and labels.awaits_reading(run, about)
     if about and reading:
         label, basis = labels.unread_label(about), labels.unread_phrases(about)
     elif busy:
