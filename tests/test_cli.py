@@ -64,7 +64,7 @@ def test_the_demo_replays_a_recorded_run_without_a_model_or_a_key(
     out, err = capsys.readouterr()
     assert err == ""
     assert "Draft: ✎ NEEDS IMPROVEMENT · examples failed" in out
-    assert "── Draft 1: ✓ PASS · 3 examples" in out
+    assert "── Draft 2: ✓ PASS · 3 examples" in out
     assert "replay of recording.json" in out
     assert "⚠" not in out
     assert "Live:  ipyrefine demo" in out

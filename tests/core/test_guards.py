@@ -118,9 +118,9 @@ async def test_a_writer_too_weak_to_edit_is_sampled_which_makes_a_draft(weak: bo
     asked = requests(loop, Stage.REVISE)
     assert [("x = " in one.messages[-1].content) for one in asked] == [not weak] * 2
     assert [one.temperature > 0.5 for one in asked] == [weak] * 2
-    kind = "Draft" if weak else "Revision"
-    assert [loop.state.name(n) for n in (1, 2)] == [f"{kind} 1", f"{kind} 2"]
-    assert loop.state.message == f"{kind} 2 passes."
+    names = ["Draft 2", "Draft 3"] if weak else ["Revision 1", "Revision 2"]
+    assert [loop.state.name(n) for n in (1, 2)] == names
+    assert loop.state.message == f"{names[1]} passes."
 
 
 async def test_what_the_user_says_of_such_code_is_acted_on_in_its_own_words() -> None:

@@ -134,13 +134,13 @@ def test_a_text_has_one_name_wherever_it_is_mentioned(read_html):
     )
     decided = tuple(Accept(iteration=n) for n in range(5))
     run = run_of(verdict).model_copy(update={"iterations": texts, "best": 3, "decisions": decided})
-    names = ["Draft", "Draft 1", "Revision 2", "Your edit", "Your edit 4"]
+    names = ["Draft", "Draft 2", "Revision 1", "Your edit", "Your edit 2"]
     assert [run.name(n) for n in range(5)] == names
     for name, render in ((name, r) for name in names for r in (record_text, record_html)):
         output = read_html(render(run, 100) if render is record_text else render(run)).text
         assert name in output
         assert f"You accepted {run.mention(names.index(name))}." in output
-    assert [labels.under_way(run, n) for n in (0, 2)] == ["draft", "revision 2"]
+    assert [labels.under_way(run, n) for n in (0, 2)] == ["draft", "revision 1"]
 
 
 @pytest.mark.parametrize(("value", "text"), [

@@ -36,8 +36,9 @@ from ipyrefine.core.model import (
     Verdict,
 )
 from ipyrefine.core.reducer import replay
+from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import UsageError
-from ipyrefine.session.commands import COMMANDS, parse_decision
+from ipyrefine.session.commands import COMMANDS, parse_decision, parse_iteration
 
 CELL = "%%refine -p prose --task --criteria tone --min-findings 0 -n 0\nWrite a greeting."
 TONE = Criterion(name="tone", definition="Warm.")
@@ -142,7 +143,7 @@ def test_a_branch_a_diff_and_the_users_own_text_by_command(shell: Any, capsys: A
     assert [i.parent for i in refined.iterations] == [None, 0, 0, 0]
     assert refined.iterations[3].author == "user"
     capsys.readouterr()
-    run(shell, "%refine diff 0 3")
+    run(shell, "%refine diff 0 edit")
     assert "{+Good morning+}" in capsys.readouterr().out
     run(shell, "%refine show")
     assert "Your edit" in capsys.readouterr().out
@@ -209,3 +210,38 @@ def test_the_profiles_are_listed_with_their_criteria(shell: Any, capsys: Any) ->
     assert "microcopy: " in listing
     assert "[ ] Is it one JSON value" in listing
     assert "target 0.9" in listing
+
+
+FOUR = Run(
+    setup=Setup(task=Task(text="Greet."), model="m"),
+    iterations=tuple(
+        Iteration(number=number, parent=parent, author=author, text=str(number))
+        for number, (parent, author) in enumerate(
+            [(None, "model"), (None, "model"), (1, "model"), (2, "user")]
+        )
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [
+        ("0", 0),
+        ("draft", 0),
+        ("draft 2", 1),
+        ("Draft-2 rest", 1),
+        ("1", 2),
+        ("revision 1", 2),
+        ("your edit", 3),
+        ("edit", 3),
+    ],
+)
+def test_an_iteration_is_found_by_the_name_that_is_shown(words: str, number: int) -> None:
+    assert parse_iteration(FOUR, words.split()) == number
+
+
+def test_a_number_in_two_names_is_asked_about() -> None:
+    revised = Iteration(number=4, parent=2, text="E")
+    run = FOUR.model_copy(update={"iterations": (*FOUR.iterations, revised)})
+    with pytest.raises(UsageError, match="say which of draft-2, revision-2"):
+        parse_iteration(run, ["2"])

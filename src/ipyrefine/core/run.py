@@ -222,23 +222,23 @@ class Run(Record):
     def name(self, number: int) -> str:
         """Return what an iteration is called, one that is being written too: ``Revision 2``.
 
-        The number is the one that commands take; the draft and the user's first edit have none.
+        Drafts, revisions and the user's edits are counted separately.
         """
+        kind = self._kind(number)
+        count = 1 + sum(self._kind(one.number) == kind for one in self.iterations[:number])
+        return kind if count == 1 and kind != "Revision" else f"{kind} {count}"
+
+    def _kind(self, number: int) -> str:
         if number >= len(self.iterations):
             weak = self.limits.revise == "auto" and self.setup.weak_editor
             sampled = weak or self.limits.revise == "sample"
             revised = bool(self.iterations) and self.stage is Stage.REVISE and not sampled
         else:
             one = self.iterations[number]
-            if one.author == "user" and one.parent is None:
-                return "Your text"
             if one.author == "user":
-                own = (i for i in self.iterations if i.author == "user" and i.parent is not None)
-                return "Your edit" if number == next(own).number else f"Your edit {number}"
+                return "Your text" if one.parent is None else "Your edit"
             revised = one.parent is not None and not one.sampled
-        if revised:
-            return f"Revision {number}"
-        return f"Draft {number}" if number else "Draft"
+        return "Revision" if revised else "Draft"
 
     def mention(self, number: int) -> str:
         """Return an iteration's name inside a sentence: ``the draft``, ``revision 2``."""

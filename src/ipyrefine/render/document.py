@@ -189,7 +189,9 @@ def rival(run: Run, iteration: Iteration | None) -> list[Block]:
     number = found.iteration.number
     return [
         Paragraph(labels.rival_sentence(run, found), lead="To decide:"),
-        Paragraph(f"%refine accept {number} takes {run.mention(number)}.", "quiet"),
+        Paragraph(
+            f"%refine accept {run.name(number).lower()} takes {run.mention(number)}.", "quiet"
+        ),
     ]
 
 

@@ -29,7 +29,6 @@ from ipyrefine.core.decisions import (
     Select,
 )
 from ipyrefine.core.model import MAX_ITERATIONS, Finding, Form, Outcome, Severity, named_criteria
-from ipyrefine.core.reducer import require_iteration
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import withheld
 from ipyrefine.errors import UsageError, did_you_mean
@@ -328,20 +327,36 @@ def make_rubric(run: Run, names: str, target: float | None) -> Rubric:
 
 
 def parse_iteration(run: Run, words: list[str]) -> int | None:
-    """Read an iteration's number from the first word and remove it; None without a word.
+    """Read an iteration's name from the first words and remove it; None without a word.
+
+    ``draft 2``, ``revision-1`` and ``your edit`` are names; ``0`` is the first text, and another
+    number alone names the one iteration that has it in its name.
 
     Raises:
-        UsageError: there is no such iteration.
+        UsageError: there is no such iteration, or the number names several.
     """
     if not words:
         return None
-    word = words.pop(0)
-    if not word.isdecimal() or len(word) > 9:
-        raise UsageError(
-            f"{word[:40]!r} is not a number. Name one of 0 to {len(run.iterations) - 1}."
-        )
-    require_iteration(run, int(word))
-    return int(word)
+    word = words.pop(0).lower()
+    if word == "your" and words:
+        word = words.pop(0).lower()
+    if word in ("draft", "revision", "edit") and words and words[0].isdecimal():
+        word += f"-{words.pop(0)}"
+    names = [run.name(one.number).lower().replace(" ", "-") for one in run.iterations]
+    short = [name.removeprefix("your-") for name in names]
+    found = [
+        number
+        for number, name in enumerate(short)
+        if word in (name, names[number], name.rpartition("-")[2]) or (word == "0" and not number)
+    ]
+    if len(found) == 1:
+        return found[0]
+    among = ", ".join(short[number] for number in found or range(len(short)))
+    raise UsageError(
+        f"{word} is more than one text: say which of {among}."
+        if found
+        else f"There is no iteration {word[:40]}. This run has {among}."
+    )
 
 
 def _parse_ids(words: list[str], most: int | None = None) -> tuple[str, ...]:
