@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
 from pydantic import ValidationError
 
 from ipyrefine import profiles
-from ipyrefine.checks.demands import NOTHING, check_names, find_demands
+from ipyrefine.checks.demands import check_names, find_demands
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.edits import Selection
 from ipyrefine.core.engine import Refinement
@@ -103,7 +103,7 @@ def build(
 
     What the task itself demands is checked too: the examples that a task for Python code states
     (several drafts of it are also compared with each other), and the constraints that one for
-    prose states. The user's own evaluator, the prompt ``judge``, decides by itself; a ``target``
+    prose states. The user's own evaluator is the prompt ``judge`` or a function; a ``target``
     without one is scored by a prompt that ships.
 
     Args:
@@ -200,16 +200,14 @@ def build(
         limits = limits.model_copy(update={"critique": critique})
     check_names(no_checks)
     files = variables.files if task.is_python else {}
-    demands = NOTHING
-    if not prompts.judge:
-        demands = find_demands(
-            task,
-            checks,
-            several=limits.candidates > 1,
-            without=no_checks,
-            files=files,
-            runs=task.is_python and variables.lets_run,
-        )
+    demands = find_demands(
+        task,
+        checks,
+        several=limits.candidates > 1,
+        without=no_checks,
+        files=files,
+        runs=task.is_python and variables.lets_run,
+    )
     checks, phrases = (*checks, *demands.checks), list(demands.phrases)
     if (files and checks and variables.labels) or any(one.computed for one in cells):
         phrases += filter(None, [sharing_phrase(sharing)])

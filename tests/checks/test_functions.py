@@ -25,7 +25,6 @@ TASK = Task(text="t")
     [
         (True, True, None),
         (False, False, None),
-        (None, True, None),
         ("too long", False, None),
         ("PASS", True, None),
         ("FAIL", False, None),
@@ -55,7 +54,7 @@ async def test_a_result_is_read(result, passed, score):
     [
         ("too long", "too long", ["blocking"]),
         (("FAIL", None), "It returned FAIL.", []),
-        ({"done": False}, "It is not done.", []),
+        ({"done": False}, "It returned NEEDS_IMPROVEMENT.", []),
         ({"done": False, "feedback": ["a", "", "b"]}, "a\nb", ["blocking", "blocking"]),
         ({"score": 0.5, "feedback": "a"}, "a\nIt scored 0.50 of 0.80.", ["blocking"]),
         ({"score": 0.5}, "It scored 0.50 of 0.80.", []),
@@ -99,16 +98,26 @@ def returns_perhaps(text) -> "float | None":
     return None
 
 
+def asserts(text):
+    assert text
+
+
 @pytest.mark.parametrize(
-    ("function", "words"), [(returns_later, "return float,"), (returns_quoted, "return tuple")]
+    ("function", "words"),
+    [
+        (returns_later, "return float,"),
+        (returns_quoted, "return tuple"),
+        (returns_perhaps, "return float"),
+        (lambda text: None, ""),
+    ],
 )
 async def test_nothing_from_a_function_that_promises_a_value_is_an_error(function, words):
     with pytest.raises(UsageError, match=f"{words}.* returned None"):
         await CallableCheck(function)("x", TASK)
 
 
-@pytest.mark.parametrize("function", [returns_nothing, returns_perhaps])
-async def test_nothing_is_a_pass_where_the_annotation_allows_it(function):
+@pytest.mark.parametrize("function", [returns_nothing, asserts])
+async def test_nothing_is_a_pass_of_a_function_that_says_so_or_objects_by_raising(function):
     assert (await CallableCheck(function)("x", TASK)).passed
 
 
@@ -135,13 +144,13 @@ async def test_what_is_not_a_finding_is_an_error_that_names_its_part(item, messa
 async def test_the_task_is_passed_to_a_function_that_wants_it_and_to_no_other():
     seen = []
     for function in (
-        lambda text, task: seen.append(task),
-        lambda text, task=None: seen.append(task),
-        lambda text, context: seen.append(context),
-        lambda text, context=None: seen.append(context),
-        lambda text, strict=True: seen.append(strict),
-        lambda *texts: seen.append(len(texts)),
-        functools.partial(lambda x, text: seen.append(x), 7),
+        lambda text, task: not seen.append(task),
+        lambda text, task=None: not seen.append(task),
+        lambda text, context: not seen.append(context),
+        lambda text, context=None: not seen.append(context),
+        lambda text, strict=True: not seen.append(strict),
+        lambda *texts: not seen.append(len(texts)),
+        functools.partial(lambda x, text: not seen.append(x), 7),
     ):
         await CallableCheck(function)("x", TASK)
     assert seen == [TASK, TASK, TASK, TASK, True, 1, 7]

@@ -5,16 +5,16 @@
 - Here: `%%refine --prompts mine --memory all -n 10`, with your evaluator prompt as
   ``mine["judge"]``; or `%%refine --check evaluate --memory all -n 10`, with a function that returns
   ``("FAIL", "feedback")``.
-- By default there is a cap (``-n``), and a text whose check failed does not pass whatever the judge
-  says. Your prompt is taken at its word, asks for no critique, and nothing that the task states is
-  checked beside it. ``-n`` switches patience off.
+- By default there is a cap (``-n``), and a text whose check failed does not pass whatever the
+  evaluator says: what the task states is run, and shown beside its feedback. Your prompts are sent
+  as they stand, and ask for no critique. ``-n`` switches patience off.
 """
 
 import json
 from typing import Any
 
 import pytest
-from kit import critique, evaluated, finding, finish, judgement, requests, text
+from kit import evaluated, finding, finish, judgement, requests, text
 
 from ipyrefine import refine
 from ipyrefine.core.model import Limits, Outcome, StopReason
@@ -52,30 +52,34 @@ async def test_generator_and_evaluator_prompts_may_be_ones_own() -> None:
     own = Prompts(draft="GENERATE", judge="EVALUATE {text}")
     loop = evaluated([text("Hi"), judgement(9)], prompts=own, limits=BARE)
     await finish(loop)
-    asked = [request.messages[1].content for request in requests(loop)]
+    asked = [request.messages[-1].content for request in requests(loop)]
     assert [prompt.split()[0] for prompt in asked] == ["GENERATE", "EVALUATE"]
     assert loop.state.stop_reason is StopReason.PASSED
 
 
-@pytest.mark.parametrize("said", ["Lovely!", '{"evaluation": "SUPER"}', ""])
-async def test_a_reply_that_is_no_evaluation_neither_passes_nor_loops(said: str) -> None:
-    loop = evaluated([text("Hi"), said, said], limits=Limits(max_revisions=0))
-    await finish(loop)
-    verdict = loop.state.verdict
-    assert verdict is not None
-    assert (verdict.outcome, verdict.basis) == (Outcome.NOT_JUDGED, "none")
-    assert loop.state.stop_reason is StopReason.UNJUDGED
-    assert loop.state.text == "Hi"
-    assert loop.state.usage.calls == 3
-
-
-async def test_an_unreadable_evaluation_gets_one_critique_and_one_revision_and_no_more() -> None:
+@pytest.mark.parametrize("said", ["Lovely!", '{"evaluation": "SUPER"}'])
+async def test_a_reply_that_is_no_evaluation_is_feedback_and_the_loop_goes_on_to_its_cap(
+    said: str,
+) -> None:
     loop = evaluated(
-        [text("Hi"), "?", "?", critique(finding("too curt")), text("Hi Ann"), "?", "?"]
+        [text("Hi"), said, said, text("Ho"), said, said], limits=Limits(max_revisions=1)
     )
     await finish(loop)
-    assert [i.verdict.outcome for i in loop.state.iterations if i.verdict] == ["NOT_JUDGED"] * 2
-    assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.UNJUDGED)
+    verdicts = [i.verdict for i in loop.state.iterations if i.verdict]
+    assert [(v.outcome, v.basis) for v in verdicts] == [
+        (Outcome.NEEDS_IMPROVEMENT, "evaluator")
+    ] * 2
+    assert said in requests(loop)[3].messages[-1].content
+    assert (loop.state.text, loop.state.stop_reason) == ("Ho", StopReason.REVISIONS)
+
+
+async def test_an_empty_evaluation_neither_passes_nor_loops() -> None:
+    loop = evaluated([text("Hi"), "", ""], limits=Limits(max_revisions=0))
+    await finish(loop)
+    assert loop.state.verdict is not None
+    assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.NOT_JUDGED, "none")
+    assert (loop.state.text, loop.state.stop_reason) == ("Hi", StopReason.UNJUDGED)
+    assert loop.state.usage.calls == 3
 
 
 async def test_an_evaluator_that_never_passes_cannot_keep_it_going_for_ever() -> None:

@@ -35,7 +35,8 @@ async def test_a_text_that_only_the_demand_failed_is_judged_on_the_rest() -> Non
     loop = await stopped(text("Hello to all of you"), judgement(9))
     assert loop.state.verdict is not None
     assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
-    assert calls(await decide(loop, Drop(demand=SHORT))) == {"judge": 1}
+    assert loop.state.verdict.score == 0.9
+    assert calls(await decide(loop, Drop(demand=SHORT))) == {}
     assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.PASS, "evaluator")
     assert loop.state.stop_reason is StopReason.PASSED
     assert (loop.state.setup.checks, loop.state.setup.demands) == ((), ())

@@ -10,7 +10,8 @@ from ipyrefine.core.run import Run
 
 DETAILED = TASK.model_copy(
     update={
-        "text": "Write a message to the tenants: the lift is out of order on Monday, 9 to 12.",
+        "text": "Write a message to the tenants: the lift is out of order on Monday, 9 to 12. "
+        + "Say which stairs are open, who helps with luggage, and whom to call. " * 9,
         "checklist": ("Does it say when?", "Is it friendly?"),
     }
 )

@@ -31,7 +31,6 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.policy import EVIDENCE_CHARACTERS
 from ipyrefine.core.prompts import Prompts, fill
-from ipyrefine.errors import UsageError
 
 OWN = Prompts(
     system="SYS {task}",
@@ -75,7 +74,7 @@ async def test_prose_is_planned_first_where_that_helps_and_code_is_written_at_on
 
 
 async def test_how_to_think_first_can_be_put_into_a_draft_prompt_of_ones_own() -> None:
-    own = Prompts(draft="{think}\n\nNow write.")
+    own = Prompts(draft="{think}\n\nNow write. {format}")
     task = TASK.model_copy(update={"form": "code"})
     loop = refinement(
         [code("x = 1"), judgement(9)], task, prompts=own, limits=Limits(critique="never")
@@ -84,21 +83,6 @@ async def test_how_to_think_first_can_be_put_into_a_draft_prompt_of_ones_own() -
     asked = prompts(loop)[0]
     assert "First think" in asked
     assert "```python" in asked
-
-
-async def test_how_to_mark_the_text_is_added_where_a_prompt_leaves_it_out() -> None:
-    loop = refinement([text("Hi"), judgement(5)], prompts=OWN, limits=Limits(max_revisions=0))
-    await finish(loop)
-    assert "<text>" in prompts(loop)[0]
-
-
-@pytest.mark.parametrize(
-    ("stage", "place"), [("judge", "text"), ("revise", "text"), ("system", "task")]
-)
-def test_a_prompt_without_what_its_stage_is_about_is_refused(stage: str, place: str) -> None:
-    prompts = Prompts().model_copy(update={stage: "Do well."})
-    with pytest.raises(UsageError, match=f"prompt for {stage} needs {{{place}}}"):
-        refinement([], prompts=prompts)
 
 
 def test_braces_in_a_task_are_no_places() -> None:

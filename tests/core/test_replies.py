@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kit import CODE, NO_FINDINGS, TASK, finish, judgement, refinement
 
 from ipyrefine.core.critiques import parse_critique
+from ipyrefine.core.evaluations import parse_evaluation
 from ipyrefine.core.model import (
     Criterion,
     Finding,
@@ -20,7 +21,6 @@ from ipyrefine.core.model import (
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.replies import (
     Splitter,
-    parse_evaluation,
     parse_text,
     repeats_itself,
 )
@@ -229,6 +229,7 @@ def test_java_is_told_from_the_thoughts_before_it(reply: str, thoughts: str) -> 
 def test_code_of_another_language_needs_a_fence(reply: str, language: str) -> None:
     with pytest.raises(ReplyError, match="no code block"):
         parse_text(reply, "code", language=language)
+    assert parse_text(reply, "code", language=language, own=True).text == reply
 
 
 PASS, NEEDS, FAIL = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL
@@ -247,7 +248,7 @@ PASS, NEEDS, FAIL = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL
         ('{"done": false, "feedback": ["a", "", "b"]}', NEEDS, None, ["a", "b"]),
         ('{"done": true, "feedback": []}', PASS, None, []),
         ('{"score": 0.7, "feedback": "a"}', None, 0.7, ["a"]),
-        ('{"score": 7}', None, 0.7, []),
+        ('{"score": "7/10"}', None, 0.7, []),
         ("0.7", None, 0.7, []),
         ("7/10", None, 0.7, []),
     ],
@@ -266,6 +267,7 @@ def test_a_judge_of_the_users_is_read(
         "It is fine.",
         '{"feedback": "a"}',
         '{"score": "high"}',
+        '{"score": 7}',
         '{"score": 101}',
         '{"score": -1}',
         "-1",

@@ -14,7 +14,7 @@ from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import CallEnded, Event, StageStarted, TextDelta
 from ipyrefine.core.model import Basis, Criterion, Evidence, Limits, Stage, Task
 from ipyrefine.core.ports import Clock, Consumer, Journal, Reply, Request
-from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.prompts import SCORE, Prompts
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import Scripted, ScriptedModel
@@ -69,7 +69,7 @@ class Judgement:
         """Answer a request."""
         if request.purpose == Stage.JUDGE:
             feedback = [one["problem"] for one in self._findings]
-            return json.dumps({"score": self._score / 10, "feedback": feedback})
+            return json.dumps({"score": f"{self._score}/10", "feedback": feedback})
         ready = self._score >= 8 and not self._findings
         return json.dumps(
             {
@@ -84,7 +84,7 @@ class Judgement:
 judgement = Judgement
 
 
-EVALUATED = Prompts(judge="{text}")  # by an evaluator of the user's
+EVALUATED = Prompts(judge=SCORE)  # by the evaluator that ships
 
 
 READY = '{"findings": [], "ready": true, "because": "It does what is asked."}'
@@ -192,7 +192,7 @@ def refinement(
 
 
 def evaluated(replies: Any, task: Task = TASK, **options: Any) -> Refinement:
-    """The same by an evaluator of the user's."""
+    """The same by the evaluator that ships."""
     return refinement(replies, task, **{"prompts": EVALUATED, **options})
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import dis
 import inspect
 import json
 import re
@@ -10,19 +11,22 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from time import monotonic
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
+from ipyrefine.core.evaluations import Said, read_fields, read_outcome
 from ipyrefine.core.model import Evidence, Finding, Outcome, Severity, Task
 from ipyrefine.errors import CheckError, UsageError, describe
 
 MAX_FINDINGS = 20  # of one check; a text with more of them needs another text, not a longer list
 _FIELDS = ("problem", "quote", "fix", "severity", "criterion")
-_VERDICTS = ("evaluation", "verdict", "done", "score")  # fields that say how a text did
-_OPEN = re.compile(r"\b(?:None|Optional|Any|Awaitable|Coroutine)\b")  # in an annotation
+_SILENT = re.compile(r"None|Any|object|.*\b(?:Awaitable|Coroutine)\b.*")  # annotations
+_CHECKS = re.compile(r"(?:bool|str|list\b.*|tuple\[\(?\).*)")  # annotations of no evaluator
 _SHAPES = (
     "Return a bool, a score from 0 to 1, feedback (a string, empty for none), a list of findings, "
     "PASS, NEEDS_IMPROVEMENT or FAIL, a pair such as (False, feedback), or a dict with feedback "
@@ -63,16 +67,12 @@ class _Result(NamedTuple):
     """A function's result in one shape.
 
     Attributes:
-        passed: what it says itself; None where the score or the findings decide.
-        score: the number in it, or None.
-        feedback: what it wants changed: strings, dicts and findings.
-        sentence: the detail where there is no feedback.
+        said: what it says as an evaluator does, or its feedback alone.
+        passed: a bare bool, which is a check's; else None.
     """
 
+    said: Said = Said()
     passed: bool | None = None
-    score: float | None = None
-    feedback: tuple[Any, ...] = ()
-    sentence: str = "It passed."
 
 
 class CallableCheck:
@@ -80,20 +80,22 @@ class CallableCheck:
 
     It may return:
 
-    - a bool, or None for a pass (None is an error if the function is annotated to return more);
+    - a bool, or None for a pass if it says what is wrong by raising or asserting;
     - a score from 0 to 1, which passes from the target on;
     - a string of feedback, empty for none;
     - a list of findings: strings, `Finding` objects, or dicts with a ``problem`` and optionally
       ``quote``, ``fix``, ``severity`` and ``criterion``. With ``minor`` ones only it passes;
     - ``"PASS"``, ``"NEEDS_IMPROVEMENT"`` or ``"FAIL"``;
     - a pair of one of these words, a bool or a score, with feedback: ``("FAIL", "Too long.")``;
-    - a dict, its JSON, or a pydantic object with ``evaluation`` (one of these words), ``done`` (a
-      bool) or ``score``, and ``feedback``: a string or a list of findings.
+    - a dict, its JSON, a dataclass or a pydantic object with ``evaluation`` (one of these words, or
+      an enum of them), ``done`` (a bool) or ``score``, and ``feedback``: a string or a list of
+      findings.
 
     It may also fail the text by an AssertionError, or by an exception that comes of parsing the
-    text or of running code in it; any other one stops the run. A verdict next to a score or
-    feedback decides. It runs in this process, so that it may use the notebook's variables; one that
-    is not async runs in a thread, one at a time.
+    text or of running code in it; any other one stops the run. So does any exception of a function
+    that gives a score or a verdict, by its annotation or its earlier results. A verdict next to a
+    score or feedback decides. It runs in this process, so that it may use the notebook's variables;
+    one that is not async runs in a thread, one at a time.
 
     Args:
         function: the user's function, of the text, or of the text and the task.
@@ -124,7 +126,10 @@ class CallableCheck:
         self._function, self._target = function, target
         self._seconds, self._decisive = seconds, decisive
         self._takes_task = _takes_task(function, self._label)
-        self._promise = _promised_value(function)
+        self._promise = _annotation(function)
+        self._evaluates = bool(self._promise) and not (
+            _SILENT.fullmatch(self._promise) or _CHECKS.fullmatch(self._promise)
+        )
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Call the function and assess its result.
@@ -168,9 +173,11 @@ class CallableCheck:
         except BaseException as error:  # also an exit, which would end the kernel, and a skip
             if timeout.expired():
                 return None, f"check {self._label} did not end within {self._seconds:.3g} s"
-            if isinstance(error, AssertionError):
+            if self._evaluates:
+                pass
+            elif isinstance(error, AssertionError):
                 return None, str(error) or f"An assertion failed: {_failing_line(error)}"
-            if _blames_text(error, text):
+            elif _blames_text(error, text):
                 return None, f"check {self._label} raised {describe(error)}"
             raise CheckError(
                 f"The check {self._label} raised {describe(error)}. Continue with the best text so "
@@ -178,17 +185,23 @@ class CallableCheck:
             ) from error
 
     def _assess(self, result: Any) -> Evidence:
-        if result is None and self._promise:
-            raise UsageError(
-                f"The check {self._label} is annotated to return {self._promise}, but it returned "
-                "None."
-            )
+        if result is None and not _may_be_silent(self._function, self._promise):
+            if self._promise:
+                raise UsageError(
+                    f"The check {self._label} is annotated to return {self._promise}, but it "
+                    "returned None."
+                )
+            raise UsageError(f"The check {self._label} returned None. {_SHAPES}")
         read = _Result(passed=True) if result is None else _read(result)
-        if read is None or (read.score is not None and not 0 <= read.score <= 1):
+        if read is None or not 0 <= (read.said.score or 0) <= (read.said.of or 1):
             raise UsageError(f"The check {self._label} returned {result!r:.80}. {_SHAPES}")
-        findings = [self._finding(item) for item in read.feedback]
-        passed, score, sentence = read.passed, read.score, read.sentence
+        stated, score, of, feedback = read.said
+        findings = [self._finding(item) for item in feedback]
+        passed = read.passed if stated is None else stated is Outcome.PASS
+        sentence = "It passed." if passed else f"It returned {stated or result}."
+        self._evaluates |= stated is not None or score is not None
         if score is not None:
+            score /= of or 1
             sentence = f"It scored {score:.2f} of {self._target:.2f}."
             if passed is None:
                 passed = score >= self._target
@@ -196,6 +209,7 @@ class CallableCheck:
                 score = None  # its word decides, and a pass never scores below the target
         if passed is None:
             passed = not any(finding.severity is Severity.BLOCKING for finding in findings)
+            sentence = "It passed." if score is None else sentence
         elif passed:  # what comes with a pass does not take it back
             findings = [f.model_copy(update={"severity": Severity.MINOR}) for f in findings]
         # The worst first, as the first line stands for all of them in a sentence.
@@ -203,10 +217,10 @@ class CallableCheck:
         lines = list(map(_format_finding, findings[:MAX_FINDINGS]))
         if len(findings) > MAX_FINDINGS:
             lines.append(f"… and {len(findings) - MAX_FINDINGS} more.")
-        if not lines or read.score is not None:
+        if not lines or read.said.score is not None:
             lines.append(sentence)
-        findings = findings[:MAX_FINDINGS]
-        return self._evidence(passed, "\n".join(lines), score=score, findings=tuple(findings))
+        fields = {"score": score, "stated": stated, "findings": tuple(findings[:MAX_FINDINGS])}
+        return self._evidence(passed, "\n".join(lines), **fields)
 
     def _finding(self, item: "str | dict[str, Any] | Finding") -> Finding:
         if isinstance(item, Finding):
@@ -228,70 +242,60 @@ def _read(result: Any) -> _Result | None:
     """Return what a result says, or None if it has no known shape."""
     result = _plain(result)
     if isinstance(result, dict):
-        return _read_fields(result)
-    if (verdict := _read_verdict(result)) is not None:
-        return verdict
+        said = read_fields(result)
+        feedback = _items(said.feedback) if said else None
+        return (
+            None if said is None or feedback is None else _Result(said._replace(feedback=feedback))
+        )
+    if isinstance(result, bool):
+        return _Result(passed=result)
+    if (said := _read_verdict(result)) is not None:
+        return _Result(said)
     if isinstance(result, list | tuple) and len(result) == 2:
-        verdict, feedback = _read_verdict(_plain(result[0])), _read_feedback(result[1])
-        if verdict is not None and feedback is not None:
-            return verdict._replace(feedback=feedback)
-    feedback = None if isinstance(result, Finding) else _read_feedback(result)
-    return None if feedback is None else _Result(feedback=feedback)
+        first, feedback = result[0], _items(result[1])
+        said = Said(read_outcome(first)) if isinstance(first, bool) else _read_verdict(first)
+        if said is not None and feedback is not None:
+            return _Result(said._replace(feedback=feedback))
+    feedback = None if isinstance(result, Finding) else _items(result)
+    return None if feedback is None else _Result(Said(feedback=feedback))
 
 
-def _plain(result: Any) -> Any:
-    """Return a number or bool of an array library, an object's fields or JSON as plain data."""
-    if getattr(result, "shape", None) == () and hasattr(result, "tolist"):
-        return result.tolist()
-    if hasattr(result, "model_dump") and not isinstance(result, Finding):
-        return result.model_dump()
-    if isinstance(result, str) and result.lstrip().startswith("{"):
+def _plain(value: Any) -> Any:
+    """Return what an array library, pydantic, a dataclass, an enum or JSON holds as plain data."""
+    if getattr(value, "shape", None) == () and hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Enum):
+        return value.value if Outcome.read(str(value.value)) else value.name
+    if isinstance(value, Finding):
+        return value
+    if hasattr(value, "model_dump"):
+        return _plain(value.model_dump())
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain({one.name: getattr(value, one.name) for one in fields(value)})
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_plain, value)) if type(value) in (list, tuple) else list(value)
+    if isinstance(value, str) and value.lstrip().startswith("{"):
         with suppress(ValueError, RecursionError):
-            fields = json.loads(result)
-            return fields if any(name in fields for name in _VERDICTS) else result
-    return result
+            data = json.loads(value)
+            return data if read_fields(data) else value
+    return value
 
 
-def _read_fields(fields: dict[str, Any]) -> _Result | None:
-    """Return what a dict says: its word, or ``done``, before its score."""
-    named = {name: _plain(fields[name]) for name in _VERDICTS if fields.get(name) is not None}
-    feedback, score = _read_feedback(fields.get("feedback")), named.pop("score", None)
-    words = [_read_verdict(value) for value in named.values()]
-    if any(word is None or word.passed is None for word in words) or feedback is None:
-        return None
-    if (not words and score is None) or not (score is None or _is_number(score)):
-        return None
-    first = words[0] if words and words[0] else _Result()
-    if first.passed is False and list(named) == ["done"]:
-        first = first._replace(sentence="It is not done.")
-    return first._replace(score=None if score is None else float(score), feedback=feedback)
+def _read_verdict(value: Any) -> Said | None:
+    """Return what a number or one of the words for an outcome says."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Said(score=float(value))
+    outcome = Outcome.read(value) if isinstance(value, str) else None
+    return Said(outcome) if outcome else None
 
 
-def _read_verdict(value: Any) -> _Result | None:
-    """Return what a bool, a number or one of the words for an outcome says."""
-    if _is_number(value):
-        return _Result(score=float(value))
-    word = Outcome.read(getattr(value, "value", value)) if isinstance(value, str) else None
-    if not (word or isinstance(value, bool)):
-        return None
-    passed = word is Outcome.PASS if word else bool(value)
-    return _Result(
-        passed=passed, sentence="It passed." if passed else f"It returned {word or value}."
-    )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _read_feedback(feedback: Any) -> tuple[Any, ...] | None:
+def _items(feedback: Any) -> tuple[Any, ...] | None:
     """Return the items of feedback without empty ones, or None if it is not feedback."""
-    if feedback is None:
-        return ()
     items = feedback if isinstance(feedback, list | tuple) else [feedback]
-    if not all(isinstance(item, str | dict | Finding) for item in items):
-        return None
-    return tuple(item for item in items if not isinstance(item, str) or item.strip())
+    items = [one for one in items if one is not None and str(one).strip()]
+    return tuple(items) if all(isinstance(one, str | dict | Finding) for one in items) else None
 
 
 def _format_finding(finding: Finding) -> str:
@@ -375,12 +379,22 @@ def _takes_task(function: Callable[..., Any], name: str) -> bool:
     return takes
 
 
-def _promised_value(function: Callable[..., Any]) -> str:
-    """Return what a function is annotated to return; empty if that may be None or is unknown."""
+def _annotation(function: Callable[..., Any]) -> str:
+    """Return what a function is annotated to return; empty if that is unknown."""
     try:
         annotation = inspect.signature(function, eval_str=True).return_annotation
     except Exception:  # no signature, or an annotation with names that do not exist at run time
         return ""
-    words = inspect.formatannotation(annotation)
-    open_ended = annotation in (inspect.Signature.empty, object) or _OPEN.search(words)
-    return "" if open_ended else words
+    return "" if annotation is inspect.Signature.empty else inspect.formatannotation(annotation)
+
+
+def _may_be_silent(function: Callable[..., Any], annotation: str) -> bool:
+    """Return whether None says that all is well: of a function that raises or asserts otherwise."""
+    if annotation:
+        return _SILENT.fullmatch(annotation) is not None
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    return code is None or (
+        any(one.opname == "RAISE_VARARGS" for one in dis.get_instructions(code))
+        or any("assert" in name.lower() for name in code.co_names)
+    )

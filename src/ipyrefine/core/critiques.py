@@ -1,8 +1,7 @@
 """Read a critic's reply: tests, findings, questions, and whether the text is ready."""
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ipyrefine.core.expectations import Critique, Expectation, contains_quote, in_force, read_tests
@@ -18,13 +17,13 @@ from ipyrefine.core.findings import (
 )
 from ipyrefine.core.model import Finding, Severity
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.shapes import json_objects
 from ipyrefine.errors import ReplyError
 
 _PYTHON = re.compile(
     r"```(?:python|py)?[^\S\n]*\n(?P<code>.*?)(?:^```|\Z)", re.DOTALL | re.MULTILINE
 )
 _TAGGED = re.compile(r"<(?:tests|expectations)>(?P<code>.*?)</", re.DOTALL | re.IGNORECASE)
-_TRAILING = re.compile(r",(?=\s*[}\]])")
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(?P<item>.+)$")
 _HEADING = re.compile(
     r"^[\s*#_>-]*(?P<name>findings|questions|verdict|ready|not ready)\b\W*(?P<rest>.*)$",
@@ -87,24 +86,8 @@ def _tests(reply: str, fields: Mapping[str, Any]) -> list[Expectation]:
 
 def _json_fields(reply: str) -> dict[str, Any]:
     """Return the last JSON object of a reply that has a critique's fields; empty without one."""
-    found = [one for one in _json_objects(reply) if _KEYS & one.keys()]
+    found = [one for _, one in json_objects(reply) if _KEYS & one.keys()]
     return found[-1] if found else {}
-
-
-def _json_objects(reply: str) -> Iterator[dict[str, Any]]:
-    decoder, start = json.JSONDecoder(strict=False), reply.find("{")
-    while start >= 0:
-        end = start + 1
-        for source in (reply[start:], _TRAILING.sub("", reply[start:])):
-            try:
-                value, length = decoder.raw_decode(source)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(value, dict):
-                yield value
-                end = start + length
-            break
-        start = reply.find("{", end)
 
 
 def _listed_fields(reply: str) -> dict[str, Any]:

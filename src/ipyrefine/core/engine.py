@@ -20,6 +20,7 @@ from ipyrefine.core.calls import CallBudget, ModelCall, OutOfBudget, affordable_
 from ipyrefine.core.critiques import parse_critique, settle
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.edits import Selection
+from ipyrefine.core.evaluations import feedback_findings, parse_evaluation
 from ipyrefine.core.events import Event
 from ipyrefine.core.expectations import (
     Critique,
@@ -37,7 +38,9 @@ from ipyrefine.core.model import (
     Evidence,
     Judgement,
     Limits,
+    Outcome,
     Setup,
+    Severity,
     Stage,
     StopReason,
     Task,
@@ -105,8 +108,7 @@ class Refinement:
         sharing: what the models' servers are sent of what code computed.
 
     Raises:
-        UsageError: the task has no criterion, the draft is empty, or a prompt lacks what
-            its stage is about.
+        UsageError: the task has no criterion, or the draft is empty.
 
     Attributes:
         state: the run so far.
@@ -136,7 +138,6 @@ class Refinement:
     ) -> None:
         _require_usable(task, draft)
         prompts = prompts or Prompts()
-        prompts.require_places()
         self.model, self.judge, self.checks = model, judge or model, tuple(checks)
         self.clock, self.selection, self.suite = clock, selection, suite
         self.error: RefineError | None = None
@@ -373,7 +374,8 @@ class Refinement:
             await self.emit(events.RunStarted(setup=self.state.setup))
             window = getattr(self.model, "context_tokens", None)
             too_long = filter(None, [self._requests.too_long(self.state, window)])
-            for warning in (*self._warnings, *self._computed_materials(), *too_long):
+            unfilled = self._requests.prompts.unfilled
+            for warning in (*self._warnings, *unfilled, *self._computed_materials(), *too_long):
                 await self._warn_once(warning)
         await self._reconsider()  # an earlier run may have been cut short before it
         stages = {
@@ -505,10 +507,12 @@ class Refinement:
 
     def _writing_call(self, stage: Stage, number: int, sampled: Request | None = None) -> Written:
         """Return the call that writes a whole text."""
-        task = self.state.task
+        task, own = self.state.task, self._requests.is_own(stage)
 
         def parse(reply: Reply, *, cut: bool = False) -> replies.WrittenText:
-            written = replies.parse_text(reply.text, task.form, cut=cut, language=task.language)
+            written = replies.parse_text(
+                reply.text, task.form, cut=cut, language=task.language, own=own
+            )
             return self._restore(written)
 
         return ModelCall(self.model, parse, stage, number, partial(parse, cut=True), sampled)
@@ -622,17 +626,22 @@ class Refinement:
         number = iteration.number
         await self.emit(events.StageStarted(stage=Stage.JUDGE, iteration=number))
 
+        request, said = self._requests.judge(self.state, number), list[str]()
+
         def parse(reply: Reply) -> Judgement:
-            return replies.parse_evaluation(reply.text)
+            said.append(reply.text.strip())
+            return parse_evaluation(reply.text, self._requests.prompts.judge)
 
         call = ModelCall(self.judge, parse, Stage.JUDGE, number)
         # After the checks, never at the same time: their evidence is what makes its word count.
-        judgement = await call.make(self, self._requests.judge(self.state, number))
-        iteration = self.state.iterations[number]
+        judgement = await call.make(self, request)
+        iteration, name = self.state.iterations[number], self.state.mention(number).capitalize()
+        if judgement is None and any(said):
+            await warn(self, f"{name}: {call.failure}. Its words are taken as feedback.")
+            findings = feedback_findings(said[-1:], Severity.BLOCKING)
+            judgement = Judgement(stated=Outcome.NEEDS_IMPROVEMENT, findings=findings)
         if judgement is None:
-            await warn(
-                self, f"{self.state.mention(number).capitalize()} was not judged: {call.advice}."
-            )
+            await warn(self, f"{name} was not judged: {call.advice}.")
             return verdicts.unreadable(self.state, iteration, call.failure)
         if self.state.setup.judge == self.state.setup.model and not self.checks:
             await self._warn_once(

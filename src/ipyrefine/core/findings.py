@@ -124,13 +124,22 @@ def replace_feedback(
 ) -> tuple[Finding, ...]:
     """Return findings, with the evaluator's latest feedback in place of what it said before.
 
-    What it no longer names is resolved.
+    All of it is kept, in its order, but for what the user dismissed. What it no longer names is
+    resolved.
     """
     findings = tuple(findings)
     old = [finding for finding in findings if finding.criterion == FEEDBACK]
-    followed, fresh = _follow(findings, old, feedback, (_equal, same))
-    updated = tuple(f if f.criterion == FEEDBACK else regress(f, feedback) for f in followed)
-    return updated + with_ids(run, drop_known(run, fresh, updated), updated)
+    followed, fresh = _follow(findings, old, feedback, (_equal,))
+    updated = [f if f.criterion == FEEDBACK else regress(f, feedback) for f in followed]
+    settled = dismissed(run)
+    fresh = [one for one in fresh if not any(same(one, other) for other in settled)]
+    updated += with_ids(run, fresh, updated)
+    places = [n for n, f in enumerate(updated) if f.criterion == FEEDBACK and f.actionable]
+    order = {finding.problem: n for n, finding in reversed([*enumerate(feedback)])}
+    named = sorted((updated[n] for n in places), key=lambda f: order.get(f.problem, 0))
+    for place, finding in zip(places, named, strict=True):
+        updated[place] = finding
+    return tuple(updated)
 
 
 def apply_bare_verdict(run: Run, findings: Iterable[Finding], problem: str) -> tuple[Finding, ...]:

@@ -357,6 +357,24 @@ class Figure(Record):
 Output = Annotated[Printed | Value | TableValue | Figure, Field(discriminator="kind")]
 
 
+class Outcome(StrEnum):
+    """The outcomes of a verification."""
+
+    PASS = "PASS"
+    NEEDS_IMPROVEMENT = "NEEDS_IMPROVEMENT"
+    FAIL = "FAIL"
+    NOT_JUDGED = "NOT_JUDGED"
+
+    @classmethod
+    def read(cls, word: str) -> "Outcome | None":
+        """Return the verdict that a word names, in any case and with ``_`` or a space, or None.
+
+        Nobody can give NOT_JUDGED: it says that there is no verdict.
+        """
+        outcome = cls.__members__.get(word.strip().upper().replace(" ", "_"))
+        return None if outcome is cls.NOT_JUDGED else outcome
+
+
 class Tally(Record):
     """What a check counted."""
 
@@ -382,6 +400,7 @@ class Evidence(Record):
     passed: bool | None  # None when it found nothing it could check, or could not run
     not_run: bool = False
     score: Score | None = None  # 0..1, or None when it does not apply
+    stated: Outcome | None = None  # the verdict that the user's function gave; else None
     detail: str = ""  # what was tried and came out (input, expected, got), for people and prompts
     tallies: Annotated[tuple[Tally, ...], Field(max_length=2)] = ()
     seconds: Amount = 0.0  # wall time it took
@@ -409,24 +428,6 @@ class Evidence(Record):
         return self.passed is False or (
             self.passed is True and self.basis not in ("run", "none", "critique")
         )
-
-
-class Outcome(StrEnum):
-    """The outcomes of a verification."""
-
-    PASS = "PASS"
-    NEEDS_IMPROVEMENT = "NEEDS_IMPROVEMENT"
-    FAIL = "FAIL"
-    NOT_JUDGED = "NOT_JUDGED"
-
-    @classmethod
-    def read(cls, word: str) -> "Outcome | None":
-        """Return the verdict that a word names, in any case and with ``_`` or a space, or None.
-
-        Nobody can give NOT_JUDGED: it says that there is no verdict.
-        """
-        outcome = cls.__members__.get(word.strip().upper().replace(" ", "_"))
-        return None if outcome is cls.NOT_JUDGED else outcome
 
 
 class Judgement(Record):

@@ -15,6 +15,7 @@ from ipyrefine.core.model import (
     Evidence,
     Figure,
     Finding,
+    Judgement,
     Outcome,
     Price,
     Question,
@@ -190,6 +191,29 @@ def differs(iteration: Iteration) -> Evidence | None:
     return next((e for e in iteration.evidence if e.drafts == "differ"), None)
 
 
+def evaluations(iteration: Iteration) -> list[Evidence]:
+    """Return what the user's functions say of a text by a score or a verdict, as evaluators do."""
+    spoke = (e for e in iteration.evidence if e.basis == "function")
+    return [e for e in spoke if e.stated or (e.score is not None and e.passed is not None)]
+
+
+def evaluator_score(run: Run, iteration: Iteration) -> float | None:
+    """Return the score that the user's evaluator gave a text, if any."""
+    spoke = has_evaluator(run) or evaluations(iteration)
+    return iteration.verdict.score if spoke and iteration.verdict else None
+
+
+def judgement_of(run: Run, iteration: Iteration) -> Judgement | None:
+    """Return what the user's evaluator prompt said of a text, as its verdict holds it, if any."""
+    verdict = iteration.verdict
+    if verdict is None or not has_evaluator(run):
+        return None
+    own = any(e.basis in OWN and e.passed is not None for e in iteration.evidence)
+    if verdict.stated is None and (verdict.score is None or own):
+        return None
+    return Judgement(stated=verdict.stated, score=verdict.score)
+
+
 def has_evaluator(run: Run) -> bool:
     """Return whether the user's own prompt evaluates the texts."""
     return "judge" in run.setup.prompts
@@ -294,11 +318,11 @@ _DECIDED = 5  # parts of a standing; the others settle ties
 def standing(run: Run, iteration: Iteration) -> tuple[float, ...] | None:
     """Return where a text stands in the order of texts, the higher the better.
 
-    First comes a PASS; then that fewer required checks failed; that nothing the user
-    found wrong still stands; that fewer findings block it; its score. A text that the user passed
-    is above its checks and findings. Of ties, one that only fails some checks is better than one
-    that misses the task, and the first is the best, but for a new revision that nothing gives a
-    score: it answers the feedback on those before it.
+    First comes a PASS; then that fewer required checks failed, unless the user's evaluator scores;
+    that nothing the user found wrong still stands; that fewer findings block it; its score. A text
+    that the user passed is above its checks and findings. Of ties, one that only fails some checks
+    is better than one that misses the task, and the first is the best, but for a new revision that
+    nothing gives a score: it answers the feedback on those before it.
 
     Returns:
         A number for each of these; None before its verdict.
@@ -307,7 +331,8 @@ def standing(run: Run, iteration: Iteration) -> tuple[float, ...] | None:
     if verdict is None:
         return None
     by_user = verdict.passed and verdict.basis == "user"
-    failed = not by_user and sum(e.failed for e in iteration.evidence)
+    settled = by_user or evaluator_score(run, iteration) is not None
+    failed = 0 if settled else sum(e.failed for e in iteration.evidence)
     users = any(f.actionable and f.author == "user" for f in iteration.findings)
     blocking = iteration.blocking_claims if reads(run) and not by_user else 0
     undecided = verdict.outcome is Outcome.NOT_JUDGED
@@ -331,7 +356,9 @@ def _answers_feedback(run: Run, iteration: Iteration) -> bool:
     if iteration.parent is None or find_duplicate(run, iteration) is not None:
         return False
     verdict, scored = iteration.verdict, False
-    if verdict and (verdict.basis == "evaluator" or verdict.outcome is Outcome.NOT_JUDGED):
+    if has_evaluator(run) or evaluations(iteration):
+        scored = evaluator_score(run, iteration) is not None
+    elif verdict and verdict.outcome is Outcome.NOT_JUDGED:
         scored = verdict.score is not None
     elif verdict:
         scored = (
@@ -352,6 +379,15 @@ def mean_score(evidence: Iterable[Evidence]) -> float:
     """Return the mean of what counts for a verdict, 0..1; -1 where nothing does."""
     scores = [float(bool(e.passed)) if e.score is None else e.score for e in evidence if e.grounds]
     return sum(scores) / len(scores) if scores else -1.0
+
+
+def score_by_evidence(iteration: Iteration) -> float | None:
+    """Return the score that a text's evidence gives it; the user's evaluators give it alone."""
+    if own := evaluations(iteration):
+        scores = [e.score for e in own if e.score is not None]
+        return sum(scores) / len(scores) if scores else None
+    score = mean_score(iteration.evidence)
+    return None if score < 0 else score
 
 
 def best_of(run: Run) -> int | None:
@@ -445,17 +481,21 @@ def _asked(question: Question) -> str:
 def revisions_without_improvement(run: Run) -> int:
     """Count the latest revisions without progress, from where the user last continued.
 
-    Progress is a text that stands above all before it, and not by ``delta`` in score alone.
+    Progress is a text that stands above all before it, and not by ``delta`` in score alone. Where
+    the user's evaluator scores, it is a score that differs from the one before by more than that.
     """
-    count, top = 0, None
+    count, top, before = 0, None, None
     for iteration in run.iterations:
-        place = standing(run, iteration)
+        place, score = standing(run, iteration), evaluator_score(run, iteration)
         progress = place is not None and (top is None or place > top)
-        if progress:
+        if score is not None and before is not None:
+            progress = round(abs(score - before), 9) > run.limits.delta
+        elif progress:
             if place and top and place[: _DECIDED - 1] == top[: _DECIDED - 1]:
                 gain = place[_DECIDED - 1] - top[_DECIDED - 1]
                 progress = gain == 0 or gain > run.limits.delta
             top = place
+        before = score
         exempt = iteration.parent is None or iteration.number <= run.patience_from
         count = 0 if progress or exempt else count + 1
     return count

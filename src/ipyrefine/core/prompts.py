@@ -17,10 +17,18 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from functools import wraps
 from importlib.resources import files
+from itertools import groupby
 from typing import Any
 
 from ipyrefine.core.expectations import contested
-from ipyrefine.core.findings import SCOPE, dismissed, first_line, lost_sections, up_for_review
+from ipyrefine.core.findings import (
+    FEEDBACK,
+    SCOPE,
+    dismissed,
+    first_line,
+    lost_sections,
+    up_for_review,
+)
 from ipyrefine.core.model import (
     Finding,
     Form,
@@ -50,10 +58,9 @@ _FORMS: dict[Form, dict[str, str]] = {"code": _TEXTS["code"], "prose": _TEXTS["p
 SAMPLED = 0.8  # temperature of further drafts, as CodeT's (arXiv 2207.10397)
 
 _WHOLE_LINES, _WHOLE_CHARACTERS = 80, 4_000  # of a text that is revised as a whole
-_REQUIRED = {"system": "task", "critique": "text", "judge": "text", "revise": "text"}
 SCORE: str = _TEXTS["score"]["judge"]  # the evaluator of a run with a target and none of its own
 _PLACE = re.compile(r"\{(\w+)\}")
-_OWN_FORMAT = re.compile(r"\bresponse\b\W{0,3}:", re.IGNORECASE)
+_PLACES = {name for line in PLACES.values() for name in _PLACE.findall(line)}
 
 
 class Prompts(Record):
@@ -81,7 +88,7 @@ class Prompts(Record):
             own: the user's prompts by stage.
 
         Raises:
-            UsageError: there is no such stage, a prompt is no text, or lacks a place it needs.
+            UsageError: there is no such stage, or a prompt is no text.
         """
         for stage, prompt in own.items():
             if stage not in cls.model_fields:
@@ -90,20 +97,17 @@ class Prompts(Record):
                 raise UsageError(f"There is no stage {stage!r} to prompt: {stages}.{hint}")
             if not isinstance(prompt, str) or not prompt.strip():
                 raise UsageError(f"The prompt for {stage} must be a text, not {prompt!r:.40}.")
-        prompts = cls.model_validate(dict(own))
-        prompts.require_places()
-        return prompts
+        return cls.model_validate(dict(own))
 
-    def require_places(self) -> None:
-        """Refuse prompts that would leave out what a stage is about.
-
-        Raises:
-            UsageError: a prompt lacks a place it needs.
-        """
-        for stage, name in _REQUIRED.items():
-            prompt = getattr(self, stage)
-            if prompt and name not in _PLACE.findall(prompt):
-                raise UsageError(f"The prompt for {stage} needs {{{name}}} somewhere in it.")
+    @property
+    def unfilled(self) -> list[str]:
+        """Name the places of the user's prompts that nothing fills, in a sentence for each."""
+        return [
+            f"Nothing fills {{{name}}} in your prompt for {stage}. It is sent as it stands."
+            for stage, prompt in self.own().items()
+            for name in dict.fromkeys(_PLACE.findall(prompt))
+            if name not in _PLACES
+        ]
 
     def own(self) -> dict[str, str]:
         """Return the prompts that differ from the built-in ones, by stage."""
@@ -120,16 +124,11 @@ def fill(prompt: str, **places: object) -> str:
     return _PLACE.sub(lambda m: str(places.get(m[1], m[0])), prompt)
 
 
-def _with_format(prompt: str) -> str:
-    """Make sure that a writer's prompt says how the text is to be marked."""
-    says = "{format}" in prompt or "{ask}" in prompt or _OWN_FORMAT.search(prompt)
-    return prompt if says else f"{prompt}\n\n{{format}}"
-
-
 def _fill_all(template: str, about: Mapping[str, str], **places: str) -> str:
     """Fill a prompt, and add at its end what it has no place for."""
     missing = [text for name, text in about.items() if f"{{{name}}}" not in template]
-    return fill(template, **about, **places) + "".join(missing)
+    added = (text if text[:1] in ("\n", "") else f"\n\n{text}" for text in missing)
+    return fill(template, **{**dict.fromkeys(_PLACES, ""), **about, **places}) + "".join(added)
 
 
 # The fence around untrusted text
@@ -173,6 +172,11 @@ def _neutralise(text: str) -> str:
 def _line(text: str) -> str:
     """Return a model's words as one line, so that they cannot pass for a part of the prompt."""
     return _neutralise(" ".join(text.split()))
+
+
+def _paragraphs(text: str) -> str:
+    """Return a model's words with their lines, indented below the first of them."""
+    return _neutralise("\n  ".join(text.strip().splitlines()))
 
 
 # What prompts are filled with
@@ -231,7 +235,7 @@ def _list_findings(title: str, findings: Sequence[Finding]) -> str:
     lines = [
         f"- {f.id} ({f.severity}, {f.criterion})"
         + (f' at "{_line(f.quote)}"' if f.quote else "")
-        + f": {_line(f.problem)}"
+        + f": {_paragraphs(f.problem) if f.criterion == FEEDBACK else _line(f.problem)}"
         + (f" Fix: {_line(f.fix)}" if f.fix else "")
         for f in findings
     ]
@@ -250,17 +254,37 @@ def _rejected(tried: Sequence[Iteration], nonce: Nonce) -> str:
 
 
 def _attempts(run: Run, base: Iteration, nonce: Nonce) -> str:
-    """Return every earlier attempt with its feedback, the oldest first."""
+    """Return every earlier attempt with its own feedback, the oldest first."""
     parts = []
-    for iteration in run.iterations:
-        if iteration.number == base.number or iteration.failure or iteration.verdict is None:
-            continue
-        score = iteration.verdict.score
+    for iteration in _tried(run, base):
+        score = iteration.verdict.score if iteration.verdict else None
         head = f"Attempt {iteration.number}" + ("" if score is None else f", scored {score:.2f}")
-        findings = _list_findings("Its feedback", iteration.findings)
+        findings = _list_findings("Its feedback", iteration.actionable)
         feedback = findings.strip() or _line(_fate(iteration))
         parts.append(f"{head}:\n{fence(iteration.text, nonce)}\n{feedback}")
     return "\n\nEarlier attempts:\n\n" + "\n\n".join(parts) if parts else ""
+
+
+def _tried(run: Run, base: Iteration) -> list[Iteration]:
+    """Return the texts before another one that have a verdict."""
+    others = (i for i in run.iterations if i.number != base.number and not i.failure)
+    return [iteration for iteration in others if iteration.verdict]
+
+
+# What the user's own prompts are filled with: texts as they stand
+
+
+def _attempt(text: str, feedback: str) -> str:
+    return f"- {_neutralise(text)}" + (f"\nFeedback: {feedback}" if feedback else "")
+
+
+def _feedback(findings: Sequence[Finding]) -> str:
+    """Return findings as their authors wrote them; each author's stand in a paragraph."""
+    paragraphs = []
+    for _, group in groupby(findings, lambda f: (f.author, f.check, f.criterion == FEEDBACK)):
+        items = [f"{f.problem} {f.fix}".strip() for f in group]
+        paragraphs.append("\n".join(f"- {i}" for i in items) if len(items) > 1 else items[0])
+    return _neutralise("\n\n".join(paragraphs))
 
 
 def _fate(iteration: Iteration) -> str:
@@ -352,12 +376,16 @@ class Requests:
     @_within_level
     def draft(self, run: Run, candidate: int) -> Request:
         """Ask for a draft, outside of any JSON; candidates after the first are sampled."""
-        template, task = _with_format(self.prompts.draft), run.task
+        template, task = self.prompts.draft, run.task
         think = _FORMS[task.form]["think"]
-        prompt = fill(template, ask=_ask(task), think=think, format=_give("Then give", task))
+        places = {"ask": _ask(task), "think": think, "format": _give("Then give", task)}
         options = self._constraint(self.prompts.draft == _STAGES["draft"])
         options["temperature"] = run.limits.temperature
-        request = self._request(run, Stage.DRAFT, prompt, (), **options)
+        if self.is_own(Stage.DRAFT):
+            request = self._own(run, Stage.DRAFT, template, None, (), places, **options)
+        else:
+            prompt = _fill_all(template, {}, **places)
+            request = self._request(run, Stage.DRAFT, prompt, (), **options)
         return _resampled(request, "candidate", candidate) if candidate else request
 
     @_within_level
@@ -392,6 +420,9 @@ class Requests:
         }
         shape, template = fill(_PARTS["critique"], **places), self.prompts.critique
         template = template if "{shape}" in template else f"{template}\n\n{{shape}}"
+        places |= {"task": task.request, "content": about["text"]}
+        if "{content}" in template:
+            del about["text"]
         prompt = _fill_all(template, about, shape=shape, **places)
         inputs = (*about.values(), *([str(count)] if count else []), *filter(None, [original]))
         return self._request(run, Stage.CRITIQUE, prompt, inputs)
@@ -451,20 +482,92 @@ class Requests:
             "findings": _list_findings("Weaknesses found in an earlier version", standing),
             "dismissed": _dismissed(run),
         }
-        places = {"criteria": _criteria(run.task), "shape": _TEXTS["shapes"]["verdict"]}
-        prompt = _fill_all(self.prompts.judge, about, **places)
+        if self.is_own(Stage.JUDGE):
+            places = {**about, "shape": _TEXTS["shapes"]["verdict"]}
+            return self._own(run, Stage.JUDGE, self.prompts.judge, iteration, (), places)
+        prompt = _fill_all(self.prompts.judge, about)
         return self._request(run, Stage.JUDGE, prompt, about.values())
+
+    def is_own(self, stage: Stage) -> bool:
+        """Return whether a stage has a prompt of the user's, which is sent as it stands."""
+        draft, revise = self.prompts.draft, self.prompts.revise
+        own_draft = not draft.startswith(_STAGES["draft"])
+        own_revise = not revise.startswith(_STAGES["revise"])
+        return {
+            Stage.DRAFT: own_draft,
+            Stage.REVISE: own_revise or (own_draft and revise == _STAGES["revise"]),
+            Stage.JUDGE: self.prompts.judge != SCORE,
+        }.get(stage, False)
+
+    def _own(
+        self,
+        run: Run,
+        stage: Stage,
+        template: str,
+        iteration: Iteration | None,
+        findings: Sequence[Finding],
+        places: Mapping[str, str],
+        **options: Any,
+    ) -> Request:
+        """Fill a prompt of the user's, and add what it lacks as other loops do.
+
+        Args:
+            run: the run.
+            stage: the stage that asks.
+            template: the prompt.
+            iteration: the text it is about, if any.
+            findings: what a revision acts on.
+            places: what fills the places that only this stage has.
+            **options: fields of the request.
+        """
+        found = set(_PLACE.findall(template))
+        task, text = _whole_request(run.task), _neutralise(iteration.text if iteration else "")
+        attempts, feedback, added = "", _feedback(findings), []
+        if stage is Stage.REVISE and iteration:
+            shown = found & {"text", "content"}
+            earlier = _tried(run, iteration) if run.limits.memory == "all" else []
+            tried = [_attempt(one.text, _feedback(one.actionable)) for one in earlier]
+            attempts = "\n\n".join(tried if shown else [*tried, _attempt(text, feedback)])
+            if attempts and not found & {"attempts", "context"}:
+                added.append(f"Previous attempts:\n{attempts}")
+            if shown and feedback and not found & {"feedback", "findings"}:
+                added.append(f"Feedback: {feedback}")
+        if "task" not in found:
+            added.append(f"{'Original task' if stage is Stage.JUDGE else 'Task'}: {task}")
+        if stage is Stage.JUDGE and not found & {"text", "content"}:
+            added.append(f"Content to evaluate: {text}")
+        content = _fill_all(
+            template,
+            {},
+            **{
+                **places,
+                "criteria": _criteria(run.task),
+                "task": task,
+                "text": text,
+                "content": text,
+                "attempts": attempts,
+                "feedback": feedback,
+                "context": attempts and f"Previous attempts:\n{attempts}",
+            },
+        )
+        request = self._request(
+            run, stage, "\n\n".join([content, *added]), (text, feedback, attempts), **options
+        )
+        kept = (
+            request.messages if self.prompts.system != _STAGES["system"] else request.messages[1:]
+        )
+        return request.model_copy(update={"messages": kept, "schema_name": "own"})
 
     @_within_level
     def revise(self, run: Run, number: int) -> Request:
         """Ask for a better text than an iteration's, with a note for each finding."""
         base, findings = run.iterations[number], to_act_on(run, run.iterations[number])
-        temperature, options = run.limits.temperature, self._constraint(self._built_in)
+        options = self._constraint(self._built_in)
         about = {"evidence": _evidence(base, self.nonce, findings)}
         if self.samples(run, base):
             about["findings"] = _list_findings("Its findings", findings)
             prompt = fill(_PARTS["rewrite"], ask=_ask(run.task), **about)
-            options["temperature"] = temperature
+            options["temperature"] = run.limits.temperature
             request = self._request(run, Stage.REVISE, prompt, about.values(), **options)
             return _resampled(request, "anew", len(run.iterations))
         tried = [i for i in run.iterations if i.parent == number and i.verdict]
@@ -474,23 +577,28 @@ class Requests:
         about = {"text": fence(base.text, self.nonce), **about}
         about["findings"] = _list_findings("Findings to act on", findings)
         about["rejected"] = earlier
-        template = _with_format(self.prompts.revise)
+        if self.is_own(Stage.REVISE):
+            template = self.prompts.revise
+            template = self.prompts.draft if template == _STAGES["revise"] else template
+            places = {**about, "rejected": earlier, "original": original, "ask": _ask(run.task)}
+            places |= {"format": _give("Then give", run.task)}
+            warmth = {"temperature": _warmth(run, tried)}
+            return self._own(run, Stage.REVISE, template, base, findings, places, **warmth)
+        template = self.prompts.revise
         if self._edits(run, base.text):
             template, options["schema_name"] = _PARTS["edits"], "edits"
         if self._built_in and not run.setup.weak_editor:
             template = template.replace("{findings}", "{findings}" + _PARTS["contest"])
         asked = _give("Then give", run.task)
         prompt = _fill_all(template, about, original=original, format=asked)
-        if tried:  # a greedy model would only repeat what already failed (arXiv 2506.11930)
-            temperature = max(temperature, min(0.4 + 0.2 * len(tried), 1.0))
-        options["temperature"] = temperature
+        options["temperature"] = _warmth(run, tried)
         inputs = (*about.values(), *filter(None, [original]))
         return self._request(run, Stage.REVISE, prompt, inputs, **options)
 
     @property
     def _built_in(self) -> bool:
         """Whether revisions are asked for by the built-in prompt."""
-        return self.prompts.revise == _STAGES["revise"]
+        return self.prompts.revise == _STAGES["revise"] and not self.is_own(Stage.REVISE)
 
     def _edits(self, run: Run, text: str) -> bool:
         """Return whether a revision is asked for as edits: of a long text, but for own prompts.
@@ -523,14 +631,24 @@ class Requests:
     def _system(self, task: Task) -> Message:
         items = "".join(f"\n{n}. {item}" for n, item in enumerate(task.checklist, start=1))
         head = "\n\nChecklist; a finished text answers each of these with yes:"
+        prompt = self.prompts.system
         content = fill(
-            self.prompts.system,
+            prompt if "{task}" in prompt else f"{prompt}\n\nTask: {{task}}",
             kind=fill(_FORMS[task.form]["kind"], language=task.language_name),
             task=_whole_request(task, lambda text: fence(text, self.nonce)),
             criteria=_criteria(task),
             checklist=head + items if items else "",
         )
         return Message(role="system", content=content)
+
+
+def _warmth(run: Run, tried: Sequence[Iteration]) -> float:
+    """Return the temperature of a revision: a greedy model would only repeat what already failed.
+
+    See arXiv 2506.11930.
+    """
+    warmest = min(0.4 + 0.2 * len(tried), 1.0) if tried else 0.0
+    return max(run.limits.temperature, warmest)
 
 
 def _criteria(task: Task) -> str:
@@ -542,6 +660,8 @@ def repair(run: Run, request: Request, reply: str, problem: str) -> Request:
     kind = {Stage.JUDGE: "own", Stage.CRITIQUE: "critique"}.get(Stage(request.purpose), "")
     if request.json_schema:
         kind = "json"
+    elif request.schema_name == "own":
+        kind = "own"
     elif request.schema_name == "edits":
         kind = "edits"
     shape = _TEXTS["shapes"][kind] if kind else _FORMS[run.task.form]["shape"]

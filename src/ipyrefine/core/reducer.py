@@ -31,6 +31,7 @@ from ipyrefine.core.model import (
     Usage,
     Verdict,
 )
+from ipyrefine.core.policy import judgement_of
 from ipyrefine.core.run import Iteration, Run, UnconsumedReply
 from ipyrefine.core.syntax import is_literal
 from ipyrefine.errors import UsageError
@@ -428,7 +429,7 @@ def _drop_demand(run: Run, name: str) -> Run:
     stale = {
         i.number
         for i in run.iterations
-        if i.verdict and not i.override and i.verdict.basis != "evaluator"
+        if i.verdict and not i.override and judgement_of(run, i) is None
     }
     setup = run.setup
     return run.replace(

@@ -5,18 +5,11 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from ipyrefine.core import edits
-from ipyrefine.core.findings import FEEDBACK
-from ipyrefine.core.model import (
-    Finding,
-    Form,
-    Judgement,
-    Outcome,
-    Record,
-    Severity,
-)
+from ipyrefine.core.model import Form, Record
+from ipyrefine.core.shapes import json_objects, labelled
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import ReplyError
 
@@ -40,12 +33,12 @@ class WrittenText(Record):
 
 
 def parse_text(
-    reply: str, form: Form, *, cut: bool = False, language: str = "python"
+    reply: str, form: Form, *, cut: bool = False, language: str = "python", own: bool = False
 ) -> WrittenText:
     """Tell the text of a reply from the thoughts before it.
 
-    A reply to the user's own prompt may be JSON with ``thoughts`` and ``response``, or have these
-    words as headings; the following then holds for the response. Code is the longest fenced
+    It may be JSON with ``thoughts`` and ``response``, or have these words as tags, labels or
+    headings; the following then holds for the response. Code is the longest fenced
     block, or the whole reply if that is Python. Prose stands between lines with ``<text>`` and
     ``</text>``, the last such text counts; or it is the whole reply.
 
@@ -54,13 +47,15 @@ def parse_text(
         form: how the text is marked.
         cut: whether the reply was cut off, so that only a text with its end marked is whole.
         language: the language of code.
+        own: whether the user's prompt asked for it: it then need not be marked, and its parts may
+            have other names.
 
     Raises:
         ReplyError: there is no text in it, or no whole one.
     """
-    if response := _unwrap(reply):
+    if not _is_whole(reply, form, language) and (response := _unwrap(reply, own)):
         try:
-            inner = parse_text(response.text, form, cut=cut, language=language)
+            inner = parse_text(response.text, form, cut=cut, language=language, own=own)
         except ReplyError:
             if cut or not response.text.strip():
                 raise
@@ -78,8 +73,13 @@ def parse_text(
         raise ReplyError("it holds no text")
     elif form == "prose":
         text, thoughts = _inline_text(reply.strip())
-    elif language == "python" and _is_python(reply):
+    elif own or _is_whole(reply, form, language):
         text, thoughts = reply.strip(), ""
+        starts = [0, *(m.end() for m in re.finditer(r"\n\s*\n", reply))]
+        for start in starts if language == "python" else ():
+            if _is_whole(reply[start:], form, language):
+                text, thoughts = reply[start:].strip(), reply[:start].strip()
+                break
     else:
         raise ReplyError("it holds no code block")
     if not text.strip():
@@ -131,28 +131,49 @@ def repeats_itself(reply: str) -> bool:
     return len(zlib.compress(end)) < 0.15 * len(end)
 
 
-_HEADING = r"[ \t*_#]*{}[ \t*_]*:[*_]*"
-_HEADINGS = re.compile(
-    rf"\A\s*{_HEADING.format('thoughts')}(?P<thoughts>.*?)"
-    rf"^{_HEADING.format('response')}(?P<response>.*)\Z",
-    re.IGNORECASE | re.DOTALL | re.MULTILINE,
-)
+# What writers call the two parts of a reply to the user's own prompt.
+_THOUGHTS = (
+    "thoughts", "thought", "thinking", "reasoning", "analysis", "plan", "reflection", "explanation",
+    "rationale", "notes",
+)  # fmt: skip
+_RESPONSE = (
+    "response", "solution", "answer", "code", "output", "text", "result", "implementation",
+)  # fmt: skip
+_SAID = ("thoughts", "thinking", "reasoning", "response")  # as labels in words, which are rarer
 
 
-def _unwrap(reply: str) -> WrittenText | None:
-    """Return the response and thoughts of a reply that has them as headings or as JSON."""
-    if headed := _HEADINGS.match(reply):
-        return WrittenText(text=headed["response"].strip(), thoughts=headed["thoughts"].strip())
-    if not reply.strip().startswith(("{", "```")) or '"response"' not in reply:
-        return None
-    try:
-        fields = _json_object(reply)
-    except ReplyError:
-        return None
-    response, thoughts = fields.get("response"), fields.get("thoughts", "")
-    if not isinstance(response, str) or not fields.keys() <= {"response", "thoughts"}:
-        return None
-    return WrittenText(text=response, thoughts=str(thoughts))
+def _unwrap(reply: str, own: bool) -> WrittenText | None:
+    """Return the response and thoughts of a reply that has them as JSON, in tags or under labels.
+
+    Args:
+        reply: what the model wrote.
+        own: whether the user's prompt asked for it, so that other names and parts alone count too.
+    """
+    start = reply.find("{")
+    code = _FENCE.search(reply)
+    inside = code is not None and bool(reply[code.start("text") : start].strip())
+    for place, fields in json_objects(reply):
+        if inside or place != start:  # an object of the code's own
+            break
+        named = {re.split(r"[_\W]", str(key).lower())[-1]: key for key in fields}
+        response = next((named[name] for name in _RESPONSE if name in named), None)
+        alone = fields.keys() <= {"response", "thoughts"}
+        if response is None or not (own or (alone and response == "response")):
+            continue
+        value = fields[response]
+        text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+        notes = (str(fields[named[name]]) for name in _THOUGHTS if name in named)
+        return WrittenText(text=text, thoughts="\n\n".join(notes))
+    tags = "<response>" in reply.lower() or re.search(rf"(?i)<({'|'.join(_THOUGHTS)})>", reply)
+    before, parts = labelled(reply, (*_THOUGHTS, *_RESPONSE) if tags and own else _SAID)
+    thoughts = "\n\n".join(text for name, text in parts if name in _THOUGHTS)
+    responses = [text for name, text in parts if name in _RESPONSE]
+    if responses and (thoughts or (own and not before)):
+        return WrittenText(text=responses[0].strip("\n"), thoughts=thoughts)
+    if tags and own and thoughts:
+        left = reply.rpartition("</")[2].partition(">")[2]
+        return WrittenText(text=left.strip("\n"), thoughts=thoughts) if left.strip() else None
+    return None
 
 
 def _body(block: re.Match[str]) -> str:
@@ -167,8 +188,9 @@ def _inline_text(reply: str) -> tuple[str, str]:
     return text.strip(), thoughts.strip()
 
 
-def _is_python(reply: str) -> bool:
-    tree = try_parse(reply)
+def _is_whole(reply: str, form: Form, language: str) -> bool:
+    """Return whether a reply is Python code and nothing else."""
+    tree = try_parse(reply) if form == "code" and language == "python" else None
     body = tree.body if tree else []
     # A lone literal is data: a JSON reply that happens to be an expression.
     return bool(body) and not (
@@ -220,87 +242,3 @@ class Splitter:
         if self._mark == "```":
             return line.startswith("```") or "```".startswith(line)
         return any(tag.startswith(line) for tag in ("<text>", "</text>"))
-
-
-# An evaluator's replies
-
-_VERDICT = re.compile(
-    r"\A\W*(?:(?:evaluation|verdict)\W*)?(?P<outcome>PASS|NEEDS[_ ]IMPROVEMENT|FAIL)\b\W*"
-    r"(?P<rest>.*)\Z",
-    re.IGNORECASE | re.DOTALL,
-)
-_JSON_START = re.compile(r"\A\s*(?:```\w*\s*)?\{")
-_NUMBER = re.compile(
-    r"\A\W*(?:score\W*)?(?<!-)(?P<score>\d+(?:\.\d+)?)\s*(?:/\s*(?P<of>[1-9]\d*))?\W*\Z",
-    re.IGNORECASE,
-)
-
-
-def parse_evaluation(reply: str) -> Judgement:
-    """Read the reply of the user's evaluator, in any of the usual shapes.
-
-    These are JSON with ``evaluation`` (PASS, NEEDS_IMPROVEMENT or FAIL), ``done`` or ``score``,
-    each with ``feedback`` as a text or a list; the words alone, with feedback after them; and a
-    number. Scores above 1 are out of 10, above 10 out of 100.
-
-    Args:
-        reply: what it wrote.
-
-    Raises:
-        ReplyError: it has none of these shapes.
-    """
-    in_words = not _JSON_START.match(reply)
-    if in_words and (match := _VERDICT.match(reply)):
-        return _evaluation(match["outcome"], None, match["rest"].strip())
-    if in_words and (match := _NUMBER.match(reply)):
-        number = float(match["score"])
-        return _evaluation(None, number / float(match["of"]) if match["of"] else number, "")
-    fields = _json_object(reply)
-    outcome, score = fields.get("evaluation", fields.get("verdict")), fields.get("score")
-    if outcome is None and isinstance(fields.get("done"), bool):
-        outcome = "PASS" if fields["done"] else "NEEDS_IMPROVEMENT"
-    if isinstance(score, bool) or not isinstance(score, int | float | None):
-        raise ReplyError(f"its score {score!r:.40} is not a number")
-    if outcome is None and score is None:
-        raise ReplyError("it has no evaluation, done or score")
-    return _evaluation(outcome, score, fields.get("feedback", ""))
-
-
-def _evaluation(outcome: Any, score: float | None, feedback: Any) -> Judgement:
-    stated = None
-    if outcome is not None:
-        stated = Outcome.read(str(outcome))
-        if stated is None:
-            raise ReplyError(
-                f"its evaluation {outcome!r:.40} is not PASS, NEEDS_IMPROVEMENT or FAIL"
-            )
-    if score is not None:
-        score = score / next((limit for limit in (1, 10, 100) if score <= limit), 1)
-        if not 0 <= score <= 1:
-            raise ReplyError(f"its score {score:g} is out of range")
-    items = feedback if isinstance(feedback, list) else [feedback]
-    passed = stated is Outcome.PASS
-    findings = tuple(
-        Finding(
-            criterion=FEEDBACK,
-            severity=Severity.MINOR if passed else Severity.BLOCKING,
-            problem=str(item).strip(),
-        )
-        for item in items
-        if str(item or "").strip()
-    )
-    return Judgement(stated=stated, score=score, findings=findings)
-
-
-def _json_object(reply: str) -> dict[str, Any]:
-    """Return the JSON object in a reply that may have prose or a fence around it."""
-    start = reply.find("{")
-    if start < 0:
-        raise ReplyError("it holds no JSON object")
-    try:
-        value, _ = json.JSONDecoder(strict=False).raw_decode(reply, start)
-    except (ValueError, RecursionError):
-        raise ReplyError("its JSON is broken") from None
-    if not isinstance(value, dict):
-        raise ReplyError("its JSON is not an object")
-    return value

@@ -34,13 +34,15 @@ from ipyrefine.core.policy import (
     OWN,
     basis_of,
     differs,
+    evaluations,
     find_duplicate,
     has_evaluator,
     is_plain,
     is_read,
-    mean_score,
+    judgement_of,
     needs_reading,
     reads,
+    score_by_evidence,
 )
 from ipyrefine.core.run import Iteration, Run
 
@@ -63,9 +65,9 @@ def verify(
 ) -> Ruling | None:
     """Return a text's verdict, by the first of these that holds.
 
-    The user's word stands. A required check failed; a finding blocks; drafts differ. The user's
-    evaluator decides. Nothing that a PASS may rest on was seen, or nobody read the text. Else it
-    passes, on the strongest basis that it has.
+    The user's word stands. The user's evaluator does not pass it: the verdict is its own. A
+    required check failed; a finding blocks; drafts differ. Nothing that a PASS may rest on was
+    seen, or nobody read the text. Else it passes, on the strongest basis that it has.
 
     Args:
         run: the run.
@@ -84,20 +86,25 @@ def verify(
     blocking = [f for f in findings if f.blocks and f.check not in untried]
     if word is Outcome.PASS:
         blocking = [f for f in blocking if f.criterion != FEEDBACK]
-    failed = next((e for e in iteration.evidence if e.failed), None)
+    fails = [e for e in iteration.evidence if e.failed]
+    # What the user's own function says comes before what the task states.
+    failed = next((e for e in evaluations(iteration) if e.failed), None) or next(iter(fails), None)
     differ = None if basis in OWN else differs(iteration)
-    score = None if basis == "none" else mean_score(iteration.evidence)
+    score = score_by_evidence(iteration) if failed or basis != "none" else None
+    decided = basis in OWN or any(e.basis in OWN for e in fails) or differ
     outcome = Outcome.NEEDS_IMPROVEMENT
     because: Because
-    if failed:
-        basis, score = failed.basis, mean_score(iteration.evidence)
+    if judgement:
+        score = judgement.score
+    elif has_evaluator(run) and not decided and not unread:
+        return None
+    if failed and word in (None, Outcome.PASS):
+        outcome, basis = failed.stated or outcome, failed.basis
         because = CheckFailed(name=failed.name, line=first_line(failed.detail))
     elif judgement and word:
         outcome = Outcome.NEEDS_IMPROVEMENT if blocking and word is Outcome.PASS else word
-        basis, score = "evaluator", judgement.score
+        basis = "evaluator"
         because = _still_open(blocking, word) if blocking else _in_words(run, findings, judgement)
-    elif has_evaluator(run) and basis not in OWN and not differ and not unread:
-        return None
     elif blocking and not unread:
         basis = "critique" if read and basis == "none" else basis
         because = _still_open(blocking)
@@ -151,9 +158,7 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
     """Return a verdict again, from what was said of the text, and the findings of now."""
     before = iteration.verdict
     assert before is not None, "only an existing verdict can be computed again"
-    spoke = before.basis in ("evaluator", "user") and (before.stated or before.score is not None)
-    judgement = Judgement(stated=before.stated, score=before.score) if spoke else None
-    ruling = verify(run, iteration, judgement if has_evaluator(run) else None)
+    ruling = verify(run, iteration, judgement_of(run, iteration))
     if ruling is None:
         findings = update_from_checks(run, iteration)
         unresolved = tuple(f.id for f in findings if f.actionable)
