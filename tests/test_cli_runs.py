@@ -79,7 +79,7 @@ def test_run_executes_a_notebook_and_ends_with_its_verdicts(
     cells = ["%load_ext ipyrefine", f"{REFINE}\nWrite a greeting.", "print(refined, name)"]
     path = notebook(tmp_path / "x.ipynb", *cells)
     with ScriptedServer() as server:
-        first = second = json.dumps({"score": score})
+        first = second = json.dumps({"score": f"{10 * score}/10"})
         server.then(text("Hello"), first, text("Hello you"), second)
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         ended, out, err = ipyrefine("run", str(path), "-p", "name=Ada")

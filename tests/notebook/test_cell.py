@@ -212,7 +212,7 @@ def test_prompts_are_the_users_where_they_say_so(
     replies[:] = ["<text>\nHi\n</text>"]
     shell.user_ns["mine"] = {"draft": "WRITE IT", "judge": "JUDGE {text}"}
     run_cell(shell, "%%refine -q -n 0 --prompts mine\nSay hello.")
-    assert [r.messages[1].content.split()[0] for r in model.requests] == ["WRITE", "JUDGE"]
+    assert [r.messages[-1].content.split()[0] for r in model.requests] == ["WRITE", "JUDGE"]
 
 
 def test_a_variable_and_what_a_check_requires_are_part_of_the_task(shell: Any, model: Any) -> None:
@@ -337,7 +337,6 @@ def test_data_is_left_as_an_object_once_a_schema_accepts_it(
         ("--prompts nowhere", "--prompts: there is no variable 'nowhere'"),
         ("--prompts prices", "--prompts: prices must be a dict of prompts by stage"),
         ("--prompts misspelt", "There is no stage 'juge' to prompt"),
-        ("--prompts textless", "The prompt for judge needs {text}"),
         ("--prompts numbers", "The prompt for draft must be a text, not 7"),
         ("--target 2", "--target"),
         ("--target nan", "--target"),
@@ -385,7 +384,6 @@ def test_what_cannot_be_used_gets_a_sentence_before_any_model_call(
         mine={"criteria": {"wit": "It makes one smile."}},
         tested="def test_it(): assert True",
         misspelt={"juge": "{text}"},
-        textless={"judge": "Good?"},
         numbers={"draft": 7},
     )
     error = run_cell(shell, f"%%refine {options}\nWrite a story.").error_in_exec
