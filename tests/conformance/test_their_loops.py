@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import pytest
-from kit import READY, code, text
+from kit import READY, code, critique, finding, text
 from pydantic import BaseModel
 
 from ipyrefine import refine
@@ -801,6 +801,266 @@ async def test_d_the_result_is_the_solution_with_the_chain_of_thoughts() -> None
     assert run.text == TRIED[3]
     assert not any("idea" in sent(judge, n) for n in range(4))
     assert not any("idea" in sent(writer, n) for n in range(4))
+
+
+@pytest.mark.parametrize(
+    ("task", "language"),
+    [
+        ("用Java实现一个Stack类", "java"),
+        ("用 Go 写一个函数, 反转字符串", "go"),
+        ("请用TypeScript写一个函数", "typescript"),
+        ("Schreib eine Java-Klasse Stack mit push und pop.", "java"),
+        ("Implementiere in Rust eine Funktion, die Wörter zählt.", "rust"),
+        ("Escribe una función en SQL que sume las ventas.", "sql"),
+        ("Écris une classe Java qui compte les mots.", "java"),
+        ("Scrivi una funzione in Go che inverte una stringa.", "go"),
+        ("Javaでスタックのクラスを実装してください。", "java"),
+        ("Напиши класс на Java, который считает слова.", "java"),
+        ("Implement a Stack class in Java.", "java"),
+        ("Write a shell script that counts lines.", "bash"),
+    ],
+)
+async def test_d_the_task_may_be_in_any_language(task: str, language: str) -> None:
+    run = await refine(
+        task,
+        model=writes(f"```{language}\nx\n```"),
+        checks=[lambda text: True],
+        max_revisions=0,
+    )
+    assert (run.task.form, run.task.language, run.text) == ("code", language, "x")
+
+
+DRAFTS = {
+    "java": JAVA,
+    "typescript": "interface User {\n  name: string;\n}\n\nexport function hi(u: User): string {\n"
+    "  return `Hi ${u.name}`;\n}",
+    "javascript": "function add(a, b) {\n  return a + b;\n}\n\nconsole.log(add(1, 2));",
+    "go": 'package main\n\nimport "fmt"\n\nfunc main() {\n\tfmt.Println("hi")\n}',
+    "rust": 'fn main() {\n    let mut n = 0;\n    n += 1;\n    println!("{}", n);\n}',
+    "sql": "SELECT name, SUM(amount) AS total\nFROM sales\nWHERE year = 2024\nGROUP BY name;",
+    "bash": '#!/bin/bash\nfor f in *.txt; do\n  wc -l "$f"\ndone',
+    "cpp": "#include <iostream>\n\nint main() {\n    std::cout << 1;\n    return 0;\n}",
+}
+
+
+@pytest.mark.parametrize("language", DRAFTS)
+async def test_d_a_draft_without_a_fence_stays_code(language: str) -> None:
+    run = await refine(
+        "Improve it.",
+        draft=DRAFTS[language],
+        model=writes(),
+        checks=[lambda text: True],
+        max_revisions=0,
+    )
+    assert (run.task.form, run.task.language, run.text) == ("code", language, DRAFTS[language])
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        MAIL,
+        "Select a table from the list; where you sit is up to you.",
+        "We import fruit from Spain. Let me know; I am in the office.",
+        "# Heading\n\n- one\n- two; three\n\nSome words (in brackets) and more.",
+        "The function of the heart is to pump blood through the body;\nthe lungs return it.",
+    ],
+)
+async def test_d_prose_stays_prose(draft: str) -> None:
+    run = await refine("", draft=draft, model=writes(), checks=[lambda text: True], max_revisions=0)
+    assert run.task.form == "prose"
+
+
+# E: templates
+
+PASTED = """\
+[ITERATION 1]
+Create a draft sales email to engineering leads about our build tool
+
+[ITERATION 2]
+Review the above output. Identify 3 weaknesses or gaps.
+
+[ITERATION 3]
+Rewrite the output addressing all identified weaknesses.
+
+[ITERATION 4]
+Final review: Is this production-ready? If not, what's missing?
+"""
+WEAK = [finding("too dull"), finding("no link here"), finding("wrong year")]
+VERIFIED = json.dumps(
+    {"findings": [], "fixed": ["f1", "f2", "f3"], "ready": True, "because": "Nothing is missing."}
+)
+
+
+async def pasted(cell: str, *replies: str, **options: Any) -> tuple[Run, ScriptedModel]:
+    model = writes(*replies or (text("a"), critique(*WEAK), text("b", "f1: x"), VERIFIED))
+    return await refine(cell, model=model, **options), model
+
+
+TEMPLATES = {
+    "as it is": PASTED,
+    "in a fence": f"```\n{PASTED}```",
+    "in a named fence": f"```text\n{PASTED}```",
+    "in a fence after a task": f"Write an email.\n\n```\n{PASTED}```",
+    "quoted": re.sub(r"^", "> ", PASTED, flags=re.MULTILINE),
+    "bold": re.sub(r"^(\[.*\])$", r"**\1**", PASTED, flags=re.MULTILINE),
+    "headings": re.sub(r"^(\[.*\])$", r"## \1", PASTED, flags=re.MULTILINE),
+    "words on the line": PASTED.replace("]\n", "] "),
+    "words after a colon": PASTED.replace("]\n", "]: "),
+    "lower case": PASTED.replace("ITERATION", "iteration"),
+    "without brackets' words": PASTED.replace("[ITERATION 2]", "[ITERATION 2: CRITIQUE]"),
+}
+
+
+@pytest.mark.parametrize("shape", TEMPLATES)
+async def test_e_a_pasted_template_is_four_calls_with_its_own_words(shape: str) -> None:
+    run, model = await pasted(TEMPLATES[shape])
+    assert [r.purpose for r in model.requests] == ["draft", "critique", "revise", "critique"]
+    assert (run.text, run.task.form, run.stop_reason) == ("b", "prose", "passed")
+    assert "at least 3 weaknesses" in sent(model, 1)
+    assert "Identify 3 weaknesses" in sent(model, 1)
+    assert "addressing all identified weaknesses" in sent(model, 2)
+    assert "what's missing?" in sent(model, 3)
+    assert all("engineering leads" in sent(model, n) for n in range(4))
+    assert not any("ITERATION" in sent(model, n).upper() for n in range(4))
+
+
+@pytest.mark.parametrize(
+    ("said", "least"),
+    [
+        ("Identify 3 weaknesses or gaps.", 3),
+        ("Name three weaknesses.", 3),
+        ("Find at least 4 issues.", 4),
+        ("- Identify 3 technical weaknesses or unstated assumptions\n- Find 2 gaps in the plan", 5),
+        ("1. Identify 3 weaknesses\n2. Find 2 gaps", 5),
+        ("1. Identify 3 technical weaknesses\n2. Note any missing concerns", 3),
+        ("Identify weaknesses.", 0),
+        ("List at least two problems and at least one risk.", 3),
+    ],
+)
+async def test_e_the_least_number_of_weaknesses_is_read(said: str, least: int) -> None:
+    weak = [finding(f"weakness number {n} is there") for n in range(6)]
+    cell = PASTED.replace("Review the above output. Identify 3 weaknesses or gaps.", said)
+    run, model = await pasted(cell, text("a"), critique(*weak), text("b"), READY)
+    assert run.limits.min_findings == least
+    assert said.splitlines()[-1] in sent(model, 1)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Identify weaknesses in: accuracy, completeness, clarity",
+        'Identify weaknesses in: "accuracy", "completeness", "clarity".',
+        '"Identify weaknesses in: accuracy, completeness, clarity"',
+        "Identify 3 weaknesses in: accuracy, completeness, and clarity.",
+        "Identify 3 weaknesses in:\n- accuracy\n- completeness\n- clarity",
+        "Identify 3 weaknesses in the following areas: accuracy, completeness, clarity.",
+    ],
+)
+async def test_e_the_categories_are_those_of_the_template(said: str) -> None:
+    cell = PASTED.replace("Review the above output. Identify 3 weaknesses or gaps.", said)
+    run, _ = await pasted(cell, text("a"), critique(*WEAK), text("b"), READY)
+    assert run.task.categories == ("accuracy", "completeness", "clarity")
+
+
+CHECKLIST = """\
+Final review checklist:
+- [ ] Problem statement is measurable
+- [ ] Rollback is tested
+
+If any box is unchecked, specify what's missing."""
+
+
+async def test_e_a_checklist_is_read_and_its_words_come_last() -> None:
+    cell = PASTED.replace(
+        "Final review: Is this production-ready? If not, what's missing?", CHECKLIST
+    )
+    run, model = await pasted(cell)
+    assert run.task.checklist == ("Problem statement is measurable", "Rollback is tested")
+    assert "specify what's missing" not in sent(model, 1)
+    assert "specify what's missing" in sent(model, 3)
+
+
+async def test_e_what_is_missing_is_answered_in_words_that_the_user_sees() -> None:
+    missing = json.dumps(
+        {"findings": [], "fixed": ["f1", "f2", "f3"], "ready": False, "because": "No price yet."}
+    )
+    run, _ = await pasted(
+        PASTED, text("a"), critique(*WEAK), text("b"), missing, text("c"), READY, max_revisions=1
+    )
+    assert "No price yet." in problems(run)
+    assert run.verdict is not None
+    assert "No price yet." in str(run.verdict.because)
+
+
+async def test_e_ready_says_why_and_the_user_sees_it() -> None:
+    run, _ = await pasted(PASTED)
+    assert run.verdict is not None
+    assert "Nothing is missing." in str(run.verdict.because)
+
+
+async def test_e_a_rewrite_without_notes_is_remarked_on() -> None:
+    run, _ = await pasted(PASTED, text("a"), critique(*WEAK), text("b"), VERIFIED)
+    assert any("note" in warning and "f1" in warning for warning in run.warnings)
+    run, _ = await pasted(
+        PASTED, text("a"), critique(*WEAK), text("b", "f1: x\nf2: y\nf3: z"), VERIFIED
+    )
+    assert not any("note" in warning for warning in run.warnings)
+
+
+async def test_e_not_ready_is_criticised_again_and_the_newest_text_is_read() -> None:
+    weak = [finding("still slow to read")]
+    again = json.dumps({"findings": weak, "fixed": ["f1", "f2", "f3"], "ready": False})
+    run, model = await pasted(
+        PASTED,
+        *(text("first"), critique(*WEAK), text("second"), again, text("third"), again),
+        max_revisions=2,
+    )
+    assert [r.purpose for r in model.requests][:5] == [
+        "draft",
+        "critique",
+        "revise",
+        "critique",
+        "revise",
+    ]
+    assert "second" in sent(model, 4)
+    assert run.iterations[2].parent == 1
+
+
+@pytest.mark.parametrize("place", ["[task]", "[draft/outline/initial version]", "[your product]"])
+async def test_e_an_unfilled_placeholder_is_a_warning(place: str) -> None:
+    cell = PASTED.replace("our build tool", place)
+    run, _ = await pasted(cell)
+    assert any(place in warning for warning in run.warnings)
+
+
+@pytest.mark.parametrize("kind", ["whole", "words first", "RFC"])
+async def test_e_requirements_are_in_every_pass(kind: str) -> None:
+    needs = "Include: problem statement, rollback strategy."
+    cell = {
+        "whole": PASTED.replace("build tool\n", f"build tool. {needs}\n"),
+        "words first": f"Write an email to leads. {needs}\n\n{PASTED}",
+        "RFC": PASTED.replace("Create a draft sales email", f"Draft a technical RFC. {needs} For"),
+    }[kind]
+    _, model = await pasted(cell)
+    assert all(needs in sent(model, n) for n in range(4))
+
+
+async def test_e_a_minimum_that_is_missed_is_asked_for_once_and_said() -> None:
+    one = critique(finding("too dull"))
+    run, model = await pasted(PASTED, text("a"), one, one, text("b"), VERIFIED)
+    assert [r.purpose for r in model.requests][:3] == ["draft", "critique", "critique"]
+    assert any("1 of 3 findings" in warning for warning in run.warnings)
+    assert run.text == "b"
+
+
+async def test_e_at_the_cap_the_requirements_are_said_to_be_the_problem() -> None:
+    replies = [text("v0"), critique(*WEAK)]
+    for number in range(1, 5):
+        weak = [finding(f"{word} of round {number} here") for word in ("alpha", "beta", "gamma")]
+        replies += [text(f"v{number}"), critique(*weak)]
+    run, _ = await pasted(PASTED, *replies, max_revisions=4)
+    assert run.stop_reason == "revisions"
+    assert "exactly" in run.message
 
 
 async def test_usage_errors_of_prompts_are_sentences_before_any_call() -> None:

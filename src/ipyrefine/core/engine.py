@@ -658,9 +658,9 @@ class Refinement:
         wanted = [least]  # too few are asked for once more, then taken for what they are
 
         def is_short(critique: Critique, fewest: int) -> bool:
-            # A revision may be ready: nobody could find faults in it for ever.
-            ready = base.parent is not None and critique.ready is True
-            return len(critique.findings) < fewest and not ready
+            # A revision may be ready, or lack one thing: nobody could find faults in it for ever.
+            answered = base.parent is not None and critique.ready is not None
+            return len(critique.findings) < fewest and not answered
 
         def parse(reply: Reply) -> Critique:
             fewest = wanted.pop() if wanted else 0
@@ -732,13 +732,17 @@ class Refinement:
             base.text, revision.text, form, run.task.language
         ):
             await warn(self, f"{name.capitalize()} changes spacing and punctuation only.")
+        notes = changes(revision.thoughts, acting_on)
+        silent = [f.id for f in acting_on if f.id not in {note.finding for note in notes}]
+        if silent and call.value and self._requests.asks_notes:
+            await warn(self, f"{name.capitalize()} has no note on {', '.join(silent)}.")
         await self.emit(
             events.RevisionReady(
                 iteration=number,
                 parent=base.number,
                 text=revision.text,
                 thoughts=revision.thoughts,
-                changes=changes(revision.thoughts, acting_on),
+                changes=notes,
                 acted_on=tuple(one.id for one in acting_on) if call.value else (),
                 sampled=sampled,
                 failure="" if call.value else call.failure,

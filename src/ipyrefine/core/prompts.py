@@ -72,6 +72,7 @@ class Prompts(Record):
         critique: asks for findings.
         judge: asks the user's evaluator for its verdict; empty where there is none.
         revise: asks for a better text.
+        verify: what a critic of a revision is asked last; empty where nothing is.
     """
 
     system: str = _STAGES["system"]
@@ -79,6 +80,7 @@ class Prompts(Record):
     critique: str = _STAGES["critique"]
     judge: str = ""
     revise: str = _STAGES["revise"]
+    verify: str = ""
 
     @classmethod
     def build(cls, own: Mapping[str, Any]) -> "Prompts":
@@ -419,6 +421,8 @@ class Requests:
             "tests": tests,
         }
         shape, template = fill(_PARTS["critique"], **places), self.prompts.critique
+        if iteration.parent is not None and self.prompts.verify:
+            template += f"\n\n{fill(_PARTS['verify'], words=self.prompts.verify)}"
         template = template if "{shape}" in template else f"{template}\n\n{{shape}}"
         places |= {"task": task.request, "content": about["text"]}
         if "{content}" in template:
@@ -594,6 +598,12 @@ class Requests:
         options["temperature"] = _warmth(run, tried)
         inputs = (*about.values(), *filter(None, [original]))
         return self._request(run, Stage.REVISE, prompt, inputs, **options)
+
+    @property
+    def asks_notes(self) -> bool:
+        """Whether the user's template, added to ours, says how revisions are to be written."""
+        added = self.prompts.revise.removeprefix(_STAGES["revise"])
+        return bool(added) and not self.is_own(Stage.REVISE)
 
     @property
     def _built_in(self) -> bool:

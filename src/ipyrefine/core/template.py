@@ -15,10 +15,21 @@ _HEADING = re.compile(
 _ITEM = re.compile(r"^\s*[-*\N{BULLET}]\s+(?:\[[ xX]?\]\s*)?(\S.*?)\s*$", re.MULTILINE)
 _NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _COUNT = re.compile(
-    rf"\b(\d|{'|'.join(_NUMBERS)})\s+(?:[\w-]+\s+){{0,2}}(?:weakness|gap|issue|problem|flaw|fault)",
+    rf"\b(\d|{'|'.join(_NUMBERS)})\s+(?:[\w-]+\s+){{0,2}}"
+    r"(?:weakness|gap|issue|problem|flaw|fault|risk|concern|error)",
     re.IGNORECASE,
 )
-_CATEGORIES = re.compile(r"\b(?:in|on)\s*:\s*([^.\n]+)")
+_CATEGORIES = re.compile(
+    r"\b(?:in|on)\b(?: the following(?: \w+)?| these \w+)?\s*:"
+    r"(?P<list>(?:\s*^\s*[-*\N{BULLET}].*$)+|[^.\n]+)",
+    re.MULTILINE,
+)
+_SEPARATOR = re.compile(r",?\s+and\s+|,|^\s*[-*\N{BULLET}]\s+", re.MULTILINE)
+_QUOTES = " .\"'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
+_FENCED = re.compile(
+    r"^(?P<marks>`{3,}|~{3,})[^\n]*\n(?P<inside>.*?)^(?P=marks)[^\S\n]*$", re.M | re.S
+)
+_LABEL = 3  # words of a heading's label, at most
 _PLACEHOLDER = re.compile(r"\[(?![xX]?\])(?=[^\W\d])[^\[\]\n]{2,60}\](?!\()")
 _WORDS: dict[Part, str] = {
     "critique": r"critique|criticise|criticize|review|feedback|weakness",
@@ -40,16 +51,16 @@ class Template(Record):
 
     @property
     def min_findings(self) -> int:
-        """How many weaknesses the critique asks for: its first number next to a word for them."""
-        match = _COUNT.search(self.critique)
-        return _NUMBERS.get(match[1].lower(), 0) or int(match[1]) if match else 0
+        """How many weaknesses the critique asks for: all its numbers next to a word for them."""
+        found = (match[1].lower() for match in _COUNT.finditer(self.critique))
+        return sum(_NUMBERS.get(number, 0) or int(number) for number in found)
 
     @property
     def categories(self) -> tuple[str, ...]:
         """What the critique looks at, as in ``weaknesses in: accuracy, clarity``."""
         match = _CATEGORIES.search(self.critique)
-        names = re.split(r",|\band\b", match[1]) if match else []
-        return tuple(name.strip(" .") for name in names if name.strip(" ."))
+        names = _SEPARATOR.split(match["list"].strip()) if match else []
+        return tuple(bare for name in names if (bare := name.strip().strip(_QUOTES)))
 
     @property
     def placeholders(self) -> tuple[str, ...]:
@@ -64,15 +75,19 @@ class Template(Record):
     def prompts(self, base: Prompts | None = None) -> Prompts:
         """Add the user's words to the prompts of their stages."""
         base = base or Prompts()
-        critique = "\n\nOf a revision:\n".join(filter(None, (self.critique, self.verify)))
-        words_of = {"draft": self.draft, "critique": critique, "revise": self.revise}
-        return base.model_copy(
-            update={
-                stage: f"{getattr(base, stage)}\n\nFor this stage in particular:\n{words}"
-                for stage, words in words_of.items()
-                if words and words != self.task
-            }
-        )
+        asked = self.draft if self.draft != self.task else ""
+        head = f"The first version was asked for in these words:\n{asked}" if asked else ""
+        words_of = {
+            "draft": asked,
+            "critique": "\n\n".join(filter(None, (head, self.critique))),
+            "revise": "\n\n".join(filter(None, (head, self.revise))),
+        }
+        update = {
+            stage: f"{getattr(base, stage)}\n\nFor this stage in particular:\n{words}"
+            for stage, words in words_of.items()
+            if words
+        }
+        return base.model_copy(update={**update, "verify": self.verify})
 
 
 def read_template(body: str) -> Template | None:
@@ -81,20 +96,26 @@ def read_template(body: str) -> Template | None:
     A heading's own words say which stage it is (draft, critique, rewrite, verify), else its
     number does.
     """
+    for fenced in _FENCED.finditer(body):
+        if len(_HEADING.findall(fenced["inside"])) > 1:
+            body = f"{body[: fenced.start()]}\n{fenced['inside']}\n{body[fenced.end() :]}"
+            break
     headings = list(_HEADING.finditer(body))
     if len(headings) < 2:
         return None
     ends = [heading.start() for heading in headings[1:]] + [len(body)]
     parts: dict[str, str] = {}
     for heading, end in zip(headings, ends, strict=True):
-        words = body[heading.end() : end].strip()
-        part = _part(heading)
+        below, beside = body[heading.end() : end].strip(), heading["rest"].strip(" \t:*_#-.")
+        labels = bool(below) and len(beside.split()) <= _LABEL
+        words = below if labels else f"{heading['rest'].strip(' :*_')}\n{below}".strip()
+        part = _part(heading, beside if labels else "")
         parts[part] = f"{parts.get(part, '')}\n{words}".strip()
     task = body[: headings[0].start()].strip() or parts.get("draft", "")
     return Template(task=task, **parts) if task else None
 
 
-def _part(heading: re.Match[str]) -> Part:
-    label = f"{heading['label']} {heading['rest']}".lower()
+def _part(heading: re.Match[str], rest: str) -> Part:
+    label = f"{heading['label']} {rest}".lower()
     named: list[Part] = [part for part, words in _WORDS.items() if re.search(words, label)]
     return named[0] if len(named) == 1 else _ORDER[int(heading["number"]) - 1]

@@ -85,7 +85,7 @@ def _name_by_draft(text: str) -> str:
     """Return the name of the profile that fits an existing text."""
     if fenced := read_fence(text):
         return "data" if fenced.language == "json" else "code"
-    if is_python(text):
+    if code_language(text):
         return "code"
     if _is_json(text):
         return "data"
@@ -96,6 +96,24 @@ def is_python(text: str) -> bool:
     """Return whether a text is Python with a statement beyond bare expressions and names."""
     tree = try_parse(text)
     return tree is not None and any(not isinstance(node, ast.Expr) for node in tree.body)
+
+
+def code_language(text: str) -> str | None:
+    """Return the language of a text that is code without a fence, as pygments names it, or None.
+
+    It is code where half of its lines have code's punctuation, and some start as a statement of
+    that language does.
+    """
+    if is_python(text):
+        return "python"
+    if _SQL.match(text):
+        return "sql"
+    lines = [line for line in text.splitlines() if line.strip()]
+    if 2 * sum(bool(_PUNCTUATED.search(line)) for line in lines) < len(lines):
+        return None
+    counts = {name: len(re.findall(signs, text, re.MULTILINE)) for name, signs in _SIGNS.items()}
+    best = max(counts, key=counts.__getitem__)
+    return best if counts[best] else None
 
 
 def _name_by_artifact(head: str) -> str | None:
@@ -173,11 +191,30 @@ _LANGUAGE = re.compile("|".join(_NAMED.values()))
 _LONG = "|".join(pattern for name, pattern in _NAMED.items() if name not in "cr")
 # "in Java" says what to write; "bugs in Java code" what it is about; "from A to C" neither.
 _STATED = re.compile(
-    rf"\b(?i:in|into|to|use|language:|en|nach) (?:{_LONG})"
+    rf"(?:\b(?i:in|into|to|use|language:|en|em|nach|на) |[用以] ?)(?:{_LONG})"
     r"(?! (?:code|files?|programs?|projects?|queries|query|scripts?|sources?)\b)"
     r"|\b(?:code|function|implementation|it|library|program|script|this) in "
     rf"(?:{_NAMED['c']}|{_NAMED['r']})"
 )
+# How lines of code look, and how statements begin that only one language has.
+_PUNCTUATED = re.compile(
+    r"[{};]\s*$|^\s*(?:[)}\]#]|//|/?\*)|[\w)\]]\(|:=|=>|->|^\s*(?:do|done|fi)$|\s=\s"
+)
+_SQL = re.compile(
+    r"(?s)\s*(?:--[^\n]*\s+)*(?:(?:SELECT\b.*\bFROM|INSERT\s+INTO|UPDATE\b.*\bSET|DELETE\s+FROM|CREATE"
+    r"\s+TABLE|WITH\s+\w+\s+AS)\b|(?i:select\b.*\bfrom|insert\s+into|create\s+table)\b.*;\s*\Z)"
+)
+_SIGNS = {
+    "bash": r"^#!.*sh\b|^\s*(?:done|fi|esac)$|^\s*(?:if|while) \[|^\s*for \w+ in .*; *do$",
+    "c": r"^#include *<std\w+\.h>|^(?:int|void) \w+\(.*\) *\{|\bprintf\(",
+    "cpp": r"^#include *<\w+>|\bstd::|^template *<",
+    "csharp": r"^using [\w.]+;|^\s*namespace [\w.]+|\{ get; ",
+    "go": r"^package \w+$|^func |\w := ",
+    "java": r"^\s*(?:public|private|protected) .*[{(=]|^import java|^package [\w.]+;",
+    "javascript": r"^\s*(?:async )?function\b|^\s*(?:const|let|var) [\w{[].* = |\bconsole\.log\(",
+    "rust": r"^\s*(?:pub )?(?:fn|impl|struct|mod) .*[{(]|\buse \w+::|\blet mut |\bprintln!\(",
+    "typescript": r"^\s*(?:export )?(?:interface|type|function) .*[{=]|: (?:string|number)\b",
+}
 _EXISTING = re.compile(r"\b(?:the|this|these|my|our|dies\w+|est[ae]|cet|cette)\b|这", re.I)
 _FENCED = re.compile(
     r"\A\s*(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]+)[^\n]*\n"
@@ -232,8 +269,8 @@ def language_of(text: str, draft: str | None = None) -> str:
     """
     if fenced := read_fence(draft or ""):
         return fenced.language
-    if draft is not None and is_python(draft):
-        return "python"
+    if draft is not None and (written := code_language(draft)):
+        return written
     head = " ".join(text[:_LANGUAGE_CHARACTERS].split())
     asked = _ASKED.search(head)
     phrase = _ABOUT.split(head[asked.end() if asked else 0 :], maxsplit=1)[0]
