@@ -1,0 +1,158 @@
+"""Each line of the README's "Coming from another loop" runs as it stands there.
+
+It does in a kernel, in IPython's terminal, and from the command line, with prompts and an
+evaluator as that loop has them.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from kernel import Kernel
+from kit import READY, code, critique, finding, text
+from openai_server import Answer, ScriptedServer
+
+README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+LINES = re.findall(
+    r"^\|.*?`(%%refine .+?)`",
+    README.split("## Coming from another loop")[1].split("\n## ")[0],
+    re.MULTILINE,
+)
+GENERATOR = "Solve the task, and mind the feedback.\\n\\nThoughts: a plan\\nResponse: the code"
+EVALUATOR = "Is it right and fast? Say PASS, NEEDS_IMPROVEMENT or FAIL, and why, as JSON only."
+ACTIONS = "How can this be better?\\n<code>\\n{text}\\n</code>\\nSet done if it need not be."
+TEMPLATE = """\
+[ITERATION 1]
+Draft an email to plant owners about our watering can.
+
+[ITERATION 2]
+Name 2 weaknesses.
+
+[ITERATION 3]
+Rewrite it without them.
+
+[ITERATION 4]
+Is it ready? If not, what is missing?
+"""
+WORST = "def worst(xs):\n    return xs[0]"
+LOWEST = "def worst(xs):\n    return min(xs)"
+TASK = "Write `worst(xs)`, the lowest grade of xs."
+
+
+def generated(written: str, plan: str = "I look at each.") -> str:
+    return f"Thoughts: {plan}\n\nResponse:\n{written}"
+
+
+def said(outcome: str, feedback: str = "") -> str:
+    return json.dumps({"evaluation": outcome, "feedback": feedback})
+
+
+def listed(*actions: str) -> str:
+    return json.dumps({"feedback": actions, "done": not actions})
+
+
+JAVA = "public class Worst {\n    static int of(int[] xs) { return xs[0]; }\n}"
+MAIL = "Dear gardener, our can never drips."
+# Of each line: what the notebook holds before it, what stands below it, the replies, the result.
+CELLS: list[tuple[str, str, list[str], str]] = [
+    (
+        f'mine = {{"draft": "{GENERATOR}", "judge": "{EVALUATOR}"}}',
+        TASK,
+        [generated(WORST), said("FAIL", "it is the first"), generated(LOWEST), said("PASS")],
+        LOWEST,
+    ),
+    (
+        f'mine = {{"judge": """{ACTIONS}"""}}',
+        TASK,
+        [code(WORST), listed("Use min", "Say what xs is"), code(LOWEST), listed()],
+        LOWEST,
+    ),
+    (
+        "def score(text, context):\n    return 0.95 if 'min' in text else 0.5",
+        TASK,
+        [code(WORST), code(LOWEST)],
+        LOWEST,
+    ),
+    (
+        f'mine = {{"draft": "{GENERATOR}", "judge": "{EVALUATOR}"}}',
+        "用Java实现一个类 Worst",
+        [json.dumps({"thoughts": "In Java.", "response": JAVA}), said("PASS")],
+        JAVA,
+    ),
+    (
+        "",
+        TEMPLATE,
+        [
+            text("Dear you, buy it."),
+            critique(finding("No name is given"), finding("Nothing of the can")),
+            text(MAIL, "f1: named\nf2: told"),
+            READY,
+        ],
+        MAIL,
+    ),
+]
+RESULT = "print('RESULT', [str(refined_run.stop_reason), refined])"
+
+
+def cells() -> list[str]:
+    """The cells of all lines: what is there before, the line with what stands below, its result."""
+    lines = [
+        (before, f"{line}\n{task}", RESULT)
+        for line, (before, task, *_) in zip(LINES, CELLS, strict=True)
+    ]
+    return ["%load_ext ipyrefine", *(cell for parts in lines for cell in parts if cell)]
+
+
+def in_kernel(folder: Path, env: dict[str, str]) -> str:
+    with Kernel(env) as kernel:
+        for cell in cells():
+            assert kernel.run(cell)["status"] == "ok", cell
+        return "".join(str(content.get("text", "")) for content in kernel.outputs())
+
+
+def in_terminal(folder: Path, env: dict[str, str]) -> str:
+    driver = folder / "driver.py"
+    driver.write_text(
+        f"for cell in {cells()!r}:\n    get_ipython().run_cell(cell).raise_error()\n", "utf-8"
+    )
+    command = [sys.executable, "-m", "IPython", "--quick", "--colors=NoColor", str(driver)]
+    return run(command, env)
+
+
+def in_shell(folder: Path, env: dict[str, str]) -> str:
+    v4: Any = nbformat.v4
+    path = folder / "x.ipynb"
+    nbformat.write(v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells()]), path)
+    run([sys.executable, "-m", "ipyrefine", "run", str(path)], env)
+    executed: Any = nbformat.read(folder / "x.refined.ipynb", as_version=4)
+    return "".join(str(o.get("text", "")) for cell in executed.cells for o in cell.outputs)
+
+
+def run(command: list[str], env: dict[str, str]) -> str:
+    ended = subprocess.run(
+        command, env={**os.environ, **env}, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+@pytest.mark.parametrize("where", [in_kernel, in_terminal, in_shell], ids=lambda f: f.__name__)
+def test_every_line_runs_as_it_stands(
+    where: Callable[[Path, dict[str, str]], str], tmp_path: Path
+) -> None:
+    assert len(LINES) == len(CELLS)
+    with ScriptedServer() as server:
+        server.then(*(Answer(reply) for cell in CELLS for reply in cell[2]))
+        env = {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "scripted"}
+        out = where(tmp_path, env)
+        asked = len(server.requests)
+    results = [eval(line) for line in re.findall(r"RESULT (\[.*\])", out)]
+    assert results == [["passed", text] for *_, text in CELLS]
+    assert asked == sum(len(cell[2]) for cell in CELLS)
