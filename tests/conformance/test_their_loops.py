@@ -138,6 +138,19 @@ async def test_a_generator_may_give_the_response_alone(shape: str) -> None:
     assert (run.text, run.usage.calls) == (CODE, 1)
 
 
+async def test_a_such_words_in_the_text_itself_are_part_of_it() -> None:
+    prompt = f'PROMPT = """\nThoughts:\n[a plan]\n\nResponse:\n[it]\n"""\nPAIR = {BOTH!r}'
+    for own in ({}, {"draft": GENERATOR}):
+        run = await refine(
+            STACK,
+            model=writes(code(prompt)),
+            checks=[lambda text: True],
+            prompts=own,
+            max_revisions=0,
+        )
+        assert run.text == prompt
+
+
 JAVA_SHAPES = {
     "JSON": json.dumps({"thoughts": PLAN, "response": JAVA}),
     "JSON in a fence": f"```json\n{json.dumps({'thoughts': PLAN, 'response': JAVA})}\n```",
@@ -223,6 +236,11 @@ JUDGED: dict[str, tuple[str, str, list[str]]] = {
         ["Add a docstring to push(x)", "Add a docstring to pop()"],
     ),
     "no feedback": ('{"evaluation": "PASS", "feedback": null}', "PASS", []),
+    "another object quoted": (
+        f'{{"evaluation": "FAIL", "feedback": "{WHY}"}}\n\nReturn `{{"status": "PASS"}}` instead.',
+        "FAIL",
+        [WHY],
+    ),
     "the word": ("PASS", "PASS", []),
     "the word, bold": ("**PASS**", "PASS", []),
     "the word and why": (f"FAIL: {WHY}", "FAIL", [WHY]),
@@ -261,6 +279,8 @@ DENIED = [
     f"This is not a PASS, as {WHY}.",
     f"It does not PASS. {WHY}.",
     f"Not PASS: {WHY}.",
+    f"It would PASS if not for this: {WHY}.",
+    f"To PASS, mend this: {WHY}.",
 ]
 
 
@@ -302,6 +322,8 @@ SCORES: dict[str, tuple[str, str, float]] = {
     "in JSON as a fraction": ("Rate it.", '{"score": "8/10"}', 0.8),
     "JSON with its scale": ("Rate it.", '{"score": 8, "max_score": 10}', 0.8),
     "tags": (OF_TEN, "<score>8</score><feedback>ok</feedback>", 0.8),
+    "its own scale": ("Rate it.", "Score (1-10): 8", 0.8),
+    "in a sentence": ("Rate it.", "It is short.\nI rate it 8/10 for now.", 0.8),
     "reasons first": (OF_TEN, "It has 3 methods and 2 flaws.\nScore: 8", 0.8),
     "by criterion": (OF_TEN, '{"scores": {"speed": 9, "style": 7}, "feedback": "ok"}', 0.8),
     "by criterion, each with a score": (

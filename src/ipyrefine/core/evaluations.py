@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ipyrefine.core.findings import FEEDBACK
@@ -24,7 +25,11 @@ _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 _WORD = r"(?:PASS(?:ED|ES)?|NEEDS[ _-]IMPROVEMENTS?|FAIL(?:ED|S|URE)?)"
 _SPOKEN = re.compile(rf"\b{_WORD}\b")
 _CHOICES = re.compile(rf"{_WORD}(?:[\s,/|\"'`*]+(?:or|and)?[\s\"'`*]*{_WORD})+")
-_DENIED = re.compile(r"(?:\b(?:not|cannot|never|no|hardly)|n't)\W+(?:\w+\W+){0,2}\Z", re.IGNORECASE)
+_DENIED = re.compile(
+    r"(?:\b(?:not|cannot|never|no|hardly|would|could|might|should|to|until|unless|almost|nearly)"
+    r"|n't)\W+(?:\w+\W+){0,2}\Z",
+    re.IGNORECASE,
+)
 _QUESTIONED = re.compile(r"[\W_]*\?\W*(?:no|not|never|hardly)\b", re.IGNORECASE)
 _LABEL = rf"(?:(?:{'|'.join(_WORDS)}|so)\W+)?"
 _EDGE = re.compile(rf"\A\W*{_LABEL}{_WORD}\b\W*|\W*\b{_LABEL}{_WORD}\W*\Z", re.IGNORECASE)
@@ -33,6 +38,7 @@ _NUMBER = re.compile(
     r"(?:(?:/|out of|of)\s*(?P<of>\d+(?:\.\d+)?)|(?P<percent>%|per ?cent))?",
     re.IGNORECASE,
 )
+_OF_ALL = re.compile(r"-?\d+(?:\.\d+)? *(?:/|out of) *\d+|\d+(?:\.\d+)? *(?:%|per ?cent)")
 _RATED = re.compile(r"scor|rat(?:e|ing)|scale|grade|mark|point|number", re.IGNORECASE)
 _SCALE = re.compile(
     r"(?<![\d.])(?P<low>[01](?:\.0)?)\s*(?:\([^)]*\)\s*)?(?:-|–|\.\.+|to|and)\s*"  # noqa: RUF001
@@ -73,7 +79,7 @@ def parse_evaluation(reply: str, prompt: str = "") -> Judgement:
     said = _from_json(reply) or _from_labels(reply) or _from_words(reply)
     if said is None:
         raise ReplyError("it holds no verdict, done or score")
-    score = None if said.score is None else _scaled(said.score, said.of, prompt)
+    score = None if said.score is None else _scaled(said.score, said.of, prompt, reply)
     severity = Severity.MINOR if said.outcome is Outcome.PASS else Severity.BLOCKING
     return Judgement(
         stated=said.outcome, score=score, findings=feedback_findings(said.feedback, severity)
@@ -148,9 +154,9 @@ def _number(value: Any) -> tuple[float | None, float | None]:
     return float(match["number"]), full
 
 
-def _scaled(score: float, of: float | None, prompt: str) -> float:
+def _scaled(score: float, of: float | None, prompt: str, reply: str) -> float:
     """Return a score from 0 to 1, by the scale that the reply or the prompt names."""
-    scales = _scales(prompt) or [(0.0, 1.0)] if of is None else [(0.0, of)]
+    scales = [(0.0, of)] if of is not None else _scales(prompt) or _scales(reply) or [(0.0, 1.0)]
     for low, high in scales:
         if low <= score <= high and high:
             return score / high
@@ -173,8 +179,8 @@ def _text(item: Any) -> str:
 
 
 def _from_json(reply: str) -> Said | None:
-    read = [said for _, one in json_objects(reply) if (said := read_fields(one))]
-    return read[-1] if read else None
+    read = [(len(one), said) for _, one in json_objects(reply) if (said := read_fields(one))]
+    return max(reversed(read), key=itemgetter(0))[1] if read else None  # not one that it quotes
 
 
 def _from_labels(reply: str) -> Said | None:
@@ -195,9 +201,12 @@ def _from_words(reply: str) -> Said | None:
     if outcome is None:
         before, _, last = reply.strip().rpartition("\n")
         match = _NUMBER.match(last)
-        if not match or last[match.end() :].strip(" .*_`"):
-            return None
-        return Said(None, *_number(last), (before,))
+        if match and not last[match.end() :].strip(" .*_`"):
+            return Said(None, *_number(last), (before,))
+        rated = [
+            m for line in reply.splitlines() if _RATED.search(line) for m in _OF_ALL.findall(line)
+        ]
+        return Said(None, *_number(rated[-1]), (reply,)) if rated else None
     return Said(outcome, feedback=(_EDGE.sub("", reply).strip(),))
 
 

@@ -166,6 +166,8 @@ def _unwrap(reply: str, own: bool) -> WrittenText | None:
         return WrittenText(text=text, thoughts="\n\n".join(notes))
     tags = "<response>" in reply.lower() or re.search(rf"(?i)<({'|'.join(_THOUGHTS)})>", reply)
     before, parts = labelled(reply, (*_THOUGHTS, *_RESPONSE) if tags and own else _SAID)
+    if "```" in before or "<text>" in before:  # words in the text itself
+        return None
     thoughts = "\n\n".join(text for name, text in parts if name in _THOUGHTS)
     responses = [text for name, text in parts if name in _RESPONSE]
     if responses and (thoughts or (own and not before)):

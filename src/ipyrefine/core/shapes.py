@@ -42,11 +42,12 @@ def labelled(reply: str, names: Iterable[str]) -> tuple[str, list[tuple[str, str
     texts = [match["text"] for match in found]
     if not found:
         marks = r"[^\S\n]*(?P<marks>(?:#{1,6}[^\S\n]+|\d+[.)][^\S\n]+|[*_]{1,3})*)"
-        label = rf"^{marks}(?P<name>{choice})[*_]*[^\S\n]*(?:(?P<colon>:)[*_]*[^\S\n]*|$)"
+        ends = r"(?:\([^)\n]*\))?(?:(?P<colon>:)[*_]*[^\S\n]*|$)"
+        label = rf"^{marks}(?P<name>{choice})[*_]*[^\S\n]*{ends}"
         lines = re.finditer(label, reply, re.IGNORECASE | re.MULTILINE)
         found = [match for match in lines if match["colon"] or match["marks"]]
-        ends = [*(match.start() for match in found[1:]), len(reply)][: len(found)]
-        texts = [reply[match.end() : end] for match, end in zip(found, ends, strict=True)]
+        starts = [*(match.start() for match in found[1:]), len(reply)][: len(found)]
+        texts = [reply[match.end() : end] for match, end in zip(found, starts, strict=True)]
     before = reply[: found[0].start()].strip() if found else reply
     called = (re.sub(r"[_-]", " ", match["name"].lower()) for match in found)
     return before, list(zip(called, map(str.strip, texts), strict=True))
