@@ -133,7 +133,7 @@ async def test_a_failing_example_comes_first_with_input_expected_and_got():
     [
         ("def f(x): return [0.1 + 0.2]", "f(1) == [0.3]"),
         ("def f(x): return {2: 0, 1: 0}", ">>> f(1)\n{1: 0, 2: 0}"),
-        ("def f(x): print(x)", ">>> f(1)\n1"),
+        ("def f(x): print(x)", "Print x.\n>>> f(1)\n1"),
         ("def f(x): print('a\\n\\nb')", ">>> f(1)\na\n<BLANKLINE>\nb"),
         (
             "def f(x): raise ValueError('no')",

@@ -15,7 +15,7 @@ from ipyrefine.checks import Context
 from ipyrefine.checks.functions import not_python
 from ipyrefine.core.model import Evidence, Tally, Task
 from ipyrefine.core.stated import Example, stated_examples
-from ipyrefine.core.syntax import NO_VALUE, is_literal, read_literal
+from ipyrefine.core.syntax import NO_VALUE, is_literal, read_literal, try_parse_expression
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import explain_absence, files_for, may_compute
@@ -25,7 +25,8 @@ _SHARE = 4  # one example may take this fraction of the whole time
 _USUAL = 60  # examples that the whole time is for; more of them get more
 _WIDTH = 200
 _MAX_LISTED = 20  # examples in a detail
-_TOLERANCE = 1e-9
+_TOLERANCE, _RELATIVE = 1e-9, 1e-12
+_EXACT = 2**53  # integers beyond it may have no float of their own
 _TRACEBACK = "Traceback (most recent call last):"
 _CHECKER = doctest.OutputChecker()
 _CHECKER_FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.DONT_ACCEPT_TRUE_FOR_1
@@ -206,6 +207,8 @@ def format_example(example: Example, outcome: Outcome) -> str:
     text = shorten(str(result).strip()) or "nothing"
     if holds(example, outcome):
         return f"{source}: {text}, as expected"
+    if example.kind == "doctest" and _only_printed(example, outcome):
+        return f"{claim}, printed {text} and returned nothing"
     if text == shorten(example.expected):
         # Its repr claims to be what it is not.
         text += f" as the repr of another value, of type {shorten(str(outcome.get('type')))}"
@@ -261,7 +264,7 @@ def shorten(text: str, width: int = _WIDTH) -> str:
 def holds(example: Example, outcome: Outcome) -> bool:
     """Return whether an outcome is what the example expects."""
     if example.kind == "doctest":
-        return _output_matches(example.expected.strip(), outcome)
+        return _output_matches(example, outcome)
     if example.kind == "raises":
         return example.expected.strip().rpartition(".")[2] in _raised(outcome)
     if "error" in outcome:
@@ -320,13 +323,13 @@ def prompt_output(outcome: Outcome) -> str:
 
 
 def equal_values(a: Any, b: Any) -> bool:
-    """Return whether two values are equal; floats may differ by 1e-9."""
+    """Return whether two values are equal; floats may differ by 1e-9, large ones by 1e-12 of it."""
     if isinstance(a, float | int) and isinstance(b, float | int):
-        try:
-            loose = isinstance(a, float) or isinstance(b, float)
-            return a == b or (loose and math.isclose(a, b, abs_tol=_TOLERANCE))
-        except OverflowError:  # an integer that no float can hold
-            return False
+        exact = [
+            abs(one) > _EXACT or isinstance(one, bool) for one in (a, b) if type(one) is not float
+        ]
+        loose = len(exact) < 2 and not any(exact)
+        return a == b or (loose and math.isclose(a, b, rel_tol=_RELATIVE, abs_tol=_TOLERANCE))
     if isinstance(a, list | tuple):
         return type(a) is type(b) and len(a) == len(b) and all(map(equal_values, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
@@ -334,20 +337,35 @@ def equal_values(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _output_matches(expected: str, outcome: Outcome) -> bool:
+def _output_matches(example: Example, outcome: Outcome) -> bool:
+    expected = example.expected.strip()
     if "error" in outcome:
         error = str(outcome["error"])
         kind, colon, message = expected.splitlines()[-1].strip().partition(":")
         kind = kind.rpartition(".")[2]
         same = _matches(f"{kind}:{message}", error) if colon else kind == error.partition(":")[0]
         return expected.startswith(_TRACEBACK) and same
-    if _matches(expected, prompt_output(outcome)):
-        return True
     value, literal = _decode(outcome), read_literal(expected)
-    if outcome.get("stdout") or NO_VALUE in (value, literal):
+    if _only_printed(example, outcome):
+        return False
+    # In a string that is the whole value, dots are dots unless the example says otherwise.
+    dots = (
+        isinstance(literal, str | bytes) and "..." in expected and "ELLIPSIS" not in example.source
+    )
+    if not dots and _matches(expected, prompt_output(outcome)):
+        return True
+    if outcome.get("stdout") or value is NO_VALUE or literal is NO_VALUE:
         return False
     # At a prompt True is not 1, though they are equal.
     return isinstance(value, bool) is isinstance(literal, bool) and equal_values(value, literal)
+
+
+def _only_printed(example: Example, outcome: Outcome) -> bool:
+    """Return whether code printed a value that it should have returned."""
+    printed = outcome.get("none") and str(outcome.get("stdout", "")).strip()
+    is_value = read_literal(example.expected.strip()) is not NO_VALUE
+    call = try_parse_expression(example.source) is not None and "print" not in example.source
+    return bool(printed and is_value and call and not example.prints)
 
 
 def _matches(expected: str, output: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from ipyrefine.checks import Context
 from ipyrefine.core.model import Evidence, Task
+from ipyrefine.core.prompts import INVISIBLE
 from ipyrefine.errors import UsageError
 from ipyrefine.sandbox.sandbox import describe_failure, load_program, run_python
 
@@ -21,6 +22,13 @@ _NO_END = re.compile(
     re.IGNORECASE,
 )
 _NO_END_WITHIN = re.compile(r"\b(?:etc|inc|ltd|co|corp|sr|jr|no|p|pp)$", re.IGNORECASE)
+
+
+# Between two words without a space; "km/h", "example.com" and addresses are one word.
+_JOINT = re.compile(
+    f"{INVISIBLE.pattern}|"
+    r"(?<=[^\W\d_]{2})/(?=[^\W\d_]{2})|(?<=[^\W\d_A-Z]{2})[.!?…]+(?=[A-Z])"
+)
 
 
 def count_sentences(text: str) -> int:
@@ -44,7 +52,10 @@ def count_sentences(text: str) -> int:
 
 
 def _count_words(text: str) -> int:
-    return sum(any(char.isalnum() for char in word) for word in text.split())
+    parts = (
+        part for word in text.split() for part in ([word] if "://" in word else _JOINT.split(word))
+    )
+    return sum(any(char.isalnum() for char in part) for part in parts)
 
 
 def _count_bullets(text: str) -> int:

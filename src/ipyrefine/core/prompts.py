@@ -161,6 +161,14 @@ def make_nonce(secret: bytes) -> Nonce:
     return nonce
 
 
+# Bidirectional marks, zero-width characters and tags: a model reads them, a person does not.
+# ZWJ and ZWNJ stay, as scripts and emoji need them.
+INVISIBLE = re.compile(
+    "[\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e0fff]"
+)
+
+
 def fence(text: str, nonce: Nonce) -> str:
     """Put untrusted text between tags it cannot forge; look-alikes inside are broken up."""
     mark = nonce(text)
@@ -397,7 +405,7 @@ class Requests:
         categories = f"; look at {', '.join(task.categories)}" if task.categories else ""
         standing = up_for_review(iteration)
         about = {
-            "text": fence(iteration.text, self.nonce),
+            "text": fence(INVISIBLE.sub("", iteration.text), self.nonce),
             "evidence": _evidence(iteration, self.nonce),
             "findings": _list_findings("Open in the text before this one", standing),
             "contested": _contested(run),
@@ -481,7 +489,7 @@ class Requests:
         iteration = run.iterations[number]
         standing = up_for_review(iteration)
         about = {
-            "text": fence(iteration.text, self.nonce),
+            "text": fence(INVISIBLE.sub("", iteration.text), self.nonce),
             "evidence": _evidence(iteration, self.nonce),
             "findings": _list_findings("Weaknesses found in an earlier version", standing),
             "dismissed": _dismissed(run),

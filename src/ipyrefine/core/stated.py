@@ -28,6 +28,7 @@ class Example(Record):
     # The output is compared, the value is, the source is true, or it raises such an exception.
     kind: Literal["doctest", "equals", "holds", "raises"]
     setup: str = ""  # statements to run before it
+    prints: bool = False  # whether the task speaks of printing, so that a result may be printed
 
 
 def stated_examples(task: Task) -> tuple[Example, ...]:
@@ -60,7 +61,7 @@ def read_examples(task_text: str) -> tuple[Example, ...]:
     Args:
         task_text: the task.
     """
-    session = _Session()
+    session = _Session(prints=re.search(r"\bprint|-> None:", task_text, re.IGNORECASE) is not None)
     examples: dict[Example, None] = {}
     for fenced, lines in _sections(task_text):
         doctests, rest = _read_doctests(lines, session)
@@ -99,9 +100,10 @@ def _sections(text: str) -> Iterator[tuple[bool, list[str]]]:
 class _Session:
     """The statements so far, which are run before the examples that use the names they bind."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, prints: bool = False) -> None:
         self._statements: list[str] = []
         self.names: set[str] = set()
+        self.prints = prints
 
     def setup(self, tree: ast.AST) -> str:
         """Return the statements that a piece of Python needs; empty for none."""
@@ -136,9 +138,8 @@ def _read_doctests(lines: list[str], session: _Session) -> tuple[list[Example], 
                 if tree and output:
                     expected = _without_prose(source, output.splitlines())
                     setup = session.setup(tree)
-                    examples.append(
-                        Example(source=source, expected=expected, kind="doctest", setup=setup)
-                    )
+                    example = Example(source=source, expected=expected, kind="doctest", setup=setup)
+                    examples.append(example.model_copy(update={"prints": session.prints}))
                 if tree:
                     session.add(source, tree)
     return examples, rest
