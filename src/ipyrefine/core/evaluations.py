@@ -30,7 +30,7 @@ _DENIED = re.compile(
     r"|n't)\W+(?:\w+\W+){0,2}\Z",
     re.IGNORECASE,
 )
-_QUESTIONED = re.compile(r"[\W_]*\?\W*(?:no|not|never|hardly)\b", re.IGNORECASE)
+_QUESTIONED = re.compile(r"[^\w?]*\?\W*(?:no|not|never|hardly)\b", re.IGNORECASE)
 _LABEL = rf"(?:(?:{'|'.join(_WORDS)}|so)\W+)?"
 _EDGE = re.compile(rf"\A\W*{_LABEL}{_WORD}\b\W*|\W*\b{_LABEL}{_WORD}\W*\Z", re.IGNORECASE)
 _NUMBER = re.compile(

@@ -41,7 +41,7 @@ def labelled(reply: str, names: Iterable[str]) -> tuple[str, list[tuple[str, str
     found = list(re.finditer(tags, reply, re.IGNORECASE | re.DOTALL))
     texts = [match["text"] for match in found]
     if not found:
-        marks = r"[^\S\n]*(?P<marks>(?:#{1,6}[^\S\n]+|\d+[.)][^\S\n]+|[*_]{1,3})*)"
+        marks = r"[^\S\n]*(?P<marks>(?:#{1,6}[^\S\n]+|\d+[.)][^\S\n]+|[*_])*)"
         ends = r"(?:\([^)\n]*\))?(?:(?P<colon>:)[*_]*[^\S\n]*|$)"
         label = rf"^{marks}(?P<name>{choice})[*_]*[^\S\n]*{ends}"
         lines = re.finditer(label, reply, re.IGNORECASE | re.MULTILINE)

@@ -198,22 +198,22 @@ _STATED = re.compile(
 )
 # How lines of code look, and how statements begin that only one language has.
 _PUNCTUATED = re.compile(
-    r"[{};]\s*$|^\s*(?:[)}\]#]|//|/?\*)|[\w)\]]\(|:=|=>|->|^\s*(?:do|done|fi)$|\s=\s"
+    r"[{};]\s*$|^[ \t]*(?:[)}\]#]|//|/?\*)|[\w)\]]\(|:=|=>|->|^[ \t]*(?:do|done|fi)$|\s=\s"
 )
 _SQL = re.compile(
     r"(?s)\s*(?:--[^\n]*\s+)*(?:(?:SELECT\b.*\bFROM|INSERT\s+INTO|UPDATE\b.*\bSET|DELETE\s+FROM|CREATE"
     r"\s+TABLE|WITH\s+\w+\s+AS)\b|(?i:select\b.*\bfrom|insert\s+into|create\s+table)\b.*;\s*\Z)"
 )
 _SIGNS = {
-    "bash": r"^#!.*sh\b|^\s*(?:done|fi|esac)$|^\s*(?:if|while) \[|^\s*for \w+ in .*; *do$",
+    "bash": r"^#!.*sh\b|^[ \t]*(?:done|fi|esac)$|^[ \t]*(?:if|while) \[|^[ \t]*for \w+ in .*; *do$",
     "c": r"^#include *<std\w+\.h>|^(?:int|void) \w+\(.*\) *\{|\bprintf\(",
     "cpp": r"^#include *<\w+>|\bstd::|^template *<",
-    "csharp": r"^using [\w.]+;|^\s*namespace [\w.]+|\{ get; ",
+    "csharp": r"^using [\w.]+;|^[ \t]*namespace [\w.]+|\{ get; ",
     "go": r"^package \w+$|^func |\w := ",
-    "java": r"^\s*(?:public|private|protected) .*[{(=]|^import java|^package [\w.]+;",
-    "javascript": r"^\s*(?:async )?function\b|^\s*(?:const|let|var) [\w{[].* = |\bconsole\.log\(",
-    "rust": r"^\s*(?:pub )?(?:fn|impl|struct|mod) .*[{(]|\buse \w+::|\blet mut |\bprintln!\(",
-    "typescript": r"^\s*(?:export )?(?:interface|type|function) .*[{=]|: (?:string|number)\b",
+    "java": r"^[ \t]*(?:public|private|protected) .*[{(=]|^import java|^package [\w.]+;",
+    "javascript": r"^[ \t]*(?:async )?function\b|^[ \t]*(?:const|let|var) [\w{[].* = |console\.log\(",
+    "rust": r"^[ \t]*(?:pub )?(?:fn|impl|struct|mod) .*[{(]|\buse \w+::|\blet mut |\bprintln!\(",
+    "typescript": r"^[ \t]*(?:export )?(?:interface|type|function) .*[{=]|: (?:string|number)\b",
 }
 _EXISTING = re.compile(r"\b(?:the|this|these|my|our|dies\w+|est[ae]|cet|cette)\b|这", re.I)
 _FENCED = re.compile(
