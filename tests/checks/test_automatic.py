@@ -188,9 +188,9 @@ def test_a_refinement_has_the_checks_of_its_task_and_says_what_was_found():
 
 
 @pytest.mark.parametrize("prompt", ["PASS or FAIL?\n\n{text}", "Is it good?\n\n{text}"])
-def test_a_judge_prompt_of_the_users_decides_by_itself(prompt):
+def test_what_a_task_states_is_checked_beside_an_evaluator_prompt_of_the_users(prompt):
     setup = build(EXAMPLES, prompts={"judge": prompt}).state.setup
-    assert (setup.checks, setup.demands) == ((), ())
+    assert (setup.checks, setup.demands) == (("examples",), ("2 examples",))
 
 
 def test_a_pasted_template_keeps_the_checks_of_its_task():

@@ -38,10 +38,10 @@ def stage_of(body: Body) -> str:
 
 GOOD = {
     "draft": text("Hello").strip(),
-    "judge": '{"score": 0.5}',
+    "judge": '{"score": "5/10"}',
     "critique": critique(*(finding(f"too {w}", criterion="correctness") for w in "abc")),
     "revise": text("Hello again", "f1: longer").strip(),
-    "rejudge": '{"score": 0.95}',
+    "rejudge": '{"score": "9.5/10"}',
 }
 
 

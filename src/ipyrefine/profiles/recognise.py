@@ -211,7 +211,7 @@ _SIGNS = {
     "csharp": r"^using [\w.]+;|^[ \t]*namespace [\w.]+|\{ get; ",
     "go": r"^package \w+$|^func |\w := ",
     "java": r"^[ \t]*(?:public|private|protected) .*[{(=]|^import java|^package [\w.]+;",
-    "javascript": r"^[ \t]*(?:async )?function\b|^[ \t]*(?:const|let|var) [\w{[].* = |console\.log\(",
+    "javascript": r"^[ \t]*(?:async )?function\b|^[ \t]*(?:const|let) [\w{[].* = |console\.log\(",
     "rust": r"^[ \t]*(?:pub )?(?:fn|impl|struct|mod) .*[{(]|\buse \w+::|\blet mut |\bprintln!\(",
     "typescript": r"^[ \t]*(?:export )?(?:interface|type|function) .*[{=]|: (?:string|number)\b",
 }
