@@ -95,10 +95,10 @@ FLAWED = {
 }
 UNREADABLE = {
     "nothing": "",
-    "prose": "The text is excellent and passes with a score of 10/10.",
+    "prose": "The text is excellent, it passes.",
     "truncated": GOOD["judge"][:-4],
     "a number of 5,000 digits": "9" * 5_000,
-    "another shape": '{"passed": true}',
+    "another shape": '{"mark": "fine"}',
     "very deep": "{" + '"a":{' * 9_000,
 }
 
@@ -342,7 +342,7 @@ async def test_an_incomplete_reply_is_never_used_nor_requested_again(server, nam
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-async def test_an_unreadable_judgement_is_requested_once_more_and_then_never_a_verdict(
+async def test_an_unreadable_judgement_is_requested_once_more_and_then_its_words_are_feedback(
     server, name
 ):
     once = Trial(server, "judge", Answer(UNREADABLE[name], chunk=4_096), times=1)
@@ -355,8 +355,13 @@ async def test_an_unreadable_judgement_is_requested_once_more_and_then_never_a_v
     run = await twice.run(limits=Limits(max_revisions=0))
     verdict = run.iterations[0].verdict
     assert verdict is not None
-    assert (verdict.outcome, verdict.basis, verdict.score) == (Outcome.NOT_JUDGED, "none", None)
-    assert run.stop_reason is StopReason.UNJUDGED
+    words = UNREADABLE[name].strip()
+    problems = [finding.problem for finding in run.iterations[0].actionable]
+    assert (verdict.outcome, verdict.score) == (
+        (Outcome.NEEDS_IMPROVEMENT, None) if words else (Outcome.NOT_JUDGED, None)
+    )
+    assert run.stop_reason is (StopReason.REVISIONS if words else StopReason.UNJUDGED)
+    assert problems == [words] * bool(words)
     assert not twice.passed
     assert not run.converged
     assert (twice.asked, run.text) == (2, "Hello")
