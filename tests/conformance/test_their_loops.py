@@ -472,7 +472,7 @@ async def test_a_an_evaluators_prompt_is_sent_with_task_and_text_and_nothing_els
         assert request.json_schema is None
 
 
-@pytest.mark.parametrize("place", ["text", "content"])
+@pytest.mark.parametrize("place", ["text", "content", "response", "response.code", "solution"])
 async def test_a_places_of_an_evaluators_prompt_are_filled(place: str) -> None:
     prompt = f"Original task: {{task}}\nTo evaluate: <<{{{place}}}>>"
     _, _, judge = await looped(
@@ -553,10 +553,12 @@ async def test_no_place_is_compulsory(stage: str) -> None:
     assert MAIL_TASK in sent(judge, 0)
 
 
-async def test_b_a_prompt_for_refining_gets_response_and_feedback_in_its_places() -> None:
-    prompt = (
-        "You are an expert.\n<response>\n{text}\n</response>\n<feedback>\n{feedback}\n</feedback>"
-    )
+@pytest.mark.parametrize("dotted", [True, False], ids=["dotted", "plain"])
+async def test_b_a_prompt_for_refining_gets_response_and_feedback_in_its_places(
+    dotted: bool,
+) -> None:
+    places = ("{response.code}", "{feedback.feedback}") if dotted else ("{text}", "{feedback}")
+    prompt = "<response>\n{}\n</response>\n<feedback>\n{}\n</feedback>".format(*places)
     said = [{"feedback": ["Add hints", "Add docs"], "done": False}, {"feedback": [], "done": True}]
     run, writer, _ = await looped(map(code, TRIED), said, prompts={"revise": prompt})
     [message] = writer.requests[1].messages

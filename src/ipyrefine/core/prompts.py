@@ -60,6 +60,8 @@ SAMPLED = 0.8  # temperature of further drafts, as CodeT's (arXiv 2207.10397)
 _WHOLE_LINES, _WHOLE_CHARACTERS = 80, 4_000  # of a text that is revised as a whole
 SCORE: str = _TEXTS["score"]["judge"]  # the evaluator of a run with a target and none of its own
 _PLACE = re.compile(r"\{(\w+)\}")
+_TEXT = re.compile(r"\{(?:text|content|response|solution|answer|code|output)(?:\.\w+)?\}")
+_FEEDBACK = re.compile(r"\{feedback(?:\.\w+)?\}")
 _PLACES = {name for line in PLACES.values() for name in _PLACE.findall(line)}
 
 
@@ -107,7 +109,7 @@ class Prompts(Record):
         return [
             f"Nothing fills {{{name}}} in your prompt for {stage}. It is sent as it stands."
             for stage, prompt in self.own().items()
-            for name in dict.fromkeys(_PLACE.findall(prompt))
+            for name in dict.fromkeys(re.findall(r"\{(\w+(?:\.\w+)?)\}", _usual_places(prompt)))
             if name not in _PLACES
         ]
 
@@ -115,6 +117,11 @@ class Prompts(Record):
         """Return the prompts that differ from the built-in ones, by stage."""
         fields, own = type(self).model_fields, self.model_dump()
         return {name: text for name, text in own.items() if text != fields[name].default}
+
+
+def _usual_places(prompt: str) -> str:
+    """Return a prompt with our names for places that other loops call ``{response.code}``."""
+    return _FEEDBACK.sub("{feedback}", _TEXT.sub("{text}", prompt))
 
 
 def fill(prompt: str, **places: object) -> str:
@@ -428,13 +435,11 @@ class Requests:
             "upheld": _PARTS["upheld"] if contested(run.expectations) else "",
             "tests": tests,
         }
-        shape, template = fill(_PARTS["critique"], **places), self.prompts.critique
+        shape, template = fill(_PARTS["critique"], **places), _usual_places(self.prompts.critique)
         if iteration.parent is not None and self.prompts.verify:
             template += f"\n\n{fill(_PARTS['verify'], words=self.prompts.verify)}"
         template = template if "{shape}" in template else f"{template}\n\n{{shape}}"
-        places |= {"task": task.request, "content": about["text"]}
-        if "{content}" in template:
-            del about["text"]
+        places["task"] = task.request
         prompt = _fill_all(template, about, shape=shape, **places)
         inputs = (*about.values(), *([str(count)] if count else []), *filter(None, [original]))
         return self._request(run, Stage.CRITIQUE, prompt, inputs)
@@ -532,11 +537,12 @@ class Requests:
             places: what fills the places that only this stage has.
             **options: fields of the request.
         """
+        template = _usual_places(template) if iteration else template
         found = set(_PLACE.findall(template))
         task, text = _whole_request(run.task), _neutralise(iteration.text if iteration else "")
         attempts, feedback, added = "", _feedback(findings), []
         if stage is Stage.REVISE and iteration:
-            shown = found & {"text", "content"}
+            shown = "text" in found
             earlier = _tried(run, iteration) if run.limits.memory == "all" else []
             tried = [_attempt(one.text, _feedback(one.actionable)) for one in earlier]
             attempts = "\n\n".join(tried if shown else [*tried, _attempt(text, feedback)])
@@ -546,7 +552,7 @@ class Requests:
                 added.append(f"Feedback: {feedback}")
         if "task" not in found:
             added.append(f"{'Original task' if stage is Stage.JUDGE else 'Task'}: {task}")
-        if stage is Stage.JUDGE and not found & {"text", "content"}:
+        if stage is Stage.JUDGE and "text" not in found:
             added.append(f"Content to evaluate: {text}")
         content = _fill_all(
             template,
@@ -556,7 +562,6 @@ class Requests:
                 "criteria": _criteria(run.task),
                 "task": task,
                 "text": text,
-                "content": text,
                 "attempts": attempts,
                 "feedback": feedback,
                 "context": attempts and f"Previous attempts:\n{attempts}",
