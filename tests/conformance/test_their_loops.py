@@ -236,6 +236,17 @@ JUDGED: dict[str, tuple[str, str, list[str]]] = {
         ["Add a docstring to push(x)", "Add a docstring to pop()"],
     ),
     "no feedback": ('{"evaluation": "PASS", "feedback": null}', "PASS", []),
+    "a number beside the word": (
+        f'{{"evaluation": "FAIL", "score": 3, "feedback": "{WHY}"}}',
+        "FAIL",
+        [WHY],
+    ),
+    "nested": (f'{{"evaluation": {{"verdict": "FAIL", "feedback": "{WHY}"}}}}', "FAIL", [WHY]),
+    "by criterion, then overall": (
+        f'{{"evaluation": {{"speed": "PASS"}}, "overall": "FAIL", "feedback": "{WHY}"}}',
+        "FAIL",
+        [WHY],
+    ),
     "another object quoted": (
         f'{{"evaluation": "FAIL", "feedback": "{WHY}"}}\n\nReturn `{{"status": "PASS"}}` instead.',
         "FAIL",

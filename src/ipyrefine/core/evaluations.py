@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext, suppress
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -11,7 +12,9 @@ from ipyrefine.core.shapes import json_objects, labelled
 from ipyrefine.errors import ReplyError
 
 # What evaluators call their fields; of several, the first that is there counts.
-_WORDS = ("evaluation", "verdict", "status", "outcome", "decision", "judgement", "judgment")
+_WORDS = (
+    "evaluation", "verdict", "status", "outcome", "decision", "judgement", "judgment", "overall",
+)  # fmt: skip
 _FLAGS = ("done", "pass", "passed", "passes", "approved", "accepted", "acceptable", "ready")
 _SCORES = ("score", "overall score", "overall", "final score", "total score", "total", "rating")
 _OF = ("max score", "out of", "max", "scale")
@@ -79,7 +82,10 @@ def parse_evaluation(reply: str, prompt: str = "") -> Judgement:
     said = _from_json(reply) or _from_labels(reply) or _from_words(reply)
     if said is None:
         raise ReplyError("it holds no verdict, done or score")
-    score = None if said.score is None else _scaled(said.score, said.of, prompt, reply)
+    score = None
+    if said.score is not None:
+        with suppress(ReplyError) if said.outcome else nullcontext():
+            score = _scaled(said.score, said.of, prompt, reply)
     severity = Severity.MINOR if said.outcome is Outcome.PASS else Severity.BLOCKING
     return Judgement(
         stated=said.outcome, score=score, findings=feedback_findings(said.feedback, severity)
@@ -94,18 +100,28 @@ def feedback_findings(feedback: Iterable[Any], severity: Severity) -> tuple[Find
     )
 
 
-def read_fields(fields: Mapping[str, Any]) -> Said | None:
-    """Return what named values say, or None if they hold neither a verdict nor a score."""
+def read_fields(fields: Mapping[str, Any], *, nested: bool = True) -> Said | None:
+    """Return what named values say, or None if they hold neither a verdict nor a score.
+
+    Args:
+        fields: the values by their names.
+        nested: whether a verdict may stand in a value that is a dict itself.
+    """
     named = {re.sub(r"[_-]", " ", str(name).lower()): value for name, value in fields.items()}
     spoke = [read_outcome(named[name]) for name in (*_WORDS, *_FLAGS) if _holds(named, name)]
-    outcome = next(iter(spoke), None)
-    if spoke and outcome is None:
-        return None
+    outcome = next(filter(None, spoke), None)
     value = next((named[name] for name in _SCORES if _holds(named, name)), None)
     score, of = _number(value)
-    if value is not None and score is None:
-        return None
-    if score is None and outcome is None:
+    if outcome is None and score is None:
+        inner = (
+            read_fields(one, nested=False)
+            for one in named.values()
+            if nested and isinstance(one, dict)
+        )
+        if said := next((one for one in inner if one and one.outcome), None):
+            return said
+        if spoke or value is not None:
+            return None
         score = _mean(named)
     of = of or next((_number(named[name])[0] for name in _OF if name in named), None)
     if outcome is None and score is None:
