@@ -1,6 +1,7 @@
 """What checked code printed, returned and drew: read from the sandbox, bounded and harmless."""
 
 import base64
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -152,23 +153,11 @@ async def test_what_code_imports_takes_none_of_its_time(
     slow = "import time\nwhile time.process_time() < 1.5: pass\nx = 1\n"
     tmp_path.joinpath("slow_package.py").write_text(slow)
     monkeypatch.syspath_prepend(str(tmp_path))
-    text = "import sys\nsys.path.insert(0, {!r})\nfrom slow_package import x\nx"
-    evidence = await RunsCleanly(
-        seconds=0.5, files={"variables_program.py": _PATH.format(str(tmp_path)).encode()}
-    )(text.format(str(tmp_path)), TASK)
+    text = "from slow_package import x\ny, x\nx"
+    named = {"variables": {"y": pickle.dumps(1)}, "modules": {}, "submodules": []}
+    files = {"variables.pickle": pickle.dumps({"path": [str(tmp_path)], "data": {"y"}, **named})}
+    evidence = await RunsCleanly(seconds=0.5, files=files)(text, TASK)
     assert (evidence.passed, evidence.outputs) == (True, (Value(text="1"),)), evidence.detail
-
-
-_PATH = """
-import sys
-def load():
-    sys.path.insert(0, {!r})
-    return {{}}
-def measure(values):
-    return {{}}
-def compare(before, after):
-    return []
-"""
 
 
 def test_the_packages_that_code_imports_are_found_and_the_standard_library_is_not() -> None:

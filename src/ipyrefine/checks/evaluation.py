@@ -114,6 +114,7 @@ class Evaluation:
     ) -> tuple[ProcessResult | CheckNotRun, list[Event]]:
         token, report = secrets.token_hex(16), secrets.token_hex(16)
         request = {
+            "kind": "examples",
             "token": token,
             "report": report,
             "seconds": self._seconds / _SHARE * SLACK,
@@ -122,7 +123,7 @@ class Evaluation:
         result: ProcessResult | CheckNotRun
         try:
             result = await run_python(
-                load_program("run_examples"),
+                load_program("run_parts"),
                 seconds=seconds,
                 files={**files, "request.json": json.dumps(request)},
                 report=report,

@@ -106,6 +106,7 @@ class RunsCleanly:
             return not_python(self.name, task)
         report, token, code = secrets.token_hex(16), secrets.token_hex(16), python_part(text).code
         request = {
+            "kind": "cell",
             "token": token,
             "report": report,
             "imports": imports_of(code),
@@ -115,12 +116,11 @@ class RunsCleanly:
         files: dict[str, str | bytes] = {
             **files_for(self._files, code),
             "candidate.py": code,
-            "notebook_program.py": load_program("stand_in"),
             "outputs_program.py": load_program("capture"),
             "request.json": json.dumps(request),
         }
         result = await run_python(
-            load_program("run_text"),
+            load_program("run_parts"),
             seconds=self._seconds,
             startup=IMPORT_SECONDS,
             files=files,

@@ -226,6 +226,7 @@ async def run_tests(
     """
     report, token = secrets.token_hex(16), secrets.token_hex(16)
     request = {
+        "kind": "tests",
         "token": token,
         "report": report,
         "functions": functions,
@@ -238,7 +239,7 @@ async def run_tests(
         "test_text.py": source,
         "request.json": json.dumps(request),
     }
-    program = load_program("run_tests")
+    program = load_program("run_parts")
     result = await run_python(program, seconds=seconds, files=sandbox_files, report=report)
     events = parse_events(result.report, token)
     outcomes: dict[str, Event] = {}

@@ -42,7 +42,7 @@ from ipyrefine.kernel.describe import (
 )
 from ipyrefine.kernel.names import names_in_draft, names_in_prose
 from ipyrefine.kernel.redaction import has_known_form, is_environment, is_secret, is_secret_name
-from ipyrefine.sandbox.sandbox import import_path, load_program, run_python
+from ipyrefine.sandbox.sandbox import import_path, run_python
 
 MAX_BYTES = 50 * 2**20  # of all copies together
 _COPY_SECONDS = 3.0  # for all of them
@@ -61,7 +61,7 @@ _OWN_CODE = frozenset(
     }
 )
 
-_PROGRAM, _CONTENTS, _ABSENT = "variables_program.py", "variables.pickle", "variables_absent.json"
+_CONTENTS, _ABSENT = "variables.pickle", "variables_absent.json"
 UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 _UNREADABLE = re.compile(r"^ipyrefine: the variable (\w+) cannot be read here", re.MULTILINE)
 _IN_FOLDER = "it lies in your folder, which checked code cannot reach"
@@ -201,7 +201,6 @@ class Variables:
             "data": {n for n in contents if not _is_only_code(values[n], set())},
         }
         files = {
-            _PROGRAM: load_program("load_variables").encode(),
             _CONTENTS: pickle.dumps(packed),
             _ABSENT: json.dumps({**absent, **failed}).encode(),
         }
@@ -348,12 +347,12 @@ def files_for(files: Mapping[str, str | bytes], *sources: str) -> dict[str, str 
     words = {word for source in sources for word in re.findall(r"\w+", source)}
     variables = {n: content for n, content in contents["variables"].items() if n in words}
     modules, submodules = _modules_in(contents["modules"], sources)
-    others = {n: content for n, content in files.items() if n not in (_PROGRAM, _CONTENTS, _ABSENT)}
+    others = {n: content for n, content in files.items() if n not in (_CONTENTS, _ABSENT)}
     if not variables and not modules:
         return others
     named = {"variables": variables, "modules": modules, "submodules": submodules}
     needed = {"path": contents["path"], **named}
-    return {**others, _PROGRAM: files[_PROGRAM], _CONTENTS: pickle.dumps(needed)}
+    return {**others, _CONTENTS: pickle.dumps(needed)}
 
 
 def _contents(files: Mapping[str, str | bytes]) -> dict[str, Any]:

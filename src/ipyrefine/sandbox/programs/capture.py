@@ -1,4 +1,4 @@
-"""Collect what a text returned and drew, inside the sandbox; its output is read from outside."""
+"""Collect what a text returned, drew and did to frames, inside the sandbox; it is read outside."""
 
 import base64
 import io
@@ -10,11 +10,15 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+Facts = dict[str, Any]
+Limit = Callable[[float], float]
+
 _DRAW_SECONDS, _SHOW_SECONDS = 5.0, 1.0  # of processor time
 _MAX_TEXT, _MAX_CELL = 8_000, 400  # characters, before secrets are taken out
 _MAX_ROWS, _MAX_COLUMNS = 10, 20
 _MAX_SIDE, _MAX_PIXELS, _MAX_BYTES = 1_999, 1_500_000, 200_000  # of a picture
 _TRIES = 4  # to make a picture small enough
+_MAX_FRAMES, _MAX_NAMES, _WIDTH = 10, 10, 60  # frames, columns in a line, characters of a name
 _DIGITS = 10  # characters of a number that is shown as it is
 
 
@@ -22,13 +26,14 @@ class _TooLong(BaseException):
     """It takes too long to collect the outputs."""
 
 
-def collect(value: Any) -> list[dict[str, Any]]:
+def collect(value: Any, limit: Limit) -> list[dict[str, Any]]:
     """Return the value of a text's last expression, and its first figure, as plain data.
 
     What cannot be shown is left out: no output is a fault of the text.
 
     Args:
         value: the value; None for nothing to show.
+        limit: sends SIGPROF after some seconds of processor time, and returns what was left.
     """
     found: list[dict[str, Any]] = []
 
@@ -43,27 +48,27 @@ def collect(value: Any) -> list[dict[str, Any]]:
         if value is not None and not (found and _is_artist(value)):
             found.insert(0, _table(value) or {"kind": "value", "text": _text(value)})
 
-    _within(_DRAW_SECONDS, draw)
-    _within(_SHOW_SECONDS, show)
+    _within(_DRAW_SECONDS, limit, draw)
+    _within(_SHOW_SECONDS, limit, show)
     return found
 
 
-def _within(seconds: float, action: Callable[[], None]) -> None:
+def _within(seconds: float, limit: Limit, action: Callable[[], None]) -> None:
     """Call code that may run the text's own, for that long at most and whatever it raises."""
-    if not hasattr(signal, "setitimer"):
+    if not hasattr(signal, "SIGPROF"):
         _ignore_errors(action)
         return
-    left = signal.setitimer(signal.ITIMER_PROF, 0)[0]  # threads of the text have this time still
+    left = limit(0)  # threads of the text have this time still
     handler = signal.signal(signal.SIGPROF, _stop)
     try:
-        signal.setitimer(signal.ITIMER_PROF, seconds)
+        limit(seconds)
         _ignore_errors(action)
     except _TooLong:
         pass
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        limit(0)
         signal.signal(signal.SIGPROF, handler)
-        signal.setitimer(signal.ITIMER_PROF, left)
+        limit(left)
 
 
 def _ignore_errors(action: Callable[[], None]) -> None:
@@ -177,3 +182,64 @@ def _text(value: Any) -> str:
     writer.maxdict = writer.maxdeque = writer.maxarray = 200
     writer.maxstring = writer.maxother = writer.maxlong = _MAX_TEXT
     return writer.repr(value)[:_MAX_TEXT]
+
+
+# What became of frames
+
+
+def measure(values: dict[str, Any]) -> dict[str, Facts]:
+    """Return the rows, and the type and nulls of each column, of the frames among some values."""
+    found = {}
+    for name, value in values.items():
+        try:
+            facts = _measure_frame(value) if name[:1] != "_" else None
+        except Exception:  # a frame of the text's own making
+            continue
+        if facts:
+            found[name] = facts
+    return found
+
+
+def _measure_frame(value: Any) -> Facts | None:
+    for library in ("pandas", "polars"):
+        kind = getattr(sys.modules.get(library), "DataFrame", None)
+        if kind is None or type(value) is not kind:
+            continue
+        nulls = value.isna().sum().tolist() if library == "pandas" else value.null_count().row(0)
+        names = [str(name)[:_WIDTH] for name in value.columns]
+        types = [str(kind)[:_WIDTH] for kind in value.dtypes]
+        columns = {n: [t, int(k)] for n, t, k in zip(names, types, nulls, strict=True)}
+        return {"rows": len(value), "count": len(names), "columns": columns}
+    return None
+
+
+def compare(before: dict[str, Facts], after: dict[str, Facts]) -> list[str]:
+    """Return a line for each frame that changed or is new."""
+    lines = []
+    for name, new in after.items():
+        size, old = f"{new['rows']:,} rows × {new['count']:,} columns", before.get(name)
+        if old is None:
+            lines.append(f"{name}: new, {size}")
+        elif old != new:
+            was = f"{old['rows']:,} rows × {old['count']:,} columns"
+            parts = [size if was == size else f"{was} → {size}", *_changes(old, new)]
+            lines.append(f"{name}: {'; '.join(parts)}")
+    return lines[:_MAX_FRAMES]
+
+
+def _changes(old: Facts, new: Facts) -> list[str]:
+    """Return what changed in the columns, a phrase for each kind of change."""
+    was, now = old["columns"], new["columns"]
+    both = [name for name in now if name in was]
+    kinds = {
+        "new columns": [name for name in now if name not in was],
+        "columns gone": [name for name in was if name not in now],
+        "types": [f"{n} {was[n][0]} → {now[n][0]}" for n in both if was[n][0] != now[n][0]],
+        "nulls added": [f"{now[n][1] - was[n][1]:,} in {n}" for n in both if now[n][1] > was[n][1]],
+    }
+    return [f"{kind}: {_list(names)}" for kind, names in kinds.items() if names]
+
+
+def _list(names: list[str]) -> str:
+    more = len(names) - _MAX_NAMES
+    return ", ".join([*names[:_MAX_NAMES], *([f"{more} more"] if more > 0 else [])])

@@ -1,0 +1,574 @@
+"""Load the user's variables and ``candidate.py``, and run what ``request.json`` asks for.
+
+That is one of three: ``examples`` (each evaluated in the text's namespace), ``tests`` (pytest on
+``test_text.py``) or ``cell`` (the text as the main script). Lines of JSON, each with the request's
+token, go to the file that the request names: what came of each part, as plain data that is compared
+outside, and last that the end was reached, which a process that was left early never says.
+"""
+
+import ast
+import atexit
+import builtins
+import contextlib
+import ctypes
+import errno
+import faulthandler
+import importlib.util
+import io
+import json
+import numbers
+import os
+import pickle
+import re
+import runpy
+import signal
+import site
+import struct
+import sys
+import threading
+import time
+import traceback
+import types
+from collections.abc import Callable, Generator
+from typing import Any
+
+_TEXT, _TESTS = "candidate.py", "test_text.py"
+_VARIABLES, _OUTPUTS = "variables.pickle", "outputs_program.py"
+_VALUE = "value of the last expression"  # a name that no text can have
+_MAX_OUTPUT, _MAX_DATA = 20_000, 20_000  # characters of standard output, of a value as a literal
+_MAX_REPR, _MAX_NAME = 2_000, 100
+_MOST = 20  # errors of a chain, and paths
+_BUILTINS = dict(vars(builtins))  # before the text can replace any
+_NETWORK = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ECONNREFUSED)
+_FILES = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS)
+
+Request = dict[str, Any]
+
+
+def main() -> None:
+    """Do what the request asks for."""
+    with open("request.json", encoding="utf-8") as file:
+        request = json.load(file)
+    os.remove("request.json")
+    sys.modules["__main__"] = types.ModuleType("__main__")  # the text finds no harness there
+    report = os.open(request["report"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    process, dumps, write = os.getpid(), json.dumps, os.write
+
+    def write_event(**fields: Any) -> None:
+        if os.getpid() == process:  # a fork of the text's has no say
+            write(report, dumps({"token": request["token"], **fields}).encode("ascii") + b"\n")
+
+    _PARTS[request["kind"]](request, write_event)
+
+
+# Processor time
+
+
+class _Clock:
+    """A timer on this process's processor time, exact on a busy machine; wall time on Windows.
+
+    It ends the process without the code or Python's lock. The sandbox's own limit counts children.
+    """
+
+    def __init__(self) -> None:
+        self._timer, self._errors = ctypes.c_void_p(), os.fdopen(os.dup(2), "w")
+        self._set: Any = None
+        with contextlib.suppress(AttributeError, OSError):
+            system = ctypes.CDLL(None)
+            event = struct.pack("Pii48x", 0, signal.SIGPROF, 0)
+            clock = time.CLOCK_PROCESS_CPUTIME_ID
+            # macOS has no such timers.
+            if system.timer_create(clock, event, ctypes.byref(self._timer)) == 0:
+                self._set = system.timer_settime
+
+    def limit(self, seconds: float) -> float:
+        """Send SIGPROF after some seconds, 0 for never; return what was left of those before."""
+        if self._set:
+            old = ctypes.create_string_buffer(32)
+            new = struct.pack("4q", 0, 0, int(seconds), int(seconds % 1 * 1e9))
+            self._set(self._timer, 0, new, old)
+            _, _, whole, part = struct.unpack("4q", old.raw)
+            return float(whole + part / 1e9)
+        if hasattr(signal, "setitimer"):
+            return signal.setitimer(signal.ITIMER_PROF, seconds)[0]
+        faulthandler.dump_traceback_later(seconds, exit=True, file=self._errors)
+        return 0.0
+
+
+# The user's variables, and the text
+
+
+def _load_variables() -> dict[str, Any]:
+    """Return the variables in the file next to the script, and the notebook's modules.
+
+    Those that cannot be read here are left out, and standard error says which and why.
+    """
+    if not os.path.exists(_VARIABLES):
+        return {}
+    with open(_VARIABLES, "rb") as file:
+        contents = pickle.load(file)
+    for folder in contents["path"]:
+        if os.path.basename(folder) in ("site-packages", "dist-packages"):
+            site.addsitedir(folder)  # which reads its .pth files, as at the start of Python
+    sys.path[:] = dict.fromkeys([*contents["path"], *sys.path])
+    values, load = {}, importlib.import_module
+    for name, content in {**contents["modules"], **contents["variables"]}.items():
+        try:
+            values[name] = load(content) if isinstance(content, str) else pickle.loads(content)
+        except Exception as error:
+            why = f"the variable {name} cannot be read here ({type(error).__name__}: {error})"
+            print(f"ipyrefine: {why}", file=sys.stderr)
+    for path in contents["submodules"]:
+        with contextlib.suppress(Exception):  # the code that uses it fails, and says so
+            load(path)
+    return values
+
+
+def _load_text(aliases: Callable[[], set[str]] = set) -> types.ModuleType:
+    """Load the variables and the text as a module, which has further names.
+
+    Args:
+        aliases: returns these names, once the folders to import from are known.
+    """
+    module = types.ModuleType("candidate")
+    vars(module).update(_load_variables())
+    for name in {"candidate", *aliases()}:  # where dataclasses and pickle look for it
+        sys.modules[name] = module
+    with open(_TEXT, "rb") as file:
+        exec(compile(file.read(), _TEXT, "exec", dont_inherit=True), vars(module))
+    return module
+
+
+def _error_text(error: BaseException, limit: int | None = None) -> str:
+    text = _message(error)[:limit]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _message(error: BaseException) -> str:
+    with contextlib.suppress(BaseException):
+        return str(error)
+    return ""
+
+
+def _lines(error: BaseException) -> list[int]:
+    """Return the lines of the text that an exception went through."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return [line for frame, line in frames if frame.f_code.co_filename == _TEXT]
+
+
+def _line(error: BaseException) -> int | None:
+    if isinstance(error, SyntaxError) and error.filename == _TEXT:
+        return error.lineno
+    return next(reversed(_lines(error)), None)
+
+
+# Examples
+
+
+def _run_examples(request: Request, write_event: Callable[..., None]) -> None:
+    loaded: list[types.ModuleType] = []
+    clock = _Clock()
+    error = _catch(lambda: loaded.append(_load_text()))
+    write_event(event="loaded", **error)
+    for example in [] if error else request["examples"]:
+        clock.limit(request["seconds"])
+        outcome = _evaluate_example(example, dict(vars(loaded[0])))
+        write_event(event="done", index=example["index"], **outcome)
+    os._exit(0)  # threads of the text must not keep the process alive
+
+
+def _catch(action: Callable[[], None]) -> dict[str, Any]:
+    try:
+        action()
+    except BaseException as error:  # SystemExit is an outcome too
+        text = _error_text(error, _MAX_REPR)
+        return {"error": text, "line": _line(error), "raised": _raised(error)}
+    return {}
+
+
+def _raised(error: BaseException) -> list[str]:
+    """Return the names of an exception's type and of those that it is derived from."""
+    with contextlib.suppress(BaseException):  # a metaclass of the text's may answer for it
+        kinds = [kind for kind in type(error).__mro__ if kind is not object]
+        return [str(kind.__name__)[:_MAX_NAME] for kind in kinds]
+    return []
+
+
+class _Stdout(io.StringIO):
+    """Standard output that keeps only its start."""
+
+    def write(self, text: str) -> int:
+        super().write(text[: max(0, _MAX_OUTPUT - self.tell())])
+        return len(text)
+
+
+def _evaluate_example(example: dict[str, Any], space: dict[str, Any]) -> dict[str, Any]:
+    outcome: dict[str, Any] = {}
+    stdout = _Stdout()
+
+    def steps() -> None:
+        with contextlib.redirect_stdout(_Stdout()):
+            exec(example["setup"], space)
+        with contextlib.redirect_stdout(stdout):
+            value = _evaluate(example["source"], space)
+            value = bool(value) if example["holds"] else value
+            outcome.update(_describe(value))
+        if example["expected"] is not None:
+            expected = _evaluate(example["expected"], {**space, **_BUILTINS})
+            outcome["expected"] = _describe(expected)
+            outcome["equal"] = bool(value == expected) and not _equals_anything(value)
+
+    error = _catch(steps)
+    return {**outcome, **error, "stdout": stdout.getvalue()}
+
+
+def _equals_anything(value: Any) -> bool:
+    with contextlib.suppress(BaseException):  # it expects an object of its own kind
+        return bool(value == object())
+    return False
+
+
+def _evaluate(source: str, space: dict[str, Any]) -> Any:
+    """Run a source as at a prompt, but return the last value instead of printing it."""
+    body = ast.parse(source.strip()).body
+    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    for node in body:  # their values are printed, unless None
+        exec(_compile(ast.Interactive([node]), "single"), space)
+    if not isinstance(last, ast.Expr):
+        return None
+    return eval(_compile(ast.Expression(last.value), "eval"), space)
+
+
+def _compile(tree: ast.Interactive | ast.Expression, mode: str) -> types.CodeType:
+    return compile(tree, "example", mode, dont_inherit=True)
+
+
+def _describe(value: Any) -> dict[str, Any]:
+    """Return a value for people, and as a literal if it consists of plain data only."""
+    description: dict[str, Any] = {
+        "repr": repr(value)[:_MAX_REPR],
+        "none": value is None,
+        "type": type(value).__name__,
+    }
+    with contextlib.suppress(ValueError, TypeError, OverflowError, RecursionError):
+        if len(data := _literal(value)) <= _MAX_DATA:
+            description["data"] = data
+    return description
+
+
+def _literal(value: Any) -> str:
+    """Return plain data as Python; a subclass counts as its base class, whatever it claims.
+
+    Raises:
+        TypeError: it contains something that is not plain data.
+    """
+    for kind, write in _WRITERS.items():
+        if isinstance(value, kind) and kind in type(value).__mro__:
+            return write(value)
+    if value is None or value is ...:
+        return "None" if value is None else "..."
+    # Numbers of libraries, also as arrays without dimensions.
+    if getattr(value, "shape", None) == () and hasattr(value, "tolist"):
+        return _literal(value.tolist())
+    if isinstance(value, numbers.Number):
+        return _literal(int(value) if value == int(value) else float(value))  # type: ignore[call-overload,arg-type]
+    raise TypeError(type(value))
+
+
+def _join(kind: type, value: Any) -> str:
+    items = map(_literal, kind.__iter__(value))  # type: ignore[attr-defined]
+    return ", ".join(sorted(items) if kind in (set, frozenset) else items)
+
+
+def _write_dict(value: Any) -> str:
+    return ", ".join(f"{_literal(k)}: {_literal(v)}" for k, v in dict.items(value))
+
+
+_WRITERS: dict[type, Callable[[Any], str]] = {
+    **{kind: kind.__repr__ for kind in (bool, int, float, complex, str, bytes)},
+    list: lambda value: f"[{_join(list, value)}]",
+    tuple: lambda value: f"({_join(tuple, value)}{',' * (tuple.__len__(value) == 1)})",
+    set: lambda value: f"{{{_join(set, value)}}}" if set.__len__(value) else "set()",
+    frozenset: lambda value: _literal(set(frozenset.__iter__(value))),
+    dict: lambda value: f"{{{_write_dict(value)}}}",
+}
+
+
+# Tests
+
+
+def _run_tests(request: Request, write_event: Callable[..., None]) -> None:
+    with open(_TESTS, "rb") as file:
+        tests = file.read()
+    import pytest
+
+    clock = _Clock()
+    hook = pytest.hookimpl(wrapper=True, tryfirst=True)
+    hook(_Reporter.pytest_runtest_makereport)
+    try:
+        names = vars(_load_text(lambda: _missing_modules(tests)))
+    except BaseException as error:  # SystemExit is an outcome too
+        place = f" (line {line})" if (line := _line(error)) else ""
+        write_event(fault=f"The code does not load: {_error_text(error)}{place}")
+        os._exit(1)
+    # Tests that were written in a notebook use names without importing them.
+    for name, value in {**names, "pytest": pytest}.items():
+        if not hasattr(builtins, name):
+            setattr(builtins, name, value)
+    # The text may have written to these.
+    with open(_TESTS, "wb") as file:
+        file.write(tests)
+    with open("pytest.ini", "w", encoding="utf-8") as ini:
+        ini.write(f"[pytest]\npython_functions = test* {' '.join(request['functions'])}\n")
+    for name in [name for name in os.environ if name.startswith("PYTEST_")]:
+        del os.environ[name]
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--import-mode=importlib"]
+    reporter = _Reporter(request, write_event, clock)
+    pytest.main([*options, "--noconftest", "-c", "pytest.ini", _TESTS], plugins=[reporter])
+    os._exit(0)  # threads of the text must not keep the process alive
+
+
+class _Reporter:
+    """A pytest plugin that reports which tests exist, and what came of each; it decides nothing."""
+
+    def __init__(self, request: Request, write: Callable[..., None], clock: _Clock) -> None:
+        self._seconds, self._names = request["seconds"], set(request["names"])
+        self._write, self._clock, self._end = write, clock, ""
+
+    def pytest_collectreport(self, report: Any) -> None:
+        """Report that the tests themselves do not load, or are skipped as a whole."""
+        if report.failed:
+            self._write(fault=f"The tests do not load: {_last_line(report.longreprtext)}")
+        elif report.skipped:
+            path, _, why = report.longrepr
+            if os.path.basename(path) == _TEXT:
+                self._write(fault=f"The code skips its tests: {why}")
+            self._write(test=_name(report.nodeid), outcome="skipped", why=why)
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Leave out tests that the text brought along."""
+        items[:] = [i for i in items if re.split(r"::|\[", _name(i.nodeid))[0] in self._names]
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        """Report which tests exist."""
+        self._write(collected=[_name(item.nodeid) for item in session.items])
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Limit the time of a test."""
+        self._clock.limit(self._seconds)
+
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, Any]:
+        """Report the outcome of a test or a part of it; a skip by the text is a failure."""
+        raised = call.excinfo
+        report = yield
+        raised = raised or call.excinfo
+        crash = getattr(report.longrepr, "reprcrash", None)
+        outcome, why = report.outcome, crash.message if crash else _last_line(report.longreprtext)
+        why = why.replace("Use -v to get more diff", "").strip()
+        if isinstance(report.longrepr, tuple):  # of a skip: file, line and reason
+            why = str(report.longrepr[2]).removeprefix("Skipped: ")
+        if outcome == "skipped" and raised and _is_by_text(raised.value):
+            outcome, why = "failed", f"was skipped, but not by the tests: {why}"
+        if report.when == "call" or outcome != "passed":
+            why = getattr(report, "wasxfail", "") or why
+            line = _test_line(report)
+            self._write(test=_name(report.nodeid), outcome=outcome, why=why, line=line)
+        return report
+
+    def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
+        """Note what ends the run before its last test."""
+        self._end = _error_text(excinfo.value)
+
+    def pytest_sessionfinish(self) -> None:
+        """Report that the run came to its end, or what ended it."""
+        self._write(end=self._end)
+
+
+def _missing_modules(tests: bytes) -> set[str]:
+    """Return the modules that the tests import and that do not exist, with their packages."""
+    found = set()
+    for node in ast.walk(ast.parse(tests)):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module)
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    missing = set()
+    for name in found - {"__main__"}:
+        parts = name.split(".")
+        if importlib.util.find_spec(parts[0]) is None:
+            missing |= {".".join(parts[: end + 1]) for end in range(len(parts))}
+    return missing
+
+
+def _is_by_text(error: BaseException | None) -> bool:
+    """Return whether an exception went through the text; pytest raises unittest's again."""
+    while error is not None:
+        frames = traceback.walk_tb(error.__traceback__)
+        files = {os.path.basename(frame.f_code.co_filename) for frame, _ in frames}
+        if files & {_TEXT, _TESTS}:
+            return _TEXT in files
+        error = error.__context__
+    return False
+
+
+def _name(nodeid: str) -> str:
+    return nodeid.partition("::")[2] or nodeid
+
+
+def _last_line(text: str) -> str:
+    lines = [line.removeprefix("E").strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "no reason given"
+
+
+def _test_line(report: Any) -> int | None:
+    """Return the last line of the tests that the failure went through."""
+    entries = getattr(getattr(report.longrepr, "reprtraceback", None), "reprentries", [])
+    places = [entry.reprfileloc for entry in entries if getattr(entry, "reprfileloc", None)]
+    lines = [place.lineno for place in places if place.path.endswith(_TESTS)]
+    return lines[-1] if lines else None
+
+
+# The cell
+
+
+def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
+    """Run the text as the main script.
+
+    Reported are which of the request's names it defined and which of these are None, what it did to
+    the user's frames, its last value and its first figure, and how it and its threads ended. The
+    packages that it imports are imported before its time starts to count.
+    """
+
+    def report_failure(failure: Any) -> None:
+        error = failure.exc_value
+        if not isinstance(error, SystemExit):  # it ends a thread, and nothing else
+            write_event(failure=_error_text(error), line=next(reversed(_lines(error)), None))
+
+    # The first handler is called last: after the threads, and the text's own handlers.
+    atexit.register(write_event, end=True)
+    threading.excepthook = report_failure
+    sys.unraisablehook = _only_own(report_failure, sys.unraisablehook)
+    with open(_TEXT, "rb") as text:
+        source = text.read()
+    outputs = runpy.run_path(_OUTPUTS)
+    clock, variables, value = _Clock(), _load_variables(), None
+    before = outputs["measure"](variables)
+    vars(builtins)["display"] = _display
+    for module, names in request["imports"]:
+        with contextlib.suppress(BaseException):  # it fails again where the text imports it
+            __import__(module, fromlist=names)
+    if hasattr(signal, "setitimer"):
+        clock.limit(request["seconds"])
+    try:
+        after = _execute(source, variables)
+        value = after.pop(_VALUE, None)
+        defined = [name for name in request["names"] if name in after]
+        write_event(defined=defined, none=[name for name in defined if after[name] is None])
+        if variables:
+            write_event(effects=outputs["compare"](before, outputs["measure"](after)))
+    except SystemExit as error:
+        lines = _lines(error)
+        if error.code or not (len(lines) == 1 and lines[0] in _final_exit(source)):
+            status = error.code if isinstance(error.code, int) else int(bool(error.code))
+            write_event(exit=status, line=next(reversed(lines), None))
+            sys.exit(1)
+    except Exception as error:
+        write_event(lack=_find_lack(error), line=next(reversed(_lines(error)), None))
+        raise
+    write_event(outputs=outputs["collect"](value, clock.limit))
+
+
+def _execute(source: bytes, variables: dict[str, Any]) -> dict[str, Any]:
+    """Run the text as the main module; return its names, with the value of its last expression.
+
+    As in a notebook, a semicolon at its end keeps that back.
+    """
+    space = vars(sys.modules["__main__"])
+    space.update(variables, __file__=_TEXT)
+    sys.argv[:] = [_TEXT]
+    code: Any = compile(source, _TEXT, "exec", dont_inherit=True)
+    if not source.rstrip().endswith(b";"):
+        with contextlib.suppress(RecursionError, MemoryError):  # it is too deep for a tree
+            code = compile(_keep_value(ast.parse(source, _TEXT)), _TEXT, "exec", dont_inherit=True)
+    exec(code, space)
+    return space.copy()
+
+
+def _keep_value(tree: ast.Module) -> ast.Module:
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.Expr):
+        name = ast.copy_location(ast.Name(_VALUE, ast.Store()), last)
+        tree.body[-1] = ast.copy_location(ast.Assign([name], last.value), last)
+    return tree
+
+
+def _only_own(report: Any, ignore: Any) -> Any:
+    """Return a hook for errors that Python cannot raise, of threads and exit handlers alone."""
+
+    def hook(failure: Any) -> None:
+        message = failure.err_msg or ""
+        report(failure) if "thread" in message or "atexit" in message else ignore(failure)
+
+    return hook
+
+
+def _final_exit(source: bytes) -> range:
+    """Return the lines of a last statement that ends the script by an exit, as many scripts do.
+
+    That is ``sys.exit(main())``, or any exit under a last ``if __name__ == "__main__":``.
+    """
+    body = ast.parse(source).body
+    guard = body[-1]
+    guarded = isinstance(guard, ast.If) and "__name__" in ast.unparse(guard.test)
+    if isinstance(guard, ast.If) and guarded:
+        body = [*body[:-1], *guard.body]
+    last = body[-1]
+    value = last.value if isinstance(last, ast.Expr) else getattr(last, "exc", None)
+    exits = isinstance(value, ast.Call) and any(isinstance(a, ast.Call) for a in value.args)
+    alone = all((node.end_lineno or 0) < last.lineno for node in body[:-1])
+    return (
+        range(last.lineno, (last.end_lineno or 0) + 1) if alone and (guarded or exits) else range(0)
+    )
+
+
+def _display(*objects: Any, **_: Any) -> None:
+    """Print objects, as IPython's function of that name does without a front-end."""
+    for one in objects:
+        print(repr(one))
+
+
+def _find_lack(error: BaseException) -> dict[str, Any]:
+    """Return what an exception, or one that led to it, wanted: network, input, module, paths."""
+    lack: dict[str, Any] = {}
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain and len(chain) < _MOST:
+        chain.append(cause)
+        hidden = cause.__suppress_context__
+        cause = cause.__cause__ or (None if hidden else cause.__context__)
+    for one in chain:
+        number = getattr(one, "errno", None)
+        if isinstance(one, EOFError) and _message(one) == "EOF when reading a line":
+            lack["input"] = True
+        elif isinstance(one, ModuleNotFoundError) and isinstance(one.name, str):
+            lack["module"] = one.name.partition(".")[0]
+        elif isinstance(one, OSError) and (type(one).__name__ == "gaierror" or number in _NETWORK):
+            lack["network"] = True
+        elif isinstance(one, OSError) and (number in _FILES or number is None):
+            lack.setdefault("paths", []).extend(_paths(one))
+    return lack
+
+
+def _paths(error: OSError) -> list[str]:
+    """Return the paths that an error is about; some libraries name them in its message only."""
+    named = [error.filename, error.filename2]
+    paths = [os.fsdecode(one) for one in named if isinstance(one, (str, bytes, os.PathLike))]
+    words = [word.strip(".,:;()") for word in re.split(r"[\s'\"]+", _message(error)[:2_000])]
+    return (paths or [word for word in words if "." in word or "/" in word])[:_MOST]
+
+
+_PARTS = {"examples": _run_examples, "tests": _run_tests, "cell": _run_cell}
+
+if __name__ == "__main__":
+    main()
