@@ -18,7 +18,7 @@ SIDE_BY_SIDE = {"profiles", "providers", "sandbox", "kernel", "checks", "render"
 # What each room may import besides itself. `__init__` is the façade and may import all of them.
 BELOW = {
     "errors": set[str](),
-    "folders": set[str](),
+    "folders": {"errors"},
     "core": {"errors"},
     **{room: {"core", "errors"} for room in SIDE_BY_SIDE},
     "kernel": {"sandbox", "core", "errors"},

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ipyrefine.api import choose_profile
-from ipyrefine.checks import BUILTIN, help_table, option_help, resolve
+from ipyrefine.checks import BUILTIN, from_record, help_table, option_help, resolve
 from ipyrefine.checks.python import find_ruff
 from ipyrefine.checks.text import Contains, Length, Matches
 from ipyrefine.core.model import Task
@@ -128,3 +128,11 @@ def test_settings_leave_a_check_what_it_is_for() -> None:
     with pytest.raises(UsageError, match="is for Python code"):
         choose_profile("email", "Do it.", checks=[name])
     assert choose_profile(None, "Do it.", checks=["schema:ten decisive"]).name == "data"
+
+
+@pytest.mark.parametrize("name", ["run seconds=600", "examples seconds=21 decisive"])
+def test_a_record_raises_no_limit_unless_its_reader_does(name: str) -> None:
+    with pytest.raises(UsageError, match="raise a limit.*seconds"):
+        from_record([name])
+    assert [check.name for check in from_record([name], resolve([name], {}))] == [name]
+    assert from_record(["run seconds=5"])

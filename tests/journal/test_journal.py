@@ -333,3 +333,16 @@ def test_a_place_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(JournalError, match="IPYREFINE_HOME"):
         Journal(tmp_path / "file" / "runs.db").runs()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
+def test_a_pipe_in_the_place_of_the_journal_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "runs.db")
+    with pytest.raises(JournalError, match="not a plain file"):
+        Journal(tmp_path / "runs.db").runs()
+
+
+def test_a_home_that_does_not_exist_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IPYREFINE_HOME", "~nobody_of_this_name/kept")
+    with pytest.raises(UsageError, match="Set IPYREFINE_HOME"):
+        default_path()
