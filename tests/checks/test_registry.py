@@ -132,7 +132,7 @@ def test_settings_leave_a_check_what_it_is_for() -> None:
 
 @pytest.mark.parametrize("name", ["run seconds=600", "examples seconds=21 decisive"])
 def test_a_record_raises_no_limit_unless_its_reader_does(name: str) -> None:
-    with pytest.raises(UsageError, match="raise a limit.*seconds"):
+    with pytest.raises(UsageError, match=r"raise a limit.*seconds"):
         from_record([name])
     assert [check.name for check in from_record([name], resolve([name], {}))] == [name]
     assert from_record(["run seconds=5"])
