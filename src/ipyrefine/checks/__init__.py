@@ -219,7 +219,7 @@ def is_self_contained(name: str) -> bool:
     if kind is None or kind.argument == "NAME":
         return False
     settings = _split_settings(name, kind.settings)[1] if kind.settings else {}
-    return settings.get("seconds", 0) <= _USUAL_SECONDS
+    return float(settings.get("seconds", 0)) <= _USUAL_SECONDS
 
 
 def _from_object(check: Any, context: Context) -> "Check":
