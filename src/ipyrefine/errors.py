@@ -4,7 +4,7 @@ A message says in one sentence what went wrong, and what to do.
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -59,9 +59,11 @@ class CheckNotRun(CheckError):
 
     Attributes:
         report: what the check had reported before it was ended.
+        events: the same, as the events of `sandbox.run_parts`.
     """
 
     report: str = ""
+    events: Sequence[dict[str, Any]] = ()
 
 
 class InternalError(RefineError):

@@ -14,8 +14,8 @@ async def test_a_check_that_runs_python_says_so_and_runs_nothing(name, monkeypat
     async def run_python(*args, **kwargs):
         raise AssertionError("nothing is run")
 
-    for module in ("evaluation", "python", "tests"):
-        monkeypatch.setattr(f"ipyrefine.checks.{module}.run_python", run_python)
+    for place in ("sandbox.sandbox", "checks.python"):
+        monkeypatch.setattr(f"ipyrefine.{place}.run_python", run_python)
     (check,) = resolve([name], {"suite": SUITE})
     task = Task(text="Write f. f(1) == 2", form="code", language="java")
     evidence = await check("class A {}", task)

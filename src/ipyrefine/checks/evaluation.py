@@ -4,9 +4,7 @@ The check ``examples`` does so with those that a task states; `core.stated` read
 """
 
 import doctest
-import json
 import math
-import secrets
 from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any, Self
@@ -19,7 +17,7 @@ from ipyrefine.core.syntax import NO_VALUE, is_literal, read_literal, try_parse_
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import explain_absence, files_for, may_compute
-from ipyrefine.sandbox.sandbox import EXCESSES, SLACK, ProcessResult, load_program, run_python
+from ipyrefine.sandbox.sandbox import EXCESSES, Event, ProcessResult, run_parts
 
 _SHARE = 4  # one example may take this fraction of the whole time
 _USUAL = 60  # examples that the whole time is for; more of them get more
@@ -32,7 +30,6 @@ _CHECKER = doctest.OutputChecker()
 _CHECKER_FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.DONT_ACCEPT_TRUE_FOR_1
 
 Outcome = dict[str, Any]
-Event = dict[str, Any]
 
 
 class Evaluation:
@@ -111,27 +108,17 @@ class Evaluation:
         start: int,
         seconds: float,
         files: Mapping[str, str | bytes],
-    ) -> tuple[ProcessResult | CheckNotRun, list[Event]]:
-        token, report = secrets.token_hex(16), secrets.token_hex(16)
-        request = {
-            "kind": "examples",
-            "token": token,
-            "report": report,
-            "seconds": self._seconds / _SHARE * SLACK,
-            "examples": [{**_request(e), "index": n} for n, e in enumerate(examples)][start:],
-        }
-        result: ProcessResult | CheckNotRun
+    ) -> tuple[ProcessResult | CheckNotRun, Sequence[Event]]:
+        asked = [{**_request(e), "index": n} for n, e in enumerate(examples)][start:]
+        each = self._seconds / _SHARE
         try:
-            result = await run_python(
-                load_program("run_parts"),
-                seconds=seconds,
-                files={**files, "request.json": json.dumps(request)},
-                report=report,
+            result, events = await run_parts(
+                "examples", files, seconds=seconds, each=each, examples=asked
             )
-            self.protection_note = result.protection_note
         except CheckNotRun as error:
-            result = error
-        return result, parse_events(result.report, token)
+            return error, error.events
+        self.protection_note = result.protection_note
+        return result, events
 
 
 class Examples:
@@ -225,19 +212,6 @@ def _request(example: Example) -> dict[str, Any]:
         "holds": example.kind == "holds",
         "expected": example.expected if computed else None,
     }
-
-
-def parse_events(report: str, token: str) -> list[Event]:
-    """Return a program's own events; lines that the text may have written do not count."""
-    events = []
-    for line in report.splitlines():
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(event, dict) and event.get("token") == token:
-            events.append(event)
-    return events
 
 
 def _process_end(result: ProcessResult, seconds: float) -> str:

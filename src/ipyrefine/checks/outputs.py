@@ -10,7 +10,6 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from ipyrefine.checks.evaluation import Event
 from ipyrefine.core.model import (
     MAX_CELL,
     MAX_COLUMNS,
@@ -22,6 +21,7 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.kernel.redaction import HIDDEN, is_secret_name, redact
+from ipyrefine.sandbox.sandbox import Event
 
 Import = tuple[str, list[str]]
 

@@ -4,7 +4,6 @@ import copy
 import json
 import os
 import re
-import secrets
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from ipyrefine.checks import Context
-from ipyrefine.checks.evaluation import Event, parse_events
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python, remark
 from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_outputs
 from ipyrefine.core.model import Evidence, Finding, Task
@@ -23,10 +21,11 @@ from ipyrefine.kernel.names import names_in_code
 from ipyrefine.kernel.redaction import redact
 from ipyrefine.kernel.variables import UNDEFINED, explain_absence, files_for, may_compute
 from ipyrefine.sandbox.sandbox import (
-    SLACK,
+    Event,
     ProcessResult,
     describe_failure,
     load_program,
+    run_parts,
     run_python,
 )
 
@@ -104,29 +103,17 @@ class RunsCleanly:
         """Run the text as a script in the sandbox."""
         if task.is_foreign:
             return not_python(self.name, task)
-        report, token, code = secrets.token_hex(16), secrets.token_hex(16), python_part(text).code
-        request = {
-            "kind": "cell",
-            "token": token,
-            "report": report,
-            "imports": imports_of(code),
-            "names": self._names,
-            "seconds": self._seconds * SLACK,
-        }
-        files: dict[str, str | bytes] = {
-            **files_for(self._files, code),
-            "candidate.py": code,
-            "outputs_program.py": load_program("capture"),
-            "request.json": json.dumps(request),
-        }
-        result = await run_python(
-            load_program("run_parts"),
+        code = python_part(text).code
+        outputs = {"candidate.py": code, "outputs_program.py": load_program("capture")}
+        result, events = await run_parts(
+            "cell",
+            {**files_for(self._files, code), **outputs},
             seconds=self._seconds,
+            each=self._seconds,
             startup=IMPORT_SECONDS,
-            files=files,
-            report=report,
+            imports=imports_of(code),
+            names=self._names,
         )
-        events = parse_events(result.report, token)
         defined = next((event for event in events if "defined" in event), {})
         fault = _find_fault(events, result, self._seconds)
         missing = [n for n in self._names if defined and n not in defined["defined"]]

@@ -6,8 +6,6 @@ not reached has failed, and so has one that the text skips.
 
 import ast
 import inspect
-import json
-import secrets
 import textwrap
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -16,20 +14,14 @@ from time import monotonic
 from typing import Any, NamedTuple, Self
 
 from ipyrefine.checks import Context
-from ipyrefine.checks.evaluation import Event, parse_events, shorten
+from ipyrefine.checks.evaluation import shorten
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
 from ipyrefine.core.model import Evidence, Finding, Tally, Task
 from ipyrefine.core.syntax import ERRORS, names_bound, parse
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import explain_absence, files_for, may_compute
-from ipyrefine.sandbox.sandbox import (
-    SLACK,
-    ProcessResult,
-    describe_failure,
-    load_program,
-    run_python,
-)
+from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure, run_parts
 
 WIDTH = 300  # characters of what a failing test shows
 _MAX_LINES = 30
@@ -224,24 +216,15 @@ async def run_tests(
         names: what the tests define; others of a text's own are left out.
         seconds: processor time for all of them; one may take a quarter of it.
     """
-    report, token = secrets.token_hex(16), secrets.token_hex(16)
-    request = {
-        "kind": "tests",
-        "token": token,
-        "report": report,
-        "functions": functions,
-        "names": names,
-        "seconds": seconds / _SHARE * SLACK,
-    }
-    sandbox_files: dict[str, str | bytes] = {
-        **files_for(files, code, source),
-        "candidate.py": code,
-        "test_text.py": source,
-        "request.json": json.dumps(request),
-    }
-    program = load_program("run_parts")
-    result = await run_python(program, seconds=seconds, files=sandbox_files, report=report)
-    events = parse_events(result.report, token)
+    texts = {"candidate.py": code, "test_text.py": source}
+    result, events = await run_parts(
+        "tests",
+        {**files_for(files, code, source), **texts},
+        seconds=seconds,
+        each=seconds / _SHARE,
+        functions=functions,
+        names=names,
+    )
     outcomes: dict[str, Event] = {}
     for event in events:
         if event.get("outcome") in _RANK:

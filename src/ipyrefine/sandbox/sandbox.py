@@ -32,8 +32,10 @@ machine looks the same.
 
 import ast
 import asyncio
+import json
 import os
 import re
+import secrets
 import shutil
 import signal
 import subprocess
@@ -257,6 +259,57 @@ async def run_python(
             result.report,
         )
     return result
+
+
+async def run_parts(
+    kind: Literal["examples", "tests", "cell"],
+    files: Mapping[str, str | bytes],
+    *,
+    seconds: float,
+    each: float,
+    startup: float = 0,
+    **request: Any,
+) -> tuple[ProcessResult, list[Event]]:
+    """Run the parts of a text by the program ``run_parts``, which says what each kind is.
+
+    Args:
+        kind: what is run.
+        files: ``candidate.py`` and the files that it needs.
+        seconds: processor time allowed to all parts together.
+        each: processor time allowed to one part.
+        startup: as for `run_python`.
+        request: what the program has to know of this kind.
+
+    Returns:
+        How the process ended, and its events; lines that the text may have written do not count.
+
+    Raises:
+        CheckNotRun: as for `run_python`; it has the events up to then.
+    """
+    token, report = secrets.token_hex(16), secrets.token_hex(16)
+    asked = {"kind": kind, "token": token, "report": report, "seconds": each * SLACK, **request}
+    try:
+        result = await run_python(
+            load_program("run_parts"),
+            seconds=seconds,
+            startup=startup,
+            files={**files, "request.json": json.dumps(asked)},
+            report=report,
+        )
+    except CheckNotRun as error:
+        error.events = _read_events(error.report, token)
+        raise
+    return result, _read_events(result.report, token)
+
+
+def _read_events(report: str, token: str) -> list[Event]:
+    events = []
+    for line in report.splitlines():
+        with suppress(ValueError, RecursionError):
+            event = json.loads(line)
+            if isinstance(event, dict) and event.get("token") == token:
+                events.append(event)
+    return events
 
 
 def _make_folder(files: Mapping[str, str | bytes]) -> str:
