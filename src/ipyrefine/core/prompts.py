@@ -500,6 +500,7 @@ class Requests:
             "dismissed": _dismissed(run),
         }
         if self.is_own(Stage.JUDGE):
+            iteration = iteration.replace(text=INVISIBLE.sub("", iteration.text))
             places = {**about, "shape": _TEXTS["shapes"]["verdict"]}
             return self._own(run, Stage.JUDGE, self.prompts.judge, iteration, (), places)
         prompt = _fill_all(self.prompts.judge, about)
@@ -567,13 +568,11 @@ class Requests:
                 "context": attempts and f"Previous attempts:\n{attempts}",
             },
         )
-        request = self._request(
-            run, stage, "\n\n".join([content, *added]), (text, feedback, attempts), **options
-        )
-        kept = (
-            request.messages if self.prompts.system != _STAGES["system"] else request.messages[1:]
-        )
-        return request.model_copy(update={"messages": kept, "schema_name": "own"})
+        prompt, about = "\n\n".join([content, *added]), (text, feedback, attempts)
+        request = self._request(run, stage, prompt, about, **options)
+        ours = int(self.prompts.system == _STAGES["system"])  # which would stand beside theirs
+        kept = {"messages": request.messages[ours:], "schema_name": "own"}
+        return request.model_copy(update=kept)
 
     @_within_level
     def revise(self, run: Run, number: int) -> Request:
