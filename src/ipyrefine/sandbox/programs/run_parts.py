@@ -73,11 +73,11 @@ class _Clock:
     def __init__(self) -> None:
         self._timer, self._errors = ctypes.c_void_p(), os.fdopen(os.dup(2), "w")
         self._set: Any = None
-        with contextlib.suppress(AttributeError, OSError):
+        with contextlib.suppress(AttributeError, OSError, TypeError):
             system = ctypes.CDLL(None)
             event = struct.pack("Pii48x", 0, signal.SIGPROF, 0)
             clock = time.CLOCK_PROCESS_CPUTIME_ID
-            # macOS has no such timers.
+            # macOS and Windows have no such timers.
             if system.timer_create(clock, event, ctypes.byref(self._timer)) == 0:
                 self._set = system.timer_settime
 
@@ -85,9 +85,9 @@ class _Clock:
         """Send SIGPROF after some seconds, 0 for never; return what was left of those before."""
         if self._set:
             old = ctypes.create_string_buffer(32)
-            new = struct.pack("4q", 0, 0, int(seconds), int(seconds % 1 * 1e9))
+            new = struct.pack("4l", 0, 0, int(seconds), int(seconds % 1 * 1e9))
             self._set(self._timer, 0, new, old)
-            _, _, whole, part = struct.unpack("4q", old.raw)
+            _, _, whole, part = struct.unpack("4l", old.raw)
             return float(whole + part / 1e9)
         if hasattr(signal, "setitimer"):
             return signal.setitimer(signal.ITIMER_PROF, seconds)[0]
