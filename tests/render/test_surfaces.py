@@ -8,14 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ipyrefine
+from ipyrefine.core.expectations import Expectation
 from ipyrefine.core.model import (
+    SUITE,
     ByUser,
     Choice,
+    Evidence,
+    Finding,
     Outcome,
     Question,
     Setup,
+    Status,
     StopReason,
     Task,
+    TestResult,
     Usage,
     Verdict,
 )
@@ -127,3 +133,35 @@ async def test_java_is_shown_as_java_and_is_no_code_cell_of_an_exported_notebook
     accepted = run.model_copy(update={"stop_reason": StopReason.ACCEPTED})
     content = json.loads(export(accepted, tmp_path / "run.ipynb").read_text("utf-8"))
     assert {cell["cell_type"] for cell in content["cells"]} == {"markdown"}
+
+
+@EVERY
+def test_each_claim_of_a_critics_is_counted_by_how_it_ended(render, read_html):
+    names = ("test_empty", "test_two", "test_tuple", "test_slow", "test_old")
+    tests = tuple(
+        Expectation(
+            name=name,
+            code=f"def {name}(): ...",
+            quote="the last item",
+            grounded=name != "test_tuple",
+            status=Status.DISMISSED if name == "test_old" else Status.OPEN,
+        )
+        for name in names
+    )
+    ends = (False, True, False, None)
+    results = tuple(
+        TestResult(name=name, passed=end) for name, end in zip(names[:4], ends, strict=True)
+    )
+    text = Iteration(
+        number=0,
+        text="def last(xs): ...",
+        critiqued=True,
+        questions=("Of an empty list?",),
+        findings=(Finding(id="f1", criterion="tone", severity="blocking", problem="It is rude."),),
+        evidence=(Evidence(name=SUITE, passed=False, basis="critique", results=results),),
+    )
+    run = Run(setup=Setup(task=Task(text="Write last.")), iterations=(text,), expectations=tests)
+    ended = "1 fails, 1 open, 2 questions, 1 not tried, 1 dismissed by you, 1 passes"
+    output = " ".join(read_html(render(run).replace("\\", "")).text.split())
+    assert f"Critic's claims: {ended}" in output
+    assert "Of an empty list?" in output

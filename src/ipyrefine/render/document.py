@@ -20,7 +20,7 @@ from ipyrefine.core.model import (
     StopReason,
     TestResult,
 )
-from ipyrefine.core.policy import estimate_tokens, reads, rival_of
+from ipyrefine.core.policy import estimate_tokens, has_evaluator, reads, rival_of
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
@@ -322,8 +322,13 @@ def claims(run: Run, iteration: Iteration) -> list[Block]:
     return _items("Changes by finding", items)
 
 
-def checks(iteration: Iteration) -> list[Block]:
-    """Return the results of the checks, those that failed first."""
+def checks(iteration: Iteration, *, suite: bool = True) -> list[Block]:
+    """Return the results of the checks, those that failed first.
+
+    Args:
+        iteration: the text.
+        suite: whether the critic's tests are among them.
+    """
     items = (
         Item(
             note=labels.seconds(one.seconds),
@@ -331,8 +336,10 @@ def checks(iteration: Iteration) -> list[Block]:
             detail=strip_colours(one.detail).strip("\n"),
         )
         for one in sorted(iteration.evidence, key=lambda one: not one.failed)
+        if suite or one.name != model.SUITE
     )
-    return [Items("Checks", tuple(items), "checks")] if iteration.evidence else []
+    found = tuple(items)
+    return [Items("Checks", found, "checks")] if found else []
 
 
 def outputs(iteration: Iteration) -> list[Block]:
@@ -380,7 +387,7 @@ def findings(
 
 
 def reading(run: Run, iteration: Iteration) -> list[Block]:
-    """Return what the critic's tests show of a text, and what its critic asked or doubts."""
+    """Return how the critic's claims about a text ended, with its tests, questions and doubts."""
     results = {result.name: result for result in iteration.tests}
     tests = [
         _test_item(one, results.get(one.name))
@@ -388,8 +395,11 @@ def reading(run: Run, iteration: Iteration) -> list[Block]:
         if one.name in results or one.iteration == iteration.number
     ]
     questions = [Item(labels=(labels.QUESTION,), text=one) for one in iteration.questions]
-    ends = Counter(item.labels[0].word for item in tests)
-    blocks = _items(labels.tests_title(ends), tests)
+    ends = Counter(item.labels[0] for item in (*tests, *questions))
+    if not has_evaluator(run):
+        found = (one for one in iteration.findings if one.author == "model")
+        ends.update(labels.claim_label(one.status) for one in found)
+    blocks: list[Block] = [Items(labels.claims_title(ends), tuple(tests))] if ends else []
     blocks += _items("The task leaves open", questions)
     if iteration.ready is False and iteration.reason:
         blocks.append(Paragraph(f"The critic takes it for not ready: {iteration.reason}"))
@@ -404,7 +414,8 @@ def _test_item(test: Expectation, result: TestResult | None) -> Item:
         name=test.name,
         labels=(label,),
         text=" ".join(filter(None, (line, contest))),
-        demand=test.quote,
+        note="" if test.grounded or not test.quote else f"not in the task: “{test.quote}”",
+        demand=test.quote if test.grounded else "",
         detail=test.code,
         settled=label.kind == "quiet",
     )

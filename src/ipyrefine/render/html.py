@@ -207,9 +207,11 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
     if run.iterations and run.stop_reason not in _PLAIN_STOPS and (live or not note):
         context["stop_message"] = labels.stop_sentence(run)
     if about:
+        claims = document.reading(run, about)
         context |= _text_context(run, view, about, live=live) | {
             "failure": document.failure(about),
-            "checks": document.checks(about),
+            "checks": document.checks(about, suite=not claims),
+            "claims": claims,
             "rival": rival_of(run, about),
             "selectable": list(about.actionable),
         }
@@ -425,7 +427,6 @@ def _fold(
             *document.reason(run, about),
             *document.claims(run, about),
             *document.findings(about, run.task.form, others),
-            *document.reading(run, about),
             *document.notes(about),
         ]
     quiet = [one for one in run.warnings if document.is_remark(one)]

@@ -273,11 +273,21 @@ def test_label(test: Expectation, result: TestResult | None) -> Label:
     return Label("✗", "fails", "bad") if counts(test) else QUESTION
 
 
-def tests_title(ends: Mapping[str, int]) -> str:
-    """Return the title of the critic's tests: how many ended how."""
-    plural = {"passes": "pass", "fails": "fail", "question": "ask"}
-    counted = (f"{n} {word if n == 1 else plural.get(word, word)}" for word, n in ends.items())
-    return "Tests by the critic: " + ", ".join(counted)
+def claim_label(status: Status) -> Label:
+    """Return how a finding of the critic's ended."""
+    label = STATUSES[status]
+    return label._replace(word="dismissed by you") if status is Status.DISMISSED else label
+
+
+def claims_title(ends: Mapping[Label, int]) -> str:
+    """Return how many of the critic's claims ended how, the ones to act on first."""
+    plural = {"passes": "pass", "fails": "fail", "question": "questions"}
+    order = ("bad", "open", "warn", "quiet", "good")
+    counted = [
+        f"{n} {one.word if n == 1 else plural.get(one.word, one.word)}"
+        for one, n in sorted(ends.items(), key=lambda end: order.index(end[0].kind))
+    ]
+    return "Critic's claims: " + ", ".join(counted)
 
 
 def choice_text(choice: Choice) -> str:
