@@ -10,7 +10,7 @@ from ipyrefine.checks import from_record
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.decisions import Accept, Continue, Dismiss
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import SUITE, Limits, Outcome, Stage, StopReason
+from ipyrefine.core.model import SUITE, Limits, Outcome, Stage, Status, StopReason
 from ipyrefine.core.policy import rival_of
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.html import View, panel_parts, record_html
@@ -228,3 +228,68 @@ async def test_a_new_error_in_one_word_of_a_sentence_blocks() -> None:
 def critique_of(*findings: dict[str, Any], **fields: Any) -> str:
     """A critic's reply with findings, who takes the text for not ready."""
     return json.dumps({"findings": findings, "ready": False, "because": "No.", **fields})
+
+
+MAIL = "Come on Friday at nine. Bring the keys."
+LATER = "Come on Friday at ten. Bring the keys."
+VAGUE = {"criterion": "clarity", "task": "the keys", "problem": "Which keys?", "blocks": True}
+STAYS = text(MAIL, "f1: KEEP: the reader knows the keys")
+
+
+def mail(*critiques: str, revisions: list[str], **limits: Any) -> Refinement:
+    replies = {
+        Stage.DRAFT: [text(MAIL)],
+        Stage.CRITIQUE: list(critiques),
+        Stage.REVISE: revisions,
+    }
+    return refinement(
+        replies, TASK.replace(text="Ask for the keys.", form="prose"), limits=Limits(**limits)
+    )
+
+
+async def test_a_finding_that_the_writer_contests_and_the_critic_lets_go_blocks_no_more() -> None:
+    loop = mail(critique_of(VAGUE), READY, revisions=[STAYS])
+    run = await loop.run()
+    assert [r.purpose for r in loop.model.requests] == ["draft", "critique", "revise", "critique"]
+    assert "the reader knows the keys" in loop.model.requests[-1].messages[-1].content
+    assert (run.text, run.stop_reason) == (MAIL, StopReason.PASSED)
+    (finding,) = run.iterations[0].findings
+    assert (finding.status, finding.upheld) == (Status.RESOLVED, False)
+    assert "The critic lets it go." in record_html(run)
+
+
+async def test_a_finding_that_the_critic_stands_by_and_the_writer_contests_again_asks_you() -> None:
+    upheld = critique_of(upheld=["f1"])
+    loop = mail(critique_of(VAGUE), upheld, revisions=[STAYS, STAYS])
+    run = await loop.run()
+    assert [r.purpose for r in loop.model.requests][1:] == [
+        "critique", "revise", "critique", "revise"
+    ]  # fmt: skip
+    assert (
+        "You contested it; the critic stands by it." in loop.model.requests[4].messages[-1].content
+    )
+    assert (run.text, run.stop_reason) == (MAIL, StopReason.UNJUDGED)
+    assert "critic and writer disagree" in "".join(panel_parts(run, View()).values())
+    loop.decide(Dismiss(findings=("f1",)))
+    run = await loop.run()
+    assert run.verdict
+    assert run.verdict.passed
+
+
+async def test_a_revision_that_the_critic_calls_worse_leaves_its_parent_the_best() -> None:
+    worse = critique_of(VAGUE, than_before="worse", lost="The time is gone.")
+    loop = mail(
+        critique_of(VAGUE), worse, revisions=[text("Come on Friday. Bring the keys.")],
+        max_revisions=1,
+    )  # fmt: skip
+    run = await loop.run()
+    assert run.text == MAIL
+    assert "worse than the draft: The time is gone." in record_html(run)
+
+
+async def test_a_test_that_is_no_python_is_shown_as_not_tried() -> None:
+    run = await criticised(critique(EMPTY.replace("()", "(")), drafts=(RIGHT,)).run()
+    assert run.expectations[0].untried == "broken"
+    page = record_html(run)
+    assert "1 not tried" in page
+    assert "It is not Python." in page

@@ -5,7 +5,14 @@ import json
 import pytest
 
 from ipyrefine.core.critiques import parse_critique
-from ipyrefine.core.expectations import contains_quote, name_apart, read_tests, rests_on
+from ipyrefine.core.expectations import (
+    Expectation,
+    contains_quote,
+    in_force,
+    name_apart,
+    read_tests,
+    rests_on,
+)
 from ipyrefine.core.model import Severity
 from ipyrefine.errors import ReplyError
 
@@ -116,8 +123,30 @@ def test_new_tests_have_names_of_their_own_and_repeated_ones_are_left_out() -> N
     assert "def test_empty_2" in fresh[0].code
 
 
-def test_a_critique_adds_at_most_12_tests_and_a_run_has_at_most_40() -> None:
-    many = "\n".join(f"def test_{n}():\n    assert f({n})\n" for n in range(50))
-    assert len(read_tests(many)) == 12
-    tests = [read_tests(f"def test_{n}():\n    assert f({n})\n")[0] for n in range(50)]
-    assert len(name_apart(tests, (), 0)) == 40
+def test_texts_are_tried_on_12_tests_of_a_critique_and_on_40_of_a_run() -> None:
+    def tests(first: int) -> list[Expectation]:
+        numbers = range(first, first + 15)
+        return read_tests("\n".join(f"def test_{n}():\n    assert f({n})\n" for n in numbers))
+
+    run: list[Expectation] = []
+    for number in range(4):
+        run += name_apart(tests(15 * number), run, number)
+    assert [one.untried for one in run[:15]] == [""] * 12 + ["many"] * 3
+    assert len(run) == 60
+    assert len(in_force(run)) == 40
+
+
+def test_a_test_that_cannot_be_run_is_kept_with_the_reason() -> None:
+    (broken,) = read_tests("def test_one(:\n    assert f(1)\n")
+    (long,) = read_tests(f"def test_two():\n    assert f('{'1' * 20_000}')\n")
+    assert [(one.name, one.untried) for one in name_apart([broken, long], (), 0)] == [
+        ("test_one", "broken"), ("test_two", "long")
+    ]  # fmt: skip
+    assert not in_force([broken, long])
+
+
+def test_a_critic_compares_a_revision_in_one_of_three_words() -> None:
+    for words, compared in (("Worse.", "worse"), ("better", "better"), ("better or worse", None)):
+        reply = f'{{"findings": [], "ready": true, "than_before": "{words}", "lost": "The date."}}'
+        critique = parse_critique(reply, "text")
+        assert (critique.compared, critique.lost) == (compared, "The date.")

@@ -2,9 +2,16 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
-from ipyrefine.core.expectations import Critique, Expectation, contains_quote, in_force, read_tests
+from ipyrefine.core.expectations import (
+    Comparison,
+    Critique,
+    Expectation,
+    contains_quote,
+    in_force,
+    read_tests,
+)
 from ipyrefine.core.findings import (
     VERDICT,
     drop_known,
@@ -72,6 +79,8 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
         reason=_words(fields.get("because") or fields.get("reason")),
         fixed=tuple(filter(None, map(_words, _items(fields.get("fixed"))))),
         upheld=tuple(filter(None, map(_words, _items(fields.get("upheld"))))),
+        compared=_comparison(_words(fields.get("than_before"))),
+        lost=_words(fields.get("lost")),
     )
 
 
@@ -80,8 +89,7 @@ def _tests(reply: str, fields: Mapping[str, Any]) -> list[Expectation]:
     tests = fields.get("tests") or fields.get("expectations")
     for item in [tests] if isinstance(tests, str) else _items(tests):
         sources.append(_words(item.get("code") if isinstance(item, dict) else item, flat=False))
-    found = {test.name: test for source in sources for test in read_tests(source)}
-    return list(found.values())
+    return [test for source in dict.fromkeys(sources) for test in read_tests(source)]
 
 
 def _json_fields(reply: str) -> dict[str, Any]:
@@ -159,6 +167,11 @@ def _ready(value: object) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
+def _comparison(words: str) -> Comparison | None:
+    found = [one for one in get_args(Comparison) if one in words.lower()]
+    return found[0] if len(found) == 1 else None
+
+
 def _words(value: object, *, flat: bool = True) -> str:
     words = value if isinstance(value, str) else ""
     return " ".join(words.split()) if flat else words.strip("\n")
@@ -173,8 +186,8 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
         critique: as it was read, with those of its tests that the run takes.
 
     Returns:
-        The critique with the new findings, by their ids, and those that are fixed; and the ids of
-        resolved findings that it names again.
+        The critique with the new findings, by their ids, those that are fixed, and the contested
+        ones that it stands by or lets go; and the ids of resolved findings that it names again.
     """
     named = critique.findings
     parent = None if base.parent is None else run.iterations[base.parent]
@@ -182,12 +195,19 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
     regressed = tuple(f.id for f in base.findings if regress(f, named).status is not f.status)
     fixed = critique.fixed
     if critique.ready:  # what blocks cannot be handed over, so that none of it is left
-        standing = (f.id for f in up_for_review(base) if f.blocks or not fixed)
+        standing = (f.id for f in up_for_review(base) if f.blocks or f.disputed or not fixed)
         fixed = tuple(dict.fromkeys([*fixed, *standing]))
     unsourced = [f for f in named if f.criterion.startswith(_FIELD)]
     named_again = {f.id for f in base.findings if any(same(f, other) for other in unsourced)}
     fixed = tuple(one for one in fixed if one not in named_again)
-    if critique.ready is False and not (new or in_force(critique.expectations)):
+    waiting = [f for f in base.findings if f.is_open and f.unanswered]
+    again = {f.id for f in waiting if any(same(f, other) for other in named)}
+    upheld = tuple(dict.fromkeys([*critique.upheld, *sorted(again)]))
+    dropped = tuple(f.id for f in waiting if f.id not in upheld and not critique.failure)
+    stands = any(f.id in upheld for f in waiting)
+    if critique.ready is False and not (new or stands or in_force(critique.expectations)):
         problem = critique.reason or "The critic takes the text for not ready, without a reason."
         new = (Finding(criterion=VERDICT, severity=Severity.BLOCKING, problem=problem),)
-    return critique.replace(findings=with_ids(run, new), fixed=fixed), regressed
+    findings = with_ids(run, new)
+    settled = critique.replace(findings=findings, fixed=fixed, upheld=upheld, dropped=dropped)
+    return settled, regressed

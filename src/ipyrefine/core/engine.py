@@ -690,16 +690,14 @@ class Refinement:
         """Return the tests of a critique by their names in the run, with what they are worth."""
         run, task = self.state, self.state.task
         fresh = name_apart(tests, run.expectations, base.number)
-        if not fresh or self.suite is None or not task.is_python:
-            return ()
-        vacuous = await self.suite.vacuous(fresh, base.text)
+        if self.suite is None or not task.is_python:
+            return tuple(one.replace(untried=one.untried or "no_suite") for one in fresh)
+        vacuous = await self.suite.vacuous(in_force(fresh), base.text) if fresh else ()
         words = self._source()
         return tuple(
-            one.model_copy(
-                update={
-                    "grounded": bool(one.quote) and rests_on(words, one.quote),
-                    "vacuous": one.name in vacuous,
-                }
+            one.replace(
+                grounded=bool(one.quote) and rests_on(words, one.quote),
+                vacuous=one.name in vacuous,
             )
             for one in fresh
         )
@@ -748,6 +746,7 @@ class Refinement:
                 failure="" if call.value else call.failure,
             )
         )
+        await self._reconsider()  # what it contests may have blocked the text before
 
     def _base(self) -> Iteration:
         base = policy.base_of(self.state)

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from ipyrefine.core.model import (
     SUITE,
+    Claim,
     Evidence,
     Finding,
     Record,
@@ -35,13 +36,14 @@ _PLAIN = str.maketrans(
         "\N{NO-BREAK SPACE}": " ",
     }
 )
+_TEST = re.compile(r"^[^\S\n]*(?:async\s+)?def\s+(test\w*)", re.MULTILINE)
 _QUOTED_TESTS = 3  # of those that fail, as code
 MAX_OF_CRITIQUE = 12
 MAX_OF_RUN = 40
 MAX_CODE = 10_000  # characters of a test
 
 
-class Expectation(Record):
+class Expectation(Claim):
     """A pytest function that says what a text should give."""
 
     name: str  # the function's name, once in the run
@@ -52,11 +54,13 @@ class Expectation(Record):
     grounded: bool = False
     # Whether it says nothing of a text: it passes on empty functions as well.
     vacuous: bool = False
-    contests: int = 0  # how often a reviser said that it is wrong
-    contest: str = ""  # the latest reason for that, in the reviser's words
-    upheld: bool = False  # whether the critic stands by it; a second contest leaves it to the user
+    # Why no text is tried on it; empty where texts are.
+    untried: Literal["", "long", "many", "broken", "no_suite"] = ""
     status: Literal[Status.OPEN, Status.DISMISSED] = Status.OPEN  # open, or dismissed by the user
     iteration: int = 0  # the text that it was written for
+
+
+Comparison = Literal["better", "same", "worse"]
 
 
 class Critique(Record):
@@ -67,7 +71,11 @@ class Critique(Record):
     questions: tuple[str, ...] = ()  # what the task leaves open, each in a sentence
     ready: bool | None = None  # whether it takes the text for finished; None where it doesn't say
     reason: str = ""  # what that rests on, in a sentence
-    upheld: tuple[str, ...] = ()  # the contested tests that it stands by
+    upheld: tuple[str, ...] = ()  # the contested claims that it stands by
+    dropped: tuple[str, ...] = ()  # ids of the contested findings that it lets go
+    # A revision next to the text that it was made from, as a whole, and what was lost with it.
+    compared: Comparison | None = None
+    lost: str = ""
     fixed: tuple[str, ...] = ()  # ids of earlier findings that the text no longer has
     failure: str = ""  # why the reply could not be read; empty where it could
 
@@ -79,9 +87,11 @@ def read_tests(source: str) -> list[Expectation]:
         source: pytest functions, whose docstrings quote the task.
 
     Returns:
-        At most 12 tests; none where the source is not Python.
+        All of its tests. A source that is not Python is one test, which cannot be tried.
     """
     tree = try_parse(source)
+    if tree is None and (names := _TEST.findall(source)):
+        return [Expectation(name=names[0], code=source[:MAX_CODE], untried="broken")]
     body = tree.body if tree else []
     others = [one for one in body if not _is_test(one)]
     tests: list[Expectation] = []
@@ -89,9 +99,9 @@ def read_tests(source: str) -> list[Expectation]:
         needed = [*_needed(node, others), node]
         code = "\n\n".join(ast.unparse(one) for one in needed)
         quote = " ".join((ast.get_docstring(node) or "").split()).strip("\"' ")
-        if len(code) <= MAX_CODE:
-            tests.append(Expectation(name=node.name, code=code, quote=quote))
-    return tests[:MAX_OF_CRITIQUE]
+        test = Expectation(name=node.name, code=code[:MAX_CODE], quote=quote)
+        tests.append(test.replace(untried="long") if len(code) > MAX_CODE else test)
+    return tests
 
 
 def _is_function(node: ast.stmt) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -121,17 +131,22 @@ def name_apart(
 ) -> tuple[Expectation, ...]:
     """Return new tests under names that no earlier one has; those that say the same are left out.
 
+    Texts are tried on at most 12 tests of a critique, and on 40 of a run.
+
     Args:
         tests: the new ones.
-        earlier: those that the run has already; a run takes at most 40.
+        earlier: those that the run has already.
         iteration: the text that the new ones were written for.
     """
     earlier = list(earlier)
     taken, codes = {one.name for one in earlier}, {_body(one.code) for one in earlier}
+    room = min(MAX_OF_CRITIQUE, MAX_OF_RUN - sum(not one.untried for one in earlier))
     fresh: list[Expectation] = []
     for test in tests:
-        if _body(test.code) in codes or len(earlier) + len(fresh) >= MAX_OF_RUN:
+        if _body(test.code) in codes:
             continue
+        if not test.untried and sum(not one.untried for one in fresh) >= room:
+            test = test.replace(untried="many")
         name, number = test.name, 2
         while name in taken:
             name, number = f"{test.name}_{number}", number + 1
@@ -155,7 +170,8 @@ def _body(code: str) -> str:
 
 def _renamed(code: str, old: str, new: str) -> str:
     tree = try_parse(code)
-    assert tree is not None, "a test is read from Python"
+    if tree is None:  # it is not tried
+        return code
     for node in tree.body:
         if _is_function(node) and node.name == old:
             node.name = new
@@ -200,7 +216,11 @@ def _is_near(text: str, words: str) -> bool:
 
 def in_force(expectations: Iterable[Expectation]) -> tuple[Expectation, ...]:
     """Return the tests that texts are tried on: not vacuous, and not dismissed."""
-    return tuple(one for one in expectations if one.status is Status.OPEN and not one.vacuous)
+    return tuple(
+        one
+        for one in expectations
+        if one.status is Status.OPEN and not (one.vacuous or one.untried)
+    )
 
 
 def counts(test: Expectation) -> bool:
@@ -208,12 +228,12 @@ def counts(test: Expectation) -> bool:
 
     The words it rests on stand in the task, and no reviser contests it, or only once and in vain.
     """
-    return test.grounded and (test.contests == 0 or (test.contests == 1 and test.upheld))
+    return test.grounded and test.undoubted
 
 
 def contested(expectations: Iterable[Expectation]) -> tuple[Expectation, ...]:
     """Return the tests that a critic has still to answer for."""
-    return tuple(one for one in in_force(expectations) if one.contests == 1 and not one.upheld)
+    return tuple(one for one in in_force(expectations) if one.unanswered)
 
 
 def suite_evidence(

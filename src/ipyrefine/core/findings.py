@@ -101,7 +101,11 @@ def up_for_review(iteration: Iteration) -> tuple[Finding, ...]:
 
     Checks and the user's evaluator close their own. No rewording closes one: a reader does.
     """
-    return tuple(f for f in iteration.actionable if f.author != "check" and f.criterion != FEEDBACK)
+    return tuple(
+        f
+        for f in iteration.findings
+        if f.is_open and f.author != "check" and f.criterion != FEEDBACK
+    )
 
 
 def resolve(findings: Iterable[Finding], fixed: Iterable[str]) -> tuple[Finding, ...]:

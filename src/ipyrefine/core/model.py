@@ -240,7 +240,37 @@ class Status(StrEnum):
     REGRESSED = "regressed"
 
 
-class Finding(Record):
+class Claim(Record):
+    """What a critic says of a text. A reviser may contest it, with a reason from the task.
+
+    The next critique then stands by it or lets it go; contested twice, it is left to the user.
+    """
+
+    contests: int = 0  # how often a reviser said that it is wrong
+    contest: str = ""  # the latest reason for that, in the reviser's words
+    upheld: bool | None = None  # whether the critic stands by it; None before it said so
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether the critic has still to answer a reviser."""
+        return self.contests == 1 and self.upheld is None
+
+    @property
+    def disputed(self) -> bool:
+        """Whether critic and reviser could not agree, so that the user decides."""
+        return self.contests > 1
+
+    @property
+    def undoubted(self) -> bool:
+        """Whether no reviser contests it, or only once and in vain."""
+        return self.contests == 0 or (self.contests == 1 and self.upheld is True)
+
+    def contested_for(self, reason: str) -> Self:
+        """Return it after one more contest."""
+        return self.replace(contests=self.contests + 1, contest=reason, upheld=None)
+
+
+class Finding(Claim):
     """One weakness of a text."""
 
     id: str = ""  # name within the run, ``f1``, ``f2``, …; empty until the run gives it one
@@ -262,13 +292,18 @@ class Finding(Record):
 
     @property
     def actionable(self) -> bool:
-        """Whether a revision should act on it: it is neither resolved nor dismissed."""
+        """Whether a revision should act on it: it is open, and not left to the user."""
+        return self.is_open and not self.disputed
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is neither resolved nor dismissed."""
         return self.status in (Status.OPEN, Status.REGRESSED)
 
     @property
     def blocks(self) -> bool:
         """Whether it keeps its text from passing."""
-        return self.actionable and self.severity is Severity.BLOCKING
+        return self.is_open and self.severity is Severity.BLOCKING and self.undoubted
 
 
 class Change(Record):
@@ -500,12 +535,13 @@ class Undecided(Record):
 
     kind: Literal["undecided"] = "undecided"
     # What is missing: a check could not run, nobody checked what the code gives, no critic
-    # was asked, or only a weak one is there, or its reply could not be read; or it is a text
-    # that is left to the user.
+    # was asked, or only a weak one is there, or its reply could not be read; critic and reviser
+    # disagree about a claim; or it is a text that is left to the user.
     why: Literal[
-        "not_run", "only_ran", "no_critic", "weak_critic", "unreadable", "not_read", "plain"
-    ]
-    detail: str = ""  # of a check that could not run, or of a reply
+        "not_run", "only_ran", "no_critic", "weak_critic", "unreadable", "not_read", "disputed",
+        "plain",
+    ]  # fmt: skip
+    detail: str = ""  # of a check that could not run, of a reply, or the claim
     passed: tuple[str, ...] = ()  # the checks that passed all the same
 
 

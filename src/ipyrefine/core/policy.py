@@ -225,9 +225,19 @@ def reads(run: Run) -> bool:
 
 
 def is_read(run: Run, iteration: Iteration) -> bool:
-    """Return whether a critic read a text, or all but a small edit of it, and its word decides."""
+    """Return whether a critic read a text, or all but a small edit of it, and its word decides.
+
+    It does not while the critic has still to answer a reviser.
+    """
+    if awaits_answer(iteration):
+        return False
     read = iteration.critiqued and not iteration.unread
     return reads(run) and (read or _is_small_edit(run, iteration))
+
+
+def awaits_answer(iteration: Iteration) -> bool:
+    """Return whether the critic has still to answer a reviser about a finding on a text."""
+    return any(f.is_open and f.unanswered for f in iteration.findings)
 
 
 def _is_small_edit(run: Run, iteration: Iteration) -> bool:
@@ -278,7 +288,8 @@ def _wants_reading(run: Run, iteration: Iteration) -> bool:
     if differs(iteration) or any(evidence.failed for evidence in iteration.evidence):
         return False
     if find_duplicate(run, iteration) is not None:  # what its writer contests is the critic's
-        return bool(contested(run.expectations)) and any(one.keeps for one in iteration.changes)
+        waits = bool(contested(run.expectations)) or awaits_answer(iteration)
+        return waits and any(one.keeps for one in iteration.changes)
     return run.limits.critique == "always" or needs_reading(run, iteration)
 
 
@@ -312,17 +323,18 @@ def rival_of(run: Run, iteration: Iteration) -> Rival | None:
     return found if found and found.results else None
 
 
-_DECIDED = 5  # parts of a standing; the others settle ties
+_DECIDED = 6  # parts of a standing; the others settle ties
 
 
 def standing(run: Run, iteration: Iteration) -> tuple[float, ...] | None:
     """Return where a text stands in the order of texts, the higher the better.
 
     First comes a PASS; then that fewer required checks failed, unless the user's evaluator scores;
-    that nothing the user found wrong still stands; that fewer findings block it; its score. A text
-    that the user passed is above its checks and findings. Of ties, one that only fails some checks
-    is better than one that misses the task, and the first is the best, but for a new revision that
-    nothing gives a score: it answers the feedback on those before it.
+    that nothing the user found wrong still stands; that fewer findings block it; that its critic
+    does not call it worse than the text it was made from; its score. A text that the user passed is
+    above its checks and findings. Of ties, one that only fails some checks is better than one that
+    misses the task, and the first is the best, but for a new revision that nothing gives a score:
+    it answers the feedback on those before it.
 
     Returns:
         A number for each of these; None before its verdict.
@@ -341,6 +353,7 @@ def standing(run: Run, iteration: Iteration) -> tuple[float, ...] | None:
         -failed,
         by_user or not users,
         -blocking,
+        iteration.compared != "worse",
         -1.0 if verdict.score is None else verdict.score,
         mean_score(iteration.evidence) if undecided else -1.0,
         verdict.outcome is not Outcome.FAIL,

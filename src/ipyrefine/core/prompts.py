@@ -254,6 +254,7 @@ def _list_findings(title: str, findings: Sequence[Finding]) -> str:
         + (f' at "{_line(f.quote)}"' if f.quote else "")
         + f": {_paragraphs(f.problem) if f.criterion == FEEDBACK else _line(f.problem)}"
         + (f" Fix: {_line(f.fix)}" if f.fix else "")
+        + (" You contested it; the critic stands by it." if f.upheld else "")
         for f in findings
     ]
     return f"\n\n{title}:\n" + "\n".join(lines)
@@ -316,6 +317,7 @@ def _fate(iteration: Iteration) -> str:
     reasons = (
         iteration.failure,
         repeats if isinstance(because, Repeats) else "",
+        f"Lost: {iteration.lost}" if iteration.compared == "worse" and iteration.lost else "",
         *(f"{e.name} failed: {first_line(e.detail)}" for e in iteration.evidence if e.failed),
         *(first_line(e.detail) for e in iteration.evidence if e.drafts == "differ"),
         *(f"{f.criterion}: {f.problem}" for f in open_findings if f.blocks),
@@ -324,10 +326,12 @@ def _fate(iteration: Iteration) -> str:
     return next((reason for reason in reasons if reason), "")
 
 
-def _contested(run: Run) -> str:
-    """Name the critic's tests that the reviser calls wrong, each with the reason."""
-    lines = [f"- {one.name}: {_line(one.contest)}" for one in contested(run.expectations)]
-    head = "The writer contests these tests of yours, with a reason from the task:"
+def _contested(run: Run, iteration: Iteration) -> str:
+    """Name the critic's claims that the reviser calls wrong, each with the reason."""
+    waiting = [(one.name, one.contest) for one in contested(run.expectations)]
+    waiting += [(f.id, f.contest) for f in iteration.findings if f.is_open and f.unanswered]
+    lines = [f"- {name}: {_line(reason)}" for name, reason in waiting]
+    head = "The writer contests these claims of yours, with a reason from the task:"
     return "\n\n" + "\n".join([head, *lines]) if lines else ""
 
 
@@ -415,7 +419,7 @@ class Requests:
             "text": fence(INVISIBLE.sub("", iteration.text), self.nonce),
             "evidence": _evidence(iteration, self.nonce),
             "findings": _list_findings("Open in the text before this one", standing),
-            "contested": _contested(run),
+            "contested": _contested(run, iteration),
             "dismissed": _dismissed(run),
             "difference": self._difference(run, iteration),
         }
@@ -432,7 +436,8 @@ class Requests:
             "rest": " that no run can show" if tests else "",
             "fixed": _PARTS["fixed"] if standing else "",
             "sources": _PARTS["sources"] if self.schema else "",
-            "upheld": _PARTS["upheld"] if contested(run.expectations) else "",
+            "upheld": _PARTS["upheld"] if about["contested"] else "",
+            "compared": _PARTS["compared"] if about["difference"] else "",
             "tests": tests,
         }
         shape, template = fill(_PARTS["critique"], **places), _usual_places(self.prompts.critique)

@@ -16,7 +16,7 @@ from ipyrefine.core.expectations import (
     in_force,
     suite_evidence,
 )
-from ipyrefine.core.findings import resolve, with_ids
+from ipyrefine.core.findings import FEEDBACK, resolve, with_ids
 from ipyrefine.core.model import (
     GUIDANCE,
     SUITE,
@@ -136,14 +136,19 @@ def _add_revision(run: Run, event: events.RevisionReady) -> Run:
         acted_on=event.acted_on,
         sampled=event.sampled,
     )
+    run = _append(run, revision).replace(head=None, selected=(), revision_requested=False)
     kept = {change.finding: change.summary for change in event.changes if change.keeps}
     reasons = {f.criterion: kept[f.id] for f in revision.findings if f.id in kept}
-
-    def contest(test: Expectation) -> Expectation:
-        return test.replace(contests=test.contests + 1, contest=reasons[test.name])
-
-    run = _change_tests(_append(run, revision), reasons, contest)
-    return run.replace(head=None, selected=(), revision_requested=False)
+    run = _change_tests(run, reasons, lambda test: test.contested_for(reasons[test.name]))
+    return _map_findings(
+        run,
+        lambda iteration: (
+            f.contested_for(kept[f.id])
+            if f.id in kept and f.author == "model" and f.criterion != FEEDBACK
+            else f
+            for f in iteration.findings
+        ),
+    )
 
 
 def _add_critique(run: Run, event: events.CritiqueReady) -> Run:
@@ -160,12 +165,24 @@ def _add_critique(run: Run, event: events.CritiqueReady) -> Run:
         questions=critique.questions,
         ready=critique.ready,
         reason=critique.reason,
+        compared=critique.compared,
+        lost=critique.lost,
         unread=critique.failure,
     )
     expectations = (*run.expectations, *critique.expectations)
     run = run.replace(unconsumed_replies=(), expectations=expectations)
-    upheld = {one.name for one in contested(expectations)} & set(critique.upheld)
-    return _change_tests(run, upheld, lambda test: test.replace(upheld=True))
+    if critique.failure:
+        return run
+    asked = {one.name for one in contested(expectations)}
+    run = _change_tests(run, asked, lambda test: test.replace(upheld=test.name in critique.upheld))
+
+    def answered(finding: Finding) -> Finding:
+        if finding.id in critique.dropped:
+            return finding.replace(upheld=False, status=Status.RESOLVED)
+        stands_by = finding.unanswered and finding.id in critique.upheld
+        return finding.replace(upheld=True) if stands_by else finding
+
+    return _map_findings(run, lambda iteration: map(answered, iteration.findings))
 
 
 def _add_evidence(run: Run, event: events.EvidenceReady) -> Run:

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from ipyrefine.core.decisions import Accept, Decision, Override
-from ipyrefine.core.expectations import Expectation
+from ipyrefine.core.expectations import Comparison, Expectation
 from ipyrefine.core.model import (
     MAX_ITERATIONS,
     Amount,
@@ -47,6 +47,8 @@ class Iteration(Record):
     questions: tuple[str, ...] = ()  # what the critic says the task leaves open
     ready: bool | None = None  # whether the critic takes it for finished; None: it doesn't say
     reason: str = ""  # what the critic's word rests on
+    compared: Comparison | None = None  # by the critic, with the text it was made from
+    lost: str = ""  # what the critic says was lost with it
     unread: str = ""  # why the critique could not be read; empty where it could
     changes: tuple[Change, ...] = ()  # what the revision says it changed, per finding
     evidence: tuple[Evidence, ...] = ()

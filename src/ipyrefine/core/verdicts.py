@@ -90,6 +90,7 @@ def verify(
     # What the user's own function says comes before what the task states.
     failed = next((e for e in evaluations(iteration) if e.failed), None) or next(iter(fails), None)
     differ = None if basis in OWN else differs(iteration)
+    disputed = next((f for f in findings if f.is_open and f.disputed), None)
     score = score_by_evidence(iteration) if failed or basis != "none" else None
     decided = basis in OWN or any(e.basis in OWN for e in fails) or differ
     outcome = Outcome.NEEDS_IMPROVEMENT
@@ -114,6 +115,9 @@ def verify(
     elif unread or (not read and (basis == "none" or needs_reading(run, iteration))):
         outcome, score, because = Outcome.NOT_JUDGED, None, _undecided(run, iteration, unread)
         basis = "run" if because.why != "not_run" and _only_ran(iteration) else "none"
+    elif disputed and basis == "none":
+        outcome, score = Outcome.NOT_JUDGED, None
+        because = Undecided(why="disputed", detail=f"{disputed.id}: {disputed.problem}")
     elif basis == "none":
         outcome, basis = Outcome.PASS, "critique"
         held = sum(bool(result.passed) for result in iteration.tests)
@@ -130,7 +134,7 @@ def verify(
         outcome=outcome,
         score=score,
         basis=basis,
-        unresolved=tuple(f.id for f in findings if f.actionable),
+        unresolved=tuple(f.id for f in findings if f.is_open),
         because=because,
         required_passed=failed is None,
         stated=judgement.stated if judgement else None,
@@ -161,7 +165,7 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
     ruling = verify(run, iteration, judgement_of(run, iteration))
     if ruling is None:
         findings = update_from_checks(run, iteration)
-        unresolved = tuple(f.id for f in findings if f.actionable)
+        unresolved = tuple(f.id for f in findings if f.is_open)
         return Ruling(before.model_copy(update={"unresolved": unresolved}), findings)
     now = ruling.verdict
     if (now.outcome, now.unresolved) == (before.outcome, before.unresolved):

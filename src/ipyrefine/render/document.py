@@ -398,22 +398,24 @@ def reading(run: Run, iteration: Iteration) -> list[Block]:
     ends = Counter(item.labels[0] for item in (*tests, *questions))
     if not has_evaluator(run):
         found = (one for one in iteration.findings if one.author == "model")
-        ends.update(labels.claim_label(one.status) for one in found)
+        ends.update(map(labels.finding_status, found))
     blocks: list[Block] = [Items(labels.claims_title(ends), tuple(tests))] if ends else []
     blocks += _items("The task leaves open", questions)
     if iteration.ready is False and iteration.reason:
         blocks.append(Paragraph(f"The critic takes it for not ready: {iteration.reason}"))
+    if iteration.compared == "worse" and iteration.parent is not None:
+        worse = f"The critic calls it worse than {run.mention(iteration.parent)}"
+        blocks.append(Paragraph(f"{worse}{f': {iteration.lost}' if iteration.lost else '.'}"))
     return blocks
 
 
 def _test_item(test: Expectation, result: TestResult | None) -> Item:
     label = labels.test_label(test, result)
-    line = result.line if result else ""
-    contest = f"The reviser: {test.contest}" if test.contest else ""
+    line = result.line if result else labels.untried_sentence(test, result)
     return Item(
         name=test.name,
         labels=(label,),
-        text=" ".join(filter(None, (line, contest))),
+        text=" ".join(filter(None, (line, labels.contest_sentence(test)))),
         note="" if test.grounded or not test.quote else f"not in the task: “{test.quote}”",
         demand=test.quote if test.grounded else "",
         detail=test.code,
@@ -439,9 +441,9 @@ def finding_item(finding: Finding, iteration: Iteration, form: Form) -> Item:
         note=f"{where} · added by you" if finding.author == "user" else where,
         labels=(
             labels.severity_label(finding.severity, passed=passed),
-            labels.STATUSES[finding.status],
+            labels.finding_status(finding),
         ),
-        text=finding.problem,
+        text=" ".join(filter(None, (finding.problem, labels.contest_sentence(finding)))),
         quote=finding.quote,
         form=form,
         demand=finding.demand,

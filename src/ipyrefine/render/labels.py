@@ -27,8 +27,10 @@ from ipyrefine.core.model import (
     CheckFailed,
     ChecksPassed,
     Choice,
+    Claim,
     DraftsDiffer,
     Evidence,
+    Finding,
     Form,
     NothingFound,
     Outcome,
@@ -100,7 +102,7 @@ OUTCOMES = {
 STATUSES = {
     Status.OPEN: Label("○", "open", "open"),
     Status.RESOLVED: Label("✓", "resolved", "good"),
-    Status.DISMISSED: Label(NONE, "dismissed", "quiet"),
+    Status.DISMISSED: Label(NONE, "dismissed by you", "quiet"),
     Status.REGRESSED: Label("↩", "back again", "bad"),
 }
 # What a PASS rests on; of a text that does not pass, what it failed.
@@ -263,7 +265,7 @@ QUESTION = Label("?", "question", "warn")
 def test_label(test: Expectation, result: TestResult | None) -> Label:
     """Return how a test of the critic's ended on a text."""
     if test.status is Status.DISMISSED:
-        return Label("·", "dismissed by you", "quiet")
+        return STATUSES[Status.DISMISSED]
     if test.vacuous:
         return Label("·", "says nothing of the text", "quiet")
     if result is None or result.passed is None:
@@ -273,10 +275,32 @@ def test_label(test: Expectation, result: TestResult | None) -> Label:
     return Label("✗", "fails", "bad") if counts(test) else QUESTION
 
 
-def claim_label(status: Status) -> Label:
-    """Return how a finding of the critic's ended."""
-    label = STATUSES[status]
-    return label._replace(word="dismissed by you") if status is Status.DISMISSED else label
+def finding_status(finding: Finding) -> Label:
+    """Return where a finding stands; one that critic and writer disagree about is a question."""
+    return QUESTION if finding.is_open and finding.disputed else STATUSES[finding.status]
+
+
+def contest_sentence(claim: Claim) -> str:
+    """Return why a reviser contests a claim and what the critic answered; empty where none does."""
+    if not claim.contest:
+        return ""
+    answers = {True: " The critic stands by it.", False: " The critic lets it go.", None: ""}
+    return f"The writer contests it: {claim.contest}{answers[claim.upheld]}"
+
+
+def untried_sentence(test: Expectation, result: TestResult | None) -> str:
+    """Return why a test of the critic's was not tried on a text; empty where it was."""
+    if test.untried:
+        return _UNTRIED[test.untried]
+    return "" if result else "It came after this text."
+
+
+_UNTRIED = {
+    "broken": "It is not Python.",
+    "long": "It is too long to be run.",
+    "many": "A run takes 12 tests of a critique, and 40 in all.",
+    "no_suite": "Nothing here can run it.",
+}
 
 
 def claims_title(ends: Mapping[Label, int]) -> str:
@@ -585,6 +609,7 @@ _UNDECIDED = {
     "only_ran": "Runs; nobody checked what it gives.",
     "no_critic": "Nobody was asked to read it.",
     "weak_critic": "This model was measured too weak to criticise.",
+    "disputed": "Yours to decide: critic and writer disagree about a claim.",
     "not_read": "Another draft was read instead.",
     "plain": "Yours to judge: no critic reads plots, displays and microcopy (--critique always).",
 }
@@ -613,6 +638,7 @@ def because_sentence(run: Run, verdict: Verdict | None) -> str:
         case Undecided(why=why, detail=detail, passed=passed):
             sentence = f"Couldn't read the critique: {detail}." if why == "unreadable" else detail
             sentence = _UNDECIDED.get(why, sentence)
+            sentence += f" {detail}" if why == "disputed" else ""
             return f"{sentence} Passed: {', '.join(passed)}." if passed else sentence
         case Repeats(failure=failure) if failure:
             return failure
