@@ -32,13 +32,14 @@ from ipyrefine.core.template import Template, read_template
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.journal.writer import open_journal
 from ipyrefine.kernel.magics import python_part
+from ipyrefine.kernel.masking import Masked, count_secrets
 from ipyrefine.kernel.variables import Variables, data_names
 from ipyrefine.profiles import Profile
 from ipyrefine.profiles.recognise import is_python, language_of, pygments_name, read_fence, suggest
 from ipyrefine.providers.choose import choose_model as choose_model
 from ipyrefine.providers.choose import choose_sharing, is_embedded, is_weak
 from ipyrefine.providers.servers import Key
-from ipyrefine.render.labels import sharing_phrase
+from ipyrefine.render.labels import count, sharing_phrase
 
 ProfileLike = str | Path | Mapping[str, Any] | Profile
 ApiKey = str | Callable[[], str]
@@ -211,6 +212,8 @@ def build(
     checks, phrases = (*checks, *demands.checks), list(demands.phrases)
     if (files and checks and variables.labels) or any(one.computed for one in cells):
         phrases += filter(None, [sharing_phrase(sharing)])
+    if masked := count_secrets(text, draft, *(prompts.own().values())):
+        phrases.append(f"{count(masked, 'secret')} masked")
     warnings += [variables.left_out] if variables.left_out else []
     if checks and task.is_python:
         warnings += variables.copies.notes
@@ -271,8 +274,8 @@ def compose(
         run = run.model_copy(update={"setup": setup})
     return Refinement(
         task,
-        model=models.model,
-        judge=models.judge,
+        model=Masked(models.model),
+        judge=models.judge and Masked(models.judge),
         limits=limits,
         run=run,
         suite=suite,

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from faulty import Trial
 from openai_server import Answer, Failure, ScriptedServer
-from shells import loaded_shell
+from shells import loaded_shell, run_cell, scripted_shell
 
 from ipyrefine.api import build, refine
 from ipyrefine.core.events import Event
@@ -174,6 +174,29 @@ async def test_traits_namespace_and_output_of_a_cell_hold_no_key(shell, server, 
     ours = {name: value for name, value in shell.user_ns.items() if name.startswith("refined")}
     clean(ours, out.getvalue(), logged.getvalue(), vars(magics.latest))
     assert [name for name in magics.trait_names() if "key" in name] == ["api_key_env"]
+
+
+def test_a_password_in_the_cell_is_masked_for_the_model_and_is_in_the_text(monkeypatch):
+    asked: list[str] = []
+
+    def answer(request: Any) -> str:
+        asked.append("\n".join(message.content for message in request.messages))
+        masked = re.search(r"mysql://\S+@db/shop", asked[-1])
+        assert masked
+        return f"engine = create_engine('{masked[0]}')"
+
+    with scripted_shell(monkeypatch, [answer]) as shell:
+        out = io.StringIO()
+        with redirect_stdout(out):
+            run_cell(
+                shell,
+                "%%refine -p prose --task --critique never -n 0 --plain\n"
+                "Write the line that connects to mysql://etl:planted-pa55word@db/shop.",
+            )
+        text = str(shell.user_ns["refined"])
+    assert "planted-pa55word" in text
+    assert "1 secret masked" in out.getvalue()
+    clean(*asked)
 
 
 WRAPPED = """

@@ -75,7 +75,8 @@ def _tidy(output: Any) -> dict[str, Any]:
 
 def _clean_cell(column: str, cell: str) -> str:
     number = re.fullmatch(r"[-+.\deE]*|nan|NaN|None", cell)
-    return HIDDEN if is_secret_name(column, 0 if number else cell) else _clean(cell, MAX_CELL)
+    value = cell if not number else int(cell) if cell.isdecimal() else 0
+    return HIDDEN if is_secret_name(column, value) else _clean(cell, MAX_CELL)
 
 
 def _clean(text: str, limit: int) -> str:

@@ -235,7 +235,7 @@ def _index_lines(value: Any) -> Iterator[str]:
 
 
 def _is_secret_column(name: str, dtype: Any) -> bool:
-    return name == HIDDEN or is_secret_name(name, "" if _holds_text(dtype) else 0)
+    return name == HIDDEN or is_secret_name(name, "" if _holds_text(dtype) else 1_000)
 
 
 # Functions and classes

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -11,42 +11,79 @@ HIDDEN = "[secret]"
 _MAX_NAME = 200  # characters of a name that are looked at
 _MIN_KNOWN = 4  # characters of a known secret; a shorter one stands in too many words
 
+# With what people call a password in other languages.
 _STRONG = frozenset(
     {
         *("apikey", "auth", "credential", "credentials", "creds", "jwt", "passphrase", "passwd"),
-        *("password", "passwords", "pwd", "secret", "secrets"),
+        *("password", "passwords", "pwd", "secret", "secrets", "passwort", "kennwort", "senha"),
+        *("contraseña", "contrasena", "wachtwoord", "lösenord", "adgangskode", "salasana"),
+        *("hasło", "heslo", "şifre", "пароль", "密码", "密碼", "パスワード", "비밀번호"),
     }
 )
 # Words that also stand for other things, such as a column to sort by.
-_WEAK = frozenset({"bearer", "cookie", "cookies", "dsn", "key", "keys", "token", "tokens"})
+_WEAK = frozenset(
+    {
+        *("appid", "bearer", "cookie", "cookies", "dsn", "key", "keys", "pw", "sig", "signature"),
+        *("token", "tokens"),
+    }
+)
+_NUMBERS = frozenset({"pin", "cvv", "cvc", "otp"})  # of four digits or more
 # Names that end so are about keys or tokens, and hold none: KeyError, token_count.
 _ABOUT = re.compile(
-    r"(?i)(?:error|exception|counts?|sizes?|length|len|col(?:umn)?s?|names?|index|ids?|func|types?)$"
+    r"(?i)(?:error|exception|counts?|sizes?|length|len|col(?:umn)?s?|names?|index|(?<!app)ids?|func|types?)$"
 )
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_INSIDE = re.compile(r"password|passwd|passphrase|secret|api_?key|credential", re.IGNORECASE)
+_PLACE = re.compile(r"(?i)(?:file|path|name|ur[il])$")  # where a secret lies
+_WORD = re.compile(r"[^\W\d_a-z]+(?![a-z])|[^\W\d_]?[^\W\d_A-Z]+")
+_INSIDE = re.compile(
+    r"passwor[dt]|passwd|passphrase|secret(?!ar)|api_?key|credential|mot_?de_?passe", re.IGNORECASE
+)
 
 # Tokens of a known form. None needs to look far back, so that a long text takes linear time.
 _FORMS = (
     r"-----BEGIN [^-\n]{1,60}-----(?:.{0,10000}?-----END [^-\n]{1,60}-----|.{0,10000})"
-    r"|(?<![A-Za-z0-9])(?:[spr]k[-_]|gh[opusr]_|github_pat_|glpat-|hf_|npm_|pypi-|xox[a-z]-"
-    r"|shpat_|dop_v1_|SG\.|ya29\.)[\w.-]{8,500}"
+    r"|(?<![A-Za-z0-9])(?:(?:[spr]k-|[spr]k_(?:live|test)_|gh[opusr]_|github_pat_|glpat-|pypi-"
+    r"|xox[a-z]-|shpat_|dop_v1_|SG\.|ya29\.)[\w.-]{8,500}|(?:hf|npm)_[A-Za-z0-9]{8,100})"
     r"|(?:AKIA|ASIA)[A-Z0-9]{12,40}|AIza[\w-]{20,60}"
+    r"|(?<=hooks\.slack\.com/services/)[\w/]{20,100}|(?<=/api/webhooks/)\d{5,30}/[\w-]{20,100}"
+    r"|(?<!\d)\d{8,10}:[\w-]{32,40}(?![\w-])"
     r"|eyJ[\w-]{6,300}\.[\w-]{6,4000}(?:\.[\w-]{0,2000})?"
 )
 _KNOWN_FORM = re.compile(_FORMS, re.DOTALL)
 _KNOWN_BYTES = re.compile(_FORMS.encode(), re.DOTALL)
-_LOGIN = re.compile(r"(?<=://)[^/\s:@]{0,100}:[^/\s@]{1,200}(?=@)")
-_HEADER = re.compile(r"(?i)(?<![a-z])(?:bearer|basic)\s{1,5}[\w+/=.~-]{12,2000}")
+_QUOTED = r"""(?:"(?:[^"\n\\]|\\.){0,200}"|'(?:[^'\n\\]|\\.){0,200}')"""
+# What follows a user's name: in an address, and in a call such as `login("me", "…")`.
+_LOGINS = (
+    re.compile(r"(?<=://)(?P<value>[^/\s:@]{0,100}:[^/\s@]{1,200})(?=@)"),
+    re.compile(r"(?<!\S)(?:-u|--user)[ =][\w.@-]{1,100}:(?P<value>\S{4,200})"),
+    re.compile(
+        r"(?i)(?<![a-z])(?:login|auth|\w{0,20}auth(?:handler|enticate)?|\w{0,20}credentials?)"
+        rf"\s{{0,3}}=?\s{{0,3}}\(\s{{0,9}}{_QUOTED},\s{{0,9}}(?P<value>{_QUOTED})"
+    ),
+)
+_HEADER = re.compile(
+    r"(?i)(?<![a-z])(?P<value>(?:bearer|basic)\s{1,5}(?=[\w+/.~-]{0,99}[\d=])[\w+/=.~-]{12,2000})"
+)
 _UUID = re.compile(r"(?i)(?<![0-9a-z])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-z])")
 _RUN = re.compile(r"[A-Za-z0-9+/]{32,}|[A-Za-z0-9]{16,}")
+# A text in quotes that is nothing but letters and digits, and is not called an id.
+_LITERAL = re.compile(
+    r"""(?<![iI][dD]=)(?<![iI][dD] = )(?P<quote>["'])(?P<value>[\w+/=-]{24,200})(?P=quote)"""
+)
 # A name, perhaps in quotes or brackets or with a type, and what is assigned to it.
 _ASSIGNED = re.compile(
-    r"""(?<![\w-])(?P<name>[A-Za-z_][\w-]{0,100})["'\])]{0,3}(?::[ \t]{0,5}\w{1,40})?"""
-    r"""[ \t]{0,20}[=:][ \t]{0,20}"""
-    r"""(?P<value>[bfru]{0,2}(?P<quotes>\"{3}|'{3}|["'])(?P<inside>.{0,5000}?)(?P=quotes)"""
-    r"""|[^\s"',;(){}\[\]]{4,500})""",
+    r"""(?<!\w)(?P<name>mot de passe|[^\W\d][\w-]{0,100})["'`\])]{0,3}"""
+    r"""(?::[ \t]{0,5}\w{1,40}(?=[ \t]{0,20}=))?"""
+    r"""[ \t]{0,20}(?:[=:]|\b(?:is|ist|lautet|es|est)\b)[ \t]{0,20}"""
+    r"""(?=(?P<value>[bfru]{0,2}(?P<quotes>\"{3}|'{3}|["'])(?P<inside>.{0,1000}?)(?P=quotes)"""
+    r"""|(?!//)[^\s"',;(){}\[\]`&]{4,500}))""",
     re.DOTALL | re.IGNORECASE,
+)
+_PAIRS = re.compile(
+    rf"(?<!\w)(\w{{1,40}}(?:, \w{{1,40}}){{1,5}}) = ({_QUOTED}(?:, {_QUOTED}){{1,5}})"
+)
+# What a person writes in the place of a secret, or names one by.
+_PLACEHOLDER = re.compile(
+    r"(?i)<.*>|\{.*\}|[$%{].*|.*\.\.\..*|.*…|(.)\1*|(?:change|replace).?me|.*\byour\b.*|your_.*|\[.*"
 )
 
 
@@ -58,21 +95,22 @@ def is_secret_name(name: str, value: object = "") -> bool:
         value: what bears it; a number named ``max_tokens`` is none, a string may be one.
     """
     name = name[:_MAX_NAME]
-    words = {word.lower() for word in _WORD.findall(name)}
-    if words & _STRONG or _INSIDE.search(name):
+    if _names_a_secret(name, _STRONG):
         return True
-    run_together = name.isupper() and name.endswith(("KEY", "TOKEN"))
-    weak = run_together or (bool(words & _WEAK) and not _ABOUT.search(name))
-    return weak and type(value) not in (bool, int, float, complex, type(None))
+    words, is_number = _words(name), type(value) in (bool, int, float, complex, type(None))
+    if words & _NUMBERS:
+        text = str(value) if is_number or type(value) is str else ""
+        return not text or (text.isdecimal() and len(text) >= 4)
+    run_together = (name.isupper() and name.endswith(("KEY", "TOKEN"))) or name.endswith("_pass")
+    return (run_together or bool(words & _WEAK and not _ABOUT.search(name))) and not is_number
 
 
 def is_secret(text: str) -> bool:
     """Return whether a string looks like a secret: a key, a token, a login, a random string."""
     return (
-        has_known_form(text)
-        or any(pattern.search(text) for pattern in (_LOGIN, _HEADER, _UUID))
+        next(_spans(text), None) is not None
+        or _UUID.search(text) is not None
         or any(_is_random(run[0]) for run in _RUN.finditer(text))
-        or any(_value_in(match) for match in _ASSIGNED.finditer(text))
         or (len(text) >= _MIN_KNOWN and text in _environment_secrets())
     )
 
@@ -91,8 +129,30 @@ def is_environment(value: object) -> bool:
     return type(value) is dict and sum(name in value for name in usual) >= 3
 
 
+def find_secrets(text: str) -> list[str]:
+    """Return the secrets that a text states, as `replace_secrets` tells them."""
+    return [text[start:stop] for start, stop in _outer_spans(text)]
+
+
+def replace_secrets(text: str, replacement: Callable[[str], str]) -> str:
+    """Return a text with something else in the place of each secret that it states.
+
+    They have a known form, or stand where a secret is written. A hash or an id is none, though it
+    may look as random.
+
+    Args:
+        text: the text.
+        replacement: returns what stands for a secret.
+    """
+    end, parts = 0, list[str]()
+    for start, stop in _outer_spans(text):
+        parts += [text[end:start], replacement(text[start:stop])]
+        end = stop
+    return "".join([*parts, text[end:]])
+
+
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return a text with every secret replaced.
+    """Return a text with every secret replaced, and everything that looks random.
 
     Args:
         text: the text.
@@ -101,10 +161,9 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     for secret in sorted({*secrets, *_environment_secrets()}, key=len, reverse=True):
         if len(secret) >= _MIN_KNOWN:
             text = text.replace(secret, HIDDEN)
-    for pattern in (_KNOWN_FORM, _LOGIN, _HEADER, _UUID):
-        text = pattern.sub(HIDDEN, text)
-    text = _RUN.sub(lambda run: HIDDEN if _is_random(run[0]) else run[0], text)
-    return _ASSIGNED.sub(_hide_value, text)
+    text = replace_secrets(text, lambda _: HIDDEN)
+    text = _UUID.sub(HIDDEN, text)
+    return _RUN.sub(lambda run: HIDDEN if _is_random(run[0]) else run[0], text)
 
 
 def secret_values(namespace: Mapping[str, Any]) -> list[str]:
@@ -120,27 +179,79 @@ def _environment_secrets() -> set[str]:
     return {value for name, value in os.environ.items() if is_secret_name(name)}
 
 
+def _outer_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where secrets stand, in their order; none overlaps another."""
+    end = 0
+    for start, stop in sorted(_spans(text), key=lambda span: (span[0], -span[1])):
+        if start >= end:
+            yield start, (end := stop)
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where secrets stand in a text."""
+    for match in _KNOWN_FORM.finditer(text):
+        if not _PLACEHOLDER.fullmatch(match[0]):
+            yield match.span()
+    for pattern in (*_LOGINS, _HEADER):
+        for match in pattern.finditer(text):
+            quoted = match["value"][0] in "\"'"
+            start, end = match.start("value") + quoted, match.end("value") - quoted
+            if not _PLACEHOLDER.fullmatch(text, start, end):
+                yield start, end
+    for match in _LITERAL.finditer(text):
+        value = match["value"]
+        if not value.islower() and _is_random(value) and not re.fullmatch(r"[0-9A-Fa-f-]+", value):
+            yield match.span("value")
+    for match in _ASSIGNED.finditer(text):
+        inside = "inside" if match["quotes"] else "value"
+        is_text = bool(match["quotes"]) or match["name"].isupper()
+        if _is_assigned(match["name"], match[inside], is_text=is_text):
+            yield match.span(inside)
+    for match in _PAIRS.finditer(text):
+        values = re.finditer(_QUOTED, match[2])
+        for name, one in zip(match[1].split(", "), values, strict=False):
+            if _is_assigned(name, one[0][1:-1]):
+                yield match.start(2) + one.start() + 1, match.start(2) + one.end() - 1
+
+
+def _is_assigned(name: str, value: str, *, is_text: bool = True) -> bool:
+    """Return whether what is assigned to a name is a secret.
+
+    Args:
+        name: the name.
+        value: what is assigned.
+        is_text: whether it is a text for certain; without quotes it may be code: `key=column`
+            holds no secret, `token=abcd12` does.
+    """
+    has_digit = any(map(str.isdigit, value))
+    if not (value and (is_text or has_digit) and is_secret_name(name, value)):
+        return False
+    words = _words(name)
+    if words & _NUMBERS or _PLACEHOLDER.fullmatch(value):
+        return bool(words & _NUMBERS)
+    if _PLACE.search(name) or (not has_digit and _names_a_secret(value)):  # {"pw": "pw_field"}
+        return has_known_form(value)
+    has_letter = any(map(str.isalpha, value))
+    if _names_a_secret(name, _STRONG - {"auth"} | {"pw", "pass"}):
+        return is_text or has_letter
+    # A word that also stands for other things: what it is given must look like chance.
+    is_one_word = re.fullmatch(r"[\w+/=%.~-]+", value, re.ASCII) is not None
+    is_file = re.search(r"\.[a-z]{2,7}$", value) is not None
+    long = len(value) >= (6 if words & {"auth", "token", "bearer", "cookie"} else 16)
+    return is_one_word and long and has_digit and has_letter and not is_file
+
+
+def _words(name: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(name[:_MAX_NAME])}
+
+
+def _names_a_secret(text: str, words: frozenset[str] = _STRONG | _WEAK | _NUMBERS) -> bool:
+    return bool(_words(text) & words or _INSIDE.search(text[:_MAX_NAME]))
+
+
 def _is_random(run: str) -> bool:
     """Return whether a run of letters and digits was made by chance: its kinds often change."""
     if not any(map(str.isdigit, run)) or sum(map(str.isalpha, run)) < 4:
         return False
     kinds = ["d" if c.isdigit() else "u" if c.isupper() else "l" for c in run if c.isalnum()]
     return sum(a != b for a, b in pairwise(kinds)) >= len(run) / 4
-
-
-def _value_in(match: re.Match[str]) -> str:
-    """Return the secret that an assignment in a text states; empty for none."""
-    value: str = match["inside"] if match["quotes"] else match["value"]
-    if not value or value == HIDDEN or not is_secret_name(match["name"]):
-        return ""
-    # Without quotes it may be code: `key=column` holds no secret, `TOKEN=abcd` does.
-    plain = match["quotes"] or match["name"].isupper() or any(map(str.isdigit, value))
-    return value if plain else ""
-
-
-def _hide_value(match: re.Match[str]) -> str:
-    if not _value_in(match):
-        return match[0]
-    start = match.start("inside" if match["quotes"] else "value") - match.start()
-    end = match.end("inside" if match["quotes"] else "value") - match.start()
-    return match[0][:start] + HIDDEN + match[0][end:]

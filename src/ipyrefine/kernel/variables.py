@@ -529,7 +529,7 @@ def _names_a_secret(value: Any) -> bool:
     if is_environment(value):
         return True
     if is_frame(value):
-        return any(is_secret_name(column, "" if text else 0) for column, text in columns_of(value))
+        return any(is_secret_name(one, "" if text else 1_000) for one, text in columns_of(value))
     if issubclass(type(value), dict):
         held: Iterable[tuple[Any, Any]] = islice(dict.items(value), _MAX_KEYS)
     elif type(value) is types.FunctionType:

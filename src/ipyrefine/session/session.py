@@ -14,6 +14,7 @@ from ipyrefine.core.model import StopReason
 from ipyrefine.core.ports import Consumer, Delta, Model, Notice, Reply, Request
 from ipyrefine.core.run import Run
 from ipyrefine.journal.writer import Recorder
+from ipyrefine.kernel.masking import Masked
 from ipyrefine.render import labels
 
 _MOST = 100  # requests that are kept
@@ -156,7 +157,12 @@ class SentLog:
 
     def watch(self, model: Model) -> Model:
         """Return a model that does what the given one does, and keeps its requests here."""
-        return _Watched(model, self)
+        # Inside of what masks: it is what was sent that is kept.
+        return (
+            Masked(_Watched(model.inner, self))
+            if isinstance(model, Masked)
+            else _Watched(model, self)
+        )
 
     def add(self, name: str, request: Request) -> None:
         """Keep a request to the model of a name."""
