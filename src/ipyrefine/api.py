@@ -123,7 +123,8 @@ def build(
             draft says, else Python.
         variables: what the task is about besides its text, shown to the model in short and copied
             for the code of checks; or what `ipyrefine.kernel.variables.find` found.
-        cells: cells of a notebook that the model is shown, or what they gave.
+        cells: cells of a notebook that the model is shown, what they gave, and the user's standing
+            wishes. An embedded model is not shown those that define a name.
         draft: a text to start from.
         lines: the first and the last line of the draft that may change, from 1; the others are put
             back whatever the model writes.
@@ -182,6 +183,8 @@ def build(
     models = choose_models(model, judge, **server)
     sharing = choose_sharing((models.model, models.judge or models.model), share)
     materials = variables.materials(values=sharing.level == "values", copied=task.is_python)
+    if models.are_embedded:
+        cells = [one for one in cells if one.kind != "definitions"]
     task = task.model_copy(update={"materials": (*materials, *cells)})
     own = set(limits.model_fields_set) if limits else set()
     if profiles.builtin().get(chosen.name) is not chosen:

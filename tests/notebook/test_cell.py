@@ -422,3 +422,25 @@ def test_java_stays_java(shell: Any, model: ScriptedModel, replies: list[str], c
     assert result.iterations[0].text == JAVA
     prompts = "\n".join(m.content for one in model.requests for m in one.messages)
     assert "Python" not in prompts
+
+
+def test_the_cells_that_define_a_name_and_standing_wishes_are_shown_and_named(
+    shell: Any, model: ScriptedModel, capsys: Any, tmp_path: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "AGENTS.md").write_text("Use one line.", "utf-8")
+    cell = "%%refine --plain\nCall `double` on 2."
+    sources = ["", "def double(x):\n    return 2 * x", cell]
+    monkeypatch.setattr(shell.history_manager, "input_hist_raw", sources)
+    shell.run_cell(sources[1])
+    run_cell(shell, cell)
+    sent = model.requests[0].messages[0].content
+    assert "return 2 * x" in sent
+    assert "Use one line." in sent
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Uses double(), the cell that defines it, AGENTS.md" in printed
+    shell.run_line_magic("config", "Refine.rules = ''")
+    run_cell(shell, cell)
+    assert "Use one line." not in model.requests[-1].messages[0].content
+    run_cell(shell, cell.replace("--plain", "--plain --no-var all"))
+    assert "return 2 * x" not in model.requests[-1].messages[0].content

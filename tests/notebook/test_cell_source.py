@@ -1,6 +1,8 @@
 """A notebook cell's text as a task or a draft, and what goes back into the cell."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -197,3 +199,74 @@ async def test_the_cells_above_are_asked_for_over_the_comm(
     monkeypatch.setattr(cell_target, "hears_comms_while_running", lambda: True)
     assert await read_cells_above("c", 2) == [{"source": "x"}]
     assert (requests[0]["op"], requests[0]["cell_id"], requests[0]["count"]) == ("above", "c", 2)
+
+
+# The cells that define what a cell uses, and the user's standing wishes
+
+
+def ran(*sources: str, **variables: Any) -> Any:
+    """A shell that ran some cells, and then the one that asks."""
+    history = SimpleNamespace(input_hist_raw=["", *sources, "%%refine"], outputs={})
+    return SimpleNamespace(history_manager=history, user_ns=variables)
+
+
+CHAIN = ("df = read()", "print(df)", "other = 1", "df = df.dropna()", "df.plot()")
+
+
+def test_the_cells_that_define_a_name_are_found_without_their_outputs() -> None:
+    material = cell_source.read_definitions(ran(*CHAIN), ["df"], [])
+    assert material
+    assert material.text == "[code cell]\ndf = read()\n\n[code cell]\ndf = df.dropna()"
+    assert material.phrase == "2 cells that define it"
+
+
+def test_a_name_is_defined_where_it_was_bound_last() -> None:
+    shell = ran("def f(x):\n    return 1", "def f(x):\n    return 2", "g = f")
+    material = cell_source.read_definitions(shell, ["f"], [])
+    assert material
+    assert material.text == "[code cell]\ndef f(x):\n    return 2"
+    assert material.phrase == "the cell that defines it"
+
+
+@pytest.mark.parametrize(
+    ("sources", "names", "own"),
+    [
+        (CHAIN, ["absent"], []),
+        (CHAIN, [], []),
+        (["df = 1"], ["df"], ["df = 1\n"]),
+        (["from a import df", "%%refine\ndf = 1"], ["df"], []),
+        ([], ["df"], []),
+    ],
+)
+def test_what_defines_nothing_of_it_is_not_shown(
+    sources: list[str], names: list[str], own: list[str]
+) -> None:
+    assert cell_source.read_definitions(ran(*sources), names, own) is None
+
+
+def test_a_secret_in_a_cell_that_defines_a_name_is_hidden() -> None:
+    shell = ran("df = load(password='planted', host='db')", token="by hand")
+    material = cell_source.read_definitions(shell, ["df"], [])
+    assert material
+    assert material.text == "[code cell]\ndf = load(password='[secret]', host='db')"
+
+
+def test_standing_wishes_are_read_from_a_file_without_its_secrets(tmp_path: Path) -> None:
+    file = tmp_path / "AGENTS.md"
+    file.write_text("Use polars.\nThe password is planted1\n", "utf-8")
+    rules = cell_source.read_rules(str(file))
+    assert rules
+    assert (rules.kind, rules.phrase) == ("rules", "AGENTS.md")
+    assert rules.text == "Use polars.\nThe password is [secret]"
+
+
+def test_without_a_file_of_text_there_are_no_wishes(tmp_path: Path) -> None:
+    assert cell_source.read_rules(str(tmp_path / "AGENTS.md")) is None
+    assert cell_source.read_rules(str(tmp_path)) is None
+    (tmp_path / "empty").write_text(" \n")
+    assert cell_source.read_rules(str(tmp_path / "empty")) is None
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="can't be read as your standing wishes"):
+        cell_source.read_rules(str(tmp_path / "binary"))
+    os.mkfifo(tmp_path / "pipe")
+    assert cell_source.read_rules(str(tmp_path / "pipe")) is None

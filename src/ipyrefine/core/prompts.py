@@ -200,11 +200,13 @@ def _paragraphs(text: str) -> str:
 
 
 def _whole_request(task: Task, fenced: Callable[[str], str] = str) -> str:
-    """Return the request with what it is about, which is fenced."""
+    """Return the request with the user's wishes, and with what it is about, which is fenced."""
+    rules = [_PARTS["rules"] + _neutralise(m.text) for m in task.materials if m.kind == "rules"]
     variables = "\n".join(m.text for m in task.materials if m.kind == "variable")
-    cells = "\n\n".join(m.text for m in task.materials if m.kind == "cells")
+    cells = "\n\n".join(m.text for m in task.materials if m.kind in ("cells", "definitions"))
     parts = [(_FORMS[task.form]["variables"], variables), (_PARTS["cells"], cells)]
-    return "\n\n".join([task.request, *(f"{head}\n{fenced(text)}" for head, text in parts if text)])
+    about = [f"{head}\n{fenced(text)}" for head, text in parts if text]
+    return "\n\n".join([task.request, *rules, *about])
 
 
 def _evidence(iteration: Iteration, nonce: Nonce, listed: Sequence[Finding] = ()) -> str:

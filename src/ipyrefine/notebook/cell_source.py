@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import json
+import os
 import re
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +13,7 @@ from ipyrefine.core.model import Material
 from ipyrefine.core.syntax import ERRORS, parse
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import has_python_beside_magics
+from ipyrefine.kernel.names import names_defined, names_in_code
 from ipyrefine.kernel.redaction import redact, secret_values
 from ipyrefine.notebook.cell_target import (
     Origin,
@@ -177,6 +179,52 @@ async def read_context(shell: Any, count: int) -> Material | None:
         return None
     phrase = f"the {name}" if len(texts) == 1 else f"{len(texts)} {name.replace('cell', 'cells')}"
     return Material(kind="cells", name=name, phrase=phrase, text="\n\n".join(texts))
+
+
+def read_definitions(shell: Any, names: Iterable[str], own: Iterable[str]) -> Material | None:
+    """Return the cells that define some names, as this kernel ran them; None for none.
+
+    A cell that changes a name brings the one before it along.
+
+    Args:
+        shell: the notebook's shell.
+        names: the names.
+        own: sources of the cell at hand, which is not its own context.
+    """
+    wanted, chosen, seen = set(names), list[str](), {source.strip() for source in own}
+    pronoun = "it" if len(wanted) == 1 else "them"
+    for source in map(str.strip, reversed(shell.history_manager.input_hist_raw[1:-1])):
+        if source in seen or not any(name in source for name in wanted):
+            continue
+        seen.add(source)
+        if defined := wanted & set(names_defined(source)):
+            chosen.insert(0, source)
+            wanted -= defined - set(names_in_code(source))
+    cells = [{"type": "code", "source": source} for source in chosen]
+    texts = list(_texts(cells, secret_values(shell.user_ns)))
+    if not texts:
+        return None
+    cells_phrase = "the cell that defines" if len(texts) == 1 else f"{len(texts)} cells that define"
+    phrase = f"{cells_phrase} {pronoun}"
+    return Material(kind="definitions", name="cells", phrase=phrase, text="\n\n".join(texts))
+
+
+def read_rules(path: str) -> Material | None:
+    """Return the user's standing wishes from a file; None where there is no such text.
+
+    Raises:
+        UsageError: the file is not UTF-8 text, or cannot be read.
+    """
+    if not os.path.isfile(path):
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(2 * _TOTAL)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} can't be read as your standing wishes: {error}.") from None
+    name = os.path.basename(path)
+    text = _cut(redact(text), _TOTAL).strip()
+    return Material(kind="rules", name=name, phrase=name, text=text) if text else None
 
 
 def _cells_run(shell: Any, count: int) -> Iterator[dict[str, Any]]:

@@ -25,6 +25,8 @@ from ipyrefine.notebook.cell_source import (
     cell_key,
     exact_body,
     read_context,
+    read_definitions,
+    read_rules,
     read_source,
     visible_names,
 )
@@ -198,6 +200,10 @@ def build(
         without=[*args.no_var, *(["all"] if magics.variables == "none" else [])],
         more=names,
     )
+    own = [source.text, source.origin.source if source.origin else ""]
+    shown = any(one.kind == "cells" and not one.computed for one in cells)
+    definitions = None if shown else read_definitions(magics.shell, [*used.named, *used.found], own)
+    rules = read_rules(magics.rules) if magics.rules else None
     target = profile.limited(limits).target
     return api.build(
         text,
@@ -214,7 +220,7 @@ def build(
         categories=options.split_list(args.categories or ""),
         language=source.language,
         variables=used,
-        cells=cells,
+        cells=[*cells, *filter(None, [definitions, rules])],
         draft=draft,
         lines=_lines_below(source.head, args.lines),
         limits=limits,

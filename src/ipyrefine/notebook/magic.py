@@ -91,6 +91,10 @@ class Refine(Magics, Configurable):
         "structure (types, shapes, lines), outputs, or values (of the names used, too); None: "
         "values on this machine, elsewhere structure until you allow more.",
     ).tag(config=True)
+    rules = Unicode(
+        "AGENTS.md",
+        help="File of your standing wishes, which every model is shown; empty for none.",
+    ).tag(config=True)
     ui = Unicode("auto", help="auto, widgets or plain.").tag(config=True)
     sandbox = Enum(
         ("auto", "required"),
