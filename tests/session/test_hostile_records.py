@@ -15,12 +15,13 @@ from shells import error_of, scripted_shell
 
 from ipyrefine import api
 from ipyrefine.core.decisions import Accept
-from ipyrefine.core.model import Setup, StopReason, Task
+from ipyrefine.core.model import Material, Setup, StopReason, Task
 from ipyrefine.core.policy import forecast, next_step
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
 from ipyrefine.errors import InternalError, UsageError
 from ipyrefine.journal.writer import default_path
+from ipyrefine.kernel import variables
 from ipyrefine.providers.replay import read_recording
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.markdown import record_markdown
@@ -107,6 +108,24 @@ def test_a_function_that_the_reader_names_checks_a_record(shell: Any, tmp_path: 
         "length:<=9 words",
         "note",
     ]
+
+
+@pytest.mark.parametrize("again", ["", "%refine resume", "%refine continue"])
+def test_a_file_s_run_gets_nothing_of_the_reader_s_namespace(
+    shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: str
+) -> None:
+    monkeypatch.setattr(variables, "sandbox_is_closed", lambda: True)
+    shell.user_ns["plans"] = ["Zwolle-7731-qx"]
+    taken = Material(kind="variable", name="plans", phrase="plans", text="plans (list)")
+    run = hostile_run("print(plans)\nmade = list(plans)", "run")
+    setup = run.setup.replace(task=run.setup.task.replace(materials=(taken,)))
+    path = saved(tmp_path / "x.json", as_json(Run.begin(setup)))
+    error_of(shell, f"%refine resume {path}")
+    if again:
+        error_of(shell, again)
+    refined = shell.user_ns["refined_run"]
+    assert refined.iterations
+    assert "Zwolle" not in refined.model_dump_json()
 
 
 def change_settings(change: dict[str, Any]) -> None:

@@ -38,6 +38,7 @@ class Stored(NamedTuple):
     run: Run
     settings: dict[str, Any]
     sequence: int
+    began_here: bool  # not in a file, which may be somebody else's
 
 
 class Journal:
@@ -161,7 +162,7 @@ class Journal:
             run = read_record(parse_json(origin)) if origin else None
             run = replay((read_event(parse_json(body), version) for body, version in rows), run)
             require_consistent(run)
-            return Stored(number, name, run, parse_json(settings), len(rows))
+            return Stored(number, name, run, parse_json(settings), len(rows), origin is None)
         except OtherVersion:
             raise UnreadableRun(
                 f"Run {number} was written by another version of ipyrefine and can't be continued. "

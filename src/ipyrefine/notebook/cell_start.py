@@ -141,7 +141,8 @@ def show_decided(magics: Any, args: argparse.Namespace, key: str) -> bool:
         stored = Journal().find_setting("key", key) if kept else None
         if stored is None or stored.run.stop_reason not in DECIDED:
             return False
-        earlier = Earlier(stored.run, stored.settings, Journal().recorder(stored))
+        recorder = Journal().recorder(stored)
+        earlier = Earlier(stored.run, stored.settings, recorder, stored.began_here)
         try:
             run = _resume(magics, args, earlier, shown=False)
         except RefineError:  # its model or a check is not here; it can be read all the same
@@ -388,9 +389,8 @@ def _free_name(name: str, namespace: Mapping[str, Any]) -> str | None:
 def _variables_of(
     earlier: Earlier, named: Sequence[str], namespace: Mapping[str, Any]
 ) -> variables.Variables:
-    """Return the named variables, and those that a run of the reader's own journal used."""
-    names = [one.name for one in earlier.run.task.materials if one.kind == "variable"]
-    if earlier.journal is None:
-        names = []
+    """Return the named variables, and those that a run which began here used."""
+    materials = earlier.run.task.materials if earlier.began_here else ()
+    names = [one.name for one in materials if one.kind == "variable"]
     found = {name: namespace[name] for name in names if name in namespace}
     return variables.Variables(variables.gather(named, namespace), found)

@@ -111,6 +111,7 @@ class Earlier(NamedTuple):
     run: Run
     settings: dict[str, Any]  # the options it was started with, as the journal keeps them
     journal: Recorder | None  # what writes its next events; None for a run that is not kept
+    began_here: bool = False  # as for `Stored`
 
 
 def find_earlier(words: Sequence[str], *, journal: bool = True) -> Earlier:
@@ -132,7 +133,8 @@ def find_earlier(words: Sequence[str], *, journal: bool = True) -> Earlier:
     if len(words) > 1:
         raise UsageError("Name one run: %refine resume NAME, or %refine resume FILE.ipynb 0.")
     stored = Journal().get(which)
-    return Earlier(stored.run, stored.settings, Journal().recorder(stored) if journal else None)
+    recorder = Journal().recorder(stored) if journal else None
+    return Earlier(stored.run, stored.settings, recorder, stored.began_here)
 
 
 # Statistics
