@@ -1,5 +1,6 @@
 """Many tasks at once: each comes to its own end, and what was paid for is never asked again."""
 
+import asyncio
 import os
 import re
 from collections.abc import Iterator
@@ -9,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from greetings import CALLS, Greeter, options, tasks
+from kit import READY, text
 from kit import judgement as judged
-from kit import text
 from openai_server import ScriptedServer
 
 import ipyrefine
@@ -140,3 +141,22 @@ async def test_without_a_journal_nothing_is_kept(
     items = await ipyrefine.refine_many(["Greet."], **options(server.base_url), progress=False)
     assert items[0].passed
     assert Journal().runs() == []
+
+
+async def test_a_hundred_runs_at_once_are_each_whole_in_the_journal_and_paid_for_once() -> None:
+    models = [ScriptedModel([text(f"Greeting {n}"), READY]) for n in range(100)]
+    runs = await asyncio.gather(
+        *(
+            ipyrefine.refine(
+                f"Write greeting {n}.",
+                model=model,
+                profile="prose",
+                critique="always",
+                name=f"r{n}",
+            )
+            for n, model in enumerate(models)
+        )
+    )
+    assert [run.text for run in runs] == [f"Greeting {n}" for n in range(100)]
+    assert {run.usage.calls for run in runs} == {2} == {len(model.requests) for model in models}
+    assert [Journal().get(f"r{n}").run for n in range(100)] == runs
