@@ -90,6 +90,8 @@ async def test_a_failed_cell_is_fixed_accepted_and_run(
     await lab.wait_for(SOURCE, [1, FIXED])
     await lab.wait_output(1, "total 42")
     await lab.wait_output(2, "and the cell runs now; undo brings it back")
+    await lab.wait_for("panel.content.activeCellIndex === 3")  # past the cell with the record
+    await lab.wait_for("panel.content.activeCell.node.contains(document.activeElement)")
     assert await fix_button(lab, 1).count() == 0
     assert len(await lab.cell_sources()) == 4
     await page.locator(".jp-Notebook .jp-Cell").nth(1).locator(".cm-content").click()
@@ -113,6 +115,21 @@ async def test_each_button_fixes_the_cell_that_it_stands_under(
     assert (await lab.cell_sources())[4] == OTHER
 
 
+async def test_an_accepted_cell_that_fails_when_it_runs_stays_the_active_one(
+    lab: Lab, env: dict[str, str]
+) -> None:
+    await lab.open([SETUP, BROKEN, "del prices"], env=env)
+    await run_all(lab, 0, 1)
+    await fix_button(lab, 1).click()
+    await lab.wait_verdict("NOT JUDGED")
+    await lab.wait_idle()
+    await lab.run_and_wait(3)
+    await lab.press("accept", menu="Where the accepted text goes", place="run")
+    await lab.wait_output(1, "name 'prices' is not defined")
+    await lab.wait_idle()
+    assert await lab.active_index() == 1
+
+
 async def test_a_failure_of_before_the_extension_was_loaded_is_read_from_the_page(
     lab: Lab, env: dict[str, str]
 ) -> None:
@@ -123,6 +140,10 @@ async def test_a_failure_of_before_the_extension_was_loaded_is_read_from_the_pag
     await lab.wait_idle()
     await lab.press("accept", menu="Where the accepted text goes", place="replace")
     await lab.wait_for(SOURCE, [1, FIXED])
+    await lab.wait_output(2, "undo brings it back")
+    await lab.wait_for("panel.content.activeCell.node.contains(document.activeElement)")
+    await lab.page.keyboard.press("ArrowUp")  # the keys are the notebook's again
+    await lab.wait_for("panel.content.activeCellIndex === 0")
 
 
 async def test_the_toolbar_fixes_a_failed_cell_and_refines_one_that_was_edited_since(

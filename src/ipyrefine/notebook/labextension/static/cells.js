@@ -59,19 +59,43 @@ function findPlace(tracker, kernel, request) {
   return { done, home, panel: done || home || panels[0] };
 }
 
-/** Make a cell the active one and bring it into view, without running or entering it. */
+/** Whether the keyboard is with a panel, a cell that nobody types in, or nothing. */
+function isFree(panel) {
+  const held = document.activeElement;
+  if (!held || held === document.body) return true;
+  const idle = held.matches(".jp-Cell") || held.closest(".jp-OutputArea");
+  return panel.content.node.contains(held) && Boolean(idle);
+}
+
+/** Make a cell the active one and bring it into view; the keyboard follows where it is free. */
 function reveal(panel, index) {
   const notebook = panel.content;
+  const free = isFree(panel);
   notebook.deselectAll();
   notebook.mode = "command";
   notebook.activeCellIndex = index;
-  // A failed scroll is no failure of the request: the text is in the notebook.
-  const show = () => Promise.resolve(notebook.scrollToItem(index, "auto")).catch(() => undefined);
-  show();
+  const cell = notebook.activeCell;
+  const show = (follows) => {
+    if (notebook.isDisposed || notebook.activeCell !== cell) return;
+    if (follows && panel.isVisible) notebook.activate();
+    // A failed scroll is no failure of the request: the text is in the notebook.
+    Promise.resolve(notebook.scrollToItem(index, "auto")).catch(() => undefined);
+  };
+  show(free);
   // Again when the panel that closes after this has given up its room.
-  for (const wait of SETTLE) {
-    setTimeout(() => notebook.activeCellIndex === index && show(), wait);
-  }
+  for (const wait of SETTLE) setTimeout(() => show(free && isFree(panel)), wait);
+}
+
+/** Run the active cell; if it succeeds and the reader is still there, go on to the next one. */
+async function runAndGoOn(app, panel) {
+  const cell = panel.content.activeCell;
+  const succeeded = await app.commands.execute("notebook:run-cell");
+  if (!succeeded || panel.isDisposed || panel.content.activeCell !== cell) return;
+  const made = (one) => (one.getMetadata("ipyrefine") || {}).refines; // holds a panel, no code
+  const next = sharedNotebook(panel).cells.findIndex(
+    (one, n) => n > panel.content.activeCellIndex && !made(one),
+  );
+  if (next > 0) reveal(panel, next);
 }
 
 function refused(reason) {
@@ -220,7 +244,7 @@ async function serve(tracker, kernel, comm, request, app) {
     answer = perform(place, request);
     // The command is about the notebook in front.
     if (request.run && ["inserted", "replaced"].includes(answer.how) && place.panel === tracker.currentWidget) {
-      void app.commands.execute("notebook:run-cell");
+      void runAndGoOn(app, place.panel);
       answer.reason = "ran";
     }
   } catch (error) {
