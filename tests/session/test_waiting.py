@@ -3,9 +3,11 @@
 import asyncio
 import io
 import sys
+from collections.abc import Iterator
 
 import pytest
 
+from ipyrefine.core.decisions import Decision, Override
 from ipyrefine.core.events import (
     CallEnded,
     DraftReady,
@@ -15,11 +17,12 @@ from ipyrefine.core.events import (
     Stopped,
     TextDelta,
 )
-from ipyrefine.core.model import Choice, Question, Setup, StopReason, Task, Usage
+from ipyrefine.core.model import Choice, Outcome, Question, Setup, StopReason, Task, Usage
 from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
-from ipyrefine.session.screen import Transcript, read_answer
+from ipyrefine.session.screen import Transcript, ask, read_answer
+from ipyrefine.session.session import Session
 
 SETUP = Setup(task=Task(text="Write."), model="m", judge="m")
 
@@ -128,3 +131,44 @@ def test_a_number_or_a_value_at_the_prompt_answers_the_question() -> None:
     assert read_answer("2", run) == ["answer", "2"]
     assert read_answer("=ValueError", run) == ["answer", "ValueError"]
     assert read_answer("c shorter", run) == ["continue", "shorter"]
+
+
+class Undriven(Session):
+    """A run at a prompt, whose decisions are kept and not carried out."""
+
+    def __init__(self, run: Run) -> None:
+        self._run, self.interrupted = run, False
+        self.decided: list[Decision] = []
+
+    @property
+    def run(self) -> Run:
+        return self._run
+
+    def decide(self, decision: Decision) -> None:
+        self.decided.append(decision)
+
+    async def go(self) -> Run:
+        return self._run
+
+
+@pytest.mark.parametrize(
+    ("typed", "reason"),
+    [(["n", " too cold "], "too cold"), (["n too cold"], "too cold"), (["n", ""], "")],
+)
+async def test_what_needs_work_is_asked_for_where_it_was_not_said(
+    monkeypatch: pytest.MonkeyPatch, typed: list[str], reason: str
+) -> None:
+    answers: Iterator[str] = iter(typed)
+    monkeypatch.setattr("builtins.input", lambda _: next(answers, ""))
+    monkeypatch.setattr("sys.stdin", Terminal())
+    session = Undriven(apply_all(Run.begin(SETUP), [*WAITING[:3], END]))
+    await ask(session)
+    assert session.decided == [Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason=reason)]
+    assert next(answers, None) is None
+
+
+def apply_all(run: Run, events: list[Event]) -> Run:
+    """The run after these events."""
+    for event in events:
+        run = apply(run, event)
+    return run

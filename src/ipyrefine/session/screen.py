@@ -117,9 +117,15 @@ async def ask(session: Session) -> None:
                 print(show(run, words[1:]))
                 continue
             decision = parse_decision(run, words[0], words[1:])
+            if words[:2] == ["override", "fail"] and not getattr(decision, "reason", ""):
+                reason = input("What needs work? ")  # noqa: ASYNC250
+                decision = decision.model_copy(update={"reason": reason.strip()})
             session.decide(decision)
         except UsageError as error:
             print(error)
+            continue
+        except (EOFError, KeyboardInterrupt):
+            print()
             continue
         await session.go()
         if decision.settles:
