@@ -1,39 +1,47 @@
-"""Three ways to do a task from the same greedy draft, and the table that compares them.
+"""Ways to do a task from the same greedy draft, and the tables that compare them.
 
 - draft: that draft alone.
-- resampling: samples at temperature 0.8 until one meets what the task states (the examples of
-  code, the constraints of prose), while it has consumed fewer tokens than the loop did on the
-  task, and `Plan.drafts` at most; where none does, the draft.
-  It accepts a text that nothing stated contradicts.
-- loop: ours; it accepts a text when it stops with PASS.
+- draft + its examples: that draft, accepted where what the task states is met (the examples of
+  code, the constraints of prose).
+- vote of seven, for code: that draft and six samples at temperature 0.8 are run on inputs made
+  from the task, as the loop makes them, and the result of most is taken (MBR-Exec, arXiv
+  2204.11454). It accepts a text where four of the seven give the same results; where no four do,
+  or there are no inputs, it is the draft. No sample is taken that could not change that.
+- resampling: such samples until one meets what the task states, while it has consumed fewer tokens
+  than the loop did on the task, and 16 at most; where none does, the draft. It accepts a text that
+  nothing stated contradicts.
+- loop: ours; it accepts a text when it stops with PASS. A question that it stops with is no PASS.
 
 Each arm is charged for all that it uses, as if it ran alone: replies that two arms share count in
 both.
 """
 
 import argparse
-import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import measure
 from measure import Meter, Replies
 
 from ipyrefine.api import build
-from ipyrefine.checks import resolve
-from ipyrefine.checks.evaluation import Examples
+from ipyrefine.checks.evaluation import Evaluation, Examples, group_outcomes
+from ipyrefine.checks.inputs import first_calls, further_inputs
 from ipyrefine.core import replies
 from ipyrefine.core.decisions import Answer
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Limits, Question, StopReason, Task, Usage
+from ipyrefine.core.model import Limits, Question, Stage, StopReason, Task, Usage
 from ipyrefine.core.ports import Check, Message, Model, Reply, Request
 from ipyrefine.core.prompts import Prompts, Requests, make_nonce
-from ipyrefine.core.run import Run
-from ipyrefine.errors import ModelError, ReplyError
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.stated import read_examples
+from ipyrefine.errors import CheckNotRun, ModelError, ReplyError
 
 SAMPLED = 0.8  # temperature of resampling
 _MAX_TOKENS = 1_024  # completion tokens a reply may take
+_SAMPLES = 16  # most of resampling
+_VOTERS = 7
+_CRITIQUES = "of which critiques"
 
 _BARE = """\
 Evaluate this code for the task. Reply with JSON: evaluation, PASS if it is correct and all its \
@@ -66,12 +74,10 @@ class Case(Protocol):
 class Plan(NamedTuple):
     """How the arms are run."""
 
-    checks: tuple[str, ...] = ()  # the loop's, next to those it adds by itself
     limits: Limits = Limits()  # the loop's
-    drafts: int = 16  # samples that resampling may take
     answer: bool = False  # whether the loop's questions are answered
     judge: bool = False  # whether a bare judge says PASS or not about the draft
-    loop: bool = True  # without it, `drafts` alone bounds resampling
+    vote: bool = False  # whether seven drafts of code vote
 
 
 class Outcome(NamedTuple):
@@ -89,7 +95,7 @@ class Draft(NamedTuple):
     task: Task  # that the loop makes of the case
     request: Request  # by which the loop asks for it
     text: str
-    missed: bool  # whether it misses something that the task states
+    met: bool | None  # whether it meets what the task states; None where that is nothing
     stated: Sequence[Check]  # the checks of what the task states
 
 
@@ -104,12 +110,21 @@ class Asked(NamedTuple):
 class Row(NamedTuple):
     """What came of one task."""
 
-    draft: Outcome
-    resampling: Outcome
-    loop: Outcome | None
-    visible: bool  # whether something that the task states shows that the draft is wrong
+    arms: Mapping[str, Outcome]  # the draft's first, the loop's last
     ended: str  # how the loop stopped, and what its verdict rests on
+    source: str  # what the loop's final text is
+    spent: Mapping[str, int]  # completion tokens of the loop, by what they were for
     asked: Asked | None
+
+    @property
+    def draft(self) -> Outcome:
+        """The first draft alone."""
+        return self.arms["draft"]
+
+    @property
+    def loop(self) -> Outcome:
+        """Ours."""
+        return self.arms["loop"]
 
 
 # The arms.
@@ -118,13 +133,7 @@ class Row(NamedTuple):
 def refinement(case: Case, model: Model, plan: Plan) -> Refinement:
     """Return the loop on a case, as a user would start it."""
     limits = {"max_tokens": _MAX_TOKENS, "seed": 0, **plan.limits.model_dump(exclude_unset=True)}
-    return build(
-        case.text,
-        model=model,
-        profile=case.profile,
-        checks=resolve(plan.checks, {}, target=Limits.model_validate(limits).target),
-        limits=Limits.model_validate(limits),
-    )
+    return build(case.text, model=model, profile=case.profile, limits=Limits.model_validate(limits))
 
 
 async def write_draft(case: Case, model: Model, plan: Plan) -> Draft:
@@ -134,44 +143,82 @@ async def write_draft(case: Case, model: Model, plan: Plan) -> Draft:
     stated = [Examples()] if task.form == "code" else list(loop.checks)
     request = Requests(Prompts(), make_nonce(b"")).draft(loop.state)
     text = read_text(await measure.complete(model, request), task.form)
-    return Draft(task, request, text, await _misses(text, task, stated), stated)
+    return Draft(task, request, text, await _meets(text, task, stated), stated)
 
 
 async def run_case(case: Case, model: Model, plan: Plan) -> Row:
     """Run one case in all arms."""
-    loop_meter, meter = Meter(model), Meter(model)
+    meter = Meter(model)
     first = await write_draft(case, meter, plan)
-    text, task = first.text, first.task
-    draft = Outcome(await case.solves(text), None, meter.usage, text)
-    looped, ended, asked, most = None, "", None, math.inf
-    if plan.loop:
-        loop = refinement(case, loop_meter, plan)
-        run = await _run(loop)
-        solved = await case.solves(run.text) if run.iterations else False
-        passed = run.stop_reason is StopReason.PASSED
-        looped = Outcome(solved, passed, loop_meter.usage, run.text)
-        basis = run.verdict.basis if passed and run.verdict else ""
-        ended = f"{run.stop_reason or 'no stop'}{f', {basis}' if basis else ''}"
-        asked, most = await _ask(case, loop, plan), looped.usage.tokens
-    found, failing, number = text, first.missed, 0
-    while failing and number < plan.drafts and meter.usage.tokens < most:
-        number += 1
-        # What the loop asks too is answered by the same sample: chance then favours neither.
-        sample = await measure.complete(meter, _sampled(first.request, number))
-        found = read_text(sample, task.form)
-        failing = await _misses(found, task, first.stated)
-    found = text if failing else found
-    accepted = not failing if first.stated else None
-    resampled = Outcome(await case.solves(found), accepted, meter.usage, found)
-    # A text without the imports that the hidden test adds misses the examples and is right there.
-    visible = first.missed and not draft.solved
+    draft = Outcome(await case.solves(first.text), None, meter.usage, first.text)
+    arms = {"draft": draft}
     if plan.judge:
-        draft = await _judge_bare(case, text, draft, Meter(model))
-    return Row(draft, resampled, looped, visible, ended, asked)
+        arms["draft, bare judge"] = await _judge_bare(case, draft, model)
+    arms["draft + its examples"] = draft._replace(accepted=bool(first.met))
+    if plan.vote:
+        arms["vote of seven"] = await _vote(case, first, draft, model)
+    loop_meter = Meter(model)
+    loop = refinement(case, loop_meter, plan)
+    run = await _run(loop)
+    usage, passed = loop_meter.usage, run.stop_reason is StopReason.PASSED
+    solved = await case.solves(run.text) if run.iterations else False
+    arms["resampling"] = await _resample(case, first, draft, model, usage.tokens)
+    arms["loop"] = Outcome(solved, passed, usage, run.text)
+    basis = run.verdict.basis if passed and run.verdict else ""
+    ended = f"{run.stop_reason or 'no stop'}{f', {basis}' if basis else ''}"
+    source, spent = _source(run), _spent(run, usage)
+    return Row(arms, ended, source, spent, await _ask(case, loop, plan))
 
 
-async def _misses(text: str, task: Task, stated: Sequence[Check]) -> bool:
-    return any([(await check(text, task)).passed is False for check in stated])
+async def _meets(text: str, task: Task, stated: Sequence[Check]) -> bool | None:
+    results = {(await check(text, task)).passed for check in stated} - {None}
+    return results == {True} if results else None
+
+
+async def _resample(case: Case, first: Draft, draft: Outcome, model: Model, most: int) -> Outcome:
+    found, met, number, usage = first.text, first.met, 0, draft.usage
+    while met is False and number < _SAMPLES and usage.tokens < most:
+        number += 1
+        found, used = await _sample(first, number, model)
+        met, usage = await _meets(found, first.task, first.stated), usage + used
+    if met is False:
+        return Outcome(draft.solved, False, usage, first.text)
+    return Outcome(await case.solves(found), True if first.stated else None, usage, found)
+
+
+async def _vote(case: Case, first: Draft, draft: Outcome, model: Model) -> Outcome:
+    seeds = read_examples(first.task.text) or first_calls(first.task.text)
+    inputs, usage = further_inputs(seeds), draft.usage
+    texts, results = [first.text], list[list[dict[str, Any]]]()
+    while inputs:
+        evaluation = Evaluation(texts[-1], seconds=10.0, files={})
+        try:
+            results.append(await evaluation.outcomes(inputs))
+        except CheckNotRun:
+            results.append([{"error": "was not run"}] * len(inputs))
+        groups = [*zip(*map(group_outcomes, zip(*results, strict=True)), strict=True)]
+        ran = [g for g, r in zip(groups, results, strict=True) if any("error" not in o for o in r)]
+        group, votes = (Counter(ran).most_common(1) or [((), 0)])[0]
+        if votes > _VOTERS // 2:
+            found = texts[groups.index(group)]
+            return Outcome(await case.solves(found), True, usage, found)
+        if votes + _VOTERS - len(texts) <= _VOTERS // 2:
+            break
+        sample, used = await _sample(first, len(texts), model)
+        texts.append(sample)
+        usage += used
+    return Outcome(draft.solved, False, usage, first.text)
+
+
+async def _sample(first: Draft, number: int, model: Model) -> tuple[str, Usage]:
+    """Return one more sample of a draft, numbered from 1, and what it took.
+
+    What the loop asks too is answered by the same sample: chance then favours neither.
+    """
+    seed = None if first.request.seed is None else first.request.seed + number
+    request = first.request.model_copy(update={"temperature": SAMPLED, "seed": seed})
+    reply = await measure.complete(model, request)
+    return read_text(reply, first.task.form), reply.usage
 
 
 async def _run(loop: Refinement) -> Run:
@@ -179,12 +226,6 @@ async def _run(loop: Refinement) -> Run:
     if loop.error and not isinstance(loop.error, ModelError):
         raise loop.error
     return run
-
-
-def _sampled(request: Request, number: int) -> Request:
-    """Return the request for one more sample of a draft, numbered from 1."""
-    seed = None if request.seed is None else request.seed + number
-    return request.model_copy(update={"temperature": SAMPLED, "seed": seed})
 
 
 def read_text(reply: Reply, form: Any) -> str:
@@ -195,17 +236,45 @@ def read_text(reply: Reply, form: Any) -> str:
         return ""
 
 
-async def _judge_bare(case: Case, text: str, draft: Outcome, meter: Meter) -> Outcome:
+async def _judge_bare(case: Case, draft: Outcome, model: Model) -> Outcome:
     """Return the draft's outcome with a judge that has nothing else to go by."""
-    prompt = f"Task:\n{case.text}\n\nCode:\n```python\n{text}\n```\n\n{_BARE}"
+    prompt = f"Task:\n{case.text}\n\nCode:\n```python\n{draft.text}\n```\n\n{_BARE}"
     request = Request(
         messages=(Message(role="user", content=prompt),),
         json_schema=_BARE_SCHEMA,
         schema_name="evaluation",
         max_tokens=200,
     )
-    accepted = '"PASS"' in (await measure.complete(meter, request)).text
-    return draft._replace(accepted=accepted, usage=draft.usage + meter.usage)
+    reply = await measure.complete(model, request)
+    return draft._replace(accepted='"PASS"' in reply.text, usage=draft.usage + reply.usage)
+
+
+# What the loop does.
+
+
+def _source(run: Run) -> str:
+    """Return what the final text is: a draft or an edit, and what led to it."""
+    same = (one for one in run.iterations if one.text == run.text)
+    return _written(run, next(same)) if run.iterations else "no text"
+
+
+def _written(run: Run, one: Iteration) -> str:
+    if one.number == 0:
+        return "first draft"
+    if one.parent is None or one.sampled:
+        return "further drafts"
+    by_model = {finding.id for finding in run.findings if finding.author == "model"}
+    return "edits after a critique" if by_model & {*one.acted_on} else "edits after a check"
+
+
+def _spent(run: Run, usage: Usage) -> Mapping[str, int]:
+    """Return the completion tokens by the text they were for, and those of critiques of it."""
+    spent = Counter[str]()
+    for one in run.iterations:
+        spent[_written(run, one)] += one.usage.completion_tokens
+    spent["no text"] = usage.completion_tokens - spent.total()
+    spent[_CRITIQUES] = run.spent.get(Stage.CRITIQUE, Usage()).completion_tokens
+    return spent
 
 
 # The loop's questions.
@@ -232,84 +301,56 @@ async def _ask(case: Case, loop: Refinement, plan: Plan) -> Asked | None:
 
 def report(rows: Sequence[Row], what: str) -> str:
     """Return all tables on some rows."""
-    judged = all(row.draft.accepted is not None for row in rows)
-    arms: dict[str, Callable[[Row], Outcome]] = {
-        "draft, bare judge" if judged else "draft": lambda row: row.draft,
-        "resampling": lambda row: row.resampling,
-    }
-    with_loop = all(row.loop for row in rows)
-    if with_loop:
-        arms["loop"] = _loop
-
-    def count(holds: Callable[[Row], bool]) -> str:
-        return f"{sum(map(holds, rows))} of {len(rows)}"
-
-    def accepted(arm: Callable[[Row], Outcome]) -> str:
-        decides = any(arm(row).accepted is not None for row in rows)
-        return count(lambda row: bool(arm(row).accepted)) if decides else "-"
-
-    def false(arm: Callable[[Row], Outcome]) -> str:
-        taken = [row for row in rows if arm(row).accepted]
-        return measure.share(taken, lambda row: not arm(row).solved) if taken else "-"
-
-    def used(arm: Callable[[Row], Outcome], read: Callable[[Usage], float | None]) -> str:
-        return f"{sum(read(arm(row).usage) or 0 for row in rows):,.0f}"
-
+    arms = [*rows[0].arms]
     wrong = sum(not row.draft.solved for row in rows)
-    seen = sum(row.visible for row in rows)
-    right = len(rows) - wrong
 
     def of(total: int, holds: Callable[[Row], bool]) -> str:
         return f"{sum(map(holds, rows))} of {total}"
 
-    lines: list[tuple[str, Callable[[Callable[[Row], Outcome]], str]]] = [
-        ("solved", lambda arm: measure.share(rows, lambda row: arm(row).solved)),
+    def false(arm: str) -> str:
+        taken = [row for row in rows if row.arms[arm].accepted]
+        return measure.share(taken, lambda row: not row.arms[arm].solved) if taken else "-"
+
+    def used(arm: str, read: Callable[[Usage], float | None]) -> str:
+        return f"{sum(read(row.arms[arm].usage) or 0 for row in rows):,.0f}"
+
+    lines: list[tuple[str, Callable[[str], str]]] = [
+        ("solved", lambda arm: measure.share(rows, lambda row: row.arms[arm].solved)),
         ("rescued (draft wrong, answer right)",
-         lambda arm: of(wrong, lambda row: arm(row).solved and not row.draft.solved)),
-        ("rescued where the task's own words show it",
-         lambda arm: of(seen, lambda row: row.visible and arm(row).solved)),
+         lambda arm: of(wrong, lambda row: row.arms[arm].solved and not row.draft.solved)),
         ("broken (draft right, answer wrong)",
-         lambda arm: of(right, lambda row: row.draft.solved and not arm(row).solved)),
-        ("accepted", accepted),
+         lambda arm: of(len(rows) - wrong,
+                        lambda row: row.draft.solved and not row.arms[arm].solved)),
+        ("accepted", lambda arm: of(len(rows), lambda row: bool(row.arms[arm].accepted))),
         ("wrong among accepted", false),
+        ("ended with a question",
+         lambda arm: of(len(rows), lambda row: arm == "loop" and row.asked is not None)),
         ("calls", lambda arm: used(arm, lambda usage: usage.calls)),
         ("prompt tokens", lambda arm: used(arm, lambda usage: usage.prompt_tokens)),
         ("cached among them", lambda arm: used(arm, lambda usage: usage.cached_tokens)),
         ("completion tokens", lambda arm: used(arm, lambda usage: usage.completion_tokens)),
         ("seconds", lambda arm: used(arm, lambda usage: usage.seconds)),
     ]  # fmt: skip
-    cells = [(name, *map(cell, arms.values())) for name, cell in lines]
-    parts = [f"## {what}, {len(rows)} tasks", measure.table(["", *arms], cells)]
-    if with_loop:
-        parts += [
-            f"Loop minus resampling, points: {measure.interval(rows, _ahead)}. "
-            f"Loop minus draft: {measure.interval(rows, _gain)}. Completion tokens, loop / "
-            f"resampling: {measure.interval(rows, _ratio, 2)}. All intervals: 95 %, bootstrap.",
-            _endings(rows),
-            _questions([row.asked for row in rows if row.asked]),
-        ]
-    return "\n\n".join(filter(None, parts))
-
-
-def _loop(row: Row) -> Outcome:
-    assert row.loop, "the loop did not run"
-    return row.loop
-
-
-def _ahead(rows: Sequence[Row]) -> float:
-    return 100 * sum(_loop(row).solved - row.resampling.solved for row in rows) / len(rows)
-
-
-def _gain(rows: Sequence[Row]) -> float:
-    return 100 * sum(_loop(row).solved - row.draft.solved for row in rows) / len(rows)
-
-
-def _ratio(rows: Sequence[Row]) -> float:
-    ours, theirs = (
-        sum(outcome.usage.completion_tokens for outcome in outcomes)
-        for outcomes in ([_loop(row) for row in rows], [row.resampling for row in rows])
+    cells = [(name, *map(cell, arms)) for name, cell in lines]
+    solved = [
+        f"the loop solves, against {arm}, "
+        + measure.paired(rows, lambda r: r.loop.solved, lambda r, arm=arm: r.arms[arm].solved)
+        for arm in arms[:-1]
+        if arm in ("draft", "vote of seven", "resampling")
+    ]
+    return "\n\n".join(
+        filter(
+            None,
+            [
+                f"## {what}, {len(rows)} tasks",
+                measure.table(["", *arms], cells),
+                f"In pairs: {'; '.join(solved)}. Intervals: 95 %, exact.",
+                _endings(rows),
+                _stages(rows),
+                _questions([row.asked for row in rows if row.asked]),
+            ],
+        )
     )
-    return ours / max(1, theirs)
 
 
 def _endings(rows: Sequence[Row]) -> str:
@@ -318,14 +359,26 @@ def _endings(rows: Sequence[Row]) -> str:
     lines = []
     for kind, _ in kinds.most_common():
         some = [row for row in rows if row.ended == kind]
-        tokens = sum(_loop(row).usage.completion_tokens for row in some)
-        seconds = sum(_loop(row).usage.seconds for row in some)
-        solved = sum(_loop(row).solved for row in some)
+        tokens = sum(row.loop.usage.completion_tokens for row in some)
+        seconds = sum(row.loop.usage.seconds for row in some)
+        solved = sum(row.loop.solved for row in some)
         lines.append(
             (kind, len(some), f"{solved} of {len(some)}", f"{tokens:,}", f"{seconds:,.0f}")
         )
     heads = ["loop stopped", "tasks", "solved", "completion tokens", "seconds"]
     return measure.table(heads, lines)
+
+
+def _stages(rows: Sequence[Row]) -> str:
+    """Return a table of what the loop's final texts are, and of what its tokens were for."""
+    finals, tokens = Counter(row.source for row in rows), Counter[str]()
+    for row in rows:
+        tokens.update(row.spent)
+    lines = []
+    for source in tokens | finals:
+        solved = sum(row.loop.solved for row in rows if row.source == source)
+        lines.append((source, finals[source], solved, f"{tokens[source]:,}"))
+    return measure.table(["loop", "final texts", "solved", "completion tokens"], lines)
 
 
 def _questions(asked: Sequence[Asked]) -> str:
@@ -348,30 +401,18 @@ def _questions(asked: Sequence[Asked]) -> str:
 # Running.
 
 
-def add_options(
-    parser: argparse.ArgumentParser, *, checks: str, candidates: int, revisions: int
-) -> None:
-    """Add the options of the arms, with the loop's checks and limits by default."""
-    parser.add_argument("--check", default=checks, help=f"the loop's checks ({checks or 'none'})")
-    parser.add_argument("--candidates", type=int, default=candidates)
-    parser.add_argument("-n", "--max-revisions", type=int, default=revisions)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the loop, which is by default as a user gets it."""
+    parser.add_argument("--candidates", type=int, default=Limits().candidates)
     parser.add_argument(
         "--limit", action="append", default=[], metavar="NAME=VALUE", help="any further limit"
     )
-    parser.add_argument("--no-loop", action="store_true", help="draft and resampling alone")
-    parser.add_argument("--drafts", type=int, default=16, help="most samples of resampling (16)")
 
 
 def plan(options: argparse.Namespace, **more: bool) -> Plan:
     """Return the plan that the options make."""
-    limits: dict[str, Any] = dict(one.partition("=")[::2] for one in options.limit)
-    unknown = sorted(limits.keys() - Limits.model_fields.keys())
-    if unknown:
-        raise SystemExit(f"There is no limit {unknown[0]!r}.")
-    limits |= {"candidates": options.candidates, "max_revisions": options.max_revisions}
-    checks = tuple(filter(None, options.check.split(",")))
-    loop_limits = Limits.model_validate(limits)
-    return Plan(checks, loop_limits, options.drafts, loop=not options.no_loop, **more)
+    limits = dict(one.partition("=")[::2] for one in options.limit)
+    return Plan(Limits.model_validate({"candidates": options.candidates, **limits}), **more)
 
 
 def run(what: str, cases: Sequence[Case], model: Replies, plan: Plan) -> list[Row]:
@@ -381,7 +422,7 @@ def run(what: str, cases: Sequence[Case], model: Replies, plan: Plan) -> list[Ro
     """
 
     def note(rows: Sequence[Row]) -> str:
-        return f"solved {sum((row.loop or row.resampling).solved for row in rows)} of {len(rows)}"
+        return f"solved {sum(row.loop.solved for row in rows)} of {len(rows)}"
 
     rows = measure.collect(what, cases, model, lambda case: run_case(case, model, plan), note)
     if rows:

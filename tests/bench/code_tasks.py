@@ -1,7 +1,8 @@
-"""Solve programming tasks by draft, by plain resampling and by the loop, and print the tables.
+"""Solve programming tasks by drafts, samples, a vote and the loop, and print the tables.
 
-``python tests/bench/code_tasks.py humaneval|mbpp|exercism … [--tasks A-B] [--answer] [--ask]``
-(needs the extras ``local`` and ``bench``). `arms` says what the three arms are.
+``python tests/bench/code_tasks.py humaneval|mbpp|exercism … [--tasks A-B] [--candidates N]
+[--answer] [--judge] [--vote] [--ask]`` (needs the extras ``local`` and ``bench``). `arms` says what
+the arms are.
 
 - humaneval: tasks 0 to 81 of HumanEval; the hidden tests decide what is solved.
 - mbpp: the first 80 of MBPP+. The task is its sentence with the one assert; the other cases are
@@ -279,14 +280,15 @@ def main() -> None:
     """Run a set and print its tables."""
     parser = measure.parser(__doc__)
     parser.add_argument("sets", nargs="+", choices=SETS)
-    arms.add_options(parser, checks="agreement", candidates=7, revisions=1)
+    arms.add_options(parser)
     parser.add_argument(
         "--answer", action="store_true", help="answer questions, from the reference"
     )
     parser.add_argument("--judge", action="store_true", help="let a bare judge read each draft")
+    parser.add_argument("--vote", action="store_true", help="let seven drafts vote")
     parser.add_argument("--validate", action="store_true", help="test the hidden tests instead")
     options: argparse.Namespace = parser.parse_args()
-    plan = arms.plan(options, answer=options.answer, judge=options.judge)
+    plan = arms.plan(options, answer=options.answer, judge=options.judge, vote=options.vote)
     for name in options.sets:
         cases = load(name, options.data, options.tasks)
         if options.validate:

@@ -274,8 +274,8 @@ def report(rows: Sequence[Row], model: str) -> str:
 
     def counted(name: str, holds: Callable[[Repair], bool]) -> tuple[str, ...]:
         both = [lambda row, arm=arm: holds(arm(row)) for arm in (reask, fixed)]
-        gain = measure.gain(rows, both[1], both[0])
-        return name, *(measure.share(rows, one) for one in both), gain
+        pairs = measure.paired(rows, both[1], both[0])
+        return name, *(measure.share(rows, one) for one in both), pairs
 
     def used(name: str, read: Callable[[Usage], float | None]) -> tuple[str, ...]:
         sums = (sum(read(arm(row).usage) or 0 for row in rows) for arm in (reask, fixed))
@@ -299,13 +299,13 @@ def report(rows: Sequence[Row], model: str) -> str:
         for kind in kinds
         for both in [(reask, fixed)]
     ]
-    heads = ["", "re-ask", "fix", "fix minus re-ask, points"]
+    heads = ["", "re-ask", "fix", "fix, against re-ask"]
     cells = [(row.case.name, _outcome(row.reask), _outcome(row.fix)) for row in rows]
     return "\n\n".join(
         [
             f"## Broken cells, {model}, {len(rows)} cells",
             measure.table(heads, lines),
-            "All intervals: 95 %, bootstrap over cells.",
+            "Intervals: 95 %, exact.",
             measure.table(["repaired, by kind", "re-ask", "fix"], by_kind),
             measure.table(["cell", "re-ask", "fix"], cells),
         ]

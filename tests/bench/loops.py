@@ -25,7 +25,7 @@ from ipyrefine.core.model import Limits, StopReason
 from ipyrefine.core.ports import Model
 
 DATA = Path(__file__).parents[2] / "notebooks" / "data" / "loops.json"
-PLAN = arms.Plan(("agreement",), Limits(candidates=7, max_revisions=1))
+PLAN = arms.Plan(Limits(candidates=7, max_revisions=1))
 T = TypeVar("T")
 OURS = {"one draft": "draft", "resampling": "resampling", "ours": "loop"}
 
@@ -118,7 +118,7 @@ def run_arms(cases: Sequence[arms.Case], model: Replies) -> dict[str, list[arms.
 
 async def _run_ours(case: arms.Case, model: Model) -> list[arms.Outcome]:
     row = await arms.run_case(case, model, PLAN)
-    return [getattr(row, arm) for arm in OURS.values()]
+    return [row.arms[arm] for arm in OURS.values()]
 
 
 def _collect(

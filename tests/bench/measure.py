@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import hashlib
 import json
-import random
+import math
 import re
 import sys
 import time
@@ -24,7 +24,7 @@ from ipyrefine.errors import ModelError, RequestRejected, UsageError
 
 MODEL = "qwen2.5-coder-1.5b"
 DATA = Path(__file__).parents[3] / "shared" / "data"
-_DRAWS = 5_000
+_HALVINGS = 40  # of the range in which a bound is looked for
 _CELL = 60  # characters of a message in a table
 
 # Fences have a new nonce in each run, and addresses in memory differ.
@@ -215,32 +215,45 @@ def collect(
 # Intervals and tables.
 
 
-def interval(rows: Sequence[T], measure: Callable[[Sequence[T]], float], digits: int = 1) -> str:
-    """Return a measure with its 95 % bootstrap interval over rows: ``76.8 (67.1 to 85.4)``."""
-    if not rows:
-        return "-"
-    dice = random.Random(0)
-    drawn = sorted(measure(dice.choices(rows, k=len(rows))) for _ in range(_DRAWS))
-    low, high = drawn[int(0.025 * _DRAWS)], drawn[int(0.975 * _DRAWS)]
-    return f"{measure(rows):.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+def exact_interval(held: int, of: int) -> tuple[float, float]:
+    """Return the exact 95 % interval of a proportion, from 0 to 1 (Clopper and Pearson, 1934).
+
+    Args:
+        held: how many of them hold.
+        of: how many there are, at least one.
+    """
+
+    def below(most: int, chance: float) -> float:
+        """Return the probability that at most so many hold."""
+        terms = (math.comb(of, n) * chance**n * (1 - chance) ** (of - n) for n in range(most + 1))
+        return sum(terms)
+
+    def solve(most: int, wanted: float) -> float:
+        low, high = 0.0, 1.0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if below(most, middle) > wanted else (low, middle)
+        return low
+
+    low = solve(held - 1, 0.975) if held else 0.0
+    return low, solve(held, 0.025) if held < of else 1.0
 
 
 def share(rows: Sequence[T], holds: Callable[[T], bool]) -> str:
-    """Return how many rows meet a condition, with the percentage and its interval."""
+    """Return how many rows meet a condition, in per cent, with its exact 95 % interval."""
     if not rows:
         return "0 of 0"
-    percent = interval(rows, lambda some: 100 * sum(map(holds, some)) / len(some))
-    value, _, rest = percent.partition(" ")
-    return f"{sum(map(holds, rows))} of {len(rows)}: {value} % {rest}"
+    held, of = sum(map(holds, rows)), len(rows)
+    low, high = exact_interval(held, of)
+    return f"{held} of {of}: {100 * held / of:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
 
 
-def gain(rows: Sequence[T], holds: Callable[[T], bool], before: Callable[[T], bool]) -> str:
-    """Return by how many points of per cent more rows meet one condition than another."""
-
-    def points(some: Sequence[T]) -> float:
-        return 100 * sum(holds(row) - before(row) for row in some) / len(some)
-
-    return interval(rows, points)
+def paired(rows: Sequence[T], holds: Callable[[T], bool], before: Callable[[T], bool]) -> str:
+    """Return how many rows meet only one of two conditions, with the exact test of McNemar."""
+    more = sum(holds(row) and not before(row) for row in rows)
+    less = sum(before(row) and not holds(row) for row in rows)
+    tail = sum(math.comb(more + less, n) for n in range(min(more, less) + 1))
+    return f"{more} more, {less} less (p = {min(1.0, 2 * tail / 2 ** (more + less)):.2g})"
 
 
 def short(message: str) -> str:

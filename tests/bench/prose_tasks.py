@@ -98,18 +98,17 @@ def by_kind(cases: Sequence[IfEval], texts: Mapping[str, Mapping[str, str]]) -> 
 def main() -> None:
     """Run the cases and print the tables."""
     parser = measure.parser(__doc__)
-    arms.add_options(parser, checks="", candidates=1, revisions=2)
+    arms.add_options(parser)
     options = parser.parse_args()
     cases = load(options.data, options.tasks)
     path = measure.replies_path("ifeval", options.model, options.replies)
     replies = measure.Replies(options.model, path, ask=options.ask)
     rows = arms.run("IFEval", cases, replies, arms.plan(options))
     if rows:
-        names = ("draft", "resampling", "loop")[: 2 if options.no_loop else 3]
         done = cases[: len(rows)]
         texts = {
-            arm: {case.name: getattr(row, arm).text for case, row in zip(done, rows, strict=True)}
-            for arm in names
+            arm: {case.name: row.arms[arm].text for case, row in zip(done, rows, strict=True)}
+            for arm in ("draft", "resampling", "loop")
         }
         print(f"{by_kind(done, texts)}\n")
     measure.stop(replies, len(rows), len(cases))
