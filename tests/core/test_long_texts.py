@@ -26,12 +26,18 @@ async def test_a_text_of_60_000_tokens_is_read_and_edited_whole() -> None:
     assert loop.state.warnings == ()
 
 
-async def test_the_user_s_text_stands_beside_one_that_differs_from_it() -> None:
-    loop = refinement({Stage.CRITIQUE: critical(), Stage.REVISE: [text("Hello")]}, draft="Hi")
+async def test_the_user_s_text_stands_beside_one_that_differs_once() -> None:
+    """A revision's difference shows it; later texts have it before them."""
+    flat = judgement(4, finding("Flat."), fixed=["f1"])
+    critiques = [judgement(4, finding("Cold.")), flat, judgement(9, fixed=["f2"])]
+    replies = {Stage.CRITIQUE: critiques, Stage.REVISE: [text("Hello"), text("Hello!")]}
+    loop = refinement(replies, draft="Hi")
     await finish(loop)
-    first, revise, second = prompts(loop)
-    assert "the user's own text" not in first + revise
-    assert second.index("the user's own text") < second.index("\nHi\n") < second.index("\nHello\n")
+    first, revise, second, revise_again, third = prompts(loop)
+    assert "the user's own text" not in first + revise + second
+    assert "\n-Hi\n+Hello\n" in second
+    for prompt in (revise_again, third):
+        assert prompt.index("the user's own text") < prompt.index("\nHi\n") < prompt.index("Hello")
 
 
 async def test_a_prompt_of_the_user_s_gets_the_original_where_it_has_the_place() -> None:

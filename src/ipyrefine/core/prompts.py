@@ -428,7 +428,9 @@ class Requests:
         count = run.limits.min_findings
         tests = _PARTS["tests"] if task.is_python else ""
         names = task.categories or tuple(c.name for c in task.criteria)
-        original = self._original(run, iteration)
+        # What changed of the user's own text says it already.
+        known = "critique" not in run.setup.prompts and _revises_draft(run, iteration)
+        original = "" if known else self._original(run, iteration)
         places = {
             "original": original,
             "categories": categories,
@@ -669,6 +671,11 @@ class Requests:
             checklist=head + items if items else "",
         )
         return Message(role="system", content=content)
+
+
+def _revises_draft(run: Run, iteration: Iteration) -> bool:
+    parent = iteration.parent
+    return parent is not None and run.iterations[parent].text == run.setup.draft
 
 
 def _warmth(run: Run, tried: Sequence[Iteration]) -> float:
