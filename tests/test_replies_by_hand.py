@@ -33,7 +33,8 @@ async def test_a_run_by_hand_ends_as_it_did(path: Path) -> None:
     shown = [r.name for e in run.iterations[0].evidence for r in e.results if r.passed is False]
     assert shown == kept["failing"], "the tests that the draft fails"
     assert run.verdict is not None
-    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, kept.get("basis", "critique"))
+    ended = (kept.get("outcome", Outcome.PASS), kept.get("basis", "critique"))
+    assert (run.verdict.outcome, run.verdict.basis) == ended
     assert run.usage.calls == kept["calls"]
     assert run.chosen
     assert not any(e.failed for e in run.chosen.evidence)

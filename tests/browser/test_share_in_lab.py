@@ -14,9 +14,10 @@ from test_panel_in_lab import assert_accessible
 
 OUTPUT = Path(__file__).parents[1] / "output"
 SECRET = "Zwolle-7731"
+# The cell that makes the frame is sent, so its values are computed there.
 FRAME = (
     "import pandas as pd\n"
-    f"df = pd.DataFrame({{'region': ['{SECRET}', 'Oss-92'], 'revenue': [8274.5, 12.25]}})"
+    "df = pd.DataFrame({'region': [f'Zwolle-{7700 + 31}', 'Oss-92'], 'revenue': [8274.5, 12.25]})"
 )
 # The server is on this machine, as tests must be; to the run it is elsewhere.
 ELSEWHERE = (

@@ -32,6 +32,7 @@ STATED = {
         "with:salt",
     ],
     'Write a blurb in at most 120 words, without "very".': ["length:<=120 words", "without:very"],
+    "Halve this notice to at most 75 words. Every date stays.": ["length:<=75 words"],
     "Return the answer as JSON: name, capital and population of France.": ["json"],
     "Rewrite this complaint in at most 3 sentences:\n\nYour parcel of 12 sentences came late.": [
         "length:<=3 sentences"

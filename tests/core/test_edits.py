@@ -114,6 +114,11 @@ async def test_a_short_text_is_asked_for_as_a_whole() -> None:
     assert "<find>" not in requests(loop, Stage.REVISE)[0].messages[-1].content
 
 
+async def test_edits_of_a_short_text_are_made_though_none_were_asked_for() -> None:
+    run = await revised("Line 7\nLine 8", "f1: seven\n" + edit("Line 7", "Seven.")).run()
+    assert run.iterations[1].text == "Seven.\nLine 8"
+
+
 # A selection
 
 DRAFT = """\

@@ -123,7 +123,8 @@ _AMOUNT = re.compile(
 _VERB = (
     r"(?:re)?write|create|compose|draft|give|produce|provide|prepare|generate|explain|describe|"
     r"summari[sz]e|tell|list|answer|reply|respond|return|compare|outline|shorten|rephrase|say|"
-    r"name|suggest|propose|translate|discuss|show|argue|state|expand|cut|condense|trim"
+    r"name|suggest|propose|translate|discuss|show|argue|state|expand|cut|condense|trim|halve|reduce|"
+    r"tighten"
 )
 _TASK = re.compile(rf"(?:(?:can|could|would|will) you |please )*(?:{_VERB})\b")
 _VERBS = re.compile(rf"(?:^|[,:] |\band |\bthen |\bplease |\byou )(?:{_VERB})\b")
@@ -152,7 +153,8 @@ _ABOUT = re.compile(r" (?:about|on|for)\b")  # of a part, unless it says what to
 _NESTED = re.compile(r"\b(?:that|which|who|whose|where|says|said|how to|not|never)\b|n't\b")
 _SEVERAL = re.compile(
     rf"\b(?:{_VERB})(?: me| us)? (?:a few|several|some|(?!a single|one\b|1\b){_NUM}) "
-    r"(?:\w+ ){0,2}?(?!words|sentences|paragraphs|characters|bullet)\w+s\b|\b(?:each|every|both)\b"
+    r"(?:\w+ ){0,2}?(?!words|sentences|paragraphs|characters|bullet)\w+s\b|"
+    r"\bfor (?:each|every|both)\b"
 )
 _NOUN = r"(?:using |saying )?(?:the )?(?:words?|phrases?|terms?):? "
 _TERMS = (

@@ -19,7 +19,7 @@ from ipyrefine.core import events, policy, replies, verdicts
 from ipyrefine.core.calls import CallBudget, ModelCall, OutOfBudget, affordable_calls, warn
 from ipyrefine.core.critiques import parse_critique, settle
 from ipyrefine.core.decisions import Decision
-from ipyrefine.core.edits import Selection
+from ipyrefine.core.edits import Selection, read_edits
 from ipyrefine.core.evaluations import feedback_findings, parse_evaluation
 from ipyrefine.core.events import Event
 from ipyrefine.core.expectations import (
@@ -505,11 +505,16 @@ class Refinement:
                 await turns.give(number)
                 await self._take_draft(number, task, last=number == numbers[calls - 1])
 
-    def _writing_call(self, stage: Stage, number: int, sampled: Request | None = None) -> Written:
-        """Return the call that writes a whole text."""
+    def _writing_call(
+        self, stage: Stage, number: int, sampled: Request | None = None, base: str | None = None
+    ) -> Written:
+        """Return the call that writes a whole text, or edits one all the same."""
         task, own = self.state.task, self._requests.is_own(stage)
 
         def parse(reply: Reply, *, cut: bool = False) -> replies.WrittenText:
+            if base is not None and not own and read_edits(reply.text)[0]:
+                edited = replies.parse_edits(reply.text, base, task.form, language=task.language)
+                return self._restore(edited)
             written = replies.parse_text(
                 reply.text, task.form, cut=cut, language=task.language, own=own
             )
@@ -717,7 +722,7 @@ class Refinement:
         if request.schema_name == "edits":
             call = self._edits_call(number, base.text)
         else:
-            call = self._writing_call(Stage.REVISE, number)
+            call = self._writing_call(Stage.REVISE, number, base=base.text)
         acting_on = policy.to_act_on(self.state, base)
         await self._write(call, request)
         if (revision := call.value) is None:
