@@ -93,19 +93,19 @@ def test_run_executes_a_notebook_and_ends_with_its_verdicts(
 
 
 @pytest.mark.parametrize(
-    ("source", "sentence"),
+    ("source", "status", "sentence"),
     [
-        ("1 / 0", "Cell 2 failed: division by zero"),
-        ("import os; os._exit(1)", "kernel died in cell 2"),
-        ("print('nothing to refine')", "no %%refine cell"),
+        ("1 / 0", 2, "Cell 2 failed: division by zero"),
+        ("import os; os._exit(1)", 2, "kernel died in cell 2"),
+        ("print('nothing to refine')", 4, "no %%refine cell"),
     ],
 )
-def test_a_notebook_that_fails_ends_with_2_and_is_written_as_far_as_it_got(
-    ipyrefine: Callable[..., Ended], tmp_path: Path, source: str, sentence: str
+def test_a_failed_cell_ends_with_2_no_refine_cell_with_4_and_both_are_written_as_far_as_they_got(
+    ipyrefine: Callable[..., Ended], tmp_path: Path, source: str, status: int, sentence: str
 ) -> None:
     path = notebook(tmp_path / "x.ipynb", "print('begun')", source)
     code, _, err = ipyrefine("run", str(path), "-o", str(tmp_path / "out.ipynb"))
-    assert code == 2
+    assert code == status
     assert sentence in err
     assert "Traceback" not in err
     executed: Any = nbformat.read(tmp_path / "out.ipynb", as_version=4)

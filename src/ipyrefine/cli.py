@@ -26,11 +26,11 @@ from ipyrefine.session.record import read_json
 from ipyrefine.session.verify import NOT_RUN, verify
 from ipyrefine.session.verify import exit_status as verify_status
 
-PASSED, UNMET, FAILED, NOT_JUDGED = 0, 1, 2, 3  # exit statuses of `run`
+PASSED, UNMET, FAILED, NOT_JUDGED, NOTHING = range(5)  # exit statuses of `run`
 _STATUS = (
     "Exit status: 0 when every %%refine cell passed or its text was accepted, 1 when one did not, "
-    "2 when a cell failed or there was nothing to refine, 3 when none failed to pass but at least "
-    "one was not judged."
+    "2 when a cell failed or the notebook could not be executed, 3 when none failed to pass but at "
+    "least one was not judged, 4 when there was no %%refine cell."
 )
 _VERIFIED = (
     "Exit status: 0 when all that was run holds, 1 when a test fails, a record was altered or its "
@@ -149,8 +149,8 @@ def _run(options: argparse.Namespace) -> int:
     """Execute a notebook, write it with its outputs, and return what its verdicts come to.
 
     Raises:
-        UsageError: the notebook or a parameter cannot be used, a cell failed, or it refined
-            nothing; the notebook is written as far as it got.
+        UsageError: the notebook or a parameter cannot be used, or a cell failed; the notebook is
+            written as far as it got.
     """
     notebook = _read(options.notebook)
     values = dict(map(read_parameter, options.parameter))
@@ -162,9 +162,11 @@ def _run(options: argparse.Namespace) -> int:
     finally:
         _write(notebook, output)
     runs = [one.run for one in read_json(json.loads(json.dumps(notebook)), output)]
-    if not runs:
-        raise UsageError(f"{options.notebook} has no %%refine cell that left a record.")
     print("\n".join([*map(summarize, range(len(runs)), runs), f"Written to {output}."]))
+    if not runs:
+        nothing = "Nothing was refined: {} has no %%refine cell that left a record."
+        print(f"ipyrefine: {nothing.format(options.notebook)}", file=sys.stderr)
+        return NOTHING
     return exit_status(runs)
 
 
