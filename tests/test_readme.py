@@ -15,9 +15,15 @@ from ipyrefine.session.commands import COMMANDS
 ROOT = Path(__file__).parents[1]
 PAGES = {
     name: (ROOT / name).read_text("utf-8")
-    for name in ("README.md", "CONTRIBUTING.md", "tests/bench/README.md")
+    for name in (
+        "README.md",
+        "CONTRIBUTING.md",
+        "tests/bench/README.md",
+        "notebooks/README.md",
+        "notebooks/GLOSSARY.md",
+    )
 }
-README, CONTRIBUTING, BENCHES = PAGES.values()
+README, CONTRIBUTING, BENCHES, TEACHERS, _ = PAGES.values()
 LOOPS = ("generator_evaluator", "feedback_lists", "scored_loop", "chain_of_thought", "four_phases")
 
 
@@ -123,6 +129,8 @@ def test_every_link_leads_somewhere(name: str) -> None:
 def test_every_notebook_is_listed() -> None:
     linked = set(re.findall(r"\]\((notebooks/[^)]+)\)", README))
     assert {str(path.relative_to(ROOT)) for path in ROOT.glob("notebooks/*.ipynb")} <= linked
+    rows = re.findall(r"^\| \[\d\d\]\(([^)]+)\) \|", TEACHERS, re.MULTILINE)
+    assert rows == sorted(path.name for path in ROOT.glob("notebooks/*.ipynb"))
 
 
 def test_every_bench_has_a_line() -> None:

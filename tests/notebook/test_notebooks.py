@@ -73,6 +73,20 @@ def test_a_notebook_is_titled_by_one_idea_and_ends_with_exercises(path: Path) ->
 
 
 @each
+def test_a_notebook_has_an_objective_solutions_and_the_minutes_that_teachers_are_told(
+    path: Path,
+) -> None:
+    skip_stale(path)
+    cells = nbformat.read(path, as_version=4).cells
+    minutes = re.search(r"\*\*Objective:\*\* .+ \*\*Minutes:\*\* (\d+)\.", cells[0].source)
+    assert minutes
+    assert "**Before it:** " in cells[0].source
+    table = (FOLDER / "README.md").read_text("utf-8")
+    assert re.search(rf"^\| \[{number(path)}\].+ \| {minutes[1]} \| .+ \|$", table, re.MULTILINE)
+    assert "<details>\n<summary>Solutions</summary>\n\n1. " in cells[-1].source
+
+
+@each
 def test_a_link_to_a_file_of_the_project_leads_there(path: Path) -> None:
     cells = nbformat.read(path, as_version=4).cells
     links = re.findall(r"\]\(((?!http)[^)#]+)", "".join(c.source + "\n" for c in cells))
@@ -115,9 +129,13 @@ async def test_the_recording_gives_the_stored_outputs_and_what_the_exercises_sta
         )
 
 
-async def replayed(path: Path, **options: Any) -> Any:
+def skip_stale(path: Path) -> None:
     if number(path) in STALE:
         pytest.skip(f"notebook {number(path)} waits for a new recording")
+
+
+async def replayed(path: Path, **options: Any) -> Any:
+    skip_stale(path)
     try:
         return await replay(path, **options)
     except CellFailed as failure:
