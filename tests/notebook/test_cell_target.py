@@ -262,6 +262,27 @@ async def test_while_the_cell_runs_the_front_end_is_asked_first_and_says_that_it
     assert (front.asked[0]["cell_id"], front.asked[0]["cell_type"]) == ("home", "markdown")
 
 
+async def test_a_second_text_takes_the_place_of_the_first_in_the_cell_added_for_it(
+    front: Front,
+) -> None:
+    target = CellTarget(front, "refined")
+    front.answer = Placed(how="inserted", cell_id="new")
+    await target.put("one", form="code", executing=False)
+    front.answer = Placed(how="replaced", cell_id="new")
+    said = await target.put("two", form="code", executing=False)
+    assert said == "The text replaced the cell's source; undo brings it back."
+    await target.put("three", form="code", executing=False)
+    front.answer = Placed(how="inserted", cell_id="newer")
+    await target.put("four", form="code", executing=False, destination="insert")
+    asked = [(one["op"], one["cell_id"], one.get("expected_source")) for one in front.asked]
+    assert asked == [
+        ("insert", "home", None),
+        ("replace", "new", "one"),
+        ("replace", "new", "two"),
+        ("insert", "home", None),
+    ]
+
+
 async def test_from_another_cell_it_is_inserted_there_but_replaces_the_source(front: Front) -> None:
     front.answer = Placed(how="inserted", cell_id="new")
     await front.put("insert", running="later")

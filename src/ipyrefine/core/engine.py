@@ -9,7 +9,7 @@ import asyncio
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from inspect import isawaitable
 from itertools import count
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from ipyrefine.core import events, policy, replies, verdicts
 from ipyrefine.core.calls import CallBudget, ModelCall, OutOfBudget, affordable_calls, warn
 from ipyrefine.core.critiques import parse_critique, settle
-from ipyrefine.core.decisions import Decision
+from ipyrefine.core.decisions import Accept, Decision
 from ipyrefine.core.edits import Selection, read_edits
 from ipyrefine.core.evaluations import feedback_findings, parse_evaluation
 from ipyrefine.core.events import Event
@@ -176,6 +176,10 @@ class Refinement:
         self._journal: Journal | None = None
         self._lock: asyncio.Lock | None = None
         self._writing: asyncio.Future[None] | None = None
+        # The critic's call under way, or one that goes on behind an accepted text.
+        self._reading: asyncio.Task[Critique] | None = None
+        self._behind: int | None = None  # the text that it was accepted for
+        self._late: list[Event] = []  # what came of it while nothing was running
         self._stopping = self._hurrying = False
 
     async def run(self, *consumers: Consumer, journal: Journal | None = None) -> Run:
@@ -216,6 +220,45 @@ class Refinement:
         """
         require_possible(self.state, decision)
         self._inbox.append(decision)
+
+    def leave_reading(self) -> bool:
+        """Let a critic read on behind a text that a decision accepts; return whether one does.
+
+        Call it before the run is cancelled, and `read_behind` once that has stopped.
+        """
+        last = self._inbox[-1] if self._inbox else None
+        number = last.iteration if isinstance(last, Accept) else None
+        if isinstance(last, Accept) and number is None and self.state.chosen:
+            number = self.state.chosen.number
+        waiting = policy.unverified(self.state)
+        if waiting is None or waiting.number != number or not policy.reads(self.state):
+            return False
+        if self._reading is not None or waiting.critiqued:
+            self._behind = number
+        return self._behind is not None
+
+    @property
+    def reads_behind(self) -> bool:
+        """Whether a critic still reads a text that the user has accepted."""
+        return self._behind is not None
+
+    async def read_behind(self, *consumers: Consumer, journal: Journal | None = None) -> Run:
+        """Wait for a critic that reads on, and take what it says; the acceptance stands.
+
+        A cancel ends its call; what was taken by then stands. Arguments as for `run`.
+        """
+        reading, self._reading = self._reading, None
+        accepted = self.state.stop_reason is StopReason.ACCEPTED
+        try:
+            if reading is not None:
+                await (_see_to_end(reading) if accepted else _cancel(reading))
+            if self._behind is not None and accepted:
+                take = partial(self._take_late_reading, self._behind, reading)
+                await self._drive(take, consumers, journal, stops=False)
+        finally:
+            self._behind = None
+            self._late.clear()
+        return self.state
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         """Run to the next stop, yielding each event after it took effect; breaking out cancels."""
@@ -266,6 +309,9 @@ class Refinement:
         """
         if isinstance(event, events.TextDelta):  # it changes nothing of the run, and is not stored
             await self._show(event)
+            return
+        if self._lock is None:  # a critic reads on behind an accepted text
+            self._late.append(event)
             return
         publishing = asyncio.ensure_future(self._publish(event))
         cancels = 0
@@ -344,8 +390,13 @@ class Refinement:
         work: Callable[[], Awaitable[None]],
         consumers: Iterable[Consumer],
         journal: Journal | None,
+        *,
+        stops: bool = True,
     ) -> bool:
-        """Do the work and see it to a `Stopped`, come what may; return whether it was cancelled."""
+        """Do the work and see it to a `Stopped`, come what may; return whether it was cancelled.
+
+        With ``stops`` False the run has stopped before, and stays so.
+        """
         if self._lock is not None:
             raise UsageError("This refinement is running already. Wait for its stop.")
         self.error, self._lock = None, asyncio.Lock()
@@ -357,11 +408,12 @@ class Refinement:
                 await work()
             except asyncio.CancelledError:
                 cancelled = self._stopping = True
-                if self.state.stop_reason is None or self._inbox:
+                if stops and (self.state.stop_reason is None or self._inbox):
                     await self._stop_cancelled()
         except Exception as error:
             self._stopping = True
-            await self._stop_failed(error)
+            if stops:
+                await self._stop_failed(error)
         finally:
             self._lock = None
             if journal:
@@ -657,8 +709,20 @@ class Refinement:
 
     async def _critique(self) -> None:
         """Ask what is wrong with a text: one that waits for its verdict, or the one to revise."""
-        base, least = policy.unverified(self.state) or self._base(), self.state.limits.min_findings
+        base = policy.unverified(self.state) or self._base()
         await self.emit(events.StageStarted(stage=Stage.CRITIQUE, iteration=base.number))
+        self._reading = reading = asyncio.ensure_future(self._read(base))
+        try:
+            await _see_to_end(reading, keeps=lambda: self.reads_behind)
+            await self._take_critique(base.number, reading.result())
+        finally:
+            if not self.reads_behind:
+                self._reading = None
+        await self._reconsider()
+
+    async def _read(self, base: Iteration) -> Critique:
+        """Return what a critic says of a text, with those of its tests that the run takes."""
+        least = self.state.limits.min_findings
         source = self._source() if self._requests.schema else None
         wanted = [least]  # too few are asked for once more, then taken for what they are
 
@@ -683,11 +747,35 @@ class Refinement:
         elif is_short(critique, least):
             await warn(self, f"The critique names {len(critique.findings)} of {least} findings.")
         tests = await self._new_tests(critique.expectations, base)
-        critique, regressed = settle(self.state, base, critique.replace(expectations=tests))
+        return critique.replace(expectations=tests)
+
+    async def _take_critique(self, number: int, critique: Critique) -> None:
+        critique, regressed = settle(self.state, self.state.iterations[number], critique)
         await self.emit(
-            events.CritiqueReady(iteration=base.number, critique=critique, regressed=regressed)
+            events.CritiqueReady(iteration=number, critique=critique, regressed=regressed)
         )
-        await self._reconsider()
+
+    async def _take_late_reading(self, number: int, reading: asyncio.Task[Critique] | None) -> None:
+        """Take what was said of an accepted text, run the tests on it, and give its verdict."""
+        with suppress(asyncio.CancelledError):  # what was taken by then stands
+            while self._late:
+                await self.emit(self._late.pop(0))
+            iteration = self.state.iterations[number]
+            if reading is not None and not iteration.critiqued:
+                try:
+                    critique = reading.result()
+                except Exception as error:  # whatever it is, the text stays accepted
+                    ours = isinstance(error, RefineError | OutOfBudget)
+                    reason = str(error).rstrip(".") if ours else describe(error)
+                    critique = Critique(failure=reason)
+                await self._take_critique(number, critique)
+            iteration = self.state.iterations[number]
+            if policy.lacks_tests(self.state, iteration):
+                evidence = await self._run_suite(iteration)
+                await self.emit(events.EvidenceReady(iteration=number, evidence=evidence))
+            if ruling := verdicts.verify(self.state, self.state.iterations[number]):
+                await self.emit(ruling.event(number))
+            await self._update_best()
 
     async def _new_tests(
         self, tests: Sequence[Expectation], base: Iteration
@@ -806,7 +894,17 @@ class _Turns:
             await self._emit(event)
 
 
-async def _cancel(task: asyncio.Task[Run]) -> None:
+async def _see_to_end(task: asyncio.Task[Any], keeps: Callable[[], bool] = lambda: False) -> None:
+    """Wait for a task; a cancel cancels it too, unless it is kept, and is raised again."""
+    try:
+        await asyncio.wait([task])
+    except asyncio.CancelledError:
+        if not keeps():
+            await _cancel(task)
+        raise
+
+
+async def _cancel(task: asyncio.Task[Any]) -> None:
     """Cancel a task and see it to its end; a cancel meanwhile goes to the task too."""
     cancelled = False
     while not task.done():
@@ -815,6 +913,8 @@ async def _cancel(task: asyncio.Task[Run]) -> None:
             await asyncio.wait([task])
         except asyncio.CancelledError:
             cancelled = True
+    if not task.cancelled():
+        task.exception()  # nobody else asks for it
     if cancelled:
         raise asyncio.CancelledError
 

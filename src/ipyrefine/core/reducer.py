@@ -82,7 +82,14 @@ def _apply(run: Run, event: Event) -> Run:
         case events.EvidenceReady():
             return _add_evidence(run, event)
         case events.VerdictReached(iteration=number):
-            run = _amend(run, number, verdict=event.verdict, findings=event.findings)
+            late = run.stop_reason is StopReason.ACCEPTED and run.iterations[number].verdict is None
+            run = _amend(
+                run,
+                number,
+                verdict=event.verdict,
+                findings=event.findings,
+                read_late=late or run.iterations[number].read_late,
+            )
             stale = tuple(other for other in run.stale if other != number)
             return run.replace(stale=stale, unconsumed_replies=())
         case events.QuestionAsked():

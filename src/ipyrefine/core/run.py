@@ -50,6 +50,7 @@ class Iteration(Record):
     compared: Comparison | None = None  # by the critic, with the text it was made from
     lost: str = ""  # what the critic says was lost with it
     unread: str = ""  # why the critique could not be read; empty where it could
+    read_late: bool = False  # whether the user accepted it before the critic had read it
     changes: tuple[Change, ...] = ()  # what the revision says it changed, per finding
     evidence: tuple[Evidence, ...] = ()
     verdict: Verdict | None = None  # None until it was verified

@@ -11,7 +11,7 @@ from ipyrefine import api
 from ipyrefine.checks.schema import Schema
 from ipyrefine.core.decisions import Accept, Continue, Decision, Destination
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import Event, Stopped
+from ipyrefine.core.events import Event, Stopped, VerdictReached
 from ipyrefine.core.model import Form, StopReason
 from ipyrefine.core.ports import Check
 from ipyrefine.core.run import Run
@@ -83,6 +83,7 @@ class CellRun:
         self._executing = False
         self._inserting: asyncio.Future[None] | None = None
         self._adding: asyncio.Future[None] | None = None
+        self._closing: asyncio.Future[None] | None = None
         self._uses_panel = self._wants_panel(magics.ui)
         if shown and self._uses_panel:
             self._open_panel(placeholder or Placeholder())
@@ -197,9 +198,11 @@ class CellRun:
 
     def close(self) -> None:
         """Stop the loop and close the panel; the record stays."""
-        note = ""
-        if self.session.running:  # a pause stays one, to be resumed
+        note = self._note if self.session.run.stop_reason is StopReason.ACCEPTED else ""
+        running = self.session.running
+        if running or self.session.reads_behind:  # a pause stays one, to be resumed
             self.session.stop()
+        if running:
             note = f"Stopped and closed. The best text so far is in `{self._variable}`."
         self._finish(note)
 
@@ -312,6 +315,7 @@ class CellRun:
                 prompts=lambda: self._sent.prompts,
                 share=self.share,
                 add_tests=self._click_add_tests,
+                reads_behind=lambda: self.session.reads_behind,
                 sharing=lambda: self.session.refinement.sharing,
             )
         except ImportError:
@@ -322,7 +326,10 @@ class CellRun:
         self.session.displays.append(self.panel.show)
 
     def _update(self, event: Event, run: Run) -> None:
-        """Bring variables and record up to date at every stop."""
+        """Bring variables and record up to date at every stop, and when a text was read later."""
+        if isinstance(event, VerdictReached) and run.stop_reason is StopReason.ACCEPTED:
+            self._set_variables(run)
+            self._show_record()
         if not isinstance(event, Stopped):
             return
         if self.panel is not None and KEPT_HERE in run.warnings:
@@ -353,7 +360,23 @@ class CellRun:
                 f"`{self._variable}`."
             )
         # The panel closes last: its many messages would keep the front-end from answering in time.
-        self._finish(note)
+        if self.panel is None or not self.session.reads_behind:
+            self._finish(note)
+            return
+        self._note = note
+        self._show_record()
+        self._closing = asyncio.ensure_future(self._close_when_read())
+
+    async def _close_when_read(self) -> None:
+        """Close the panel once the accepted text was read, unless that found something."""
+        await self.session.finish_reading()
+        run = self.session.run
+        over = run.stop_reason is StopReason.ACCEPTED and not self.session.running
+        if self.panel is not None and over:
+            if labels.is_amber(run):
+                self.panel.note("")
+            else:
+                self._finish(self._note)
 
     async def _text_inserted(self) -> None:
         """Wait until the accepted text is in its cell."""

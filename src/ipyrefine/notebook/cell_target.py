@@ -70,6 +70,7 @@ class CellTarget:
             origin = Origin(self.cell_id, source_cell_text() or "")
         self._origin = origin
         self._holder: tuple[str, str] | None = None  # the cell with the text, and its head
+        self._added: Origin | None = None  # the cell that was added for an earlier text
 
     @property
     def place(self) -> Place:
@@ -113,7 +114,11 @@ class CellTarget:
     async def put(
         self, text: str, *, form: Form, executing: bool, destination: Destination | None = None
     ) -> str:
-        """Put a text into a cell and return one sentence that says where it is."""
+        """Put a text into a cell and return one sentence that says where it is.
+
+        A second text takes the place of the first in the cell that was added for it, while that is
+        as it was; a destination that says ``insert`` adds another cell.
+        """
         place = self.place_to_run if destination == "run" else destination or self.place
         if place == "none":
             return f"The text is in `{self._variable}`."
@@ -122,7 +127,12 @@ class CellTarget:
         text = head + text
         running = source_cell_id() if executing else None
         placed = Placed(how="unavailable", reason="no-kernel")
-        if self.cell_id is not None and (not executing or hears_comms_while_running()):
+        reachable = self.cell_id is not None and (not executing or hears_comms_while_running())
+        if reachable and not origin and self._added and destination != "insert":
+            placed = await _replace(self._added, text, run=destination == "run")
+            if placed.how == "replaced":
+                origin = self._added
+        if reachable and not placed.ok:
             placed = await put_text(
                 text,
                 cell_id=origin.cell_id if origin else running or self.cell_id,
@@ -131,6 +141,8 @@ class CellTarget:
                 expected_source=origin.source if origin else None,
                 run=destination == "run",
             )
+        if placed.how == "inserted" and placed.cell_id:
+            self._added = Origin(placed.cell_id, text)
         if placed.ok and placed.cell_id:
             self._holder = placed.cell_id, head
         if placed.how == "unavailable" and (executing or self.cell_id is None):
@@ -144,7 +156,10 @@ class CellTarget:
                 return f"The text is in a new cell below{', which runs now' * ran}."
             case "replaced":
                 assert origin is not None, "only a known cell is replaced"
-                self._origin = origin._replace(source=text)
+                if origin is self._added:
+                    self._added = origin._replace(source=text)
+                else:
+                    self._origin = origin._replace(source=text)
                 runs = ", and the cell runs now" * ran
                 return f"The text replaced the cell's source{runs}; undo brings it back."
             case "already":
@@ -155,6 +170,12 @@ class CellTarget:
             f"{kept}The text is in `{self._variable}`; "
             "run `%refine apply insert` to put it into a new cell."
         )
+
+
+async def _replace(cell: Origin, text: str, *, run: bool) -> "Placed":
+    return await put_text(
+        text, cell_id=cell.cell_id, op="replace", expected_source=cell.source, run=run
+    )
 
 
 # The running cell

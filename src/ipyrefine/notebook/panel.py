@@ -109,6 +109,7 @@ class Panel:
         share: called with the user's answer on what servers are sent; returns a sentence.
         sharing: returns what they are sent.
         add_tests: called to put the run's tests into a cell; None where that can't be done.
+        reads_behind: whether a critic still reads the text that was accepted.
         interval: seconds between two messages to the page, at least.
         clock: monotonic seconds.
 
@@ -130,13 +131,14 @@ class Panel:
         share: Callable[[str], str] = str,
         sharing: Callable[[], Sharing] = Sharing,
         add_tests: Callable[[], None] | None = None,
+        reads_behind: Callable[[], bool] = bool,
         interval: float = 0.1,
         clock: Clock = time.monotonic,
     ) -> None:
         self._decide, self._stop, self._close = decide, stop, close
         self._target, self._change_model, self._prompts = cell_target, change_model, prompts
         self._switch, self._add_tests = switch, add_tests
-        self._share, self._sharing = share, sharing
+        self._share, self._sharing, self._reads_behind = share, sharing, reads_behind
         self._interval, self._clock = interval, clock
         self._run: Run | None = None
         self._view = View()
@@ -287,6 +289,7 @@ class Panel:
             prompts=tuple(prompts) if self._view.form == "sent" else (),
             can_change_model=self._change_model is not None,
             can_switch=self._switch is not None,
+            reads_behind=self._reads_behind(),
             has_tests=bool(self._add_tests and run and any(kept_suite(run))),
         )
         if self._target is not None:

@@ -143,11 +143,20 @@ def notices(run: Run) -> list[Block]:
     """Return why the run stopped, what to clarify, the user's decisions and the warnings."""
     return [
         *([Paragraph(labels.stop_sentence(run))] if run.message else []),
+        *late(run),
         *(question(run.question) if run.question else []),
         *rival(run, run.chosen),
         *decisions(run),
         *(Paragraph(one, "quiet" if is_remark(one) else "warning") for one in run.warnings),
     ]
+
+
+def late(run: Run) -> list[Block]:
+    """Return what reading the text came to after it was accepted."""
+    sentence = labels.late_sentence(run)
+    if labels.is_amber(run):
+        return [Paragraph(sentence, "flaw", "Found after you accepted it:")]
+    return [Paragraph(f"{sentence[0].upper()}{sentence[1:]}.", "quiet")] if sentence else []
 
 
 def decisions(run: Run) -> list[Block]:

@@ -81,6 +81,7 @@ class View(NamedTuple):
     revision: int = 0  # changes whenever typed words were taken
     sharing: Sharing = Sharing()  # what servers are sent of what code computed, where there is such
     withheld: str = ""  # the text that they are not sent, while that is shown
+    reads_behind: bool = False  # whether a critic still reads the text that was accepted
 
 
 def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
@@ -128,6 +129,10 @@ def panel_parts(run: Run | None, view: View, note: str = "") -> dict[str, str]:
         context = {"note": note, "live": True, "stop_message": "", "warnings": []}
         return empty | {"top": _render("starting", {}), "notices": _render("notices", context)}
     context = _context(run, view, note, live=True)
+    if run.stop_reason is StopReason.ACCEPTED:
+        shown = PARTS if "receipt" in view.folds else ("notices",)
+        parts = {name: _render(name, context) if name in shown else "" for name in PARTS}
+        return parts | {"top": _render("receipt", context), "guide": "", "ask": ""}
     return {name: _render(name, context) for name in PARTS}
 
 
@@ -204,7 +209,8 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "criteria": [criterion.name for criterion in run.task.criteria],
         "edited": next((one for one in run.findings if one.id == view.finding), None),
     }
-    if run.iterations and run.stop_reason not in _PLAIN_STOPS and (live or not note):
+    silent = (*_PLAIN_STOPS, StopReason.ACCEPTED)
+    if run.iterations and run.stop_reason not in silent and (live or not note):
         context["stop_message"] = labels.stop_sentence(run)
     if about:
         claims = document.reading(run, about)
@@ -243,9 +249,13 @@ def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -
                 more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
                 basis = [("", problems[0] + more)]
     used = [labels.seconds(run.seconds)] if run.seconds else []
+    if run.stop_reason is StopReason.ACCEPTED:
+        label = labels.receipt_label(run)
+        basis = labels.receipt_phrases(run, reading=view.reads_behind)
     return {
         "busy": busy,
         "reading": reading,
+        "amber": labels.is_amber(run),
         "label": label,
         "basis": basis,
         "used": [*used, *labels.usage_parts(run.usage, 0.0)],

@@ -1,5 +1,6 @@
 """Words and number formats that every surface shares."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -20,7 +21,7 @@ from ipyrefine.core.decisions import (
     Select,
 )
 from ipyrefine.core.edits import Loss
-from ipyrefine.core.expectations import Expectation, counts
+from ipyrefine.core.expectations import Expectation, asserted_call, counts
 from ipyrefine.core.model import (
     Basis,
     ByUser,
@@ -430,6 +431,87 @@ def unread_phrases(iteration: Iteration) -> list[tuple[str, str]]:
     """Return what is known of a text that a critic has still to read."""
     passed = (e for e in iteration.evidence if e.passed and e.required and e.grounds)
     return [*(phrase for e in passed for phrase in _evidence_phrases(e)), ("", "not read yet")]
+
+
+def is_amber(run: Run) -> bool:
+    """Return whether a critic found what blocks a text only after the user had accepted it."""
+    text = run.chosen
+    late = run.stop_reason is StopReason.ACCEPTED and text is not None and text.read_late
+    return bool(late and text and text.verdict) and _blocks(text)
+
+
+def _blocks(iteration: Iteration | None) -> bool:
+    verdict = iteration.verdict if iteration else None
+    return verdict is not None and not verdict.passed and verdict.outcome is not Outcome.NOT_JUDGED
+
+
+def receipt_label(run: Run) -> Label:
+    """Return the label of a decided run's text."""
+    text = run.chosen
+    if text is None or text.verdict is None:
+        return unread_label(text) if text else outcome_label(None)
+    if is_amber(run):
+        failed = isinstance(text.verdict.because, CheckFailed)
+        return Label("⚠", "FAILS A TEST" if failed else "STILL OPEN", "warn")
+    label = outcome_label(text.verdict)
+    over = text.verdict.over_failed_check
+    return label._replace(symbol="⚠", kind="warn") if over else label
+
+
+def receipt_phrases(run: Run, *, reading: bool = False) -> list[tuple[str, str]]:
+    """Return what a decided run came to, as phrases: what stands out, and what follows it.
+
+    Args:
+        run: the run.
+        reading: whether a critic still reads the text.
+    """
+    text = run.chosen
+    accepted = run.stop_reason is StopReason.ACCEPTED
+    phrases: list[tuple[str, str]] = []
+    if text and text.verdict is None:
+        phrases = unread_phrases(text)[:-1]
+    elif text and text.verdict and not is_amber(run):
+        phrases = basis_phrases(run, text) if not text.unread else []
+    if accepted and is_amber(run):
+        phrases.append(("", late_sentence(run)))
+    phrases += [("", "accepted")] if accepted else []
+    if accepted and text and text.verdict is None:
+        phrases.append(("", f"{run.setup.judge} is reading it" if reading else "not read"))
+    elif accepted and not is_amber(run) and (late := late_sentence(run)):
+        phrases.append(("", late))
+    return [*phrases, *([("", seconds(run.seconds))] if run.seconds else [])]
+
+
+def late_sentence(run: Run) -> str:
+    """Return what reading the text came to after it was accepted; empty where it was read before.
+
+    Of a test that it fails it is the call with its result.
+    """
+    text = run.chosen
+    verdict = text.verdict if text else None
+    if text is None or verdict is None or not text.read_late:
+        return ""
+    if _blocks(text):
+        tests = {one.name: one for one in run.expectations if counts(one)}
+        failing = (r for r in text.tests if r.passed is False and r.name in tests)
+        first = next(failing, None)
+        return _call_line(tests[first.name], first) if first else because_sentence(run, verdict)
+    if text.unread:
+        return f"could not be read afterwards: {text.unread}"
+    if any(finding.is_open for finding in text.findings) or text.questions:
+        return "read afterwards: nothing that blocks it"
+    return "read afterwards: nothing found"
+
+
+_ASSERTED = re.compile(r"(?:AssertionError: )?assert (.+?) (?:[=!]=|[<>]=?|is|in|not in) ")
+
+
+def _call_line(test: Expectation, result: TestResult) -> str:
+    """Return what a failing test shows as ``call → result``, else by its name."""
+    call, asserted = asserted_call(test), _ASSERTED.match(result.line)
+    if not call:
+        return f"{test.name}: {result.line}"
+    return f"{call} → {asserted[1] if asserted else result.line}"
 
 
 def usually(duration: float) -> str:

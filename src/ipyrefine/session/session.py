@@ -45,6 +45,7 @@ class Session:
         self._stop_requested = False
         self._next: tuple[Refinement, Recorder | None] | None = None
         self._task: asyncio.Task[None] | None = None
+        self._reading: asyncio.Task[Run] | None = None
 
     @property
     def run(self) -> Run:
@@ -55,6 +56,11 @@ class Session:
     def running(self) -> bool:
         """Whether the loop runs at the moment."""
         return self._task is not None and not self._task.done()
+
+    @property
+    def reads_behind(self) -> bool:
+        """Whether a critic still reads a text that was accepted meanwhile; it holds up nothing."""
+        return self.refinement.reads_behind
 
     async def go(self) -> Run:
         """Run to the next stop; an interrupt ends it with the best text kept."""
@@ -71,6 +77,8 @@ class Session:
 
     def stop(self) -> None:
         """Stop now, or let a pause be the end; the best text so far is kept."""
+        if self._reading:
+            self._reading.cancel()
         if self.running and self._task:
             self._stop_requested = True
             self._task.cancel()
@@ -97,8 +105,19 @@ class Session:
         if self.running and self._task:
             await asyncio.wait([self._task])
 
+    async def finish_reading(self) -> None:
+        """Wait until nothing runs, and no critic reads behind an accepted text."""
+        await self.settle()
+        await self._see_reading_end()
+
+    async def _see_reading_end(self) -> None:
+        if self._reading:
+            await asyncio.wait([self._reading])
+
     def decide(self, decision: Decision) -> None:
         """Take a decision: at once if it ends the run, else before the next stage.
+
+        A critic that reads the text which is accepted reads on; any further decision ends that.
 
         Raises:
             UsageError: it cannot be carried out; nothing has changed.
@@ -107,15 +126,19 @@ class Session:
         if not self.running:
             self.start()
         elif decision.settles:
+            self.refinement.leave_reading()
             self.stop()
 
     def _start(self, work: Callable[[], Awaitable[Run]]) -> None:
+        if self._reading:
+            self._reading.cancel()
         self.interrupted = self._stop_requested = False
         self._next = None
         self._task = asyncio.ensure_future(self._drive(work))
 
     async def _drive(self, work: Callable[[], Awaitable[Run]]) -> None:
         try:
+            await self._see_reading_end()
             await work()
         except asyncio.CancelledError:
             # The one place where a cancel ends: the loop has stopped by then, its best text kept.
@@ -126,6 +149,10 @@ class Session:
             (self.refinement, self.journal), self._next = self._next, None
             self._stop_requested = False
             await self._drive(lambda: self.refinement.run(*self.displays, journal=self.journal))
+        elif self.refinement.reads_behind:
+            self._reading = asyncio.ensure_future(
+                self.refinement.read_behind(*self.displays, journal=self.journal)
+            )
 
 
 @contextlib.contextmanager

@@ -1,0 +1,118 @@
+"""What a decided run leaves in the notebook: one line, which tells what is found afterwards."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from judging import is_critic
+from kit import READY
+from lab_driver import Lab
+from openai_server import ScriptedServer
+from stack_task import kernel
+
+OUTPUT = Path(__file__).parents[1] / "output"
+CELL = """%%refine -n 2
+Write last(xs), which returns the last item of a list, and None for an empty one.
+
+>>> last([1, 2])
+2
+"""
+WRONG = "```python\ndef last(xs):\n    return xs[-1]\n```"
+RIGHT = "f1: None\n```python\ndef last(xs):\n    return xs[-1] if xs else None\n```"
+FAILING = '''```python
+def test_of_an_empty_list():
+    """None for an empty one"""
+    assert last([]) is None
+```
+{"findings": [], "ready": false, "because": "It fails on an empty list."}'''
+
+
+class Model:
+    """A model whose first reading waits until a test lets it go on."""
+
+    def __init__(self) -> None:
+        self.reading, self.go_on = FAILING, threading.Event()
+        self.begun, self.wrote = threading.Event(), 0
+
+    def __call__(self, body: dict[str, Any]) -> str:
+        if is_critic(body):
+            self.begun.set()
+            self.go_on.wait(60)
+            return self.reading if self.wrote < 2 else READY
+        self.wrote += 1
+        return WRONG if self.wrote == 1 else RIGHT
+
+
+@pytest.fixture
+def model() -> Iterator[Model]:
+    model = Model()
+    yield model
+    model.go_on.set()
+
+
+async def accept_while_it_is_read(
+    lab: Lab, served: ScriptedServer, model: Model, **options: Any
+) -> None:
+    await lab.open(
+        ["%load_ext ipyrefine", CELL, "1 + 1"], env=kernel(served), height=700, **options
+    )
+    await lab.run_and_wait(0)
+    await lab.run(1)
+    await lab.panel(".rf-basis", "not read yet").wait_for()
+    await lab.press("accept")
+    await lab.panel(".rf-receipt", "is reading it").wait_for()
+    await lab.wait_idle()
+    await lab.wait_for("panel.content.model.cells.length === 4")
+
+
+RECEIPT = "document.querySelector('.rf-receipt').getBoundingClientRect()"
+
+
+@pytest.mark.parametrize(
+    ("app", "theme", "width"),
+    [("lab", "light", 1280), ("lab", "dark", 800), ("notebook", "light", 800)],
+)
+async def test_a_test_that_the_accepted_text_fails_turns_the_receipt_amber(
+    lab: Lab, model: Model, app: Literal["lab", "notebook"], theme: Any, width: int
+) -> None:
+    with ScriptedServer(model) as served:
+        await accept_while_it_is_read(lab, served, model, app=app, theme=theme, width=width)
+        await lab.run_and_wait(3)  # the kernel is free
+        await lab.screenshot(OUTPUT / f"receipt-reading-{app}-{theme}.png")
+        await lab.evaluate(f"const r = {RECEIPT}; window.before = [r.top, r.height];")
+        model.go_on.set()
+        await lab.panel(".rf-receipt", "FAILS A TEST").wait_for()
+        await lab.panel(".rf-receipt", "last([])").wait_for()
+        moved = await lab.evaluate(
+            f"const r = {RECEIPT}; return [r.top - before[0], r.height - before[1]];"
+        )
+        assert max(map(abs, moved)) < 1, moved
+        await lab.screenshot(OUTPUT / f"receipt-amber-{app}-{theme}.png")
+        await lab.panel('.rf-receipt [data-action="continue"]').click()
+        await lab.wait_verdict("PASS")
+        assert "if xs" not in (await lab.cell_sources())[2]
+        await lab.press("accept")
+        await lab.wait_for("!document.querySelector('.rf-panel')")
+        sources = await lab.cell_sources()
+        assert len(sources) == 4
+        assert sources[2].endswith("return xs[-1] if xs else None")
+
+
+async def test_nothing_found_leaves_the_receipt_green(lab: Lab, model: Model) -> None:
+    model.reading = READY
+    with ScriptedServer(model) as served:
+        await accept_while_it_is_read(lab, served, model)
+        model.go_on.set()
+        await lab.wait_output(1, "read afterwards: nothing found")
+        await lab.wait_for("!document.querySelector('.rf-panel')")
+        await lab.screenshot(OUTPUT / "receipt-read.png")
+
+
+async def test_closing_the_panel_ends_the_reading(lab: Lab, model: Model) -> None:
+    with ScriptedServer(model) as served:
+        await accept_while_it_is_read(lab, served, model)
+        await lab.panel('.rf-receipt [data-action="close"]').click()
+        await lab.wait_for("!document.querySelector('.rf-panel')")
+        await lab.wait_output(1, "not read")

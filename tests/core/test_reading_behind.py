@@ -1,0 +1,207 @@
+"""A text that is accepted while its critic reads stays accepted, and the reading goes on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from kit import CODE, READY, code
+
+from ipyrefine.core.decisions import Accept, Continue
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event, RunStarted, StageStarted
+from ipyrefine.core.expectations import Expectation, asserted_call, suite_evidence
+from ipyrefine.core.model import Evidence, Outcome, Stage, StopReason, Task, TestResult
+from ipyrefine.core.ports import Reply, Request
+from ipyrefine.core.reducer import replay
+from ipyrefine.core.run import Run
+from ipyrefine.errors import ServerFailed
+from ipyrefine.session.session import Session
+
+TEST = '''```python
+def test_empty():
+    """Return the last item"""
+    assert last([]) is None
+```
+'''
+FAILING = f'{TEST}{{"findings": [], "ready": false, "because": "It fails on nothing."}}'
+ASKED = CODE.model_copy(update={"text": "Return the last item, None without any."})
+
+
+class Critic:
+    """A model whose critique waits until it is let go."""
+
+    name = "critic"
+
+    def __init__(self, reading: str | Exception = FAILING) -> None:
+        self.reading, self.go = reading, asyncio.Event()
+        self.begun, self.ended = asyncio.Event(), asyncio.Event()
+        self.revisions = 0
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        if request.purpose == Stage.CRITIQUE and not self.revisions:
+            self.begun.set()
+            try:
+                await self.go.wait()
+            finally:
+                self.ended.set()
+            if isinstance(self.reading, Exception):
+                raise self.reading
+            yield Reply(text=self.reading)
+        elif request.purpose == Stage.CRITIQUE:
+            yield Reply(text=READY)
+        else:
+            self.revisions += request.purpose == Stage.REVISE
+            body = "    return xs[-1] if xs else None" if self.revisions else "    return xs[-1]"
+            yield Reply(text=code(f"def last(xs):\n{body}"))
+
+
+class Suite:
+    """Every text without a condition fails every test."""
+
+    async def __call__(
+        self, expectations: tuple[Expectation, ...], text: str, task: Task
+    ) -> Evidence:
+        results = [
+            TestResult(name=one.name, passed=" if " in text, line="last([]) raises IndexError")
+            for one in expectations
+        ]
+        return suite_evidence(expectations, results)
+
+    async def vacuous(self, expectations: Any, text: str) -> frozenset[str]:
+        return frozenset()
+
+
+class Desk:
+    """A session with a critic that reads a draft, and every event of it."""
+
+    def __init__(self, reading: str | Exception = FAILING) -> None:
+        self.critic = Critic(reading)
+        self.events: list[Event] = []
+        self.refinement = Refinement(
+            ASKED, model=self.critic, clock=asyncio.get_running_loop().time, suite=Suite()
+        )
+        self.session = Session(self.refinement, [self.take])
+
+    def take(self, event: Event, run: Run) -> None:
+        self.events.append(event)
+
+    @property
+    def run(self) -> Run:
+        return self.session.run
+
+    async def accept_meanwhile(self) -> None:
+        going = asyncio.ensure_future(self.session.go())
+        await self.critic.begun.wait()
+        self.session.decide(Accept(iteration=0))
+        await going
+
+
+async def test_the_run_stops_at_once_and_nothing_is_asked_again() -> None:
+    desk = Desk()
+    await desk.accept_meanwhile()
+    assert desk.run.stop_reason is StopReason.ACCEPTED
+    assert not desk.session.running
+    assert desk.session.reads_behind
+    assert desk.run.verdict is None
+    desk.critic.go.set()
+    await desk.session.finish_reading()
+    started = [e.stage for e in desk.events if isinstance(e, StageStarted)]
+    assert started == [Stage.DRAFT, Stage.CRITIQUE]
+
+
+async def test_a_test_that_the_accepted_text_fails_is_told_and_the_text_stays_accepted() -> None:
+    desk = Desk()
+    await desk.accept_meanwhile()
+    desk.critic.go.set()
+    await desk.session.finish_reading()
+    run = desk.run
+    assert run.stop_reason is StopReason.ACCEPTED
+    assert run.chosen
+    assert run.chosen.read_late
+    assert run.verdict
+    assert run.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
+    assert [r.line for r in run.chosen.tests] == ["last([]) raises IndexError"]
+    assert not desk.session.reads_behind
+
+
+async def test_what_was_read_later_is_in_the_events_with_its_cost() -> None:
+    desk = Desk()
+    await desk.accept_meanwhile()
+    before = desk.run.seconds
+    desk.critic.go.set()
+    await desk.session.finish_reading()
+    assert isinstance(desk.events[0], RunStarted)
+    assert replay(desk.events).model_dump() == desk.run.model_dump()
+    assert desk.run.usage.calls == 2
+    assert desk.run.seconds == pytest.approx(before, abs=0.5)
+
+
+async def test_one_more_revision_mends_what_was_found() -> None:
+    desk = Desk()
+    await desk.accept_meanwhile()
+    desk.critic.go.set()
+    await desk.session.finish_reading()
+    desk.session.decide(Continue())
+    await desk.session.settle()
+    assert desk.run.stop_reason is StopReason.PASSED
+    assert desk.run.text.endswith("if xs else None")
+
+
+async def test_a_critic_that_finds_nothing_leaves_the_text_as_it_is() -> None:
+    desk = Desk(READY)
+    await desk.accept_meanwhile()
+    desk.critic.go.set()
+    await desk.session.finish_reading()
+    assert desk.run.stop_reason is StopReason.ACCEPTED
+    assert desk.run.verdict
+    assert desk.run.verdict.passed
+
+
+@pytest.mark.parametrize("error", [ServerFailed("It is down."), ValueError("odd")])
+async def test_a_critic_that_fails_takes_nothing_back(error: Exception) -> None:
+    desk = Desk(error)
+    await desk.accept_meanwhile()
+    desk.critic.go.set()
+    await desk.session.finish_reading()
+    assert desk.run.stop_reason is StopReason.ACCEPTED
+    assert desk.run.verdict
+    assert desk.run.verdict.outcome is Outcome.NOT_JUDGED
+    assert desk.run.chosen
+    assert desk.run.chosen.unread
+
+
+async def test_a_stop_ends_the_reading() -> None:
+    desk = Desk()
+    await desk.accept_meanwhile()
+    desk.session.stop()
+    await desk.session.finish_reading()
+    assert desk.critic.ended.is_set()
+    assert not desk.session.reads_behind
+    assert desk.run.stop_reason is StopReason.ACCEPTED
+    assert desk.run.verdict is None
+
+
+async def test_another_decision_ends_the_reading_and_is_carried_out() -> None:
+    desk = Desk()
+    await desk.accept_meanwhile()
+    desk.session.decide(Continue(guidance="Mind the empty list."))
+    await desk.critic.ended.wait()
+    desk.critic.go.set()
+    await desk.session.settle()
+    assert desk.run.text.endswith("if xs else None")
+    assert desk.run.stop_reason is StopReason.PASSED
+
+
+@pytest.mark.parametrize(
+    ("code", "call"),
+    [
+        ("def test_it():\n    assert f([1]) == 2", "f([1])"),
+        ("def test_it():\n    assert f([1])", "f([1])"),
+        ("def test_it():\n    x = f(1)\n    assert x == 2", ""),
+        ("def test_it():\n    assert f(1) == 2\n    assert f(2) == 3", ""),
+        ("def test_it(:", ""),
+    ],
+)
+def test_a_test_that_asserts_one_call_names_it(code: str, call: str) -> None:
+    assert asserted_call(Expectation(name="test_it", code=code)) == call

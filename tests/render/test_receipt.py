@@ -1,0 +1,108 @@
+"""The one line that a decided run comes to."""
+
+import pytest
+
+from ipyrefine.core.decisions import Accept
+from ipyrefine.core.expectations import Expectation, suite_evidence
+from ipyrefine.core.model import (
+    CheckFailed,
+    Evidence,
+    Outcome,
+    Setup,
+    StopReason,
+    Tally,
+    Task,
+    TestResult,
+    Undecided,
+    Verdict,
+)
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.render import labels
+from ipyrefine.render.html import View, panel_parts, record_html
+
+EXAMPLES = Evidence(
+    name="examples", passed=True, basis="examples", tallies=(Tally(held=3, of=3, noun="example"),)
+)
+PASS = Verdict(outcome=Outcome.PASS, score=1.0, basis="examples")
+FAILED = Verdict(
+    outcome=Outcome.NEEDS_IMPROVEMENT, score=None, basis="critique",
+    because=CheckFailed(name="suite", line="x"), required_passed=False,
+)  # fmt: skip
+UNREADABLE = Verdict(outcome=Outcome.NOT_JUDGED, score=None, because=Undecided(why="unreadable"))
+TEST = Expectation(
+    name="test_empty", code="def test_empty():\n    assert last([]) is None", grounded=True
+)
+
+
+def run_of(verdict: Verdict | None, **text: object) -> Run:
+    iteration = Iteration(number=0, text="x = 1", verdict=verdict, **text)  # type: ignore[arg-type]
+    return Run(
+        setup=Setup(task=Task(text="Write it.", form="code"), model="m", judge="gpt"),
+        iterations=(iteration,),
+        best=None if verdict is None else 0,
+        decisions=(Accept(iteration=0),),
+        stop_reason=StopReason.ACCEPTED,
+        message="You accepted the draft.",
+        seconds=8,
+        expectations=(TEST,),
+    )
+
+
+def line(run: Run, *, reading: bool = False) -> str:
+    parts = labels.receipt_phrases(run, reading=reading)
+    return " · ".join([str(labels.receipt_label(run)), *(f"{b} {w}".strip() for b, w in parts)])
+
+
+def suite(said: str) -> Evidence:
+    return suite_evidence([TEST], [TestResult(name="test_empty", passed=False, line=said)])
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (run_of(PASS, evidence=(EXAMPLES,)), "✓ PASS · 3 of 3 examples hold · accepted · 8 s"),
+        (run_of(None, evidence=(EXAMPLES,)),
+         "… RUNS · 3 of 3 examples hold · accepted · not read · 8 s"),
+        (run_of(PASS, evidence=(EXAMPLES,), read_late=True),
+         "✓ PASS · 3 of 3 examples hold · accepted · read afterwards: nothing found · 8 s"),
+        (run_of(PASS, evidence=(EXAMPLES,), read_late=True, questions=("Which?",)),
+         "✓ PASS · 3 of 3 examples hold · accepted · "
+         "read afterwards: nothing that blocks it · 8 s"),
+        (run_of(FAILED, evidence=(suite("IndexError: out of range"),), read_late=True),
+         "⚠ FAILS A TEST · last([]) → IndexError: out of range · accepted · 8 s"),
+        (run_of(FAILED, evidence=(suite("AssertionError: assert 3 is None + where"),),
+                read_late=True),
+         "⚠ FAILS A TEST · last([]) → 3 · accepted · 8 s"),
+        (run_of(UNREADABLE, read_late=True, unread="It is down"),
+         "? NOT JUDGED · accepted · could not be read afterwards: It is down · 8 s"),
+        (run_of(FAILED, evidence=(suite("IndexError"),)),
+         "✎ NEEDS IMPROVEMENT · 0 of 1 tests pass · accepted · 8 s"),
+    ],
+)  # fmt: skip
+def test_it_says_what_the_text_rests_on_and_what_was_found_afterwards(
+    run: Run, expected: str
+) -> None:
+    assert line(run) == expected
+
+
+def test_while_the_critic_reads_it_says_who() -> None:
+    run = run_of(None, evidence=(EXAMPLES,))
+    assert "accepted · gpt is reading it" in line(run, reading=True)
+
+
+def test_the_panel_offers_the_fix_only_where_something_was_found_later() -> None:
+    amber = run_of(FAILED, evidence=(suite("IndexError"),), read_late=True)
+    for run, offered in ((amber, True), (run_of(FAILED), False), (run_of(PASS), False)):
+        top = panel_parts(run, View())["top"]
+        assert ("Show fix" in top) is offered
+
+
+def test_the_panel_of_an_accepted_text_is_one_line_until_it_is_opened() -> None:
+    run = run_of(PASS)
+    assert not panel_parts(run, View())["text"]
+    assert "x" in panel_parts(run, View(folds=frozenset({"receipt"})))["text"]
+
+
+def test_the_record_tells_it_too() -> None:
+    amber = run_of(FAILED, evidence=(suite("IndexError"),), read_late=True)
+    assert "last([]) → IndexError" in record_html(amber)
