@@ -174,6 +174,7 @@ async def test_where_no_example_is_stated_three_drafts_have_to_agree(others, pas
     [
         ("def f(n: int):\n    ...", ["f(7)", "f(12)", "f(3)"]),
         ("def f(s: str, k: Optional[bool]):\n    pass", ["f('hello world', True)"]),
+        ("def f(n: int | None = None):\n    pass", ["f(7)", "f(12)"]),
         ("def f(xs: list[str]):\n    '''Do.'''", ["f(['hello world', 'Abc 12', 'zxya'])"]),
         (
             "def f(m: Dict[str, int], t: Tuple[int, float]):\n    ...",

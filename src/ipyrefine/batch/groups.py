@@ -9,7 +9,7 @@ from ipyrefine.batch.pools import run_all
 from ipyrefine.batch.refine_many import Item, column_texts, items_frame, refine_many
 from ipyrefine.checks.evaluation import Evaluation, group_outcomes, raised_type, shorten
 from ipyrefine.checks.evaluation import Outcome as Result
-from ipyrefine.checks.inputs import constant_inputs, first_calls, further_inputs, is_edge_case
+from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
 from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import Outcome, Task
 from ipyrefine.core.stated import Example, stated_examples
@@ -78,7 +78,7 @@ async def group(
             "the function with plain annotated types."
         )
     bare = [Example(source=e.source, expected="", kind="equals", setup=e.setup) for e in calls]
-    inputs = tuple(dict.fromkeys([*bare, *further_inputs(calls), *constant_inputs(calls, texts)]))
+    inputs = tuple(dict.fromkeys([*bare, *further_inputs(calls, texts)]))
     options = _WITHOUT_MODEL | {"variables": variables} | options
     tasks = [{"text": task, "draft": text} for text in texts]
     items = await refine_many(tasks, at_once=at_once, progress=progress, **options)
