@@ -334,6 +334,8 @@ async def refine(
         language=options.get("language"),
         variables=options["variables"],
     )
+    if chosen.form == "code":
+        await options["variables"].copy()
     target = chosen.limited(limits).target
     resolved = resolve(checks, {}, target=target, variables=options["variables"])
     refinement = build(text, checks=resolved, profile=chosen, limits=limits, **options)

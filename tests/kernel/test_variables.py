@@ -1,6 +1,7 @@
 """The user's variables: which are found, what a model is shown, what checked code gets."""
 
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -316,6 +317,14 @@ OWN_CODE = {
         "import pandas as pd\nclass C:\n    def __reduce__(self): boom()\n"
         "x = pd.DataFrame({'a': [C()]})"
     ),
+    "is of a class that answers for its attributes": (
+        "class M(type):\n    def __getattribute__(self, name): boom()\n"
+        "class C(metaclass=M): pass\nx = object.__new__(C)"
+    ),
+    "is of a class that counts as others": (
+        "class M(type):\n    __hash__ = __eq__ = __instancecheck__ = boom\n"
+        "class C(metaclass=M): pass\nx = [C(), 1]"
+    ),
     "is used by a function": "class C:\n    __reduce__ = boom\nc = C()\ndef x(): return c",
 }
 
@@ -329,6 +338,23 @@ def test_copying_runs_no_code_of_the_objects(source: str, by: str, closed_sandbo
     used = find(space, draft="x") if by == "found" else find(space, named=["x"])
     assert used.copies.absent == {"x": "objects of type C are not copied"}
     assert not called
+
+
+async def test_copies_are_made_while_the_event_loop_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads = set[int]()
+
+    def is_closed() -> bool:
+        threads.add(threading.get_ident())
+        return True
+
+    monkeypatch.setattr(variables, "sandbox_is_closed", is_closed)
+    used = find({"xs": [1]}, draft="xs")
+    await used.copy()
+    assert "xs" not in used.copies.absent
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,8 @@ def resolve(
     """
     from ipyrefine.kernel.variables import Variables
 
+    if not checks:
+        return ()  # no copies are needed
     known = Variables.of(variables)
     context = Context(namespace, target, known.files, known.labels, known.names)
     names = dict.fromkeys(check for check in checks if isinstance(check, str))

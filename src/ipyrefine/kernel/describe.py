@@ -31,6 +31,7 @@ _SEEN_COLUMNS = 2_000  # that are looked at for names of secrets
 _ROWS = 5
 _ROW_COLUMNS = 20
 _LONGEST = 80  # characters of a string inside something else
+_BEYOND = 200  # further characters of a string that are looked at for a secret
 _NAME = 60
 _DOC = 120
 _SCALARS = (
@@ -48,7 +49,7 @@ _SEQUENCES: tuple[Any, ...] = tuple(kind for kind, *_ in _BRACKETS)
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
 class_dict: Callable[[type], types.MappingProxyType[str, Any]] = type.__dict__["__dict__"].__get__
-_class_name: Callable[[type], str] = type.__dict__["__name__"].__get__
+class_name: Callable[[type], str] = type.__dict__["__name__"].__get__
 
 
 def label(name: str, value: object) -> str:
@@ -71,7 +72,7 @@ def describe(name: str, value: object, *, values: bool = False) -> str:
     """
     with suppress(Exception):  # a library that is not as it was when this was written
         if values and type(value) is str:
-            text = HIDDEN if is_secret(value) else value
+            text = HIDDEN if is_secret(value[: STRING_WIDTH + _BEYOND]) else value
             return f"{name} ({_kind(value)}):\n{_cut(text, STRING_WIDTH)}"
         lines = list(_lines(value, values))
         return _cut("\n".join([f"{name} ({_kind(value)})" + ":" * bool(lines), *lines]), WIDTH)
@@ -80,7 +81,7 @@ def describe(name: str, value: object, *, values: bool = False) -> str:
 
 def columns_of(value: object) -> list[tuple[str, bool]]:
     """Return the first columns of a frame or series, each with whether it may hold strings."""
-    columns = islice(_columns(value), _SEEN_COLUMNS) if is_frame(value) else ()
+    columns = islice(_columns(value, hides=False), _SEEN_COLUMNS) if is_frame(value) else ()
     return [(name, _holds_text(dtype)) for name, dtype in columns]
 
 
@@ -167,7 +168,7 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def _type_name(kind: type) -> str:
-    return _class_name(kind)[:_NAME]
+    return class_name(kind)[:_NAME]
 
 
 def _cut(text: str, width: int) -> str:
@@ -177,22 +178,25 @@ def _cut(text: str, width: int) -> str:
 # Frames
 
 
-def _columns(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the columns of a frame, or the one of a series, with their types."""
+def _columns(value: Any, *, hides: bool = True) -> Iterator[tuple[str, Any]]:
+    """Yield the columns of a frame, or the one of a series, with their types.
+
+    Names that look like a secret are hidden, which takes a tenth of a millisecond for each.
+    """
     pairs: Any = ((value.name, value.dtype),) if len(value.shape) == 1 else ()
     if is_named(value, "pandas", "DataFrame"):
         pairs = zip(value.columns, value.dtypes, strict=True)
     elif is_named(value, "polars", "DataFrame"):
         pairs = value.schema.items()
     for name, dtype in pairs:
-        yield _column_name(name), dtype
+        yield _column_name(name, hides=hides), dtype
 
 
-def _column_name(name: Any) -> str:
+def _column_name(name: Any, *, hides: bool = True) -> str:
     if type(name) is tuple:
-        return f"({', '.join(map(_column_name, name[:_MAX_DEPTH]))})"
+        return f"({', '.join(_column_name(one, hides=hides) for one in name[:_MAX_DEPTH])})"
     if type(name) is str:
-        return HIDDEN if is_secret(name) else _cut(name, _NAME)
+        return HIDDEN if hides and is_secret(name) else _cut(name, _NAME)
     known = type(name) in (int, float, bool, type(None), *_SCALARS)
     return repr(name)[:_NAME] if known else _type_name(type(name))
 
@@ -208,15 +212,19 @@ def _dtype_name(dtype: Any) -> str:
 
 
 def _frame_lines(value: Any, values: bool) -> Iterator[str]:
-    seen = list(islice(_columns(value), _SEEN_COLUMNS))
-    places = [n for n, (name, dtype) in enumerate(seen) if not _is_secret_column(name, dtype)]
-    listed = [f"{seen[n][0]} {_dtype_name(seen[n][1])}" for n in places[:_MAX_COLUMNS]]
-    more = value.shape[1] - len(seen) + len(places) - len(listed)
+    names, listed, looked = dict[int, str](), list[str](), 0
+    for looked, (name, dtype) in enumerate(islice(_columns(value), 3 * _MAX_COLUMNS), 1):
+        if not _is_secret_column(name, dtype):
+            names[looked - 1] = name
+            listed.append(f"{name} {_dtype_name(dtype)}")
+        if len(listed) == _MAX_COLUMNS:
+            break
+    more = value.shape[1] - looked
     yield ", ".join([*listed, *([f"… {more} more"] if more > 0 else [])])
     yield from _index_lines(value)
     if values:
-        chosen, head = places[:_ROW_COLUMNS], value.head(_ROWS)
-        yield f"first rows: {' | '.join(seen[n][0] for n in chosen)}"
+        chosen, head = [*names][:_ROW_COLUMNS], value.head(_ROWS)
+        yield f"first rows: {' | '.join(names[n] for n in chosen)}"
         polars = is_named(value, "polars", "DataFrame")
         columns = [
             head.to_series(n).to_list() if polars else head.iloc[:, n].tolist() for n in chosen
@@ -372,7 +380,8 @@ def _union(names: set[str]) -> str:
 def _render(value: Any, depth: int = 0) -> str:
     """Return a value in short, its secrets hidden."""
     if type(value) is str:
-        return HIDDEN if is_secret(value) else repr(_cut(value, _LONGEST))
+        hidden = is_secret(value[: _LONGEST + _BEYOND])
+        return HIDDEN if hidden else repr(_cut(value, _LONGEST))
     if type(value) is bytes:
         hidden = is_secret(value[:1_000].decode("latin-1"))
         return HIDDEN if hidden else repr(value[:_LONGEST]) + "…" * (len(value) > _LONGEST)

@@ -50,6 +50,14 @@ _FORMS = (
 )
 _KNOWN_FORM = re.compile(_FORMS, re.DOTALL)
 _KNOWN_BYTES = re.compile(_FORMS.encode(), re.DOTALL)
+# Each known form has one of these in it; looking for them is much faster than looking for a form.
+_MARKS = (
+    *(b"-----BEGIN", b"sk-", b"pk-", b"rk-", b"k_live_", b"k_test_", b"github_pat_", b"glpat-"),
+    *(b"gho_", b"ghp_", b"ghr_", b"ghs_", b"ghu_", b"pypi-", b"xox", b"shpat_", b"dop_v1_", b"SG."),
+    *(b"ya29.", b"hf_", b"npm_", b"AKIA", b"ASIA", b"AIza", b"slack.com/services/", b"eyJ"),
+    b"api/webhooks/",
+)
+_COLON = re.compile(rb":[\w-]{32}")  # in the form that has none
 _QUOTED = r"""(?:"(?:[^"\n\\]|\\.){0,200}"|'(?:[^'\n\\]|\\.){0,200}')"""
 # What follows a user's name: in an address, and in a call such as `login("me", "…")`.
 _LOGINS = (
@@ -117,8 +125,10 @@ def is_secret(text: str) -> bool:
 
 def has_known_form(text: str | bytes) -> bool:
     """Return whether a token of a known form (``sk-…``, JWT, PEM) stands in a text."""
-    pattern: re.Pattern[Any] = _KNOWN_BYTES if isinstance(text, bytes) else _KNOWN_FORM
-    return pattern.search(text) is not None
+    if isinstance(text, str):
+        return _KNOWN_FORM.search(text) is not None
+    has_mark = any(mark in text for mark in _MARKS) or _COLON.search(text) is not None
+    return has_mark and _KNOWN_BYTES.search(text) is not None
 
 
 def is_environment(value: object) -> bool:

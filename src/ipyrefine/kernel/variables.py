@@ -33,6 +33,7 @@ from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.kernel.describe import (
     class_dict,
+    class_name,
     columns_of,
     describe,
     is_frame,
@@ -45,7 +46,9 @@ from ipyrefine.kernel.redaction import has_known_form, is_environment, is_secret
 from ipyrefine.sandbox.sandbox import import_path, run_python
 
 MAX_BYTES = 50 * 2**20  # of all copies together
-_COPY_SECONDS = 3.0  # for all of them
+_COPY_SECONDS = 5.0  # for all of them
+_CHUNK = 2**15  # bytes of a copy that are searched at once; other threads have their turn between
+_LONGEST_FORM = 1_000  # bytes by which a token of a known form is known
 _MAX_FOUND = 20  # names
 _MAX_CHARACTERS = 6_000  # of what the found names add to every prompt
 _MAX_KEYS = 20_000  # of a dict, looked at for names of secrets
@@ -60,6 +63,7 @@ _OWN_CODE = frozenset(
         *("__getattribute__", "__getattr__", "__class__", "__iter__", "items"),
     }
 )
+_OWN_CODE_OF_CLASSES = frozenset({"__eq__", "__hash__", "__instancecheck__", "__subclasscheck__"})
 
 _CONTENTS, _ABSENT = "variables.pickle", "variables_absent.json"
 UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
@@ -166,6 +170,11 @@ class Variables:
             )
             for name, text in texts.items()
         )
+
+    async def copy(self) -> None:
+        """Make the copies in a thread, so that the event loop can do other things meanwhile."""
+        if sys.platform != "emscripten":
+            await asyncio.to_thread(getattr, self, "copies")
 
     @cached_property
     def copies(self) -> Copies:
@@ -471,10 +480,11 @@ def _pickle(value: Any, buffer: _Buffer, here: frozenset[str]) -> bytes:
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         def persistent_id(self, obj: Any) -> None:  # called for each object before it is pickled
             kind = type(obj)
-            if kind in _ATOMS:
+            meta = type(kind)  # looking up a class may run its code
+            if meta is type and kind in _ATOMS:
                 return
-            if not allowed(kind, here):
-                raise _NoCopy(f"objects of type {kind.__name__} are not copied")
+            if type(meta) is not type or not allowed(meta, here) or not allowed(kind, here):
+                raise _NoCopy(f"objects of type {class_name(kind)} are not copied")
             buffer.ask_for(_least_size(obj))
             if _names_a_secret(obj):
                 raise _NoCopy(_SECRET)
@@ -487,8 +497,10 @@ def _pickle(value: Any, buffer: _Buffer, here: frozenset[str]) -> bytes:
         words = (" ".join(str(error).split()) or type(error).__name__)[:200].rstrip(".")
         raise _NoCopy(f"it cannot be copied ({words})") from None
     content = buffer.getvalue()
-    if has_known_form(content):
-        raise _NoCopy(_SECRET)
+    for start in range(0, len(content), _CHUNK):
+        buffer.ask_for(0)
+        if has_known_form(content[start : start + _CHUNK + _LONGEST_FORM]):
+            raise _NoCopy(_SECRET)
     return content
 
 
@@ -503,13 +515,14 @@ def _is_copied(kind: type, here: frozenset[str]) -> bool:
     for base in mro(kind):
         module = _module(base)
         if module in here:
-            own = [one for name, one in class_dict(base).items() if name in _OWN_CODE]
+            names = _OWN_CODE | _OWN_CODE_OF_CLASSES if issubclass(kind, type) else _OWN_CODE
+            own = [one for name, one in class_dict(base).items() if name in names]
             makers = [getattr(one, "__globals__", {}).get("__name__") for one in own]
             if not all(maker in ("collections", "dataclasses") for maker in makers):
                 return False
         elif module.partition(".")[0] not in sys.stdlib_module_names | _COPIED:
             return issubclass(kind, type)  # a class of a package is imported, by its name
-    return kind.__name__ != "LazyFrame"
+    return class_name(kind) != "LazyFrame"
 
 
 def _least_size(value: Any) -> int:

@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
@@ -32,6 +32,7 @@ from ipyrefine.notebook.cell_source import (
 )
 from ipyrefine.notebook.cell_target import Origin, is_cell_id
 from ipyrefine.notebook.waiting import Placeholder
+from ipyrefine.profiles import Profile
 from ipyrefine.providers.faults import safe_url
 from ipyrefine.session.history import Earlier, find_earlier
 from ipyrefine.session.record import RecordDisplay
@@ -90,11 +91,15 @@ async def start_cell(magics: Any, line: str, body: str, placeholder: Placeholder
     source = read_source(args, body, magics.shell)
     cells = await read_context(magics.shell, args.context) if args.context else None
 
-    def begin(form: Form | None = None) -> tuple[Refinement, Recorder | None]:
-        refinement = build(magics, args, source, [cells] if cells else [], form=form)
+    def begin(
+        form: Form | None = None, subject: Subject | None = None
+    ) -> tuple[Refinement, Recorder | None]:
+        subject = subject or find_subject(magics, args, source, form=form)
+        refinement = build(magics, args, source, subject, [cells] if cells else [])
         return refinement, new_journal(magics, args, source.origin, key)
 
-    return CellRun(magics, args, *begin(), placeholder, origin=source.origin, key=key, begin=begin)
+    parts = begin(subject=await copied(find_subject(magics, args, source)))
+    return CellRun(magics, args, *parts, placeholder, origin=source.origin, key=key, begin=begin)
 
 
 def new_journal(
@@ -154,33 +159,38 @@ def show_decided(magics: Any, args: argparse.Namespace, key: str) -> bool:
     return True
 
 
-def build(
+class Subject(NamedTuple):
+    """What a cell is about: its kind of text, and the variables that it uses."""
+
+    profile: Profile
+    variables: variables.Variables
+
+
+async def copied(subject: Subject) -> Subject:
+    """Return the same, with the variables copied for the checks of code."""
+    if subject.profile.form == "code":
+        await subject.variables.copy()
+    return subject
+
+
+def find_subject(
     magics: Any,
     args: argparse.Namespace,
     source: CellSource,
-    cells: Sequence[Material] = (),
     names: Sequence[str] = (),
-    warnings: Sequence[str] = (),
     form: Form | None = None,
-) -> Refinement:
-    """Build the refinement that a cell asks for; errors as for `start_cell`.
+) -> Subject:
+    """Return what a cell is about; errors as for `start_cell`.
 
     Args:
         magics: the configured magics, with their shell.
         args: the options.
         source: the cell.
-        cells: the cells above it that the model is shown, and what it raised.
         names: further names of the notebook that it may be about.
-        warnings: what the user should know before the first call.
         form: ``code`` or ``prose``, whatever the cell and the options say.
     """
-    namespace, visible = magics.shell.user_ns, visible_names(magics.shell)
-    if args.goal and not source.is_draft:
-        raise UsageError(
-            "--goal says how to improve a draft, but this cell is a task. Put the goal into the "
-            "cell, or add --draft if the cell is the text to improve."
-        )
-    text, draft = (args.goal or "", source.text) if source.is_draft else (source.text, None)
+    visible = visible_names(magics.shell)
+    text, draft = _request_and_draft(args, source)
     profile = api.choose_profile(
         args.profile or ("code" if args.cell else None),
         text,
@@ -190,8 +200,6 @@ def build(
         language=source.language,
         form=form,
     )
-    configured = {name: getattr(magics, name) for name in _CONFIGURED_LIMITS}
-    limits = options.limits(args, {name: n for name, n in configured.items() if n is not None})
     used = variables.find(
         visible,
         text=text,
@@ -201,6 +209,31 @@ def build(
         without=[*args.no_var, *(["all"] if magics.variables == "none" else [])],
         more=names,
     )
+    return Subject(profile, used)
+
+
+def build(
+    magics: Any,
+    args: argparse.Namespace,
+    source: CellSource,
+    subject: Subject,
+    cells: Sequence[Material] = (),
+    warnings: Sequence[str] = (),
+) -> Refinement:
+    """Build the refinement that a cell asks for; errors as for `start_cell`.
+
+    Args:
+        magics: the configured magics, with their shell.
+        args: the options.
+        source: the cell.
+        subject: what it is about.
+        cells: the cells above it that the model is shown, and what it raised.
+        warnings: what the user should know before the first call.
+    """
+    namespace, (profile, used) = magics.shell.user_ns, subject
+    text, draft = _request_and_draft(args, source)
+    configured = {name: getattr(magics, name) for name in _CONFIGURED_LIMITS}
+    limits = options.limits(args, {name: n for name, n in configured.items() if n is not None})
     own = [source.text, source.origin.source if source.origin else ""]
     shown = any(one.kind == "cells" and not one.computed for one in cells)
     definitions = None if shown else read_definitions(magics.shell, [*used.named, *used.found], own)
@@ -228,6 +261,15 @@ def build(
         prompts=_prompts(args.prompts, namespace),
         warnings=[*source.warnings, *warnings],
     )
+
+
+def _request_and_draft(args: argparse.Namespace, source: CellSource) -> tuple[str, str | None]:
+    if args.goal and not source.is_draft:
+        raise UsageError(
+            "--goal says how to improve a draft, but this cell is a task. Put the goal into the "
+            "cell, or add --draft if the cell is the text to improve."
+        )
+    return (args.goal or "", source.text) if source.is_draft else (source.text, None)
 
 
 def _lines_below(head: str, lines: Sequence[int] | None) -> tuple[int, int] | None:

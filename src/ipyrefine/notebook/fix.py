@@ -31,7 +31,13 @@ from ipyrefine.notebook.cell_source import (
     read_context,
     visible_names,
 )
-from ipyrefine.notebook.cell_start import build, new_journal, show_decided
+from ipyrefine.notebook.cell_start import (
+    build,
+    copied,
+    find_subject,
+    new_journal,
+    show_decided,
+)
 from ipyrefine.notebook.cell_target import Origin, is_cell_id, read_cell
 from ipyrefine.notebook.failure import Failure, lost_effects
 from ipyrefine.notebook.waiting import Placeholder
@@ -82,7 +88,8 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     above = await read_context(magics.shell, args.context) if args.context else None
     cells = [*([above] if above else []), _traceback(failure, magics.shell)]
     near = _near_names(source.text, visible_names(magics.shell))
-    refinement = build(magics, args, source, cells, near, warnings)
+    subject = await copied(find_subject(magics, args, source, near))
+    refinement = build(magics, args, source, subject, cells, warnings)
     refinement.checks = await _rerun(refinement, failure, lines, keeps)
     origin = Origin(args.cell, failure.source, source.head) if args.cell else None
     journal = new_journal(magics, args, origin, key, keeps)
