@@ -8,6 +8,7 @@ from typing import Any
 import nbformat
 import pytest
 from notebooks import (
+    BY_HAND,
     EXECUTE,
     FOLDER,
     NOTEBOOKS,
@@ -145,12 +146,19 @@ async def replayed(path: Path, **options: Any) -> Any:
         raise
 
 
-@pytest.mark.parametrize("path", sorted(RECORDINGS.glob("0*.json")), ids=lambda path: path.stem)
-def test_a_recording_is_of_the_embedded_model_and_says_which_and_when(path: Path) -> None:
+@pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.json")), ids=lambda path: path.stem)
+def test_a_recording_is_of_the_embedded_model_or_by_hand_and_says_which_and_when(
+    path: Path,
+) -> None:
     recording: Recording = read_recording(path)
     assert recording.calls
+    names = [source.name for source in recording.models]
+    [notebook] = FOLDER.glob(f"{path.stem}-*.ipynb")
+    first = nbformat.read(notebook, as_version=4).cells[0].source
+    assert ("written by hand" in first) is (names == [BY_HAND])
     for source in recording.models:
-        assert source.weights == WEIGHTS[source.name].sha256
+        weights = WEIGHTS[source.name].sha256 if source.name != BY_HAND else ""
+        assert source.weights == weights
     assert {call.model for call in recording.calls} == {one.name for one in recording.models}
     assert recording.ipyrefine
     assert recording.date >= "2026-11-01"

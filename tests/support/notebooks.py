@@ -4,6 +4,7 @@
 all of them. One whose recording still replays is executed from it, and its outputs are stored. Any
 other is recorded on the configured model (``IPYREFINE_MODEL``, else the embedded one) first: an
 interrupted recording continues, and ``--anew`` starts over. ``--execute`` never asks a model. A
+recording whose replies were written by hand is recorded with the same replies, in their order. A
 notebook that fails names its cell, and the others go on.
 """
 
@@ -23,13 +24,16 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
+from openai_server import ScriptedServer
 
 from ipyrefine.core.run import Run
+from ipyrefine.providers.replay import read_recording
 from ipyrefine.session.record import MIME, bundle, read_json
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 RECORDINGS = FOLDER / "recordings"
+BY_HAND = "written-by-hand"  # the model of a recording whose replies a person wrote
 UPDATE = "python tests/support/notebooks.py {}"
 EXECUTE = f"{UPDATE} --execute"
 _REPLAYED = re.compile(r'"?recorded:recordings/\d\d\.json"?')
@@ -146,11 +150,22 @@ def _stable(notebook: Any) -> Any:
         cell.metadata.pop("execution", None)  # when each cell ran
         if cell.cell_type == "code":
             # Standard error has progress bars and a library's notices.
-            cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]
+            cell.outputs = _join([o for o in cell.outputs if o.get("name") != "stderr"])
         for output in cell.get("outputs", []):
             if MIME in output.get("data", {}):
                 output.data = nbformat.from_dict(_record(output.data[MIME]))
     return notebook
+
+
+def _join(outputs: Sequence[Any]) -> list[Any]:
+    """Return outputs with what was printed in pieces as one: chance cuts it."""
+    joined = list[Any]()
+    for output in outputs:
+        if joined and output.get("name") == joined[-1].get("name") == "stdout":
+            joined[-1].text += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 def _record(stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,17 +233,28 @@ async def record(path: Path, *, anew: bool = False) -> bool:
     finished = any(cell.get("outputs") for cell in notebook.cells)
     if finished and not anew and await _replays(path):
         return False
-    if finished or anew:
+    replies = _replies_by_hand(recording)
+    if finished or anew or replies:
         recording.unlink(missing_ok=True)
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 cell.outputs, cell.execution_count = [], None
         nbformat.write(notebook, path)
-    with tempfile.TemporaryDirectory() as home:
+    with tempfile.TemporaryDirectory() as home, ScriptedServer().then(*replies) as server:
         env = {"IPYREFINE_RECORD": "1"}
+        if replies:
+            env |= {"IPYREFINE_MODEL": BY_HAND, "OPENAI_BASE_URL": server.base_url}
         await execute(notebook, Path(home), env, seconds=3600, folder=path.parent)
+        if server.queue:
+            raise CellFailed(f"{len(server.queue)} replies by hand were not asked for", "")
     store(path, await replay(path))  # a model that failed without a word would be missed here
     return True
+
+
+def _replies_by_hand(recording: Path) -> list[str]:
+    """Return the replies of a recording that a person wrote; of any other, none."""
+    calls = read_recording(recording).calls if recording.exists() else ()
+    return [call.joined("text") for call in calls if call.model == BY_HAND]
 
 
 async def _replays(path: Path) -> bool:
