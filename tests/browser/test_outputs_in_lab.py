@@ -80,6 +80,7 @@ async def test_a_table_and_a_figure_stand_beside_what_the_draft_printed(
     assert stacked[0]["y"] < stacked[1]["y"]
     await lab.page.set_viewport_size({"width": 1280, "height": 1000})
     await lab.press("accept")
+    await lab.page.locator(".rf-record summary").first.click()
     record = lab.page.locator(".rf-record .rf-outputs img")
     await record.wait_for()
     assert await record.evaluate("(img) => img.complete && img.naturalWidth > 300")

@@ -110,6 +110,60 @@ async def test_nothing_found_leaves_the_receipt_green(lab: Lab, model: Model) ->
         await lab.screenshot(OUTPUT / "receipt-read.png")
 
 
+@pytest.mark.parametrize("app", ["lab", "notebook"])
+async def test_a_decided_run_is_one_line_that_opens_in_place_and_can_be_removed(
+    lab: Lab, model: Model, app: Literal["lab", "notebook"]
+) -> None:
+    model.reading = READY
+    model.go_on.set()
+    with ScriptedServer(model) as served:
+        await lab.open(
+            ["%load_ext ipyrefine", CELL, "1 + 1"], env=kernel(served), height=700, app=app
+        )
+        await lab.run_and_wait(0)
+        await lab.run_and_wait(1)
+        await lab.wait_verdict("PASS")
+        await lab.press("accept")
+        await lab.wait_for("!document.querySelector('.rf-panel')")
+        record = lab.page.locator(".rf-record")
+        assert (await record.bounding_box())["height"] < 60
+        await lab.wait_output(1, "1 of 1 examples hold · accepted")
+        assert "return xs[-1]" not in await lab.outputs_text(1)
+        await lab.screenshot(OUTPUT / f"receipt-{app}.png")
+        await record.locator("summary").first.click()
+        await lab.wait_output(1, "return xs[-1]")
+        await lab.screenshot(OUTPUT / f"receipt-open-{app}.png")
+        await record.locator(".rf-remove summary").click()
+        await lab.screenshot(OUTPUT / f"receipt-menu-{app}.png")
+        await record.get_by_role("button", name="Remove this record").click()
+        await lab.wait_for("!document.querySelector('.rf-record')")
+        assert await lab.outputs_text(1) == ""
+        assert len(await lab.cell_sources()) == 4
+
+
+async def test_removing_the_record_of_a_refined_cell_takes_the_cell_made_for_it(
+    lab: Lab, model: Model
+) -> None:
+    model.reading = READY
+    model.go_on.set()
+    with ScriptedServer(model) as served:
+        await lab.open(
+            ["%load_ext ipyrefine", "def last(xs):\n    return xs[0]", "1 + 1"],
+            env=kernel(served),
+        )
+        await lab.run_and_wait(0)
+        await lab.select(1)
+        await lab.command("ipyrefine:refine-cell")
+        await lab.panel('[data-action="accept"]').wait_for()
+        await lab.wait_idle()
+        await lab.press("accept")
+        await lab.wait_for("!document.querySelector('.rf-panel')")
+        await lab.page.locator(".rf-record .rf-remove summary").click()
+        await lab.page.get_by_role("button", name="Remove this record").click()
+        await lab.wait_for("panel.content.widgets.length === 3")
+        assert (await lab.cell_sources())[2] == "1 + 1"
+
+
 async def test_closing_the_panel_ends_the_reading(lab: Lab, model: Model) -> None:
     with ScriptedServer(model) as served:
         await accept_while_it_is_read(lab, served, model)

@@ -253,16 +253,20 @@ def settings(run: Run) -> list[Block]:
     ]
 
 
-def version(run: Run, iteration: Iteration, *, with_outputs: bool = True) -> Section:
+def version(
+    run: Run, iteration: Iteration, *, with_text: bool = True, with_outputs: bool = True
+) -> Section:
     """Return an iteration: its verdict, its text, what it rests on and what is left to do.
 
     Args:
         run: the run.
         iteration: one of its iterations.
+        with_text: whether its text, and how that differs, are not shown elsewhere.
         with_outputs: whether its outputs are not shown elsewhere.
     """
     number, parent = iteration.number, iteration.parent
     branched = parent is not None and parent != number - 1
+    whole = parent is None and iteration is run.chosen
     marks = (
         f"from {run.mention(parent)}" if branched and parent is not None else "",
         labels.score_beside(iteration.verdict),
@@ -274,7 +278,7 @@ def version(run: Run, iteration: Iteration, *, with_outputs: bool = True) -> Sec
         (
             *reason(run, iteration),
             # The chosen text stands at the top, whole.
-            *([] if parent is None and iteration is run.chosen else writing(run, iteration)),
+            *(writing(run, iteration) if with_text and not whole else ()),
             *checks(iteration),
             *(outputs(iteration) if with_outputs else ()),
             *findings(iteration, run.task.form),

@@ -249,13 +249,17 @@ def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -
                 more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
                 basis = [("", problems[0] + more)]
     used = [labels.seconds(run.seconds)] if run.seconds else []
-    if run.stop_reason is StopReason.ACCEPTED:
+    decided = run.stop_reason is StopReason.ACCEPTED or (
+        run.stop_reason is StopReason.OVERRIDDEN and not live
+    )
+    if decided:
         label = labels.receipt_label(run)
         basis = labels.receipt_phrases(run, reading=view.reads_behind)
     return {
         "busy": busy,
         "reading": reading,
         "amber": labels.is_amber(run),
+        "decided": decided,
         "label": label,
         "basis": basis,
         "used": [*used, *labels.usage_parts(run.usage, 0.0)],
@@ -451,7 +455,9 @@ def _fold(
     if not context["live"]:
         above = context.get("outputs", {})  # shown there
         blocks += [
-            document.version(run, one, with_outputs=one.number not in above)
+            document.version(
+                run, one, with_text=one is not about, with_outputs=one.number not in above
+            )
             for one in run.iterations
         ]
     return blocks

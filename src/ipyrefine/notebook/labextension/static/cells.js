@@ -1,7 +1,7 @@
 /*
  * Puts a text into a notebook cell, or reads one, when the kernel asks.
  *
- * The kernel half is `ipyrefine/notebook/cells.py`.
+ * The kernel half is `ipyrefine/notebook/cell_target.py`.
  *
  * The kernel opens a comm with the target `ipyrefine.cells` and this data:
  *
@@ -17,6 +17,9 @@
  * With `run`, the cell that holds the text then is run.
  */
 const TARGET = "ipyrefine.cells";
+
+/** What a record's output holds. */
+const RUN = "application/vnd.ipyrefine.run+json";
 
 /** How long (ms) a page that is not the likely one lets another page answer first. */
 const DEFERENCE = 500;
@@ -254,6 +257,43 @@ async function serve(tracker, kernel, comm, request, app) {
   if (!comm.isDisposed) {
     comm.send({ op_id: request.op_id, ...answer });
   }
+}
+
+/** Whether an output is a record of ours, or the panel beside it. */
+function isOurs({ data = {} }) {
+  const panel = "application/vnd.jupyter.widget-view+json" in data;
+  return RUN in data || (panel && String(data["text/plain"]).startsWith("The panel needs"));
+}
+
+/** Take the record that an element is in out of its cell; a cell that was made for it goes, too. */
+function removeRecord(tracker, element) {
+  const panel = tracker.find((one) => one.content.node.contains(element));
+  const cells = panel ? panel.content.widgets : [];
+  const index = cells.findIndex((one) => one.node.contains(element));
+  if (index < 0 || panel.content.model.readOnly) {
+    return;
+  }
+  const { model } = cells[index];
+  if ((model.getMetadata("ipyrefine") || {}).refines) {
+    sharedNotebook(panel).deleteCell(index);
+    reveal(panel, Math.min(index, panel.content.widgets.length - 1));
+  } else {
+    model.outputs.fromJSON(model.outputs.toJSON().filter((output) => !isOurs(output)));
+    reveal(panel, index);
+  }
+}
+
+/** Remove records from now on when their menus say so. */
+export function removeRecords(tracker) {
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-remove-record]");
+    if (button) {
+      removeRecord(tracker, button);
+    }
+    for (const menu of document.querySelectorAll(".rf-record .rf-remove[open]")) {
+      menu.open = menu.contains(event.target) && menu.open;
+    }
+  });
 }
 
 /** Listen on a kernel connection; registering again on the same one changes nothing. */

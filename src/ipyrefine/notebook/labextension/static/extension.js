@@ -57,6 +57,7 @@
       activate: (app, tracker, palette) => {
         refine.addCommands(app, tracker, palette, host);
         style.addStyle();
+        cells.removeRecords(tracker);
         const listen = (kernel) => cells.listen(tracker, kernel, app);
         tracker.forEach((panel) => follow(panel, listen));
         tracker.widgetAdded.connect((_, panel) => follow(panel, listen));

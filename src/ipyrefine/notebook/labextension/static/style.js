@@ -2,13 +2,22 @@
  * The rules that this page needs beside the panel's own.
  *
  * A panel that a saved notebook has no kernel for is hidden: the record beside it says it all. Such
- * a view holds nothing but a line of text ("model not found"); a live one holds elements. And the
- * Fix button stands below the output, which has no prompt beside it in a narrow window.
+ * a view holds nothing but a line of text ("model not found"); a live one holds elements. The
+ * Fix button stands below the output, which has no prompt beside it in a narrow window. And a record
+ * has a menu, by which the page takes it away.
  */
 const STYLE =
   ".jp-OutputArea:has(.rf-record) > .jp-OutputArea-child:has(> .jp-OutputArea-output)" +
   ":not(:has(> .jp-OutputArea-output > *)){display:none}" +
   ".ipyrefine-fix{margin:4px 0 8px var(--jp-cell-prompt-width)}" +
+  ".rf-record .rf{position:relative}.ipyrefine.rf-record .rf-decided>summary{padding-right:46px}" +
+  ".ipyrefine.rf-record .rf-remove{display:block;position:absolute;right:10px;top:9px}" +
+  ".rf-remove>summary{list-style:none;padding:0 6px}.rf-remove>summary::-webkit-details-marker{display:none}" +
+  ".ipyrefine.rf-record .rf-remove>ul{position:absolute;right:0;top:100%;z-index:5;margin:0;padding:4px;" +
+  "width:max-content;border:1px solid var(--jp-border-color1);border-radius:6px;background:var(--jp-layout-color1);" +
+  "box-shadow:0 4px 14px rgba(0,0,0,.22)}" +
+  ".rf-remove button{font:inherit;color:inherit;border:0;background:none;padding:2px 10px;cursor:pointer}" +
+  ".jp-OutputArea-output:has(>.rf-record){overflow:visible}" +
   "@media (width <= 760px){.ipyrefine-fix{margin-left:0}}";
 
 /** Apply them on this page from now on. */
