@@ -17,6 +17,7 @@ from ipyrefine.core.run import Run
 from ipyrefine.errors import PoolError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal, Stored
 from ipyrefine.journal.writer import open_journal
+from ipyrefine.kernel.variables import Variables
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -180,13 +181,14 @@ async def refine_task(task: BatchTask) -> Item:
 
 
 async def _resume(stored: Stored, options: dict[str, Any]) -> Run:
-    run, variables = stored.run, options.get("variables") or {}
+    run, variables = stored.run, Variables.of(options.get("variables"))
+    await variables.copy()
     own = checks.resolve(
         options.get("checks", ()), {}, target=run.limits.target, variables=variables
     )
     again = checks.from_record(run.setup.checks, own, variables=variables)
     server = {name: options[name] for name in _SERVER if name in options}
-    refinement = api.resume(run, checks=again, **server)
+    refinement = api.resume(run, checks=again, variables=variables, **server)
     return await api.finish(refinement, Journal().recorder(stored), options.get("on_event"))
 
 

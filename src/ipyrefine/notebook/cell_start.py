@@ -86,7 +86,7 @@ async def start_cell(magics: Any, line: str, body: str, placeholder: Placeholder
     """
     args, body = options.parse(line), exact_body(body)
     key = cell_key(shlex.split(line), body)
-    if show_decided(magics, args, key):
+    if await show_decided(magics, args, key):
         return None
     source = read_source(args, body, magics.shell)
     cells = await read_context(magics.shell, args.context) if args.context else None
@@ -128,7 +128,7 @@ def new_journal(
     return open_journal(args.journal and magics.journal, name=args.name or "", settings=stored)
 
 
-def show_decided(magics: Any, args: argparse.Namespace, key: str) -> bool:
+async def show_decided(magics: Any, args: argparse.Namespace, key: str) -> bool:
     """Show the record of a cell's run if the user has decided it, and return whether.
 
     It is the run of a cell with the same id, options and text, in this kernel or in the journal.
@@ -149,7 +149,7 @@ def show_decided(magics: Any, args: argparse.Namespace, key: str) -> bool:
         recorder = Journal().recorder(stored)
         earlier = Earlier(stored.run, stored.settings, recorder, stored.began_here)
         try:
-            run = _resume(magics, args, earlier, shown=False)
+            run = await _resume(magics, args, earlier, shown=False)
         except RefineError:  # its model or a check is not here; it can be read all the same
             variable = args.output or "refined"
             magics.shell.user_ns |= {variable: stored.run.text, "refined_run": stored.run}
@@ -326,7 +326,7 @@ def _variable(option: str, name: str, namespace: Mapping[str, Any]) -> Any:
 # An earlier run
 
 
-def resume_run(magics: Any, words: list[str]) -> CellRun:
+async def resume_run(magics: Any, words: list[str]) -> CellRun:
     """Build the run that continues an earlier one: ``[NAME | FILE.ipynb [k]] [options]``.
 
     What the run took from a notebook, or sent to a server that is not configured here, has to be
@@ -344,10 +344,10 @@ def resume_run(magics: Any, words: list[str]) -> CellRun:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} was settled when the run started. Resume without it.")
     earlier = find_earlier(words[:first_option], journal=args.journal and magics.journal)
-    return _resume(magics, args, earlier)
+    return await _resume(magics, args, earlier)
 
 
-def _resume(
+async def _resume(
     magics: Any, args: argparse.Namespace, earlier: Earlier, *, shown: bool = True
 ) -> CellRun:
     """Build the run that continues an earlier one; ``shown`` says whether it gets a panel."""
@@ -363,6 +363,7 @@ def _resume(
     if args.cell and settings.source:
         origin = Origin(args.cell, settings.source, settings.head)
     used = _variables_of(earlier, args.var, visible_names(magics.shell))
+    await used.copy()
     own = checks.resolve(args.check, namespace, target=run.limits.target, variables=used)
     _require_named_again(run.setup.checks, own, settings, args, magics)
     # A model may be a file's name, which counts only if it is configured here too.

@@ -65,7 +65,7 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     key = cell_key(["fix", *words])
     failure = await _find_failure(magics, args)
     if failure is None:
-        if show_decided(magics, args, key):
+        if await show_decided(magics, args, key):
             return None
         if args.cell:
             raise UsageError("This cell is not known to have failed. Run it again, then fix it.")

@@ -193,7 +193,7 @@ class Refine(Magics, Configurable):
         """
         from ipyrefine.notebook.cell_start import resume_run
 
-        run = resume_run(self, words)
+        run = await resume_run(self, words)
         if any(one.session.running and one.shows_same_run(run) for one in self.runs.values()):
             raise UsageError("This run is not over. Stop it first, or wait for it.")
         await self.register(run).resume()
