@@ -125,7 +125,7 @@ def measure(name: str) -> dict[str, Any]:
         times.append((perf_counter() - start) * 1000)
         return result
 
-    public = {n: v for n, v in space.items() if n[:2] != "__"}
+    public = {**space, "value": space["x"]}
 
     async def copy() -> None:
         nonlocal longest
@@ -136,16 +136,16 @@ def measure(name: str) -> dict[str, Any]:
         await copying
 
     timed(lambda: variables.data_names(public))
-    used = timed(lambda: variables.find(public, draft="print(x)"))
+    used = timed(lambda: variables.find(public, draft="print(value)"))
     times[:2] = [sum(times)]
     timed(lambda: used.materials(values=False))
     timed(lambda: used.materials(values=True))
     timed(lambda: asyncio.run(copy()))
     copies = used.copies
     more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
-    copied = copies.absent.get("x") or "yes"
-    if "x" in copies.samples:
-        copied = f"first {copies.samples['x']:,} rows"
+    copied = copies.absent.get("value") or "yes"
+    if "value" in copies.samples:
+        copied = f"first {copies.samples['value']:,} rows"
     row = [name, *(round(one, 1) for one in times), round(longest * 1000, 1), more, copied]
     return {**dict(zip(_COLUMNS, row, strict=True)), "ran": len(space["calls"])}
 
