@@ -1,7 +1,6 @@
 """What checked code printed, returned and drew: read from the sandbox, bounded and harmless."""
 
 import base64
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from ipyrefine.core.model import (
     Value,
 )
 from ipyrefine.kernel.redaction import HIDDEN
+from ipyrefine.kernel.variables import Variables
 
 TASK = Task(text="Show it.", form="code")
 SECRET = "sk-abcdefghijkl"
@@ -154,9 +154,7 @@ async def test_what_code_imports_takes_none_of_its_time(
     tmp_path.joinpath("slow_package.py").write_text(slow)
     monkeypatch.syspath_prepend(str(tmp_path))
     text = "from slow_package import x\ny, x\nx"
-    named = {"variables": {"y": pickle.dumps(1)}, "modules": {}, "submodules": []}
-    files = {"variables.pickle": pickle.dumps({"path": [str(tmp_path)], "data": {"y"}, **named})}
-    evidence = await RunsCleanly(seconds=0.5, files=files)(text, TASK)
+    evidence = await RunsCleanly(seconds=0.5, files=Variables({"y": 1}).files)(text, TASK)
     assert (evidence.passed, evidence.outputs) == (True, (Value(text="1"),)), evidence.detail
 
 

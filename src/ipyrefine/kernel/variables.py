@@ -15,7 +15,6 @@ import asyncio
 import io
 import json
 import os
-import pickle
 import re
 import sys
 import types
@@ -65,7 +64,8 @@ _OWN_CODE = frozenset(
 )
 _OWN_CODE_OF_CLASSES = frozenset({"__eq__", "__hash__", "__instancecheck__", "__subclasscheck__"})
 
-_CONTENTS, _ABSENT = "variables.pickle", "variables_absent.json"
+_CONTENTS, _ABSENT = "variables.json", "variables_absent.json"
+_COPY = "variable_{}.pickle"
 UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 _UNREADABLE = re.compile(r"^ipyrefine: the variable (\w+) cannot be read here", re.MULTILINE)
 _IN_FOLDER = "it lies in your folder, which checked code cannot reach"
@@ -203,15 +203,16 @@ class Variables:
                 room -= len(contents[name])
                 if rows is not None:
                     samples[name] = rows
-        packed = {
+        listed = {
             "path": import_path(),
-            "variables": contents,
+            "variables": [*contents],
             "modules": {n: str(vars(v)["__name__"]) for n, v in imports.items()},
-            "data": {n for n in contents if not _is_only_code(values[n], set())},
+            "data": [n for n in contents if not _is_only_code(values[n], set())],
         }
         files = {
-            _CONTENTS: pickle.dumps(packed),
+            _CONTENTS: json.dumps(listed).encode(),
             _ABSENT: json.dumps({**absent, **failed}).encode(),
+            **{_COPY.format(name): content for name, content in contents.items()},
         }
         return Copies(files, failed, samples)
 
@@ -341,8 +342,8 @@ def may_compute(files: Mapping[str, str | bytes], *sources: str) -> bool:
         files: the files that bring the copies into the sandbox.
         *sources: the code, and what calls it.
     """
-    words = {word for source in sources for word in re.findall(r"\w+", source)}
-    return bool(words & _contents(files)["data"]) or any(map(_READS.search, sources))
+    data = json.loads(files[_CONTENTS])["data"] if _CONTENTS in files else ()
+    return not _words(sources).isdisjoint(data) or any(map(_READS.search, sources))
 
 
 def files_for(files: Mapping[str, str | bytes], *sources: str) -> dict[str, str | bytes]:
@@ -352,24 +353,19 @@ def files_for(files: Mapping[str, str | bytes], *sources: str) -> dict[str, str 
     """
     if _CONTENTS not in files:
         return dict(files)
-    contents = _contents(files)
-    words = {word for source in sources for word in re.findall(r"\w+", source)}
-    variables = {n: content for n, content in contents["variables"].items() if n in words}
-    modules, submodules = _modules_in(contents["modules"], sources)
-    others = {n: content for n, content in files.items() if n not in (_CONTENTS, _ABSENT)}
-    if not variables and not modules:
-        return others
-    named = {"variables": variables, "modules": modules, "submodules": submodules}
-    needed = {"path": contents["path"], **named}
-    return {**others, _CONTENTS: pickle.dumps(needed)}
+    listed = json.loads(files[_CONTENTS])
+    needed = _words(sources).intersection(listed["variables"])
+    modules, submodules = _modules_in(listed["modules"], sources)
+    unused = {_COPY.format(name) for name in listed["variables"] if name not in needed}
+    chosen = {n: content for n, content in files.items() if n not in {_CONTENTS, _ABSENT, *unused}}
+    if not needed and not modules:
+        return chosen
+    named = {"variables": sorted(needed), "modules": modules, "submodules": submodules}
+    return {**chosen, _CONTENTS: json.dumps({"path": listed["path"], **named})}
 
 
-def _contents(files: Mapping[str, str | bytes]) -> dict[str, Any]:
-    content = files.get(_CONTENTS)
-    if not isinstance(content, bytes):
-        return {"path": [], "variables": {}, "modules": {}, "data": set()}
-    contents: dict[str, Any] = pickle.loads(content)  # our own
-    return contents
+def _words(sources: Iterable[str]) -> set[str]:
+    return {word for source in sources for word in re.findall(r"\w+", source)}
 
 
 def _modules_in(

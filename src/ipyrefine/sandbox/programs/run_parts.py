@@ -33,7 +33,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 _TEXT, _TESTS = "candidate.py", "test_text.py"
-_VARIABLES, _OUTPUTS = "variables.pickle", "outputs_program.py"
+_VARIABLES, _COPY, _OUTPUTS = "variables.json", "variable_{}.pickle", "outputs_program.py"
 _VALUE = "value of the last expression"  # a name that no text can have
 _MAX_OUTPUT, _MAX_DATA = 20_000, 20_000  # characters of standard output, of a value as a literal
 _MAX_REPR, _MAX_NAME = 2_000, 100
@@ -99,26 +99,30 @@ class _Clock:
 
 
 def _load_variables() -> dict[str, Any]:
-    """Return the variables in the file next to the script, and the notebook's modules.
+    """Return the variables in the files next to the script, and the notebook's modules.
 
     Those that cannot be read here are left out, and standard error says which and why.
     """
     if not os.path.exists(_VARIABLES):
         return {}
     with open(_VARIABLES, "rb") as file:
-        contents = pickle.load(file)
-    for folder in contents["path"]:
+        listed = json.load(file)
+    for folder in listed["path"]:
         if os.path.basename(folder) in ("site-packages", "dist-packages"):
             site.addsitedir(folder)  # which reads its .pth files, as at the start of Python
-    sys.path[:] = dict.fromkeys([*contents["path"], *sys.path])
+    sys.path[:] = dict.fromkeys([*listed["path"], *sys.path])
     values, load = {}, importlib.import_module
-    for name, content in {**contents["modules"], **contents["variables"]}.items():
+    for name in [*listed["modules"], *listed["variables"]]:
         try:
-            values[name] = load(content) if isinstance(content, str) else pickle.loads(content)
+            if name in listed["modules"]:
+                values[name] = load(listed["modules"][name])
+            else:
+                with open(_COPY.format(name), "rb") as file:
+                    values[name] = pickle.load(file)
         except Exception as error:
             why = f"the variable {name} cannot be read here ({type(error).__name__}: {error})"
             print(f"ipyrefine: {why}", file=sys.stderr)
-    for path in contents["submodules"]:
+    for path in listed["submodules"]:
         with contextlib.suppress(Exception):  # the code that uses it fails, and says so
             load(path)
     return values
