@@ -36,12 +36,7 @@ _REPORT = "report.json"
 _ISORT = re.compile(r"(#.*?)isort:")
 _MAX_LINES = 10
 _LINE = 400
-# How code meets the sandbox's bounds, which a notebook does not have.
-_OUT_OF_BOUNDS = re.compile(
-    r"It did not end within|It was stopped, because it (?:used too much|started too many)|"
-    r"(?:\w+\.)?MemoryError\b"
-)
-
+_NO_MEMORY = re.compile(r"(?:\w+\.)?MemoryError\b")
 _MAX_PATH = 100  # characters of a path in a sentence
 _AWAITS = re.compile(r"SyntaxError: .*outside (?:async )?function")
 _SANDBOX = re.compile(r".*/ipyrefine-\w+/(.+)", re.DOTALL)  # in its temporary folder
@@ -75,6 +70,7 @@ class RunsCleanly:
     """
 
     name = "run"
+    _unasked = False
 
     def __init__(
         self,
@@ -123,13 +119,15 @@ class RunsCleanly:
         if fault and not absence:
             offline = result.protection.network
             absence = _explain_lack(fault, events, python_part(text), offline=offline)
+        tells = not (self._unasked and fault and _is_for_want(fault, result, task))
+        prefix = "" if tells or absence else "Nothing can be said in the sandbox: "
         lines = [fault or self._success(text), *_effects(events), result.protection_note]
         empty = [n for n in self._names if n in defined.get("none", ()) and not fault]
         return Evidence(
             name=self.name,
-            passed=None if absence else not fault,
+            passed=None if absence or not tells else not fault,
             not_run=bool(absence),
-            detail=absence or "\n".join(lines).rstrip(),
+            detail=absence or prefix + "\n".join(lines).rstrip(),
             seconds=result.seconds,
             basis="run",
             findings=tuple(remark("run", f"`{n}` is None when the code ends.") for n in empty),
@@ -153,16 +151,15 @@ class RunOnCopies(RunsCleanly):
     """
 
     name = "run on copies"
+    _unasked = True
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        """Run the text as a script in the sandbox."""
-        evidence = await super().__call__(text, task)
-        undefined = UNDEFINED.match(evidence.detail)
-        without_copy = undefined and undefined[1] in {one.name for one in task.materials}
-        if evidence.failed and (without_copy or _OUT_OF_BOUNDS.match(evidence.detail)):
-            detail = f"Nothing can be said in the sandbox: {evidence.detail}"
-            return evidence.model_copy(update={"passed": None, "detail": detail})
-        return evidence
+
+def _is_for_want(fault: str, result: ProcessResult, task: Task) -> bool:
+    """Return whether code failed for want of a variable's copy, or of time or memory."""
+    undefined = UNDEFINED.match(fault)
+    without_copy = undefined and undefined[1] in {one.name for one in task.materials}
+    bounded = result.timed_out or result.limit in ("time", "memory", "processes")
+    return bool(without_copy or bounded or _NO_MEMORY.match(fault))
 
 
 def _find_fault(events: list[Event], result: ProcessResult, seconds: float) -> str:
