@@ -59,6 +59,12 @@ GREET = "Write greet(name).\n>>> greet('Ann')\nHello, Ann"
         (TASK, ["def middle(xs): return 1", "def middle(xs): return 1.0"], [(0, 1)]),
         (FIRST, [GUARDED.format("IndexError"), GUARDED.format("ValueError")], [(0, 1)]),
         (FIRST, [GUARDED.format("ValueError"), "def first(xs): return (xs or [0])[0]"], None),
+        (FIRST, ["def first(xs): yield xs[0]", "def first(xs):\n    yield xs[0]"], [(0, 1)]),
+        (
+            FIRST,
+            ["def first(xs): return xs[0]", "```python\ndef first(a): return a[0]\n```"],
+            [(0, 1)],
+        ),
         (GREET, ["def greet(n): print('Hello, ' + n)", "def greet(n): print('Hi')"], None),
         (TASK, [BROKEN, "import no_such_module"], None),
         (
@@ -76,6 +82,8 @@ GREET = "Write greet(name).\n>>> greet('Ann')\nHello, Ann"
         "1 is 1.0",
         "what an edge raises is open",
         "but not that it raises",
+        "objects without an equal",
+        "a fence around the code",
         "what is printed",
         "other errors",
         "by annotated types",

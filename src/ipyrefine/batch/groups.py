@@ -77,8 +77,6 @@ async def group(
             "The task gives nothing to call. State an example such as `f(1) == 2`, or the head of "
             "the function with plain annotated types."
         )
-    bare = [Example(source=e.source, expected="", kind="equals", setup=e.setup) for e in calls]
-    inputs = tuple(dict.fromkeys([*bare, *further_inputs(calls, texts)]))
     options = _WITHOUT_MODEL | {"variables": variables} | options
     tasks = [{"text": task, "draft": text} for text in texts]
     items = await refine_many(tasks, at_once=at_once, progress=progress, **options)
@@ -87,6 +85,9 @@ async def group(
         item if text.strip() else item._replace(error=empty)
         for item, text in zip(items, texts, strict=True)
     ]
+    texts = [item.run.iterations[0].text if item.run else "" for item in items]  # without fences
+    bare = [Example(source=e.source, expected="", kind="equals", setup=e.setup) for e in calls]
+    inputs = tuple(dict.fromkeys([*bare, *further_inputs(calls, texts)]))
     files = Variables.of(variables).files
 
     async def run(text: str) -> tuple[str, _Behaviour]:

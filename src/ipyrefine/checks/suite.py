@@ -1,7 +1,6 @@
 """Run a critic's tests on a text, in the sandbox, with pytest."""
 
 import ast
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from textwrap import indent
 from time import monotonic
@@ -17,7 +16,6 @@ from ipyrefine.kernel.variables import explain_absence, may_compute
 from ipyrefine.sandbox.sandbox import describe_failure
 
 _SECONDS = 10.0  # processor time for all tests of a text
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # it tells nobody anything, and differs each time
 _WORST = (False, None, True)  # of the results of a test with parameters
 
 
@@ -116,7 +114,7 @@ class Suite:
         for test, event in report.outcomes.items():
             # A test with parameters is as good as the worst of them.
             name, _, parameters = test.partition("[")
-            why = _ADDRESS.sub("", str(event.get("why", "")))
+            why = str(event.get("why", ""))
             why = f"[{parameters} {why}" if parameters else why
             result: tuple[bool | None, str] = (True, "")
             if event["outcome"] == "skipped":
