@@ -86,7 +86,7 @@ def test_every_command_is_named_in_the_help_and_the_readmes_exist() -> None:
     for command in COMMANDS:
         assert re.search(rf"^  {command}\b", commands, re.MULTILINE), command
     named = set(re.findall(r"`%refine (\w+)", "".join(PAGES.values())))
-    assert {"accept", "override", "continue", "answer", "resume"} <= named <= set(COMMANDS)
+    assert {"accept", "override", "continue", "confirm", "resume"} <= named <= set(COMMANDS)
 
 
 def test_its_commands_are_what_the_checks_run() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from ipyrefine import api
 from ipyrefine.checks import resolve
-from ipyrefine.core.decisions import Answer, Continue
+from ipyrefine.core.decisions import Continue, Expect
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Budget, Limits, Stage
 from ipyrefine.core.ports import Request
@@ -174,8 +174,8 @@ async def test_nor_is_it_sent_as_the_answer_to_a_question_of_the_drafts() -> Non
     loop = refinement(model, task, namespace=space, limits=limits)
     run = await loop.run()
     assert run.question, "the drafts differ"
-    choice = next(n for n, c in enumerate(run.question.choices, 1) if SECRET in c.result)
-    loop.decide(Answer(choice=choice))
+    choice = next(one for one in run.question.choices if SECRET in one.result)
+    loop.decide(Expect(call=run.question.call, result=choice.result, setup=run.question.setup))
     await loop.run()
     loop.decide(Continue(guidance="Shorter."))
     run = await loop.run()

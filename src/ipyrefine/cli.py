@@ -18,7 +18,7 @@ from ipyrefine.demo.play import fetch, run_demo
 from ipyrefine.errors import Interrupted, RefineError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.providers import weights
-from ipyrefine.render import labels
+from ipyrefine.render import document, labels
 from ipyrefine.render.escape import plain
 from ipyrefine.session.export import export
 from ipyrefine.session.history import add_arguments, history
@@ -286,11 +286,6 @@ def summarize(number: int, run: Run) -> str:
     line = f"{number}: {labels.iteration_label(run.chosen)}"
     if run.stop_reason not in (StopReason.PASSED, StopReason.UNJUDGED):
         line += f" · {stop}"
-    if run.question is None:
-        return line
-    choices = " or ".join(
-        f"{labels.choice_text(choice)} ({labels.count(choice.votes, 'draft')})"
-        for choice in run.question.choices
-    )
-    call = " ".join(run.question.call.split())
-    return plain(f"{line}\n   To clarify: {call} {choices}")
+    found = document.results(run, run.chosen) if run.chosen else []
+    asked = next((row for one in found for row in one.rows if row.choices), None)
+    return plain(f"{line}\n   To confirm: {asked}" if asked else line)

@@ -33,9 +33,13 @@ async def test_drafts_without_a_quorum_differ_and_ask_about_one_input():
         assert (one.passed, one.decisive, one.drafts) == (None, False, "differ")
         assert one.basis == "agreement"
         assert "2 of 2 stated examples hold" in one.detail
-    assert evidence[0].question == evidence[1].question == evidence[2].question
-    question = evidence[0].question
+    question, *others = (one.question for one in evidence)
     assert question is not None
+    for one, other in zip(evidence[1:], others, strict=True):
+        assert other == question.replace(own=other and other.own), one.detail
+    assert {one and one.own and one.own.result for one in (question, *others)} == {
+        choice.result for choice in question.choices
+    }
     assert question.call in evidence[0].detail.splitlines()[0]
     results = {choice.result for choice in question.choices}
     assert len(results) == 3

@@ -22,12 +22,19 @@ def task(text: str, form: Form = "code", **fields: Any) -> Task:
     return Task(text=text, form=form, **fields)
 
 
+QUIET = ("results",)
+
+
 def names(checks: Any) -> list[str]:
     return [check.name for check in checks]
 
 
 def build(text: str, **options: Any) -> Any:
     return api.build(text, model=ScriptedModel([]), **options)
+
+
+def test_code_that_states_nothing_can_still_be_confirmed_result_by_result():
+    assert names(find_demands(task("Write inc(n)."), ()).checks) == ["examples", "results"]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +49,7 @@ def build(text: str, **options: Any) -> Any:
     ids=["code", "prose", "nothing", "examples in a task for prose", "words in a task for code"],
 )
 def test_a_task_that_states_nothing_to_check_gets_no_check(stated):
-    assert find_demands(stated, ()) == NOTHING
+    assert find_demands(stated, (), without=QUIET) == NOTHING
 
 
 def test_code_in_another_language_cannot_be_run_and_gets_no_check():
@@ -51,7 +58,7 @@ def test_code_in_another_language_cannot_be_run_and_gets_no_check():
 
 async def test_examples_may_use_the_variables():
     stated = task("Write f().\n\n>>> f()\n3\n")
-    (check,) = find_demands(stated, (), files=Variables({"limit": 3}).files).checks
+    check, _ = find_demands(stated, (), files=Variables({"limit": 3}).files).checks
     assert (await check("def f():\n    return limit", stated)).passed
 
 
@@ -87,7 +94,7 @@ def test_code_that_uses_variables_is_run_on_their_copies_and_the_first_line_says
 )
 def test_code_is_not_run_unasked_where_that_is_switched_off_or_there_is_nothing_to_run(options):
     setup = build("Do it.", **{"profile": "code", **options}).state.setup
-    assert (setup.checks, setup.demands) == ((), ())
+    assert (set(setup.checks) - {"examples", "results"}, setup.demands) == (set(), ())
 
 
 USES = task("Use `xs`.", materials=(Material(kind="variable", name="xs", phrase="xs", text="xs"),))
@@ -147,7 +154,7 @@ def test_a_run_that_is_resumed_has_it_again_by_its_name():
 
 @pytest.mark.parametrize("name", ["examples", "examples seconds=3", "examples decisive=no"])
 def test_a_check_that_the_user_named_is_not_added_once_more(name):
-    assert find_demands(task(EXAMPLES), resolve([name], {})).checks == ()
+    assert names(find_demands(task(EXAMPLES), resolve([name], {})).checks) == ["results"]
 
 
 def test_constraints_that_the_user_named_are_not_added_once_more():
@@ -165,14 +172,14 @@ def test_constraints_that_the_user_named_are_not_added_once_more():
     ],
 )
 def test_what_the_words_ask_for_may_be_switched_off(stated, without):
-    assert find_demands(stated, (), without=without) == NOTHING
+    assert find_demands(stated, (), without=(*without, *QUIET)) == NOTHING
 
 
 def test_a_wrong_name_gets_a_sentence_with_the_right_ones():
     with pytest.raises(UsageError) as raised:
         find_demands(task(EXAMPLES), (), without=("example",))
     message = str(raised.value)
-    assert "examples, agreement, run, constraints or all, not 'example'." in message
+    assert "examples, agreement, results, run, constraints or all, not 'example'." in message
     assert message.endswith("Did you mean examples?")
 
 
@@ -181,7 +188,7 @@ def test_a_wrong_name_gets_a_sentence_with_the_right_ones():
 
 def test_a_refinement_has_the_checks_of_its_task_and_says_what_was_found():
     code, prose = build(EXAMPLES), build(PROSE)
-    assert code.state.setup.checks == ("examples",)
+    assert code.state.setup.checks == ("examples", "results")
     assert code.state.setup.demands == ("2 examples",)
     assert prose.state.setup.checks == ("length:<=50 words", "with:salt")
     assert 'at most 50 words, with "salt"' in labels.interpretation(prose.state.setup)
@@ -190,7 +197,7 @@ def test_a_refinement_has_the_checks_of_its_task_and_says_what_was_found():
 @pytest.mark.parametrize("prompt", ["PASS or FAIL?\n\n{text}", "Is it good?\n\n{text}"])
 def test_what_a_task_states_is_checked_beside_an_evaluator_prompt_of_the_users(prompt):
     setup = build(EXAMPLES, prompts={"judge": prompt}).state.setup
-    assert (setup.checks, setup.demands) == (("examples",), ("2 examples",))
+    assert (setup.checks, setup.demands) == (("examples", "results"), ("2 examples",))
 
 
 def test_a_pasted_template_keeps_the_checks_of_its_task():

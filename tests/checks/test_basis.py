@@ -61,5 +61,5 @@ async def test_a_check_that_finds_nothing_to_check_passes_nobody(name: str) -> N
 
 
 def test_every_built_in_check_has_its_basis_here() -> None:
-    shown = {name.partition(":")[0] for name in CHECKS} | {"agreement"}
+    shown = {name.partition(":")[0] for name in CHECKS} | {"agreement", "results"}
     assert {kind.name for kind in BUILTIN.values()} <= shown

@@ -30,7 +30,7 @@ async def test_a_task_that_states_examples_passes_on_them_once_it_was_read() -> 
     assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "examples")
     assert run.stop_reason is StopReason.PASSED
     assert purposes(model) == {"draft": 1, "critique": 1}
-    assert (run.setup.checks, run.setup.demands) == (("examples",), ("2 examples",))
+    assert (run.setup.checks, run.setup.demands) == (("examples", "results"), ("2 examples",))
 
 
 async def test_a_draft_that_misses_an_example_is_revised_before_anybody_reads_it() -> None:
@@ -102,7 +102,7 @@ async def test_without_the_check_the_text_is_read_and_the_basis_says_so() -> Non
     run = await refine(INC, model=model, no_checks=["examples"])
     assert run.verdict is not None
     assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "critique")
-    assert run.setup.checks == ()
+    assert run.setup.checks == ("results",)
 
 
 async def test_constraints_settle_themselves_and_a_critic_reads_the_rest() -> None:

@@ -35,6 +35,7 @@ from ipyrefine.core.decisions import (
     Edit,
     Guide,
     Override,
+    Retract,
     Rubric,
     Select,
 )
@@ -239,6 +240,7 @@ def test_words_are_a_decision_with_a_sentence_or_refused(
     command: type[Record], words: list[str]
 ) -> None:
     run, name = stopped_run(), command.model_fields["kind"].default
+    name = "expect" if command is Retract else name
     try:
         decision = (
             Edit(text=" ".join(words))

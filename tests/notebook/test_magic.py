@@ -10,8 +10,8 @@ from kit import READY
 from shells import run_cell, scripted_shell
 
 from ipyrefine.checks import BUILTIN
-from ipyrefine.core.model import Choice, Question, Setup, Task
-from ipyrefine.core.run import Run
+from ipyrefine.core.model import Evidence, Row, Setup, Task
+from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook import options
 
@@ -147,7 +147,7 @@ def completions(shell: Any, typed: str) -> set[str]:
         ("%%refine -p min", ["mine_too"]),
         ("%%refine --var pri", ["prices"]),
         ("%%refine --checklist ", ["none", "prices"]),
-        ("%%refine --no-check ", ["agreement", "all", "constraints", "examples", "run"]),
+        ("%%refine --no-check ", ["agreement", "all", "constraints", "examples", "results", "run"]),
         ("%%refine --apply r", ["replace"]),
         ("%%refine --quiet --apply=r", ["--apply=replace"]),
         ("%%refine -m qwen2.5-coder-0", ["qwen2.5-coder-0.5b"]),
@@ -196,9 +196,9 @@ def test_elsewhere_tab_works_as_before(shell: Any, typed: str) -> None:
     assert {"print", "%%refine"} & {line.split("\n")[-1] for line in completions(shell, typed)}
 
 
-def test_tab_offers_the_answers_to_a_question(shell: Any) -> None:
-    choices = (Choice(result="None"), Choice(result="0"))
-    run_so_far = Run.begin(Setup(task=Task(text="Write.")))
-    question = Question(call="f([])", choices=choices)
-    shell.user_ns["refined_run"] = run_so_far.model_copy(update={"question": question})
-    assert completions(shell, "%refine answer ") == {"%refine answer 1", "%refine answer 2"}
+def test_tab_offers_the_results_to_confirm(shell: Any) -> None:
+    found = Evidence(name="results", passed=None, rows=(Row(call="f(0)", result="1"),))
+    text = Iteration(number=0, text="def f(x): return 1", evidence=(found,))
+    shell.user_ns["refined_run"] = Run(setup=Setup(task=Task(text="Write.")), iterations=(text,))
+    assert completions(shell, "%refine confirm ") == {"%refine confirm 1"}
+    assert completions(shell, "%refine expect ") == {"%refine expect 1"}

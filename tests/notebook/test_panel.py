@@ -17,15 +17,16 @@ from ipyrefine.core import reducer
 from ipyrefine.core.decisions import (
     Accept,
     Add,
-    Answer,
     Branch,
     Continue,
     Decision,
     Dismiss,
     Drop,
     Edit,
+    Expect,
     Guide,
     Override,
+    Retract,
     Rubric,
     Select,
 )
@@ -59,6 +60,7 @@ from ipyrefine.core.model import (
     Verdict,
     named_criteria,
 )
+from ipyrefine.core.results import Row
 from ipyrefine.core.run import Run
 from ipyrefine.notebook.cell_target import CellTarget, Origin
 from ipyrefine.notebook.panel import Panel, Stream
@@ -713,13 +715,79 @@ QUESTION = QuestionAsked(
 )
 
 
-def test_a_question_has_a_button_for_each_result_and_a_field_for_another(desk: Make) -> None:
-    d = desk(*FIRST, QUESTION, Stopped(reason=StopReason.QUESTION, message="Answer."))
-    assert "What should <code>median([])</code> give?" in d.page.html
-    d.page.click("answer", choice="1")
-    d.page.click("answer", choice="2")
-    d.page.click("open", name="answer")
-    d.page.click("answer", submit="", fields={"result": " 1 "})
-    assert d.decisions == [Answer(choice=1), Answer(choice=2), Answer(result="1")]
-    d.show(Decided(decision=Answer(choice=1)))
-    assert not d.page.has("answer")
+# Results
+
+
+GIVES = EvidenceReady(
+    iteration=0,
+    evidence=Evidence(
+        name="results",
+        passed=None,
+        required=False,
+        rows=(
+            Row(call="f([])", result="0", source="drafts", rivals=(Choice(result="None"),)),
+            Row(call="f([1])", result="1", setup="import math"),
+        ),
+    ),
+)
+SHOWN = (*FIRST[:3], GIVES, *FIRST[3:])
+
+
+def the_row(d: Desk, call: str) -> str:
+    """The name of a row with this call."""
+    names = re.findall(
+        '<li class="rf-res[^>]* data-row="([0-9a-f]+)"[^>]*>(.*?)</li>', d.page.html, re.S
+    )
+    return next(name for name, body in names if call in body)
+
+
+def test_a_result_is_confirmed_and_taken_back_with_a_click_each(desk: Make) -> None:
+    d = desk(*SHOWN, END)
+    d.page.say(action="show", iteration=0)
+    row = the_row(d, "f([1])")
+    d.page.click("expect", row=row, choice="0")
+    right = Expect(call="f([1])", result="1", setup="import math")
+    assert d.decisions == [right]
+    assert d.page.has("retract", row=row)  # before the run has taken it up
+    d.show(Decided(decision=right))
+    assert d.page.has("retract", row=row)
+    d.page.click("retract", row=row)
+    assert d.decisions[1:] == [Retract(call="f([1])", setup="import math")]
+    assert d.page.has("expect", row=row, choice="0")
+
+
+@pytest.mark.parametrize(
+    ("words", "result", "raises"), [(" 2 ", "2", False), ("ValueError", "ValueError", True)]
+)
+def test_a_wrong_result_is_said_to_be_another(
+    desk: Make, words: str, result: str, raises: bool
+) -> None:
+    d = desk(*SHOWN, END)
+    row = the_row(d, "f([1])")
+    d.page.click("expect", row=row, submit="", fields={"result": words})
+    [said] = d.decisions
+    assert said == Expect(call="f([1])", result=result, raises=raises, setup="import math")
+    assert f"should be {result}" in d.page.html
+
+
+def test_a_result_that_drafts_disagree_on_is_chosen(desk: Make) -> None:
+    d = desk(*SHOWN, END)
+    row = the_row(d, "f([])")
+    d.page.click("expect", row=row, choice="2")
+    assert d.decisions == [Expect(call="f([])", result="None")]
+
+
+def test_an_answer_on_a_result_keeps_typed_guidance_and_the_shown_text(desk: Make) -> None:
+    d = desk(*SHOWN, *PASSED)
+    d.page.click("show", iteration="0")
+    field = re.findall('data-key="(words-[0-9]+)"', d.page.html)
+    d.page.click("expect", row=the_row(d, "f([1])"), choice="0")
+    assert re.findall('data-key="(words-[0-9]+)"', d.page.html) == field
+    assert d.page.has("retract")
+
+
+def test_a_click_on_a_result_that_is_gone_becomes_a_note(desk: Make) -> None:
+    d = desk(*FIRST, END)
+    d.page.say(action="expect", row="0", choice=0)
+    assert "This result is not shown any more." in d.page.html
+    assert d.decisions == []

@@ -300,7 +300,7 @@ def test_a_run_starts_again_as_the_other_kind_with_the_same_options(front: Cells
     front.run("%refine kind prose", "later")
     run = front.last
     assert (before.task.form, run.task.form, run.text) == ("code", "prose", "Twice as many.")
-    assert (run.task.text, run.setup.checks) == (before.task.text, before.setup.checks)
+    assert (run.task.text, run.setup.checks) == (before.task.text, before.setup.checks[:1])
     assert (run.limits.seed, run.limits.max_revisions) == (7, 0)
     assert [one.run.task.form for one in map(Journal().get, ("1", "2"))] == ["code", "prose"]
 

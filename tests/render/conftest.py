@@ -93,6 +93,14 @@ def _findings(say: Say) -> tuple[Finding, ...]:
     )
 
 
+def _question(say: Say) -> Question:
+    return Question(
+        call=say("call"),
+        choices=(Choice(result=say("result"), votes=2), Choice(result="E", raises=True)),
+        setup=say("setup"),
+    )
+
+
 def _iterations(say: Say) -> tuple[Iteration, ...]:
     """A draft that fails and a revision that passes."""
     failed = Evidence(name=say("check"), passed=False, score=0.5, detail=say("detail"))
@@ -119,7 +127,7 @@ def _iterations(say: Say) -> tuple[Iteration, ...]:
             parent=0,
             text=say("revised"),
             changes=(Change(finding="f2", summary=say("summary")),),
-            evidence=(Evidence(name="examples", passed=True, score=1.0),),
+            evidence=(Evidence(name="examples", passed=True, score=1.0, question=_question(say)),),
             verdict=Verdict(outcome=Outcome.PASS, score=0.91, basis="tests"),
         ),
         Iteration(number=2, parent=1, text=say("revised"), failure=say("flaw")),
@@ -150,11 +158,7 @@ def make_run() -> Callable[..., Run]:
             usage=Usage(
                 calls=5, prompt_tokens=3000, completion_tokens=456, seconds=60.0, cost=0.0012
             ),
-            question=Question(
-                call=say("call"),
-                choices=(Choice(result=say("result"), votes=2), Choice(result="E", raises=True)),
-                setup=say("setup"),
-            ),
+            question=_question(say),
             warnings=(say("warning"),),
             decisions=(Guide(guidance=say("guidance")),),
             stop_reason=StopReason.PASSED,

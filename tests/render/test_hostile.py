@@ -77,7 +77,7 @@ def html_of(run: Run) -> str:
         panel.show(Stopped(reason=run.stop_reason, message=run.message), run)
         messages = [{"action": "hello"}, {"action": "show", "iteration": 1}]
         messages += [{"action": "fold", "name": name, "open": True} for name in FOLDS]
-        forms = ("edit", "finding", "rubric", "select", "answer")
+        forms = ("edit", "finding", "rubric", "select")
         messages += [{"action": "open", "name": name} for name in forms]
         messages += [{"action": "compare"}, {"action": "sides"}]
         for message in messages:
@@ -93,7 +93,10 @@ def html_of(run: Run) -> str:
 def benign(read_html: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The tags and attributes where every text is harmless."""
     path = tmp_path_factory.mktemp("benign") / "x.json"
-    pages = [read_html(html_of(run_of(one, path))) for one in (RECORD, PROSE)]
+    asked = full_record.replaced(
+        RECORD, [("iterations", 1, "evidence", 0, "question", "call")], "g"
+    )
+    pages = [read_html(html_of(run_of(one, path))) for one in (RECORD, PROSE, asked)]
     tags = set.union({"span", "br", "del", "ins", "mark", "small"}, *(page.tags for page in pages))
     return tags, {name for page in pages for name, _ in page.attributes}
 
@@ -107,7 +110,7 @@ def assert_markdown(text: str, read_html: Callable[..., Any]) -> None:
 
 def test_every_part_of_a_record_is_filled() -> None:
     run = Run.model_validate({k: v for k, v in RECORD.items() if k != "version"})
-    assert len({type(decision) for decision in run.decisions}) == 12
+    assert len({type(decision) for decision in run.decisions}) == 13
     assert run.spent
     assert run.setup.prompts
     assert len(FREE) > 100

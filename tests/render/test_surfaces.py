@@ -12,11 +12,9 @@ from ipyrefine.core.expectations import Expectation
 from ipyrefine.core.model import (
     SUITE,
     ByUser,
-    Choice,
     Evidence,
     Finding,
     Outcome,
-    Question,
     Setup,
     Status,
     StopReason,
@@ -86,20 +84,9 @@ def test_a_verdict_of_the_users_is_named_as_such(render, text, sentence, make_ru
     assert sentence in read_html(render(run).replace("**", "")).text
 
 
-def one_text(verdict, *findings, question=None):
+def one_text(verdict, *findings):
     text = Iteration(number=0, text="the text", verdict=verdict, findings=findings)
-    return Run(setup=Setup(task=Task(text="Write.")), iterations=(text,), best=0, question=question)
-
-
-@EVERY
-def test_a_question_is_listed_with_its_answers_and_how_to_give_one(render, read_html):
-    choices = (Choice(result="None", votes=2), Choice(result="ValueError", raises=True))
-    verdict = Verdict(outcome="NEEDS_IMPROVEMENT", score=0.5, basis="agreement")
-    run = one_text(verdict, question=Question(call="median([])", choices=choices))
-    output = read_html(render(run)).text.replace("\\", "")
-    for words in ("To clarify:", "median([])", "returns None (2 drafts)", "%refine answer 1"):
-        assert words in output
-    assert "raises ValueError (1 draft)" in output
+    return Run(setup=Setup(task=Task(text="Write.")), iterations=(text,), best=0)
 
 
 @EVERY

@@ -85,11 +85,8 @@ def test_a_stopped_run_is_one_screen_verdict_first(make_run):
         "- the draft",
         "+ the revised",
         "✓ examples",
-        "To clarify: What should the call give? The drafts disagree, and the task doesn't",
-        "say.",
-        *("Before it runs", "  │ the setup", "Answers", "1 · returns the result (2 drafts)"),
-        "2 · raises E (1 draft)",
-        '%refine answer 1, or your own: %refine answer "ValueError"',
+        "What it gives",
+        "  1  the setup; the call → E or the result? (drafts differ)",
         "3,456 tokens · 12 s · $0.0012",
         "the message",
     ]

@@ -12,24 +12,26 @@ from ipyrefine.core import decisions
 from ipyrefine.core.decisions import (
     Accept,
     Add,
-    Answer,
     Branch,
     Continue,
     Decision,
     Dismiss,
     Drop,
+    Edit,
+    Expect,
     Guide,
     Override,
+    Retract,
     Rubric,
     Select,
 )
-from ipyrefine.core.events import BestChanged, DraftReady, QuestionAsked, RunStarted, VerdictReached
+from ipyrefine.core.events import BestChanged, DraftReady, EvidenceReady, RunStarted, VerdictReached
 from ipyrefine.core.model import (
-    Choice,
     Criterion,
+    Evidence,
     Finding,
     Outcome,
-    Question,
+    Row,
     Setup,
     Severity,
     Task,
@@ -38,7 +40,7 @@ from ipyrefine.core.model import (
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import UsageError
-from ipyrefine.session.commands import COMMANDS, parse_decision, parse_iteration
+from ipyrefine.session.commands import confirmations, parse_decision, parse_iteration
 
 CELL = "%%refine -p prose --task --criteria tone --min-findings 0 -n 0\nWrite a greeting."
 TONE = Criterion(name="tone", definition="Warm.")
@@ -58,13 +60,14 @@ NEEDS_WORK = Outcome.NEEDS_IMPROVEMENT
 RUN = replay([
     RunStarted(setup=Setup(task=Task(text="Greet.", criteria=(TONE,)), model="m", judge="m")),
     DraftReady(text="Hello"),
+    EvidenceReady(iteration=0, evidence=Evidence(
+        name="results", passed=None, required=False,
+        rows=(Row(call="median([])", result="0"), Row(call="median([1])", result="1")),
+    )),
     VerdictReached(
         iteration=0, verdict=Verdict(outcome=NEEDS_WORK, score=0.4), findings=(FLAT,)
     ),
     BestChanged(iteration=0),
-    QuestionAsked(question=Question(
-        call="median([])", choices=(Choice(result="None"), Choice(result="0"))
-    )),
 ])  # fmt: skip
 
 # What is typed, and the decision that the panel's own control sends.
@@ -85,9 +88,14 @@ TYPED: list[tuple[list[str], Decision]] = [
     (["dismiss", "f1", "as", "meant"], Dismiss(findings=("f1",), reason="as meant")),
     (["add", "No name.", "Hello", "Add one."], Add(finding=NAMELESS)),
     (["add", "f1", "Cold."], Add(finding=COLD)),
-    (["answer", "2"], Answer(choice=2)),
-    (["answer", "ValueError"], Answer(result="ValueError")),
-    (["answer", "[1,", "2]"], Answer(result="[1, 2]")),
+    (["expect", "1", "2"], Expect(call="median([])", result="2")),
+    (["expect", "1", "[1,", "2]"], Expect(call="median([])", result="[1, 2]")),
+    (["expect", "1", "raises", "ValueError"],
+     Expect(call="median([])", result="ValueError", raises=True)),
+    (["expect", "1", "?"], Retract(call="median([])")),
+    (["expect", "median([2])", "==", "2"], Expect(call="median([2])", result="2")),
+    (["expect", "median('a') raises TypeError"],
+     Expect(call="median('a')", result="TypeError", raises=True)),
     (["drop", "length:<=3", "words"], Drop(demand="length:<=3 words")),
     (["guide", "be", "brief"], Guide(guidance="be brief")),
     (["rubric", "tone", "0.6"], Rubric(criteria=(TONE,), target=0.6)),
@@ -104,7 +112,8 @@ def test_what_is_typed_is_the_decision_of_the_panels_control(
 
 def test_every_kind_of_decision_is_typed_above_or_has_its_own_command() -> None:
     schema = decisions.DECISION.json_schema()["discriminator"]["mapping"]
-    assert set(schema) == {"edit", *(words[0] for words, _ in TYPED)} <= set(COMMANDS)
+    typed = {*(type(decision) for _, decision in TYPED), Edit}
+    assert {one.model_fields["kind"].default for one in typed} == set(schema)
 
 
 @pytest.mark.parametrize(("words", "sentence"), [
@@ -114,11 +123,24 @@ def test_every_kind_of_decision_is_typed_above_or_has_its_own_command() -> None:
     (["add"], "Put the finding in quotes"),
     (["add", "f9", "Cold."], "There is no finding 'f9'"),
     (["rubric", "tone", "1.5"], "from 0 to 1"),
+    (["expect"], 'Use %refine expect 2 "VALUE"'),
+    (["expect", "3", "0"], "There is no result 3: this run has results 1 to 2"),
+    (["expect", "1", "banana"], "A result is a value as Python"),
+    (["expect", "median([])"], "Use %refine expect"),
+    (["expect", "f(x) == g(x)"], "A result is a value as Python"),
 ])  # fmt: skip
 def test_words_that_mean_nothing_here_are_refused(words: list[str], sentence: str) -> None:
     name, *args = words
     with pytest.raises(UsageError, match=sentence):
         parse_decision(RUN, name, args)
+
+
+def test_results_are_confirmed_by_their_numbers() -> None:
+    first, second = Expect(call="median([])", result="0"), Expect(call="median([1])", result="1")
+    assert confirmations(RUN, ["1", "2"]) == [first, second]
+    for words in ([], ["3"], ["x"]):
+        with pytest.raises(UsageError, match=r"Say which results|There is no result"):
+            confirmations(RUN, words)
 
 
 @pytest.fixture

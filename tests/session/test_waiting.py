@@ -17,7 +17,7 @@ from ipyrefine.core.events import (
     Stopped,
     TextDelta,
 )
-from ipyrefine.core.model import Choice, Outcome, Question, Setup, StopReason, Task, Usage
+from ipyrefine.core.model import Outcome, Setup, StopReason, Task, Usage
 from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
@@ -114,23 +114,20 @@ async def test_it_shows_the_line_that_is_being_written(monkeypatch: pytest.Monke
 
 
 def test_an_answer_at_the_prompt_is_a_command_in_short() -> None:
-    run = Run.begin(SETUP)
-    assert read_answer("a", run) == ["accept"]
-    assert read_answer("c 2 shorter", run) == ["continue", "2", "shorter"]
-    assert read_answer("needs work too cold", run) == ["override", "fail", "too", "cold"]
-    assert read_answer("show diff", run) == ["show", "diff"]
-    assert read_answer("", run) == read_answer("q", run) == []
-    for typo in ("cancel", "x", "2"):
+    assert read_answer("a") == ["accept"]
+    assert read_answer("c 2 shorter") == ["continue", "2", "shorter"]
+    assert read_answer("needs work too cold") == ["override", "fail", "too", "cold"]
+    assert read_answer("show diff") == ["show", "diff"]
+    assert read_answer("") == read_answer("q") == []
+    for typo in ("cancel", "x", "=2"):
         with pytest.raises(UsageError, match=r"is not an answer here\. Type a letter in brackets"):
-            read_answer(typo, run)
+            read_answer(typo)
 
 
-def test_a_number_or_a_value_at_the_prompt_answers_the_question() -> None:
-    question = Question(call="f([])", choices=(Choice(result="None"), Choice(result="0")))
-    run = Run.begin(SETUP).model_copy(update={"question": question})
-    assert read_answer("2", run) == ["answer", "2"]
-    assert read_answer("=ValueError", run) == ["answer", "ValueError"]
-    assert read_answer("c shorter", run) == ["continue", "shorter"]
+def test_a_number_at_the_prompt_confirms_a_result_and_with_a_value_corrects_it() -> None:
+    assert read_answer("2") == ["confirm", "2"]
+    assert read_answer("2 = ValueError") == ["expect", "2", "ValueError"]
+    assert read_answer("1=?") == ["expect", "1", "?"]
 
 
 class Undriven(Session):

@@ -10,15 +10,16 @@ from kit import TASK, judgement, text
 from ipyrefine.core.decisions import (
     Accept,
     Add,
-    Answer,
     Branch,
     Continue,
     Decision,
     Dismiss,
     Drop,
     Edit,
+    Expect,
     Guide,
     Override,
+    Retract,
     Rubric,
     Select,
 )
@@ -193,6 +194,8 @@ guidance = st.sampled_from(["", "in German", "shorter"])
 revisions = st.integers(1, 2)
 ids = st.sampled_from([(), ("f1",), ("f1", "f3")])
 
+calls = st.sampled_from(["f(0)", "f([])", "f("])
+
 # Something a user may do; some of it is impossible on the run at hand.
 decisions: st.SearchStrategy[Decision] = st.one_of(
     st.builds(Accept, iteration=numbers),
@@ -205,6 +208,7 @@ decisions: st.SearchStrategy[Decision] = st.one_of(
     st.builds(Dismiss, findings=ids, reason=guidance),
     st.builds(Drop, demand=st.just("anything")),
     st.builds(Add, finding=st.just(WISH), iteration=numbers),
-    st.builds(Answer, choice=st.none() | st.integers(1, 3), result=st.sampled_from(["", "0"])),
+    st.builds(Expect, call=calls, result=st.sampled_from(["", "0", "[1]"])),
+    st.builds(Retract, call=calls),
     st.builds(Rubric, criteria=st.sampled_from([(), RUBRIC]), target=st.none() | rates),
 )

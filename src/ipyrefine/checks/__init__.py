@@ -89,6 +89,7 @@ class BuiltIn(NamedTuple):
 _TABLE = (
     BuiltIn("examples", "", "the examples that the task states hold", "evaluation:Examples"),
     BuiltIn("agreement", "", "several drafts give the same results on further inputs (needs --candidates)", "agreement:Agreement"),  # noqa: E501
+    BuiltIn("results", "", "what the text gives on a few inputs, for you to confirm; it settles nothing", "rows:Results", form="code"),  # noqa: E501
     BuiltIn("run", "", "the code runs to its end, which alone is not enough to pass", "python:RunsCleanly", form="code"),  # noqa: E501
     BuiltIn("lint", "", "ruff finds no fault in the code", "python:Lint", form="code"),
     BuiltIn("tests", "NAME", "pytest tests pass: a text, a function or a list of them, or a file", "tests:Tests", form="code"),  # noqa: E501

@@ -22,7 +22,7 @@ from ipyrefine.checks.evaluation import (
     format_error,
     group_outcomes,
     raised_type,
-    result_source,
+    read_choice,
     shorten,
 )
 from ipyrefine.checks.functions import not_python
@@ -157,7 +157,7 @@ class Agreement:
             detail="\n".join(filter(None, [*lines, examples.detail])),
             tallies=(*examples.tallies, compared) if settled else examples.tallies,
             decisive=bool(settled) and self._decisive is not False,
-            basis="examples" if passed and examples.passed else "agreement",
+            basis=examples.basis if passed and examples.passed else "agreement",
             drafts=("agree" if settled else "differ") if final else "open",
             question=question,
         )
@@ -252,7 +252,8 @@ def _question(comparisons: Sequence[_Comparison], *, alone: bool = False) -> Que
         if len(choices) > 1 or (choices and (alone or choices[0].raises)):
             split = (len(choices) < 2, c.is_edge, choices[0].votes, -len(choices))
             kept = tuple(choices[:_MAX_CHOICES])
-            question = Question(call=call, choices=kept, setup=c.example.setup)
+            own = read_choice(c.outcomes[0])
+            question = Question(call=call, choices=kept, setup=c.example.setup, own=own)
             able.append(((*split, len(call), call), question))
     return min(able, key=lambda one: one[0])[1] if able else None
 
@@ -266,8 +267,8 @@ def _choices(comparison: _Comparison) -> list[Choice]:
     for group, outcome in zip(comparison.groups, comparison.outcomes, strict=True):
         votes[group, raised_type(outcome)] += 1
     choices = []
-    for (group, raised), count in votes.items():
-        result = raised or result_source(comparison.outcomes[group])
-        if result and len(result) <= _MAX_RESULT and (not raised or raised.isidentifier()):
-            choices.append(Choice(result=result, raises=bool(raised), votes=count))
+    for (group, _), count in votes.items():
+        choice = read_choice(comparison.outcomes[group])
+        if choice and len(choice.result) <= _MAX_RESULT:
+            choices.append(choice.replace(votes=count))
     return sorted(choices, key=lambda c: (-c.votes, c.raises, len(c.result), c.result))

@@ -16,7 +16,7 @@ from ipyrefine.core.ports import Check
 from ipyrefine.core.stated import stated_examples
 from ipyrefine.errors import UsageError, did_you_mean
 
-_NAMES = ("examples", "agreement", "run", "constraints")
+_NAMES = ("examples", "agreement", "results", "run", "constraints")
 
 
 class Demands(NamedTuple):
@@ -76,6 +76,13 @@ def find_demands(
         found = (Agreement(files=files),)  # it runs the examples, too
     elif count and not {"agreement", "examples"} & (present - set(without)):
         found = (Examples(files=files),)
+    of_cell = runs or any(check.name == "run on copies" for check in checks)
+    if "results" not in present and not of_cell:
+        from ipyrefine.checks.rows import Results
+
+        if not found and not {"agreement", "examples"} & present:
+            found = (Examples(files=files),)  # for those that the user will confirm
+        found = (*found, Results(files=files))
     if runs and "run" not in present:
         found, phrases = (*found, RunOnCopies(files=files)), (*phrases, "a run on copies")
     return Demands(found, phrases)

@@ -4,17 +4,22 @@ The check ``examples`` does so with those that a task states; `core.stated` read
 """
 
 import doctest
-import math
 import re
 from collections.abc import Mapping, Sequence
 from time import monotonic
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from ipyrefine.checks import Context
 from ipyrefine.checks.functions import not_python
-from ipyrefine.core.model import Evidence, Tally, Task
+from ipyrefine.core.model import Choice, Evidence, Tally, Task
 from ipyrefine.core.stated import Example, stated_examples
-from ipyrefine.core.syntax import NO_VALUE, is_literal, read_literal, try_parse_expression
+from ipyrefine.core.syntax import (
+    NO_VALUE,
+    equal_values,
+    is_literal,
+    read_literal,
+    try_parse_expression,
+)
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import explain_absence, files_for, may_compute
@@ -24,9 +29,11 @@ _SHARE = 4  # one example may take this fraction of the whole time
 _USUAL = 60  # examples that the whole time is for; more of them get more
 _WIDTH = 200
 _MAX_LISTED = 20  # examples in a detail
-_TOLERANCE, _RELATIVE = 1e-9, 1e-12
-_EXACT = 2**53  # integers beyond it may have no float of their own
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # it tells nobody anything, and differs each time
+_SUMMARIES = {
+    "example": "{0.held} of {0.of} stated examples hold.",
+    "result": "{0.held} of {0.of} results that the user expects hold.",
+}
 _TRACEBACK = "Traceback (most recent call last):"
 _CHECKER = doctest.OutputChecker()
 _CHECKER_FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.DONT_ACCEPT_TRUE_FOR_1
@@ -160,12 +167,16 @@ class Examples:
         outcomes = await evaluation.outcomes(examples, required=True)
         ran = [*zip(examples, outcomes, strict=True)]
         missed = [(e, o) for e, o in ran if not holds(e, o)]
-        lines = [format_example(e, o) for e, o in sorted(ran, key=lambda pair: pair not in missed)]
+        count = len(ran) - len(task.clarifications)
+        ranked = sorted([*ran[count:], *ran[:count]], key=lambda pair: pair not in missed)
+        lines = [format_example(*pair) for pair in ranked]  # first what the user expects
         if len(lines) > _MAX_LISTED:
             lines[_MAX_LISTED:] = [f"… and {len(lines) - _MAX_LISTED} more."]
         lines = [evaluation.load_error] if evaluation.load_error else lines
-        held, count = len(ran) - len(missed), len(ran)
-        lines += [f"{held} of {count} stated examples hold.", evaluation.protection_note]
+        held = len(ran) - len(missed)
+        tallies = (_tally(ran[:count], missed, "example"), _tally(ran[count:], missed, "result"))
+        lines += [_SUMMARIES[t.noun].format(t) for t in tallies if t.of]
+        lines += [evaluation.protection_note]
         absence = evaluation.absence
         if absence and not all(o.get("absence", evaluation.load_error) for _, o in missed):
             absence = ""
@@ -173,14 +184,23 @@ class Examples:
             name=self.name,
             passed=None if absence else not missed,
             not_run=bool(absence),
-            score=None if absence else held / count,
+            score=None if absence else held / len(ran),
             detail=absence or "\n".join(lines).rstrip(),
-            tallies=() if absence else (Tally(held=held, of=count, noun="example"),),
+            tallies=() if absence else tuple(one for one in tallies if one.of),
             seconds=monotonic() - start,
-            decisive=self._decisive and not absence,
-            basis="examples",
+            # One result alone may be the one that is right; of examples the task states all it has.
+            decisive=self._decisive and not absence and (count > 0 or task.confirmed),
+            basis="confirmed" if task.confirmed else "examples",
             computed=evaluation.computed,
         )
+
+
+def _tally(
+    ran: Sequence[tuple[Example, Outcome]],
+    missed: Sequence[tuple[Example, Outcome]],
+    noun: Literal["example", "result"],
+) -> Tally:
+    return Tally(held=sum(one not in missed for one in ran), of=len(ran), noun=noun)
 
 
 def format_example(example: Example, outcome: Outcome) -> str:
@@ -271,6 +291,15 @@ def result_source(outcome: Outcome) -> str:
     return str(outcome["data"]) if plain else ""
 
 
+def read_choice(outcome: Outcome) -> Choice | None:
+    """Return what an outcome gives, as a literal or an exception; None for anything else."""
+    raised = raised_type(outcome)
+    result = raised or result_source(outcome)
+    if not result or (raised and not raised.isidentifier()):
+        return None
+    return Choice(result=result, raises=bool(raised))
+
+
 def group_outcomes(outcomes: Sequence[Outcome]) -> tuple[int, ...]:
     """Return for each outcome the place of the first like it: both are errors, or one value."""
     values = [_decode(outcome) for outcome in outcomes]
@@ -298,21 +327,6 @@ def prompt_output(outcome: Outcome) -> str:
     """Return an outcome as at a prompt: what was printed, then the value unless it is None."""
     value = "" if outcome.get("none", True) else str(outcome.get("repr", ""))
     return str(outcome.get("stdout", "")) + value
-
-
-def equal_values(a: Any, b: Any) -> bool:
-    """Return whether two values are equal; floats may differ by 1e-9, large ones by 1e-12 of it."""
-    if isinstance(a, float | int) and isinstance(b, float | int):
-        exact = [
-            abs(one) > _EXACT or isinstance(one, bool) for one in (a, b) if type(one) is not float
-        ]
-        loose = len(exact) < 2 and not any(exact)
-        return a == b or (loose and math.isclose(a, b, rel_tol=_RELATIVE, abs_tol=_TOLERANCE))
-    if isinstance(a, list | tuple):
-        return type(a) is type(b) and len(a) == len(b) and all(map(equal_values, a, b))
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(equal_values(a[key], b[key]) for key in a)
-    return bool(a == b)
 
 
 def _output_matches(example: Example, outcome: Outcome) -> bool:

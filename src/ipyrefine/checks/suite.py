@@ -5,10 +5,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from textwrap import indent
 from time import monotonic
 
-from ipyrefine.checks.evaluation import shorten
+from ipyrefine.checks.evaluation import Evaluation, read_choice, shorten
 from ipyrefine.checks.tests import WIDTH, Report, run_tests
 from ipyrefine.core.expectations import Expectation, suite_evidence
 from ipyrefine.core.model import Evidence, Task, TestResult
+from ipyrefine.core.results import plain_form
+from ipyrefine.core.stated import Example
 from ipyrefine.core.syntax import names_bound, names_used, parse, try_parse
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
@@ -45,8 +47,26 @@ class Suite:
         found = [
             TestResult(name=name, passed=ok, line=line) for name, (ok, line) in results.items()
         ]
+        found = await self._with_values(expectations, found, text)
         evidence = suite_evidence(expectations, found, monotonic() - start)
         return evidence.model_copy(update={"computed": may_compute(self._files, code, source)})
+
+    async def _with_values(
+        self, expectations: Sequence[Expectation], results: list[TestResult], text: str
+    ) -> list[TestResult]:
+        """Return the results with what the text gives where a test that fails is one comparison."""
+        failing = {one.name for one in results if one.passed is False}
+        tests = (one for one in expectations if one.name in failing)
+        rows = {one.name: row for one in tests if (row := plain_form(one))}
+        if not rows:
+            return results
+        calls = tuple(
+            Example(source=row.call, expected="", kind="equals", setup=row.setup)
+            for row in rows.values()
+        )
+        outcomes = await Evaluation(text, seconds=_SECONDS, files=self._files).outcomes(calls)
+        gives = dict(zip(rows, map(read_choice, outcomes), strict=True))
+        return [one.replace(gives=gives.get(one.name)) for one in results]
 
     async def vacuous(self, expectations: Sequence[Expectation], text: str) -> frozenset[str]:
         """Return the names of tests that say nothing of a text.

@@ -125,18 +125,33 @@ class Rubric(_Decision):
     target: Score | None = None  # the new target score; None keeps the present one
 
 
-class Answer(_Decision):
-    """Answer the question that the drafts disagree about; it becomes an example of the task."""
+class Expect(_Decision):
+    """Expect a result: it becomes an example of the task, and every text is tried on it.
 
-    kind: Literal["answer"] = "answer"
-    # Which of the results, from 1; None for the user's own.
-    choice: int | None = Field(default=None, ge=1, le=MAX_ITERATIONS)
-    result: str = ""  # the user's own: a value as Python, or the name of an exception
+    A later one for the same input takes its place.
+    """
+
+    is_remark: ClassVar[bool] = True
+    kind: Literal["expect"] = "expect"
+    call: str  # the input, as Python
+    result: str  # what it should give: a value as Python, or the name of an exception
+    raises: bool = False  # whether it should raise
+    setup: str = ""  # statements to run before it
+
+
+class Retract(_Decision):
+    """Take back a result that the user expects."""
+
+    is_remark: ClassVar[bool] = True
+    kind: Literal["retract"] = "retract"
+    call: str  # the input, as Python
+    setup: str = ""  # the statements before it
 
 
 Decision = Annotated[
     Accept
-    | Answer
+    | Expect
+    | Retract
     | Override
     | Continue
     | Branch

@@ -218,8 +218,16 @@ class Refinement:
         Raises:
             UsageError: it cannot be carried out; nothing has changed.
         """
-        require_possible(self.state, decision)
+        state = self.state
+        for earlier in self._inbox:  # they have still to take effect
+            state = apply(state, events.Decided(decision=earlier))
+        require_possible(state, decision)
         self._inbox.append(decision)
+
+    @property
+    def has_decisions(self) -> bool:
+        """Whether decisions came in that have still to take effect."""
+        return bool(self._inbox)
 
     def leave_reading(self) -> bool:
         """Let a critic read on behind a text that a decision accepts; return whether one does.
@@ -503,7 +511,10 @@ class Refinement:
     async def _take_decisions(self) -> None:
         """Apply the decisions that came in, each with what it means for the verdicts there are."""
         while self._inbox:
-            await self.emit(events.Decided(decision=self._inbox.popleft()))
+            try:
+                await self.emit(events.Decided(decision=self._inbox[0]))
+            finally:
+                self._inbox.popleft()  # not before it took effect, as others may rest on it
             await self._reconsider()
 
     async def _reconsider(self) -> None:
@@ -624,7 +635,7 @@ class Refinement:
         iteration = policy.to_check(self.state)
         assert iteration is not None, "checks run only on a text that waits for them"
         await self.emit(events.StageStarted(stage=Stage.CHECK, iteration=iteration.number))
-        done = [evidence.name for evidence in iteration.evidence]
+        done = [evidence.name for evidence in iteration.evidence if not evidence.outdated]
         waiting = []
         for check in self.checks:
             if check.name not in self.state.setup.checks:

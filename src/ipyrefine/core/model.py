@@ -23,12 +23,16 @@ Amount = Annotated[float, Field(ge=0.0, le=1e15, allow_inf_nan=False)]  # of sec
 Author = Literal["model", "check", "user"]
 Form = Literal["code", "prose"]
 Drafts = Literal["agree", "differ", "open"]
+# What suggests the input of a row: the task or the user, a critic's test, drafts that differ on it,
+# an edge of what the task allows, mere variety, or a cell of the notebook.
+RowSource = Literal["example", "critic", "drafts", "edge", "input", "cell"]
 Finish = Literal["stop", "length", "refused", "filtered", "incomplete"]
 # What a verdict rests on.
 Basis = Literal[
     "tests",
     "function",
     "schema",
+    "confirmed",  # by the user, result by result
     "examples",
     "agreement",
     "constraints",
@@ -40,6 +44,7 @@ Basis = Literal[
 ]
 
 SUITE = "critic's tests"  # the name of the evidence that they give
+RESULTS = "results"  # the name of the evidence that has rows for the user
 MAX_ITERATIONS = 2_000  # of a run
 # Of what checked code printed, returned and drew.
 MAX_OUTPUTS = 4  # of one check
@@ -131,12 +136,14 @@ def named_criteria(names: Iterable[str], glossary: Iterable[Criterion]) -> tuple
 
 
 class Clarification(Record):
-    """What the user answered to a question: one more example that the task states."""
+    """A result that the user expects: one more example that the task states."""
 
     call: str  # the input, as Python
     result: str  # what it gives, as Python; the name of the exception where it raises one
     raises: bool = False  # whether it raises
     setup: str = ""  # statements to run before it
+    leading: bool = False  # whether it was the first of the rows when the user answered it
+    computed: bool = False  # whether code that got copies of variables gave the result
 
     @property
     def sentence(self) -> str:
@@ -145,7 +152,7 @@ class Clarification(Record):
 
 
 class Choice(Record):
-    """One of the results that drafts give on an input."""
+    """One of the results that texts give, or a critic expects, on an input."""
 
     result: str  # the value as Python, or the name of the exception
     raises: bool = False  # whether it is an exception
@@ -159,6 +166,7 @@ class Question(Record):
     # What the drafts give, the most frequent first.
     choices: Annotated[tuple[Choice, ...], Field(min_length=1)]
     setup: str = ""  # statements to run before it
+    own: Choice | None = None  # which of them the text gives; None where that can't be written
 
 
 class Material(Record):
@@ -185,7 +193,7 @@ class Task(Record):
         checklist: yes/no questions that a finished text answers with yes.
         plan: whether prose is planned in a few lines before it is written; code never is.
         language: the language of code, as pygments names it: ``python``, ``java``, …
-        clarifications: examples that the user added by answering a question.
+        clarifications: results that the user expects.
         materials: what it is about besides its words.
     """
 
@@ -203,8 +211,14 @@ class Task(Record):
     materials: tuple[Material, ...] = ()
 
     @property
+    def confirmed(self) -> bool:
+        """Whether the user answered the first row, or two: a verdict may rest on it."""
+        answers = self.clarifications
+        return len(answers) > 1 or any(one.leading for one in answers)
+
+    @property
     def request(self) -> str:
-        """The request with the user's answers to questions."""
+        """The request with the results that the user expects."""
         if not self.clarifications:
             return self.text
         answers = "\n".join(f"- {one.sentence}" for one in self.clarifications)
@@ -394,6 +408,23 @@ class Figure(Record):
 Output = Annotated[Printed | Value | TableValue | Figure, Field(discriminator="kind")]
 
 
+class Row(Record):
+    """What a text gives on one input, for the user to confirm."""
+
+    # The input, as Python; for a cell of the notebook, the name that it defines or changes.
+    call: str
+    result: str  # the value as Python, or the exception's name; empty if it can't be written
+    raises: bool = False  # whether it is an exception
+    message: str = ""  # of the exception
+    setup: str = ""  # statements to run before it
+    source: RowSource = "input"  # what suggests the input
+    rivals: tuple[Choice, ...] = ()  # other results, and how many drafts give each
+    before: str = ""  # what the name was before the cell ran
+    output: Output | None = None  # the value, where it is a table or a figure
+    # Whether the user expects the result; False where they expect another, None before they say.
+    confirmed: bool | None = None
+
+
 class Outcome(StrEnum):
     """The outcomes of a verification."""
 
@@ -417,7 +448,7 @@ class Tally(Record):
 
     held: Count  # how many of them hold
     of: Count  # how many there are
-    noun: Literal["example", "further input", "test"]  # what one of them is called
+    noun: Literal["example", "result", "further input", "test"]  # what one of them is called
 
 
 class TestResult(Record):
@@ -428,6 +459,7 @@ class TestResult(Record):
     name: str
     passed: bool | None  # whether it passes; None where it could not be tried
     line: str = ""  # what it shows where it fails, or why it could not be tried
+    gives: Choice | None = None  # what the text gives where the test only compares a call's result
 
 
 class Evidence(Record):
@@ -439,7 +471,7 @@ class Evidence(Record):
     score: Score | None = None  # 0..1, or None when it does not apply
     stated: Outcome | None = None  # the verdict that the user's function gave; else None
     detail: str = ""  # what was tried and came out (input, expected, got), for people and prompts
-    tallies: Annotated[tuple[Tally, ...], Field(max_length=2)] = ()
+    tallies: Annotated[tuple[Tally, ...], Field(max_length=3)] = ()
     seconds: Amount = 0.0  # wall time it took
     required: bool = True  # whether failing it keeps the text from passing
     decisive: bool = False  # whether passing it settles the verdict
@@ -453,11 +485,18 @@ class Evidence(Record):
     outputs: Annotated[tuple[Output, ...], Field(max_length=MAX_OUTPUTS)] = ()
     computed: bool = False  # whether code that got copies of variables, or read files, gave it
     results: tuple[TestResult, ...] = ()
+    rows: tuple[Row, ...] = ()  # what the text gives on inputs that the user may confirm
+    outdated: bool = False  # whether the user has since changed the examples it was tried on
 
     @property
     def failed(self) -> bool:
         """Whether it keeps the text from passing."""
         return self.required and self.passed is False
+
+    @property
+    def by_examples(self) -> bool:
+        """Whether it depends on the task's examples, with what the user expects."""
+        return self.basis in ("examples", "confirmed", "agreement")
 
     @property
     def grounds(self) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import NamedTuple
 
-from ipyrefine.core.decisions import Accept
+from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.edits import changed_lines
 from ipyrefine.core.expectations import contested, in_force
 from ipyrefine.core.findings import up_for_review
@@ -45,7 +45,7 @@ class Stop(NamedTuple):
     message: str
 
 
-_BASES: tuple[Basis, ...] = ("tests", "function", "examples")  # the strongest first
+_BASES: tuple[Basis, ...] = ("tests", "function", "confirmed", "examples")  # the strongest first
 OWN: tuple[Basis, ...] = ("tests", "function")  # the user's, which decide by themselves
 WAITING = Stop(StopReason.PAUSED, "Waiting for you: continue, change something, or accept.")
 _NOT_JUDGED = Stop(StopReason.UNJUDGED, "Accept the text, or say what you need and continue.")
@@ -53,7 +53,8 @@ _NOT_JUDGED = Stop(StopReason.UNJUDGED, "Accept the text, or say what you need a
 
 def next_step(run: Run) -> Stage | Stop:
     """Return the next stage of a run, or why it stops."""
-    if stop := _settled_by_user(run):
+    answered = run.stale and isinstance(run.decisions[-1], Expect | Retract)
+    if (stop := _settled_by_user(run)) and not answered:
         return stop
     if missing_drafts(run):
         return Stage.DRAFT
@@ -66,7 +67,7 @@ def next_step(run: Run) -> Stage | Stop:
         return WAITING
     if stop := finished(run):
         return stop
-    if run.waiting:
+    if run.waiting and not _misses_result(run):
         return WAITING
     feedback = to_act_on(run, base)
     explained = any(finding.check != LOW_SCORE for finding in feedback)
@@ -78,6 +79,14 @@ def next_step(run: Run) -> Stage | Stop:
     if not feedback:
         return _nothing_to_act_on(run, base)
     return Stage.REVISE
+
+
+def _misses_result(run: Run) -> bool:
+    """Return whether the best text fails a result that the user has just said they expect."""
+    said = run.decisions and isinstance(run.decisions[-1], Expect)
+    best = run.iterations[run.best or 0]
+    failed = (t for e in best.evidence if e.failed for t in e.tallies if t.noun == "result")
+    return bool(said) and any(tally.held < tally.of for tally in failed)
 
 
 # What texts wait for
@@ -152,7 +161,7 @@ def to_check(run: Run) -> Iteration | None:
 
 
 def _needs_checks(run: Run, iteration: Iteration) -> bool:
-    ran = sum(evidence.name != SUITE for evidence in iteration.evidence)
+    ran = sum(e.name != SUITE and not e.outdated for e in iteration.evidence)
     waits = ran < len(run.setup.checks) or lacks_tests(run, iteration)
     return waits and find_duplicate(run, iteration) is None
 
@@ -286,6 +295,8 @@ def _wants_reading(run: Run, iteration: Iteration) -> bool:
     if iteration.parent is None and any(draft.critiqued for draft in others):
         return False
     if differs(iteration) or any(evidence.failed for evidence in iteration.evidence):
+        return False
+    if run.ruling and run.ruling.settles:
         return False
     if find_duplicate(run, iteration) is not None:  # what its writer contests is the critic's
         waits = bool(contested(run.expectations)) or awaits_answer(iteration)

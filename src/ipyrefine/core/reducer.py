@@ -1,7 +1,5 @@
 """Events → Run: the one place that says what each event and decision means for a run."""
 
-import builtins
-import re
 from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any
@@ -19,11 +17,14 @@ from ipyrefine.core.expectations import (
 from ipyrefine.core.findings import FEEDBACK, resolve, with_ids
 from ipyrefine.core.model import (
     GUIDANCE,
+    RESULTS,
     SUITE,
     ByUser,
+    Choice,
     Clarification,
+    Evidence,
     Finding,
-    Question,
+    Row,
     Severity,
     Stage,
     Status,
@@ -32,8 +33,9 @@ from ipyrefine.core.model import (
     Verdict,
 )
 from ipyrefine.core.policy import judgement_of
+from ipyrefine.core.results import gives_same, is_exception, key_of, plain_form, rows
 from ipyrefine.core.run import Iteration, Run, UnconsumedReply
-from ipyrefine.core.syntax import is_literal
+from ipyrefine.core.syntax import is_literal, try_parse_expression
 from ipyrefine.errors import UsageError
 
 Findings = Iterable[Finding]
@@ -143,7 +145,9 @@ def _add_revision(run: Run, event: events.RevisionReady) -> Run:
         acted_on=event.acted_on,
         sampled=event.sampled,
     )
-    run = _append(run, revision).replace(head=None, selected=(), revision_requested=False)
+    run = _append(run, revision).replace(
+        head=None, selected=(), revision_requested=False, awaits_user=False
+    )
     kept = {change.finding: change.summary for change in event.changes if change.keeps}
     reasons = {f.criterion: kept[f.id] for f in revision.findings if f.id in kept}
     run = _change_tests(run, reasons, lambda test: test.contested_for(reasons[test.name]))
@@ -194,8 +198,11 @@ def _add_critique(run: Run, event: events.CritiqueReady) -> Run:
 
 def _add_evidence(run: Run, event: events.EvidenceReady) -> Run:
     earlier = run.iterations[event.iteration].evidence
-    if event.evidence.name == SUITE:  # it grew, and was run once more
-        earlier = tuple(one for one in earlier if one.name != SUITE)
+    name = event.evidence.name
+    again = next((one for one in earlier if one.name == name and one.outdated), None)
+    if name == SUITE:  # it grew, and was run once more
+        again = next((one for one in earlier if one.name == SUITE), None)
+    earlier = tuple(one for one in earlier if one is not again)
     # In the order of the checks, whichever ended first.
     places = {name: place for place, name in reversed([*enumerate(run.setup.checks)])}
     found = (*earlier, event.evidence)
@@ -284,8 +291,12 @@ def require_possible(run: Run, decision: Decision) -> None:
                 raise UsageError(f"The quoted words are not in {run.mention(about.number)}.")
         case decisions.Rubric(criteria=(), target=None):
             raise UsageError("A new rubric needs criteria or a target.")
-        case decisions.Answer():
-            _require_answer(run, decision)
+        case decisions.Expect():
+            _require_result(run, decision)
+        case decisions.Retract(call=call, setup=setup):
+            expected = {key_of(one.call, one.setup) for one in run.task.clarifications}
+            if key_of(call, setup) not in expected:
+                raise UsageError(f"You expect no result of {call[:80]}.")
 
 
 def require_iteration(run: Run, number: int) -> None:
@@ -306,29 +317,14 @@ def _require_findings(run: Run, ids: tuple[str, ...], verb: str) -> None:
         raise UsageError(f"There is no finding {missing[0]!r} in this run.")
 
 
-def _require_answer(run: Run, answer: decisions.Answer) -> None:
-    if run.question is None:
-        raise UsageError("There is no question to answer in this run.")
-    most = len(run.question.choices)
-    if answer.choice is not None and answer.choice > most:
-        raise UsageError(f"The question has answers 1 to {most}, not {answer.choice}.")
-    if answer.choice is None and not (_exception_name(answer.result) or is_literal(answer.result)):
-        raise UsageError(
-            "Answer with the number of a result, a value as Python, or the name of an "
-            'exception: %refine answer 1, or %refine answer "ValueError".'
-        )
-
-
-_EXCEPTION = re.compile(r"(?:raises?\s+)?([A-Za-z_][\w.]*)", re.IGNORECASE)
-
-
-def _exception_name(words: str) -> str:
-    """Return the exception that an answer names, like ``raises ValueError``; else empty."""
-    match = _EXCEPTION.fullmatch(words.strip())
-    name = match[1].rpartition(".")[2] if match else ""
-    kind = getattr(builtins, name, None)
-    builtin = isinstance(kind, type) and issubclass(kind, Exception)
-    return name if builtin or name.endswith(("Error", "Exception")) else ""
+def _require_result(run: Run, expected: decisions.Expect) -> None:
+    if not run.task.is_python:
+        raise UsageError("Only what Python code gives can be expected; say it as guidance.")
+    call, result = expected.call, expected.result
+    if try_parse_expression(call) is None:
+        raise UsageError(f"{call[:80]!r} is not a Python expression.")
+    if not (is_exception(result) if expected.raises else is_literal(result)):
+        raise UsageError(f"{result[:80]!r} is neither a value as Python nor an exception's name.")
 
 
 # Decisions: what each changes
@@ -350,7 +346,7 @@ def _decide(run: Run, decision: Decision) -> Run:
     )
     if run.iterations or isinstance(decision, decisions.Rubric):
         run = _effect(run, decision, number)
-    if not run.iterations or decision.settles or isinstance(decision, decisions.Answer):
+    if not run.iterations or decision.settles:
         return run
     if decision.asks_for_revision:
         return _allow_revision(run, decision, number, stopped)
@@ -376,8 +372,10 @@ def _effect(run: Run, decision: Decision, number: int) -> Run:
             return _add_finding(run, decision.finding)
         case decisions.Rubric():
             return _change_rubric(run, decision)
-        case decisions.Answer():
-            return _add_example(run, decision)
+        case decisions.Expect():
+            return _expect(run, decision)
+        case decisions.Retract(call=call, setup=setup):
+            return _change_examples(run, key_of(call, setup))
     return run
 
 
@@ -501,28 +499,65 @@ def _change_rubric(run: Run, decision: decisions.Rubric) -> Run:
     return run.replace(setup=run.setup.replace(task=task, limits=limits))
 
 
-def _add_example(run: Run, answer: decisions.Answer) -> Run:
-    """Add an answer to the task's examples, and have every text checked again."""
-    assert run.question is not None, "only a question that was asked is answered"
-    example = _clarification(answer, run.question)
-    task = run.task.replace(clarifications=(*run.task.clarifications, example))
+def _expect(run: Run, expected: decisions.Expect) -> Run:
+    """Make a result an example of the task; a critic's test that says otherwise is dismissed."""
+    key = key_of(expected.call, expected.setup)
+    shown = rows(run, run.chosen) if run.chosen else ()
+    row = next((one for one in shown if key_of(one.call, one.setup) == key), None)
+    example = Clarification(
+        call=expected.call,
+        result=expected.result,
+        raises=expected.raises,
+        setup=expected.setup,
+        leading=not shown or row is shown[0],
+        computed=_is_computed(run, expected),
+    )
+    plain = {one.name: form for one in run.expectations if (form := plain_form(one))}
+    against = [
+        name
+        for name, form in plain.items()
+        if key_of(form.call, form.setup) == key and not gives_same(expected, form)
+    ]
+    run = _change_tests(run, against, lambda test: test.replace(status=Status.DISMISSED))
+    run = _change_examples(run, key, example)
+    met = row is not None and gives_same(expected, row)
+    return run if met else run.replace(patience_from=len(run.iterations) - 1)
+
+
+def _is_computed(run: Run, expected: decisions.Expect) -> bool:
+    """Return whether code that got copies of variables gave a result."""
+    for evidence in (e for i in run.iterations for e in i.evidence if e.computed):
+        choices = evidence.question.choices if evidence.question else ()
+        given = (one.gives for one in evidence.results if one.gives)
+        found: list[Row | Choice] = [*evidence.rows, *choices, *given]
+        if any(gives_same(expected, one) for one in found):
+            return True
+    return False
+
+
+def _change_examples(run: Run, key: tuple[str, str], example: Clarification | None = None) -> Run:
+    """Put an example in place of the user's on an input, and have every text checked again."""
+    others = (o for o in run.task.clarifications if key_of(o.call, o.setup) != key)
+    task = run.task.replace(clarifications=(*others, *([example] if example else ())))
+
+    def is_outdated(evidence: Evidence) -> bool:
+        if evidence.name != RESULTS:
+            return evidence.by_examples
+        known = {key_of(row.call, row.setup) for row in evidence.rows}
+        return example is not None and key not in known
+
+    stale = {i.number for i in run.iterations if i.verdict and judgement_of(run, i) is None}
     return run.replace(
         setup=run.setup.replace(task=task),
-        iterations=tuple(i.replace(evidence=()) for i in run.iterations),
-        stale=tuple(i.number for i in run.iterations if i.verdict),
-        patience_from=len(run.iterations) - 1,
+        iterations=tuple(
+            i.replace(
+                evidence=tuple(e.replace(outdated=e.outdated or is_outdated(e)) for e in i.evidence)
+            )
+            for i in run.iterations
+        ),
+        stale=tuple(sorted({*run.stale, *stale})),
         question=None,
     )
-
-
-def _clarification(answer: decisions.Answer, question: Question) -> Clarification:
-    if answer.choice is not None:
-        choice = question.choices[answer.choice - 1]
-        result, raises = choice.result, choice.raises
-    else:
-        name = _exception_name(answer.result)
-        result, raises = name or answer.result.strip(), bool(name)
-    return Clarification(call=question.call, result=result, raises=raises, setup=question.setup)
 
 
 def _require(run: Run, guidance: str) -> Run:

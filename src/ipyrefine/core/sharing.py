@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
-from ipyrefine.core.decisions import Answer
 from ipyrefine.core.model import Evidence, Figure, Finding, Output, Printed, TableValue, Task, Value
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import NO_VALUE, is_literal, read_literal
@@ -187,7 +186,7 @@ class _Words:
         yield from run.setup.checks
         yield from (f"{one.name} {one.definition}" for one in task.criteria)
         yield from (one.text for one in task.materials if not one.computed)
-        yield from (one.result for one in run.decisions if isinstance(one, Answer))  # as typed
+        yield from (one.result for one in task.clarifications if not one.computed)
         yield from (one.code for one in run.expectations)
         for one in run.findings:
             if one.author != "check":

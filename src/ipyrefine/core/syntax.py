@@ -1,12 +1,15 @@
 """Read Python that nobody vouches for: it may be no Python at all, or too deep for a tree."""
 
 import ast
+import math
 import types
 import warnings
 from typing import Any
 
 # What `ast` and `compile` raise for what is not Python, or is too long or too deep for them.
 ERRORS = (SyntaxError, ValueError, TypeError, RecursionError, MemoryError)
+_TOLERANCE, _RELATIVE = 1e-9, 1e-12
+_EXACT = 2**53  # integers beyond it may have no float of their own
 NO_VALUE = object()
 
 
@@ -97,3 +100,18 @@ def read_literal(source: str) -> Any:
 def is_literal(source: str) -> bool:
     """Return whether a source is a literal, such as ``[1, 2]``."""
     return read_literal(source) is not NO_VALUE
+
+
+def equal_values(a: Any, b: Any) -> bool:
+    """Return whether two values are equal; floats may differ by 1e-9, large ones by 1e-12 of it."""
+    if isinstance(a, float | int) and isinstance(b, float | int):
+        exact = [
+            abs(one) > _EXACT or isinstance(one, bool) for one in (a, b) if type(one) is not float
+        ]
+        loose = len(exact) < 2 and not any(exact)
+        return a == b or (loose and math.isclose(a, b, rel_tol=_RELATIVE, abs_tol=_TOLERANCE))
+    if isinstance(a, list | tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(equal_values, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(equal_values(a[key], b[key]) for key in a)
+    return bool(a == b)

@@ -247,7 +247,7 @@ def build(
         **options.server(args, magics),
         share=args.share or magics.share,
         checks=checks.resolve(args.check, namespace, target=target, variables=used),
-        no_checks=args.no_check,
+        no_checks=[*args.no_check, *([] if magics.results else ["results"])],
         profile=profile,
         criteria=options.split_list(args.criteria or ""),
         checklist=_checklist(args.checklist, namespace),

@@ -10,6 +10,7 @@ from IPython.core.completer import SimpleCompletion
 from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
 
 from ipyrefine import checks, profiles
+from ipyrefine.core.results import rows
 from ipyrefine.core.run import Run
 from ipyrefine.errors import JournalError
 from ipyrefine.journal.store import Journal
@@ -83,7 +84,7 @@ _VALUES: dict[str, Callable[[dict[str, Any]], Iterable[str]]] = {
     "model": lambda _: WEIGHTS,
     "judge": lambda _: WEIGHTS,
     "patience": lambda _: ["off"],
-    "no_check": lambda _: ["agreement", "all", "constraints", "examples", "run"],
+    "no_check": lambda _: ["agreement", "all", "constraints", "examples", "results", "run"],
     "language": lambda _: sorted(names[0] for _, names, *_ in get_all_lexers() if names),
     "profile": lambda v: [*profiles.NAMES, *(n for n in _of(v, dict) if "criteria" in v[n])],
     "output": lambda v: ["refined", *_of(v, str)],
@@ -103,8 +104,8 @@ def _arguments(
     match command:
         case "accept" | "apply" if not {*given} & {*PLACES}:
             return [*numbers, *(p for p in PLACES if command == "accept" or p != "none")]
-        case "answer" if run and run.question and not given:
-            return [str(n) for n, _ in enumerate(run.question.choices, start=1)]
+        case "confirm" | "expect" if run and run.chosen and not (given and command == "expect"):
+            return [str(n) for n, _ in enumerate(rows(run, run.chosen), start=1)]
         case "share":
             return ANSWERS
         case "override":

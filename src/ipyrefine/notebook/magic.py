@@ -95,6 +95,9 @@ class Refine(Magics, Configurable):
         "AGENTS.md",
         help="File of your standing wishes, which every model is shown; empty for none.",
     ).tag(config=True)
+    results = Bool(True, help="Show what code gives on a few inputs, for you to confirm.").tag(
+        config=True
+    )
     ui = Unicode("auto", help="auto, widgets or plain.").tag(config=True)
     sandbox = Enum(
         ("auto", "required"),

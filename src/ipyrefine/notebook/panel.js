@@ -144,7 +144,9 @@ function render({ model, el }) {
     asked = null;
     const busy = find(".rf-busy");
     if (busy) busy.hidden = true;
+    for (const button of el.querySelectorAll(".rf-sent")) button.classList.remove("rf-sent");
     const held = el.contains(document.activeElement) ? document.activeElement : null;
+    const row = held && held.closest("li[data-row]");
     if ("page" in message) morphChildren(el, parse(message.page));
     for (const [name, html] of Object.entries(message.parts || {})) {
       const part = find(`[data-part="${name}"]`);
@@ -168,8 +170,9 @@ function render({ model, el }) {
       const field = find(`[data-focus="${message.focus}"]`);
       if (field) field.focus();
     } else if (held && !held.isConnected) {
-      const panel = find("section.rf");
-      if (panel) panel.focus({ preventScroll: true });
+      const awaited = find("[data-awaited] > li");
+      const near = row && row.isConnected ? row : awaited || find("section.rf");
+      if (near) near.focus({ preventScroll: true });
     }
   }
 
@@ -202,7 +205,37 @@ function render({ model, el }) {
     for (const name of Object.keys(data)) if (NUMBERS.has(name)) data[name] = Number(data[name]);
     const form = fields ? find(`[data-form="${fields}"]`) : button.closest("[data-form]");
     closeMenus(null);
+    if (data.row) button.classList.add("rf-sent"); // shown as taken until the kernel says so
     send({ ...fieldsOf(form), ...data, action });
+  }
+
+  /** Act on a key in a result's row, and return whether it was one for it. */
+  function onResult(key, row) {
+    const rows = [...el.querySelectorAll("li[data-row]")];
+    const isOpen = (one) => one.querySelector(".rf-no");
+    const after = rows.slice(rows.indexOf(row) + 1);
+    if (key === "y") {
+      const button = row.querySelector("button[data-row]:not([data-submit])");
+      if (row.matches(".rf-rival")) {
+        button.focus();
+        return true;
+      }
+      press(button);
+      if (!isOpen(row)) return true; // taken back
+    } else if (key === "n") {
+      const no = isOpen(row);
+      if (!no) return false;
+      no.open = true;
+      row.querySelector("input").focus(); // before the next key
+      return true;
+    } else if (key !== "?" && key !== "ArrowDown" && key !== "ArrowUp") {
+      return false;
+    }
+    let next = after[0];
+    if (key === "ArrowUp") next = rows[rows.indexOf(row) - 1];
+    else if (key !== "ArrowDown") next = after.find(isOpen);
+    if (next) next.focus();
+    return true;
   }
 
   function onClick(event) {
@@ -216,8 +249,12 @@ function render({ model, el }) {
   }
 
   function onToggle(event) {
-    const { fold } = event.target.dataset;
-    if (fold) send({ action: "fold", name: fold, open: event.target.open });
+    const { target } = event;
+    if (target.matches(".rf-no") && target.open) {
+      target.closest("[data-row]").querySelector("input").focus();
+    }
+    const { fold } = target.dataset;
+    if (fold) send({ action: "fold", name: fold, open: target.open });
   }
 
   function onInput(event) {
@@ -233,10 +270,11 @@ function render({ model, el }) {
     const { key, target } = event;
     if (!el.contains(target) || event.ctrlKey || event.metaKey || event.altKey || key === "Tab") return;
     const typing = target.closest(TYPING);
+    const row = target.closest("li[data-row]");
     if (key === "Escape") {
-      const menu = find("details.rf-menu[open]");
+      const menu = find("details.rf-menu[open]") || (row && row.querySelector(".rf-no[open]"));
       if (menu) {
-        closeMenus(null);
+        menu.open = false;
         menu.firstElementChild.focus();
       } else {
         const cancel = find('[data-hotkey="Escape"]');
@@ -258,6 +296,10 @@ function render({ model, el }) {
     }
     if (key === "Enter" && event.shiftKey) return; // runs the cell
     event.stopPropagation();
+    if (row && onResult(key, row)) {
+      event.preventDefault();
+      return;
+    }
     if (asked !== null) return; // meant for the field that is about to open
     if (key === "g") {
       const words = find('[data-focus="words"]');

@@ -27,7 +27,6 @@ from typing_extensions import TypedDict  # pydantic needs this one before Python
 from ipyrefine.core.decisions import (
     Accept,
     Add,
-    Answer,
     Branch,
     Continue,
     Decision,
@@ -35,17 +34,29 @@ from ipyrefine.core.decisions import (
     Dismiss,
     Drop,
     Edit,
+    Expect,
     Guide,
     Override,
+    Retract,
     Select,
 )
-from ipyrefine.core.events import CallEnded, Event, RunStarted, StageStarted, Stopped, TextDelta
-from ipyrefine.core.model import Finding, Outcome, Severity
+from ipyrefine.core.events import (
+    CallEnded,
+    Decided,
+    Event,
+    RunStarted,
+    StageStarted,
+    Stopped,
+    TextDelta,
+)
+from ipyrefine.core.model import Finding, Outcome, Row, Severity
 from ipyrefine.core.ports import Clock
+from ipyrefine.core.results import expect, rows
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import Sharing, is_computed, withheld
+from ipyrefine.errors import UsageError
 from ipyrefine.notebook.cell_target import CellTarget
-from ipyrefine.render import labels
+from ipyrefine.render import document, labels
 from ipyrefine.render.diff import revert
 from ipyrefine.render.document import SILENCE, WRITING, Progress
 from ipyrefine.render.escape import plain
@@ -67,7 +78,8 @@ class Click(TypedDict, total=False):
     other: int  # the text it is compared with
     hunk: int  # the change to take back
     number: int  # the iteration typed into a field
-    choice: int  # which answer to the question
+    row: str  # the result that it is about
+    choice: int  # which of the results at hand; 0 for the one that the text gives
     revisions: int  # how many more revisions Continue allows
     place: Destination  # where the accepted text goes
     name: str  # a form, a fold, or the check of a demand
@@ -75,7 +87,7 @@ class Click(TypedDict, total=False):
     sure: int  # whether it was asked for twice
     words: str  # guidance, or the reason for a decision
     reason: str  # why a finding is dismissed
-    result: str  # the user's own answer to the question
+    result: str  # what the user says it should be
     text: str  # the user's own text
     findings: list[str]  # the ids of the ticked findings
     finding: str  # the id of a finding; its fields follow
@@ -143,6 +155,7 @@ class Panel:
         self._run: Run | None = None
         self._view = View()
         self._note = ""
+        self._waiting: list[Expect | Retract] = []  # until the run takes them up
         self._closed = self._has_page = self._stale = False
         self._parts: dict[str, str] = {}
         self._updated = self._sent = self._rated = clock()
@@ -171,6 +184,9 @@ class Panel:
         self._run, self._updated = run, self._clock()
         if isinstance(event, RunStarted):  # perhaps not the first, where the user switched
             self._view = View()
+            self._waiting.clear()
+        if isinstance(event, Decided) and event.decision in self._waiting:
+            self._waiting.remove(event.decision)
         if isinstance(event, StageStarted):
             self._stream.start("")
             self._view = self._view._replace(under_way=event.iteration)
@@ -285,6 +301,7 @@ class Panel:
             stage_seconds=self._progress.seconds,
             usual=self._progress.usual(run) if run else 0.0,
             streaming=self._stream.kind,
+            waiting=tuple(self._waiting),
             has_prompts=bool(prompts),
             prompts=tuple(prompts) if self._view.form == "sent" else (),
             can_change_model=self._change_model is not None,
@@ -374,8 +391,12 @@ class Panel:
                 self._change_model(click.get("model", "").strip(), click.get("words", "").strip())
                 self._settle()
             case _:
-                self._decide(self._decision(click))
-                self._settle()
+                decision = self._decision(click)
+                self._decide(decision)
+                if isinstance(decision, Expect | Retract):
+                    self._waiting.append(decision)
+                else:
+                    self._settle()
         return None
 
     def _open(self, form: str, finding: str) -> dict[str, Any] | None:
@@ -386,7 +407,7 @@ class Panel:
         self._view = self._view._replace(form=form, finding=finding)
         fields = {
             "edit": "text", "finding": "problem", "rubric": "criteria", "model": "model",
-            "answer": "result", "dismiss": "reason", "needs-work": "words",
+            "dismiss": "reason", "needs-work": "words",
         }  # fmt: skip
         return {"focus": fields[form]} if form in fields else None
 
@@ -426,12 +447,31 @@ class Panel:
                 return Edit(iteration=iteration, text=click.get("text", ""))
             case "revert":
                 return Edit(iteration=iteration, text=self._reverted(click))
-            case "answer":
-                choice, result = click.get("choice"), click.get("result", "").strip()
-                return Answer(choice=choice, result="" if choice else result)
+            case "expect":
+                return self._expectation(click)
+            case "retract":
+                row = self._row(click)
+                return Retract(call=row.call, setup=row.setup)
             case "rubric" if self._run is not None:
                 return make_rubric(self._run, click.get("criteria", ""), click.get("target"))
         raise ValueError(_STALE_PAGE)
+
+    def _expectation(self, click: Click) -> Expect:
+        """Return what a result should be: what was typed, one at hand, or what the text gives."""
+        row, number = self._row(click), click.get("choice")
+        if number is None:
+            return expect(row, click.get("result", ""))
+        return expect(row, document.row_choices(row)[number - 1].result if number else None)
+
+    def _row(self, click: Click) -> Row:
+        """Return the result that a click is about."""
+        run = self._run
+        number = about_number(run, self._view) if run else None
+        found = rows(run, run.iterations[number]) if run and number is not None else ()
+        for row in found:
+            if document.row_key(row) == click.get("row"):
+                return row
+        raise UsageError("This result is not shown any more.")
 
     def _reverted(self, click: Click) -> str:
         """Return a text with one of its changes taken back."""

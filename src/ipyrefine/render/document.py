@@ -4,16 +4,19 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from statistics import median
 from typing import Literal, NamedTuple
+from zlib import crc32
 
 from ipyrefine.core import model
-from ipyrefine.core.decisions import Accept
+from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta, Warned
 from ipyrefine.core.expectations import Expectation
 from ipyrefine.core.findings import lost_sections
 from ipyrefine.core.model import (
+    Choice,
+    Clarification,
     Finding,
     Form,
-    Question,
+    Row,
     Severity,
     Stage,
     Status,
@@ -22,6 +25,7 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.policy import estimate_tokens, has_evaluator, reads, rival_of
 from ipyrefine.core.ports import Clock
+from ipyrefine.core.results import key_of, rows
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
 from ipyrefine.render import labels
@@ -34,6 +38,7 @@ _TAIL = 200  # characters
 _CALLS = 9  # recent calls of a model for a stage, whose seconds tell what is usual
 # Those of this process, by model and stage.
 _RECENT: dict[tuple[str, Stage], deque[float]] = {}
+_HEAD = 5  # rows of a table among the results
 MAX_SCORES = 50  # a panel sends all of them again with each iteration
 # What the warnings begin with that nobody needs to be warned of.
 _REMARKS = ("A replay of ", KEPT_HERE)
@@ -103,6 +108,44 @@ class Picture(NamedTuple):
     caption: str
 
 
+class Result(NamedTuple):
+    """What a text gives on one input."""
+
+    key: str  # the name by which a page says which one it means
+    call: str  # the input, with the statements that run before it; of a cell, a name it defines
+    value: str  # what comes of it: a value, or an exception with its message
+    sign: Literal["→", "=", ""] = "→"  # what stands between the two
+    before: str = ""  # what the name held before the cell ran
+    # What it may give, where that is asked; their order does not say which one the text gives.
+    choices: tuple[Choice, ...] = ()
+    rivalry: str = ""  # who gives what, where that is asked
+    confirmed: bool | None = None  # the user's word on it
+    expected: str = ""  # what it should be, where the user says it is something else
+    output: tuple["Block", ...] = ()  # a table or a picture that it comes with
+
+    def __str__(self) -> str:
+        value = f"{self.before} → {self.value}" if self.before else self.value
+        if self.choices:
+            value = f"{' or '.join(one.result for one in self.choices)}? ({self.rivalry})"
+        call = self.call.replace("\n", "; ")
+        line = f"{call} {self.sign} {value}" if self.sign else f"{call}: {value}"
+        return f"{line} · {self.word}" if self.word else line
+
+    @property
+    def word(self) -> Label | None:
+        """The user's word on it."""
+        confirmed, expected = self.confirmed, self.expected
+        return None if confirmed is None else labels.confirmation(confirmed, expected)
+
+
+class Results(NamedTuple):
+    """What a text gives, for a person to confirm."""
+
+    title: str
+    rows: tuple[Result, ...]
+    hint: str = ""  # what an answer would settle, where the verdict waits for one
+
+
 class Section(NamedTuple):
     """Blocks under a heading: name, verdict and what else qualifies it; folded where possible."""
 
@@ -116,7 +159,7 @@ class Section(NamedTuple):
         return " · ".join([self.title, *([str(self.label)] if self.label else []), *self.marks])
 
 
-Block = Paragraph | Text | Output | Items | Table | Picture | Section
+Block = Paragraph | Text | Output | Items | Table | Picture | Results | Section
 
 
 def record(run: Run) -> list[Block]:
@@ -124,6 +167,7 @@ def record(run: Run) -> list[Block]:
     return [
         summary(run),
         *notices(run),
+        *(results(run, run.chosen) if run.chosen else []),
         *result(run),
         *scores(run),
         *usage(run),
@@ -144,7 +188,6 @@ def notices(run: Run) -> list[Block]:
     return [
         *([Paragraph(labels.stop_sentence(run))] if run.message else []),
         *late(run),
-        *(question(run.question) if run.question else []),
         *rival(run, run.chosen),
         *decisions(run),
         *(Paragraph(one, "quiet" if is_remark(one) else "warning") for one in run.warnings),
@@ -175,21 +218,6 @@ def is_remark(warning: str) -> bool:
     return warning.startswith(_REMARKS)
 
 
-def question(asked: Question) -> list[Block]:
-    """Return a question with the results that the drafts give, numbered, and how to answer it."""
-    title = f"What should {asked.call} give? The drafts disagree, and the task doesn't say."
-    choices = tuple(
-        Item(str(n), f"{labels.choice_text(one)} ({labels.count(one.votes, 'draft')})")
-        for n, one in enumerate(asked.choices, start=1)
-    )
-    return [
-        Paragraph(title, lead="To clarify:"),
-        *_output("Before it runs", asked.setup),
-        Items("Answers", choices),
-        Paragraph('%refine answer 1, or your own: %refine answer "ValueError"', "quiet"),
-    ]
-
-
 def rival(run: Run, iteration: Iteration | None) -> list[Block]:
     """Return that only a critic's tests set a text above another one, and how to take that."""
     found = rival_of(run, iteration) if iteration else None
@@ -202,6 +230,64 @@ def rival(run: Run, iteration: Iteration | None) -> list[Block]:
             f"%refine accept {run.name(number).lower()} takes {run.mention(number)}.", "quiet"
         ),
     ]
+
+
+def results(
+    run: Run, iteration: Iteration, waiting: Iterable[Expect | Retract] = ()
+) -> list[Results]:
+    """Return what a text gives on a few inputs; nothing where no row is worth a look.
+
+    Args:
+        run: the run.
+        iteration: the text.
+        waiting: what the user said of results and the run has not taken up yet.
+    """
+    found = rows(run, iteration)
+    if not found:
+        return []
+    said = {key_of(one.call, one.setup): one for one in run.task.clarifications}
+    shown = tuple(_row(one, said.get(key_of(one.call, one.setup)), waiting) for one in found)
+    title = "What it did" if all(one.source == "cell" for one in found) else "What it gives"
+    return [Results(title, shown, labels.results_hint(iteration.verdict))]
+
+
+def row_key(row: Row) -> str:
+    """Return the name by which a page says which result it means."""
+    return f"{crc32(repr((row.setup, row.call)).encode()):x}"
+
+
+def row_choices(row: Row) -> tuple[Choice, ...]:
+    """Return what a row may give, in an order that does not say which one the text gives."""
+    every = (Choice(result=row.result, raises=row.raises), *row.rivals)
+    found = {(one.result, one.raises): one for one in every if one.result}
+    return tuple(found[one] for one in sorted(found))
+
+
+def _row(row: Row, said: Clarification | None, waiting: Iterable[Expect | Retract]) -> Result:
+    """Return a row as it is shown; ``said`` is what the user expects of it."""
+    confirmed, expected = row.confirmed, said.result if said else ""
+    for decision in waiting:
+        if (decision.call, decision.setup) == (row.call, row.setup):
+            confirmed, expected = None, ""
+            if isinstance(decision, Expect):
+                expected = decision.result
+                confirmed = (expected, decision.raises) == (row.result, row.raises)
+    asked = bool(row.rivals) and confirmed is None
+    output = tuple(_result(row.output)) if row.output else ()
+    return Result(
+        key=row_key(row),
+        call=f"{row.setup.strip()}\n{row.call}".strip(),
+        value=f"{row.result}: {row.message}" if row.raises and row.message else row.result,
+        sign="→" if row.source != "cell" else "" if row.before else "=",
+        before=row.before,
+        choices=row_choices(row) if asked else (),
+        rivalry=labels.rivalry(row) if asked else "",
+        confirmed=confirmed,
+        expected=expected if confirmed is False else "",
+        output=tuple(
+            one._replace(rows=one.rows[:_HEAD]) if isinstance(one, Table) else one for one in output
+        ),
+    )
 
 
 def result(run: Run) -> list[Block]:
@@ -349,7 +435,7 @@ def checks(iteration: Iteration, *, suite: bool = True) -> list[Block]:
             detail=strip_colours(one.detail).strip("\n"),
         )
         for one in sorted(iteration.evidence, key=lambda one: not one.failed)
-        if suite or one.name != model.SUITE
+        if one.name != model.RESULTS and (suite or one.name != model.SUITE)
     )
     found = tuple(items)
     return [Items("Checks", found, "checks")] if found else []

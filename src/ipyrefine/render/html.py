@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ipyrefine.core.decisions import OWN
+from ipyrefine.core.decisions import OWN, Expect, Retract
 from ipyrefine.core.model import Finding, Stage, Status, StopReason
 from ipyrefine.core.policy import rival_of, to_act_on
 from ipyrefine.core.run import Iteration, Run
@@ -30,7 +30,7 @@ from ipyrefine.render.diff import (
 from ipyrefine.render.document import WRITING
 from ipyrefine.render.escape import plain
 
-PARTS = ("top", "notices", "form", "ask", "text", "evidence", "guide", "foot")
+PARTS = ("top", "notices", "form", "ask", "results", "text", "evidence", "guide", "foot")
 FOLDS = ("details", "history", "settings")
 _MOST_STEPS = 9  # of the timeline, without the gaps
 _MOST_COLUMNS = 3  # of outputs that differ
@@ -38,14 +38,16 @@ _BLANK = re.compile(r"\n([ \t]*)(?=\n)")
 _KEYS = {
     "a": "Accept",
     "c": "Continue",
-    "n": "Needs work",
+    "n": "Needs work; on a result: not right",
+    "y": "On a result: right",
+    "↑ ↓": "Previous and next result",
     "p": "Mark as pass",
     "e": "Edit the text",
     "r": "Choose findings",
     "g": "Go to the guidance",
     "s": "Stop",
     "Esc": "Close a menu or a form",
-    "?": "These keys",
+    "?": "These keys; on a result: don't know, go on",
 }
 # Stops that the verdict speaks for.
 _PLAIN_STOPS = (
@@ -82,6 +84,8 @@ class View(NamedTuple):
     sharing: Sharing = Sharing()  # what servers are sent of what code computed, where there is such
     withheld: str = ""  # the text that they are not sent, while that is shown
     reads_behind: bool = False  # whether a critic still reads the text that was accepted
+    # What the user said of results and the run has not taken up yet.
+    waiting: tuple[Expect | Retract, ...] = ()
 
 
 def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
@@ -93,8 +97,7 @@ def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
         panel: the id of the panel that takes its place while it is on the page; empty for none.
     """
     context = _context(run, View(), note, live=False)
-    context["question"] = document.question(run.question) if run.question else []
-    context["question"] += document.rival(run, context["about"])
+    context["question"] = document.rival(run, context["about"])
     html = _render("record", context | {"panel": panel})
     # In a Markdown export a blank line would end the HTML.
     return _BLANK.sub(r"\n\1<i></i>", html)
@@ -204,6 +207,7 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "other": None,
         "rival": None,
         "selectable": [],
+        "results": [],
         "stop_message": "",
         "warnings": [one for one in run.warnings if not document.is_remark(one)],
         "criteria": [criterion.name for criterion in run.task.criteria],
@@ -308,6 +312,7 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
             columns = prose_columns(old, about.text)
     outputs = _differing_outputs(run, about, other)
     return {
+        "results": document.results(run, about, view.waiting),
         "other": other,
         "pinned": pinned,
         "columns": columns,

@@ -8,15 +8,16 @@ from urllib.parse import urlsplit
 from ipyrefine.core.decisions import (
     Accept,
     Add,
-    Answer,
     Branch,
     Continue,
     Decision,
     Dismiss,
     Drop,
     Edit,
+    Expect,
     Guide,
     Override,
+    Retract,
     Rubric,
     Select,
 )
@@ -27,7 +28,6 @@ from ipyrefine.core.model import (
     ByUser,
     CheckFailed,
     ChecksPassed,
-    Choice,
     Claim,
     DraftsDiffer,
     Evidence,
@@ -36,6 +36,7 @@ from ipyrefine.core.model import (
     NothingFound,
     Outcome,
     Repeats,
+    Row,
     Said,
     Scored,
     Setup,
@@ -111,6 +112,7 @@ BASES: dict[Basis, tuple[str, str]] = {
     "tests": ("tests", "tests failed"),
     "function": ("checks", "a check failed"),
     "schema": ("schema", "schema failed"),
+    "confirmed": ("results confirmed", "examples failed"),
     "examples": ("examples", "examples failed"),
     "agreement": ("drafts agree", "most drafts disagree"),
     "constraints": ("constraints", "constraints failed"),
@@ -120,7 +122,14 @@ BASES: dict[Basis, tuple[str, str]] = {
     "run": ("runs", "run failed"),
     "none": ("", ""),
 }
-_VERBS = {"example": "hold", "further input": "agree", "test": "pass"}
+_VERBS = {
+    "example": "hold",
+    "result": "that you expect hold",
+    "further input": "agree",
+    "test": "pass",
+}
+
+_CHIPS = {"example": "examples", "result": "results"}
 
 
 # Verdicts
@@ -169,9 +178,11 @@ def _basis(iteration: Iteration, verdict: Verdict) -> str:
         return passed if verdict.score is None else f"{passed}, {score(verdict.score)}"
     if not verdict.passed and verdict.required_passed:
         return "drafts disagree" if verdict.basis == "agreement" else passed
-    if verdict.passed and verdict.basis == "examples":
-        tallies = [t for e in iteration.evidence if e.basis == "examples" for t in e.tallies]
-        return count(tallies[0].held, "example") if tallies else passed
+    if verdict.passed and verdict.basis in ("examples", "confirmed"):
+        tallies = [t for e in iteration.evidence if e.basis == verdict.basis for t in e.tallies]
+        held = [count(t.held, t.noun) for t in tallies if t.noun in ("example", "result")]
+        words = ", ".join(held) if verdict.basis == "confirmed" else "".join(held[:1])
+        return f"{words} confirmed" if words and verdict.basis == "confirmed" else words or passed
     return passed if verdict.passed else failed
 
 
@@ -203,7 +214,9 @@ def _evidence_phrases(evidence: Evidence) -> list[tuple[str, str]]:
     """Return a check's result in words: ``3 of 3 examples`` and ``hold``."""
     found = []
     for tally in evidence.tallies:
-        if evidence.passed or tally.held < tally.of:
+        if evidence.passed and tally.noun == "result":
+            found.append((count(tally.of, "result"), "confirmed by you"))
+        elif evidence.passed or tally.held < tally.of:
             noun = count(tally.of, tally.noun) if tally.of != 1 else f"1 {tally.noun}s"
             found.append((f"{tally.held} of {noun}", _VERBS[tally.noun]))
     return found or [(check_name(evidence.name), "passed" if evidence.passed else "failed")]
@@ -237,8 +250,7 @@ def check_chip(evidence: Evidence) -> Label:
     """Return a check's result in a few words: ``✓ examples 4/4``, ``✗ lint (advisory)``."""
     name = check_name(evidence.name)
     counts = [
-        f"{'examples' if tally.noun == 'example' else name} {tally.held}/{tally.of}"
-        for tally in evidence.tallies
+        f"{_CHIPS.get(tally.noun, name)} {tally.held}/{tally.of}" for tally in evidence.tallies
     ]
     words = ", ".join(counts) or name
     if evidence.basis == "function" and evidence.score not in (None, 0, 1):
@@ -315,9 +327,26 @@ def claims_title(ends: Mapping[Label, int]) -> str:
     return "Critic's claims: " + ", ".join(counted)
 
 
-def choice_text(choice: Choice) -> str:
-    """Return what drafts give on an input: ``returns None`` or ``raises ValueError``."""
-    return f"{'raises' if choice.raises else 'returns'} {choice.result}"
+def rivalry(row: Row) -> str:
+    """Return who gives other results than a text does, without saying which is the text's."""
+    return (
+        "the critic expects one, the text gives the other"
+        if row.source == "critic"
+        else "drafts differ"
+    )
+
+
+def results_hint(verdict: Verdict | None) -> str:
+    """Return what to do about results where only the user can say whether they are right."""
+    asks = verdict is not None and verdict.outcome is Outcome.NOT_JUDGED
+    return "Confirm the first, or any two, and the text passes." if asks else ""
+
+
+def confirmation(confirmed: bool, expected: str) -> Label:
+    """Return the user's word on a result."""
+    if confirmed:
+        return Label("✓", "confirmed", "good")
+    return Label("✗", f"should be {expected}", "bad")
 
 
 # Numbers
@@ -572,8 +601,10 @@ def decision_sentence(run: Run, decision: Decision) -> str:
             done = f"edited {text}"
         case Drop(demand=demand):
             done = f"dropped the demand {demand}"
-        case Answer(choice=choice, result=result):
-            done = f"answered {result or f'with result {choice}'}"
+        case Expect(call=call, result=result, raises=raises):
+            done = f"expect {call} to {'raise' if raises else 'give'} {result}"
+        case Retract(call=call):
+            done = f"took back what {call} should give"
         case Rubric(criteria=criteria, target=target):
             changes = [f"criteria {', '.join(c.name for c in criteria)}"] if criteria else []
             changes += [] if target is None else [f"target {target:.2f}"]

@@ -34,7 +34,9 @@ def parts(run: Run) -> Iterator[Part]:
     yield Part("task", None, _titled("## Task", document.settings(run)))
     for iteration in run.iterations:
         yield from _stages(run, iteration)
-    outcome = [document.summary(run), *document.notices(run), *document.result(run)]
+    chosen = run.chosen
+    gives = document.results(run, chosen) if chosen else []
+    outcome = [document.summary(run), *document.notices(run), *gives, *document.result(run)]
     yield Part("result", None, _titled("## Result", outcome))
 
 
@@ -85,6 +87,8 @@ def _block(block: document.Block) -> str:
             return _fold(block.title, _table(block.head, block.rows))
         case document.Picture():
             return f"*{markdown_text(block.caption)}*"
+        case document.Results():
+            return _bold(block.title, "\n".join(map(_result, block.rows)))
         case document.Section():
             return _fold(str(block), _markdown(block.blocks))
 
@@ -121,6 +125,13 @@ def _item(item: document.Item) -> str:
     lines += [f"Fix: {markdown_text(item.fix)}"] if item.fix else []
     row = f"- {'<br>'.join(lines)}"
     return f"{row}\n\n{fence(item.detail, 'text')}\n" if item.detail.strip() else row
+
+
+def _result(one: document.Result) -> str:
+    """Return a result as a list item, with its table below."""
+    line = f"- {markdown_text(str(one))}"
+    tables = [_block(block) for block in one.output]
+    return "\n\n".join([line, *tables, ""]) if tables else line
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

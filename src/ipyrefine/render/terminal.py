@@ -20,12 +20,14 @@ _COLOURS = {
 _DIFF_LINES = 60
 _MIN_TEXT_LINES = 8  # of the kept text, however small the terminal is
 _PART_LINES = 6  # of the checks, the outputs and the findings on the screen of a stopped run
+_RESULT_LINES = 4
 # Stops that the error or the verdict already explains.
 _SILENT = (StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED)
 
-DETAILS: dict[str, Callable[[Run, Iteration], list[document.Block]]] = {
+DETAILS: dict[str, Callable[[Run, Iteration], Sequence[document.Block]]] = {
     "text": lambda run, _: document.result(run),
     "diff": lambda run, one: document.writing(run, one),
+    "results": lambda run, one: document.results(run, one),
     "checks": lambda run, one: document.checks(one),
     "output": lambda run, one: document.outputs(one),
     "findings": lambda run, one: document.findings(one, run.task.form),
@@ -154,6 +156,13 @@ class _Printer:
                 return [*self.wrap(block.title, "bold"), *table]
             case document.Picture():
                 return self.wrap(f"{block.caption}.")
+            case document.Results():
+                rows = [
+                    line
+                    for number, one in enumerate(block.rows, start=1)
+                    for line in [*self.result(number, one), *self.blocks(one.output)]
+                ]
+                return [*self.wrap(block.title, "bold"), *rows]
             case document.Section():
                 return ["", self.heading(str(block)), *self.blocks(block.blocks)]
 
@@ -172,6 +181,10 @@ class _Printer:
             (item.detail if kind != "good" else "", "", "  │ "),
         )
         return lines + [line for text, *look in below if text for line in self.wrap(text, *look)]
+
+    def result(self, number: int, one: document.Result) -> list[str]:
+        kind = one.word.kind if one.word else "warn" if one.choices else ""
+        return self.wrap(f"{number}  {one}", kind, "  ", "     ")
 
     def difference(self, block: document.Text) -> list[str]:
         """Return what changed: lines of code cut at the width, prose by word and wrapped."""
@@ -258,7 +271,7 @@ class _Printer:
                 for block in blocks
                 for line in self.cut(self.block(block), _PART_LINES, f": show {what}")
             ),
-            *(self.blocks(document.question(run.question)) if run.question else []),
+            *self.cut(self.blocks(document.results(run, chosen)), _RESULT_LINES, ": show results"),
             *self.blocks(document.rival(run, run.chosen)),
             *self.wrap(" · ".join(labels.usage_parts(run.usage, run.seconds)), "quiet"),
             *message,

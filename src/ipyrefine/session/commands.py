@@ -16,19 +16,29 @@ from ipyrefine.core.decisions import (
     OWN,
     Accept,
     Add,
-    Answer,
     Branch,
     Continue,
     Decision,
     Dismiss,
     Drop,
     Edit,
+    Expect,
     Guide,
     Override,
+    Retract,
     Rubric,
     Select,
 )
-from ipyrefine.core.model import MAX_ITERATIONS, Finding, Form, Outcome, Severity, named_criteria
+from ipyrefine.core.model import (
+    MAX_ITERATIONS,
+    Finding,
+    Form,
+    Outcome,
+    Row,
+    Severity,
+    named_criteria,
+)
+from ipyrefine.core.results import expect, read_expectation, rows
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import withheld
 from ipyrefine.errors import UsageError, did_you_mean
@@ -51,7 +61,9 @@ USAGE = {
     "accept": ("[k] [insert|replace|none]", "take the best text, or text k"),
     "continue": ("[n] [guidance]", "revise again, up to n times"),
     "override": ("pass|fail [k] [reason]", "give the verdict yourself"),
-    "answer": ('k | "VALUE"', "settle what the drafts disagree on"),
+    "results": ("", "print what the text gives on a few inputs"),
+    "confirm": ("1 3", "say that these results are right"),
+    "expect": ('2 "VALUE" | "f(x) == y"', "say what a result should be; 2 ? takes that back"),
     "select": ("f1 f2 [guidance]", "revise for these findings only"),
     "dismiss": ("f1 [reason]", "drop a finding"),
     "drop": ("CHECK", "leave out a demand that was read wrongly"),
@@ -83,10 +95,21 @@ A cell that starts with %%refine is refined; %%refine? lists its options.
 Then decide with %refine COMMAND:
 {most}
 Earlier runs: history, resume, export, forget, stats. All commands: %refine?"""
-_MOST = ("accept", "continue", "override", "answer", "dismiss", "edit", "show", "diff", "stop")
+_MOST = (
+    "accept",
+    "continue",
+    "override",
+    "results",
+    "confirm",
+    "dismiss",
+    "edit",
+    "show",
+    "diff",
+    "stop",
+)
 COMMANDS = tuple(sorted(USAGE))
 _MARGIN = 34  # columns before what a command does
-_NEED_TEXT = ("apply", "diff", "edit", "show", "tests")
+_NEED_TEXT = ("apply", "confirm", "diff", "edit", "expect", "results", "show", "tests")
 
 
 class CellTarget(Protocol):
@@ -208,6 +231,11 @@ async def _steer(cell: Cell, name: str, args: list[str]) -> None:
             print(await cell.add_tests() if args else plain(suite_source(run)))
         case "tests":
             raise UsageError("Use %refine tests, or %refine tests below.")
+        case "results":
+            print(show(run, ["results"]))
+        case "confirm":
+            for decision in confirmations(run, args):
+                await cell.carry_out(decision)
         case "edit":
             await cell.carry_out(await _edit(cell, args))
         case "kind":
@@ -263,8 +291,8 @@ def parse_decision(run: Run, name: str, words: list[str]) -> Decision:
         case "rubric":
             target = float(words.pop()) if words and _TARGET.fullmatch(words[-1]) else None
             return make_rubric(run, " ".join(words), target)
-        case "answer":
-            return parse_answer(run, " ".join(words))
+        case "expect":
+            return _parse_expectation(run, words)
     raise ValueError(f"{name} decides nothing")
 
 
@@ -306,12 +334,40 @@ def _parse_finding(run: Run, words: list[str]) -> Finding:
     )
 
 
-def parse_answer(run: Run, words: str) -> Answer:
-    """Read an answer to the run's question: the number of a result, else a value or exception."""
-    words, choices = words.strip(), len(run.question.choices) if run.question else 0
-    if words.isdecimal() and 1 <= int(words) <= choices:
-        return Answer(choice=int(words))
-    return Answer(result=words)
+def confirmations(run: Run, words: list[str]) -> list[Expect]:
+    """Return the decisions that some results, by their numbers, are right.
+
+    Raises:
+        UsageError: there is no such result, or the drafts give several.
+    """
+    found = [_numbered_row(run, word) for word in words]
+    if not found:
+        raise UsageError("Say which results are right: %refine confirm 1 3.")
+    for word, row in zip(words, found, strict=True):
+        if row.rivals:
+            raise UsageError(
+                f"Of result {word} several are possible. Say which is right: "
+                f'%refine expect {word} "VALUE".'
+            )
+    return [expect(row) for row in found]
+
+
+def _parse_expectation(run: Run, words: list[str]) -> Expect | Retract:
+    """Read ``2 VALUE``, ``2 ?`` or ``f(x) == y``."""
+    if len(words) > 1 and words[0].isdecimal():
+        row, result = _numbered_row(run, words[0]), " ".join(words[1:])
+        if result == "?":
+            return Retract(call=row.call, setup=row.setup)
+        return expect(row, result)
+    return read_expectation(" ".join(words))
+
+
+def _numbered_row(run: Run, word: str) -> Row:
+    shown = rows(run, run.chosen) if run.chosen else ()
+    if word.isdecimal() and 1 <= int(word) <= len(shown):
+        return shown[int(word) - 1]
+    known = f"has results 1 to {len(shown)}" if shown else "shows no results to confirm"
+    raise UsageError(f"There is no result {word[:40]}: this run {known}.")
 
 
 def make_rubric(run: Run, names: str, target: float | None) -> Rubric:

@@ -5,14 +5,16 @@ import shutil
 import sys
 import time
 
+from ipyrefine.core.decisions import Decision
 from ipyrefine.core.events import Event, RunStarted, TextDelta
 from ipyrefine.core.ports import Clock
+from ipyrefine.core.results import rows
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.render import labels
 from ipyrefine.render.document import Progress
 from ipyrefine.render.terminal import cells, clip, event_text
-from ipyrefine.session.commands import parse_decision, show
+from ipyrefine.session.commands import confirmations, parse_decision, show
 from ipyrefine.session.session import Session
 
 QUESTION = "[a]ccept, [c]ontinue, [p]ass, [n]eeds work, [s]how, or Enter to leave it: "
@@ -103,20 +105,24 @@ class Transcript:
 async def ask(session: Session) -> None:
     """Ask a user at a terminal what to do with the text, and carry it out until it is settled."""
     while sys.stdin.isatty() and (run := session.run).text and not session.interrupted:
-        choices = f"1 to {len(run.question.choices)} or =VALUE to answer, " if run.question else ""
+        shown = len(rows(run, run.chosen)) if run.chosen else 0
+        choices = f"1 to {shown} if that result is right, 1=VALUE if not, " if shown else ""
         try:
             answer = input(choices + QUESTION)  # noqa: ASYNC250 - nothing else runs here
         except (EOFError, KeyboardInterrupt):
             print("\nLeft undecided. The best text is kept.")
             return
         try:
-            words = read_answer(answer, run)
+            words = read_answer(answer)
             if not words:
                 return
             if words[0] == "show":
                 print(show(run, words[1:]))
                 continue
-            decision = parse_decision(run, words[0], words[1:])
+            if words[0] == "confirm":
+                decision: Decision = confirmations(run, words[1:])[0]
+            else:
+                decision = parse_decision(run, words[0], words[1:])
             if words[:2] == ["override", "fail"] and not getattr(decision, "reason", ""):
                 reason = input("What needs work? ")  # noqa: ASYNC250
                 decision = decision.model_copy(update={"reason": reason.strip()})
@@ -132,20 +138,20 @@ async def ask(session: Session) -> None:
             return
 
 
-def read_answer(answer: str, run: Run) -> list[str]:
+def read_answer(answer: str) -> list[str]:
     """Return the words of the command that an answer stands for; none to leave the text.
 
     Args:
         answer: what the user typed: a key of `ANSWERS` or its start, then what it takes; a number
-            or ``=VALUE`` answers a question of the drafts.
-        run: the run it is about.
+            says that this result is right, and ``1=VALUE`` what it should be.
 
     Raises:
         UsageError: it is none of these.
     """
     answer = answer.strip()
-    if run.question is not None and (answer.isdecimal() or answer.startswith("=")):
-        return ["answer", answer.removeprefix("=")]
+    number, sign, result = answer.partition("=")
+    if number.strip().isdecimal():
+        return ["expect", number.strip(), result.strip()] if sign else ["confirm", number.strip()]
     name, *args = answer.split() or ["quit"]
     command = next((words for one, words in ANSWERS.items() if one.startswith(name.lower())), None)
     if command is None:

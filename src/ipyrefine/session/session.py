@@ -140,6 +140,9 @@ class Session:
         try:
             await self._see_reading_end()
             await work()
+            # Those made while the stop was shown.
+            while self.refinement.has_decisions and self.refinement.error is None:
+                await self.refinement.run(*self.displays, journal=self.journal)
         except asyncio.CancelledError:
             # The one place where a cancel ends: the loop has stopped by then, its best text kept.
             self.interrupted = not self._stop_requested

@@ -1,0 +1,101 @@
+"""The check ``results``: what a text gives on a few inputs, for the user to confirm."""
+
+import re
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import Any, Self
+
+from ipyrefine.checks import Context
+from ipyrefine.checks.evaluation import Evaluation, Outcome, read_choice
+from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
+from ipyrefine.core.model import RESULTS, Evidence, Row, RowSource, Task
+from ipyrefine.core.stated import Example, read_examples, stated_examples
+
+_MOST = 6  # inputs of a kind; a run shows fewer, and prefers those on which drafts differ
+_LONG = 80  # characters of a call or a result; longer ones are not confirmed at a glance
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
+
+
+class Results:
+    """What the text gives on edge cases and varied inputs; it passes and fails nothing.
+
+    Args:
+        seconds: processor time for all inputs together.
+        files: files to put next to the text, such as `kernel.variables.Variables.files`.
+    """
+
+    def __init__(self, *, seconds: float = 2.5, files: Mapping[str, bytes] | None = None) -> None:
+        self.name = RESULTS
+        self._seconds, self._files = seconds, dict(files or {})
+
+    @classmethod
+    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
+        """Build the check ``results``, which takes no argument."""
+        return cls(files=context.files, **settings)
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        """Run the text on every input twice, in one sandbox; without inputs nothing runs."""
+        start = monotonic()
+        inputs = {} if task.is_foreign else _inputs(task)
+        if not inputs:
+            return Evidence(name=self.name, passed=None, required=False)
+        evaluation = Evaluation(text, seconds=self._seconds, files=self._files)
+        outcomes = await evaluation.outcomes((*inputs, *inputs))
+        half = len(inputs)
+        rows = [
+            row
+            for (one, source), *pair in zip(
+                inputs.items(), outcomes[:half], outcomes[half:], strict=True
+            )
+            if (row := _row(one, source, pair))
+        ]
+        return Evidence(
+            name=self.name,
+            passed=None,
+            required=False,
+            rows=() if evaluation.load_error else tuple(rows),
+            seconds=monotonic() - start,
+            computed=evaluation.computed,
+        )
+
+
+def _inputs(task: Task) -> dict[Example, RowSource]:
+    """Return the inputs, the same for every text: the task's, then others that the user named."""
+    stated = read_examples(task.text)
+    seeds = stated or first_calls(task.text)
+    named = stated_examples(task)[len(stated) :]
+    # Calls by annotated types are inputs themselves.
+    found = [*(() if stated else seeds), *further_inputs(seeds)]
+    short = [one for one in found if len(one.source) <= _LONG]
+    edges = [one for one in short if is_edge_case(one, seeds)]
+    varied = [one for one in short if one not in edges]
+    kinds: tuple[tuple[Sequence[Example], RowSource], ...] = (
+        (_spread(edges), "edge"),
+        (_spread(varied), "input"),
+        ([one for one in named if one.source not in {e.source for e in found}], "example"),
+    )
+    return {one: source for inputs, source in kinds for one in inputs}
+
+
+def _spread(inputs: Sequence[Example]) -> Sequence[Example]:
+    """Return at most so many inputs as are run of a kind, evenly from all of them."""
+    return inputs[:: max(1, -(-len(inputs) // _MOST))]
+
+
+def _row(example: Example, source: RowSource, outcomes: Sequence[Outcome]) -> Row | None:
+    """Return a row where two outcomes are one short value, or one exception."""
+    choice, second = map(read_choice, outcomes)
+    if choice is None or choice != second or len(choice.result) > _LONG:
+        return None
+    message = str(outcomes[0].get("error", "")) if choice.raises else ""
+    message = message.removeprefix(f"{choice.result}:").strip()[: 2 * _LONG]
+    if _ADDRESS.search(choice.result + message):
+        return None
+    return Row(
+        call=example.source,
+        result=choice.result,
+        raises=choice.raises,
+        message=message,
+        setup=example.setup,
+        source=source,
+    )

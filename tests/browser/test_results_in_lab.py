@@ -1,0 +1,102 @@
+"""What a text gives, confirmed and refuted by mouse and by keyboard in JupyterLab and Notebook."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from lab_driver import Lab
+from openai_server import ScriptedServer
+from stack_task import kernel
+from test_panel_in_lab import assert_accessible
+
+OUTPUT = Path(__file__).parents[1] / "output"
+CELL = """%%refine -n 1 --critique never
+Write median(xs), the middle of the sorted items; of an even number, the mean of the two.
+
+>>> median([3, 1, 2])
+2
+>>> median([5])
+5
+"""
+LOWER = "def median(xs):\n    xs = sorted(xs)\n    return xs[(len(xs) - 1) // 2]"
+MEAN = """def median(xs):
+    xs = sorted(xs)
+    n = len(xs)
+    return (xs[(n - 1) // 2] + xs[n // 2]) / 2"""
+# Clicks a row's button and returns whether it looks taken at once, whether the kernel answered, and
+# by how much the panel's height changed.
+CLICK = """
+const root = document.querySelector('.rf-panel'), row = root.querySelectorAll('.rf-res')[arg[0]];
+const height = root.offsetHeight, before = performance.now();
+row.querySelector(arg[1]).click();
+const taken = Boolean(row.querySelector('.rf-sent'));
+while (!row.querySelector(arg[2]) && performance.now() < before + 20000)
+  await new Promise(requestAnimationFrame);
+return [taken, Boolean(row.querySelector(arg[2])), root.offsetHeight - height];
+"""
+
+
+def reply(body: dict[str, Any]) -> str:
+    """Write the lower of two middles; once a result is refuted, their mean."""
+    asked = body["messages"][-1]["content"]
+    if "text so far" in asked:
+        return f"f1: mean\n```python\n{MEAN}\n```"
+    return f"```python\n{LOWER}\n```"
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedServer]:
+    with ScriptedServer(reply) as server:
+        yield server
+
+
+@pytest.mark.parametrize("app", ["lab", "notebook"])
+async def test_a_result_is_confirmed_taken_back_and_another_refuted_until_the_text_gives_it(
+    lab: Lab, model: ScriptedServer, app: Literal["lab", "notebook"]
+) -> None:
+    from axe_playwright_python.async_playwright import Axe
+
+    await lab.open(
+        ["%load_ext ipyrefine", CELL, "1 + 1"],
+        env=kernel(model), app=app, width=1000, height=1100,
+    )  # fmt: skip
+    await lab.run_and_wait(0)
+    await lab.run_and_wait(1)
+    await lab.panel(".rf-res").wait_for()
+    below = await lab.evaluate(
+        "const cell = panel.content.widgets[1].node;"
+        "return cell.querySelector('.rf-res').getBoundingClientRect().top"
+        " - cell.querySelector('.jp-Cell-inputWrapper').getBoundingClientRect().bottom;"
+    )
+    assert below <= 400
+    await lab.screenshot(OUTPUT / f"results-{app}.png")
+    await assert_accessible(Axe(), lab)
+
+    rows = lab.page.locator(".rf-panel .rf-res")
+    calls = [
+        await rows.nth(n).locator("code").first.inner_text() for n in range(await rows.count())
+    ]
+    wrong = next(n for n, call in enumerate(calls) if call.count(",") == 1)
+    right = next(n for n, call in enumerate(calls) if call != "median([])" and "," not in call)
+
+    # By mouse.
+    for button, then in ((".rf-yes", ".rf-said"), (".rf-said", ".rf-yes")):
+        taken, answered, grown = await lab.evaluate(CLICK, [right, button, then])
+        assert (taken, answered, grown) == (True, True, 0), f"{button}: nothing below it moves"
+
+    # By keyboard.
+    await rows.nth(right).focus()
+    await lab.page.keyboard.press("y")
+    await rows.nth(right).locator(".rf-said").wait_for()
+    await rows.nth(wrong).focus()
+    await lab.page.keyboard.press("n")
+    mean = sum(ast.literal_eval(calls[wrong].removeprefix("median"))) / 2
+    await lab.page.keyboard.type(repr(mean))
+    await assert_accessible(Axe(), lab)
+    await lab.page.keyboard.press("Enter")
+    await lab.panel(".rf-step", "Revision 1").wait_for()
+    await lab.wait_verdict("PASS")
+    assert await lab.page.locator(".rf-panel .rf-said.rf-good").count() == 2
+    await lab.screenshot(OUTPUT / f"results-settled-{app}.png")

@@ -1,0 +1,233 @@
+"""Results that the user confirms or corrects become examples, and every text is tried on them."""
+
+import pytest
+from kit import CODE, code, critique, decide, finish, refinement, requests, stages
+
+from ipyrefine.checks.evaluation import Examples
+from ipyrefine.checks.rows import Results
+from ipyrefine.core.decisions import Accept, Expect, Retract
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event, Stopped
+from ipyrefine.core.expectations import Expectation
+from ipyrefine.core.model import Limits, Outcome, Row, Stage, StopReason, Task
+from ipyrefine.core.results import expect, plain_form, read_expectation, read_result, rows
+from ipyrefine.core.run import Run
+from ipyrefine.errors import UsageError
+from ipyrefine.session.session import Session
+
+STATED = """Write median(xs), the middle of the sorted items; of an even number, the mean of two.
+
+>>> median([3, 1, 2])
+2
+>>> median([5])
+5
+"""
+OPEN = "Write a function.\n```python\ndef median(xs: list[int]) -> float:\n    ...\n```"
+LOWER = "def median(xs):\n    xs = sorted(xs)\n    return xs[(len(xs) - 1) // 2]"
+MEAN = (
+    "def median(xs):\n    xs = sorted(xs)\n    n = len(xs)\n"
+    "    return (xs[(n - 1) // 2] + xs[n // 2]) / 2"
+)
+
+
+def task(text: str = STATED) -> Task:
+    return CODE.replace(text=text)
+
+
+async def ran(*texts: str, about: str = STATED, **options: object) -> Refinement:
+    """A run of a model too weak to criticise, at its stop."""
+    loop = refinement(
+        [code(one, "f1: done") for one in texts],
+        task(about),
+        checks=[Examples(), Results()],
+        weak_critic=True,
+        **options,
+    )
+    await finish(loop)
+    return loop
+
+
+def shown(loop: Refinement) -> tuple[Row, ...]:
+    assert loop.state.chosen
+    return rows(loop.state, loop.state.chosen)
+
+
+def gives(loop: Refinement) -> dict[str, str]:
+    return {row.call: row.result for row in shown(loop)}
+
+
+def row(loop: Refinement, call: str) -> Row:
+    return next(one for one in shown(loop) if one.call == call)
+
+
+async def test_a_text_shows_what_it_gives_on_a_few_inputs_that_the_task_does_not_state() -> None:
+    found = gives(await ran(LOWER))
+    assert 3 <= len(found) <= 5
+    assert found["median([])"] == "IndexError"
+    assert "median([5])" not in found
+
+
+async def test_a_confirmed_result_calls_no_model_and_moves_no_row() -> None:
+    loop = await ran(LOWER)
+    before, calls = list(gives(loop)), loop.state.usage.calls
+    assert set(stages(await decide(loop, expect(shown(loop)[0])))) == {Stage.CHECK}
+    assert loop.state.usage.calls == calls
+    assert list(gives(loop)) == before
+    assert [one.confirmed for one in shown(loop)][:2] == [True, None]
+    assert loop.state.verdict
+    assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.PASS, "confirmed")
+
+
+@pytest.mark.parametrize(
+    ("answered", "outcome"),
+    [([0], Outcome.PASS), ([1], Outcome.NOT_JUDGED), ([1, 2], Outcome.PASS)],
+)
+async def test_where_nothing_is_stated_the_first_result_or_two_pass_a_text(
+    answered: list[int], outcome: Outcome
+) -> None:
+    loop = await ran(MEAN, MEAN, about=OPEN)
+    assert loop.state.verdict
+    assert loop.state.verdict.outcome is Outcome.NOT_JUDGED
+    for one in [shown(loop)[n] for n in answered]:
+        await decide(loop, expect(one))
+    assert loop.state.verdict.outcome is outcome
+
+
+async def test_a_result_that_is_wrong_is_mended_by_the_loop_at_once() -> None:
+    loop = await ran(LOWER, MEAN)
+    call = next(one for one in gives(loop) if one.count(",") == 1)
+    right = sum(map(int, call.removeprefix("median([").removesuffix("])").split(", "))) / 2
+    ran_stages = stages(await decide(loop, expect(row(loop, call), str(right))))
+    assert Stage.REVISE in ran_stages
+    assert f"expected {right}" in requests(loop, Stage.REVISE)[0].messages[-1].content
+    assert (loop.state.text, loop.state.stop_reason) == (MEAN, StopReason.PASSED)
+    assert row(loop, call).confirmed is True
+
+
+async def test_another_text_that_gives_the_right_result_takes_its_place_without_a_call() -> None:
+    loop = await ran(MEAN, LOWER)
+    await decide(loop, Expect(call="median([1, 2])", result="1"))  # the user misreads the task
+    assert loop.state.text == LOWER
+    calls = loop.state.usage.calls
+    await decide(loop, Expect(call="median([1, 2])", result="1.5"))
+    assert (loop.state.text, loop.state.usage.calls) == (MEAN, calls)
+    assert len(loop.state.task.clarifications) == 1, "a later word takes the place of an earlier"
+
+
+async def test_a_result_taken_back_is_as_never_said() -> None:
+    loop = await ran(LOWER)
+    before = shown(loop), loop.state.verdict
+    first = shown(loop)[0]
+    await decide(loop, expect(first))
+    await decide(loop, Retract(call=first.call))
+    assert (shown(loop), loop.state.verdict) == before
+    with pytest.raises(UsageError, match="You expect no result of"):
+        loop.decide(Retract(call=first.call))
+
+
+async def test_what_is_decided_while_the_stop_is_shown_is_carried_out() -> None:
+    loop = refinement([code(LOWER)], task(), checks=[Examples(), Results()], weak_critic=True)
+
+    def confirm(event: Event, run: Run) -> None:
+        if isinstance(event, Stopped) and not run.decisions:
+            loop.decide(expect(shown(loop)[0]))
+            loop.decide(Retract(call=shown(loop)[0].call))
+
+    await Session(loop, [confirm]).go()
+    assert [one.kind for one in loop.state.decisions] == ["expect", "retract"]
+    assert loop.state.task.clarifications == ()
+
+
+async def test_an_accepted_text_stays_accepted_whatever_is_confirmed_of_it() -> None:
+    loop = await ran(LOWER)
+    await decide(loop, Accept())
+    await decide(loop, expect(shown(loop)[0]))
+    assert loop.state.stop_reason is StopReason.ACCEPTED
+
+
+async def test_an_input_of_the_users_own_is_shown_with_the_rest() -> None:
+    loop = await ran(MEAN)
+    await decide(loop, Expect(call="median([1, 2, 9, 9])", result="5.5"))
+    assert row(loop, "median([1, 2, 9, 9])").confirmed
+
+
+async def test_drafts_that_differ_ask_which_is_right_first() -> None:
+    loop = await ran(LOWER, MEAN, about=OPEN, limits=Limits(candidates=2))
+    assert [one.text for one in loop.state.drafts] == [LOWER, MEAN]
+    first = shown(loop)[0]
+    assert first.rivals, "one gives another result"
+    with pytest.raises(UsageError, match="can't be written as Python"):
+        expect(first.replace(result=""))
+
+
+@pytest.mark.parametrize(
+    ("body", "call", "result"),
+    [
+        ("    assert f([]) == 0", "f([])", "0"),
+        ("    xs = [2, 1]\n    assert f(xs) == [1, 2]", "f(xs)", "[1, 2]"),
+        ("    with pytest.raises(ValueError):\n        f(-1)", "f(-1)", "ValueError"),
+        ("    assert f(1) is None", "f(1)", "None"),
+    ],
+)
+def test_a_critics_test_that_compares_once_is_a_row(body: str, call: str, result: str) -> None:
+    found = plain_form(Expectation(name="test_it", code=f"def test_it():\n{body}", quote="q"))
+    assert found
+    assert (found.call, found.result) == (call, result)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    assert f(1) < 2",
+        "    assert f(1) == 1\n    assert f(2) == 2",
+        "    assert f(1) == g(1)",
+    ],
+)
+def test_a_critics_test_that_does_more_is_no_row(body: str) -> None:
+    assert plain_form(Expectation(name="t", code=f"def t():\n{body}", quote="q")) is None
+
+
+async def test_a_users_result_overrules_a_critics_test_that_says_otherwise() -> None:
+    name = "test_even"
+    test = f'def {name}():\n    """middle of the sorted items"""\n    assert median([1, 2]) == 1\n'
+    loop = refinement(
+        {Stage.DRAFT: [code(MEAN)], Stage.CRITIQUE: [critique() + f"\n```python\n{test}```"]},
+        task(),
+        checks=[Examples(), Results()],
+    )
+    await finish(loop)
+    await decide(loop, Expect(call="median([1, 2])", result="1.5"))
+    tests = {one.name: one.status for one in loop.state.expectations}
+    assert all(status == "dismissed" for status in tests.values())
+
+
+@pytest.mark.parametrize(
+    ("words", "result", "raises"),
+    [
+        ("3", "3", False),
+        (" [1, 2] ", "[1, 2]", False),
+        ("'a b'", "'a b'", False),
+        ("KeyError", "KeyError", True),
+        ("raises KeyError", "KeyError", True),
+        ("Raises errors.OwnError", "OwnError", True),
+        ("StopIteration", "StopIteration", True),
+    ],
+)
+def test_a_result_is_a_value_or_an_exception(words: str, result: str, raises: bool) -> None:
+    found = read_result(words)
+    assert (found.result, found.raises) == (result, raises)
+
+
+@pytest.mark.parametrize("words", ["", "banana", "f(x)", "1 +", "raises", "(" * 9_999])
+def test_anything_else_is_refused_in_a_sentence(words: str) -> None:
+    with pytest.raises(UsageError, match="A result is a value as Python"):
+        read_result(words)
+
+
+def test_an_input_and_its_result_are_read_from_one_line() -> None:
+    assert read_expectation("f([]) == 0") == Expect(call="f([])", result="0")
+    assert read_expectation("f(-1) raises ValueError") == Expect(
+        call="f(-1)", result="ValueError", raises=True
+    )
+    with pytest.raises(UsageError, match="Use %refine expect"):
+        read_expectation("f([])")

@@ -1,0 +1,138 @@
+"""The rows `call → result`, on every surface the same."""
+
+import pytest
+from hostile import SNIPPETS
+
+from ipyrefine.core.model import (
+    Choice,
+    Clarification,
+    Evidence,
+    Outcome,
+    Setup,
+    TableValue,
+    Tally,
+    Task,
+    Undecided,
+    Verdict,
+)
+from ipyrefine.core.results import Row
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.render.html import View, panel_parts, record_html
+from ipyrefine.render.markdown import record_markdown
+from ipyrefine.render.terminal import record_text
+
+EXAMPLES = Evidence(name="examples", passed=True, tallies=(Tally(held=3, of=3, noun="example"),))
+RIVAL = Row(call="f([])", result="0", source="drafts", rivals=(Choice(result="None"),))
+RAISES = Row(call="f(-1)", result="ValueError", raises=True, message="too small", source="edge")
+PLAIN = Row(call="f([1])", result="1", setup="import math")
+TABLE = TableValue(
+    columns=("a", "b"), labels=tuple("012345"), rows=(("1", "2"),) * 6, height=900, width=2
+)
+CELL = (
+    Row(call="top", before="3", result="0", source="cell"),
+    Row(call="merged", result="900 rows × 2 columns", source="cell", output=TABLE),
+)
+Rows = tuple[Row, ...]
+EVERY = pytest.mark.parametrize("render", [record_text, record_html, record_markdown])
+
+
+def run_of(*rows: Row, said: tuple[Clarification, ...] = ()) -> Run:
+    results = Evidence(name="results", passed=None, required=False, rows=rows)
+    text = Iteration(number=0, text="def f(xs): ...", evidence=(EXAMPLES, results))
+    task = Task(text="Write f.", form="code", clarifications=said)
+    return Run(setup=Setup(task=task), iterations=(text,), best=None)
+
+
+def live(run: Run, **view) -> str:
+    return panel_parts(run, View(**view))["results"]
+
+
+def words(output: str, read_html) -> str:
+    """What a person reads of it, without Markdown's escapes."""
+    return " ".join(read_html(output.replace("\\", "")).text.split())
+
+
+@EVERY
+def test_rows_say_what_a_text_gives(render, read_html):
+    flat = words(render(run_of(RIVAL, RAISES, PLAIN)), read_html)
+    assert "What it gives" in flat
+    assert "f(-1) → ValueError: too small" in flat
+    assert "f([1]) → 1" in flat
+    assert "0 or None" in flat
+    assert "import math" in flat
+
+
+@EVERY
+def test_a_cell_is_shown_by_what_it_changed_with_the_head_of_a_table(render, read_html):
+    flat = words(render(run_of(*CELL)), read_html)
+    assert "What it did" in flat
+    assert "3 → 0" in flat
+    assert "merged = 900 rows × 2 columns" in flat
+    assert flat.index("top") < flat.index("merged")
+
+
+@EVERY
+def test_the_users_word_stands_on_its_row(render, read_html):
+    said = (
+        Clarification(call="f(-1)", result="0"),
+        Clarification(call="f([1])", result="1", setup="import math"),
+    )
+    flat = words(render(run_of(RAISES, PLAIN, said=said)), read_html)
+    assert "✗ should be 0" in flat
+    assert "✓ confirmed" in flat
+
+
+def test_a_text_without_rows_has_no_such_section():
+    assert live(run_of()) == ""
+    assert "What it gives" not in record_html(run_of()) + record_text(run_of())
+
+
+def test_rival_results_are_buttons_that_do_not_say_which_is_the_texts():
+    other = Row(call="f([])", result="None", source="drafts", rivals=(Choice(result="0"),))
+    assert live(run_of(RIVAL)) == live(run_of(other))
+
+
+def test_only_a_row_with_a_rival_is_highlighted(read_html):
+    page = live(run_of(RIVAL, RAISES, PLAIN))
+    assert page.count("rf-rival") == 1
+    assert page.index("rf-rival") < page.index("f([])")
+
+
+def test_a_record_has_no_controls_and_a_row_that_is_settled_has_one(read_html):
+    assert "data-action" not in record_html(run_of(RIVAL, RAISES))
+    said = (Clarification(call="f(-1)", result="0"),)
+    assert live(run_of(RAISES, said=said)).count("data-action") == 1
+
+
+def test_where_only_the_user_can_say_whether_it_is_right_the_rows_say_what_that_takes():
+    undecided = Verdict(
+        outcome=Outcome.NOT_JUDGED, score=None, basis="none", because=Undecided(why="only_ran")
+    )
+    run = run_of(PLAIN)
+    text = run.iterations[0].replace(verdict=undecided)
+    sentence = "Confirm the first, or any two, and the text passes."
+    assert sentence in live(run.replace(iterations=(text,)))
+    assert sentence not in live(run)
+
+
+def test_the_rows_are_no_chip_beside_the_checks(read_html):
+    assert "no result" not in read_html(record_html(run_of(PLAIN))).text
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS[::7])
+@pytest.mark.parametrize("source", ["critic", "cell"])
+def test_foreign_text_in_a_row_does_nothing(source, snippet, read_html):
+    def rows(text: str) -> Rows:
+        row = Row(call=text, result=text, message=text, setup=text, before=text, source=source)
+        rival = row.replace(call=f"{text} ", rivals=(Choice(result=f"{text}2"),), before="")
+        return row, row.replace(call=f"{text}  ", raises=True), rival
+
+    for render in (live, record_html):
+        page, benign = (
+            read_html(render(run_of(*rows(snippet)))),
+            read_html(render(run_of(*rows("x")))),
+        )
+        assert page.balanced
+        assert page.tags <= benign.tags
+        assert {name for name, _ in page.attributes} <= {name for name, _ in benign.attributes}
+        assert not [v for _, v in page.attributes if "onerror" in v or "script:" in v]
