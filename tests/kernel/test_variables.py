@@ -299,6 +299,15 @@ COPIED = {
     "class C:\n    a: list[int]\nx = C([1])",
     "a named tuple": "import typing\nclass C(typing.NamedTuple):\n    a: int\nx = C(1)",
     "an enumeration": "import enum\nclass C(enum.Enum):\n    A = 1\nx = [C.A, C]",
+    "an object with methods of a collection": (
+        "class C:\n    def __init__(self): self.a = [1]\n    def __iter__(self): return boom()\n"
+        "    def __len__(self): return boom()\nx = C()"
+    ),
+    "an object that remembers an attribute": (
+        "import functools\nclass C:\n    @functools.cached_property\n    def a(self): return boom\n"
+        "x = C()"
+    ),
+    "groups of a frame": "import pandas\nx = pandas.DataFrame({'a': [1]}).groupby('a')",
     "functions": "n = 2\ndef f(a): return a * n\ndef x(a, b=1): return [f(c) + b for c in a]",
 }
 
@@ -313,6 +322,9 @@ OWN_CODE = {
     "has a state of its own": "class C:\n    def __getstate__(self): boom()\nx = {'a': C()}",
     "answers for each attribute": "class C:\n    def __getattr__(self, name): boom()\nx = C()",
     "is a list that counts itself": "class C(list):\n    def __iter__(self): boom()\nx = C([1])",
+    "is a queue that counts itself": (
+        "from collections import deque\nclass C(deque):\n    def __iter__(self): boom()\nx = C([1])"
+    ),
     "is in a frame": (
         "import pandas as pd\nclass C:\n    def __reduce__(self): boom()\n"
         "x = pd.DataFrame({'a': [C()]})"
@@ -338,6 +350,14 @@ def test_copying_runs_no_code_of_the_objects(source: str, by: str, closed_sandbo
     used = find(space, draft="x") if by == "found" else find(space, named=["x"])
     assert used.copies.absent == {"x": "objects of type C are not copied"}
     assert not called
+
+
+async def test_a_function_that_remembers_its_results_is_copied_with_what_it_calls() -> None:
+    source = "import functools\n@functools.lru_cache(maxsize=None)\ndef fib(n):\n"
+    space = notebook(f"{source}    return n if n < 2 else fib(n - 1) + fib(n - 2)\n")
+    (check,) = resolve(["run"], {}, variables=find(space, named=["fib"]))
+    evidence = await check("assert fib(90) == 2880067194370816120\nfib.cache_clear()", TASK)
+    assert evidence.passed, evidence.detail
 
 
 async def test_copies_are_made_while_the_event_loop_goes_on(

@@ -12,6 +12,7 @@ as the notebook's own. Everything else is absent, and code that needs it is not 
 
 import ast
 import asyncio
+import functools
 import io
 import json
 import os
@@ -54,14 +55,17 @@ _MAX_KEYS = 20_000  # of a dict, looked at for names of secrets
 _COLLECTIONS = (dict, frozenset, list, set, tuple)
 _CODE = (type, ModuleType, types.FunctionType, types.BuiltinFunctionType)
 _ATOMS = frozenset({str, bytes, int, float, bool, type(None)})
+_CACHED: Any = functools._lru_cache_wrapper  # the type of functions that remember results
 _COPIED = frozenset({"numpy", "pandas", "polars", "pyarrow", "dateutil", "pytz", "cloudpickle"})
 # Methods by which a class has code of its own run while its objects are pickled.
 _OWN_CODE = frozenset(
     {
         *("__reduce__", "__reduce_ex__", "__getstate__", "__getnewargs__", "__getnewargs_ex__"),
-        *("__getattribute__", "__getattr__", "__class__", "__iter__", "items"),
+        *("__getattribute__", "__getattr__", "__class__"),
     }
 )
+_OWN_CODE_OF_COLLECTIONS = frozenset({"__iter__", "items"})
+_WITHOUT_DATA = frozenset({"abc", "collections.abc", "typing"})  # modules of such base classes
 _OWN_CODE_OF_CLASSES = frozenset({"__eq__", "__hash__", "__instancecheck__", "__subclasscheck__"})
 
 _CONTENTS, _ABSENT = "variables.json", "variables_absent.json"
@@ -472,6 +476,7 @@ def _pickle(value: Any, buffer: _Buffer, here: frozenset[str]) -> bytes:
     import cloudpickle
 
     allowed: Callable[[type, frozenset[str]], bool] = cache(_is_copied)
+    states = set[int]()  # the attributes of a library's objects, whose names are no user's
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         def persistent_id(self, obj: Any) -> None:  # called for each object before it is pickled
@@ -482,8 +487,19 @@ def _pickle(value: Any, buffer: _Buffer, here: frozenset[str]) -> bytes:
             if type(meta) is not type or not allowed(meta, here) or not allowed(kind, here):
                 raise _NoCopy(f"objects of type {class_name(kind)} are not copied")
             buffer.ask_for(_least_size(obj))
-            if _names_a_secret(obj):
+            if id(obj) not in states and _names_a_secret(obj):
                 raise _NoCopy(_SECRET)
+            if _is_copied_library(kind):
+                states.add(id(getattr(obj, "__dict__", None)))
+
+        def reducer_override(self, obj: Any) -> Any:
+            if type(obj) is _CACHED and vars(obj).get("__module__") in here:
+                known = {n: v for n, v in vars(obj).items() if n != "cache_parameters"}
+                size = _CACHED.cache_info(obj).maxsize
+                return _CACHED, (known.get("__wrapped__"), size, False, functools._CacheInfo), known
+            if type(obj) is functools.cached_property:  # until Python 3.12 it holds a lock
+                return type(obj), (obj.func,), {"attrname": obj.attrname, "__doc__": obj.__doc__}
+            return super().reducer_override(obj)
 
     try:
         Pickler(buffer).dump(value)
@@ -511,7 +527,11 @@ def _is_copied(kind: type, here: frozenset[str]) -> bool:
     for base in mro(kind):
         module = _module(base)
         if module in here:
-            names = _OWN_CODE | _OWN_CODE_OF_CLASSES if issubclass(kind, type) else _OWN_CODE
+            names = _OWN_CODE
+            if issubclass(kind, type):
+                names |= _OWN_CODE_OF_CLASSES
+            elif any(_module(one) not in here | _WITHOUT_DATA for one in mro(kind)[:-1]):
+                names |= _OWN_CODE_OF_COLLECTIONS
             own = [one for name, one in class_dict(base).items() if name in names]
             makers = [getattr(one, "__globals__", {}).get("__name__") for one in own]
             if not all(maker in ("collections", "dataclasses") for maker in makers):
@@ -521,13 +541,17 @@ def _is_copied(kind: type, here: frozenset[str]) -> bool:
     return class_name(kind) != "LazyFrame"
 
 
+def _is_copied_library(kind: type) -> bool:
+    return _module(kind).partition(".")[0] in _COPIED
+
+
 def _least_size(value: Any) -> int:
     """Return bytes that a pickled value takes at least, as far as it says so at once."""
     if type(value) in _COLLECTIONS:
         return len(value)
     if is_named(value, "polars", "DataFrame", "Series"):
         return int(value.estimated_size())
-    if _module(type(value)).partition(".")[0] in _COPIED:
+    if _is_copied_library(type(value)):
         size = getattr(value, "nbytes", 0)
         return int(size) if type(size) is int else 0
     return 0
