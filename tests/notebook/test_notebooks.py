@@ -32,7 +32,7 @@ each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 ON_THE_MODEL = ("01", "02")  # the others only need more of its minutes
 EXERCISES_DECIDE = ("01", "03")  # on the run above them, whose record is another one then
 # Recorded before a prompt or the order of texts changed; recorded again once both are settled.
-STALE = ("04", "05", "06", "07", "08")
+STALE = ("06", "07", "08")
 
 
 # What a machine, a moment or a live page leaves in a notebook.
