@@ -128,6 +128,7 @@ def test_inputs_are_the_stated_ones_changed_and_never_the_stated_ones():
         (">>> f([5, 2, 7])\n1", "f([5, 7])"),
         (">>> f('01', '10')\n1", "f('0101', '1010')"),
         (">>> f(1, 'x')\n1\n>>> f(2, 'y')\n1", "f(1, 'y')"),
+        (">>> f(5, k=2.5)\n1", "f(5, k=3.0)"),
     ],
 )
 def test_each_kind_of_argument_is_changed_in_its_own_way(stated, changed):
@@ -180,6 +181,7 @@ async def test_where_no_example_is_stated_three_drafts_have_to_agree(others, pas
             "def f(m: Dict[str, int], t: Tuple[int, float]):\n    ...",
             ["f({'hello world': 7, 'Abc 12': 12, 'zxya': 3}, (7, 2.5))"],
         ),
+        ("def f(n: int, *, k: str, quiet: bool = True):\n    ...", ["f(7, k='hello world')"]),
         ("def f(n):\n    ...", []),
         ("def f(n: int):\n    return n", []),
         ("def f(n: int", []),
@@ -189,3 +191,17 @@ def test_first_calls_are_made_of_the_annotated_types(head, calls):
     found = [example.source for example in first_calls(f"Write it.\n```python\n{head}\n```")]
     assert found[: len(calls)] == calls
     assert bool(found) is bool(calls)
+
+
+@pytest.mark.parametrize(
+    ("task", "call"),
+    [
+        ("Write is_leap(year: int) -> bool, whether a year is a leap year.", "is_leap(7)"),
+        ("Write `f(xs: list[int], k: int = 1)`; it is like g(n: int).", "f([7, 12, 3], 7)"),
+        ("Write clamp(x, lo, hi).", None),
+        ("Write f(n: Money).", None),
+        ("Print f(a: 1, b).", None),
+    ],
+)
+def test_first_calls_are_made_of_a_head_in_words(task, call):
+    assert next((example.source for example in first_calls(task)), None) == call

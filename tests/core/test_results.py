@@ -67,6 +67,27 @@ async def test_a_text_shows_what_it_gives_on_a_few_inputs_that_the_task_does_not
     assert "median([5])" not in found
 
 
+@pytest.mark.parametrize(
+    ("about", "text", "call"),
+    [
+        ("Write half(n: int) -> float.", "def half(n): return n / 2", "half(7)"),
+        (
+            "Write half(n, by). half(8, by=2) == 4",
+            "def half(n, by): return n / by",
+            "half(9, by=2)",
+        ),
+        ("Write half(n).\n>>> half(8)\n4", "def half(n): print(n // 2)", None),
+        ("Write half(n).\n>>> half(8)\n4", "def half(n): return object()", None),
+    ],
+    ids=["a head in words", "an argument by its keyword", "what is printed", "an object"],
+)
+async def test_results_are_values_for_calls_like_the_tasks(
+    about: str, text: str, call: str | None
+) -> None:
+    found = (await Results()(text, task(about))).rows
+    assert call in [one.call for one in found] if call else not found
+
+
 async def test_a_confirmed_result_calls_no_model_and_moves_no_row() -> None:
     loop = await ran(LOWER)
     before, calls = list(gives(loop)), loop.state.usage.calls

@@ -3,6 +3,7 @@
 import ast
 import math
 import random
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -17,6 +18,9 @@ _SEEDS = 40  # calls that are varied
 _MAX_CALL = 2_000  # characters
 _MAX_CONSTANT, _MAX_CONSTANT_LENGTH = 1_000, 20  # of a constant that is put into calls
 _MAX_ITEMS = 6  # items of a sequence that are left out of it, or left alone, one at a time
+_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+# A function with the types of its arguments, in a sentence.
+_HEAD = re.compile(r"(?<![\w.])([A-Za-z_]\w*\([^()\n:]{1,60}:[^()\n]{1,200}\))")
 _VALUES: dict[str, Sequence[Any]] = {
     "int": (7, 12, 3),
     "float": (2.5, 10.0, 0.75),
@@ -26,16 +30,20 @@ _VALUES: dict[str, Sequence[Any]] = {
 
 
 class _Call(NamedTuple):
-    """A call of a name with literal arguments."""
+    """A call of a name with literal arguments, the last of them by their keywords."""
 
     name: str
     arguments: tuple[Any, ...]
+    keywords: tuple[str, ...] = ()
     setup: str = ""
 
     @property
     def source(self) -> str:
         """The call as Python."""
-        return f"{self.name}({', '.join(map(repr, self.arguments))})"
+        first = len(self.arguments) - len(self.keywords)
+        words = [*[""] * first, *(f"{word}=" for word in self.keywords)]
+        arguments = [f"{w}{a!r}" for w, a in zip(words, self.arguments, strict=True)]
+        return f"{self.name}({', '.join(arguments)})"
 
     def replace(self, place: int, value: Any) -> "_Call":
         """Return the call with another value in one place."""
@@ -107,6 +115,8 @@ def is_edge_case(example: Example, stated: Sequence[Example]) -> bool:
 def first_calls(task_text: str) -> tuple[Example, ...]:
     """Return calls of the last unwritten function in the task's fenced Python.
 
+    Without one it is the first that the task's words give with types: ``f(n: int) -> bool``.
+
     Args:
         task_text: the task.
 
@@ -120,21 +130,31 @@ def first_calls(task_text: str) -> tuple[Example, ...]:
         for node in tree.body
         if isinstance(node, ast.FunctionDef) and all(map(_is_filler, node.body))
     ]
-    if not functions:
+    heads = (try_parse(f"def {head}: ...") for head in _HEAD.findall(_FENCE.sub("", task_text)))
+    inline = (tree.body[0] for tree in heads if tree)
+    function = functions[-1] if functions else next(inline, None)
+    if not isinstance(function, ast.FunctionDef):
         return ()
-    parameters = functions[-1].args
-    columns = [_values_of(one.annotation) for one in (*parameters.posonlyargs, *parameters.args)]
-    if parameters.vararg or parameters.kwarg or parameters.kwonlyargs or not all(columns):
+    every = function.args
+    needed = [
+        one for one, default in zip(every.kwonlyargs, every.kw_defaults, strict=True) if not default
+    ]
+    parameters = (*every.posonlyargs, *every.args, *needed)
+    columns = [_values_of(one.annotation) for one in parameters]
+    if every.vararg or every.kwarg or not all(columns):
         return ()
+    words = tuple(one.arg for one in needed)
     rows = zip(*columns, strict=True)
-    return tuple(_as_examples(_Call(functions[-1].name, row) for row in rows))
+    return tuple(_as_examples(_Call(function.name, row, words) for row in rows))
 
 
 def _read_call(example: Example) -> _Call | None:
     match try_parse_expression(example.source):
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=keywords):
+            words = tuple(one.arg or "**" for one in keywords)
+            values = [*arguments, *(one.value for one in keywords)]
             with suppress(*ERRORS):  # an argument is not a literal
-                return _Call(name, tuple(map(ast.literal_eval, arguments)), example.setup)
+                return _Call(name, tuple(map(ast.literal_eval, values)), words, example.setup)
     return None
 
 
@@ -149,9 +169,9 @@ def _as_examples(calls: Iterable[_Call]) -> list[Example]:
 
 
 def _alike(call: _Call, calls: Iterable[_Call]) -> list[tuple[Any, ...]]:
-    """Return the arguments of all calls of the same function with as many arguments."""
-    key = (call.name, len(call.arguments))
-    return [other.arguments for other in calls if (other.name, len(other.arguments)) == key]
+    """Return the arguments of all calls of the same function with as many and like arguments."""
+    key = (call.name, len(call.arguments), call.keywords)
+    return [one.arguments for one in calls if (one.name, len(one.arguments), one.keywords) == key]
 
 
 def _variants(call: _Call, calls: Sequence[_Call]) -> Iterator[_Call]:

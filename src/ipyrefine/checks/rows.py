@@ -83,9 +83,10 @@ def _spread(inputs: Sequence[Example]) -> Sequence[Example]:
 
 
 def _row(example: Example, source: RowSource, outcomes: Sequence[Outcome]) -> Row | None:
-    """Return a row where two outcomes are one short value, or one exception."""
+    """Return a row where two outcomes are one short value, or one exception; a print is neither."""
     choice, second = map(read_choice, outcomes)
-    if choice is None or choice != second or len(choice.result) > _LONG:
+    printed = outcomes[0].get("none") and outcomes[0].get("stdout")  # what counts is no value
+    if choice is None or choice != second or printed or len(choice.result) > _LONG:
         return None
     message = str(outcomes[0].get("error", "")) if choice.raises else ""
     message = message.removeprefix(f"{choice.result}:").strip()[: 2 * _LONG]
