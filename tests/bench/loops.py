@@ -1,4 +1,4 @@
-"""Compare five well-known loops with ours on HumanEval, and write what notebook 07 plots.
+"""Compare five well-known loops with ours on HumanEval, and write what notebook 07 shows.
 
 ``python tests/bench/loops.py [--tasks A-B] [--ask]`` (needs the extras ``local`` and ``bench``).
 A single draft, resampling and our loop are those of ``code_tasks.py humaneval``. The five are

@@ -31,8 +31,6 @@ from ipyrefine.session.record import MIME
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 ON_THE_MODEL = ("01", "02")  # the others only need more of its minutes
 EXERCISES_DECIDE = ("01", "03")  # on the run above them, whose record is another one then
-# Recorded before a prompt or the order of texts changed; recorded again once both are settled.
-STALE = ("06", "07", "08")
 
 
 # What a machine, a moment or a live page leaves in a notebook.
@@ -77,7 +75,6 @@ def test_a_notebook_is_titled_by_one_idea_and_ends_with_exercises(path: Path) ->
 def test_a_notebook_has_an_objective_solutions_and_the_minutes_that_teachers_are_told(
     path: Path,
 ) -> None:
-    skip_stale(path)
     cells = nbformat.read(path, as_version=4).cells
     minutes = re.search(r"\*\*Objective:\*\* .+ \*\*Minutes:\*\* (\d+)\.", cells[0].source)
     assert minutes
@@ -130,13 +127,7 @@ async def test_the_recording_gives_the_stored_outputs_and_what_the_exercises_sta
         )
 
 
-def skip_stale(path: Path) -> None:
-    if number(path) in STALE:
-        pytest.skip(f"notebook {number(path)} waits for a new recording")
-
-
 async def replayed(path: Path, **options: Any) -> Any:
-    skip_stale(path)
     try:
         return await replay(path, **options)
     except CellFailed as failure:
