@@ -65,6 +65,15 @@ async def test_a_draft_that_misses_a_stated_example_has_no_say():
     assert "2 drafts agree" not in outvoted.detail
 
 
+async def test_drafts_that_print_other_things_do_not_agree():
+    task = Task(text="Write greet(name).\n>>> greet('Ann')\nHello, Ann\n")
+    right = "def greet(name):\n    print('Hello, ' + name)"
+    other = "def greet(name):\n    print('Hello, Ann')"
+    assert (await Agreement().among([right])(right, task)).drafts == "agree"
+    evidence = await Agreement().among([other])(right, task)
+    assert (evidence.drafts, evidence.question) == ("differ", None)
+
+
 MIDDLE = Task(text="Write middle(xs), the middle of a sorted list.\n>>> middle([3, 1, 2])\n2\n")
 TAKES_ENDS = """
 def middle(xs):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ipyrefine.checks.evaluation import Examples, group_outcomes, raised_type, result_source
+from ipyrefine.checks.evaluation import Examples, group_outcomes, raised_type, read_choice
 from ipyrefine.core.model import Clarification, Evidence, Task
 from ipyrefine.core.stated import read_examples
 
@@ -244,5 +244,5 @@ async def test_what_the_user_answered_is_one_more_example(clarification, passed)
     ],
 )
 def test_a_forged_outcome_is_no_result(outcome):
-    assert (raised_type(outcome), result_source(outcome)) == ("", "")
+    assert (raised_type(outcome), read_choice(outcome)) == ("", None)
     assert group_outcomes([outcome, {"data": "1"}]) == (0, 1)

@@ -124,7 +124,7 @@ def _compare(behaviours: Sequence[_Behaviour], edges: Sequence[bool]) -> list[An
     columns = [*zip(*(one.results for one in behaviours if one.results), strict=True)]
     signatures = [
         [
-            (place, "" if edge else raised_type(one), one.get("none") and one.get("stdout"))
+            (place, "" if edge else raised_type(one))
             for one, place in zip(column, group_outcomes(column), strict=True)
         ]
         for column, edge in zip(columns, edges[: len(columns)], strict=True)

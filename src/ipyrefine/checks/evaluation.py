@@ -285,23 +285,27 @@ def _raised(outcome: Outcome) -> list[str]:
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
-def result_source(outcome: Outcome) -> str:
-    """Return the Python of a result that is a literal; empty for any other outcome."""
-    plain = "error" not in outcome and _decode(outcome) is not NO_VALUE
-    return str(outcome["data"]) if plain else ""
-
-
 def read_choice(outcome: Outcome) -> Choice | None:
-    """Return what an outcome gives, as a literal or an exception; None for anything else."""
-    raised = raised_type(outcome)
-    result = raised or result_source(outcome)
-    if not result or (raised and not raised.isidentifier()):
+    """Return what an outcome gives, as a literal or an exception; None for anything else.
+
+    Code that prints something and returns None gives what it prints, which is neither.
+    """
+    if raised := raised_type(outcome):
+        return Choice(result=raised, raises=True) if raised.isidentifier() else None
+    if "error" in outcome or _prints(outcome) or _decode(outcome) is NO_VALUE:
         return None
-    return Choice(result=result, raises=bool(raised))
+    return Choice(result=str(outcome["data"]))
+
+
+def _prints(outcome: Outcome) -> bool:
+    return bool(outcome.get("none") and outcome.get("stdout"))
 
 
 def group_outcomes(outcomes: Sequence[Outcome]) -> tuple[int, ...]:
-    """Return for each outcome the place of the first like it: both are errors, or one value."""
+    """Return for each outcome the place of the first like it: both are errors, or one value.
+
+    Where the value is None, what was printed is compared too.
+    """
     values = [_decode(outcome) for outcome in outcomes]
     places: list[int] = []
     for place, outcome in enumerate(outcomes):
@@ -317,6 +321,8 @@ def group_outcomes(outcomes: Sequence[Outcome]) -> tuple[int, ...]:
 def _is_same(one: Outcome, other: Outcome, value: Any, other_value: Any) -> bool:
     if "error" in one or "error" in other:
         return "error" in one and "error" in other
+    if _prints(one) or _prints(other):
+        return value is other_value and one.get("stdout") == other.get("stdout")
     if value is NO_VALUE and other_value is NO_VALUE:
         texts = [_ADDRESS.sub("", str(outcome.get("repr"))) for outcome in (one, other)]
         return texts[0] == texts[1] and one.get("type") == other.get("type")

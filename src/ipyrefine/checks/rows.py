@@ -83,10 +83,9 @@ def _spread(inputs: Sequence[Example]) -> Sequence[Example]:
 
 
 def _row(example: Example, source: RowSource, outcomes: Sequence[Outcome]) -> Row | None:
-    """Return a row where two outcomes are one short value, or one exception; a print is neither."""
+    """Return a row where two outcomes are one short value, or one exception."""
     choice, second = map(read_choice, outcomes)
-    printed = outcomes[0].get("none") and outcomes[0].get("stdout")  # what counts is no value
-    if choice is None or choice != second or printed or len(choice.result) > _LONG:
+    if choice is None or choice != second or len(choice.result) > _LONG:
         return None
     message = str(outcomes[0].get("error", "")) if choice.raises else ""
     message = message.removeprefix(f"{choice.result}:").strip()[: 2 * _LONG]
