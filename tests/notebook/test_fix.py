@@ -91,7 +91,7 @@ def test_a_cell_that_failed_is_refined_until_it_runs_on_copies(book: Notebook) -
     assert runs(run)
     assert (run.setup.draft, run.text) == (BROKEN, FIXED)
     assert book.shell.user_ns["refined"] == FIXED
-    [failed], [again], [passed] = (one.evidence for one in run.iterations)
+    (failed, _), (again, _), (passed, _) = (one.evidence for one in run.iterations)
     assert (failed.passed, failed.detail.splitlines()[0]) == (False, "KeyError: 'c' (line 1)")
     assert (again.passed, again.detail.splitlines()[0]) == (False, "KeyError: 'd' (line 1)")
     assert passed.detail.splitlines()[0] == "It runs on copies of clean() and prices."
@@ -214,7 +214,7 @@ def test_evidence_of_a_failure_in_the_notebook_holds_no_secret(book: Notebook) -
     book.run("password = 'hunter2secret'")
     book.run("raise ValueError('it is ' + password)")
     book.reply("x = 1")
-    [failed] = book.fix().iterations[0].evidence
+    failed, _ = book.fix().iterations[0].evidence
     assert failed.detail.splitlines() == [
         "ValueError: it is [secret] (line 1)",
         "Not run: the code needs password, and it looks like a secret.",
@@ -428,7 +428,7 @@ def test_lines_for_ipython_are_kept_not_run_and_said(book: Notebook, tmp_path: P
     book.reply(FIXED, f"!echo x >> {mark}\n{FIXED}")
     run = book.fix()
     assert f"Kept as they are, and never run by checks: !echo x >> {mark}" in run.warnings
-    [dropped] = run.iterations[1].evidence
+    dropped, _ = run.iterations[1].evidence
     assert dropped.detail == f"It must keep this line for IPython: !echo x >> {mark}"
     assert runs(run)
     assert run.text.startswith("!echo")

@@ -67,6 +67,7 @@ def find_demands(
     from ipyrefine.checks.agreement import Agreement
     from ipyrefine.checks.evaluation import Examples
     from ipyrefine.checks.python import RunOnCopies
+    from ipyrefine.checks.rows import Results
 
     present = {check.name.split()[0] for check in checks if check.name} | set(without)
     count = 0 if "examples" in without else len(stated_examples(task))
@@ -76,13 +77,11 @@ def find_demands(
         found = (Agreement(files=files),)  # it runs the examples, too
     elif count and not {"agreement", "examples"} & (present - set(without)):
         found = (Examples(files=files),)
-    of_cell = runs or any(check.name == "run on copies" for check in checks)
-    if "results" not in present and not of_cell:
-        from ipyrefine.checks.rows import Results
-
+    if "results" not in present:
         if not found and not {"agreement", "examples"} & present:
             found = (Examples(files=files),)  # for those that the user will confirm
-        found = (*found, Results(files=files))
+        if not (runs or any(check.name == RunOnCopies.name for check in checks)):
+            found = (*found, Results(files=files))
     if runs and "run" not in present:
         found, phrases = (*found, RunOnCopies(files=files)), (*phrases, "a run on copies")
     return Demands(found, phrases)

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -14,11 +14,11 @@ from typing import Any, Self
 from ipyrefine.checks import Context
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python, remark
 from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_outputs
-from ipyrefine.core.model import Evidence, Finding, Task
-from ipyrefine.core.syntax import ERRORS, compile_cell
+from ipyrefine.core.model import Evidence, Finding, Row, Task
+from ipyrefine.core.syntax import ERRORS, compile_cell, is_literal, try_parse_expression
 from ipyrefine.kernel.magics import PythonPart, python_part
 from ipyrefine.kernel.names import names_in_code
-from ipyrefine.kernel.redaction import redact
+from ipyrefine.kernel.redaction import is_secret_name, redact
 from ipyrefine.kernel.variables import UNDEFINED, explain_absence, files_for, may_compute
 from ipyrefine.sandbox.sandbox import (
     Event,
@@ -132,6 +132,7 @@ class RunsCleanly:
             basis="run",
             findings=tuple(remark("run", f"`{n}` is None when the code ends.") for n in empty),
             outputs=read_outputs(events, result.stdout),
+            rows=() if fault else tuple(_changes(events)),
             computed=may_compute(self._files, code),
         )
 
@@ -181,6 +182,18 @@ def _effects(events: list[Event]) -> list[str]:
     if not isinstance(lines, list):
         return []
     return [redact(" ".join(x.split()))[:_LINE] for x in lines[:_MAX_LINES] if isinstance(x, str)]
+
+
+def _changes(events: list[Event]) -> Iterator[Row]:
+    """Yield what the code defined or changed; nothing where it tampered with the report."""
+    reported = next((e["changes"] for e in events if "changes" in e), None)
+    for one in reported if isinstance(reported, list) else ():
+        match one:
+            case [str(call), str(before), str(now)] if try_parse_expression(call):
+                secret = any(is_secret_name(name, now) for name in re.findall(r"\w+", call))
+                readable = all(redact(x) == x and len(x) <= _LINE for x in (call, before, now))
+                if readable and is_literal(now) and not secret:
+                    yield Row(call=call, before=before, result=now, source="cell")
 
 
 def _explain_lack(fault: str, events: list[Event], part: PythonPart, *, offline: bool) -> str:

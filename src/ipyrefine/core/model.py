@@ -499,6 +499,12 @@ class Evidence(Record):
         return self.basis in ("examples", "confirmed", "agreement")
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it found no example to try a text on."""
+        nothing = self.passed is None and not self.not_run and self.drafts is None
+        return nothing and self.basis == "examples"
+
+    @property
     def grounds(self) -> bool:
         """Whether it counts for a verdict: it failed, or a verdict may rest on its pass."""
         return self.passed is False or (

@@ -435,7 +435,7 @@ def checks(iteration: Iteration, *, suite: bool = True) -> list[Block]:
             detail=strip_colours(one.detail).strip("\n"),
         )
         for one in sorted(iteration.evidence, key=lambda one: not one.failed)
-        if one.name != model.RESULTS and (suite or one.name != model.SUITE)
+        if one.name != model.RESULTS and (suite or one.name != model.SUITE) and not one.is_empty
     )
     found = tuple(items)
     return [Items("Checks", found, "checks")] if found else []

@@ -1,6 +1,8 @@
 """Collect what a text returned, drew and did to frames, inside the sandbox; it is read outside."""
 
+import ast
 import base64
+import contextlib
 import io
 import math
 import reprlib
@@ -19,6 +21,8 @@ _MAX_ROWS, _MAX_COLUMNS = 10, 20
 _MAX_SIDE, _MAX_PIXELS, _MAX_BYTES = 1_999, 1_500_000, 200_000  # of a picture
 _TRIES = 4  # to make a picture small enough
 _MAX_FRAMES, _MAX_NAMES, _WIDTH = 10, 10, 60  # frames, columns in a line, characters of a name
+_PLAIN = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, type(None))
+_MAX_SHOWN = 80  # characters of a value that is shown whole
 _DIGITS = 10  # characters of a number that is shown as it is
 
 
@@ -211,6 +215,44 @@ def _measure_frame(value: Any) -> Facts | None:
         columns = {n: [t, int(k)] for n, t, k in zip(names, types, nulls, strict=True)}
         return {"rows": len(value), "count": len(names), "columns": columns}
     return None
+
+
+def show(values: dict[str, Any]) -> dict[str, str]:
+    """Return what some names hold, each as an expression and its value as Python.
+
+    Short values are shown whole, of others the length, of frames and arrays the shape and the
+    missing values.
+    """
+    found = dict[str, str]()
+    for name, value in values.items():
+        with contextlib.suppress(Exception):  # of the text's own making
+            found |= _results(name, value) if name[:1] != "_" else {}
+    return found
+
+
+def _results(name: str, value: Any) -> dict[str, str]:
+    kind = type(value)
+    library = kind.__module__.partition(".")[0]
+    if library in ("pandas", "polars", "numpy") and hasattr(kind, "shape"):
+        found = {f"{name}.shape": repr(tuple(map(int, value.shape)))}
+        frame = getattr(sys.modules.get("pandas"), "DataFrame", None)
+        if kind is frame and (missing := int(value.isna().sum().sum())):
+            found[f"int({name}.isna().sum().sum())"] = repr(missing)
+        return found
+    if kind not in _PLAIN:
+        return {}
+    text = _text(value)
+    if len(text) <= _MAX_SHOWN and _is_literal(text):
+        return {name: text}
+    return {f"len({name})": repr(len(value))} if hasattr(value, "__len__") else {}
+
+
+def _is_literal(text: str) -> bool:
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return False
+    return True
 
 
 def compare(before: dict[str, Facts], after: dict[str, Facts]) -> list[str]:

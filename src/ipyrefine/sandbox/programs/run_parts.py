@@ -439,9 +439,10 @@ def _test_line(report: Any) -> int | None:
 def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
     """Run the text as the main script.
 
-    Reported are which of the request's names it defined and which of these are None, what it did to
-    the user's frames, its last value and its first figure, and how it and its threads ended. The
-    packages that it imports are imported before its time starts to count.
+    Reported are which of the request's names it defined and which of these are None, what names
+    hold that it changed, what it did to the user's frames, its last value and its first figure, and
+    how it and its threads ended. The packages that it imports are imported before its time starts
+    to count.
     """
 
     def report_failure(failure: Any) -> None:
@@ -457,18 +458,23 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
         source = text.read()
     outputs = runpy.run_path(_OUTPUTS)
     clock, variables, value = _Clock(), _load_variables(), None
-    before = outputs["measure"](variables)
+    before, shown = outputs["measure"](variables), outputs["show"](variables)
     vars(builtins)["display"] = _display
     for module, names in request["imports"]:
         with contextlib.suppress(BaseException):  # it fails again where the text imports it
             __import__(module, fromlist=names)
     if hasattr(signal, "setitimer"):
         clock.limit(request["seconds"])
+    ours = set(vars(sys.modules["__main__"]))
     try:
         after = _execute(source, variables)
         value = after.pop(_VALUE, None)
         defined = [name for name in request["names"] if name in after]
         write_event(defined=defined, none=[name for name in defined if after[name] is None])
+        own = {n: v for n, v in after.items() if n in variables or n not in ours}
+        held = outputs["show"](own).items()
+        changes = [(call, shown.get(call, ""), now) for call, now in held if now != shown.get(call)]
+        write_event(changes=changes[:_MOST])
         if variables:
             write_event(effects=outputs["compare"](before, outputs["measure"](after)))
     except SystemExit as error:
