@@ -91,6 +91,7 @@ def build(
     variables: Variables | Mapping[str, Any] | None = None,
     cells: Sequence[Material] = (),
     draft: str | None = None,
+    wish: str = "",
     lines: tuple[int, int] | None = None,
     limits: Limits | None = None,
     prompts: Prompts | Mapping[str, str] | None = None,
@@ -126,6 +127,7 @@ def build(
         cells: cells of a notebook that the model is shown, what they gave, and the user's standing
             wishes. An embedded model is not shown those that define a name.
         draft: a text to start from.
+        wish: what you want changed in the draft; it is then revised at once, without being read.
         lines: the first and the last line of the draft that may change, from 1; the others are put
             back whatever the model writes.
         limits: when to stop; what they leave unset is the profile's to say.
@@ -234,6 +236,7 @@ def build(
         checks=checks,
         limits=limits,
         draft=draft,
+        wish=wish,
         selection=selection,
         prompts=prompts,
         files=files,

@@ -20,6 +20,7 @@ WRONG = "def inc(n):\n    return n + 2\n\ndef dec(n):\n    return n - 2"
 RIGHT = WRONG.replace("n + 2", "n + 1").replace("n - 2", "n - 1")
 PROSE = "It is the the text."
 BUTTON = '.jp-Cell.jp-mod-active .jp-cell-toolbar [data-jp-item-name="refine"]'
+FIELD = ".ipyrefine-ask input"
 HIDDEN = "panel.content.widgets[1].inputHidden"
 SOURCE = "panel.content.model.sharedModel.cells[arg[0]].getSource() === arg[1]"
 TOLD = ".Toastify__toast, .jp-Dialog"
@@ -57,6 +58,17 @@ async def press_button(lab: Lab, index: int) -> None:
     await lab.page.locator(BUTTON).locator("button, jp-button").first.click()
 
 
+async def just_improve(lab: Lab) -> None:
+    """Ask for nothing in particular."""
+    await lab.page.locator(FIELD).press("Enter")
+
+
+async def improve(lab: Lab, index: int) -> None:
+    """Press the button, and ask for nothing in particular."""
+    await press_button(lab, index)
+    await just_improve(lab)
+
+
 async def accept(lab: Lab) -> None:
     await lab.wait_idle()
     await lab.click_button("Accept")
@@ -86,7 +98,7 @@ async def test_the_button_refines_a_code_cell_and_accepting_changes_it_undone_by
     await lab.select(0)
     await page.locator(BUTTON).wait_for()
     await lab.screenshot(OUTPUT / f"cell-button-{app}-{theme}.png")
-    await press_button(lab, 0)
+    await improve(lab, 0)
     await lab.wait_output(1, "NOTHING FOUND")
     cell_id = (await lab.cell_ids())[0]
     assert await lab.cell_sources() == [WRONG, f"%%refine --cell {cell_id}\n{WRONG}", "last = 1"]
@@ -113,6 +125,7 @@ async def test_the_shortcut_refines_a_markdown_cell_as_prose(
     await lab.command("notebook:run-cell")  # renders it
     await page.locator(".jp-MarkdownOutput").first.click()
     await page.keyboard.press("Alt+r")
+    await just_improve(lab)
     await lab.wait_output(1, "NOTHING FOUND")
     options = f"%%refine --cell {(await lab.cell_ids())[0]} --draft -p prose"
     assert (await lab.cell_sources())[1] == f"{options}\n{PROSE}"
@@ -125,6 +138,60 @@ async def test_the_shortcut_refines_a_markdown_cell_as_prose(
 
 
 @APPS
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 800)])
+async def test_shortcut_words_enter_and_accept_change_a_cell_with_one_wait(
+    lab: Lab, env: dict[str, str], model: ScriptedServer, app: App, theme: Any, width: int
+) -> None:
+    page = await lab.open([WRONG, "last = 1"], app=app, env=env, theme=theme, width=width)
+    await page.locator(".jp-Notebook .cm-content").first.click()
+    await page.keyboard.press("Alt+r")
+    await page.locator(f"{FIELD}:focus").wait_for()
+    await lab.screenshot(OUTPUT / f"ask-{app}-{theme}.png")
+    await page.keyboard.type('Add "one" only')
+    await page.keyboard.press("Enter")
+    await lab.panel('[data-action="accept"]').wait_for()
+    await lab.wait_output(1, "NOTHING FOUND")
+    await lab.screenshot(OUTPUT / f"asked-{app}-{theme}.png")
+    options = f"%%refine --cell {(await lab.cell_ids())[0]}"
+    assert (await lab.cell_sources())[1] == f'{options} --change="Add \\"one\\" only"\n{WRONG}'
+    assert [is_critic(body) for body in model.bodies] == [False, True]
+    assert 'Add "one" only' in model.bodies[0]["messages"][-1]["content"]
+    await accept(lab)
+    await lab.wait_for(SOURCE, [0, RIGHT])
+
+
+async def test_the_line_knows_what_was_asked_before_and_escape_leaves(
+    lab: Lab, env: dict[str, str], model: ScriptedServer
+) -> None:
+    page = await lab.open([WRONG, "last = 1"], env=env)
+    for wish in ("first", "second"):
+        await press_button(lab, 0)
+        await page.locator(FIELD).fill(wish)
+        await page.locator(FIELD).press("Enter")
+        await lab.wait_output(1, "NOTHING FOUND")
+        await lab.wait_idle()
+    asked = len(model.requests)
+    await press_button(lab, 0)
+    seen = []
+    for key in ("ArrowUp", "ArrowUp", "ArrowDown", "ArrowDown"):
+        await page.locator(FIELD).press(key)
+        seen.append(await page.locator(FIELD).input_value())
+    assert seen == ["second", "first", "second", ""]
+    await page.locator(FIELD).press("Escape")
+    await page.locator(FIELD).wait_for(state="detached")
+    assert len(await lab.cell_sources()) == 3
+    assert len(model.requests) == asked
+
+
+async def test_a_cell_of_comments_is_a_task_and_is_written_at_once(
+    lab: Lab, env: dict[str, str]
+) -> None:
+    await lab.open(["# Write inc and dec.", "last = 1"], env=env)
+    await press_button(lab, 0)
+    await lab.wait_output(1, "NOTHING FOUND")
+
+
+@APPS
 async def test_only_the_selected_lines_change(lab: Lab, env: dict[str, str], app: App) -> None:
     page = await lab.open([WRONG, "last = 1"], app=app, env=env)
     await page.locator(".jp-Notebook .cm-content").first.click()
@@ -132,6 +199,12 @@ async def test_only_the_selected_lines_change(lab: Lab, env: dict[str, str], app
     await page.keyboard.press("Shift+ArrowDown")
     await page.keyboard.press("Shift+ArrowDown")
     await page.keyboard.press("Alt+Shift+r")
+    line = page.locator(f'{FIELD}[aria-label^="Lines 1"]')
+    await line.wait_for()
+    marked = page.locator(".jp-Cell").first.locator(".cm-selectionBackground")
+    assert await marked.count() > 0
+    await lab.screenshot(OUTPUT / f"ask-lines-{app}.png")
+    await line.press("Enter")
     await lab.wait_output(1, "NOTHING FOUND")
     options = f"%%refine --cell {(await lab.cell_ids())[0]} --lines 1-2"
     assert (await lab.cell_sources())[1] == f"{options}\n{WRONG}"
@@ -144,7 +217,7 @@ async def test_a_cell_that_was_edited_meanwhile_is_left_alone_and_inserting_is_o
     lab: Lab, env: dict[str, str], app: App
 ) -> None:
     page = await lab.open([WRONG, "last = 1"], app=app, env=env)
-    await press_button(lab, 0)
+    await improve(lab, 0)
     await lab.wait_output(1, "NOTHING FOUND")
     await page.locator(".jp-Notebook .cm-content").first.click()
     await page.keyboard.press("Control+End")
@@ -163,7 +236,7 @@ async def test_a_decided_cell_shows_its_record_and_asks_anew_only_when_told(
     lab: Lab, env: dict[str, str], model: ScriptedServer, app: App
 ) -> None:
     await lab.open([WRONG, "last = 1"], app=app, env=env)
-    await press_button(lab, 0)
+    await improve(lab, 0)
     await lab.wait_output(1, "NOTHING FOUND")
     await accept(lab)
     await lab.wait_for(SOURCE, [0, RIGHT])
@@ -186,13 +259,13 @@ async def test_pressing_it_again_refines_in_the_same_cell_with_the_options_kept(
     lab: Lab, env: dict[str, str]
 ) -> None:
     await lab.open([WRONG, "last = 1"], env=env)
-    await press_button(lab, 0)
+    await improve(lab, 0)
     await lab.wait_output(1, "NOTHING FOUND")
     await lab.wait_idle()
     first = (await lab.cell_sources())[1].partition("\n")[0]
     await lab.set_source(1, f"{first} -n 1\n{WRONG}")
     await lab.set_source(0, RIGHT)
-    await press_button(lab, 0)
+    await improve(lab, 0)
     await lab.wait_for(SOURCE, [1, f"{first} -n 1\n{RIGHT}"])
     await lab.wait_idle()
     assert len(await lab.cell_sources()) == 3
@@ -203,14 +276,14 @@ async def test_pressing_it_after_an_undo_asks_anew(
     lab: Lab, env: dict[str, str], model: ScriptedServer, app: App
 ) -> None:
     await lab.open([WRONG, "last = 1"], app=app, env=env)
-    await press_button(lab, 0)
+    await improve(lab, 0)
     await lab.wait_output(1, "NOTHING FOUND")
     await accept(lab)
     await lab.wait_for(SOURCE, [0, RIGHT])
     await lab.set_source(0, WRONG)
     await lab.wait_idle()
     asked = len(model.requests)
-    await press_button(lab, 0)
+    await improve(lab, 0)
     await wait_asked(lab, model, asked)
 
 

@@ -10,7 +10,7 @@ from kit import CODE, READY, code
 from ipyrefine.core.decisions import Accept, Continue
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, RunStarted, StageStarted
-from ipyrefine.core.expectations import Expectation, asserted_call, suite_evidence
+from ipyrefine.core.expectations import Expectation, suite_evidence
 from ipyrefine.core.model import Evidence, Outcome, Stage, StopReason, Task, TestResult
 from ipyrefine.core.ports import Reply, Request
 from ipyrefine.core.reducer import replay
@@ -191,17 +191,3 @@ async def test_another_decision_ends_the_reading_and_is_carried_out() -> None:
     await desk.session.settle()
     assert desk.run.text.endswith("if xs else None")
     assert desk.run.stop_reason is StopReason.PASSED
-
-
-@pytest.mark.parametrize(
-    ("code", "call"),
-    [
-        ("def test_it():\n    assert f([1]) == 2", "f([1])"),
-        ("def test_it():\n    assert f([1])", "f([1])"),
-        ("def test_it():\n    x = f(1)\n    assert x == 2", ""),
-        ("def test_it():\n    assert f(1) == 2\n    assert f(2) == 3", ""),
-        ("def test_it(:", ""),
-    ],
-)
-def test_a_test_that_asserts_one_call_names_it(code: str, call: str) -> None:
-    assert asserted_call(Expectation(name="test_it", code=code)) == call

@@ -12,8 +12,9 @@ from shells import new_shell
 
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook import cell_source, cell_target
-from ipyrefine.notebook.cell_source import read_code_cell
+from ipyrefine.notebook.cell_source import read_code_cell, read_source
 from ipyrefine.notebook.cell_target import read_cells_above
+from ipyrefine.notebook.options import parse
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +79,7 @@ def test_a_magics_line_stays_above_the_code_of_its_language(
     shell: Any, magic: str, language: str | None
 ) -> None:
     cell = read_code_cell(f"{magic}\nbody\n", shell)
-    assert cell == ("body\n", True, f"{magic}\n", language, None)
+    assert cell == ("body\n", True, f"{magic}\n", language, None, "")
 
 
 def test_a_magic_whose_body_is_no_code_is_refused(shell: Any) -> None:
@@ -270,3 +271,27 @@ def test_without_a_file_of_text_there_are_no_wishes(tmp_path: Path) -> None:
         cell_source.read_rules(str(tmp_path / "binary"))
     os.mkfifo(tmp_path / "pipe")
     assert cell_source.read_rules(str(tmp_path / "pipe")) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "wish"),
+    [
+        ("Make it O(n).\n\ndef f(xs):\n    return sorted(xs)[0]\n", "Make it O(n)."),
+        ("Use pathlib,\nand nothing else.\n\nimport os\n\nhere = os.getcwd()\n",
+         "Use pathlib,\nand nothing else."),
+        ("Write f(xs).\n\n>>> f([1])\n1\n", ""),
+        ("Write f(xs).\n\nassert f([1]) == 1\n", ""),
+        ("Write f(xs), for instance:\n\nf([1]) == 1\n", ""),
+        ("x = 1\n\ny = 2\n", ""),
+        ("Write f.\n\nIt takes a list.\n", ""),
+    ],
+)  # fmt: skip
+def test_code_below_an_instruction_is_a_draft_that_it_changes(
+    shell: Any, body: str, wish: str
+) -> None:
+    source = read_source(parse(""), body, shell)
+    assert source.wish == wish
+    if wish:
+        assert source.is_draft
+        assert source.text == body.partition(wish)[2].strip("\n")
+    assert not read_source(parse("--task"), body, shell).wish

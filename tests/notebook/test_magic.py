@@ -139,7 +139,7 @@ def completions(shell: Any, typed: str) -> set[str]:
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("%%refine --ch", ["--check", "--checklist"]),
+        ("%%refine --ch", ["--change", "--check", "--checklist"]),
         ("%%refine -c ex", ["examples"]),
         ("%%refine -c ", [*BUILTIN, "mine"]),
         ("%%refine -c run -c 'len", ["length:"]),

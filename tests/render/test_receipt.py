@@ -1,11 +1,14 @@
 """The one line that a decided run comes to."""
 
+from collections.abc import Callable
+
 import pytest
 
 from ipyrefine.core.decisions import Accept
 from ipyrefine.core.expectations import Expectation, suite_evidence
 from ipyrefine.core.model import (
     CheckFailed,
+    Choice,
     Evidence,
     Outcome,
     Setup,
@@ -19,6 +22,8 @@ from ipyrefine.core.model import (
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import labels
 from ipyrefine.render.html import View, panel_parts, record_html
+from ipyrefine.render.markdown import record_markdown
+from ipyrefine.render.terminal import record_text
 
 EXAMPLES = Evidence(
     name="examples", passed=True, basis="examples", tallies=(Tally(held=3, of=3, noun="example"),)
@@ -29,6 +34,7 @@ FAILED = Verdict(
     because=CheckFailed(name="suite", line="x"), required_passed=False,
 )  # fmt: skip
 UNREADABLE = Verdict(outcome=Outcome.NOT_JUDGED, score=None, because=Undecided(why="unreadable"))
+RAISES = Choice(result="IndexError", raises=True)
 TEST = Expectation(
     name="test_empty", code="def test_empty():\n    assert last([]) is None", grounded=True
 )
@@ -53,8 +59,9 @@ def line(run: Run, *, reading: bool = False) -> str:
     return " · ".join([str(labels.receipt_label(run)), *(f"{b} {w}".strip() for b, w in parts)])
 
 
-def suite(said: str) -> Evidence:
-    return suite_evidence([TEST], [TestResult(name="test_empty", passed=False, line=said)])
+def suite(said: str, gives: Choice | None = None) -> Evidence:
+    result = TestResult(name="test_empty", passed=False, line=said, gives=gives)
+    return suite_evidence([TEST], [result])
 
 
 @pytest.mark.parametrize(
@@ -68,11 +75,12 @@ def suite(said: str) -> Evidence:
         (run_of(PASS, evidence=(EXAMPLES,), read_late=True, questions=("Which?",)),
          "✓ PASS · 3 of 3 examples hold · accepted · "
          "read afterwards: nothing that blocks it · 8 s"),
-        (run_of(FAILED, evidence=(suite("IndexError: out of range"),), read_late=True),
-         "⚠ FAILS A TEST · last([]) → IndexError: out of range · accepted · 8 s"),
-        (run_of(FAILED, evidence=(suite("AssertionError: assert 3 is None + where"),),
-                read_late=True),
-         "⚠ FAILS A TEST · last([]) → 3 · accepted · 8 s"),
+        (run_of(FAILED, evidence=(suite("IndexError: out of range", RAISES),), read_late=True),
+         "⚠ FAILS A TEST · last([]) → IndexError, expected None · accepted · 8 s"),
+        (run_of(FAILED, evidence=(suite("assert 3 is None", Choice(result="3")),), read_late=True),
+         "⚠ FAILS A TEST · last([]) → 3, expected None · accepted · 8 s"),
+        (run_of(FAILED, evidence=(suite("It did not end."),), read_late=True),
+         "⚠ FAILS A TEST · test_empty: It did not end. · accepted · 8 s"),
         (run_of(UNREADABLE, read_late=True, unread="It is down"),
          "? NOT JUDGED · accepted · could not be read afterwards: It is down · 8 s"),
         (run_of(FAILED, evidence=(suite("IndexError"),)),
@@ -104,5 +112,27 @@ def test_the_panel_of_an_accepted_text_is_one_line_until_it_is_opened() -> None:
 
 
 def test_the_record_tells_it_too() -> None:
-    amber = run_of(FAILED, evidence=(suite("IndexError"),), read_late=True)
-    assert "last([]) → IndexError" in record_html(amber)
+    amber = run_of(FAILED, evidence=(suite("IndexError", RAISES),), read_late=True)
+    assert "last([]) → IndexError, expected None" in record_html(amber)
+
+
+@pytest.mark.parametrize("render", [record_html, record_markdown, record_text])
+def test_why_a_text_is_not_judged_stands_once(render: Callable[[Run], str]) -> None:
+    why = "the reply could not be read"
+    unreadable = Undecided(why="unreadable", detail=why)
+    verdict = UNREADABLE.replace(because=unreadable)
+    run = run_of(verdict, unread=why).replace(
+        decisions=(),
+        stop_reason=StopReason.UNJUDGED,
+        message="Accept the text, or say what you need and continue.",
+        warnings=(f"Asked gpt again: {why}.", f"No critique of the draft: {why}.", "Another."),
+    )
+    shown = " ".join(render(run).split())
+    html = render is record_html
+    head = shown.partition('<footer class="rf-foot">')[0] if html else shown
+    assert head.count(why) == 1
+    assert "Another." in head
+    if html:
+        top = panel_parts(run, View())
+        assert (top["top"] + top["notices"]).count(why) == 1
+        assert "No critique of the draft" in shown

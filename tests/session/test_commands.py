@@ -81,6 +81,8 @@ TYPED: list[tuple[list[str], Decision]] = [
     (["override", "pass", "good", "enough"], Override(outcome=Outcome.PASS, reason="good enough")),
     (["override", "fail", "0", "too cold"],
      Override(iteration=0, outcome=NEEDS_WORK, reason="too cold")),
+    (["override", "fail", "0", "much", "too", "cold"],
+     Override(iteration=0, outcome=NEEDS_WORK, reason="much too cold")),
     (["continue"], Continue()),
     (["continue", "3", "shorter"], Continue(revisions=3, guidance="shorter")),
     (["branch", "0", "2", "warmer"], Branch(iteration=0, revisions=2, guidance="warmer")),

@@ -66,3 +66,9 @@ def test_verdicts_are_counted_by_basis_as_they_were_before_the_users_word() -> N
 def test_the_latest_word_on_a_text_counts() -> None:
     lines = agreement([run_with(Outcome.PASS, ACCEPT, NEEDS_WORK, basis="tests")]).splitlines()
     assert "0 of 1" in lines[1]
+
+
+def test_a_text_that_was_accepted_before_it_was_read_is_not_counted() -> None:
+    run = run_with(Outcome.PASS, ACCEPT, basis="tests")
+    late = run.iterations[0].replace(read_late=True)
+    assert agreement([run.replace(iterations=(late,))]).startswith("Nothing to compare yet.")

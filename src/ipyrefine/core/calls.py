@@ -245,18 +245,24 @@ class ModelCall(Generic[T]):
     ) -> Reply:
         reply: Reply | None = None
         began, written = loop.clock(), 0
+        kept: list[str] = []  # the text so far, which outlives a call that ends early
         most = loop.state.limits.budget.seconds
         batcher = DeltaBatcher(self._stage, self._iteration, splitter, loop.clock)
 
+        async def show(event: Event) -> None:
+            if isinstance(event, TextDelta) and event.kind == "text":
+                kept.append(event.text)
+            await emit(event)
+
         async def end(usage: Usage) -> None:
             for event in batcher.flush():
-                await emit(event)
+                await show(event)
             await emit(
                 CallEnded(
                     stage=self._stage,
                     iteration=self._iteration,
                     usage=usage.model_copy(update={"seconds": loop.clock() - began}),
-                    text=reply.text if reply else "",
+                    text=reply.text if reply else "".join(kept),
                     finish=reply.finish if reply else None,
                 )
             )
@@ -283,7 +289,11 @@ class ModelCall(Generic[T]):
                         if events or isinstance(part, Notice):
                             _check_time(loop, part)
                         for event in events:
-                            await emit(event)
+                            await show(event)
+        except asyncio.CancelledError:
+            if kept:
+                await end(_estimate_usage(request, written, loop.state))
+            raise
         except Exception as error:
             await end(_estimate_usage(request, written, loop.state))
             if isinstance(error, RefineError | OutOfBudget):

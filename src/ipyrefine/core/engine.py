@@ -60,7 +60,7 @@ from ipyrefine.core.ports import (
     price_of,
 )
 from ipyrefine.core.prompts import Nonce, Prompts, Requests, make_nonce
-from ipyrefine.core.reducer import apply, require_possible
+from ipyrefine.core.reducer import apply, require_iteration, require_possible
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE, Sharing, withheld, withhold
 from ipyrefine.errors import (
@@ -106,6 +106,8 @@ class Refinement:
         selection: the part of the draft that may change; what the model writes elsewhere is put
             back.
         sharing: what the models' servers are sent of what code computed.
+        wish: what the user wants changed in the draft, which is revised at once, unless no
+            revision is allowed or a critique is always wanted.
 
     Raises:
         UsageError: the task has no criterion, or the draft is empty.
@@ -135,9 +137,11 @@ class Refinement:
         demands: Sequence[str] = (),
         selection: Selection | None = None,
         sharing: Sharing | None = None,
+        wish: str = "",
     ) -> None:
         _require_usable(task, draft)
-        prompts = prompts or Prompts()
+        prompts, limits = prompts or Prompts(), limits or Limits()
+        at_once = draft is not None and limits.max_revisions > 0 and limits.critique != "always"
         self.model, self.judge, self.checks = model, judge or model, tuple(checks)
         self.clock, self.selection, self.suite = clock, selection, suite
         self.error: RefineError | None = None
@@ -157,12 +161,13 @@ class Refinement:
         self.state = run or Run.begin(
             Setup(
                 task=task,
-                limits=limits or Limits(),
+                limits=limits,
                 model=self.model.name,
                 judge=self.judge.name,
                 checks=tuple(check.name for check in self.checks),
                 compares_drafts=any(isinstance(check, ComparingCheck) for check in self.checks),
                 draft=draft,
+                wish=wish if at_once else "",
                 prompts=prompts.own(),
                 price=policy.dearest(price_of(self.model), price_of(self.judge)),
                 demands=tuple(demands),
@@ -267,6 +272,39 @@ class Refinement:
             self._behind = None
             self._late.clear()
         return self.state
+
+    async def explain(
+        self, number: int, question: str, *consumers: Consumer, journal: Journal | None = None
+    ) -> Run:
+        """Ask the writer a question about a text of a run that has stopped, and stay stopped.
+
+        Args:
+            number: the text.
+            question: the question.
+            *consumers: as for `run`.
+            journal: as for `run`.
+
+        Raises:
+            UsageError: there is no such text, no question, or no budget for the call.
+            ModelError: the model failed, or gave no answer.
+        """
+        require_iteration(self.state, number)
+        if not question.strip():
+            raise UsageError('Say what you want to know: %refine why "Why a set?".')
+        work = partial(self._explain, number, question)
+        if await self._drive(work, consumers, journal, stops=False):
+            raise asyncio.CancelledError
+        return self.state
+
+    async def _explain(self, number: int, question: str) -> None:
+        call = ModelCall(self.model, lambda reply: reply.text.strip(), Stage.EXPLAIN, number)
+        try:
+            answer = await call.make(self, self._requests.explain(self.state, number, question))
+        except OutOfBudget as error:
+            raise UsageError(error.stop.message) from None
+        if not answer:
+            raise ModelError(f"{self.model.name} gave no answer: {call.advice or 'it is empty'}.")
+        await self.emit(events.ExplanationReady(iteration=number, question=question, answer=answer))
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         """Run to the next stop, yielding each event after it took effect; breaking out cancels."""
@@ -420,8 +458,9 @@ class Refinement:
                     await self._stop_cancelled()
         except Exception as error:
             self._stopping = True
-            if stops:
-                await self._stop_failed(error)
+            if not stops:
+                raise
+            await self._stop_failed(error)
         finally:
             self._lock = None
             if journal:
@@ -486,6 +525,8 @@ class Refinement:
             step = policy.WAITING
         if not isinstance(step, Stop):
             kept = "The best text so far is kept." if self.state.text else "There is no text yet."
+            if self.state.unfinished:
+                kept = "What was written so far is kept."
             step = Stop(StopReason.CANCELLED, f"You stopped it. {kept}")
         await self.emit(events.Stopped(reason=step.reason, message=step.message))
 

@@ -107,6 +107,15 @@ class RevisionReady(_Event):
     failure: str = ""  # why the model gave no text; else empty
 
 
+class ExplanationReady(_Event):
+    """A question of the user's about a text was answered; the run is as before."""
+
+    type: Literal["explanation_ready"] = "explanation_ready"
+    iteration: Count
+    question: str
+    answer: str
+
+
 class EvidenceReady(_Event):
     """One check has finished on an iteration's text."""
 
@@ -140,8 +149,8 @@ class CallEnded(_Event):
     stage: Stage
     iteration: Count
     usage: Usage
-    text: str = ""
-    finish: Finish | None = None  # how the reply ended; None without a reply
+    text: str = ""  # the reply; of one that broke off, what there was of its text
+    finish: Finish | None = None  # how the reply ended; None where it broke off
 
 
 class Warned(_Event):
@@ -175,6 +184,7 @@ Event = Annotated[
     | CritiqueReady
     | RevisionReady
     | EvidenceReady
+    | ExplanationReady
     | VerdictReached
     | QuestionAsked
     | BestChanged

@@ -214,17 +214,6 @@ def _is_near(text: str, words: str) -> bool:
     return sum(block.size for block in found) >= _NEAR * len(wanted)
 
 
-def asserted_call(test: Expectation) -> str:
-    """Return the call whose result a test asserts, where it asserts one thing; else empty."""
-    tree = try_parse(test.code)
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)] if tree else []
-    if len(found) != 1:
-        return ""
-    claim = found[0].test
-    left = claim.left if isinstance(claim, ast.Compare) else claim
-    return ast.unparse(left) if isinstance(left, ast.Call) else ""
-
-
 def in_force(expectations: Iterable[Expectation]) -> tuple[Expectation, ...]:
     """Return the tests that texts are tried on: not vacuous, and not dismissed."""
     return tuple(

@@ -96,6 +96,7 @@ class Stage(StrEnum):
     JUDGE = "judge"
     CRITIQUE = "critique"
     REVISE = "revise"
+    EXPLAIN = "explain"  # beside the loop: a question of the user's about a text
 
 
 class StopReason(StrEnum):
@@ -778,6 +779,7 @@ class Setup(Record):
     demands: tuple[str, ...] = ()  # what the task states: ``3 examples``, or a check's name
     compares_drafts: bool = False  # whether one of them compares drafts with each other
     draft: str | None = None  # the user's own text that it starts from, or None
+    wish: str = ""  # what the user wants changed in that text; a finding on it from the start
     prompts: dict[str, str] = Field(default_factory=dict)  # the user's own prompts by stage
     price: Price | None = None  # what the dearest of its models charges; None: not known
     weak_critic: bool = False  # whether its critic was measured too weak for such texts

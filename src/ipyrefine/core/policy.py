@@ -291,6 +291,8 @@ def _wants_reading(run: Run, iteration: Iteration) -> bool:
     """
     if iteration.critiqued or not reads(run) or iteration.override or is_read(run, iteration):
         return False
+    if iteration.parent is None and run.setup.wish:
+        return False  # it is to be changed, whatever a critic says of it
     others = (draft for draft in run.drafts if draft.number != iteration.number)
     if iteration.parent is None and any(draft.critiqued for draft in others):
         return False

@@ -349,19 +349,17 @@ def _dismissed(run: Run) -> str:
 # The requests
 
 
-def _within_level(
-    make: Callable[["Requests", Run, int], Request],
-) -> Callable[["Requests", Run, int], Request]:
+def _within_level(make: Callable[..., Request]) -> Callable[..., Request]:
     """Have a request built with what the level allows: the one way to a model."""
 
     @wraps(make)
-    def build(self: "Requests", run: Run, number: int = 0) -> Request:
+    def build(self: "Requests", run: Run, number: int = 0, *words: str) -> Request:
         if self.level != "structure":
-            return make(self, run, number)
-        request = make(self, withhold(run, self.names), number)
+            return make(self, run, number, *words)
+        request = make(self, withhold(run, self.names), number, *words)
         if request.purpose not in self.replayed:
             return request
-        return make(self, run, number).model_copy(update={"guarded": request.messages})
+        return make(self, run, number, *words).model_copy(update={"guarded": request.messages})
 
     return build
 
@@ -452,6 +450,14 @@ class Requests:
         prompt = _fill_all(template, about, shape=shape, **places)
         inputs = (*about.values(), *([str(count)] if count else []), *filter(None, [original]))
         return self._request(run, Stage.CRITIQUE, prompt, inputs)
+
+    @_within_level
+    def explain(self, run: Run, number: int, question: str) -> Request:
+        """Ask a question of the user's about an iteration's text."""
+        iteration = run.iterations[number]
+        about = (fence(iteration.text, self.nonce), _evidence(iteration, self.nonce), question)
+        places = dict(zip(("text", "evidence", "question"), about, strict=True))
+        return self._request(run, Stage.EXPLAIN, fill(_PARTS["explain"], **places), about)
 
     def _original(self, run: Run, iteration: Iteration) -> str:
         """Return the user's draft, where a text differs from it; empty for a weak writer."""

@@ -34,7 +34,7 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.policy import judgement_of
 from ipyrefine.core.results import gives_same, is_exception, key_of, plain_form, rows
-from ipyrefine.core.run import Iteration, Run, UnconsumedReply
+from ipyrefine.core.run import Explanation, Iteration, Run, UnconsumedReply
 from ipyrefine.core.syntax import is_literal, try_parse_expression
 from ipyrefine.errors import UsageError
 
@@ -70,7 +70,7 @@ def _apply(run: Run, event: Event) -> Run:
         case events.RunStarted():
             return Run.begin(event.setup)
         case events.StageStarted():
-            return run.replace(stage=event.stage, stop_reason=None, message="")
+            return run.replace(stage=event.stage, stop_reason=None, message="", unfinished="")
         case events.TextDelta():
             return run
         case events.DraftReady():
@@ -83,6 +83,11 @@ def _apply(run: Run, event: Event) -> Run:
             return _add_critique(run, event)
         case events.EvidenceReady():
             return _add_evidence(run, event)
+        case events.ExplanationReady():
+            found = Explanation(
+                iteration=event.iteration, question=event.question, answer=event.answer
+            )
+            return run.replace(explanations=(*run.explanations, found))
         case events.VerdictReached(iteration=number):
             late = run.stop_reason is StopReason.ACCEPTED and run.iterations[number].verdict is None
             run = _amend(
@@ -115,7 +120,8 @@ def _add_draft(run: Run, event: events.DraftReady) -> Run:
     draft = Iteration(
         number=len(run.iterations), text=event.text, thoughts=event.thoughts, author=event.author
     )
-    return _append(run, draft, event.candidate)
+    run = _append(run, draft, event.candidate)
+    return _require(run, run.setup.wish) if event.author == "user" else run
 
 
 def _drop_draft(run: Run, candidate: int) -> Run:
@@ -213,7 +219,7 @@ def _add_evidence(run: Run, event: events.EvidenceReady) -> Run:
 def _add_call(run: Run, event: events.CallEnded) -> Run:
     number, replies = event.iteration, run.unconsumed_replies
     again = any((one.stage, one.iteration) == (event.stage, number) for one in replies)
-    if event.finish is not None:
+    if event.finish is not None and event.stage is not Stage.EXPLAIN:
         reply = UnconsumedReply(
             stage=event.stage,
             iteration=number,
@@ -222,6 +228,8 @@ def _add_call(run: Run, event: events.CallEnded) -> Run:
             warnings=len(run.warnings),
         )
         replies = (*replies, reply)
+    if event.finish is None and event.stage in (Stage.DRAFT, Stage.REVISE):
+        run = run.replace(unfinished=event.text)
     run = run.replace(
         usage=run.usage + event.usage,
         repairs=run.repairs + again,

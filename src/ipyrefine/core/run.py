@@ -74,6 +74,14 @@ class Iteration(Record):
         return sum(finding.blocks and finding.author != "check" for finding in self.findings)
 
 
+class Explanation(Record):
+    """What the model answered to a question about a text."""
+
+    iteration: Count
+    question: str
+    answer: str
+
+
 class UnconsumedReply(Record):
     """A reply that was paid for, kept until its stage has made something of it."""
 
@@ -112,12 +120,14 @@ class Run(Record):
     expectations: tuple[Expectation, ...] = ()
     # What the drafts disagree about and the user has not answered yet.
     question: Question | None = None
+    explanations: tuple[Explanation, ...] = ()  # what the user asked about texts
     failed_drafts: Count = 0  # how many of the drafts asked for could not be written
     # What calls consumed whose text is not there yet, by its number to be.
     pending_usage: dict[Count, Usage] = Field(default_factory=dict)
     repairs: Count = 0  # how many replies had to be asked for again since the user last continued
     # Replies of the stage under way that nothing was made of yet.
     unconsumed_replies: tuple[UnconsumedReply, ...] = ()
+    unfinished: str = ""  # what there is of a text whose call ended early, until the next stage
     stop_reason: StopReason | None = None  # None while the run can go on
     message: str = ""  # what the stop means, in one or two sentences
     seconds: Amount = 0.0  # wall time of the latest event, from the start

@@ -16,7 +16,7 @@ from ipyrefine.core.model import Form, StopReason
 from ipyrefine.core.ports import Check
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import KEPT_HERE, Level
-from ipyrefine.errors import Interrupted, UsageError, describe
+from ipyrefine.errors import Interrupted, ModelError, UsageError, describe
 from ipyrefine.journal.writer import Recorder
 from ipyrefine.notebook import options
 from ipyrefine.notebook.cell_target import CellTarget, Origin
@@ -182,6 +182,36 @@ class CellRun:
 
         self._adding = asyncio.ensure_future(add())
 
+    async def explain(self, question: str, number: int | None = None) -> str:
+        """Ask about a text, the chosen one by default, and return the answer.
+
+        Raises:
+            UsageError: the run goes on at the moment, or there is no question or no budget.
+            ModelError: the model failed, or gave no answer.
+        """
+        run = self.session.run
+        number = run.chosen.number if number is None and run.chosen else number or 0
+        run = await self.session.explain(number, question)
+        self._set_variables(run)
+        self._show_record()
+        return run.explanations[-1].answer
+
+    def _click_explain(self, question: str, number: int) -> None:
+        """Do so from the panel, which shows the answer below the text."""
+
+        async def ask() -> None:
+            note = ""
+            try:
+                await self.explain(question, number)
+            except asyncio.CancelledError:  # by a decision, or a stop
+                pass
+            except Exception as error:  # nobody awaits this
+                note = str(error) or describe(error)
+            if self.panel is not None:
+                self.panel.note(note)
+
+        self._adding = asyncio.ensure_future(ask())
+
     async def _place(self, number: int | None = None, place: Destination | None = None) -> str:
         run, form = self.session.run, self.session.run.task.form
         text = run.text if number is None else run.iterations[number].text
@@ -315,6 +345,7 @@ class CellRun:
                 prompts=lambda: self._sent.prompts,
                 share=self.share,
                 add_tests=self._click_add_tests,
+                explain=self._click_explain,
                 reads_behind=lambda: self.session.reads_behind,
                 sharing=lambda: self.session.refinement.sharing,
             )
@@ -335,7 +366,8 @@ class CellRun:
         if self.panel is not None and KEPT_HERE in run.warnings:
             mark_asked(self.session.refinement.sharing.servers)
         self._set_variables(run)
-        if event.reason is StopReason.FAILED and not run.iterations and self._executing:
+        failed = event.reason is StopReason.FAILED and not self._panel_tells
+        if failed and not run.iterations and self._executing:
             self._close_panel()  # the cell's error says all there is to say
             return
         self._show_record()
@@ -347,7 +379,7 @@ class CellRun:
 
     def _set_variables(self, run: Run) -> None:
         self.shell.user_ns["refined_run"] = run
-        self.shell.user_ns[self._variable] = run.text
+        self.shell.user_ns[self._variable] = run.text or run.unfinished
         self.shell.user_ns[self._variable] = _result(run, self.session.refinement.checks)
 
     async def _insert_accepted(self, place: Destination | None) -> None:
@@ -414,11 +446,19 @@ class CellRun:
             self._executing = False
             self._set_variables(self.session.run)
 
+    @property
+    def _panel_tells(self) -> bool:
+        """Whether a model failed and the panel says so, where the user can try again."""
+        return self.panel is not None and isinstance(self.session.refinement.error, ModelError)
+
     def _raise_failure(self) -> None:
-        """Raise what ended the run early, if anything did."""
+        """Raise what ended the run early, if anything did and no panel tells it."""
         if self.session.interrupted:
             kept = f"the best text so far is in `{self._variable}`"
-            raise Interrupted(f"Interrupted; {kept if self.session.run.text else 'no text yet'}.")
+            text = self.session.run.text or self.session.run.unfinished
+            raise Interrupted(f"Interrupted; {kept if text else 'no text yet'}.")
+        if self._panel_tells:
+            return
         api.raise_failure(self.session.refinement)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ipyrefine.core.model import Material
-from ipyrefine.core.syntax import ERRORS, parse
+from ipyrefine.core.syntax import ERRORS, parse, try_parse
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import has_python_beside_magics
 from ipyrefine.kernel.names import names_defined, names_in_code
@@ -48,6 +48,7 @@ class CellSource(NamedTuple):
         head: what stays above the refined text in the cell: its magic's line, or its comments.
         language: the language of its code, as pygments names it; None where only the text can say.
         origin: the cell that the text goes back to; None where that is not named.
+        wish: what the cell itself says that its code should become; empty for nothing.
     """
 
     text: str
@@ -55,6 +56,7 @@ class CellSource(NamedTuple):
     head: str = ""
     language: str | None = None
     origin: Origin | None = None
+    wish: str = ""
 
     @property
     def code(self) -> str:
@@ -88,12 +90,31 @@ def read_source(args: Namespace, body: str, shell: Any) -> CellSource:
     else:
         is_code = has_python_beside_magics(body) or is_python(body) or read_fence(body) is not None
         source = CellSource(body, args.draft or (not args.task and is_code))
+        if not (args.draft or args.task or is_code) and args.profile in (None, "code"):
+            source = _instructed(body) or source
     text, language = source.text.strip(), args.language or source.language
     if source.is_draft:
         text = source.text.rstrip("\n") if args.lines else source.text.strip("\n")
         language = language or ("python" if has_python_beside_magics(text) else None)
     origin = Origin(args.cell, body, source.head) if args.cell else None
     return source._replace(text=text, language=language, origin=origin)
+
+
+def _instructed(body: str) -> CellSource | None:
+    """Return code with the instruction above it; None where a cell does not hold these two.
+
+    The code is all that follows a blank line, and more than expressions, which may be examples.
+    """
+    for gap in re.finditer(r"\n[^\S\n]*\n", body):
+        wish, code = body[: gap.start()].strip(), body[gap.end() :]
+        if wish and _defines(code):
+            return CellSource(code, True, wish=wish)
+    return None
+
+
+def _defines(code: str) -> bool:
+    tree = try_parse(code)
+    return tree is not None and any(not isinstance(n, ast.Expr | ast.Assert) for n in tree.body)
 
 
 def read_code_cell(source: str, shell: Any) -> CellSource:

@@ -256,6 +256,7 @@ def build(
         variables=used,
         cells=[*cells, *filter(None, [definitions, rules])],
         draft=draft,
+        wish=_wish(args, source),
         lines=_lines_below(source.head, args.lines),
         limits=limits,
         prompts=_prompts(args.prompts, namespace),
@@ -269,7 +270,12 @@ def _request_and_draft(args: argparse.Namespace, source: CellSource) -> tuple[st
             "--goal says how to improve a draft, but this cell is a task. Put the goal into the "
             "cell, or add --draft if the cell is the text to improve."
         )
-    return (args.goal or "", source.text) if source.is_draft else (source.text, None)
+    words = (args.goal if source.is_draft else source.text, _wish(args, source))
+    return "\n\n".join(filter(None, words)), source.text if source.is_draft else None
+
+
+def _wish(args: argparse.Namespace, source: CellSource) -> str:
+    return "\n\n".join(filter(None, (source.wish, args.change)))
 
 
 def _lines_below(head: str, lines: Sequence[int] | None) -> tuple[int, int] | None:

@@ -85,6 +85,7 @@ def parser() -> MagicParser:
     add("--task", action="store_true", help="the cell is a task")
     add("--draft", action="store_true", help="the cell is a draft to improve")
     add("--goal", help="how to improve the draft")
+    add("--change", help="what to change in the draft; it is done at once, and read afterwards")
     add("--lines", type=_parse_lines, metavar="A-B",
         help="the lines of the draft that may change, as 3-7 or 5; what a model changes elsewhere "
         "is put back")

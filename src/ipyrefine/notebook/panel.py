@@ -88,6 +88,7 @@ class Click(TypedDict, total=False):
     words: str  # guidance, or the reason for a decision
     reason: str  # why a finding is dismissed
     result: str  # what the user says it should be
+    question: str  # what the user wants to know about the text
     text: str  # the user's own text
     findings: list[str]  # the ids of the ticked findings
     finding: str  # the id of a finding; its fields follow
@@ -121,6 +122,7 @@ class Panel:
         share: called with the user's answer on what servers are sent; returns a sentence.
         sharing: returns what they are sent.
         add_tests: called to put the run's tests into a cell; None where that can't be done.
+        explain: called with a question and the text that it is about.
         reads_behind: whether a critic still reads the text that was accepted.
         interval: seconds between two messages to the page, at least.
         clock: monotonic seconds.
@@ -143,6 +145,7 @@ class Panel:
         share: Callable[[str], str] = str,
         sharing: Callable[[], Sharing] = Sharing,
         add_tests: Callable[[], None] | None = None,
+        explain: Callable[[str, int], None] | None = None,
         reads_behind: Callable[[], bool] = bool,
         interval: float = 0.1,
         clock: Clock = time.monotonic,
@@ -151,6 +154,7 @@ class Panel:
         self._target, self._change_model, self._prompts = cell_target, change_model, prompts
         self._switch, self._add_tests = switch, add_tests
         self._share, self._sharing, self._reads_behind = share, sharing, reads_behind
+        self._explain = explain
         self._interval, self._clock = interval, clock
         self._run: Run | None = None
         self._view = View()
@@ -384,6 +388,11 @@ class Panel:
             case "tests":
                 assert self._add_tests is not None, "its button is offered only then"
                 self._add_tests()
+            case "why":
+                assert self._explain is not None, "its form is offered only then"
+                self._explain(click.get("question", "").strip(), click.get("iteration", 0))
+                self._view = view._replace(form="")
+                self._note = "Waiting for the answer…"
             case "needs-work" if not (click.get("words", "").strip() or click.get("sure")):
                 return self._open("needs-work", "")
             case "model":
@@ -407,7 +416,7 @@ class Panel:
         self._view = self._view._replace(form=form, finding=finding)
         fields = {
             "edit": "text", "finding": "problem", "rubric": "criteria", "model": "model",
-            "dismiss": "reason", "needs-work": "words",
+            "dismiss": "reason", "needs-work": "words", "why": "question",
         }  # fmt: skip
         return {"focus": fields[form]} if form in fields else None
 

@@ -169,6 +169,7 @@ def record(run: Run) -> list[Block]:
         *notices(run),
         *(results(run, run.chosen) if run.chosen else []),
         *result(run),
+        *unfinished(run),
         *scores(run),
         *usage(run),
         Section("Settings", tuple(settings(run))),
@@ -190,7 +191,11 @@ def notices(run: Run) -> list[Block]:
         *late(run),
         *rival(run, run.chosen),
         *decisions(run),
-        *(Paragraph(one, "quiet" if is_remark(one) else "warning") for one in run.warnings),
+        *explanations(run),
+        *(
+            Paragraph(one, "quiet" if is_remark(one) else "warning")
+            for one in warnings(run, run.chosen)
+        ),
     ]
 
 
@@ -211,6 +216,21 @@ def decisions(run: Run) -> list[Block]:
         for one in run.decisions
         if one is not left_out
     ]
+
+
+def explanations(run: Run) -> list[Block]:
+    """Return what the user asked about texts, and the answers."""
+    return [
+        Paragraph(f"{one.answer} ({run.name(one.iteration)})", lead=f"You asked: {one.question}")
+        for one in run.explanations
+    ]
+
+
+def warnings(run: Run, iteration: Iteration | None) -> list[str]:
+    """Return the warnings that say more than the verdict of a text does."""
+    because = iteration.verdict.because if iteration and iteration.verdict else None
+    detail = because.detail if isinstance(because, model.Undecided) else ""
+    return [one for one in run.warnings if not detail or detail not in one]
 
 
 def is_remark(warning: str) -> bool:
@@ -295,6 +315,13 @@ def result(run: Run) -> list[Block]:
     return [Text(run.text, run.task.form, run.task.language)] if run.chosen else []
 
 
+def unfinished(run: Run) -> list[Block]:
+    """Return what there is of a text whose call ended early."""
+    if run.stop_reason is None or not run.unfinished.strip():
+        return []
+    return [Text(run.unfinished, run.task.form, run.task.language, "Written before it stopped")]
+
+
 def scores(run: Run) -> list[Block]:
     """Return the scores from the second verdict on."""
     latest = [(one, one.verdict) for one in run.iterations[-MAX_SCORES:]]
@@ -362,7 +389,7 @@ def version(
     return Section(
         run.name(number),
         (
-            *reason(run, iteration),
+            *(() if tells_reason(run, iteration) else reason(run, iteration)),
             # The chosen text stands at the top, whole.
             *(writing(run, iteration) if with_text and not whole else ()),
             *checks(iteration),
@@ -374,6 +401,11 @@ def version(
         labels.iteration_label(iteration) if iteration.verdict else None,
         tuple(filter(None, marks)),
     )
+
+
+def tells_reason(run: Run, iteration: Iteration) -> bool:
+    """Return whether the sentence of the stop says why a text is not judged."""
+    return run.stop_reason is StopReason.UNJUDGED and iteration.number == run.best
 
 
 def reason(run: Run, iteration: Iteration) -> list[Block]:

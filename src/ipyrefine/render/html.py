@@ -45,6 +45,7 @@ _KEYS = {
     "e": "Edit the text",
     "r": "Choose findings",
     "g": "Go to the guidance",
+    "w": "Ask about the text",
     "s": "Stop",
     "Esc": "Close a menu or a form",
     "?": "These keys; on a result: don't know, go on",
@@ -208,8 +209,10 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "rival": None,
         "selectable": [],
         "results": [],
+        "unfinished": document.unfinished(run),
+        "explained": [one for one in run.explanations if one.iteration == number][-1:],
         "stop_message": "",
-        "warnings": [one for one in run.warnings if not document.is_remark(one)],
+        "warnings": [one for one in document.warnings(run, about) if not document.is_remark(one)],
         "criteria": [criterion.name for criterion in run.task.criteria],
         "edited": next((one for one in run.findings if one.id == view.finding), None),
     }
@@ -448,11 +451,13 @@ def _fold(
             *document.findings(about, run.task.form, others),
             *document.notes(about),
         ]
-    quiet = [one for one in run.warnings if document.is_remark(one)]
+    loud = document.warnings(run, about)
+    quiet = [one for one in run.warnings if document.is_remark(one) or one not in loud]
     end = [labels.stop_sentence(run)] if run.message and run.stop_reason else []
     blocks = [
         *(document.Paragraph(one, "quiet") for one in quiet),
         *document.decisions(run),
+        *document.explanations(run),
         *(document.Paragraph(one, "quiet") for one in end),
         *document.scores(run),
         *document.usage(run),

@@ -1,6 +1,5 @@
 """Words and number formats that every surface shares."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -22,7 +21,7 @@ from ipyrefine.core.decisions import (
     Select,
 )
 from ipyrefine.core.edits import Loss
-from ipyrefine.core.expectations import Expectation, asserted_call, counts
+from ipyrefine.core.expectations import Expectation, counts
 from ipyrefine.core.model import (
     Basis,
     ByUser,
@@ -52,6 +51,7 @@ from ipyrefine.core.model import (
     Verdict,
 )
 from ipyrefine.core.policy import Rival, forecast, has_evaluator
+from ipyrefine.core.results import plain_form
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
 
@@ -62,6 +62,7 @@ STAGES = {
     "judge": "Evaluating",
     "critique": "Critiquing",
     "revise": "Revising",
+    "explain": "Answering",
 }
 STOPS = {
     StopReason.PASSED: "passed",
@@ -532,15 +533,12 @@ def late_sentence(run: Run) -> str:
     return "read afterwards: nothing found"
 
 
-_ASSERTED = re.compile(r"(?:AssertionError: )?assert (.+?) (?:[=!]=|[<>]=?|is|in|not in) ")
-
-
 def _call_line(test: Expectation, result: TestResult) -> str:
     """Return what a failing test shows as ``call → result``, else by its name."""
-    call, asserted = asserted_call(test), _ASSERTED.match(result.line)
-    if not call:
+    row, gives = plain_form(test), result.gives
+    if row is None or gives is None:
         return f"{test.name}: {result.line}"
-    return f"{call} → {asserted[1] if asserted else result.line}"
+    return f"{row.call} → {gives.result}, expected {row.result}"
 
 
 def usually(duration: float) -> str:

@@ -77,6 +77,7 @@ USAGE = {
     "close": ("", "stop the run and close its panel"),
     "fix": ("[OPTIONS]", "fix the cell that failed; takes the options of %%refine"),
     "show": ("[k|PART]", f"print the run, text k, or one part: {', '.join(DETAILS)}"),
+    "why": ("QUESTION", "ask about the text; nothing is revised"),
     "diff": ("[i j]", "print what changed between two texts"),
     "apply": ("[k] [insert|replace]", "put a text into a cell"),
     "tests": ("[below]", "print the run's tests, or put them into a cell below"),
@@ -109,7 +110,7 @@ _MOST = (
 )
 COMMANDS = tuple(sorted(USAGE))
 _MARGIN = 34  # columns before what a command does
-_NEED_TEXT = ("apply", "confirm", "diff", "edit", "expect", "results", "show", "tests")
+_NEED_TEXT = ("apply", "confirm", "diff", "edit", "expect", "results", "show", "tests", "why")
 
 
 class CellTarget(Protocol):
@@ -134,6 +135,9 @@ class Cell(Protocol):
 
     async def apply(self, number: int | None = None, place: Place | None = None) -> str:
         """Put an iteration's text into a cell and return where it went, in a sentence."""
+
+    async def explain(self, question: str, number: int | None = None) -> str:
+        """Ask about a text and return the answer."""
 
     def share(self, answer: str) -> str:
         """Take an answer on what servers are sent and return what holds, in a sentence."""
@@ -222,6 +226,8 @@ async def _steer(cell: Cell, name: str, args: list[str]) -> None:
             print(show(run, args))
         case "diff":
             print(_diff(run, args))
+        case "why":
+            print(plain(await cell.explain(" ".join(args))))
         case "share":
             print(cell.share(" ".join(args)) if args else _withheld(cell))
         case "apply":
@@ -297,13 +303,19 @@ def parse_decision(run: Run, name: str, words: list[str]) -> Decision:
 
 
 def _parse_override(run: Run, words: list[str]) -> Override:
-    """Read ``pass|fail [k] [reason]``; a number that more than one word follows is a reason."""
+    """Read ``pass|fail [k] [reason]``; a number that names no text may begin a reason."""
     word = words.pop(0) if words else ""
     if word not in ("pass", "fail"):
         raise UsageError('Say which: %refine override pass "reason", or override fail "reason".')
     outcome = Outcome.PASS if word == "pass" else Outcome.NEEDS_IMPROVEMENT
-    is_number = bool(words) and words[0].isdigit() and len(words) <= 2
-    number = parse_iteration(run, words) if is_number else None
+    number = None
+    if words and words[0].isdecimal():
+        try:
+            number = parse_iteration(run, words[:1])
+            words = words[1:]
+        except UsageError:
+            if len(words) <= 2:
+                raise
     return Override(iteration=number, outcome=outcome, reason=" ".join(words))
 
 

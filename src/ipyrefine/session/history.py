@@ -186,8 +186,8 @@ def _rulings(run: Run) -> Iterator[tuple[Verdict, bool]]:
     words = {run.best if d.iteration is None else d.iteration: d.settles for d in decisions}
     for number, good in words.items():
         text = run.iterations[number] if number is not None else None
-        if text is None or text.verdict is None:
-            continue
+        if text is None or text.verdict is None or text.read_late:
+            continue  # there was no verdict to agree with
         outcome, basis = text.verdict.outcome, text.verdict.basis
         if text.overruled:
             outcome = text.overruled

@@ -13,6 +13,7 @@ from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import StopReason
 from ipyrefine.core.ports import Consumer, Delta, Model, Notice, Reply, Request
 from ipyrefine.core.run import Run
+from ipyrefine.errors import UsageError
 from ipyrefine.journal.writer import Recorder
 from ipyrefine.kernel.masking import Masked
 from ipyrefine.render import labels
@@ -45,7 +46,7 @@ class Session:
         self._stop_requested = False
         self._next: tuple[Refinement, Recorder | None] | None = None
         self._task: asyncio.Task[None] | None = None
-        self._reading: asyncio.Task[Run] | None = None
+        self._reading: asyncio.Task[Run] | None = None  # a call beside the stopped run
 
     @property
     def run(self) -> Run:
@@ -99,6 +100,24 @@ class Session:
         self._next = refinement, journal
         if not self._stop_requested:
             self.stop()
+
+    async def explain(self, number: int, question: str) -> Run:
+        """Ask about a text of the run, which stays stopped; any further decision ends the call.
+
+        Raises:
+            UsageError: the run goes on at the moment, or there is no question or no budget.
+            ModelError: the model failed, or gave no answer.
+        """
+        if self.running or self._reading_on:
+            raise UsageError("Stop the run first, then ask about its text.")
+        self._reading = asyncio.ensure_future(
+            self.refinement.explain(number, question, *self.displays, journal=self.journal)
+        )
+        return await self._reading
+
+    @property
+    def _reading_on(self) -> bool:
+        return self._reading is not None and not self._reading.done()
 
     async def settle(self) -> None:
         """Wait until nothing runs."""
@@ -156,6 +175,8 @@ class Session:
             self._reading = asyncio.ensure_future(
                 self.refinement.read_behind(*self.displays, journal=self.journal)
             )
+            # The text stays accepted, whatever happens; a journal's or a display's error is theirs.
+            self._reading.add_done_callback(lambda task: task.cancelled() or task.exception())
 
 
 @contextlib.contextmanager

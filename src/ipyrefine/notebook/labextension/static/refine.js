@@ -4,7 +4,8 @@
  *
  * The run lives in a cell of its own below, whose source is hidden. Its text is an ordinary
  * `%%refine --cell ID …` cell, or `%refine fix --cell ID …` below a cell that failed, so that it says
- * how to do the same by hand. A cell that failed has a Fix button below its outputs, too.
+ * how to do the same by hand. A cell that failed has a Fix button below its outputs, too. Of any other
+ * cell with a text, one line asks first what should change.
  */
 
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24">
@@ -16,6 +17,10 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24
 </svg>`;
 
 const CATEGORY = "Notebook Cell Operations";
+
+/** Where a page keeps what was asked for, and how much of it. */
+const WISHES = "ipyrefine:wishes";
+const MOST_WISHES = 20;
 
 /** Loads the magic where it is not loaded; with the package missing, its error says so. */
 const LOAD =
@@ -134,8 +139,95 @@ function optionsOf(cell, lines) {
 
 /** Return the options of an earlier run of the same cell, which the user may have changed. */
 function keptOptions(source, lines) {
-  const line = source.split("\n", 1)[0].replace(/ --(lines[ =]\S+|again)(?= |$)/g, "");
+  const line = source
+    .split("\n", 1)[0]
+    .replace(/ --change="(?:[^"\\]|\\.)*"/g, "")
+    .replace(/ --(lines[ =]\S+|again)(?= |$)/g, "");
   return lines ? `${line} --lines ${lines.first}-${lines.last}` : line;
+}
+
+/** Return the option that says what should change; empty for nothing in particular. */
+function changeOf(wish) {
+  return wish ? ` --change="${wish.replace(/["\\]/g, "\\$&")}"` : "";
+}
+
+/** Whether a cell holds nothing but comments: they say what to write, and there is no text yet. */
+function isTask(cell, source) {
+  const lines = source.split("\n").map((line) => line.trim());
+  return cell.model.type === "code" && lines.every((line) => !line || line.startsWith("#"));
+}
+
+/** What was asked for before on this machine, the latest first. */
+function earlierWishes() {
+  try {
+    return JSON.parse(localStorage.getItem(WISHES)) || [];
+  } catch {
+    return []; // not kept, or not ours
+  }
+}
+
+function keepWish(wish) {
+  const wishes = [wish, ...earlierWishes().filter((one) => one !== wish)];
+  try {
+    localStorage.setItem(WISHES, JSON.stringify(wishes.slice(0, MOST_WISHES)));
+  } catch {
+    // A page that may keep nothing has no history.
+  }
+}
+
+/**
+ * Ask in one line below a cell's text what should change.
+ *
+ * Returns a promise of the words, empty for nothing in particular, or null when the user leaves; and
+ * a function that takes the line away.
+ */
+function openLine(notebook, cell, lines) {
+  const row = document.createElement("div");
+  row.className = "ipyrefine-ask";
+  // Else the keys would be the notebook's.
+  row.dataset.lmSuppressShortcuts = "true";
+  const field = document.createElement("input");
+  field.type = "text";
+  const place = lines ? (lines.first === lines.last ? `Line ${lines.first}` : `Lines ${lines.first}–${lines.last}`) : "";
+  const question = place ? `${place}: what should change?` : "What should change?";
+  field.setAttribute("aria-label", question);
+  field.placeholder = `${question}  Enter alone improves it.`;
+  const hint = document.createElement("small");
+  hint.textContent = "Enter · Esc";
+  row.append(field, hint);
+  cell.node.querySelector(".jp-Cell-inputWrapper").after(row);
+  const earlier = ["", ...earlierWishes()];
+  let at = 0;
+  const { mode } = notebook;
+  const answer = new Promise((resolve) => {
+    cell.disposed.connect(() => resolve(null));
+    field.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.isComposing) {
+        return;
+      }
+      if (["Enter", "Escape"].includes(event.key)) {
+        event.preventDefault(); // else it goes on in the editor, which has the focus by then
+        resolve(event.key === "Enter" ? field.value.trim() : null);
+      } else if (event.key === "ArrowUp" || event.key === "ArrowDown") {
+        event.preventDefault();
+        if (at === 0) {
+          earlier[0] = field.value;
+        }
+        at = Math.min(earlier.length - 1, Math.max(0, at + (event.key === "ArrowUp" ? 1 : -1)));
+        field.value = earlier[at];
+      }
+    });
+  });
+  field.focus();
+  const close = () => {
+    row.remove();
+    if (!notebook.isDisposed && !cell.isDisposed) {
+      notebook.mode = mode;
+      notebook.activate();
+    }
+  };
+  return { answer, close };
 }
 
 /**
@@ -143,7 +235,7 @@ function keptOptions(source, lines) {
  *
  * Returns its index.
  */
-function placeCell(notebook, cell, { lines = null, failed = false }) {
+function placeCell(notebook, cell, { lines = null, failed = false, wish = "" }) {
   const shared = notebook.model.sharedModel;
   const source = cell.model.sharedModel.getSource();
   const id = cell.model.id;
@@ -161,7 +253,7 @@ function placeCell(notebook, cell, { lines = null, failed = false }) {
     again && written.has(below)
       ? keptOptions(below.getSource(), lines)
       : [magic, ...optionsOf(cell, lines)].join(" ");
-  const text = failed ? options : `${options}\n${source}`;
+  const text = failed ? options : `${options}${changeOf(wish)}\n${source}`;
   if (again || (isOurs && below.getSource().startsWith(magicOf(cell, !failed)))) {
     below.transact(() => {
       below.setSource(text);
@@ -213,8 +305,10 @@ async function refine(app, panel, { selection }) {
       lines = null;
     }
   }
-  await prepare(panel);
+  const ready = prepare(panel);
+  ready.catch(() => undefined); // told below, unless the user leaves first
   if (/^\s*%%refine\b/.test(source)) {
+    await ready;
     if (cell.inputHidden && !written.has(cell.model.sharedModel)) {
       cell.inputHidden = false;
       throw new Refusal("This cell's code was hidden. Read it, then press again to run it.");
@@ -222,7 +316,27 @@ async function refine(app, panel, { selection }) {
     run(app, notebook, notebook.widgets.indexOf(cell));
   } else {
     const failed = !selection && hasFailed(cell) && !cell.model.isDirty;
-    run(app, notebook, placeCell(notebook, cell, { lines, failed }));
+    let wish = "";
+    if (!failed && !isTask(cell, source)) {
+      const line = openLine(notebook, cell, lines);
+      try {
+        // Why nothing can start is said at once, and not only after the answer.
+        wish = await Promise.race([line.answer, ready.then(() => line.answer)]);
+      } finally {
+        line.close();
+      }
+      if (wish === null) {
+        return;
+      }
+    }
+    await ready;
+    if (lines && cell.model.sharedModel.getSource() !== source) {
+      throw new Refusal("The cell has changed. Select the lines again.");
+    }
+    if (wish) {
+      keepWish(wish);
+    }
+    run(app, notebook, placeCell(notebook, cell, { lines, failed, wish }));
   }
 }
 
@@ -296,6 +410,10 @@ export function addCommands(app, tracker, palette, host) {
     const panel = tracker.currentWidget;
     // A second click while the first still asks the kernel would start a second run.
     if (!panel || starting.has(panel)) {
+      const field = panel && panel.node.querySelector(".ipyrefine-ask input");
+      if (field) {
+        field.focus();
+      }
       return;
     }
     starting.add(panel);

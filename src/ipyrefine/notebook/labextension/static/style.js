@@ -9,6 +9,11 @@
 const STYLE =
   ".jp-OutputArea:has(.rf-record) > .jp-OutputArea-child:has(> .jp-OutputArea-output)" +
   ":not(:has(> .jp-OutputArea-output > *)){display:none}" +
+  ".ipyrefine-ask{display:flex;gap:8px;align-items:center;padding:4px 0 4px calc(var(--jp-cell-prompt-width) + 5px)}" +
+  ".ipyrefine-ask input{flex:1;font:13px var(--jp-ui-font-family);padding:3px 8px;border-radius:5px;" +
+  "color:var(--jp-ui-font-color1);background:var(--jp-layout-color0);border:1px solid var(--jp-brand-color1)}" +
+  ".ipyrefine-ask input:focus{outline:1px solid var(--jp-brand-color1)}" +
+  ".ipyrefine-ask small{color:var(--jp-ui-font-color2);white-space:nowrap}" +
   ".ipyrefine-fix{margin:4px 0 8px var(--jp-cell-prompt-width)}" +
   ".rf-record .rf{position:relative}.ipyrefine.rf-record .rf-decided>summary{padding-right:46px}" +
   ".ipyrefine.rf-record .rf-remove{display:block;position:absolute;right:10px;top:9px}" +
@@ -18,7 +23,7 @@ const STYLE =
   "box-shadow:0 4px 14px rgba(0,0,0,.22)}" +
   ".rf-remove button{font:inherit;color:inherit;border:0;background:none;padding:2px 10px;cursor:pointer}" +
   ".jp-OutputArea-output:has(>.rf-record){overflow:visible}" +
-  "@media (width <= 760px){.ipyrefine-fix{margin-left:0}}";
+  "@media (width <= 760px){.ipyrefine-fix{margin-left:0}.ipyrefine-ask{padding-left:0}}";
 
 /** Apply them on this page from now on. */
 export function addStyle() {

@@ -1,0 +1,105 @@
+"""A question about a text is answered by one call, and the run is as it was."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from kit import CODE, READY, code, refinement
+
+from ipyrefine.core.decisions import Continue
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event
+from ipyrefine.core.model import Budget, Limits, Stage, StopReason
+from ipyrefine.core.ports import Reply, Request
+from ipyrefine.core.reducer import replay
+from ipyrefine.core.run import Run
+from ipyrefine.errors import ModelError, ServerFailed, UsageError
+from ipyrefine.render.html import View, panel_parts, record_html
+from ipyrefine.render.markdown import record_markdown
+from ipyrefine.session.session import Session
+
+DRAFT = [code("x = {1}")]
+WHY = "Why a set?"
+
+
+async def test_the_answer_is_kept_with_its_cost_and_nothing_else_changes() -> None:
+    seen: list[Event] = []
+
+    def take(event: Event, run: Run) -> None:
+        seen.append(event)
+
+    loop = refinement(
+        {"draft": DRAFT, "critique": [READY], "explain": ["Because of <b>time</b>."]}, CODE
+    )
+    before = await loop.run(take)
+    run = await loop.explain(0, WHY, take)
+    assert [(e.iteration, e.question, e.answer) for e in run.explanations] == [
+        (0, WHY, "Because of <b>time</b>.")
+    ]
+    assert (run.stop_reason, run.iterations[0].verdict) == (
+        StopReason.PASSED, before.iterations[0].verdict
+    )  # fmt: skip
+    assert run.usage.calls == before.usage.calls + 1
+    assert replay(seen).model_dump() == run.model_dump()
+    asked = loop.model.requests[-1]  # type: ignore[attr-defined]
+    assert WHY in asked.messages[-1].content
+    assert "x = {1}" in asked.messages[-1].content
+    for shown in (record_html(run), panel_parts(run, View())["guide"]):
+        assert "Because of &lt;b&gt;time" in shown
+    assert WHY in record_markdown(run)
+
+
+async def test_a_question_without_words_or_about_no_text_is_refused() -> None:
+    loop = refinement({"draft": DRAFT, "critique": [READY]}, CODE)
+    await loop.run()
+    with pytest.raises(UsageError, match="want to know"):
+        await loop.explain(0, "  ")
+    with pytest.raises(UsageError, match="no iteration 4"):
+        await loop.explain(4, WHY)
+
+
+async def test_a_failed_answer_is_an_error_and_the_run_stays_as_it_was() -> None:
+    loop = refinement(
+        {"draft": DRAFT, "critique": [READY], "explain": [ServerFailed("Down.")]}, CODE
+    )
+    await loop.run()
+    with pytest.raises(ModelError, match=r"Down\."):
+        await loop.explain(0, WHY)
+    assert loop.state.stop_reason is StopReason.PASSED
+
+
+async def test_the_budget_is_asked_before() -> None:
+    limits = Limits(budget=Budget(calls=2))
+    loop = refinement({"draft": DRAFT, "critique": [READY]}, CODE, limits=limits)
+    await loop.run()
+    with pytest.raises(UsageError, match="budget"):
+        await loop.explain(0, WHY)
+
+
+class Slow:
+    """A model that answers no question."""
+
+    name = "m"
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        if request.purpose == Stage.EXPLAIN:
+            self.asked.set()
+            await asyncio.Event().wait()
+        yield Reply(text=READY if request.purpose == Stage.CRITIQUE else code("x = {2}"))
+
+
+async def test_a_decision_ends_the_wait_for_an_answer_and_is_carried_out() -> None:
+    model = Slow()
+    session = Session(Refinement(CODE, model=model, clock=asyncio.get_running_loop().time), [])
+    await session.go()
+    asking = asyncio.ensure_future(session.explain(0, WHY))
+    await model.asked.wait()
+    session.decide(Continue(guidance="Use a list."))
+    await session.settle()
+    assert asking.cancelled()
+    assert session.run.revisions == 1
+    assert not session.run.explanations
