@@ -536,7 +536,7 @@ def test_options_of_the_cell_magic_hold(book: Notebook) -> None:
     book.run(BROKEN)
     book.reply(FIXED)
     run = book.fix("-c short -c 'run seconds=30' -o mended --goal 'Take b.' --no-journal")
-    assert run.setup.checks == ("run seconds=30 decisive", "short")
+    assert run.setup.checks == ("run seconds=30 decisive", "short", "examples")
     assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "function")
     assert run.task.text.endswith("Take b.")
     assert book.shell.user_ns["mended"] == FIXED

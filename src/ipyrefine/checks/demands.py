@@ -80,7 +80,8 @@ def find_demands(
     if "results" not in present:
         if not found and not {"agreement", "examples"} & present:
             found = (Examples(files=files),)  # for those that the user will confirm
-        if not (runs or any(check.name == RunOnCopies.name for check in checks)):
+        # A cell's run says what it defines and changes.
+        if not runs and "run" not in present - set(without):
             found = (*found, Results(files=files))
     if runs and "run" not in present:
         found, phrases = (*found, RunOnCopies(files=files)), (*phrases, "a run on copies")
