@@ -28,11 +28,11 @@ from ipyrefine.api import build
 from ipyrefine.checks.evaluation import Evaluation, Examples, group_outcomes
 from ipyrefine.checks.inputs import first_calls, further_inputs
 from ipyrefine.core import replies
-from ipyrefine.core.decisions import Answer
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Limits, Question, Stage, StopReason, Task, Usage
+from ipyrefine.core.model import Limits, Question, Row, Stage, StopReason, Task, Usage
 from ipyrefine.core.ports import Check, Message, Model, Reply, Request
 from ipyrefine.core.prompts import Prompts, Requests, make_nonce
+from ipyrefine.core.results import expect
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import read_examples
 from ipyrefine.errors import CheckNotRun, ModelError, ReplyError
@@ -107,7 +107,7 @@ class Asked(NamedTuple):
     solved: bool  # whether the run ended solved after it
 
 
-class Row(NamedTuple):
+class TaskRow(NamedTuple):
     """What came of one task."""
 
     arms: Mapping[str, Outcome]  # the draft's first, the loop's last
@@ -146,7 +146,7 @@ async def write_draft(case: Case, model: Model, plan: Plan) -> Draft:
     return Draft(task, request, text, await _meets(text, task, stated), stated)
 
 
-async def run_case(case: Case, model: Model, plan: Plan) -> Row:
+async def run_case(case: Case, model: Model, plan: Plan) -> TaskRow:
     """Run one case in all arms."""
     meter = Meter(model)
     first = await write_draft(case, meter, plan)
@@ -159,7 +159,7 @@ async def run_case(case: Case, model: Model, plan: Plan) -> Row:
         arms["vote of seven"] = await _vote(case, first, draft, model)
     loop_meter = Meter(model)
     loop = refinement(case, loop_meter, plan)
-    run = await _run(loop)
+    run = await run_loop(loop)
     usage, passed = loop_meter.usage, run.stop_reason is StopReason.PASSED
     solved = await case.solves(run.text) if run.iterations else False
     arms["resampling"] = await _resample(case, first, draft, model, usage.tokens)
@@ -167,7 +167,7 @@ async def run_case(case: Case, model: Model, plan: Plan) -> Row:
     basis = run.verdict.basis if passed and run.verdict else ""
     ended = f"{run.stop_reason or 'no stop'}{f', {basis}' if basis else ''}"
     source, spent = _source(run), _spent(run, usage)
-    return Row(arms, ended, source, spent, await _ask(case, loop, plan))
+    return TaskRow(arms, ended, source, spent, await _ask(case, loop, plan))
 
 
 async def _meets(text: str, task: Task, stated: Sequence[Check]) -> bool | None:
@@ -221,7 +221,8 @@ async def _sample(first: Draft, number: int, model: Model) -> tuple[str, Usage]:
     return read_text(reply, first.task.form), reply.usage
 
 
-async def _run(loop: Refinement) -> Run:
+async def run_loop(loop: Refinement) -> Run:
+    """Run a loop to its next stop; an error of the model's ends it, any other is raised."""
     run = await loop.run()
     if loop.error and not isinstance(loop.error, ModelError):
         raise loop.error
@@ -291,20 +292,21 @@ async def _ask(case: Case, loop: Refinement, plan: Plan) -> Asked | None:
     result = await case.answer(question)
     if result is None:
         return Asked(right, False, False)
-    loop.decide(Answer(result=result))
-    run = await _run(loop)
+    asked = Row(call=question.call, result="", setup=question.setup)
+    loop.decide(expect(asked, result))
+    run = await run_loop(loop)
     return Asked(right, True, await case.solves(run.text))
 
 
 # The tables.
 
 
-def report(rows: Sequence[Row], what: str) -> str:
+def report(rows: Sequence[TaskRow], what: str) -> str:
     """Return all tables on some rows."""
     arms = [*rows[0].arms]
     wrong = sum(not row.draft.solved for row in rows)
 
-    def of(total: int, holds: Callable[[Row], bool]) -> str:
+    def of(total: int, holds: Callable[[TaskRow], bool]) -> str:
         return f"{sum(map(holds, rows))} of {total}"
 
     def false(arm: str) -> str:
@@ -353,7 +355,7 @@ def report(rows: Sequence[Row], what: str) -> str:
     )
 
 
-def _endings(rows: Sequence[Row]) -> str:
+def _endings(rows: Sequence[TaskRow]) -> str:
     """Return a table of how the loop stopped."""
     kinds = Counter(row.ended for row in rows)
     lines = []
@@ -369,7 +371,7 @@ def _endings(rows: Sequence[Row]) -> str:
     return measure.table(heads, lines)
 
 
-def _stages(rows: Sequence[Row]) -> str:
+def _stages(rows: Sequence[TaskRow]) -> str:
     """Return a table of what the loop's final texts are, and of what its tokens were for."""
     finals, tokens = Counter(row.source for row in rows), Counter[str]()
     for row in rows:
@@ -415,13 +417,13 @@ def plan(options: argparse.Namespace, **more: bool) -> Plan:
     return Plan(Limits.model_validate({"candidates": options.candidates, **limits}), **more)
 
 
-def run(what: str, cases: Sequence[Case], model: Replies, plan: Plan) -> list[Row]:
+def run(what: str, cases: Sequence[Case], model: Replies, plan: Plan) -> list[TaskRow]:
     """Run cases in all arms, print the tables, and return the rows.
 
     A stop (Ctrl-C, or a replay that lacks a reply) prints what there is.
     """
 
-    def note(rows: Sequence[Row]) -> str:
+    def note(rows: Sequence[TaskRow]) -> str:
         return f"solved {sum(row.loop.solved for row in rows)} of {len(rows)}"
 
     rows = measure.collect(what, cases, model, lambda case: run_case(case, model, plan), note)

@@ -180,6 +180,14 @@ class Mbpp:
             "    return next(value for inputs, value in CASES if json.dumps(inputs) == key)\n"
         )
 
+    def __len__(self) -> int:
+        return len(self._fields["cases"])
+
+    def call(self, place: int) -> str:
+        """Return a hidden case's call, as Python."""
+        arguments = ", ".join(map(repr, self._fields["cases"][place][0]))
+        return f"{self._fields['entry_point']}({arguments})"
+
     async def solves(self, text: str) -> bool:
         wanted = {name: self._fields[name] for name in ("entry_point", "atol", "cases")}
         as_set = f"set({wanted['entry_point']}(" in self.text  # what the stated assert compares

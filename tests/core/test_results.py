@@ -125,6 +125,12 @@ async def test_a_result_that_is_wrong_is_mended_by_the_loop_at_once() -> None:
     assert row(loop, call).confirmed is True
 
 
+async def test_a_wrong_result_is_mended_though_all_revisions_are_used() -> None:
+    loop = await ran(LOWER, MEAN, limits=Limits(max_revisions=0))
+    await decide(loop, Expect(call="median([1, 2])", result="1.5"))
+    assert (loop.state.text, loop.state.stop_reason) == (MEAN, StopReason.PASSED)
+
+
 async def test_another_text_that_gives_the_right_result_takes_its_place_without_a_call() -> None:
     loop = await ran(MEAN, LOWER)
     await decide(loop, Expect(call="median([1, 2])", result="1"))  # the user misreads the task

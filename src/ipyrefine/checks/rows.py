@@ -36,7 +36,7 @@ class Results:
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the text on every input twice, in one sandbox; without inputs nothing runs."""
         start = monotonic()
-        inputs = {} if task.is_foreign else _inputs(task)
+        inputs = {} if task.is_foreign else self.inputs(task)
         if not inputs:
             return Evidence(name=self.name, passed=None, required=False)
         evaluation = Evaluation(text, seconds=self._seconds, files=self._files)
@@ -58,23 +58,22 @@ class Results:
             computed=evaluation.computed,
         )
 
-
-def _inputs(task: Task) -> dict[Example, RowSource]:
-    """Return the inputs, the same for every text: the task's, then others that the user named."""
-    stated = read_examples(task.text)
-    seeds = stated or first_calls(task.text)
-    named = stated_examples(task)[len(stated) :]
-    # Calls by annotated types are inputs themselves.
-    found = [*(() if stated else seeds), *further_inputs(seeds)]
-    short = [one for one in found if len(one.source) <= _LONG]
-    edges = [one for one in short if is_edge_case(one, seeds)]
-    varied = [one for one in short if one not in edges]
-    kinds: tuple[tuple[Sequence[Example], RowSource], ...] = (
-        (_spread(edges), "edge"),
-        (_spread(varied), "input"),
-        ([one for one in named if one.source not in {e.source for e in found}], "example"),
-    )
-    return {one: source for inputs, source in kinds for one in inputs}
+    def inputs(self, task: Task) -> dict[Example, RowSource]:
+        """Return inputs, the same for every text: the task's, then others that the user named."""
+        stated = read_examples(task.text)
+        seeds = stated or first_calls(task.text)
+        named = stated_examples(task)[len(stated) :]
+        # Calls by annotated types are inputs themselves.
+        found = [*(() if stated else seeds), *further_inputs(seeds)]
+        short = [one for one in found if len(one.source) <= _LONG]
+        edges = [one for one in short if is_edge_case(one, seeds)]
+        varied = [one for one in short if one not in edges]
+        kinds: tuple[tuple[Sequence[Example], RowSource], ...] = (
+            (_spread(edges), "edge"),
+            (_spread(varied), "input"),
+            ([one for one in named if one.source not in {e.source for e in found}], "example"),
+        )
+        return {one: source for inputs, source in kinds for one in inputs}
 
 
 def _spread(inputs: Sequence[Example]) -> Sequence[Example]:

@@ -529,7 +529,10 @@ def _expect(run: Run, expected: decisions.Expect) -> Run:
     run = _change_tests(run, against, lambda test: test.replace(status=Status.DISMISSED))
     run = _change_examples(run, key, example)
     met = row is not None and gives_same(expected, row)
-    return run if met else run.replace(patience_from=len(run.iterations) - 1)
+    if met:
+        return run
+    allowed = max(run.allowed_revisions, run.revisions + 1)
+    return run.replace(allowed_revisions=allowed, patience_from=len(run.iterations) - 1)
 
 
 def _is_computed(run: Run, expected: decisions.Expect) -> bool:
