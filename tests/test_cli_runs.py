@@ -13,7 +13,7 @@ from openai_server import Answer, ScriptedServer
 
 import ipyrefine as package
 from ipyrefine import cli
-from ipyrefine.core.model import Choice, Outcome, Question, StopReason, Verdict
+from ipyrefine.core.model import Choice, Evidence, Outcome, Question, StopReason, Verdict
 from ipyrefine.journal.writer import Recorder, default_path
 
 REFINE = "%%refine -m scripted -p prose --criteria tone --target 0.8 -n 1"
@@ -169,12 +169,12 @@ async def test_a_question_is_listed_as_what_to_clarify() -> None:
     run = await finished(scores=(10,))
     choices = (Choice(result="None", votes=2), Choice(result="ValueError", raises=True))
     question = Question(call="median([\n])", choices=choices)
-    asked = run.model_copy(update={"question": question, "stop_reason": StopReason.QUESTION})
+    found = Evidence(name="agreement", passed=None, basis="agreement", question=question)
+    text = run.iterations[0].replace(evidence=(found,))
+    asked = run.replace(iterations=(text,), question=question, stop_reason=StopReason.QUESTION)
     first, second = cli.summarize(0, asked).split("\n")
     assert first.endswith("a question for you")
-    assert second == (
-        "   To clarify: median([ ]) returns None (2 drafts) or raises ValueError (1 draft)"
-    )
+    assert second == "   To confirm: median([ ]) → None or ValueError? (drafts differ)"
 
 
 async def test_not_judged_has_an_exit_status_of_its_own() -> None:

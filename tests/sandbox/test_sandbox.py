@@ -88,8 +88,8 @@ async def test_a_check_that_hit_the_backstop_neither_passes_nor_fails_a_text(imp
     model = ScriptedModel([code] + ["YES"] * 40)
     run = await refine(task, model=model, checks=checks, journal=False, max_revisions=0)
     evidence = run.iterations[0].evidence
-    assert {e.name for e in evidence} == {"run", "tests:tests", "examples", "results"}
-    assert [e.passed for e in evidence] == [None] * 4
+    assert {e.name for e in evidence} == {"run", "tests:tests", "examples"}
+    assert [e.passed for e in evidence] == [None] * 3
     assert all("counts neither for nor against" in e.detail for e in evidence)
     assert run.verdict.basis in ("judge", "none")
 

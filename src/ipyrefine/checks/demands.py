@@ -77,7 +77,7 @@ def find_demands(
         found = (Agreement(files=files),)  # it runs the examples, too
     elif count and not {"agreement", "examples"} & (present - set(without)):
         found = (Examples(files=files),)
-    if "results" not in present:
+    if "results" not in present and not (runs and "run" in without):
         if not found and not {"agreement", "examples"} & present:
             found = (Examples(files=files),)  # for those that the user will confirm
         # A cell's run says what it defines and changes.
