@@ -296,7 +296,7 @@ def _row(row: Row, said: Clarification | None, waiting: Iterable[Expect | Retrac
     output = tuple(_result(row.output)) if row.output else ()
     return Result(
         key=row_key(row),
-        call=f"{row.setup.strip()}\n{' '.join(row.call.split())}".strip(),
+        call=f"{row.setup.strip()}\n{row.call}".strip(),
         value=f"{row.result}: {row.message}" if row.raises and row.message else row.result,
         sign="→" if row.source != "cell" else "" if row.before else "=",
         before=row.before,
