@@ -35,7 +35,7 @@ EVERY = pytest.mark.parametrize("render", [record_text, record_html, record_mark
 OUR_TAGS = {"div", "section", "header", "footer", "style", "p", "strong", "b", "i", "span", "small"}
 OUR_TAGS |= {"details", "summary", "ul", "ol", "li", "pre", "code", "ins", "del", "blockquote"}
 OUR_TAGS |= {"br", "mark", "table", "tr", "th", "td"}
-PROGRAM_OUTPUT = {"setup", "detail", "thoughts"}
+PROGRAM_OUTPUT = {"detail", "thoughts"}
 
 
 @settings(max_examples=60, deadline=None)
