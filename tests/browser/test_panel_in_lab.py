@@ -118,7 +118,7 @@ async def test_verdict_basis_and_accept_come_first_and_the_whole_is_short(
     assert lowest["frames"] > 0
     assert max(lowest["badge"], lowest["basis"], lowest["accept"]) <= 120, lowest
     box = await lab.panel().bounding_box()
-    assert box["height"] <= 700
+    assert box["height"] <= (700 if width > 1000 else 800)  # five results, and lines that wrap
     for name in ("More", "Where the accepted text goes"):
         await lab.panel(f'.rf-menu > summary[aria-label="{name}"]').click()
         await assert_accessible(Axe(), lab)
