@@ -18,6 +18,7 @@ BROKEN = "answer = total(price)\nprint('total', answer)"
 FIXED = BROKEN.replace("(price)", "(prices)")
 OTHER = "print('b is', prices['c'])"
 BUTTON = '.jp-Cell.jp-mod-active .jp-cell-toolbar [data-jp-item-name="refine"]'
+FIELD = ".ipyrefine-ask input"
 SOURCE = "panel.content.model.sharedModel.cells[arg[0]].getSource() === arg[1]"
 
 
@@ -165,6 +166,7 @@ async def test_the_toolbar_fixes_a_failed_cell_and_refines_one_that_was_edited_s
     await lab.wait_idle()
     await lab.select(1)
     await page.locator(BUTTON).locator("button, jp-button").first.click()
+    await page.locator(FIELD).press("Enter")
     await lab.wait_for(
         "panel.content.model.sharedModel.cells[2].getSource().startsWith('%%refine --cell')"
     )

@@ -16,6 +16,7 @@ CODE = "def inc(n):\n    return n + 2"
 BROKEN = "1 / 0"
 ID = "theirs"
 BUTTON = '.jp-Cell.jp-mod-active .jp-cell-toolbar [data-jp-item-name="refine"]'
+FIELD = ".ipyrefine-ask input"
 FIX = ".ipyrefine-fix button"
 NOTICE = ".Toastify__toast, .jp-Dialog"
 
@@ -64,6 +65,7 @@ def cell(source: str, cell_id: str = ID, *, hidden: bool = False, refines: str =
 async def press_stars(lab: Lab, index: int) -> None:
     await lab.select(index)
     await lab.page.locator(BUTTON).locator("button, jp-button").first.click()
+    await lab.page.locator(FIELD).press("Enter")
 
 
 @pytest.mark.parametrize(
