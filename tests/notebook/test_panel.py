@@ -770,6 +770,13 @@ def test_a_wrong_result_is_said_to_be_another(
     assert f"should be {result}" in d.page.html
 
 
+def test_an_equal_value_confirms_a_result_before_the_run_has_taken_it_up(desk: Make) -> None:
+    d = desk(*SHOWN, END)
+    d.page.click("expect", row=the_row(d, "f([1])"), submit="", fields={"result": "1.0"})
+    assert "should be 1.0" not in d.page.html
+    assert d.page.has("retract")
+
+
 def test_a_result_that_drafts_disagree_on_is_chosen(desk: Make) -> None:
     d = desk(*SHOWN, END)
     row = the_row(d, "f([])")

@@ -520,16 +520,16 @@ def _expect(run: Run, expected: decisions.Expect) -> Run:
         leading=not shown or row is shown[0],
         computed=_is_computed(run, expected),
     )
-    plain = {one.name: form for one in run.expectations if (form := plain_form(one))}
     against = [
-        name
-        for name, form in plain.items()
-        if key_of(form.call, form.setup) == key and not gives_same(expected, form)
+        test.name
+        for test in run.expectations
+        if (form := plain_form(test))
+        and key_of(form.call, form.setup) == key
+        and not gives_same(expected, form)
     ]
     run = _change_tests(run, against, lambda test: test.replace(status=Status.DISMISSED))
     run = _change_examples(run, key, example)
-    met = row is not None and gives_same(expected, row)
-    if met:
+    if row is not None and gives_same(expected, row):
         return run
     allowed = max(run.allowed_revisions, run.revisions + 1)
     return run.replace(allowed_revisions=allowed, patience_from=len(run.iterations) - 1)

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Mapping
 
 from ipyrefine.core.decisions import Expect
 from ipyrefine.core.expectations import Expectation, in_force
-from ipyrefine.core.model import Choice, Clarification, Row, Task
+from ipyrefine.core.model import Choice, Clarification, Row
 from ipyrefine.core.policy import rival_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import read_examples
@@ -52,11 +52,6 @@ def rows(run: Run, iteration: Iteration) -> tuple[Row, ...]:
             found[key] = row
     answers = {key_of(one.call, one.setup): one for one in run.task.clarifications}
     return tuple(_marked(found[key], answers.get(key)) for key in _shown(found, answers))
-
-
-def example_count(task: Task) -> int:
-    """Return how many examples a task states, which need no confirmation."""
-    return len(read_examples(task.text))
 
 
 def key_of(call: str, setup: str = "") -> _Key:

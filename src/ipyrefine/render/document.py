@@ -25,7 +25,7 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.policy import estimate_tokens, has_evaluator, reads, rival_of
 from ipyrefine.core.ports import Clock
-from ipyrefine.core.results import key_of, rows
+from ipyrefine.core.results import gives_same, key_of, rows
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
 from ipyrefine.render import labels
@@ -265,8 +265,13 @@ def results(
     found = rows(run, iteration)
     if not found:
         return []
-    said = {key_of(one.call, one.setup): one for one in run.task.clarifications}
-    shown = tuple(_row(one, said.get(key_of(one.call, one.setup)), waiting) for one in found)
+    said: dict[tuple[str, str], Clarification | Expect | None] = {
+        key_of(one.call, one.setup): one for one in run.task.clarifications
+    }
+    for decision in waiting:
+        key = key_of(decision.call, decision.setup)
+        said[key] = decision if isinstance(decision, Expect) else None
+    shown = tuple(_row(one, said.get(key_of(one.call, one.setup))) for one in found)
     title = "What it did" if all(one.source == "cell" for one in found) else "What it gives"
     return [Results(title, shown, labels.results_hint(iteration.verdict))]
 
@@ -283,15 +288,9 @@ def row_choices(row: Row) -> tuple[Choice, ...]:
     return tuple(found[one] for one in sorted(found))
 
 
-def _row(row: Row, said: Clarification | None, waiting: Iterable[Expect | Retract]) -> Result:
+def _row(row: Row, said: Clarification | Expect | None) -> Result:
     """Return a row as it is shown; ``said`` is what the user expects of it."""
-    confirmed, expected = row.confirmed, said.result if said else ""
-    for decision in waiting:
-        if (decision.call, decision.setup) == (row.call, row.setup):
-            confirmed, expected = None, ""
-            if isinstance(decision, Expect):
-                expected = decision.result
-                confirmed = (expected, decision.raises) == (row.result, row.raises)
+    confirmed = gives_same(said, row) if said else None
     asked = bool(row.rivals) and confirmed is None
     output = tuple(_result(row.output)) if row.output else ()
     return Result(
@@ -303,7 +302,7 @@ def _row(row: Row, said: Clarification | None, waiting: Iterable[Expect | Retrac
         choices=row_choices(row) if asked else (),
         rivalry=labels.rivalry(row) if asked else "",
         confirmed=confirmed,
-        expected=expected if confirmed is False else "",
+        expected=said.result if said and not confirmed else "",
         output=tuple(
             one._replace(rows=one.rows[:_HEAD]) if isinstance(one, Table) else one for one in output
         ),

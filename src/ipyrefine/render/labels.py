@@ -182,8 +182,9 @@ def _basis(iteration: Iteration, verdict: Verdict) -> str:
     if verdict.passed and verdict.basis in ("examples", "confirmed"):
         tallies = [t for e in iteration.evidence if e.basis == verdict.basis for t in e.tallies]
         held = [count(t.held, t.noun) for t in tallies if t.noun in ("example", "result")]
-        words = ", ".join(held) if verdict.basis == "confirmed" else "".join(held[:1])
-        return f"{words} confirmed" if words and verdict.basis == "confirmed" else words or passed
+        if held:
+            return f"{', '.join(held)} confirmed" if verdict.basis == "confirmed" else held[0]
+        return passed
     return passed if verdict.passed else failed
 
 
