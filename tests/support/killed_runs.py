@@ -16,7 +16,6 @@ from pathlib import Path
 
 import ipyrefine.providers.openai  # noqa: F401 - imported before the forks, once for all
 from ipyrefine import api
-from ipyrefine.core import calls
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, TextDelta
@@ -25,9 +24,6 @@ from ipyrefine.core.run import Run
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder
 from ipyrefine.session.session import Session
-
-# Every piece is an event: how many there are, and so each one's number, is then no matter of time.
-calls.FRAME = 0.0
 
 
 class Looks:

@@ -2,10 +2,8 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
-from itertools import groupby
-from operator import itemgetter
 from typing import Generic, Literal, Protocol, TypeVar
 
 from ipyrefine.core.events import CallEnded, Event, TextDelta, Warned
@@ -28,7 +26,6 @@ from ipyrefine.errors import ModelError, RefineError, ReplyError, ServerFailed, 
 T = TypeVar("T")
 Piece = tuple[Literal["text", "thinking"], str]
 
-FRAME = 1 / 30  # seconds; no reader tells events apart that follow each other faster
 
 FAILURES = {
     "length": "the reply was cut off at the token limit",
@@ -247,7 +244,6 @@ class ModelCall(Generic[T]):
         began, written = loop.clock(), 0
         kept: list[str] = []  # the text so far, which outlives a call that ends early
         most = loop.state.limits.budget.seconds
-        batcher = DeltaBatcher(self._stage, self._iteration, splitter, loop.clock)
 
         async def show(event: Event) -> None:
             if isinstance(event, TextDelta) and event.kind == "text":
@@ -255,8 +251,6 @@ class ModelCall(Generic[T]):
             await emit(event)
 
         async def end(usage: Usage) -> None:
-            for event in batcher.flush():
-                await show(event)
             await emit(
                 CallEnded(
                     stage=self._stage,
@@ -275,9 +269,8 @@ class ModelCall(Generic[T]):
                         events: list[Event] = []
                         if isinstance(part, Delta):  # nearly all parts are
                             written += len(part.text)
-                            events += batcher.add(part)
+                            events += self._shown(part, splitter)
                         elif isinstance(part, Notice):
-                            events += batcher.flush()
                             again = not part.wait and part.text in loop.state.warnings
                             events += [Warned(message=part.text)] if part.text and not again else []
                         elif isinstance(part, Reply):
@@ -306,6 +299,14 @@ class ModelCall(Generic[T]):
             raise ServerFailed(f"{self._model.name} ended its stream without a reply.")
         return reply
 
+    def _shown(self, piece: Delta, splitter: Splitter | None) -> list[Event]:
+        splits = splitter if piece.kind == "text" else None
+        pieces = splits.feed(piece.text) if splits else [(piece.kind, piece.text)]
+        return [
+            TextDelta(stage=self._stage, iteration=self._iteration, kind=kind, text=text)
+            for kind, text in pieces
+        ]
+
 
 async def warn(loop: Loop, message: str) -> None:
     """Warn about a reply, unless the same warning came before the stage was cut short."""
@@ -313,57 +314,6 @@ async def warn(loop: Loop, message: str) -> None:
     since = run.unconsumed_replies[0].warnings if run.unconsumed_replies else len(run.warnings)
     if message not in run.warnings[since:]:
         await loop.emit(Warned(message=message))
-
-
-class DeltaBatcher:
-    """Batches streamed pieces into at most one event per frame and kind.
-
-    A piece that comes a frame or more after the last event is passed on at once, so that a slow
-    model's words are seen as they come; what comes faster waits for the next piece.
-
-    Args:
-        stage: the stage that the reply belongs to.
-        iteration: the iteration it is about.
-        splitter: tells text from thoughts; None passes pieces on as they are.
-        clock: seconds.
-    """
-
-    def __init__(
-        self, stage: Stage, iteration: int, splitter: Splitter | None, clock: Clock
-    ) -> None:
-        self._stage, self._iteration = stage, iteration
-        self._splitter, self._clock = splitter, clock
-        self._waiting: list[Delta] = []
-        self._flushed = float("-inf")
-
-    def add(self, piece: Delta) -> list[TextDelta]:
-        """Take a piece; return the events that are due."""
-        self._waiting.append(piece)
-        return self.flush() if self._clock() - self._flushed >= FRAME else []
-
-    def flush(self) -> list[TextDelta]:
-        """Return the events of all that waits."""
-        self._flushed = self._clock()
-        waiting, self._waiting = self._waiting, []
-        pieces = [(delta.kind, delta.text) for delta in waiting]
-        return [
-            TextDelta(stage=self._stage, iteration=self._iteration, kind=kind, text=text)
-            for kind, text in _join(self._split(_join(pieces)))
-        ]
-
-    def _split(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        for kind, text in pieces:
-            if kind == "thinking" or self._splitter is None:
-                yield kind, text
-            else:
-                yield from self._splitter.feed(text)
-
-
-def _join(pieces: Iterable[Piece]) -> list[Piece]:
-    """Join neighbours of one kind."""
-    return [
-        (kind, "".join(text for _, text in group)) for kind, group in groupby(pieces, itemgetter(0))
-    ]
 
 
 def _check_time(loop: Loop, part: Delta | Notice) -> None:
