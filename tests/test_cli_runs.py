@@ -174,7 +174,7 @@ async def test_a_question_is_listed_as_what_to_clarify() -> None:
     asked = run.replace(iterations=(text,), question=question, stop_reason=StopReason.QUESTION)
     first, second = cli.summarize(0, asked).split("\n")
     assert first.endswith("a question for you")
-    assert second == "   To confirm: median([; ]) → None or ValueError? (drafts differ)"
+    assert second == "   To confirm: median([]) → None or ValueError? (drafts differ)"
 
 
 async def test_not_judged_has_an_exit_status_of_its_own() -> None:

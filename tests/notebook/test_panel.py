@@ -325,6 +325,14 @@ def test_the_shown_iteration_is_what_the_buttons_are_about(desk: Make) -> None:
     ]
 
 
+def test_where_the_best_is_not_the_last_attempt_a_button_shows_that(desk: Make) -> None:
+    worse = VerdictReached(iteration=1, verdict=NEEDS)
+    d = desk(*FIRST, *SECOND, worse, END)
+    assert "Show revision 1" in d.page.html
+    d.page.click("show", iteration="1")
+    assert "Hello<ins>, you</ins>" in d.page.html
+
+
 def test_a_number_shows_any_of_many_iterations(desk: Make) -> None:
     d = desk(*FIRST, *(revised(number) for number in range(1, 30)), END)
     d.page.say(action="fold", name="history", open=True)
@@ -782,6 +790,12 @@ def test_a_result_that_drafts_disagree_on_is_chosen(desk: Make) -> None:
     row = the_row(d, "f([])")
     d.page.click("expect", row=row, choice="2")
     assert d.decisions == [Expect(call="f([])", result="None")]
+
+
+def test_a_verdict_stays_in_sight_while_texts_are_tried_on_one_more_result(desk: Make) -> None:
+    d = desk(*FIRST, END, StageStarted(stage="check", iteration=0))
+    assert "Checking" not in d.page.html
+    assert "NEEDS IMPROVEMENT" in d.page.html
 
 
 def test_an_answer_on_a_result_keeps_typed_guidance_and_the_shown_text(desk: Make) -> None:

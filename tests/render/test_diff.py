@@ -85,6 +85,26 @@ def test_a_long_unchanged_stretch_is_folded_and_a_note_keeps_its_line_unfolded()
     assert sum(len(part.lines) for part in parts) == 201
 
 
+def test_unchanged_paragraphs_of_prose_are_folded_unless_they_are_short():
+    paragraphs = [f"Paragraph {n} goes on. " * 20 for n in range(6)]
+    old = "Dear Ann,\n\n" + "\n\n".join(paragraphs)
+    found = text_lines(old.replace("aph 0 goes", "aph 0 went", 1), old, "prose", "", (), None)
+    parts = [*lay_out(found, {8: ["the note"]}, whole=False)]
+    assert [(part.fold, part.notes) for part in parts] == [
+        ("", ()), ("2 unchanged paragraphs", ()), ("", ["the note"]), ("2 unchanged paragraphs", ())
+    ]  # fmt: skip
+    assert parts[0].lines[0].html == "Dear Ann,"
+
+
+def test_sentences_that_share_little_are_not_compared_word_by_word():
+    old = "It is short. We meet on Monday to discuss the plan for spring. Call me."
+    new = "It is long. The spring plan is discussed on Monday by all of us. Call me."
+    assert text_diff(old, new, form="prose") == (
+        "It is [-short-]{+long+}. [-We meet on Monday to discuss the plan for spring-]"
+        "{+The spring plan is discussed on Monday by all of us+}. Call me."
+    )
+
+
 def test_a_long_text_that_is_compared_with_nothing_starts_with_its_first_lines():
     text = "\n".join(map(str, range(200)))
     first, rest = lay_out(text_lines(text, text, "code", "", (), None), {}, whole=True)

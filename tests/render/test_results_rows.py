@@ -63,6 +63,15 @@ def test_rows_say_what_a_text_gives(render, read_html):
 
 
 @EVERY
+def test_a_call_of_several_lines_is_one_unless_that_would_change_it(render, read_html):
+    text = Row(call='f("""a\nb""")', result="2", source="edge")
+    call = Row(call="f(\n    [5, 7,\n     9]\n)", result="3", source="edge")
+    flat = words(render(run_of(call, text)), read_html)
+    assert "f([5, 7, 9]) → 3" in flat
+    assert '"""a b""")' in flat or '"""a; b""")' in flat
+
+
+@EVERY
 def test_a_cell_is_shown_by_what_it_changed_with_the_head_of_a_table(render, read_html):
     flat = words(render(run_of(*CELL)), read_html)
     assert "What it did" in flat

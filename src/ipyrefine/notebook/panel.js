@@ -309,6 +309,14 @@ function render({ model, el }) {
       }
       return;
     }
+    const by = { j: 1, k: -1, ".": 1 }[key];
+    if (by) {
+      const stops = [...el.querySelectorAll(key === "." ? ".rf-finding[tabindex]" : ".rf-revert")];
+      const at = stops.findIndex((stop) => stop.contains(document.activeElement));
+      const stop = stops.at(at < 0 && by < 0 ? -1 : (at + by) % stops.length);
+      if (stop) stop.focus();
+      return;
+    }
     const button = [...el.querySelectorAll("[data-hotkey]")].find((b) => b.dataset.hotkey === key);
     if (button) {
       event.preventDefault();

@@ -17,14 +17,16 @@ from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
 
 CONTEXT = 3  # unchanged lines around a change
-_SHORTEST_FOLD = 3  # lines; fewer are shown rather than counted
+_SHORTEST_FOLD = 3  # lines of code; fewer are shown rather than counted
+_SHORTEST_PASSAGE = 300  # characters of prose; fewer are shown
 _SHOWN_LINES = 40  # of a text that is not compared with another one
 _RUN = 7  # words and spaces in a row that are compared first: few of them occur twice
 _MAX_PAIRS = 250_000  # of equal parts of two texts; aligning more takes seconds
-_MAX_LINES = 2_000  # pairs of lines that are compared with each other within one change
+_MAX_COMPARED = 20_000  # pairs of lines or sentences that are compared within one change
 _MAX_HIGHLIGHTED = 60_000  # characters; colouring more takes longer than it is worth
 _COLOURLESS = {"", "n", "o", "p", "w"}  # kinds of tokens
 _WORDS = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
+_SENTENCES = re.compile(r".+?(?:[.!?]\s+|\n\s*\n\s*|\Z)", re.DOTALL)
 _MATH = re.compile(r"[$\\]")
 _TAGS = {"+": "ins", "-": "del"}
 _SIGNS = {"+": "+", "-": "\N{MINUS SIGN}", " ": " "}
@@ -84,8 +86,14 @@ def stretches(wanted: Sequence[bool]) -> Iterator[tuple[bool, range]]:
         wanted: whether each line must be shown; those around it are then, too.
     """
     near = [any(wanted[max(0, n - CONTEXT) : n + CONTEXT + 1]) for n in range(len(wanted))]
+    return _fold_far(near, lambda run: len(run) > _SHORTEST_FOLD)
+
+
+def _fold_far(
+    near: Sequence[bool], is_long: Callable[[Sequence[int]], bool]
+) -> Iterator[tuple[bool, range]]:
     runs = [(is_near, [*group]) for is_near, group in groupby(range(len(near)), near.__getitem__)]
-    folded = {n for is_near, run in runs if not is_near and len(run) > _SHORTEST_FOLD for n in run}
+    folded = {n for is_near, run in runs if not is_near and is_long(run) for n in run}
     for is_folded, group in groupby(range(len(near)), folded.__contains__):
         numbers = [*group]
         yield not is_folded, range(numbers[0], numbers[-1] + 1)
@@ -141,13 +149,41 @@ def _by_word(old: str, new: str) -> Iterator[Part]:
     same = [one for one in _matcher(*runs).get_opcodes() if one[0] == "equal"]
     i = j = 0
     for _, i1, i2, j1, j2 in [*same, ("", len(a), len(a), len(b), len(b))]:
-        before, after = a[i:i1], b[j:j1]
-        for tag, k1, k2, l1, l2 in _matcher(before, after).get_opcodes():
-            removed, added = "".join(before[k1:k2]), "".join(after[l1:l2])
-            yield from [Part(" ", removed)] if tag == "equal" else _change(removed, added)
+        yield from _by_sentence("".join(a[i:i1]), "".join(b[j:j1]))
         if i1 < i2:
             yield Part(" ", "".join(a[i1:i2]))
         i, j = i2, j2
+
+
+def _by_sentence(old: str, new: str) -> Iterator[Part]:
+    """Yield the parts of a comparison by sentence; only those that are alike are read by word."""
+    olds, news = _SENTENCES.findall(old), _SENTENCES.findall(new)
+    i = j = 0
+    for i1, j1 in [*_alike(olds, news), (len(olds), len(news))]:
+        yield from _by_token("".join(olds[i:i1]), "".join(news[j:j1]), alike=False)
+        i, j = i1 + 1, j1 + 1
+        yield from _by_token("".join(olds[i1:i]), "".join(news[j1:j]), alike=True)
+
+
+def _by_token(old: str, new: str, *, alike: bool) -> Iterator[Part]:
+    """Yield what was kept and changed; texts that are not alike share only their ends."""
+    a, b = _WORDS.findall(old), _WORDS.findall(new)
+    for tag, i1, i2, j1, j2 in _matcher(a, b).get_opcodes():
+        removed, added = "".join(a[i1:i2]), "".join(b[j1:j2])
+        kept = tag == "equal" and (alike or i1 == j1 == 0 or (i2, j2) == (len(a), len(b)))
+        yield from [Part(" ", removed)] if kept else _change(removed, added)
+
+
+def _alike(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the lines or sentences that share at least half of their words, by their indices."""
+    a, b = ([{*re.findall(r"\w+", one)} for one in texts] for texts in (old, new))
+    start = 0
+    for i, own in enumerate(a if len(a) * len(b) <= _MAX_COMPARED else ()):
+        for j in range(start, len(b)):
+            if 2 * len(own & b[j]) >= max(len(own), len(b[j])):
+                yield i, j
+                start = j + 1
+                break
 
 
 def _change(removed: str, added: str) -> list[Part]:
@@ -169,15 +205,9 @@ def _mark_lines(removed: Sequence[str], added: Sequence[str]) -> tuple[list[Mark
     """Return what differs inside each line of a change; nothing for a line without counterpart."""
     before: list[Marks] = [()] * len(removed)
     after: list[Marks] = [()] * len(added)
-    start = 0
-    for i, old in enumerate(removed if len(removed) * len(added) <= _MAX_LINES else ()):
-        for j in range(start, len(added)):
-            a, b = set(_WORDS.findall(old)), set(_WORDS.findall(added[j]))
-            if 2 * len(a & b) >= max(len(a), len(b)):
-                parts = words(old, added[j])
-                before[i], after[j] = _ranges(parts, "-"), _ranges(parts, "+")
-                start = j + 1
-                break
+    for i, j in _alike(removed, added):
+        parts = words(removed[i], added[j])
+        before[i], after[j] = _ranges(parts, "-"), _ranges(parts, "+")
     return before, after
 
 
@@ -298,10 +328,13 @@ def lay_out(
         (whole and n < most - CONTEXT) or line.changed or line.number in notes
         for n, line in enumerate(lines)
     ]
-    for visible, numbers in stretches(wanted):
+    is_code = any(line.gutter for line in lines)
+    for visible, numbers in stretches(wanted) if is_code else _paragraphs(lines, wanted):
         part = [lines[n] for n in numbers]
         if not visible:
-            yield Stretch(part, f"{len(part):,} {'more' if whole else 'unchanged'} lines")
+            paragraphs = sum(has_text for has_text, _ in groupby(bool(one.html) for one in part))
+            size, noun = (len(part), "line") if is_code else (paragraphs, "paragraph")
+            yield Stretch(part, labels.count(size, f"{'more' if whole else 'unchanged'} {noun}"))
             continue
         pending: list[Line] = []
         for line in part:
@@ -311,6 +344,13 @@ def lay_out(
                 pending = []
         if pending:
             yield Stretch(pending)
+
+
+def _paragraphs(lines: Sequence[Line], wanted: Sequence[bool]) -> Iterator[tuple[bool, range]]:
+    """Yield the paragraphs of prose to show and, if they are long, those to fold."""
+    runs = [[*group] for _, group in groupby(range(len(lines)), lambda n: bool(lines[n].html))]
+    near = [is_near for run in runs for is_near in [any(wanted[n] for n in run)] * len(run)]
+    return _fold_far(near, lambda run: sum(len(lines[n].html) for n in run) > _SHORTEST_PASSAGE)
 
 
 def line_of(text: str, quote: str) -> int | None:

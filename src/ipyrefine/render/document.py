@@ -1,5 +1,7 @@
 """A run as blocks in reading order; HTML, Markdown and the terminal each draw the same blocks."""
 
+import ast
+import re
 from collections import Counter, deque
 from collections.abc import Iterable
 from statistics import median
@@ -295,7 +297,7 @@ def _row(row: Row, said: Clarification | Expect | None) -> Result:
     output = tuple(_result(row.output)) if row.output else ()
     return Result(
         key=row_key(row),
-        call=f"{row.setup.strip()}\n{row.call}".strip(),
+        call=f"{row.setup.strip()}\n{_one_line(row.call)}".strip(),
         value=f"{row.result}: {row.message}" if row.raises and row.message else row.result,
         sign="→" if row.source != "cell" else "" if row.before else "=",
         before=row.before,
@@ -307,6 +309,17 @@ def _row(row: Row, said: Clarification | Expect | None) -> Result:
             one._replace(rows=one.rows[:_HEAD]) if isinstance(one, Table) else one for one in output
         ),
     )
+
+
+def _one_line(call: str) -> str:
+    """Return a call of several lines as one that means the same; as it is where there is none."""
+    flat = re.sub(r"(?<=[(\[{])\s*\n\s*|\s*\n\s*(?=[)\]}])", "", call)
+    flat = re.sub(r"\s*\n\s*", " ", flat)
+    try:
+        is_same = ast.dump(ast.parse(flat)) == ast.dump(ast.parse(call))
+    except SyntaxError:
+        return call
+    return flat if is_same else call
 
 
 def result(run: Run) -> list[Block]:

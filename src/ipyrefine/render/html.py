@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ipyrefine.core.decisions import OWN, Expect, Retract
-from ipyrefine.core.model import Finding, Stage, Status, StopReason
+from ipyrefine.core.model import Finding, Stage, Status, StillOpen, StopReason
 from ipyrefine.core.policy import rival_of, to_act_on
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
@@ -41,6 +41,8 @@ _KEYS = {
     "n": "Needs work; on a result: not right",
     "y": "On a result: right",
     "↑ ↓": "Previous and next result",
+    "j k": "Next and previous change",
+    ".": "Next finding, with what can be done about it",
     "p": "Mark as pass",
     "e": "Edit the text",
     "r": "Choose findings",
@@ -218,7 +220,9 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
     }
     silent = (*_PLAIN_STOPS, StopReason.ACCEPTED)
     if run.iterations and run.stop_reason not in silent and (live or not note):
-        context["stop_message"] = labels.stop_sentence(run)
+        # The header says what is still open.
+        open_ = about and about.verdict and isinstance(about.verdict.because, StillOpen)
+        context["stop_message"] = run.message if open_ else labels.stop_sentence(run)
     if about:
         claims = document.reading(run, about)
         context |= _text_context(run, view, about, live=live) | {
@@ -238,7 +242,9 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
 
 def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -> dict[str, Any]:
     """Return what holds and what it rests on, or the stage under way and what it is about."""
-    busy = live and labels.running(run)
+    # Texts that have a verdict keep it while they are tried on one more result.
+    tries = run.stage is Stage.CHECK and all(one.verdict for one in run.iterations)
+    busy = live and labels.running(run) and not tries
     label = labels.outcome_label(about.verdict if about else None)
     basis = labels.basis_phrases(run, about) if about else [("", labels.stop_sentence(run))]
     if about is None and run.stop_reason is not None:
