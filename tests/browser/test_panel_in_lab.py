@@ -1,6 +1,7 @@
 """What a person sees of the panel at once, in both applications, sizes and themes."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,6 +67,17 @@ const look = () => {
     seen.basis = Math.max(seen.basis, end('.rf-basis'));
     seen.accept = Math.max(seen.accept, end('[data-action=accept]'));
   }
+  requestAnimationFrame(look);
+};
+look();
+"""
+# Keeps the height of every frame while a revision is written or checked.
+HEIGHTS = """
+window.heights = [];
+const look = () => {
+  const root = document.querySelector('.rf-panel');
+  if (root?.querySelector('.rf-busy-pill') && root.querySelectorAll('.rf-step').length > 1)
+    window.heights.push(Math.round(root.getBoundingClientRect().height));
   requestAnimationFrame(look);
 };
 look();
@@ -170,6 +182,22 @@ async def test_a_menu_is_whole_and_above_what_follows(lab: Lab, model: ScriptedS
         " return at === one ? '' : one.innerText; }).filter(Boolean);"
     )
     assert last == []
+
+
+async def test_a_revision_is_written_over_the_text_and_the_panel_does_not_shrink(lab: Lab) -> None:
+    def slow(body: dict[str, Any]) -> Answer:
+        return replace(reply(body), delay=0.05)
+
+    with ScriptedServer(slow) as model:
+        await everywhere(lab, model, "lab", 1440, "light")
+        await lab.evaluate(HEIGHTS)
+        await lab.run(1)
+        await lab.panel("[data-rest]", "def describe").wait_for()
+        await lab.panel("[data-stream]", "len(xs) % 2").wait_for()
+        await lab.wait_verdict("PASS")
+    heights = await lab.evaluate("return window.heights;")
+    assert heights == sorted(heights)
+    assert len(set(heights)) <= 2  # with results once there is a text that gives some
 
 
 async def test_the_clock_goes_on_while_the_model_is_silent(lab: Lab) -> None:

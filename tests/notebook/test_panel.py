@@ -564,12 +564,13 @@ async def test_thoughts_give_way_to_the_text_and_do_not_come_back(desk: Make) ->
     assert (d.page.text, "Thinking…" in d.page.html) == ("Hello", False)
 
 
-async def test_each_stage_begins_with_an_empty_place(desk: Make) -> None:
+async def test_a_revision_is_written_over_the_text_that_it_revises(desk: Make) -> None:
     d = desk(OPENING, DRAFTING)
     d.write("a draft", after=1)
-    assert "data-stream" in d.page.html
+    assert 'data-stream="text"' in d.page.html
+    assert "data-rest" not in d.page.html
     d.show(*FIRST[2:], SECOND[0])
-    assert "data-stream" not in d.page.html
+    assert 'data-stream=""></code><code class="rf-rest" data-rest="Hello."' in d.page.html
     d.write("a revision", after=1)
     assert d.page.text == "a revision"
 

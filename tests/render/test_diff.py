@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from ipyrefine.render.diff import (
     lay_out,
     line_of,
-    prose_columns,
     revert,
     rows,
     side_by_side,
@@ -141,9 +140,6 @@ def test_side_by_side_puts_what_was_removed_next_to_what_was_added():
     pairs = [*side_by_side("a\nb\nc", "a\nB\nD\nc", "")]
     assert [tuple(line and str(line.html) for line in pair) for pair in pairs] == [
         ("a", "a"), ("b", "B"), (None, "D"), ("c", "c")
-    ]  # fmt: skip
-    assert prose_columns("The red fox.", "The brown fox.") == [
-        "The <del>red</del> fox.", "The <ins>brown</ins> fox."
     ]  # fmt: skip
 
 

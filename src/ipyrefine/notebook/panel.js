@@ -31,7 +31,7 @@ function morph(from, to) {
   for (const { name } of [...from.attributes]) {
     if (name !== "open" && name !== "value" && !to.hasAttribute(name)) from.removeAttribute(name);
   }
-  if (from.nodeName !== "TEXTAREA" && !("stream" in from.dataset) && !("gutter" in from.dataset)) {
+  if (from.nodeName !== "TEXTAREA" && !from.matches("[data-stream], [data-gutter], [data-rest]")) {
     morphChildren(from, to);
   }
 }
@@ -114,20 +114,29 @@ function render({ model, el }) {
     const code = find("[data-stream]");
     if (!code) return;
     const box = code.closest(".rf-stream");
-    const follows = box.scrollHeight - box.scrollTop - box.clientHeight < SLACK;
+    const end = () => code.getBoundingClientRect().bottom - box.getBoundingClientRect().bottom;
+    const follows = end() < SLACK;
     const shown = code.textContent;
-    if (text.startsWith(shown)) {
-      code.append(text.slice(shown.length)); // as text: no markup in it can come to life
+    const written = code.dataset.stream && text; // before its first piece, this is the text before
+    if (written.startsWith(shown)) {
+      code.append(written.slice(shown.length)); // as text: no markup in it can come to life
     } else {
-      code.textContent = text;
+      code.textContent = written;
     }
     const gutter = find("[data-gutter]");
-    const lines = text.split("\n").length;
+    const rest = find("[data-rest]"); // what is left of the text that is revised
+    let lines = written.split("\n").length;
+    if (rest) {
+      const isText = code.dataset.stream === "text" && !/<find>|^<{5}/m.test(written);
+      const left = rest.dataset.rest.split("\n").slice(isText ? lines : 0);
+      rest.textContent = left.join("\n");
+      lines = left.length + (written ? lines : 0);
+    }
     if (gutter && Number(gutter.dataset.gutter) !== lines) {
       gutter.dataset.gutter = lines;
       gutter.textContent = Array.from({ length: lines }, (_, n) => n + 1).join("\n");
     }
-    if (follows) box.scrollTop = box.scrollHeight;
+    if (follows && end() > 0) box.scrollTop += end() + 6;
   }
 
   function tick() {
@@ -148,10 +157,17 @@ function render({ model, el }) {
     const held = el.contains(document.activeElement) ? document.activeElement : null;
     const row = held && held.closest("li[data-row]");
     if ("page" in message) morphChildren(el, parse(message.page));
+    const height = find('[data-part="text"]')?.offsetHeight;
     for (const [name, html] of Object.entries(message.parts || {})) {
       const part = find(`[data-part="${name}"]`);
       if (part) morphChildren(part, parse(html));
     }
+    // A revision is written in the place of the text, and nothing moves until the run ends.
+    const words = find('[data-part="text"]');
+    if (!find("[data-rest]")) words.removeAttribute("style");
+    else if (!words.style.height) words.style.height = `${Math.max(height, 120)}px`;
+    const panel = find("section.rf");
+    panel.style.minHeight = find(".rf-bar") ? `${panel.offsetHeight}px` : "";
     if ("text" in message) {
       if (message.at > text.length) {
         model.send({ action: "hello" }); // a piece is missing

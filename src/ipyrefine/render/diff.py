@@ -446,12 +446,3 @@ def side_by_side(old: str, new: str, language: str) -> Iterator[tuple[Line | Non
         block = [*group]
         removed, added = ([line for line in block if line.tag == tag] for tag in "-+")
         yield from zip_longest(removed, added) if changed else zip(block, block, strict=True)
-
-
-def prose_columns(old: str, new: str) -> list[Markup]:
-    """Return two texts of prose, each with what is its own marked."""
-    parts = words(old, new)
-    return [
-        Markup().join(_prose_piece(part.tag, part.text) for part in parts if part.tag in kept)
-        for kept in (" -", " +")
-    ]

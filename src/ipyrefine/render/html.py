@@ -22,7 +22,6 @@ from ipyrefine.render.diff import (
     lay_out,
     line_of,
     prose,
-    prose_columns,
     rows,
     side_by_side,
     text_lines,
@@ -207,6 +206,7 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "about": about,
         "running": running,
         "streaming": running and run.stage in WRITING and view.iteration is None and live,
+        "base": None,
         "other": None,
         "rival": None,
         "selectable": [],
@@ -252,15 +252,16 @@ def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -
     if about and about.verdict and about.verdict.over_failed_check:
         label = label._replace(symbol="⚠", kind="warn")
     reading = live and labels.awaits_reading(run, about)
+    base = None
+    if busy and run.stage is Stage.REVISE and run.iterations:
+        base = run.iterations[-1 if run.head is None else run.head]
     if about and reading:
         label, basis = labels.unread_label(about), labels.unread_phrases(about)
     elif busy:
         basis = [("", run.name(view.under_way))]
-        if run.stage is Stage.REVISE and run.iterations:
-            base = run.iterations[-1] if run.head is None else run.iterations[run.head]
-            if problems := [_first_line(one.problem) for one in to_act_on(run, base)]:
-                more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-                basis = [("", problems[0] + more)]
+        if problems := [_first_line(one.problem) for one in to_act_on(run, base)] if base else []:
+            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+            basis = [("", problems[0] + more)]
     used = [labels.seconds(run.seconds)] if run.seconds else []
     decided = run.stop_reason is StopReason.ACCEPTED or (
         run.stop_reason is StopReason.OVERRIDDEN and not live
@@ -269,6 +270,7 @@ def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -
         label = labels.receipt_label(run)
         basis = labels.receipt_phrases(run, reading=view.reads_behind)
     return {
+        "base": base,
         "busy": busy,
         "reading": reading,
         "amber": labels.is_amber(run),
@@ -313,12 +315,10 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
             return str(make.revert_button(form, about.number, other, hunk))
 
     columns: list[Any] = []
-    if old is not None and view.sides and live:
+    if old is not None and view.sides and live and form == "code":
         placed = [note for notes in pinned.lines.values() for note in notes]
         pinned = Pinned({}, [*placed, *pinned.rest])
         columns = [*side_by_side(old, about.text, language)]
-        if form == "prose":
-            columns = prose_columns(old, about.text)
     outputs = _differing_outputs(run, about, other)
     return {
         "results": document.results(run, about, view.waiting),
