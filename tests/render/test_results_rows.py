@@ -4,6 +4,7 @@ import pytest
 from hostile import SNIPPETS
 
 from ipyrefine.core.model import (
+    ChecksPassed,
     Choice,
     Clarification,
     Evidence,
@@ -32,6 +33,7 @@ CELL = (
     Row(call="top", before="3", result="0", source="cell"),
     Row(call="merged", result="900 rows × 2 columns", source="cell", output=TABLE),
 )
+ANSWER = Clarification(call="f([1])", result="1", setup="import math")
 Rows = tuple[Row, ...]
 EVERY = pytest.mark.parametrize("render", [record_text, record_html, record_markdown])
 
@@ -84,7 +86,7 @@ def test_a_cell_is_shown_by_what_it_changed_with_the_head_of_a_table(render, rea
 def test_the_users_word_stands_on_its_row(render, read_html):
     said = (
         Clarification(call="f(-1)", result="0"),
-        Clarification(call="f([1])", result="1", setup="import math"),
+        ANSWER,
     )
     flat = words(render(run_of(RAISES, PLAIN, said=said)), read_html)
     assert "✗ should be 0" in flat
@@ -118,10 +120,27 @@ def test_where_only_the_user_can_say_whether_it_is_right_the_rows_say_what_that_
         outcome=Outcome.NOT_JUDGED, score=None, basis="none", because=Undecided(why="only_ran")
     )
     run = run_of(PLAIN)
-    text = run.iterations[0].replace(verdict=undecided)
-    sentence = "Confirm the first, or any two, and the text passes."
-    assert sentence in live(run.replace(iterations=(text,)))
-    assert sentence not in live(run)
+    for critique, sentence in (
+        ("never", "Confirm the first, or any two, and the text passes."),
+        ("auto", "Confirm the first, or any two; a critic must read the text too."),
+    ):
+        limits = run.limits.model_copy(update={"critique": critique})
+        text = run.iterations[0].replace(verdict=undecided)
+        setup = run.setup.model_copy(update={"limits": limits})
+        assert sentence in live(run.replace(iterations=(text,), setup=setup))
+
+
+def test_a_pass_on_one_example_asks_about_the_first_result_where_no_critic_reads():
+    verdict = Verdict(
+        outcome=Outcome.PASS, score=1.0, basis="examples", because=ChecksPassed(names=("examples",))
+    )
+    for said, weak, asks in (((), True, True), ((ANSWER,), True, False), ((), False, False)):
+        run = run_of(PLAIN, said=said)
+        run = run.replace(
+            iterations=(run.iterations[0].replace(verdict=verdict),),
+            setup=run.setup.replace(weak_critic=weak),
+        )
+        assert ("Is the first result right?" in live(run)) is asks
 
 
 def test_the_rows_are_no_chip_beside_the_checks(read_html):

@@ -275,7 +275,8 @@ def results(
         said[key] = decision if isinstance(decision, Expect) else None
     shown = tuple(_row(one, said.get(key_of(one.call, one.setup))) for one in found)
     title = "What it did" if all(one.source == "cell" for one in found) else "What it gives"
-    return [Results(title, shown, labels.results_hint(iteration.verdict))]
+    answered = any(one.confirmed is not None for one in found)
+    return [Results(title, shown, labels.results_hint(run, iteration, answered=answered))]
 
 
 def row_key(row: Row) -> str:

@@ -50,10 +50,11 @@ from ipyrefine.core.model import (
     Usage,
     Verdict,
 )
-from ipyrefine.core.policy import Rival, forecast, has_evaluator
+from ipyrefine.core.policy import Rival, forecast, has_evaluator, is_read, needs_reading
 from ipyrefine.core.results import plain_form
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
+from ipyrefine.core.stated import read_examples
 
 NONE = "\N{EN DASH}"
 STAGES = {
@@ -338,10 +339,24 @@ def rivalry(row: Row) -> str:
     )
 
 
-def results_hint(verdict: Verdict | None) -> str:
-    """Return what to do about results where only the user can say whether they are right."""
-    asks = verdict is not None and verdict.outcome is Outcome.NOT_JUDGED
-    return "Confirm the first, or any two, and the text passes." if asks else ""
+def results_hint(run: Run, iteration: Iteration, *, answered: bool) -> str:
+    """Return what to do about results where much rests on the user's word; else nothing.
+
+    Args:
+        run: the run.
+        iteration: the text.
+        answered: whether the user has said what one of the results should be.
+    """
+    verdict = iteration.verdict
+    if verdict is None:
+        return ""
+    if verdict.outcome is Outcome.NOT_JUDGED:
+        unread = needs_reading(run, iteration) and not is_read(run, iteration)
+        then = "a critic must read the text too" if unread else "the text passes"
+        return f"Confirm the first, or any two{'; ' if unread else ', and '}{then}."
+    few = verdict.basis == "examples" and len(read_examples(run.task.text)) < 2
+    alone = verdict.outcome is Outcome.PASS and few and run.setup.weak_critic and not answered
+    return "It passes on one example of the task. Is the first result right?" if alone else ""
 
 
 def confirmation(confirmed: bool, expected: str) -> Label:
