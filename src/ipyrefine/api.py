@@ -15,7 +15,7 @@ from ipyrefine.checks.demands import check_names, find_demands
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.edits import Selection
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Form, Limits, Material, Price, Task
+from ipyrefine.core.model import Attempt, Form, Limits, Material, Price, Task
 from ipyrefine.core.policy import PRICE_UNKNOWN
 from ipyrefine.core.ports import (
     Check,
@@ -92,6 +92,7 @@ def build(
     cells: Sequence[Material] = (),
     draft: str | None = None,
     wish: str = "",
+    attempts: Sequence[Attempt] | None = None,
     lines: tuple[int, int] | None = None,
     limits: Limits | None = None,
     prompts: Prompts | Mapping[str, str] | None = None,
@@ -128,6 +129,8 @@ def build(
             wishes. An embedded model is not shown those that define a name.
         draft: a text to start from.
         wish: what you want changed in the draft; it is then revised at once, without being read.
+        attempts: what a student predicted in earlier runs of the task, whose code the draft is:
+            nothing is written for them, and they predict what it gives where it fails.
         lines: the first and the last line of the draft that may change, from 1; the others are put
             back whatever the model writes.
         limits: when to stop; what they leave unset is the profile's to say.
@@ -234,9 +237,10 @@ def build(
         task,
         models,
         checks=checks,
-        limits=limits,
+        limits=limits if attempts is None else limits.model_copy(update={"max_revisions": 0}),
         draft=draft,
         wish=wish,
+        attempts=attempts,
         selection=selection,
         prompts=prompts,
         files=files,

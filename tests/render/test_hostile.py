@@ -36,6 +36,7 @@ HOLD_WORDS = {"title", "value", "data-finding", "data-key"}  # nothing acts on w
 STORABLE = [ATTACK, *(one for one in SNIPPETS[::20] if "\ud800" not in one)]
 RECORD = full_record.full_record()
 PROSE = full_record.full_record("prose")
+STUDENT = full_record.full_record(coach=True)
 FREE = full_record.free_texts(RECORD)
 ALLOWED = {"p", "h1", "h2", "h3", "h4", "hr", "details", "summary", "table", "thead", "tbody", "tr"}
 ALLOWED |= {"th", "td", "ul", "ol", "li", "strong", "em", "code", "pre", "span", "br", "del"}
@@ -96,7 +97,7 @@ def benign(read_html: Callable[..., Any], tmp_path_factory: pytest.TempPathFacto
     asked = full_record.replaced(
         RECORD, [("iterations", 1, "evidence", 0, "question", "call")], "g"
     )
-    pages = [read_html(html_of(run_of(one, path))) for one in (RECORD, PROSE, asked)]
+    pages = [read_html(html_of(run_of(one, path))) for one in (RECORD, PROSE, STUDENT, asked)]
     tags = set.union({"span", "br", "del", "ins", "mark", "small"}, *(page.tags for page in pages))
     return tags, {name for page in pages for name, _ in page.attributes}
 
@@ -110,7 +111,7 @@ def assert_markdown(text: str, read_html: Callable[..., Any]) -> None:
 
 def test_every_part_of_a_record_is_filled() -> None:
     run = Run.model_validate({k: v for k, v in RECORD.items() if k != "version"})
-    assert len({type(decision) for decision in run.decisions}) == 13
+    assert len({type(decision) for decision in run.decisions}) == 14
     assert run.spent
     assert run.setup.prompts
     assert len(FREE) > 100
@@ -126,7 +127,7 @@ def test_a_hostile_text_in_one_field_does_nothing(
     assert_harmless(run)
 
 
-@pytest.mark.parametrize("record", [RECORD, PROSE], ids=["code", "prose"])
+@pytest.mark.parametrize("record", [RECORD, PROSE, STUDENT], ids=["code", "prose", "student"])
 @pytest.mark.parametrize("snippet", STORABLE)
 def test_hostile_texts_in_all_fields_do_nothing(
     record: dict[str, Any], snippet: str, tmp_path: Path, read_html: Callable[..., Any], benign: Any

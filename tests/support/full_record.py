@@ -18,8 +18,13 @@ from ipyrefine.core.stored import VERSION
 from ipyrefine.session.record import as_json
 
 
-def full_record(form: str = "code") -> dict[str, Any]:
-    """Return the JSON of a run of two iterations with no field left empty."""
+def full_record(form: str = "code", *, coach: bool = False) -> dict[str, Any]:
+    """Return the JSON of a run of two iterations with no field left empty.
+
+    Args:
+        form: how its texts are written.
+        coach: whether it is a student's; every other run leaves that field empty.
+    """
     run = _model(Run)
     first, second = run["iterations"][0], _model(typing.get_args(_hint(Run, "iterations"))[0])
     first |= {"number": 0, "parent": None}
@@ -27,6 +32,8 @@ def full_record(form: str = "code") -> dict[str, Any]:
     run |= {"iterations": [first, second], "best": 1, "head": 0, "stale": [0], "stage": None}
     run["setup"]["task"]["form"] = form
     run["stop_reason"] = "passed"
+    if not coach:
+        run["setup"]["attempts"] = None
     return {"version": VERSION, **as_json(Run.model_validate(run))}
 
 

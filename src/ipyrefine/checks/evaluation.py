@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 from ipyrefine.checks import Context
 from ipyrefine.checks.functions import not_python
-from ipyrefine.core.model import Choice, Evidence, Tally, Task
+from ipyrefine.core.model import Choice, Evidence, Row, Tally, Task
 from ipyrefine.core.stated import Example, stated_examples
 from ipyrefine.core.syntax import (
     NO_VALUE,
@@ -191,8 +191,25 @@ class Examples:
             # One result alone may be the one that is right; of examples the task states all it has.
             decisive=self._decisive and not absence and (count > 0 or task.confirmed),
             basis="confirmed" if task.confirmed else "examples",
+            rows=tuple(filter(None, (_missed_row(*one) for one in ran[:count] if one in missed))),
             computed=evaluation.computed,
         )
+
+
+def _missed_row(example: Example, outcome: Outcome) -> Row | None:
+    """Return what a text gives on an example that it misses, where both results are plain."""
+    given = read_choice(outcome)
+    expected = Choice(result=example.expected.strip(), raises=example.kind == "raises")
+    if given is None or not (expected.raises or is_literal(expected.result)):
+        return None
+    return Row(
+        call=example.source,
+        setup=example.setup,
+        result=given.result,
+        raises=given.raises,
+        source="example",
+        rivals=(expected,),
+    )
 
 
 def _tally(

@@ -148,10 +148,20 @@ class Retract(_Decision):
     setup: str = ""  # the statements before it
 
 
+class Predict(_Decision):
+    """Say what one's own code gives on an input on which it fails, before it is shown."""
+
+    is_remark: ClassVar[bool] = True
+    kind: Literal["predict"] = "predict"
+    result: str  # a value as Python, or the name of an exception
+    raises: bool = False  # whether it is an exception
+
+
 Decision = Annotated[
     Accept
     | Expect
     | Retract
+    | Predict
     | Override
     | Continue
     | Branch

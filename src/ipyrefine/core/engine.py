@@ -35,6 +35,7 @@ from ipyrefine.core.findings import (
     is_cosmetic,
 )
 from ipyrefine.core.model import (
+    Attempt,
     Evidence,
     Judgement,
     Limits,
@@ -108,6 +109,7 @@ class Refinement:
         sharing: what the models' servers are sent of what code computed.
         wish: what the user wants changed in the draft, which is revised at once, unless no
             revision is allowed or a critique is always wanted.
+        attempts: what a student predicted in earlier runs of the task; nothing is written for them.
 
     Raises:
         UsageError: the task has no criterion, or the draft is empty.
@@ -138,6 +140,7 @@ class Refinement:
         selection: Selection | None = None,
         sharing: Sharing | None = None,
         wish: str = "",
+        attempts: Sequence[Attempt] | None = None,
     ) -> None:
         _require_usable(task, draft)
         prompts, limits = prompts or Prompts(), limits or Limits()
@@ -173,6 +176,7 @@ class Refinement:
                 demands=tuple(demands),
                 weak_critic=weak_critic,
                 weak_editor=weak_editor,
+                attempts=None if attempts is None else tuple(attempts),
             )
         )
         self._began = clock() - self.state.seconds

@@ -160,6 +160,17 @@ class Choice(Record):
     votes: Count = 1  # how many drafts give it
 
 
+class Attempt(Record):
+    """What a student predicted of a call of their own code, and what it gives."""
+
+    call: str  # the input, as Python
+    setup: str = ""  # statements to run before it
+    predicted: Choice
+    gives: Choice
+    expected: Choice  # what the task wants
+    quote: str = ""  # the words of the task behind that; empty for an example that it states
+
+
 class Question(Record):
     """An input on which drafts disagree and the task is silent."""
 
@@ -784,3 +795,11 @@ class Setup(Record):
     price: Price | None = None  # what the dearest of its models charges; None: not known
     weak_critic: bool = False  # whether its critic was measured too weak for such texts
     weak_editor: bool = False  # whether its writer was measured too weak to edit texts
+    # What a student predicted in earlier runs of the task, for whom nothing is written; None where
+    # the text is not a student's.
+    attempts: tuple[Attempt, ...] | None = None
+
+    @property
+    def coach(self) -> bool:
+        """Whether a student learns from it, so that nothing is written for them."""
+        return self.attempts is not None

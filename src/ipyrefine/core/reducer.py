@@ -5,6 +5,7 @@ from functools import reduce
 from typing import Any
 
 from ipyrefine.core import decisions, events
+from ipyrefine.core.coaching import open_puzzle
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.events import Event
 from ipyrefine.core.expectations import (
@@ -299,6 +300,14 @@ def require_possible(run: Run, decision: Decision) -> None:
                 raise UsageError(f"The quoted words are not in {run.mention(about.number)}.")
         case decisions.Rubric(criteria=(), target=None):
             raise UsageError("A new rubric needs criteria or a target.")
+        case decisions.Predict() if not (run.setup.coach and open_puzzle(run)):
+            raise UsageError("There is no result to predict.")
+        case decisions.Predict(result=result, raises=raises):
+            _require_value(result, raises=raises)
+        case _ if run.setup.coach and (
+            decision.asks_for_revision or isinstance(decision, decisions.Expect)
+        ):
+            raise UsageError("Nothing is written for you here. Change your cell, and run it again.")
         case decisions.Expect():
             _require_result(run, decision)
         case decisions.Retract(call=call, setup=setup):
@@ -328,10 +337,13 @@ def _require_findings(run: Run, ids: tuple[str, ...], verb: str) -> None:
 def _require_result(run: Run, expected: decisions.Expect) -> None:
     if not run.task.is_python:
         raise UsageError("Only what Python code gives can be expected; say it as guidance.")
-    call, result = expected.call, expected.result
-    if try_parse_expression(call) is None:
-        raise UsageError(f"{call[:80]!r} is not a Python expression.")
-    if not (is_exception(result) if expected.raises else is_literal(result)):
+    if try_parse_expression(expected.call) is None:
+        raise UsageError(f"{expected.call[:80]!r} is not a Python expression.")
+    _require_value(expected.result, raises=expected.raises)
+
+
+def _require_value(result: str, *, raises: bool) -> None:
+    if not (is_exception(result) if raises else is_literal(result)):
         raise UsageError(f"{result[:80]!r} is neither a value as Python nor an exception's name.")
 
 
@@ -382,6 +394,11 @@ def _effect(run: Run, decision: Decision, number: int) -> Run:
             return _change_rubric(run, decision)
         case decisions.Expect():
             return _expect(run, decision)
+        case decisions.Predict(result=result, raises=raises):
+            puzzle = open_puzzle(run)
+            assert puzzle is not None, "it was looked for before the decision was taken"
+            attempt = puzzle.attempt(Choice(result=result, raises=raises))
+            return run.replace(attempts=(*run.attempts, attempt))
         case decisions.Retract(call=call, setup=setup):
             return _change_examples(run, key_of(call, setup))
     return run

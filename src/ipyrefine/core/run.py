@@ -10,6 +10,7 @@ from ipyrefine.core.expectations import Comparison, Expectation
 from ipyrefine.core.model import (
     MAX_ITERATIONS,
     Amount,
+    Attempt,
     Author,
     Change,
     Count,
@@ -118,6 +119,8 @@ class Run(Record):
     revision_requested: bool = False
     # The tests that critics wrote; every text is tried on them.
     expectations: tuple[Expectation, ...] = ()
+    # What a student predicted of their code, with that of earlier runs of the task.
+    attempts: tuple[Attempt, ...] = ()
     # What the drafts disagree about and the user has not answered yet.
     question: Question | None = None
     explanations: tuple[Explanation, ...] = ()  # what the user asked about texts
@@ -141,7 +144,8 @@ class Run(Record):
     @classmethod
     def begin(cls, setup: Setup) -> "Run":
         """Return a run that has not done anything yet."""
-        return cls(setup=setup, allowed_revisions=setup.limits.max_revisions)
+        allowed = setup.limits.max_revisions
+        return cls(setup=setup, allowed_revisions=allowed, attempts=setup.attempts or ())
 
     @property
     def task(self) -> Task:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ipyrefine import api, checks
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Form, Material, Record
+from ipyrefine.core.model import Attempt, Form, Material, Record
 from ipyrefine.errors import RefineError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder, open_journal
@@ -257,6 +257,7 @@ def build(
         cells=[*cells, *filter(None, [definitions, rules])],
         draft=draft,
         wish=_wish(args, source),
+        attempts=_attempts(magics, args, source, text),
         lines=_lines_below(source.head, args.lines),
         limits=limits,
         prompts=_prompts(args.prompts, namespace),
@@ -272,6 +273,21 @@ def _request_and_draft(args: argparse.Namespace, source: CellSource) -> tuple[st
         )
     words = (args.goal if source.is_draft else source.text, _wish(args, source))
     return "\n\n".join(filter(None, words)), source.text if source.is_draft else None
+
+
+def _attempts(
+    magics: Any, args: argparse.Namespace, source: CellSource, text: str
+) -> tuple[Attempt, ...] | None:
+    """Return what a student predicted before of the same task; None where it is no student's."""
+    if not args.coach:
+        return None
+    if not source.is_draft:
+        raise UsageError(
+            "--coach is about code of yours. Write it below the task, after a blank line."
+        )
+    latest = magics.latest.session.run if magics.latest else None
+    again = latest and latest.setup.coach and latest.task.text == text
+    return latest.attempts if latest and again else ()
 
 
 def _wish(args: argparse.Namespace, source: CellSource) -> str:

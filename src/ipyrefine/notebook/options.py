@@ -43,6 +43,9 @@ _CONTRADICTIONS = (
     ("--background", "--quiet", "a run in the background needs the panel"),
     ("--step", "--quiet", "you would not see that the run waits for you"),
     ("--name", "--no-journal", "the name is for the journal"),
+    ("--coach", "--task", "it is about code of yours"),
+    ("--coach", "--change", "nothing is written for you"),
+    ("--coach", "--max-revisions", "nothing is written for you"),
     ("--lines", "--task", "the lines are a draft's"),
 )
 
@@ -86,6 +89,9 @@ def parser() -> MagicParser:
     add("--draft", action="store_true", help="the cell is a draft to improve")
     add("--goal", help="how to improve the draft")
     add("--change", help="what to change in the draft; it is done at once, and read afterwards")
+    add("--coach", action="store_true",
+        help="for a student, whose code stands below the task: nothing is written, and you predict "
+        "what your code gives where it fails, before you see it")
     add("--lines", type=_parse_lines, metavar="A-B",
         help="the lines of the draft that may change, as 3-7 or 5; what a model changes elsewhere "
         "is put back")
@@ -278,7 +284,7 @@ def _is_set(options: argparse.Namespace, option: str) -> bool:
     name = option.removeprefix("--")
     if name.startswith("no-"):
         return not getattr(options, name.removeprefix("no-"))
-    return bool(getattr(options, name))
+    return bool(getattr(options, name.replace("-", "_")))
 
 
 def limits(options: argparse.Namespace, configured: Mapping[str, Any]) -> Limits:

@@ -61,7 +61,7 @@ from ipyrefine.render.diff import revert
 from ipyrefine.render.document import SILENCE, WRITING, Progress
 from ipyrefine.render.escape import plain
 from ipyrefine.render.html import View, about_number, panel_html, panel_parts, style
-from ipyrefine.session.commands import make_rubric
+from ipyrefine.session.commands import make_rubric, predict
 from ipyrefine.session.export import kept_suite
 
 _HERE = Path(__file__).parent
@@ -458,6 +458,8 @@ class Panel:
                 return Edit(iteration=iteration, text=self._reverted(click))
             case "expect":
                 return self._expectation(click)
+            case "predict":
+                return predict(click.get("result", ""))
             case "retract":
                 row = self._row(click)
                 return Retract(call=row.call, setup=row.setup)

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from zlib import crc32
 
 from ipyrefine.core import model
+from ipyrefine.core.coaching import open_puzzle, unmet
 from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta, Warned
 from ipyrefine.core.expectations import Expectation
@@ -166,6 +167,10 @@ Block = Paragraph | Text | Output | Items | Table | Picture | Results | Section
 
 def record(run: Run) -> list[Block]:
     """Return the blocks of a whole run: the outcome first, then how it came about."""
+    if run.setup.coach:
+        label = Paragraph("", lead=str(labels.iteration_label(run.chosen)))
+        own = [Text(run.chosen.text, "code", title="Your code")] if run.chosen else []
+        return [label, *puzzle(run), *coaching(run), *own]
     return [
         summary(run),
         *notices(run),
@@ -265,7 +270,7 @@ def results(
         waiting: what the user said of results and the run has not taken up yet.
     """
     found = rows(run, iteration)
-    if not found:
+    if not found or run.setup.coach:
         return []
     said: dict[tuple[str, str], Clarification | Expect | None] = {
         key_of(one.call, one.setup): one for one in run.task.clarifications
@@ -326,6 +331,30 @@ def _one_line(call: str) -> str:
 def result(run: Run) -> list[Block]:
     """Return the chosen text."""
     return [Text(run.text, run.task.form, run.task.language)] if run.chosen else []
+
+
+def puzzle(run: Run) -> list[Block]:
+    """Return the input whose result a student is to predict; nothing where none is left."""
+    found = open_puzzle(run)
+    if found is None:
+        return []
+    call = f"{found.row.setup}\n{found.row.call}".strip()
+    return [Paragraph(labels.PREDICT, lead=labels.MISSES), Text(call, "code")]
+
+
+def coaching(run: Run) -> list[Block]:
+    """Return what a student predicted, and once nothing is left to predict, what else is said."""
+    blocks: list[Block] = []
+    if run.chosen and open_puzzle(run) is None:
+        blocks.append(Paragraph(labels.coach_sentence(run)))
+        said = (one.problem for one in ranked(run.chosen.actionable) if one.author == "model")
+        also = [*(f"“{quote}”" for quote in unmet(run)), *said]
+        blocks += _items("Look at this too", (Item(text=one) for one in also))
+    made = (
+        Item(name=one.call.replace("\n", "; "), text=labels.attempt_sentence(one))
+        for one in run.attempts
+    )
+    return [*blocks, *_items("Your predictions", made)]
 
 
 def unfinished(run: Run) -> list[Block]:

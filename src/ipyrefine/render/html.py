@@ -99,6 +99,8 @@ def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
         panel: the id of the panel that takes its place while it is on the page; empty for none.
     """
     context = _context(run, View(), note, live=False)
+    if run.setup.coach:
+        return _BLANK.sub(r"\n\1<i></i>", _render("coach_record", context | {"panel": panel}))
     context["question"] = document.rival(run, context["about"])
     html = _render("record", context | {"panel": panel})
     # In a Markdown export a blank line would end the HTML.
@@ -134,6 +136,10 @@ def panel_parts(run: Run | None, view: View, note: str = "") -> dict[str, str]:
         context = {"note": note, "live": True, "stop_message": "", "warnings": []}
         return empty | {"top": _render("starting", {}), "notices": _render("notices", context)}
     context = _context(run, view, note, live=True)
+    if run.setup.coach:
+        top = "top" if context["running"] else "coach"
+        empty = dict.fromkeys(PARTS, "")
+        return empty | {"top": _render(top, context), "notices": _render("notices", context)}
     if run.stop_reason is StopReason.ACCEPTED:
         shown = PARTS if "receipt" in view.folds else ("notices",)
         parts = {name: _render(name, context) if name in shown else "" for name in PARTS}
@@ -214,12 +220,15 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "unfinished": document.unfinished(run),
         "explained": [one for one in run.explanations if one.iteration == number][-1:],
         "stop_message": "",
+        "asked": document.puzzle(run) if run.setup.coach else [],
+        "said": document.coaching(run) if run.setup.coach else [],
         "warnings": [one for one in document.warnings(run, about) if not document.is_remark(one)],
         "criteria": [criterion.name for criterion in run.task.criteria],
         "edited": next((one for one in run.findings if one.id == view.finding), None),
     }
     silent = (*_PLAIN_STOPS, StopReason.ACCEPTED)
-    if run.iterations and run.stop_reason not in silent and (live or not note):
+    told = run.stop_reason in silent or run.setup.coach
+    if run.iterations and not told and (live or not note):
         # The header says what is still open.
         open_ = about and about.verdict and isinstance(about.verdict.because, StillOpen)
         context["stop_message"] = run.message if open_ else labels.stop_sentence(run)

@@ -16,6 +16,7 @@ from ipyrefine.core.decisions import (
     Expect,
     Guide,
     Override,
+    Predict,
     Retract,
     Rubric,
     Select,
@@ -23,6 +24,7 @@ from ipyrefine.core.decisions import (
 from ipyrefine.core.edits import Loss
 from ipyrefine.core.expectations import Expectation, counts
 from ipyrefine.core.model import (
+    Attempt,
     Basis,
     ByUser,
     CheckFailed,
@@ -51,12 +53,14 @@ from ipyrefine.core.model import (
     Verdict,
 )
 from ipyrefine.core.policy import Rival, forecast, has_evaluator, is_read, needs_reading
-from ipyrefine.core.results import plain_form
+from ipyrefine.core.results import gives_same, plain_form
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
 from ipyrefine.core.stated import read_examples
 
 NONE = "\N{EN DASH}"
+MISSES = "Your code misses the task on one input."
+PREDICT = "What does it give? Predict it: a value as Python, or the name of an exception."
 STAGES = {
     "draft": "Writing",
     "check": "Checking",
@@ -366,6 +370,23 @@ def confirmation(confirmed: bool, expected: str) -> Label:
     return Label("✗", f"should be {expected}", "bad")
 
 
+def attempt_sentence(attempt: Attempt) -> str:
+    """Return what a student predicted, what came of it, and what the task wants."""
+    right = gives_same(attempt.predicted, attempt.gives)
+    gives = ", and so it is" if right else f"; it gives {attempt.gives.result}"
+    quote = f": “{attempt.quote}”" if attempt.quote else "."
+    wanted = f"The task wants {attempt.expected.result}{quote}"
+    return f"You predicted {attempt.predicted.result}{gives}. {wanted}"
+
+
+def coach_sentence(run: Run) -> str:
+    """Return what a student does next, once no result is left to predict."""
+    verdict = run.chosen.verdict if run.chosen else None
+    if run.attempts[len(run.setup.attempts or ()) :] and verdict and not verdict.passed:
+        return "Change your code, and run the cell again."
+    return because_sentence(run, verdict)
+
+
 # Numbers
 
 
@@ -617,6 +638,8 @@ def decision_sentence(run: Run, decision: Decision) -> str:
             done = f"dropped the demand {demand}"
         case Expect(call=call, result=result, raises=raises):
             done = f"expect {call} to {'raise' if raises else 'give'} {result}"
+        case Predict(result=result, raises=raises):
+            done = f"predicted {f'that it raises {result}' if raises else result}"
         case Retract(call=call):
             done = f"took back what {call} should give"
         case Rubric(criteria=criteria, target=target):

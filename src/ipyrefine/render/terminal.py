@@ -241,6 +241,8 @@ class _Printer:
 
     def closing(self, run: Run, rows: int) -> list[str]:
         """Return the screen of a stopped run: verdict, difference, evidence, what is open."""
+        if run.setup.coach:
+            return self.blocks(document.record(run))
         chosen = run.chosen
         message = [] if run.stop_reason in _SILENT else self.wrap(labels.stop_sentence(run))
         if chosen is None:

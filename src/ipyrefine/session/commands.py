@@ -25,6 +25,7 @@ from ipyrefine.core.decisions import (
     Expect,
     Guide,
     Override,
+    Predict,
     Retract,
     Rubric,
     Select,
@@ -38,7 +39,7 @@ from ipyrefine.core.model import (
     Severity,
     named_criteria,
 )
-from ipyrefine.core.results import expect, read_expectation, rows
+from ipyrefine.core.results import expect, read_expectation, read_result, rows
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import withheld
 from ipyrefine.errors import UsageError, did_you_mean
@@ -63,6 +64,7 @@ USAGE = {
     "override": ("pass|fail [k] [reason]", "give the verdict yourself"),
     "results": ("", "print what the text gives on a few inputs"),
     "confirm": ("1 3", "say that these results are right"),
+    "predict": ("VALUE", "with --coach, say what your code gives there"),
     "expect": ('2 "VALUE" | "f(x) == y"', "say what a result should be; 2 ? takes that back"),
     "select": ("f1 f2 [guidance]", "revise for these findings only"),
     "dismiss": ("f1 [reason]", "drop a finding"),
@@ -110,7 +112,18 @@ _MOST = (
 )
 COMMANDS = tuple(sorted(USAGE))
 _MARGIN = 34  # columns before what a command does
-_NEED_TEXT = ("apply", "confirm", "diff", "edit", "expect", "results", "show", "tests", "why")
+_NEED_TEXT = (
+    "apply",
+    "confirm",
+    "diff",
+    "edit",
+    "expect",
+    "predict",
+    "results",
+    "show",
+    "tests",
+    "why",
+)
 
 
 class CellTarget(Protocol):
@@ -297,6 +310,8 @@ def parse_decision(run: Run, name: str, words: list[str]) -> Decision:
         case "rubric":
             target = float(words.pop()) if words and _TARGET.fullmatch(words[-1]) else None
             return make_rubric(run, " ".join(words), target)
+        case "predict":
+            return predict(" ".join(words))
         case "expect":
             return _parse_expectation(run, words)
     raise ValueError(f"{name} decides nothing")
@@ -344,6 +359,16 @@ def _parse_finding(run: Run, words: list[str]) -> Finding:
         fix=fix,
         author="user",
     )
+
+
+def predict(words: str) -> Predict:
+    """Return the prediction that some words are: a value as Python, or an exception's name.
+
+    Raises:
+        UsageError: they are neither.
+    """
+    choice = read_result(words)
+    return Predict(result=choice.result, raises=choice.raises)
 
 
 def confirmations(run: Run, words: list[str]) -> list[Expect]:

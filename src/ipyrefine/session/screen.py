@@ -5,6 +5,7 @@ import shutil
 import sys
 import time
 
+from ipyrefine.core.coaching import open_puzzle
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.events import Event, RunStarted, TextDelta
 from ipyrefine.core.ports import Clock
@@ -18,6 +19,7 @@ from ipyrefine.session.commands import confirmations, parse_decision, show
 from ipyrefine.session.session import Session
 
 QUESTION = "[a]ccept, [c]ontinue, [p]ass, [n]eeds work, [s]how, or Enter to leave it: "
+PREDICTION = "What does it give? Or Enter to leave it: "
 # What may be answered, and the command that it stands for.
 ANSWERS = {
     "accept": ["accept"],
@@ -106,14 +108,18 @@ async def ask(session: Session) -> None:
     """Ask a user at a terminal what to do with the text, and carry it out until it is settled."""
     while sys.stdin.isatty() and (run := session.run).text and not session.interrupted:
         shown = len(rows(run, run.chosen)) if run.chosen else 0
+        if run.setup.coach and open_puzzle(run) is None:
+            return
         choices = f"1 to {shown} if that result is right, 1=VALUE if not, " if shown else ""
         try:
-            answer = input(choices + QUESTION)  # noqa: ASYNC250 - nothing else runs here
+            question = PREDICTION if run.setup.coach else choices + QUESTION
+            answer = input(question)  # noqa: ASYNC250 - nothing else runs here
         except (EOFError, KeyboardInterrupt):
             print("\nLeft undecided. The best text is kept.")
             return
         try:
-            words = read_answer(answer)
+            coached = run.setup.coach and answer.strip()
+            words = ["predict", answer] if coached else read_answer(answer)
             if not words:
                 return
             if words[0] == "show":

@@ -1,0 +1,70 @@
+"""What a student is asked about code of their own: what it gives where it fails."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ipyrefine.core.expectations import Expectation, counts, in_force
+from ipyrefine.core.model import Attempt, Choice, Row, TestResult
+from ipyrefine.core.results import key_of, plain_form
+from ipyrefine.core.run import Run
+
+
+class Puzzle(NamedTuple):
+    """An input on which the student's code fails."""
+
+    row: Row  # what the code gives
+    expected: Choice
+    quote: str = ""  # the words of the task behind it; empty where the task states the input
+
+    def attempt(self, predicted: Choice) -> Attempt:
+        """Return what comes of a prediction."""
+        row = self.row
+        return Attempt(
+            call=row.call,
+            setup=row.setup,
+            predicted=predicted,
+            gives=Choice(result=row.result, raises=row.raises),
+            expected=self.expected,
+            quote=self.quote,
+        )
+
+
+def puzzles(run: Run) -> tuple[Puzzle, ...]:
+    """Return the inputs on which the student's code fails: the task's examples, then a critic's."""
+    return (*_stated(run), *_by_critic(run))
+
+
+def open_puzzle(run: Run) -> Puzzle | None:
+    """Return the input that the student is asked about now; None where all are answered."""
+    made = run.attempts[len(run.setup.attempts or ()) :]
+    answered = {key_of(one.call, one.setup) for one in made}
+    left = (p for p in puzzles(run) if key_of(p.row.call, p.row.setup) not in answered)
+    return next(left, None)
+
+
+def unmet(run: Run) -> tuple[str, ...]:
+    """Return the words of the task that the code fails on in more than one call."""
+    return tuple(dict.fromkeys(test.quote for test, _ in _failing(run) if plain_form(test) is None))
+
+
+def _stated(run: Run) -> Iterator[Puzzle]:
+    for evidence in run.chosen.evidence if run.chosen else ():
+        for row in evidence.rows:
+            if row.source == "example" and evidence.passed is False and row.rivals:
+                yield Puzzle(row, row.rivals[0])
+
+
+def _by_critic(run: Run) -> Iterator[Puzzle]:
+    for test, result in _failing(run):
+        form = plain_form(test)
+        if form and result.gives:
+            row = form.replace(result=result.gives.result, raises=result.gives.raises)
+            yield Puzzle(row, Choice(result=form.result, raises=form.raises), test.quote)
+
+
+def _failing(run: Run) -> Iterator[tuple[Expectation, TestResult]]:
+    results = {one.name: one for one in run.chosen.tests} if run.chosen else {}
+    for test in in_force(run.expectations):
+        result = results.get(test.name)
+        if counts(test) and result and result.passed is False:
+            yield test, result

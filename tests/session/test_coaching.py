@@ -1,0 +1,187 @@
+"""`--coach`: a student predicts what their own code gives where it fails; nothing is written."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kit import CODE, decide, finish, refinement, stages
+from shells import error_of, run_cell, scripted_shell
+
+from ipyrefine.checks.evaluation import Examples
+from ipyrefine.checks.suite import Suite
+from ipyrefine.core.coaching import open_puzzle
+from ipyrefine.core.decisions import Continue, Edit, Expect, Predict
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.model import Limits, Stage
+from ipyrefine.errors import UsageError
+from ipyrefine.render.html import View, panel_parts, record_html
+from ipyrefine.render.markdown import record_markdown
+from ipyrefine.render.terminal import record_text
+
+TASK = """Write median(xs): the middle of the sorted list, the mean of the two middle values for an
+even number; raises ValueError for an empty list.
+
+>>> median([4, 9, 5])
+5
+"""
+OWN = "def median(xs):\n    return sorted(xs)[len(xs) // 2]"
+TESTS = '''```python
+def test_empty():
+    """raises ValueError for an empty list"""
+    with pytest.raises(ValueError):
+        median([])
+
+def test_even():
+    """the mean of the two middle values for an even number"""
+    assert median([16, 17]) == 16.5
+
+def test_twice():
+    """the middle of the sorted list"""
+    for xs in ([2, 1], [4, 3]):
+        assert median(xs) == sum(xs) / 2
+```
+'''
+CRITIQUE = TESTS + json.dumps({"findings": [], "ready": False, "because": "Even lengths fail."})
+RIGHT = """def median(xs):
+    if not xs:
+        raise ValueError("empty")
+    xs, n = sorted(xs), len(xs)
+    return (xs[(n - 1) // 2] + xs[n // 2]) / 2"""
+
+
+async def coached(code: str = OWN, task: str = TASK, reply: str = CRITIQUE) -> Refinement:
+    loop = refinement(
+        [reply],
+        CODE.replace(text=task),
+        draft=code,
+        checks=[Examples()],
+        suite=Suite(),
+        attempts=(),
+        limits=Limits(max_revisions=0),
+    )
+    await finish(loop)
+    return loop
+
+
+def asked(loop: Refinement) -> str:
+    puzzle = open_puzzle(loop.state)
+    return puzzle.row.call if puzzle else ""
+
+
+async def test_one_failing_input_after_another_is_asked_about_and_kept_with_the_prediction() -> (
+    None
+):
+    loop = await coached()
+    assert asked(loop) == "median([])"
+    await decide(loop, Predict(result="IndexError", raises=True))
+    assert asked(loop) == "median([16, 17])"
+    await decide(loop, Predict(result="1"))
+    assert asked(loop) == ""
+    first, second = loop.state.attempts
+    assert (first.gives.result, first.expected.result) == ("IndexError", "ValueError")
+    assert first.quote == "raises ValueError for an empty list"
+    assert (second.predicted.result, second.gives.result) == ("1", "17")
+
+
+async def test_an_example_of_the_task_that_fails_is_asked_about_without_a_critic() -> None:
+    loop = await coached("def median(xs):\n    return xs[0]")
+    puzzle = open_puzzle(loop.state)
+    assert puzzle
+    assert (puzzle.row.call, puzzle.row.result, puzzle.expected.result) == (
+        "median([4, 9, 5])",
+        "4",
+        "5",
+    )
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [Continue(), Continue(guidance="fix it"), Expect(call="median([1])", result="1")],
+)
+async def test_nothing_is_written_for_a_student(decision: Any) -> None:
+    loop = await coached()
+    with pytest.raises(UsageError, match="Nothing is written for you here"):
+        loop.decide(decision)
+    assert Stage.REVISE not in loop.state.spent
+
+
+async def test_a_prediction_is_refused_that_is_no_value_or_that_nothing_asks_for() -> None:
+    loop = await coached()
+    with pytest.raises(UsageError, match="neither a value"):
+        loop.decide(Predict(result="two words"))
+    right = await coached(RIGHT, reply=json.dumps({"findings": [], "ready": True, "because": "."}))
+    with pytest.raises(UsageError, match="no result to predict"):
+        right.decide(Predict(result="1"))
+
+
+async def test_a_student_may_put_in_better_code_of_their_own() -> None:
+    loop = await coached()
+    events = await decide(loop, Edit(text=RIGHT))
+    assert Stage.REVISE not in stages(events)
+    assert asked(loop) == ""
+
+
+@pytest.mark.parametrize(
+    "render",
+    [
+        record_text,
+        record_html,
+        record_markdown,
+        lambda run: "".join(panel_parts(run, View()).values()),
+        lambda run: "".join(panel_parts(run, View(folds=frozenset({"details"}))).values()),
+    ],
+)
+async def test_no_surface_gives_a_result_away_before_it_is_predicted(render: Any) -> None:
+    loop = await coached()
+    assert "IndexError" not in render(loop.state)
+    assert "16.5" not in render(loop.state)
+    await decide(loop, Predict(result="0"))
+    assert "it gives IndexError" in render(loop.state)
+    assert "16.5" not in render(loop.state)
+    await decide(loop, Predict(result="17"))
+    page = render(loop.state)
+    assert "and so it is" in page
+    assert "the middle of the sorted list" in page  # what no single call shows
+    assert "Change your code, and run the cell again." in page
+
+
+# In a cell
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    with scripted_shell(monkeypatch, [CRITIQUE, CRITIQUE]) as shell:
+        yield shell
+
+
+CELL = f"%%refine --coach --plain\n{TASK}\n{OWN}\n"
+
+
+def test_what_was_predicted_before_stays_when_the_cell_is_run_again(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_cell(shell, CELL)
+    run_cell(shell, "%refine predict IndexError")
+    assert "Your predictions" in capsys.readouterr().out
+    run_cell(shell, CELL.replace("// 2]", "// 2 ]"))
+    out = capsys.readouterr().out
+    assert "You predicted IndexError, and so it is." in out
+    assert out.count("Predict it") == 1
+    run = shell.user_ns["refined_run"]
+    assert [one.call for one in run.attempts] == ["median([])"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("%%refine --coach\nWrite median.", "--coach is about code of yours"),
+        (f"%%refine --coach --task\n{OWN}", "it is about code of yours"),
+        (f"%%refine --coach -n 2\n{TASK}\n{OWN}", "nothing is written for you"),
+        ("%refine predict 1", "no run yet"),
+    ],
+)
+def test_what_makes_no_sense_of_it_is_refused_in_a_sentence(
+    shell: Any, cell: str, sentence: str
+) -> None:
+    assert sentence in str(error_of(shell, cell))
