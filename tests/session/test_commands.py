@@ -41,7 +41,7 @@ from ipyrefine.core.model import (
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import UsageError
-from ipyrefine.session.commands import confirmations, parse_decision, parse_iteration
+from ipyrefine.session.commands import confirmations, parse_decision, parse_iteration, show
 
 CELL = "%%refine -p prose --task --criteria tone --min-findings 0 -n 0\nWrite a greeting."
 TONE = Criterion(name="tone", definition="Warm.")
@@ -264,6 +264,14 @@ FOUR = Run(
 )
 def test_an_iteration_is_found_by_the_name_that_is_shown(words: str, number: int) -> None:
     assert parse_iteration(FOUR, words.split()) == number
+    assert show(FOUR, words.split()) == str(number)
+    overridden = parse_decision(FOUR, "override", ["pass", *words.split()])
+    assert getattr(overridden, "iteration", None) == number
+
+
+def test_words_that_name_no_text_are_the_reason() -> None:
+    decision = parse_decision(FOUR, "override", ["pass", "revision", "of", "mine"])
+    assert decision == Override(outcome=Outcome.PASS, reason="revision of mine")
 
 
 def test_a_number_in_two_names_is_asked_about() -> None:

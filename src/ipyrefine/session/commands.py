@@ -323,13 +323,12 @@ def _parse_override(run: Run, words: list[str]) -> Override:
     if word not in ("pass", "fail"):
         raise UsageError('Say which: %refine override pass "reason", or override fail "reason".')
     outcome = Outcome.PASS if word == "pass" else Outcome.NEEDS_IMPROVEMENT
-    number = None
-    if words and words[0].isdecimal():
+    number, rest = None, [*words]
+    if words and _names_text(words[0]):
         try:
-            number = parse_iteration(run, words[:1])
-            words = words[1:]
+            number, words = parse_iteration(run, rest), rest
         except UsageError:
-            if len(words) <= 2:
+            if words[0].isdecimal() and len(words) <= 2:
                 raise
     return Override(iteration=number, outcome=outcome, reason=" ".join(words))
 
@@ -419,6 +418,13 @@ def make_rubric(run: Run, names: str, target: float | None) -> Rubric:
     return Rubric(criteria=named_criteria(listed, run.task.criteria), target=target)
 
 
+def _names_text(word: str) -> bool:
+    """Return whether a text's name may begin with a word."""
+    return (
+        re.fullmatch(r"\d+|(?:your-)?(?:draft|revision|edit)(?:-\d+)?|your", word, re.I) is not None
+    )
+
+
 def parse_iteration(run: Run, words: list[str]) -> int | None:
     """Read an iteration's name from the first words and remove it; None without a word.
 
@@ -483,7 +489,7 @@ def show(run: Run, what: list[str]) -> str:
         return record_text(run, columns)
     if what[0] in DETAILS:
         return details_text(run, what[0], columns)
-    if not what[0].isdecimal():
+    if not _names_text(what[0]):
         hint = did_you_mean(what[0], DETAILS) or f" Choose one of {', '.join(DETAILS)}."
         raise UsageError(f"There is no {what[0]!r} to show.{hint}")
     return plain(run.iterations[parse_iteration(run, [*what]) or 0].text)
