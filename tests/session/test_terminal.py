@@ -97,7 +97,7 @@ def test_the_panels_decisions_are_typed_as_commands(terminal: Any) -> None:
         ("select f1 briefly", "── Revision"),
         ("override fail must take floats", "must take floats"),
         ("branch 0 1 warmer", "You continued from the draft"),
-        ("rubric clarity 0.5", "You changed the rubric"),
+        ("rubric clarity 0.5", "You changed the criteria"),
         ("diff 0 1", r"\+ *return n \+ 1"),
         ("show", "── Draft"),
         ("accept none", "You accepted"),

@@ -338,7 +338,8 @@ def lay_out(
             continue
         pending: list[Line] = []
         for line in part:
-            pending.append(line)
+            if is_code or line.html or pending:  # a note has a margin of its own
+                pending.append(line)
             if line.number is not None and line.number in notes:
                 yield Stretch(pending, "", notes[line.number])
                 pending = []

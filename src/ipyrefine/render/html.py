@@ -321,7 +321,7 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
         make: Any = _templates().get_template("controls.html").module
 
         def revert(hunk: int) -> str:
-            return str(make.revert_button(form, about.number, other, hunk))
+            return str(make.revert_button(about.number, other, hunk))
 
     columns: list[Any] = []
     if old is not None and view.sides and live and form == "code":

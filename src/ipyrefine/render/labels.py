@@ -643,9 +643,9 @@ def decision_sentence(run: Run, decision: Decision) -> str:
         case Retract(call=call):
             done = f"took back what {call} should give"
         case Rubric(criteria=criteria, target=target):
-            changes = [f"criteria {', '.join(c.name for c in criteria)}"] if criteria else []
+            changes = [", ".join(c.name for c in criteria)] if criteria else []
             changes += [] if target is None else [f"target {target:.2f}"]
-            done = f"changed the rubric: {'; '.join(changes)}"
+            done = f"changed the criteria: {'; '.join(changes)}"
     return f"You {done}{f': {words}' if words else '.'}"
 
 
