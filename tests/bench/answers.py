@@ -179,6 +179,8 @@ def main() -> None:
     found = measure.collect(
         options.set, cases, replies, run_one, lambda f: f"{sum(s[3].solved for s in f)} solved"
     )
+    if not found:
+        parser.error("no replies are kept for these tasks; --ask asks the model")
     slips = f", one answer of {options.slips} wrong" if options.slips else ""
     print(report(found, f"{code_tasks.SETS[options.set]}, {options.order} order{slips}"))
     measure.stop(replies, len(found), len(cases))
