@@ -68,6 +68,15 @@ def test_the_header_says_what_a_run_took_and_leaves_out_what_is_not_known(make_r
     assert "$" not in part("top", run.model_copy(update={"usage": usage}), read_html)
 
 
+def test_that_one_model_writes_and_evaluates_is_a_tooltip_and_no_warning(make_run):
+    remark = "Writer and evaluator are the same model (m); such evaluators are lenient."
+    run = make_run().model_copy(update={"warnings": (remark,)})
+    parts = panel_parts(run, View(folds=frozenset({"history"})))
+    assert f'title="{remark}"' in parts["top"]
+    assert remark not in parts["notices"]
+    assert remark in parts["foot"]
+
+
 def test_the_header_of_a_running_run_names_its_stage_and_has_one_clock(make_run, read_html):
     run = make_run().model_copy(update={"stop_reason": None, "stage": "judge"})
     text = part("top", run, read_html, seconds=12.0, under_way=2, rate=" · 23 tokens/s")

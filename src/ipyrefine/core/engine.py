@@ -758,7 +758,7 @@ class Refinement:
             return verdicts.unreadable(self.state, iteration, call.failure)
         if self.state.setup.judge == self.state.setup.model and not self.checks:
             await self._warn_once(
-                f"Writer and evaluator are the same model ({self.state.setup.model}); such "
+                f"{verdicts.SAME_MODEL} ({self.state.setup.model}); such "
                 "evaluators are lenient. Name another with --judge, or add a check."
             )
         return verdicts.evaluated(self.state, iteration, judgement)

@@ -31,6 +31,7 @@ from ipyrefine.core.ports import Clock
 from ipyrefine.core.results import gives_same, key_of, rows
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
+from ipyrefine.core.verdicts import SAME_MODEL
 from ipyrefine.render import labels
 from ipyrefine.render.escape import strip_colours
 from ipyrefine.render.labels import Label
@@ -44,7 +45,7 @@ _RECENT: dict[tuple[str, Stage], deque[float]] = {}
 _HEAD = 5  # rows of a table among the results
 MAX_SCORES = 50  # a panel sends all of them again with each iteration
 # What the warnings begin with that nobody needs to be warned of.
-_REMARKS = ("A replay of ", KEPT_HERE)
+_REMARKS = ("A replay of ", KEPT_HERE, SAME_MODEL)
 
 
 class Paragraph(NamedTuple):
