@@ -1,7 +1,7 @@
 """The check ``tests:NAME``: the user's pytest tests, run on the text in the sandbox.
 
 The tests run in the same process as the text, as they must call it. A test that is defined here and
-not reached has failed, and so has one that the text skips.
+not reached has failed.
 """
 
 import ast

@@ -60,28 +60,19 @@ def collect(value: Any, limit: Limit) -> list[dict[str, Any]]:
 def _within(seconds: float, limit: Limit, action: Callable[[], None]) -> None:
     """Call code that may run the text's own, for that long at most and whatever it raises."""
     if not hasattr(signal, "SIGPROF"):
-        _ignore_errors(action)
+        with contextlib.suppress(BaseException):
+            action()
         return
     left = limit(0)  # threads of the text have this time still
     handler = signal.signal(signal.SIGPROF, _stop)
     try:
-        limit(seconds)
-        _ignore_errors(action)
-    except _TooLong:
-        pass
+        with contextlib.suppress(BaseException):
+            limit(seconds)
+            action()
     finally:
         limit(0)
         signal.signal(signal.SIGPROF, handler)
         limit(left)
-
-
-def _ignore_errors(action: Callable[[], None]) -> None:
-    try:
-        action()
-    except _TooLong:
-        raise
-    except BaseException:
-        return
 
 
 def _stop(*_: Any) -> None:
@@ -242,17 +233,11 @@ def _results(name: str, value: Any) -> dict[str, str]:
     if kind not in _PLAIN:
         return {}
     text = _text(value)
-    if len(text) <= _MAX_SHOWN and _is_literal(text):
-        return {name: text}
+    with contextlib.suppress(ValueError, SyntaxError):
+        if len(text) <= _MAX_SHOWN:
+            ast.literal_eval(text)
+            return {name: text}
     return {f"len({name})": repr(len(value))} if hasattr(value, "__len__") else {}
-
-
-def _is_literal(text: str) -> bool:
-    try:
-        ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return False
-    return True
 
 
 def compare(before: dict[str, Facts], after: dict[str, Facts]) -> list[str]:

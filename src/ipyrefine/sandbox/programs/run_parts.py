@@ -345,10 +345,7 @@ class _Reporter:
         if report.failed:
             self._write(fault=f"The tests do not load: {_last_line(report.longreprtext)}")
         elif report.skipped:
-            path, _, why = report.longrepr
-            if os.path.basename(path) == _TEXT:
-                self._write(fault=f"The code skips its tests: {why}")
-            self._write(test=_name(report.nodeid), outcome="skipped", why=why)
+            self._write(test=_name(report.nodeid), outcome="skipped", why=report.longrepr[2])
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """Leave out tests that the text brought along."""
@@ -363,17 +360,13 @@ class _Reporter:
         self._clock.limit(self._seconds)
 
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, Any]:
-        """Report the outcome of a test or a part of it; a skip by the text is a failure."""
-        raised = call.excinfo
+        """Report the outcome of a test or a part of it."""
         report = yield
-        raised = raised or call.excinfo
         crash = getattr(report.longrepr, "reprcrash", None)
         outcome, why = report.outcome, crash.message if crash else _last_line(report.longreprtext)
         why = why.replace("Use -v to get more diff", "").strip()
         if isinstance(report.longrepr, tuple):  # of a skip: file, line and reason
             why = str(report.longrepr[2]).removeprefix("Skipped: ")
-        if outcome == "skipped" and raised and _is_by_text(raised.value):
-            outcome, why = "failed", f"was skipped, but not by the tests: {why}"
         if report.when == "call" or outcome != "passed":
             why = getattr(report, "wasxfail", "") or why
             line = _test_line(report)
@@ -403,17 +396,6 @@ def _missing_modules(tests: bytes) -> set[str]:
         if importlib.util.find_spec(parts[0]) is None:
             missing |= {".".join(parts[: end + 1]) for end in range(len(parts))}
     return missing
-
-
-def _is_by_text(error: BaseException | None) -> bool:
-    """Return whether an exception went through the text; pytest raises unittest's again."""
-    while error is not None:
-        frames = traceback.walk_tb(error.__traceback__)
-        files = {os.path.basename(frame.f_code.co_filename) for frame, _ in frames}
-        if files & {_TEXT, _TESTS}:
-            return _TEXT in files
-        error = error.__context__
-    return False
 
 
 def _name(nodeid: str) -> str:
