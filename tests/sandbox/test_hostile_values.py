@@ -23,11 +23,22 @@ WRONG = {
     "a list equal to everything": (
         "class Lie(list):\n    __eq__ = lambda s, o: True\ndef f(xs): return Lie([9])"
     ),
+    "a number equal to everything": (
+        "class Lie(int):\n    __eq__ = lambda s, o: True\ndef f(xs): return Lie(9)"
+    ),
     "a class that claims to be a list": (
         f"{LIES}\nLie.__class__ = property(lambda s: list)\ndef f(xs): return Lie()"
     ),
+    "a builtin replaced when loaded": (
+        "import builtins\nbuiltins.sorted = lambda x: 9\ndef f(xs): return 9"
+    ),
     "a builtin replaced when called": (
         "def f(xs):\n    import builtins; builtins.sorted = lambda x: 9\n    return 9"
+    ),
+    "a name of its own": "def sorted(x): return 9\ndef f(xs): return 9",
+    "a name of the caller": (
+        "def f(xs):\n    import sys\n"
+        "    sys._getframe(1).f_globals['sorted'] = lambda x: 9\n    return 9"
     ),
     "the list of the task": "def f(xs):\n    xs[:] = [9]\n    return xs",
     "the request, looked for": "import json\ndef f(xs): return json.load(open('request.json'))",
@@ -43,9 +54,15 @@ WRONG = {
         "        print(json.dumps({'token': request['token'], **event}), file=file)\n"
         "import os; os._exit(0)"
     ),
+    "json replaced": "import json\njson.dumps = lambda *a, **k: '{}'\ndef f(xs): return 9",
+    "exits": "import os; os._exit(0)",
     "exits when called": "def f(xs):\n    import os; os._exit(0)",
     "exits politely": "def f(xs): raise SystemExit(0)",
+    "skips": "import unittest\ndef f(xs): raise unittest.SkipTest('x')",
+    "skips by pytest": "import pytest\ndef f(xs): pytest.skip('x')",
     "interrupts": "def f(xs): raise KeyboardInterrupt",
+    "traces": "import sys\nsys.settrace(lambda *a: None)\ndef f(xs): return 9",
+    "leaves at the exit": "import atexit, os\natexit.register(os._exit, 0)\ndef f(xs): return 9",
     "a generator": "def f(xs): yield from sorted(xs)",
     "a string": "def f(xs): return '[1, 2, 3]'",
     "nothing": "",
@@ -139,6 +156,15 @@ async def test_what_only_the_text_can_compare_is_compared_beside_it() -> None:
 
 ENDS = {
     "an exit": ("raise SystemExit(0)", "It exited with status 0 before its end (line 1)."),
+    "an exit by name": (
+        "import sys\nsys.exit()\n1 / 0",
+        "exited with status 0 before its end (line 2)",
+    ),
+    "an exit in between": ("exit()\nprint('never')", "It exited with status 0 before its end"),
+    "an exit in a function": (
+        "import sys\ndef main(): sys.exit(0)\nsys.exit(main())",
+        "It exited with status 0 before its end (line 2).",
+    ),
     "an exit in a guarded function": (
         "import sys\ndef main(): sys.exit(0)\nif __name__ == '__main__':\n    main()",
         "It exited with status 0 before its end (line 2).",
@@ -158,12 +184,21 @@ ENDS = {
         "import os\nif __name__ == '__main__':\n    os._exit(0)",
         "It ended the process before its end.",
     ),
+    "another program": ("import os\nos.execv('/bin/true', ['true'])", "ended the process before"),
+    "a fork that goes on": ("import os\nif os.fork(): os._exit(0)", "ended the process before"),
     "a skip": ("import unittest\nraise unittest.SkipTest('x')", "SkipTest: x"),
+    "a skip by pytest": ("import pytest\npytest.skip('x', allow_module_level=True)", "Skipped: x"),
+    "an exit by pytest": ("import pytest\npytest.exit('x', returncode=0)", "Exit: x"),
     "an interrupt": ("raise KeyboardInterrupt", "signal 2"),
     "a signal": ("import os, signal\nos.kill(os.getpid(), signal.SIGTERM)", "signal 15"),
     "a thread": (
         "import threading\ndef work(): 1 / 0\nthreading.Thread(target=work).start()",
         "ZeroDivisionError: division by zero (line 2), next to the main thread.",
+    ),
+    "a thread that comes late": (
+        "import threading, time\ndef work():\n    time.sleep(0.2)\n    1 / 0\n"
+        "threading.Thread(target=work).start()",
+        "ZeroDivisionError: division by zero (line 4), next to the main thread.",
     ),
     "a thread without an object": (
         "import _thread, threading\nended = threading.Event()\ndef work():\n    try: 1 / 0\n"
@@ -186,6 +221,7 @@ ENDS = {
         "    if len(name) == 32: open(name, 'a').write('{\"end\": true}\\n')\nos._exit(0)",
         "It ended the process before its end.",
     ),
+    "names of the harness": ("main = write_event = report = print\nraise SystemExit", "exited"),
 }
 
 
