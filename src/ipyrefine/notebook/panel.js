@@ -316,6 +316,14 @@ function render({ model, el }) {
       event.preventDefault();
       return;
     }
+    const by = { j: 1, k: -1, ".": 1 }[key];
+    if (by) {
+      const stops = [...el.querySelectorAll(key === "." ? ".rf-finding[tabindex]" : ".rf-revert")];
+      const at = stops.findIndex((stop) => stop.contains(document.activeElement));
+      const stop = stops.at(at < 0 && by < 0 ? -1 : (at + by) % stops.length);
+      if (stop) stop.focus();
+      return;
+    }
     if (asked !== null) return; // meant for the field that is about to open
     if (key === "g") {
       const words = find('[data-focus="words"]');
@@ -323,14 +331,6 @@ function render({ model, el }) {
         event.preventDefault();
         words.focus();
       }
-      return;
-    }
-    const by = { j: 1, k: -1, ".": 1 }[key];
-    if (by) {
-      const stops = [...el.querySelectorAll(key === "." ? ".rf-finding[tabindex]" : ".rf-revert")];
-      const at = stops.findIndex((stop) => stop.contains(document.activeElement));
-      const stop = stops.at(at < 0 && by < 0 ? -1 : (at + by) % stops.length);
-      if (stop) stop.focus();
       return;
     }
     const button = [...el.querySelectorAll("[data-hotkey]")].find((b) => b.dataset.hotkey === key);
