@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from ipyrefine.core.events import CallEnded, Event, TextDelta, Warned
 from ipyrefine.core.model import Stage, Usage
@@ -24,8 +24,6 @@ from ipyrefine.core.run import Run
 from ipyrefine.errors import ModelError, RefineError, ReplyError, ServerFailed, describe
 
 T = TypeVar("T")
-Piece = tuple[Literal["text", "thinking"], str]
-
 
 FAILURES = {
     "length": "the reply was cut off at the token limit",

@@ -14,7 +14,7 @@ class Puzzle(NamedTuple):
 
     row: Row  # what the code gives
     expected: Choice
-    quote: str = ""  # the words of the task behind it; empty where the task states the input
+    quote: str = ""  # the task's words that ask for it; empty for one of the task's examples
 
     def attempt(self, predicted: Choice) -> Attempt:
         """Return what comes of a prediction."""
@@ -29,21 +29,24 @@ class Puzzle(NamedTuple):
         )
 
 
-def puzzles(run: Run) -> tuple[Puzzle, ...]:
-    """Return the inputs on which the student's code fails: the task's examples, then a critic's."""
-    return (*_stated(run), *_by_critic(run))
+def predictions(run: Run) -> tuple[Attempt, ...]:
+    """Return what the student predicted in this run."""
+    return run.attempts[len(run.setup.attempts or ()) :]
 
 
 def open_puzzle(run: Run) -> Puzzle | None:
-    """Return the input that the student is asked about now; None where all are answered."""
-    made = run.attempts[len(run.setup.attempts or ()) :]
-    answered = {key_of(one.call, one.setup) for one in made}
-    left = (p for p in puzzles(run) if key_of(p.row.call, p.row.setup) not in answered)
+    """Return the input that the student is asked about now; None where all are answered.
+
+    The examples of the task come first, then a critic's tests.
+    """
+    answered = {key_of(one.call, one.setup) for one in predictions(run)}
+    found = (*_stated(run), *_by_critic(run))
+    left = (p for p in found if key_of(p.row.call, p.row.setup) not in answered)
     return next(left, None)
 
 
 def unmet(run: Run) -> tuple[str, ...]:
-    """Return the words of the task that the code fails on in more than one call."""
+    """Return the task's words behind failing tests that do more than compare one call's result."""
     return tuple(dict.fromkeys(test.quote for test, _ in _failing(run) if plain_form(test) is None))
 
 

@@ -168,7 +168,7 @@ class Attempt(Record):
     predicted: Choice
     gives: Choice
     expected: Choice  # what the task wants
-    quote: str = ""  # the words of the task behind that; empty for an example that it states
+    quote: str = ""  # the task's words that ask for it; empty for one of the task's examples
 
 
 class Question(Record):

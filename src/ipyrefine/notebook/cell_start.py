@@ -278,7 +278,7 @@ def _request_and_draft(args: argparse.Namespace, source: CellSource) -> tuple[st
 def _attempts(
     magics: Any, args: argparse.Namespace, source: CellSource, text: str
 ) -> tuple[Attempt, ...] | None:
-    """Return what a student predicted before of the same task; None where it is no student's."""
+    """Return a student's predictions in the last run of the same task; None without --coach."""
     if not args.coach:
         return None
     if not source.is_draft:

@@ -100,10 +100,8 @@ def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
         panel: the id of the panel that takes its place while it is on the page; empty for none.
     """
     context = _context(run, View(), note, live=False)
-    if run.setup.coach:
-        return _BLANK.sub(r"\n\1<i></i>", _render("coach_record", context | {"panel": panel}))
-    context["question"] = document.rival(run, context["about"])
-    html = _render("record", context | {"panel": panel})
+    context |= {"panel": panel, "question": document.rival(run, context["about"])}
+    html = _render("coach_record" if run.setup.coach else "record", context)
     # In a Markdown export a blank line would end the HTML.
     return _BLANK.sub(r"\n\1<i></i>", html)
 

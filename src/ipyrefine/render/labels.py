@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from ipyrefine.core.coaching import predictions
 from ipyrefine.core.decisions import (
     Accept,
     Add,
@@ -382,7 +383,7 @@ def attempt_sentence(attempt: Attempt) -> str:
 def coach_sentence(run: Run) -> str:
     """Return what a student does next, once no result is left to predict."""
     verdict = run.chosen.verdict if run.chosen else None
-    if run.attempts[len(run.setup.attempts or ()) :] and verdict and not verdict.passed:
+    if predictions(run) and verdict and not verdict.passed:
         return "Change your code, and run the cell again."
     return because_sentence(run, verdict)
 
