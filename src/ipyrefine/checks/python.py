@@ -51,9 +51,8 @@ class RunsCleanly:
 
     A failure blocks. A pass settles nothing, as code that does nothing runs too.
 
-    An exit before the end fails, whatever its status (a last ``sys.exit(main())`` is an end), and
-    so does an exception in a thread or an exit handler. A text written against this very check can
-    still pretend to have ended well.
+    An exit before the last statement fails, whatever its status, and so does an exception in a
+    thread. A text written against this very check can still pretend to have ended well.
 
     Its detail says what the text did to the DataFrames among the variables: rows and columns before
     and after, types that changed, nulls that were added. Its outputs are what the text printed, the

@@ -124,32 +124,38 @@ def _draw(figure: Any) -> str:
     return ""
 
 
+def _library(value: Any) -> str:
+    """Return which of pandas and polars a DataFrame or a Series is of; empty for anything else."""
+    for name in ("pandas", "polars"):
+        module = sys.modules.get(name)
+        if module and isinstance(value, (module.DataFrame, module.Series)):
+            return name
+    return ""
+
+
 def _table(value: Any) -> dict[str, Any] | None:
-    """Return the first rows of a DataFrame or a Series of pandas or polars; None for others."""
-    for library in ("pandas", "polars"):
-        module = sys.modules.get(library)
-        if module is None or not isinstance(value, (module.DataFrame, module.Series)):
-            continue
-        frame = value.to_frame() if isinstance(value, module.Series) else value
-        unnamed = frame is not value and value.name is None
-        height, width = frame.shape
-        if library == "pandas":
-            head = frame.iloc[:_MAX_ROWS, :_MAX_COLUMNS]
-            labels, rows = list(head.index), head.itertuples(index=False, name=None)
-            index = [name for name in head.index.names if name is not None]
-        else:
-            head = frame.head(_MAX_ROWS).select(frame.columns[:_MAX_COLUMNS])
-            labels, rows, index = list(range(len(head))), head.rows(), []
-        return {
-            "kind": "table",
-            "columns": ["" if unnamed else _label(name) for name in head.columns],
-            "index": ", ".join(map(_label, index)),
-            "labels": [_label(label) for label in labels],
-            "rows": [[_cell(cell) for cell in row] for row in rows],
-            "height": int(height),
-            "width": int(width),
-        }
-    return None
+    """Return the first rows of a DataFrame or a Series; None for anything else."""
+    library = _library(value)
+    if not library:
+        return None
+    frame = value.to_frame() if len(value.shape) == 1 else value
+    if library == "pandas":
+        head = frame.iloc[:_MAX_ROWS, :_MAX_COLUMNS]
+        labels, rows = list(head.index), head.itertuples(index=False, name=None)
+        index = [name for name in head.index.names if name is not None]
+    else:
+        head = frame.head(_MAX_ROWS).select(frame.columns[:_MAX_COLUMNS])
+        labels, rows, index = list(range(len(head))), head.rows(), []
+    unnamed = len(value.shape) == 1 and value.name is None
+    return {
+        "kind": "table",
+        "columns": ["" if unnamed else _label(name) for name in head.columns],
+        "index": ", ".join(map(_label, index)),
+        "labels": [_label(label) for label in labels],
+        "rows": [[_cell(cell) for cell in row] for row in rows],
+        "height": int(frame.shape[0]),
+        "width": int(frame.shape[1]),
+    }
 
 
 def _label(name: Any) -> str:
@@ -158,16 +164,11 @@ def _label(name: Any) -> str:
 
 
 def _cell(value: Any) -> str:
-    text = str(float(value)) if isinstance(value, float) else _short(value)
-    return f"{value:.6g}" if isinstance(value, float) and len(text) > _DIGITS else text[:_MAX_CELL]
-
-
-def _short(value: Any) -> str:
-    return value if isinstance(value, str) else _text(value) if _is_nested(value) else str(value)
-
-
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, (list, tuple, dict, set, frozenset))
+    if isinstance(value, float):
+        text = str(float(value))
+        return text if len(text) <= _DIGITS else f"{value:.6g}"
+    nested = isinstance(value, (list, tuple, dict, set, frozenset))
+    return (_text(value) if nested else str(value))[:_MAX_CELL]
 
 
 def _text(value: Any) -> str:
@@ -186,26 +187,15 @@ def measure(values: dict[str, Any]) -> dict[str, Facts]:
     """Return the rows, and the type and nulls of each column, of the frames among some values."""
     found = {}
     for name, value in values.items():
-        try:
-            facts = _measure_frame(value) if name[:1] != "_" else None
-        except Exception:  # a frame of the text's own making
-            continue
-        if facts:
-            found[name] = facts
+        with contextlib.suppress(Exception):  # a frame of the text's own making
+            if name[:1] != "_" and (library := _library(value)) and len(value.shape) == 2:
+                is_pandas = library == "pandas"
+                nulls = value.isna().sum().tolist() if is_pandas else value.null_count().row(0)
+                names = [str(column)[:_WIDTH] for column in value.columns]
+                types = [str(dtype)[:_WIDTH] for dtype in value.dtypes]
+                columns = {n: [t, int(k)] for n, t, k in zip(names, types, nulls, strict=True)}
+                found[name] = {"rows": len(value), "count": len(names), "columns": columns}
     return found
-
-
-def _measure_frame(value: Any) -> Facts | None:
-    for library in ("pandas", "polars"):
-        kind = getattr(sys.modules.get(library), "DataFrame", None)
-        if kind is None or type(value) is not kind:
-            continue
-        nulls = value.isna().sum().tolist() if library == "pandas" else value.null_count().row(0)
-        names = [str(name)[:_WIDTH] for name in value.columns]
-        types = [str(kind)[:_WIDTH] for kind in value.dtypes]
-        columns = {n: [t, int(k)] for n, t, k in zip(names, types, nulls, strict=True)}
-        return {"rows": len(value), "count": len(names), "columns": columns}
-    return None
 
 
 def show(values: dict[str, Any]) -> dict[str, str]:

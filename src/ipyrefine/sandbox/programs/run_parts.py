@@ -220,16 +220,10 @@ def _evaluate_example(example: dict[str, Any], space: dict[str, Any]) -> dict[st
         if example["expected"] is not None:
             expected = _evaluate(example["expected"], {**space, **_BUILTINS})
             outcome["expected"] = _describe(expected)
-            outcome["equal"] = bool(value == expected) and not _equals_anything(value)
+            outcome["equal"] = bool(value == expected)
 
     error = _catch(steps)
     return {**outcome, **error, "stdout": stdout.getvalue()}
-
-
-def _equals_anything(value: Any) -> bool:
-    with contextlib.suppress(BaseException):  # it expects an object of its own kind
-        return bool(value == object())
-    return False
 
 
 def _evaluate(source: str, space: dict[str, Any]) -> Any:
@@ -435,7 +429,6 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
     # The first handler is called last: after the threads, and the text's own handlers.
     atexit.register(write_event, end=True)
     threading.excepthook = report_failure
-    sys.unraisablehook = _only_own(report_failure, sys.unraisablehook)
     with open(_TEXT, "rb") as text:
         source = text.read()
     outputs = runpy.run_path(_OUTPUTS)
@@ -461,7 +454,7 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
             write_event(effects=outputs["compare"](before, outputs["measure"](after)))
     except SystemExit as error:
         lines = _lines(error)
-        if error.code or not (len(lines) == 1 and lines[0] in _final_exit(source)):
+        if error.code or not _is_end(source, lines):
             status = error.code if isinstance(error.code, int) else int(bool(error.code))
             write_event(exit=status, line=next(reversed(lines), None))
             sys.exit(1)
@@ -495,33 +488,12 @@ def _keep_value(tree: ast.Module) -> ast.Module:
     return tree
 
 
-def _only_own(report: Any, ignore: Any) -> Any:
-    """Return a hook for errors that Python cannot raise, of threads and exit handlers alone."""
-
-    def hook(failure: Any) -> None:
-        message = failure.err_msg or ""
-        report(failure) if "thread" in message or "atexit" in message else ignore(failure)
-
-    return hook
-
-
-def _final_exit(source: bytes) -> range:
-    """Return the lines of a last statement that ends the script by an exit, as many scripts do.
-
-    That is ``sys.exit(main())``, or any exit under a last ``if __name__ == "__main__":``.
-    """
-    body = ast.parse(source).body
-    guard = body[-1]
-    guarded = isinstance(guard, ast.If) and "__name__" in ast.unparse(guard.test)
-    if isinstance(guard, ast.If) and guarded:
-        body = [*body[:-1], *guard.body]
-    last = body[-1]
-    value = last.value if isinstance(last, ast.Expr) else getattr(last, "exc", None)
-    exits = isinstance(value, ast.Call) and any(isinstance(a, ast.Call) for a in value.args)
-    alone = all((node.end_lineno or 0) < last.lineno for node in body[:-1])
-    return (
-        range(last.lineno, (last.end_lineno or 0) + 1) if alone and (guarded or exits) else range(0)
-    )
+def _is_end(source: bytes, lines: list[int]) -> bool:
+    """Return whether an exit on some lines is a script's last statement: ``sys.exit(main())``."""
+    last = ast.parse(source).body[-1]
+    if isinstance(last, ast.If):  # __name__ == "__main__"
+        last = last.body[-1]
+    return isinstance(last, ast.Expr | ast.Raise) and len(lines) == 1 and lines[0] >= last.lineno
 
 
 def _display(*objects: Any, **_: Any) -> None:
