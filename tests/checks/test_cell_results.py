@@ -46,6 +46,70 @@ async def test_a_frame_is_shown_by_its_shape_and_the_values_it_lacks() -> None:
     }
 
 
+JOINED = "merged = orders.merge(customers, on='customer')"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (JOINED, {"set(orders['id']) - set(merged['id'])": "{3, 4}"}),
+        ("kept = orders.dropna()", {"set(orders['id']) - set(kept['id'])": "{4}"}),
+        (
+            "both = orders.merge(rates)",
+            {
+                "set(orders['id']) - set(both['id'])": "{3, 4}",
+                "len(both['id']) - len(set(both['id']))": "2",
+            },
+        ),
+        (
+            "total = orders.groupby('customer')[['price']].sum()",
+            {"int(orders['customer'].isna().sum())": "1"},
+        ),
+        (
+            "total = orders.groupby('customer')[['price']].sum().reset_index()",
+            {"int(orders['customer'].isna().sum())": "1"},
+        ),
+        (
+            "few = orders[orders.price > 8][['customer']]",
+            {
+                "set(orders['customer']) - set(few['customer'])": "{'a'}",
+                "int(orders['customer'].isna().sum())": "1",
+            },
+        ),
+        ("same = orders.assign(tax=orders.price * 0.2)", {}),
+        ("orders = orders.dropna(); out = orders.head(1)", {}),
+    ],
+)
+async def test_rows_that_a_frame_lost_or_repeats_are_shown_before_its_shape(
+    text: str, expected: dict[str, str]
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    orders = pandas.DataFrame(
+        {"id": [1, 2, 3, 4], "customer": ["a", "b", "c", None], "price": [8.0, 9.0, 9.5, 2.0]}
+    )
+    customers = pandas.DataFrame({"customer": ["a", "b"], "town": ["Ulm", "Bonn"]})
+    rates = pandas.DataFrame({"customer": ["a", "a", "b", "b"], "rate": [1, 2, 1, 2]})
+    rows = await shown(text, orders=orders, customers=customers, rates=rates)
+    gone = {call: now for call, (_, now) in rows.items() if not call.endswith("shape")}
+    gone = {call: now for call, now in gone.items() if ".isna().sum().sum()" not in call}
+    assert gone == expected
+    assert [*rows][: len(gone)] == [*gone]
+
+
+async def test_rows_that_a_polars_frame_lost_are_shown() -> None:
+    polars = pytest.importorskip("polars")
+    orders = polars.DataFrame({"id": [1, 2, 3], "town": ["Ulm", None, "Bonn"]})
+    rows = await shown("kept = orders.drop_nulls()", orders=orders)
+    assert rows["set(orders['id']) - set(kept['id'])"] == ("", "{2}")
+
+
+async def test_of_many_rows_that_are_gone_the_number_is_shown() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": range(1_000), "n": [n % 7 for n in range(1_000)]})
+    rows = await shown("few = df[df.n == 3]", df=frame)
+    assert rows["len(set(df['id']) - set(few['id']))"] == ("", "857")
+
+
 async def test_a_secret_is_not_shown() -> None:
     assert await shown("password = 'hunter2secret'; n = 1", x=1) == {"n": ("", "1")}
 

@@ -4,6 +4,7 @@ import ast
 import base64
 import contextlib
 import io
+import itertools
 import math
 import reprlib
 import signal
@@ -21,8 +22,12 @@ _MAX_ROWS, _MAX_COLUMNS = 10, 20
 _MAX_SIDE, _MAX_PIXELS, _MAX_BYTES = 1_999, 1_500_000, 200_000  # of a picture
 _TRIES = 4  # to make a picture small enough
 _MAX_FRAMES, _MAX_NAMES, _WIDTH = 10, 10, 60  # frames, columns in a line, characters of a name
+_MAX_CELLS = 300_000  # of a frame, which are looked at to say what is gone
+_MAX_ACCOUNTS = 4  # lines on what is gone
 _PLAIN = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, type(None))
 _MAX_SHOWN = 80  # characters of a value that is shown whole
+# How code counts what is missing.
+_LACKS = {"pandas": "int({}.isna().sum())", "polars": "{}.null_count()"}
 _DIGITS = 10  # characters of a number that is shown as it is
 
 
@@ -184,7 +189,7 @@ def _text(value: Any) -> str:
 
 
 def measure(values: dict[str, Any]) -> dict[str, Facts]:
-    """Return the rows, and the type and nulls of each column, of the frames among some values."""
+    """Return the rows of the frames among some values, and types, nulls and values of columns."""
     found = {}
     for name, value in values.items():
         with contextlib.suppress(Exception):  # a frame of the text's own making
@@ -194,8 +199,64 @@ def measure(values: dict[str, Any]) -> dict[str, Facts]:
                 names = [str(column)[:_WIDTH] for column in value.columns]
                 types = [str(dtype)[:_WIDTH] for dtype in value.dtypes]
                 columns = {n: [t, int(k)] for n, t, k in zip(names, types, nulls, strict=True)}
-                found[name] = {"rows": len(value), "count": len(names), "columns": columns}
+                size = {"rows": len(value), "count": len(names), "columns": columns}
+                found[name] = {**size, "lacks": _LACKS[library], "values": _values(value)}
     return found
+
+
+def _values(frame: Any) -> dict[str, tuple[str, set[Any]]]:
+    """Return the values of the columns and the index that may name a row, and how code reads each.
+
+    These are all but fractions and lists. Missing values are left out.
+    """
+    columns = {name: f"[{name!r}]" for name in frame.columns[:_MAX_COLUMNS] if type(name) is str}
+    index = getattr(getattr(frame, "index", None), "name", None)
+    if isinstance(index, str):
+        columns.setdefault(index, ".index")
+    found = dict[str, tuple[str, set[Any]]]()
+    for name, access in columns.items():
+        column = frame.index if access == ".index" else frame[name]
+        if (len(found) + 1) * len(frame) > _MAX_CELLS or "float" in str(column.dtype).lower():
+            continue
+        with contextlib.suppress(TypeError):  # lists
+            found[name] = access, {x for x in column.to_list() if x is not None and x == x}
+    return found
+
+
+def account(before: dict[str, Facts], after: dict[str, Facts]) -> dict[str, str]:
+    """Return what is gone in frames that the code made of others, in the form of `show`.
+
+    Where a column names each row of the frame that another was made of, these are its values that
+    are gone, and how many rows repeat one. Else they are the values of any column, and how many
+    rows lack one. A frame that the code changed is not one that others are compared with.
+    """
+    found = dict[str, str]()
+    for (name, new), (other, old) in itertools.product(after.items(), before.items()):
+        if name in before or old != after.get(other):
+            continue
+        shared = [one for one in old["values"] if one in new["values"]]
+        keys = [one for one in shared if len(old["values"][one][1]) == old["rows"]]
+        for column in keys[:1] or shared:
+            (access, was), (own_access, now) = old["values"][column], new["values"][column]
+            source, own = f"set({other}{access})", f"{name}{own_access}"
+            if gone := was - now:
+                text = _text(gone)
+                fits = len(text) <= _MAX_SHOWN and _is_literal(text)
+                gone_call = f"{source} - set({own})"
+                found |= {gone_call: text} if fits else {f"len({gone_call})": repr(len(gone))}
+            missing, own_missing = (f["columns"].get(column, ("", 0))[1] for f in (old, new))
+            if missing and not own_missing:
+                found[old["lacks"].format(f"{other}{access}")] = repr(missing)
+            if keys and not own_missing and (repeated := new["rows"] - len(now)):
+                found[f"len({own}) - len(set({own}))"] = repr(repeated)
+    return dict(itertools.islice(found.items(), _MAX_ACCOUNTS))
+
+
+def _is_literal(text: str) -> bool:
+    with contextlib.suppress(ValueError, SyntaxError):
+        ast.literal_eval(text)
+        return True
+    return False
 
 
 def show(values: dict[str, Any]) -> dict[str, str]:
@@ -223,10 +284,8 @@ def _results(name: str, value: Any) -> dict[str, str]:
     if kind not in _PLAIN:
         return {}
     text = _text(value)
-    with contextlib.suppress(ValueError, SyntaxError):
-        if len(text) <= _MAX_SHOWN:
-            ast.literal_eval(text)
-            return {name: text}
+    if len(text) <= _MAX_SHOWN and _is_literal(text):
+        return {name: text}
     return {f"len({name})": repr(len(value))} if hasattr(value, "__len__") else {}
 
 
@@ -234,14 +293,17 @@ def compare(before: dict[str, Facts], after: dict[str, Facts]) -> list[str]:
     """Return a line for each frame that changed or is new."""
     lines = []
     for name, new in after.items():
-        size, old = f"{new['rows']:,} rows × {new['count']:,} columns", before.get(name)
+        size, old = _size(new), before.get(name)
         if old is None:
             lines.append(f"{name}: new, {size}")
-        elif old != new:
-            was = f"{old['rows']:,} rows × {old['count']:,} columns"
+        elif (was := _size(old)) != size or _changes(old, new):
             parts = [size if was == size else f"{was} → {size}", *_changes(old, new)]
             lines.append(f"{name}: {'; '.join(parts)}")
     return lines[:_MAX_FRAMES]
+
+
+def _size(frame: Facts) -> str:
+    return f"{frame['rows']:,} rows × {frame['count']:,} columns"
 
 
 def _changes(old: Facts, new: Facts) -> list[str]:

@@ -447,11 +447,11 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
         defined = [name for name in request["names"] if name in after]
         write_event(defined=defined, none=[name for name in defined if after[name] is None])
         own = {n: v for n, v in after.items() if n in variables or n not in ours}
-        held = outputs["show"](own).items()
+        frames = outputs["measure"](after) if variables else {}
+        held = {**outputs["account"](before, frames), **outputs["show"](own)}.items()
         changes = [(call, shown.get(call, ""), now) for call, now in held if now != shown.get(call)]
         write_event(changes=changes[:_MOST])
-        if variables:
-            write_event(effects=outputs["compare"](before, outputs["measure"](after)))
+        write_event(effects=outputs["compare"](before, frames))
     except SystemExit as error:
         lines = _lines(error)
         if error.code or not _is_end(source, lines):
