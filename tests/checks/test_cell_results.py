@@ -53,6 +53,10 @@ JOINED = "merged = orders.merge(customers, on='customer')"
     ("text", "expected"),
     [
         (JOINED, {"set(orders['id']) - set(merged['id'])": "{3, 4}"}),
+        (
+            "many = orders.merge(customers, how='left'); many['customer'] = 'a'",
+            {"set(customers['customer']) - set(many['customer'])": "{'b'}"},
+        ),
         ("kept = orders.dropna()", {"set(orders['id']) - set(kept['id'])": "{4}"}),
         (
             "both = orders.merge(rates)",

@@ -227,10 +227,11 @@ def account(before: dict[str, Facts], after: dict[str, Facts]) -> dict[str, str]
     """Return what is gone in frames that the code made of others, in the form of `show`.
 
     Where a column names each row of the frame that another was made of, these are its values that
-    are gone, and how many rows repeat one. Else they are the values of any column, and how many
-    rows lack one. A frame that the code changed is not one that others are compared with.
+    are gone, and how many rows repeat one if no column names each row of the new one. Else they are
+    the values of any column, and how many rows lack one. A frame that the code changed is not one
+    that others are compared with.
     """
-    found = dict[str, str]()
+    found, repeats = dict[str, str](), dict[str, dict[str, int]]()
     for (name, new), (other, old) in itertools.product(after.items(), before.items()):
         if name in before or old != after.get(other):
             continue
@@ -247,8 +248,11 @@ def account(before: dict[str, Facts], after: dict[str, Facts]) -> dict[str, str]
             missing, own_missing = (f["columns"].get(column, ("", 0))[1] for f in (old, new))
             if missing and not own_missing:
                 found[old["lacks"].format(f"{other}{access}")] = repr(missing)
-            if keys and not own_missing and (repeated := new["rows"] - len(now)):
-                found[f"len({own}) - len(set({own}))"] = repr(repeated)
+            if keys and not own_missing:
+                call = f"len({own}) - len(set({own}))"
+                repeats.setdefault(name, {})[call] = new["rows"] - len(now)
+    for counts in repeats.values():
+        found |= {call: repr(n) for call, n in counts.items() if all(counts.values())}
     return dict(itertools.islice(found.items(), _MAX_ACCOUNTS))
 
 
