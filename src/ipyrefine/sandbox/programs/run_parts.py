@@ -448,7 +448,10 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
         write_event(defined=defined, none=[name for name in defined if after[name] is None])
         own = {n: v for n, v in after.items() if n in variables or n not in ours}
         frames = outputs["measure"](after) if variables else {}
-        held = {**outputs["account"](before, frames), **outputs["show"](own)}.items()
+        gone = dict[str, str]()
+        with contextlib.suppress(Exception):  # values of the text's own making
+            gone = outputs["account"](before, frames)
+        held = {**gone, **outputs["show"](own)}.items()
         changes = [(call, shown.get(call, ""), now) for call, now in held if now != shown.get(call)]
         write_event(changes=changes[:_MOST])
         write_event(effects=outputs["compare"](before, frames))
