@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import sqlite3
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from ipyrefine import api
 from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.journal import writer
 from ipyrefine.journal.store import Journal
+from ipyrefine.kernel import variables
 from ipyrefine.providers.scripted import ScriptedModel
 
 CODE = "def inc(n):\n    return n + 1"
@@ -326,8 +328,8 @@ def test_a_run_that_is_switched_while_its_cell_runs_keeps_the_cell_until_the_oth
             cell = front.magics.latest
             forms.append(cell.session.run.task.form)
             if forms[-1] == "code":
-                cell.switch()
-                cell.switch()  # an impatient one
+                await cell.switch()
+                await cell.switch()  # an impatient one
                 await asyncio.Event().wait()
             async for one in super().stream(request):
                 yield one
@@ -337,6 +339,24 @@ def test_a_run_that_is_switched_while_its_cell_runs_keeps_the_cell_until_the_oth
     front.run(KIND.format(""))
     assert forms == ["code", "prose"]
     assert (front.last.task.form, front.last.text) == ("prose", "Twice as many.")
+
+
+def test_variables_are_copied_in_a_thread_by_a_start_and_by_a_switch(
+    front: Cells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+
+    def import_path() -> list[str]:  # which every copy takes along
+        threads.append(threading.current_thread())
+        return []
+
+    monkeypatch.setattr(variables, "import_path", import_path)
+    front.shell.user_ns["xs"] = [1]
+    front.run("%%refine -n 0 -c changed -p prose\nDouble `xs`.")
+    front.run("%refine kind code", "later")
+    assert front.last.task.form == "code"
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads
 
 
 def test_a_switched_text_does_not_take_the_place_of_the_cell_that_asked_for_the_other_kind(

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from ipyrefine import api
@@ -63,7 +63,7 @@ class CellRun:
         *,
         origin: Origin | None = None,
         key: str = "",
-        begin: Callable[[Form], tuple[Refinement, Recorder | None]] | None = None,
+        begin: Callable[[Form], Awaitable[tuple[Refinement, Recorder | None]]] | None = None,
         shown: bool = True,
     ) -> None:
         self.shell = magics.shell
@@ -82,7 +82,7 @@ class CellRun:
         self._note = ""  # what the record says of how the panel was closed
         self._executing = False
         self._inserting: asyncio.Future[None] | None = None
-        self._adding: asyncio.Future[None] | None = None
+        self._clicked: asyncio.Future[None] | None = None
         self._closing: asyncio.Future[None] | None = None
         self._uses_panel = self._wants_panel(magics.ui)
         if shown and self._uses_panel:
@@ -145,9 +145,12 @@ class CellRun:
         """Do as `switch` from a cell of its own; errors as for it and for `carry_out`."""
         await self._steer(lambda: self.switch(form))
 
-    async def _steer(self, act: Callable[[], None], *, shown: bool = True) -> None:
+    async def _steer(
+        self, act: Callable[[], Awaitable[None] | None], *, shown: bool = True
+    ) -> None:
         with self._cell_executes():
-            act()
+            if waits := act():
+                await waits
             if shown and self._uses_panel and self.panel is None:
                 self._open_panel(Placeholder())
             await self.session.go()
@@ -169,18 +172,21 @@ class CellRun:
         source = suite_source(self.session.run, "ipytest" if known else "cell")
         return await self.cell_target.add_below(source, executing=self._executing)
 
-    def _click_add_tests(self) -> None:
-        """Do so from the panel, which says then where they went."""
+    def _from_panel(self, action: Awaitable[str | None]) -> None:
+        """Do what a click asks for; the panel then shows what it returns, or why it failed."""
 
-        async def add() -> None:
+        async def act() -> None:
+            note = ""
             try:
-                note = await self._add_tests()
+                note = await action or ""
+            except asyncio.CancelledError:  # by a decision, or a stop
+                pass
             except Exception as error:  # nobody awaits this
-                note = describe(error)
+                note = str(error) or describe(error)
             if self.panel is not None:
                 self.panel.note(note)
 
-        self._adding = asyncio.ensure_future(add())
+        self._clicked = asyncio.ensure_future(act())
 
     async def explain(self, question: str, number: int | None = None) -> str:
         """Ask about a text, the chosen one by default, and return the answer.
@@ -196,21 +202,8 @@ class CellRun:
         self._show_record()
         return run.explanations[-1].answer
 
-    def _click_explain(self, question: str, number: int) -> None:
-        """Do so from the panel, which shows the answer below the text."""
-
-        async def ask() -> None:
-            note = ""
-            try:
-                await self.explain(question, number)
-            except asyncio.CancelledError:  # by a decision, or a stop
-                pass
-            except Exception as error:  # nobody awaits this
-                note = str(error) or describe(error)
-            if self.panel is not None:
-                self.panel.note(note)
-
-        self._adding = asyncio.ensure_future(ask())
+    async def _explain_below(self, question: str, number: int) -> None:
+        await self.explain(question, number)  # the panel shows the answer below the text
 
     async def _place(self, number: int | None = None, place: Destination | None = None) -> str:
         run, form = self.session.run, self.session.run.task.form
@@ -262,7 +255,7 @@ class CellRun:
         self.session.refinement = refinement
         self.decide(Continue(guidance=guidance))
 
-    def switch(self, form: Form | None = None) -> None:
+    async def switch(self, form: Form | None = None) -> None:
         """Stop the run, and start its cell again as code or as prose.
 
         Args:
@@ -278,7 +271,7 @@ class CellRun:
             raise UsageError(f"This run is for {form} already.")
         if self._begin is None:
             raise UsageError(f"This run cannot be switched. Start a %%refine cell with -p {form}.")
-        refinement, journal = self._begin(form)
+        refinement, journal = await self._begin(form)
         self._sent = SentLog()
         self._watch(refinement)
         self._note = ""
@@ -341,11 +334,11 @@ class CellRun:
                 close=self.close,
                 cell_target=self.cell_target,
                 change_model=self.change_model,
-                switch=self.switch if self._begin else None,
+                switch=(lambda: self._from_panel(self.switch())) if self._begin else None,
                 prompts=lambda: self._sent.prompts,
                 share=self.share,
-                add_tests=self._click_add_tests,
-                explain=self._click_explain,
+                add_tests=lambda: self._from_panel(self._add_tests()),
+                explain=lambda *asked: self._from_panel(self._explain_below(*asked)),
                 reads_behind=lambda: self.session.reads_behind,
                 sharing=lambda: self.session.refinement.sharing,
             )

@@ -91,14 +91,14 @@ async def start_cell(magics: Any, line: str, body: str, placeholder: Placeholder
     source = read_source(args, body, magics.shell)
     cells = await read_context(magics.shell, args.context) if args.context else None
 
-    def begin(
-        form: Form | None = None, subject: Subject | None = None
-    ) -> tuple[Refinement, Recorder | None]:
-        subject = subject or find_subject(magics, args, source, form=form)
+    async def begin(form: Form | None = None) -> tuple[Refinement, Recorder | None]:
+        subject = find_subject(magics, args, source, form=form)
+        if subject.profile.form == "code" or args.check:
+            await subject.variables.copy()
         refinement = build(magics, args, source, subject, [cells] if cells else [])
         return refinement, new_journal(magics, args, source.origin, key)
 
-    parts = begin(subject=await copied(find_subject(magics, args, source)))
+    parts = await begin()
     return CellRun(magics, args, *parts, placeholder, origin=source.origin, key=key, begin=begin)
 
 
@@ -164,13 +164,6 @@ class Subject(NamedTuple):
 
     profile: Profile
     variables: variables.Variables
-
-
-async def copied(subject: Subject) -> Subject:
-    """Return the same, with the variables copied for the checks of code."""
-    if subject.profile.form == "code":
-        await subject.variables.copy()
-    return subject
 
 
 def find_subject(

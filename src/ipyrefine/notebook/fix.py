@@ -33,7 +33,6 @@ from ipyrefine.notebook.cell_source import (
 )
 from ipyrefine.notebook.cell_start import (
     build,
-    copied,
     find_subject,
     new_journal,
     show_decided,
@@ -88,7 +87,8 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     above = await read_context(magics.shell, args.context) if args.context else None
     cells = [*([above] if above else []), _traceback(failure, magics.shell)]
     near = _near_names(source.text, visible_names(magics.shell))
-    subject = await copied(find_subject(magics, args, source, near))
+    subject = find_subject(magics, args, source, near)
+    await subject.variables.copy()
     refinement = build(magics, args, source, subject, cells, warnings)
     refinement.checks = await _rerun(refinement, failure, lines, keeps)
     origin = Origin(args.cell, failure.source, source.head) if args.cell else None
