@@ -6,17 +6,14 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit import CODE, NO_FINDINGS, TASK, finish, judgement, refinement
+from kit import CODE, NO_FINDINGS, finish, judgement, refinement
 
 from ipyrefine.core.critiques import parse_critique
 from ipyrefine.core.evaluations import parse_evaluation
 from ipyrefine.core.model import (
-    Criterion,
-    Finding,
     Form,
     Limits,
     Outcome,
-    Severity,
 )
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.replies import (
@@ -157,19 +154,6 @@ def test_what_streams_as_text_is_what_the_reply_s_text_will_be(
 
 # Schemas
 
-LISTED = TASK.model_copy(
-    update={
-        "criteria": (*TASK.criteria, Criterion(name="warmth", definition="Warm.")),
-        "checklist": ("Is it short?", "Does it name her?"),
-        "categories": ("hook", "length"),
-    }
-)
-STANDING = (
-    Finding(id="f1", criterion="tone", severity=Severity.MINOR, problem="stiff"),
-    Finding(id="f4", criterion="tone", severity=Severity.BLOCKING, problem="cold"),
-)
-nonblank = st.text(min_size=1).filter(str.strip)
-
 
 @given(
     reply=st.text()
@@ -207,22 +191,6 @@ JAVA = "public class A {\n    int size;\n}"
 
 
 @pytest.mark.parametrize(
-    ("reply", "thoughts"),
-    [
-        (json.dumps({"thoughts": "Short.", "response": JAVA}), "Short."),
-        (json.dumps({"thoughts": "Short.", "response": f"```java\n{JAVA}\n```"}), "Short."),
-        (f"```json\n{json.dumps({'thoughts': 'Short.', 'response': JAVA})}\n```", "Short."),
-        (f"Thoughts: Short.\nResponse:\n{JAVA}", "Short."),
-        (f"**Thoughts:** Short.\n\n**Response:**\n```java\n{JAVA}\n```", "Short."),
-        (f"Short.\n```java\n{JAVA}\n```", "Short."),
-    ],
-)
-def test_java_is_told_from_the_thoughts_before_it(reply: str, thoughts: str) -> None:
-    written = parse_text(reply, "code", language="java")
-    assert (written.text, written.thoughts) == (JAVA, thoughts)
-
-
-@pytest.mark.parametrize(
     ("reply", "language"),
     [("x = 1", "java"), (JAVA, "java"), (JAVA, "python"), ('{"a": 1}', "python")],
 )
@@ -233,52 +201,6 @@ def test_code_of_another_language_needs_a_fence(reply: str, language: str) -> No
 
 
 PASS, NEEDS, FAIL = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL
-
-
-@pytest.mark.parametrize(
-    ("reply", "stated", "score", "problems"),
-    [
-        ("PASS", PASS, None, []),
-        ("\nPASS\n", PASS, None, []),
-        ("FAIL: too long", FAIL, None, ["too long"]),
-        ('{"evaluation": "PASS", "feedback": ""}', PASS, None, []),
-        ('{"evaluation": "NEEDS_IMPROVEMENT", "feedback": "a"}', NEEDS, None, ["a"]),
-        ('{"evaluation": "FAIL", "feedback": "a\nb"}', FAIL, None, ["a\nb"]),
-        ('```json\n{"evaluation": "FAIL", "feedback": "a"}\n```', FAIL, None, ["a"]),
-        ('{"done": false, "feedback": ["a", "", "b"]}', NEEDS, None, ["a", "b"]),
-        ('{"done": true, "feedback": []}', PASS, None, []),
-        ('{"score": 0.7, "feedback": "a"}', None, 0.7, ["a"]),
-        ('{"score": "7/10"}', None, 0.7, []),
-        ("0.7", None, 0.7, []),
-        ("7/10", None, 0.7, []),
-    ],
-)
-def test_a_judge_of_the_users_is_read(
-    reply: str, stated: Outcome | None, score: float | None, problems: list[str]
-) -> None:
-    judgement = parse_evaluation(reply)
-    assert (judgement.stated, judgement.score) == (stated, score)
-    assert [finding.problem for finding in judgement.findings] == problems
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "It is fine.",
-        '{"feedback": "a"}',
-        '{"score": "high"}',
-        '{"score": 7}',
-        '{"score": 101}',
-        '{"score": -1}',
-        "-1",
-        "0/0",
-        '{"evaluation": "GOOD"}',
-        '{"done": "perhaps"}',
-    ],
-)
-def test_an_evaluator_that_says_nothing_of_the_kind_is_unreadable(reply: str) -> None:
-    with pytest.raises(ReplyError):
-        parse_evaluation(reply)
 
 
 # Replies that go round in circles
