@@ -246,7 +246,6 @@ def refuse(tmp_path, monkeypatch):
         limiter = tmp_path / "limiter.py"
         limiter.write_text(refused)
         monkeypatch.setattr(sandbox, "LIMITER", limiter)
-        monkeypatch.setattr(sandbox, "_namespaces", True)
 
     return replace
 

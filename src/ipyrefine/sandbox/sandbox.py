@@ -155,7 +155,6 @@ class ProcessResult(Record):
 
 
 _mode: Mode | None = None
-_namespaces = sys.platform == "linux"  # until a first run finds that they cannot be made
 
 
 def set_mode(mode: Mode | None) -> None:
@@ -219,7 +218,6 @@ async def run_python(
             but used up to a fifth more than ``seconds``. Or a protection is required and missing.
         UsageError: this platform cannot start a process.
     """
-    global _namespaces
     if sys.platform == "emscripten":
         raise UsageError(
             "Code cannot be run as a check in a browser's Python. Use a check function instead."
@@ -240,18 +238,13 @@ async def run_python(
             "reads": [*reads, *import_path()],
             "required": get_mode() == "required",
         }
-        result = await _supervise({**request, "namespaces": _namespaces}, folder, output_limit)
-        if result is None:
-            _namespaces = False
-            result = await _supervise({**request, "namespaces": False}, folder, output_limit)
+        result = await _supervise(request, folder, output_limit)
     except OSError as error:
         raise UsageError(
             f"Python could not be started to run a check: {error.strerror or error}."
         ) from error
     finally:
         await asyncio.to_thread(remove_folder, folder)
-    if result is None:
-        raise CheckNotRun("The sandbox could not be started.")
     if result.exit_code == 0 and result.processor_seconds > seconds + startup:
         raise _not_run(
             f"It used {result.processor_seconds:.3g} seconds of processor time, which is too near "
@@ -321,10 +314,8 @@ def _make_folder(files: Mapping[str, str | bytes]) -> str:
     return folder
 
 
-async def _supervise(
-    request: Mapping[str, Any], folder: str, output_limit: int
-) -> ProcessResult | None:
-    """Run the supervisor to its end; return None where there are no namespaces."""
+async def _supervise(request: Mapping[str, Any], folder: str, output_limit: int) -> ProcessResult:
+    """Run the supervisor to its end, and return what it reported."""
     start = time.monotonic()
     if _WINDOWS and request["required"]:
         raise _refusal(Protection())
@@ -355,8 +346,6 @@ async def _supervise(
         stdout, stderr = (_excerpt(one, output_limit) for one in streams)
         outcome = _read_results(results)
     seconds = time.monotonic() - start
-    if outcome.get("broken"):
-        return None
     limit = outcome.get("limit") or (None if ended else "time" if _WINDOWS else "wall")
     if _WINDOWS:
         outcome = {"status": process.returncode, "report": _read_report(folder, request["report"])}

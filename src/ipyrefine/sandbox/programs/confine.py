@@ -4,10 +4,10 @@ This program (POSIX only) is the *supervisor*: a fresh interpreter, as a forked 
 could deadlock on the kernel's threads. It forks the script's process, counts what that and all its
 descendants use, and ends them at a limit, on SIGTERM, and when the kernel dies.
 
-Where Linux allows it, namespaces stand between them: this process makes them and forks the
-supervisor, which is their init. It mounts a private ``/proc`` and the working folder, and nothing
-inside outlives it. Elsewhere the supervisor adopts orphans and ends them itself. The script's
-process gives up its rights last (Landlock, capabilities, system calls), then becomes Python.
+Where Linux allows it, a child makes namespaces, and its child is the supervisor and their init: it
+mounts a private ``/proc`` and the working folder, and nothing inside outlives it. Elsewhere this
+process supervises: it adopts orphans and ends them itself. The script's process gives up its rights
+last (Landlock, capabilities, system calls), then becomes Python.
 
 What is in force, how the script ended, and its report go as Python literals, a line each, to an
 open file that only these processes have. The argument is a literal, too: a dict, see `main`.
@@ -41,6 +41,7 @@ _MAX_TASKS = 64
 _MAX_FORKS = 256  # what the system itself refuses, between two looks at the tasks
 _MAX_INODES = 50_000
 _NICE = 5
+_NO_NAMESPACES = 3  # the exit status of a process that cannot make them
 
 # Linux: linux/sched.h, mount.h, prctl.h, sockios.h, if.h, landlock.h
 _NEW_USER = 0x1000_0000
@@ -79,39 +80,26 @@ def main() -> None:
     """Run the script as the argument says.
 
     Its keys: ``script``; ``report``, a file of its folder to pass on; ``results``, the number of
-    the open file; ``namespaces``, whether to make them (``broken`` is the result where that is not
-    possible); ``seconds`` of processor time and ``wall`` seconds; bytes of ``output``, ``memory``,
-    one ``file`` and the ``disk``; ``kernel``, the id of the process to be protected; ``home``;
-    ``reads``, the folders that the script must be able to read; and ``required``, whether it must
-    not run where a protection is missing.
+    the open file; ``seconds`` of processor time and ``wall`` seconds; bytes of ``output``,
+    ``memory``, one ``file`` and the ``disk``; ``kernel``, the id of the process to be protected;
+    ``home``; ``reads``, the folders that the script must be able to read; and ``required``, whether
+    it must not run where a protection is missing.
     """
     request = eval(sys.argv[1], {})
     os.set_inheritable(request["results"], False)
-    if not request["namespaces"]:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-        if sys.platform == "linux":
-            _prctl(_SUBREAPER, 1)
-            _prctl(_DEATH_SIGNAL, signal.SIGTERM)
-        if os.getppid() == request["kernel"]:
-            _supervise(request, {})
-        return
-    own_user = _make_namespaces()
-    init = 0 if own_user is None else os.fork()
-    if own_user is None:
-        _write(request, broken=True)
-    elif init == 0:
-        _in_child(_run_init, request, own_user)
-    else:
-        signal.signal(signal.SIGTERM, lambda *_: _kill(init))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    linux = sys.platform == "linux"
+    if linux:
+        _prctl(_SUBREAPER, 1)
         _prctl(_DEATH_SIGNAL, signal.SIGTERM)
-        if os.getppid() != request["kernel"]:
-            _kill(init)
-        os.waitpid(init, 0)
+    if os.getppid() == request["kernel"] and not (linux and _run_in_namespaces(request)):
+        _supervise(request, {})
 
 
 def _in_child(function: Any, *arguments: Any) -> None:
     """Call a function in a forked process, which must never return into its parent's code."""
     try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         function(*arguments)
     except BaseException as error:
         with suppress(BaseException):
@@ -129,7 +117,7 @@ def _write(request: Request, **fields: Any) -> None:
 def _supervise(request: Request, protection: dict[str, bool]) -> None:
     """Run the script to its end or a limit, end all that it started, and pass on the results."""
     namespaces, status, limit = bool(protection), None, ""
-    deadline, seconds, over = time.monotonic() + request["wall"], 0.0, 0
+    deadline, seconds = time.monotonic() + request["wall"], 0.0
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     script = os.fork()
     if script == 0:
@@ -145,13 +133,12 @@ def _supervise(request: Request, protection: dict[str, bool]) -> None:
                 break
             tasks, used, memory = _usage()
             seconds = max(seconds, used)
-            over = over + 1 if memory > request["memory"] else 0
             if seconds >= request["seconds"]:
                 limit = "time"
             elif tasks > _MAX_TASKS:
                 limit = "processes"
             # Processes share memory after a fork; what they share is slow to tell.
-            elif over > 1 and _shared_memory() > request["memory"]:
+            elif memory > request["memory"] and _shared_memory() > request["memory"]:
                 limit = "memory"
             elif time.monotonic() >= deadline:
                 limit = "wall"
@@ -256,21 +243,35 @@ def _descendants() -> Iterator[int]:
 # Namespaces and their init.
 
 
-def _make_namespaces() -> bool | None:
-    """Return whether this process has a user namespace of its own now; None for no namespaces."""
+def _run_in_namespaces(request: Request) -> bool:
+    """Run the script in namespaces; return False where there are none, and nothing was run."""
+    child = os.fork()
+    if child == 0:
+        _in_child(_make_namespaces, request)
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != _NO_NAMESPACES
+    finally:
+        _end_all(child, namespaces=False)
+
+
+def _make_namespaces(request: Request) -> None:
+    _prctl(_DEATH_SIGNAL, signal.SIGKILL)
     user, group = os.getuid(), os.getgid()
-    own_user: bool = _LIBC.unshare(_NEW_USER | _APART) == 0
+    own_user = _LIBC.unshare(_NEW_USER | _APART) == 0
     # An administrator needs no user namespace.
     if not own_user and (user != 0 or _LIBC.unshare(_APART) != 0):
-        return None
+        os._exit(_NO_NAMESPACES)
     if own_user:
         try:
             _write_file("/proc/self/setgroups", "deny")
             _write_file("/proc/self/uid_map", f"{user} {user} 1")
             _write_file("/proc/self/gid_map", f"{group} {group} 1")
         except OSError:  # Ubuntu allows the namespace, but gives no rights in it
-            return None
-    return own_user
+            os._exit(_NO_NAMESPACES)
+    init = os.fork()
+    if init == 0:
+        _in_child(_run_init, request, own_user)
+    os._exit(os.waitstatus_to_exitcode(os.waitpid(init, 0)[1]) & 0xFF)
 
 
 def _run_init(request: Request, own_user: bool) -> None:
@@ -281,9 +282,8 @@ def _run_init(request: Request, own_user: bool) -> None:
     try:
         protection = {"network": True, "processes": True, **_mount(request, own_user=own_user)}
     except OSError:
-        _write(request, broken=True)
-    else:
-        _supervise(request, protection)
+        os._exit(_NO_NAMESPACES)
+    _supervise(request, protection)
 
 
 def _mount(request: Request, *, own_user: bool) -> dict[str, bool]:
@@ -352,7 +352,6 @@ def _become_script(request: Request, protection: dict[str, bool]) -> None:
     """Give up all rights that the script does not need, then become Python running it."""
     os.setsid()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     in_force = dict.fromkeys(_PROTECTIONS, False) | protection
     if sys.platform == "linux":
         counted = os.path.exists(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
