@@ -33,7 +33,7 @@ BELOW = {
     "demo": {*SIDE_BY_SIDE, "session", "api", "core", "errors"},
     "__main__": {"cli"},
 }
-HTTP = {"providers/openai.py", "providers/faults.py"}  # requests, and what becomes of their errors
+OPENAI = {"providers/openai.py", "providers/faults.py"}  # the client, and the table of its errors
 
 
 def room_of(path: Path) -> str:
@@ -113,13 +113,13 @@ def test_the_core_imports_the_standard_library_pydantic_and_our_errors_only() ->
     assert outside == []
 
 
-def test_the_http_client_is_imported_where_requests_and_their_errors_are_made_ours_only() -> None:
+def test_openai_is_imported_where_its_requests_and_its_errors_are_made_ours_only() -> None:
     files = {
         path.relative_to(SOURCE).as_posix()
         for path, name in imports()
-        if name.partition(".")[0] == "httpx2"
+        if name.partition(".")[0] == "openai"
     }
-    assert files <= HTTP
+    assert files <= OPENAI
 
 
 LOADED = (
@@ -129,9 +129,9 @@ LOADED = (
 HEAVY = {
     "anywidget",
     "distributed",
-    "httpx2",
     "ipywidgets",
     "nbformat",
+    "openai",
     "pandas",
     "tqdm",
     "xllamacpp",

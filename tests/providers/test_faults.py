@@ -14,6 +14,8 @@ from types import ModuleType
 from typing import Any
 
 import httpx2
+import openai
+import openai.lib.azure
 import pytest
 from faulty import GOOD, STAGES, Trial
 from openai_server import Answer, Failure, ScriptedServer
@@ -21,7 +23,7 @@ from openai_server import Answer, Failure, ScriptedServer
 from ipyrefine import errors
 from ipyrefine.core.model import Budget, Limits, Outcome, StopReason
 from ipyrefine.core.run import Run
-from ipyrefine.providers.faults import NotCompletions, Refused, model_error
+from ipyrefine.providers.faults import NotCompletions, Refusal, Refused, model_error
 from ipyrefine.providers.openai import OpenAIModel
 
 KEY = "sk-very-secret"
@@ -146,7 +148,10 @@ def with_subclasses(kind: type[Exception]) -> Iterator[type[Exception]]:
         yield from with_subclasses(below)
 
 
-VENDOR = sorted(set(exported(httpx2)), key=lambda kind: kind.__name__)
+VENDOR = sorted(
+    set(exported(openai, httpx2)) - {openai.InvalidWebhookSignatureError},  # no request raises it
+    key=lambda kind: f"{kind.__module__}.{kind.__name__}",
+)
 
 
 def make(kind: type[Exception]) -> Exception:
@@ -155,7 +160,11 @@ def make(kind: type[Exception]) -> Exception:
     values = {
         "message": "it went wrong",
         "request": request,
-        "response": httpx2.Response(500, request=request),
+        "response": httpx2.Response(getattr(kind, "status_code", 500), request=request),
+        "body": {"message": f"it went wrong with {KEY}"},
+        "completion": openai.types.chat.ChatCompletion.model_construct(usage=None),
+        "unsent_messages": [],
+        "symbol": "Engine",
     }
     taken = inspect.signature(kind.__init__).parameters
     return kind(**{name: value for name, value in values.items() if name in taken})
@@ -173,6 +182,9 @@ def test_every_vendor_error_becomes_one_of_ours(kind):
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
+        (make(openai.APITimeoutError), errors.Unreachable),
+        (make(openai.APIConnectionError), errors.Unreachable),
+        (make(openai.APIError), errors.ServerFailed),
         (httpx2.ReadTimeout("slow"), errors.Unreachable),
         (httpx2.ConnectError("no"), errors.Unreachable),
         (httpx2.DecodingError("bad gzip"), errors.ServerFailed),
@@ -194,7 +206,7 @@ async def test_a_base_url_that_only_the_client_rejects_is_an_error_of_ours(reque
 
 @pytest.mark.parametrize("status", [*range(300, 600), 600, 999])
 def test_every_status_becomes_an_error_with_advice(status):
-    error = model_error(Refused(status, "no", "no", {}), server="http://h/v1", model="m")
+    error = model_error(Refused(Refusal(status, "no", "no", {})), server="http://h/v1", model="m")
     assert type(error) is not errors.ModelError
     assert re.search(r"\. [A-Z].*\.$", str(error)), "it says what to do"
 
@@ -208,7 +220,7 @@ def test_every_status_becomes_an_error_with_advice(status):
     ],
 )
 def test_a_redirect_names_its_target_without_secrets(location, message):
-    refused = Refused(307, "", "", {"location": location})
+    refused = Refused(Refusal(307, "", "", {"location": location}))
     assert message in str(model_error(refused, server="http://h/v1", model="m"))
 
 

@@ -16,6 +16,6 @@ assert loop.error is None, loop.error
 assert run.text == "Hello, you."
 for render in (record_text, record_markdown, record_html):
     assert "Hello, you." in render(run)
-absent = {"httpx2", "IPython", "ipywidgets", "sqlite3"} & set(sys.modules)
+absent = {"openai", "IPython", "ipywidgets", "sqlite3"} & set(sys.modules)
 assert not absent, absent
 print(f"{sys.platform}: replayed, stopped as {run.stop_reason}")

@@ -33,7 +33,7 @@ from ipyrefine.notebook.cell_source import (
 from ipyrefine.notebook.cell_target import Origin, is_cell_id
 from ipyrefine.notebook.waiting import Placeholder
 from ipyrefine.profiles import Profile
-from ipyrefine.providers.servers import safe_url
+from ipyrefine.providers.faults import safe_url
 from ipyrefine.session.history import Earlier, find_earlier
 from ipyrefine.session.record import RecordDisplay
 

@@ -27,7 +27,7 @@ _PANEL_OFF = {"-q", "--quiet", "--plain"}
 # In the order in which a cell needs them; each import is one pause of the kernel's loop.
 _MODULES = (
     *("ipyrefine.session.commands", "ipyrefine.notebook.cell_start", "anywidget"),
-    *("ipyrefine.notebook.panel", "httpx2", "ipyrefine.providers.openai"),
+    *("ipyrefine.notebook.panel", "httpx2", "openai", "ipyrefine.providers.openai"),
 )
 _PAUSE = 0.1  # seconds between two imports
 

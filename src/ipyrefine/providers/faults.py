@@ -1,23 +1,24 @@
 """Map each failure of a model's server to one of our errors, without keys and passwords.
 
-`_explain_refusal` has every HTTP status, and `_explain` every exception of the client's.
+One table, `_faults`, holds the HTTP statuses, the client's exceptions and the message for each.
 """
 
+import functools
 import json
 import re
 import ssl
 from collections import deque
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-import httpx2
+from collections.abc import Container, Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from ipyrefine import errors
-from ipyrefine.providers.servers import REQUEST_TOO_LARGE, TOO_LONG, safe_url
 
 MAX_REPLY_BYTES = 16 * 2**20  # a reply of a hundred thousand tokens, each in a chunk of its own
 MAX_ERROR_BYTES = 64 * 2**10  # read of an error answer; the rest is left unread
 _MAX_QUOTE_CHARS = 300
+_TOO_LARGE = re.compile(r"request too large.{0,200}tokens", re.IGNORECASE)
+_TOO_LONG = re.compile(r"context.{0,3}(length|size|window)|too many tokens", re.IGNORECASE)
 _NO_CREDIT = re.compile(r"insufficient_quota|billing|no credit|insufficient credit", re.IGNORECASE)
 
 
@@ -33,8 +34,8 @@ class Compressed(Exception):
     """A server compressed a reply, although it was asked not to."""
 
 
-class Refused(Exception):
-    """A server answered with an error, with a status or in place of a chunk.
+class Refusal(NamedTuple):
+    """An error answer of a server.
 
     Attributes:
         status: the HTTP status; within a stream, the error's code, or 0 without one.
@@ -43,12 +44,10 @@ class Refused(Exception):
         headers: the answer's headers.
     """
 
-    def __init__(
-        self, status: int, complaint: str, message: str, headers: Mapping[str, str]
-    ) -> None:
-        super().__init__(status)
-        self.status, self.complaint = status, complaint
-        self.message, self.headers = message, headers
+    status: int
+    complaint: str
+    message: str
+    headers: Mapping[str, str]
 
     @property
     def is_out_of_credit(self) -> bool:
@@ -59,8 +58,145 @@ class Refused(Exception):
     def may_name_a_field(self) -> bool:
         """Whether it may be about a field that was sent: any 4xx that waiting does not mend."""
         if self.status in (402, 408, 409, 429):
-            return bool(REQUEST_TOO_LARGE.search(self.message))
+            return bool(_TOO_LARGE.search(self.message))
         return 400 <= self.status < 500
+
+
+class Refused(Exception):
+    """A server answered with an error status; its argument is the `Refusal`."""
+
+
+class Fault(NamedTuple):
+    """One row of the table: how to recognise a failure, and what it becomes.
+
+    Attributes:
+        error: our error.
+        message: its message, a format string with the fields ``server``, ``model``, ``quote`` (the
+            server's own message) and, with a status, ``status`` and ``target`` (where it redirects
+            to), without one ``cause`` (what the system reports).
+        statuses: HTTP statuses of this failure.
+        complaint: what the server's answer has to contain; None for any answer.
+        exceptions: exception classes of this failure.
+    """
+
+    error: type[errors.ModelError]
+    message: str
+    statuses: Container[int] = ()
+    complaint: re.Pattern[str] | None = None
+    exceptions: tuple[type[Exception], ...] = ()
+
+
+@functools.cache
+def _faults() -> tuple[Fault, ...]:
+    """Return the table; the first row that fits a failure applies."""
+    # Imported on first use: a cell's options need `safe_url`, not a second of imports.
+    import httpx2
+    import openai
+
+    rejected, failed = errors.RequestRejected, errors.ServerFailed
+    no_credit = (
+        "The account at {server} has no credit left{quote}. Top it up, or choose another model."
+    )
+    return (
+        # The server answered with a status.
+        Fault(
+            rejected,
+            "{server} redirects to another address{target}. Give that one as the base URL.",
+            statuses=(301, 302, 303, 307, 308),
+        ),
+        Fault(
+            errors.AccessDenied,  # without a quote, which may hold a piece of the key
+            "{server} doesn't accept the key. Set OPENAI_API_KEY, or the variable that "
+            "--api-key-env names, to a key of this server.",
+            statuses=(401,),
+        ),
+        Fault(
+            errors.AccessDenied,
+            "{server} doesn't allow this key to use {model!r}{quote}. Check what the key may do.",
+            statuses=(403,),
+        ),
+        Fault(
+            errors.ModelNotFound,
+            "{server} doesn't know the model {model!r}{quote}. Check the model's name and the "
+            "base URL, which often ends in /v1.",
+            statuses=(404,),
+        ),
+        Fault(
+            errors.Unreachable,
+            "{server} gave up waiting for the request{quote}. Run the cell again.",
+            statuses=(408,),
+        ),
+        Fault(errors.RateLimited, no_credit, statuses=(402,)),
+        Fault(errors.RateLimited, no_credit, statuses=(429,), complaint=_NO_CREDIT),
+        Fault(
+            errors.RateLimited,
+            "{server} accepts no more requests for now{quote}. Wait a little and run the cell "
+            "again.",
+            statuses=(429,),
+        ),
+        Fault(
+            rejected,
+            "The request is too long for {model!r}{quote}. Shorten the cell, or choose a model "
+            "with a longer context.",
+            statuses=range(500),
+            complaint=_TOO_LONG,
+        ),
+        Fault(
+            rejected,
+            "{server} rejected the request (HTTP {status}){quote}. Change the cell or the options, "
+            "or choose another model.",
+            statuses=range(500),
+        ),
+        Fault(
+            failed,
+            "{server} failed (HTTP {status}){quote}. Run the cell again, or choose another model.",
+            statuses=range(500, 1000),
+        ),
+        # It did not answer, or not to the end.
+        Fault(
+            failed,
+            "{server} doesn't answer in the chat completions protocol. Check the base URL, which "
+            "often ends in /v1.",
+            exceptions=(NotCompletions, UnicodeDecodeError, httpx2.DecodingError),
+        ),
+        Fault(
+            failed,
+            f"{{server}} sent more than {MAX_REPLY_BYTES // 2**20} MB for one reply. Run the cell "
+            "again, or choose another model.",
+            exceptions=(ReplyTooLong,),
+        ),
+        Fault(
+            failed,
+            "{server} compresses its replies, although it was asked not to. Switch that off, or "
+            "choose another server.",
+            exceptions=(Compressed,),
+        ),
+        Fault(
+            errors.Unreachable,
+            "{server} sent nothing new for too long. Check that it is running, or raise --timeout.",
+            exceptions=(openai.APITimeoutError, httpx2.TimeoutException, TimeoutError),
+        ),
+        Fault(
+            errors.Unreachable,
+            "No connection to {server}{cause}. Check the address, and that the server is running.",
+            exceptions=(openai.APIConnectionError, httpx2.TransportError),
+        ),
+        Fault(
+            errors.Unreachable,
+            "{server} is not a valid address{quote}. Check the base URL.",
+            exceptions=(httpx2.InvalidURL,),
+        ),
+        Fault(
+            failed,
+            "{server} reported an error{quote}. Run the cell again, or choose another model.",
+            exceptions=(openai.OpenAIError,),
+        ),
+        Fault(  # whatever else a reply may break
+            failed,
+            "{server} sent what cannot be read. Run the cell again, or choose another model.",
+            exceptions=(Exception,),
+        ),
+    )
 
 
 def model_error(
@@ -74,118 +210,50 @@ def model_error(
         model: the requested model.
         secrets: the keys and passwords to remove from the server's message.
     """
-    refused = error if isinstance(error, Refused) else None
-    kind, message = _explain_refusal(refused) if refused else _explain(error)
-    ours = kind(
-        message.format(
+    refusal, cause = find_refusal(error), root(error)
+    if refusal is not None:
+        fault = next(
+            row
+            for row in _faults()
+            if refusal.status in row.statuses
+            and (row.complaint is None or row.complaint.search(refusal.complaint))
+        )
+        message = refusal.message
+    else:
+        # The client may wrap what was raised while it read the answer.
+        wrapped = (NotCompletions, ReplyTooLong, Compressed, UnicodeDecodeError)
+        error = cause if isinstance(cause, wrapped) else error
+        fault = next(row for row in _faults() if isinstance(error, row.exceptions))
+        message = str(error)
+    ours = fault.error(
+        fault.message.format(
             server=server,
             model=model,
-            status=refused and refused.status,
-            quote=_quote(refused.message if refused else str(error), secrets),
-            target=_quote(_redirect_target(refused) if refused else "", secrets),
-            cause=_quote(_system_message(root(error)), secrets),
+            status=refusal and refusal.status,
+            quote=_quote(message, secrets),
+            target=_quote(_redirect_target(refusal), secrets),
+            cause=_quote(_system_message(cause), secrets),
         )
     )
-    if message is _UNREADABLE:
+    if fault is _faults()[-1]:
         ours.add_note(f"The cause was a {type(error).__name__}.")  # for a report, not the sentence
     return ours
 
 
-_UNREADABLE = "{server} sent what cannot be read. Run the cell again, or choose another model."
+def find_refusal(error: Exception) -> Refusal | None:
+    """Return the error answer behind an exception, also one sent in place of a chunk."""
+    import openai
+
+    if isinstance(error, Refused):
+        answer: Refusal = error.args[0]
+        return answer
+    if isinstance(error, openai.APIError):
+        refusal = read_refusal(error.body, 0, {})
+        return refusal if refusal.status else None
+    return None
 
 
-def _explain_refusal(refused: Refused) -> tuple[type[errors.ModelError], str]:
-    """Return the error for an error answer, and its message as a format string."""
-    match refused.status:
-        case 0:
-            return errors.ServerFailed, (
-                "{server} reported an error{quote}. Run the cell again, or choose another model."
-            )
-        case 301 | 302 | 303 | 307 | 308:
-            return errors.RequestRejected, (
-                "{server} redirects to another address{target}. Give that one as the base URL."
-            )
-        case 401:  # without a quote, which may hold a piece of the key
-            return errors.AccessDenied, (
-                "{server} doesn't accept the key. Set OPENAI_API_KEY, or the variable that "
-                "--api-key-env names, to a key of this server."
-            )
-        case 403:
-            return errors.AccessDenied, (
-                "{server} doesn't allow this key to use {model!r}{quote}. Check what the key may "
-                "do."
-            )
-        case 404:
-            return errors.ModelNotFound, (
-                "{server} doesn't know the model {model!r}{quote}. Check the model's name and the "
-                "base URL, which often ends in /v1."
-            )
-        case 408:
-            return errors.Unreachable, (
-                "{server} gave up waiting for the request{quote}. Run the cell again."
-            )
-        case status if status == 402 or (status == 429 and refused.is_out_of_credit):
-            return errors.RateLimited, (
-                "The account at {server} has no credit left{quote}. Top it up, or choose another "
-                "model."
-            )
-        case 429:
-            return errors.RateLimited, (
-                "{server} accepts no more requests for now{quote}. Wait a little and run the cell "
-                "again."
-            )
-        case status if status >= 500:
-            return errors.ServerFailed, (
-                "{server} failed (HTTP {status}){quote}. Run the cell again, or choose another "
-                "model."
-            )
-        case _ if TOO_LONG.search(refused.complaint):
-            return errors.RequestRejected, (
-                "The request is too long for {model!r}{quote}. Shorten the cell, or choose a model "
-                "with a longer context."
-            )
-    return errors.RequestRejected, (
-        "{server} rejected the request (HTTP {status}){quote}. Change the cell or the options, or "
-        "choose another model."
-    )
-
-
-def _explain(error: Exception) -> tuple[type[errors.ModelError], str]:
-    """Return the error for a request or a reply that broke off, and its message, likewise."""
-    match error:
-        case NotCompletions() | UnicodeDecodeError() | httpx2.DecodingError():
-            return errors.ServerFailed, (
-                "{server} doesn't answer in the chat completions protocol. Check the base URL, "
-                "which often ends in /v1."
-            )
-        case ReplyTooLong():
-            return errors.ServerFailed, (
-                f"{{server}} sent more than {MAX_REPLY_BYTES // 2**20} MB for one reply. Run the "
-                "cell again, or choose another model."
-            )
-        case Compressed():
-            return errors.ServerFailed, (
-                "{server} compresses its replies, although it was asked not to. Switch that off, "
-                "or choose another server."
-            )
-        case TimeoutError() | httpx2.TimeoutException():
-            return errors.Unreachable, (
-                "{server} sent nothing new for too long. Check that it is running, or raise "
-                "--timeout."
-            )
-        case httpx2.TransportError():
-            return errors.Unreachable, (
-                "No connection to {server}{cause}. Check the address, and that the server is "
-                "running."
-            )
-        case httpx2.InvalidURL():
-            return errors.Unreachable, (
-                "{server} is not a valid address{quote}. Check the base URL."
-            )
-    return errors.ServerFailed, _UNREADABLE
-
-
-def read_refusal(body: object, status: int, headers: Mapping[str, str]) -> Refused:
+def read_refusal(body: object, status: int, headers: Mapping[str, str]) -> Refusal:
     """Return an error answer in one shape, whatever the server's own shape is.
 
     Args:
@@ -207,7 +275,7 @@ def read_refusal(body: object, status: int, headers: Mapping[str, str]) -> Refus
         message = message if isinstance(message, str) else json.dumps(message)
     except RecursionError:
         message = ""
-    return Refused(status, " ".join([*words, message]), message, headers)
+    return Refusal(status, " ".join([*words, message]), message, headers)
 
 
 def _word(value: object) -> str:
@@ -241,6 +309,15 @@ def root(error: BaseException) -> BaseException:
     return deque(chain(error), maxlen=1)[0]
 
 
+def safe_url(url: str) -> str:
+    """Return an address without credentials, query and fragment."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
+
+
 def _quote(message: str, secrets: tuple[str, ...]) -> str:
     """Return a message in brackets, on one line, shortened; empty for a web page or nothing."""
     if "<html" in message.lower() or "<!doctype" in message.lower():
@@ -253,9 +330,9 @@ def _quote(message: str, secrets: tuple[str, ...]) -> str:
     return f" ({line})" if line else ""
 
 
-def _redirect_target(refused: Refused) -> str:
+def _redirect_target(refusal: Refusal | None) -> str:
     """Return where a redirect leads; empty for a relative or malformed address."""
-    location = refused.headers.get("location", "")
+    location = refusal.headers.get("location", "") if refusal else ""
     try:
         return f"to {safe_url(location)}" if location.startswith("http") else ""
     except ValueError:

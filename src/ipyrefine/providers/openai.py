@@ -18,10 +18,13 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from email.utils import parsedate_to_datetime
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import httpx2
+import openai
 
 from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
@@ -31,13 +34,16 @@ from ipyrefine.providers.faults import (
     MAX_REPLY_BYTES,
     Compressed,
     NotCompletions,
+    Refusal,
     Refused,
     ReplyTooLong,
     chain,
     decode,
+    find_refusal,
     model_error,
     read_refusal,
     root,
+    safe_url,
 )
 from ipyrefine.providers.servers import (
     LIMITS,
@@ -49,13 +55,17 @@ from ipyrefine.providers.servers import (
     listed_price,
     recall,
     remember,
-    safe_url,
 )
 from ipyrefine.providers.stream import Assembly
 
 _OPENAI_URL = "https://api.openai.com/v1"
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-_NO_KEY = "none"  # what a server gets that wants no key
+_NO_KEY = "none"  # local servers want no key, but the client insists on one
+# All the headers that a server gets which the environment does not name.
+_HEADERS = {
+    *("host", "connection", "authorization", "user-agent"),
+    *("accept", "accept-encoding", "content-type", "content-length"),
+}
 _OURS = ("messages", "model", "stream")  # fields that a user cannot set
 _LEAST_SECRET = 7  # characters of a text in `extra` that no error repeats
 
@@ -66,6 +76,29 @@ _TRANSIENT = frozenset({408, 409, 429})  # and every 5xx
 _FIRST_DELAY = 0.5  # seconds
 _MAX_DELAY = 8.0
 _MAX_RETRY_AFTER = 60.0
+_END = object()  # of a stream; None may be a chunk
+
+
+class _Stream(openai.AsyncStream[Any]):
+    """A stream that ends at its end mark, whatever follows, and decodes its chunks as we do.
+
+    A reply that is not streamed, as some servers send it to every request, is its only chunk.
+    """
+
+    async def _iter_events(self) -> AsyncIterator[Any]:
+        if self.response.headers.get("content-type", "").startswith("application/json"):
+            completion = decode(await self.response.aread())
+            if not (isinstance(completion, dict) and completion.keys() & {"choices", "error"}):
+                raise NotCompletions
+            yield SimpleNamespace(event=None, data="", json=lambda: completion)
+            return
+        async with aclosing(super()._iter_events()) as events:  # type: ignore[type-var]
+            async for event in events:
+                if event.data.startswith("[DONE]"):
+                    break
+                if event.data.strip():  # else it is a sign of life
+                    event.json = partial(decode, event.data)  # type: ignore[method-assign]
+                    yield event
 
 
 class OpenAIModel:
@@ -172,8 +205,8 @@ class OpenAIModel:
                     if isinstance(item, Notice):
                         yield item
                     else:
-                        response = item
-            async with aclosing(self._read(response, assembly)) as deltas:
+                        stream = item
+            async with aclosing(self._read(stream, assembly)) as deltas:
                 async for delta in deltas:
                     yield delta
         reply = assembly.reply(time.monotonic() - start)
@@ -192,9 +225,9 @@ class OpenAIModel:
         yield reply.model_copy(update=update)
 
     async def _open(
-        self, client: httpx2.AsyncClient, request: Request, key: Key
-    ) -> AsyncGenerator[Notice | httpx2.Response, None]:
-        """Send the request until a reply begins: yield notices on the way, then the response."""
+        self, client: openai.AsyncOpenAI, request: Request, key: Key
+    ) -> AsyncGenerator[Notice | _Stream, None]:
+        """Send the request until a reply begins: yield notices on the way, then the stream."""
         before = capabilities = recall(self.base_url, self._model)
         retries = 0
         while True:
@@ -203,11 +236,11 @@ class OpenAIModel:
             if not extra.keys().isdisjoint(LIMITS):
                 fields = {name: value for name, value in fields.items() if name not in LIMITS}
             try:
-                response = await self._send(client, request, fields | extra, key)
+                stream = await self._send(client, request, fields | extra, key)
                 break
             except Exception as error:
-                refused = error if isinstance(error, Refused) else None
-                less = self._ask_less(capabilities, request, fields, extra, refused)
+                refusal = find_refusal(error)
+                less = self._ask_less(capabilities, request, fields, extra, refusal)
                 delay = _retry_delay(error, retries) if retries < self._max_retries else None
                 if less is None and delay is None:
                     raise
@@ -219,16 +252,16 @@ class OpenAIModel:
             elif delay is not None:
                 retries += 1
                 notice = ""  # without an answer: if it stays away, the error says so once
-                if refused is not None:
-                    failed = refused.status >= 500 and refused.status not in (503, 529)
-                    reason = f"failed (HTTP {refused.status})" if failed else "is busy"
+                if refusal is not None:
+                    failed = refusal.status >= 500 and refusal.status not in (503, 529)
+                    reason = f"failed (HTTP {refusal.status})" if failed else "is busy"
                     count = f"({retries} of {self._max_retries})"
                     notice = f"The server {reason}; trying again in {math.ceil(delay)} s {count}."
                 yield Notice(text=notice, wait=delay)
                 await self._sleep(delay)
         if capabilities != before:
             remember(self.base_url, self._model, capabilities)
-        yield response
+        yield stream
 
     def _ask_less(
         self,
@@ -236,98 +269,94 @@ class OpenAIModel:
         request: Request,
         fields: dict[str, Any],
         extra: dict[str, Any],
-        refused: Refused | None,
+        refusal: Refusal | None,
     ) -> tuple[Capabilities, str] | None:
         """Return what to ask for after an answer that refuses a field, and a notice."""
-        if refused is None or not refused.may_name_a_field:
+        if refusal is None or not refusal.may_name_a_field:
             return None
-        field = find_refused(fields | extra, refused.complaint)
+        field = find_refused(fields | extra, refusal.complaint)
         if field is None:
             return None
         if field in extra:
             self._extra.pop(field, None)
             return capabilities, f"The server doesn't take `{field}`. Asking without it."
-        return capabilities.without(field, request, refused.complaint)
+        return capabilities.without(field, request, refusal.complaint)
 
     async def _send(
-        self, client: httpx2.AsyncClient, request: Request, fields: Mapping[str, Any], key: Key
-    ) -> httpx2.Response:
-        """Send a request and return its response, of which nothing is read yet.
-
-        Raises:
-            Refused: the server answered with an error, or leads elsewhere.
-            Compressed: the reply is compressed.
-        """
+        self, client: openai.AsyncOpenAI, request: Request, fields: Mapping[str, Any], key: Key
+    ) -> _Stream:
         messages = [message.model_dump() for message in request.messages]
-        sent = client.build_request(
-            "POST",
-            f"{self.base_url}/chat/completions",
-            json={"model": self._model, "messages": messages, **fields},
-            headers=self._headers(key),
-        )
+        login = f"Basic {self._login[-1]}" if self._login else f"Bearer {key()}"
         # A server that sends its headers byte by byte is silent too.
         async with asyncio.timeout(self._timeout + _CONNECT_SECONDS):
-            response = await client.send(sent, stream=True)
-        is_compressed = response.headers.get("content-encoding", "identity").strip() != "identity"
-        if not response.is_success:
-            raise await _read_refusal(response, is_compressed=is_compressed)
-        if is_compressed:
-            raise Compressed
-        return response
+            # Plain JSON both ways: the client's `create` makes a type of every field and chunk.
+            stream: _Stream = await client.post(
+                "/chat/completions",
+                cast_to=object,
+                body={"model": self._model, "messages": messages, **fields},
+                options={"headers": {"Authorization": login}},
+                stream=True,
+                stream_cls=_Stream,
+            )
+        return stream
 
-    def _headers(self, key: Key) -> dict[str, str]:
-        """Return a request's headers; those that the environment adds go to its server alone."""
-        headers = {}
-        if self._is_configured():
-            named = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
-            found = ((header, os.environ.get(name)) for header, name in named.items())
-            headers = {header: value for header, value in found if value}
-            lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
-            custom = (line.partition(":") for line in lines if ":" in line)
-            headers |= {name.strip(): value.strip() for name, _, value in custom}
-        login = f"Basic {self._login[-1]}" if self._login else f"Bearer {key()}"
-        # A small reply could grow to any size: nothing is ever decompressed.
-        return headers | {"Accept-Encoding": "identity", "Authorization": login}
-
-    async def _read(
-        self, response: httpx2.Response, assembly: Assembly
-    ) -> AsyncGenerator[Delta, None]:
-        """Read a reply to its end and yield what it adds; close the connection in any case.
+    async def _read(self, stream: _Stream, assembly: Assembly) -> AsyncGenerator[Delta, None]:
+        """Read a stream to its end and yield what it adds to the reply; close it in any case.
 
         Raises:
             TimeoutError: nothing new came in `timeout` seconds.
             NotCompletions: it holds no chunk, or anything else than JSON objects.
         """
         clock = asyncio.get_running_loop().time
-        deadline, chunk = clock() + self._timeout, None
-        async with aclosing(response), aclosing(_chunks(response)) as chunks:
+        count, deadline = 0, clock() + self._timeout
+        try:
             while True:
                 async with asyncio.timeout_at(deadline):
-                    following = await anext(chunks, None)
-                if following is None:
+                    chunk = await anext(stream, _END)
+                if chunk is _END:
                     break
-                chunk, before = following, assembly.progress
+                if not isinstance(chunk, dict):  # servers may send any JSON here
+                    raise NotCompletions
+                count += 1
+                before = assembly.progress
                 for delta in assembly.feed(chunk):
                     yield delta
                 if assembly.progress > before:
                     deadline = clock() + self._timeout
                 elif clock() > deadline:  # a flood of empty chunks leaves the timer no chance
                     raise TimeoutError
-        if chunk is None:
-            raise NotCompletions
+            if count == 0:
+                raise NotCompletions
+        finally:
+            await stream.close()
         for delta in assembly.close():
             yield delta
 
-    def _client(self) -> httpx2.AsyncClient:
+    def _client(self) -> openai.AsyncOpenAI:
         """Return a client for one request: one that stays would be bound to its event loop."""
-        return httpx2.AsyncClient(
-            timeout=httpx2.Timeout(self._timeout, connect=_CONNECT_SECONDS),
-            verify=self._tls,
-            # A proxy cannot reach this machine's own loopback.
-            trust_env=urlsplit(self.base_url).hostname not in _LOOPBACK,
-            # The task and the key go to the configured server and to no other.
-            follow_redirects=False,
+        return openai.AsyncOpenAI(
+            api_key=_NO_KEY,  # the real one goes with the request
+            base_url=self.base_url,
+            max_retries=0,  # ours are announced, and the budget may refuse their wait
+            http_client=openai.DefaultAsyncHttpxClient(
+                base_url=self.base_url,
+                timeout=httpx2.Timeout(self._timeout, connect=_CONNECT_SECONDS),
+                verify=self._tls,
+                # A proxy cannot reach this machine's own loopback.
+                trust_env=urlsplit(self.base_url).hostname not in _LOOPBACK,
+                # A small reply could grow to any size: nothing is ever decompressed.
+                headers={"Accept-Encoding": "identity"},
+                # The task and the key go to the configured server and to no other.
+                follow_redirects=False,
+                event_hooks={"request": [self._drop_headers], "response": [_receive]},
+            ),
         )
+
+    async def _drop_headers(self, request: httpx2.Request) -> None:
+        """Drop what the client adds from the environment (``OPENAI_CUSTOM_HEADERS``) elsewhere."""
+        if not self._is_configured():
+            for name in {*request.headers} - _HEADERS:
+                del request.headers[name]
 
     def _is_configured(self) -> bool:
         """Return whether the environment names this server, to which alone its keys go."""
@@ -362,8 +391,9 @@ class OpenAIModel:
         return AccessDenied(f"{self.base_url} got no key. {advice}")
 
     def _model_error(self, error: Exception, key: Key) -> ModelError:
+        refusal = find_refusal(error)
         without_key = key() == _NO_KEY and not self._login and not self._is_configured()
-        if isinstance(error, Refused) and error.status in (401, 403) and without_key:
+        if refusal is not None and refusal.status in (401, 403) and without_key:
             return self._no_key_error()
         secrets = (key().removeprefix(_NO_KEY), *self._secrets)
         return model_error(error, server=self.base_url, model=self._model, secrets=secrets)
@@ -427,16 +457,20 @@ def backoff(attempt: int, headers: Mapping[str, str]) -> float | None:
 
 def _retry_delay(error: Exception, attempt: int) -> float | None:
     """Return the seconds to wait before a retry; None if the request cannot succeed."""
-    if isinstance(error, Refused):
-        final = error.headers.get("x-should-retry") == "false" or error.is_out_of_credit
-        transient = error.status in _TRANSIENT or 500 <= error.status < 600
-        return backoff(attempt, error.headers) if transient and not final else None
+    refusal = find_refusal(error)
+    if refusal is not None:
+        final = refusal.headers.get("x-should-retry") == "false" or refusal.is_out_of_credit
+        transient = refusal.status in _TRANSIENT or 500 <= refusal.status < 600
+        return backoff(attempt, refusal.headers) if transient and not final else None
     # A server that took the request and fell silent may be at work on it: asking again would
     # only slow it down. A certificate does not get better by waiting.
-    silent = isinstance(error, httpx2.TimeoutException)
-    silent = silent and not isinstance(error, httpx2.ConnectTimeout)
+    silent = isinstance(error, openai.APITimeoutError) and not isinstance(
+        error.__cause__, httpx2.ConnectTimeout
+    )
     final = silent or isinstance(root(error), ssl.SSLCertVerificationError)
-    return backoff(attempt, {}) if isinstance(error, httpx2.TransportError) and not final else None
+    return (
+        backoff(attempt, {}) if isinstance(error, openai.APIConnectionError) and not final else None
+    )
 
 
 def _read_extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -464,60 +498,40 @@ def _long_texts(value: Any) -> Iterator[str]:
             yield from _long_texts(item)
 
 
-async def _read_refusal(response: httpx2.Response, *, is_compressed: bool) -> Refused:
-    """Return an error answer, of whose body a part is read; whatever happens, it has a status."""
+async def _receive(response: httpx2.Response) -> None:
+    """Bound what is read of a response; an event hook of the client, before anything is read.
+
+    Raises:
+        Refused: the server answered with an error, or leads elsewhere.
+        Compressed: the reply is compressed.
+    """
+    stream = response.stream
+    assert isinstance(stream, httpx2.AsyncByteStream), "an asynchronous client's"
+    compressed = response.headers.get("content-encoding", "identity").strip().lower() != "identity"
+    if response.is_success:
+        if compressed:
+            raise Compressed
+        response.stream = _BoundedStream(stream)
+        return
     body = bytearray()
-    with suppress(Exception):
-        async with asyncio.timeout(_ERROR_SECONDS), aclosing(response):
-            async for data in response.aiter_raw():
+    with suppress(Exception):  # whatever happens to its body, an error has a status
+        async with asyncio.timeout(_ERROR_SECONDS):
+            async for data in stream:
                 body += data
-                if is_compressed or len(body) >= MAX_ERROR_BYTES:
+                if compressed or len(body) >= MAX_ERROR_BYTES:
                     break
-    text = "" if is_compressed else body[:MAX_ERROR_BYTES].decode("utf-8", "replace").strip()
+    text = "" if compressed else body[:MAX_ERROR_BYTES].decode("utf-8", "replace").strip()
     try:
         content = decode(text)
     except NotCompletions:
         content = text
-    return read_refusal(content, response.status_code, response.headers)
-
-
-async def _chunks(response: httpx2.Response) -> AsyncGenerator[dict[str, Any], None]:
-    """Yield the chunks of a reply.
-
-    One that is not streamed, as some servers send it to every request, is its only chunk.
-
-    Raises:
-        NotCompletions: there is anything else than JSON objects.
-        Refused: the server sent an error in place of a chunk.
-    """
-    response.stream = _BoundedStream(response.stream)
-    if response.headers.get("content-type", "").startswith("application/json"):
-        completion = _read_chunk(await response.aread())
-        if "choices" not in completion:
-            raise NotCompletions
-        yield completion
-        return
-    response.headers["content-type"] = "text/event-stream"  # whatever the server calls it
-    async for event in httpx2.EventSource(response, None):
-        if event.data.startswith("[DONE]"):
-            return  # whatever follows
-        if event.data.strip():  # else it is a sign of life
-            yield _read_chunk(event.data)
-
-
-def _read_chunk(data: str | bytes) -> dict[str, Any]:
-    chunk = decode(data)
-    if not isinstance(chunk, dict):  # servers may send any JSON here
-        raise NotCompletions
-    if chunk.get("error"):
-        raise read_refusal(chunk, 0, {})
-    return chunk
+    raise Refused(read_refusal(content, response.status_code, response.headers))
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
     """The bytes of a reply, `MAX_REPLY_BYTES` at most; other coroutines run between its pieces."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
 
     async def __aiter__(self) -> AsyncIterator[bytes]:

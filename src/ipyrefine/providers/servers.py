@@ -62,9 +62,10 @@ _FORMATS = {
 }
 _LIMIT_NAME = re.compile(r"\bmax_(?:completion_|new_|output_)?tokens\b", re.IGNORECASE)
 # Where prompt and reply share a window, or a minute's tokens, the limit is not always named.
-TOO_LONG = re.compile(r"context.{0,3}(?:length|size|window)|too many tokens", re.IGNORECASE)
-REQUEST_TOO_LARGE = re.compile(r"request too large.{0,200}tokens", re.IGNORECASE)
-_SHARED = re.compile(f"{TOO_LONG.pattern}|{REQUEST_TOO_LARGE.pattern}", re.IGNORECASE)
+_SHARED = re.compile(
+    r"context.{0,3}(?:length|size|window)|too many tokens|request too large.{0,200}tokens",
+    re.IGNORECASE,
+)
 _TOO_HIGH = re.compile(
     r"too (?:large|big|high|many|long)|at most|maximum|less than|exceed|range|must be|<|>|≤",
     re.IGNORECASE,
@@ -189,15 +190,6 @@ def find_refused(fields: Iterable[str], complaint: str) -> str | None:
 
 def _name_of(field: str) -> re.Pattern[str]:
     return _FIELD_NAMES.get(field) or re.compile(rf"\b{re.escape(field)}\b")
-
-
-def safe_url(url: str) -> str:
-    """Return an address without credentials, query and fragment."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    host = f"[{host}]" if ":" in host else host
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
 
 def is_openai(base_url: str) -> bool:
