@@ -103,11 +103,6 @@ UNREADABLE = {
 }
 
 
-def warnings_of(run: Run) -> list[str]:
-    """Return the run's warnings without the caution that the writer is also the judge."""
-    return [one for one in run.warnings if "are the same model" not in one]
-
-
 def assert_stopped(trial: Trial, run: Run, kind: type[errors.ModelError], words: str) -> None:
     """Assert that a run failed with its best text kept, in one sentence, and without a PASS."""
     assert run.stop_reason is StopReason.FAILED
@@ -348,7 +343,7 @@ async def test_an_unreadable_judgement_is_requested_once_more_and_then_its_words
     once = Trial(server, "judge", Answer(UNREADABLE[name], chunk=4_096), times=1)
     run = await once.run()
     assert run.stop_reason is StopReason.PASSED
-    assert warnings_of(run)[0].startswith("Asked m again: the reply could not be read")
+    assert run.warnings[0].startswith("Asked m again: the reply could not be read")
     assert once.asked == 2
     server.requests.clear()
     twice = Trial(server, "judge", Answer(UNREADABLE[name], chunk=4_096))
@@ -407,7 +402,7 @@ async def test_a_refused_connection_is_retried_and_then_reported(server):
     run, trial = await run_on(address)
     assert "(connection refused). Check the address, and that the server is running." in run.message
     assert len(trial.waits) == 2
-    assert warnings_of(run) == []  # the error says it once
+    assert run.warnings == ()  # the error says it once
 
 
 async def test_an_unknown_host_is_retried_and_then_reported(monkeypatch):

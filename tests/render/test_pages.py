@@ -68,13 +68,14 @@ def test_the_header_says_what_a_run_took_and_leaves_out_what_is_not_known(make_r
     assert "$" not in part("top", run.model_copy(update={"usage": usage}), read_html)
 
 
-def test_that_one_model_writes_and_evaluates_is_a_tooltip_and_no_warning(make_run):
-    remark = "Writer and evaluator are the same model (m); such evaluators are lenient."
-    run = make_run().model_copy(update={"warnings": (remark,)})
+def test_that_one_model_writes_and_evaluates_is_a_tooltip(make_run):
+    run = make_run()
+    setup = run.setup.replace(prompts={"judge": "Rate it."}, model="m", judge="m", checks=())
+    run = run.replace(setup=setup)
     parts = panel_parts(run, View(folds=frozenset({"history"})))
-    assert f'title="{remark}"' in parts["top"]
-    assert remark not in parts["notices"]
-    assert remark in parts["foot"]
+    assert 'title="Writer and evaluator are the same model (m); ' in parts["top"]
+    other = run.replace(setup=setup.replace(judge="n"))
+    assert "same model" not in panel_parts(other, View())["top"]
 
 
 def test_the_header_of_a_running_run_names_its_stage_and_has_one_clock(make_run, read_html):

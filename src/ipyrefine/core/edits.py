@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from functools import lru_cache
+from operator import itemgetter
 from typing import NamedTuple
 
 from ipyrefine.errors import UsageError
@@ -226,9 +227,9 @@ class _Section(NamedTuple):
     titled: bool
     words: tuple[str, ...]
 
-    def share(self, words: frozenset[str]) -> float:
+    def share(self, words: Iterable[str]) -> float:
         own = _telling(self.words)
-        return len(own & words) / len(own)
+        return len(own & _telling(words)) / len(own)
 
 
 @lru_cache(maxsize=32)
@@ -240,43 +241,42 @@ def losses(old: str, new: str) -> tuple[Loss, ...]:
     or four in five in the whole text. Of paragraphs, as many are lost as are fewer than before.
     """
     before, after = _sections(old), _sections(new)
-    everything = _telling(word for section in after for word in section.words)
-    telling = [_telling(section.words) for section in after]
-    left, lost, found = set(range(len(after))), list[_Section](), list[tuple[_Section, int]]()
+    everything = [word for section in after for word in section.words]
+    new_ones, gone, found = set(after), list[_Section](), dict[_Section, int]()
     for section in before:
-        shares = [section.share(words) for words in telling]
-        titles = (n for n, s in enumerate(after) if s.titled and s.name == section.name)
-        place = next(titles, max(range(len(after)), key=shares.__getitem__, default=-1))
-        if place >= 0 and (after[place].name == section.name or shares[place] >= _SAME):
-            left.discard(place)
-            short = 2 * len(after[place].words) < len(section.words) >= _SHORTENABLE
-            if short and section.share(everything) < _SPLIT:
-                found.append((section, len(after[place].words)))
-        elif section.share(everything) < _SPLIT:
-            lost.append(section)
-    untitled = [section for section in lost if not section.titled]
-    rewritten = sorted(untitled, key=lambda one: -one.share(everything))[: len(left)]
-    found += [(section, 0) for section in lost if section not in rewritten]
-    found.sort(key=lambda one: before.index(one[0]))
-    return tuple(Loss(section.name, len(section.words), now) for section, now in found)
+        place = max(
+            after,
+            key=lambda one: (one.name == section.name, section.share(one.words)),
+            default=None,
+        )
+        kept = section.share(everything) >= _SPLIT
+        if place and (place.name == section.name or section.share(place.words) >= _SAME):
+            new_ones.discard(place)
+            if not kept and 2 * len(place.words) < len(section.words) >= _SHORTENABLE:
+                found[section] = len(place.words)
+        elif not kept:
+            gone.append(section)
+    paragraphs = sorted((s for s in gone if not s.titled), key=lambda s: s.share(everything))
+    fewer = paragraphs[: max(0, len(paragraphs) - len(new_ones))]
+    found |= {section: 0 for section in gone if section.titled or section in fewer}
+    return tuple(Loss(s.name, len(s.words), found[s]) for s in before if s in found)
 
 
 def _sections(text: str) -> list[_Section]:
     """Return the sections of a text that hold any words."""
     headings = list(_HEADING.finditer(text))
     ends = [heading.start() for heading in headings] + [len(text)]
-    head = text[: ends[0]]
-    untitled = [head] if headings else re.split(r"\n\s*\n", head)
-    parts = [("", part) for part in untitled]
+    above = text[: ends[0]]
+    parts = [("", part) for part in ([above] if headings else re.split(r"\n\s*\n", above))]
     for heading, end in zip(headings, ends[1:], strict=True):
         name = " ".join((heading["marked"] or heading["bold"]).split()).strip("*: ")
         parts.append((name, text[heading.end() : end]))
-    sections = []
-    for name, part in parts:
-        if words := tuple(re.findall(r"\w+", part.lower())):
-            start = " ".join(part.split()[:_NAME_WORDS])
-            sections.append(_Section(name or f"{start} …", bool(name), words))
-    return sections
+    sections = [(name, part, tuple(re.findall(r"\w+", part.lower()))) for name, part in parts]
+    return [
+        _Section(name or f"{' '.join(part.split()[:_NAME_WORDS])} …", bool(name), words)
+        for name, part, words in sections
+        if words
+    ]
 
 
 def _telling(words: Iterable[str]) -> frozenset[str]:

@@ -756,11 +756,6 @@ class Refinement:
         if judgement is None:
             await warn(self, f"{name} was not judged: {call.advice}.")
             return verdicts.unreadable(self.state, iteration, call.failure)
-        if self.state.setup.judge == self.state.setup.model and not self.checks:
-            await self._warn_once(
-                f"{verdicts.SAME_MODEL} ({self.state.setup.model}); such "
-                "evaluators are lenient. Name another with --judge, or add a check."
-            )
         return verdicts.evaluated(self.state, iteration, judgement)
 
     async def _critique(self) -> None:

@@ -375,10 +375,7 @@ def standing(run: Run, iteration: Iteration) -> tuple[float, ...] | None:
 
 
 def _answers_feedback(run: Run, iteration: Iteration) -> bool:
-    """Return whether a text is a new revision that nothing gave a score.
-
-    One that fails to run as its parent does is not.
-    """
+    """Return whether a text is a new revision that nothing gave a score."""
     if iteration.parent is None or find_duplicate(run, iteration) is not None:
         return False
     verdict, scored = iteration.verdict, False
@@ -391,14 +388,7 @@ def _answers_feedback(run: Run, iteration: Iteration) -> bool:
             any(None not in (e.score, e.passed) for e in iteration.evidence)
             or verdict.basis == "user"
         )
-    error = _run_error(iteration)
-    return not scored and not (error and error == _run_error(run.iterations[iteration.parent]))
-
-
-def _run_error(iteration: Iteration) -> str:
-    """Return the error, with its line, with which a text failed to run; empty where it did not."""
-    failed = (e for e in iteration.evidence if e.failed and e.basis == "run")
-    return next((e.detail.partition("\n")[0] for e in failed), "")
+    return not scored
 
 
 def mean_score(evidence: Iterable[Evidence]) -> float:
@@ -705,33 +695,30 @@ def forecast(run: Run) -> Forecast:
     again, with a higher limit. The next revision is estimated from those before it, or from the
     text at hand.
     """
-    task, limits, price, own = run.task, run.limits, run.setup.price, run.setup.draft
-    revisions, budget, longest = limits.max_revisions, limits.budget, token_limit(run)
-    drafts = 1 if own is not None else limits.candidates
+    limits, price, own = run.limits, run.setup.price, run.setup.draft
+    budget, longest = limits.budget, token_limit(run)
+    drafts = 0 if own is not None else limits.candidates
     readers = (limits.critique != "never" and not run.setup.weak_critic) + has_evaluator(run)
-    stages = (0 if own is not None else drafts) + revisions + readers * (drafts + revisions)
-    words = [task.text, *task.checklist, *(m.text for m in task.materials)]
-    words += [part for one in task.criteria for part in (one.name, one.definition)]
-    head = 100 + estimate_tokens(sum(map(len, words)))  # of every prompt
+    stages = drafts + limits.max_revisions
+    stages += readers * (max(1, drafts) + limits.max_revisions)
+    head = _INSTRUCTIONS + estimate_tokens(len(run.task.model_dump_json()))  # of every prompt
     evidence = EVIDENCE_CHARACTERS * len(run.setup.checks)
-    beyond = max(4 * longest, len(own or "")) + evidence + REPAIR_CHARACTERS
-    attempts = max(1, revisions) if limits.memory == "all" else 1
-    prompt = head + _INSTRUCTIONS + estimate_tokens(beyond) + 2 * attempts * longest
+    attempts = max(1, limits.max_revisions) if limits.memory == "all" else 1
+    shown = estimate_tokens(len(own or "") + evidence + REPAIR_CHARACTERS)
+    prompt = head + shown + 2 * (attempts + 1) * longest
     raised = MAX_REPAIRS * (LIMIT_FACTOR if limits.max_tokens is None else 1)
     calls = _at_most(stages + MAX_REPAIRS, budget.calls)
     read = _at_most(calls * prompt, budget.prompt_tokens)
     wrote = _at_most((stages + raised) * longest, budget.completion_tokens)
-    cost = price.cost(read, wrote) if price else None
-    if cost is not None and budget.cost is not None:
-        cost = min(cost, budget.cost)
+    most = price.cost(read, wrote) if price else None
+    cost = most if most is None or budget.cost is None else min(most, budget.cost)
     tokens = _at_most(read + wrote, budget.tokens)
+    text = _typical_text(run)
+    read = 2 * (head + text) + estimate_tokens(evidence)
+    wrote = text + _TYPICAL_CRITIQUE
     if past := [i.usage for i in run.iterations if i.parent is not None and i.usage.calls]:
         read = sum(usage.prompt_tokens for usage in past) // len(past)
         wrote = sum(usage.completion_tokens for usage in past) // len(past)
-    else:
-        text = _typical_text(run)
-        read = 2 * (head + _INSTRUCTIONS // 2 + text) + estimate_tokens(evidence)
-        wrote = text + text // 4 + _TYPICAL_CRITIQUE
     return Forecast(calls, tokens, cost, read + wrote, price.cost(read, wrote) if price else None)
 
 

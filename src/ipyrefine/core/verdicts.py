@@ -46,8 +46,6 @@ from ipyrefine.core.policy import (
 )
 from ipyrefine.core.run import Iteration, Run
 
-SAME_MODEL = "Writer and evaluator are the same model"  # how the warning of that begins
-
 FAIL_BELOW = 0.2  # under this score of the evaluator's a text misses the task
 
 

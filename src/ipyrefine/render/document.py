@@ -31,7 +31,6 @@ from ipyrefine.core.ports import Clock
 from ipyrefine.core.results import gives_same, key_of, rows
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
-from ipyrefine.core.verdicts import SAME_MODEL
 from ipyrefine.render import labels
 from ipyrefine.render.escape import strip_colours
 from ipyrefine.render.labels import Label
@@ -44,8 +43,6 @@ _CALLS = 9  # recent calls of a model for a stage, whose seconds tell what is us
 _RECENT: dict[tuple[str, Stage], deque[float]] = {}
 _HEAD = 5  # rows of a table among the results
 MAX_SCORES = 50  # a panel sends all of them again with each iteration
-# What the warnings begin with that nobody needs to be warned of.
-_REMARKS = ("A replay of ", KEPT_HERE, SAME_MODEL)
 
 
 class Paragraph(NamedTuple):
@@ -242,8 +239,8 @@ def warnings(run: Run, iteration: Iteration | None) -> list[str]:
 
 
 def is_remark(warning: str) -> bool:
-    """Return whether a warning is only something to know, like that the run is a replay."""
-    return warning.startswith(_REMARKS)
+    """Return whether a warning is only something to know."""
+    return warning == KEPT_HERE
 
 
 def rival(run: Run, iteration: Iteration | None) -> list[Block]:

@@ -15,7 +15,6 @@ from ipyrefine.core.model import Finding, Stage, Status, StillOpen, StopReason
 from ipyrefine.core.policy import rival_of, to_act_on
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
-from ipyrefine.core.verdicts import SAME_MODEL
 from ipyrefine.render import document, labels
 from ipyrefine.render.diff import (
     Stretch,
@@ -285,7 +284,7 @@ def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -
         "decided": decided,
         "label": label,
         "basis": basis,
-        "remark": next((one for one in run.warnings if one.startswith(SAME_MODEL)), ""),
+        "remark": labels.lenient_evaluator(run),
         "used": [*used, *labels.usage_parts(run.usage, 0.0)],
         "progress": min(1, (len(run.iterations) + 0.5) / (run.allowed_revisions + 2)),
         "steps": _steps(run, about),

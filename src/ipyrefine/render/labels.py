@@ -243,6 +243,17 @@ def has_scores(run: Run) -> bool:
     return has_evaluator(run) or any(e.basis == "function" for e in found)
 
 
+def lenient_evaluator(run: Run) -> str:
+    """Return a caution where the writer alone evaluates its own texts; else nothing."""
+    setup = run.setup
+    if not has_evaluator(run) or setup.judge != setup.model or setup.checks:
+        return ""
+    return (
+        f"Writer and evaluator are the same model ({setup.model}); such evaluators are lenient. "
+        "Name another with --judge, or add a check."
+    )
+
+
 # Checks and findings
 
 
@@ -696,6 +707,7 @@ def settings(run: Run) -> list[str]:
     parts += [model_name(setup.model)] if setup.model else []
     other = setup.judge and setup.judge != setup.model
     parts += [f"read by {model_name(setup.judge, '')}"] if other else []
+    parts += ["evaluated by its writer"] if lenient_evaluator(run) else []
     parts += [f"checks {', '.join(setup.checks)}"] if setup.checks else []
     parts += [f"target {score(run.limits.target)}"] if has_scores(run) else []
     parts += [bounds(run)]
