@@ -5,7 +5,6 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from functools import lru_cache
-from operator import itemgetter
 from typing import NamedTuple
 
 from ipyrefine.errors import UsageError
