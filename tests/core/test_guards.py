@@ -1,10 +1,6 @@
 """Guards against loops that only seem to improve a text."""
 
-import re
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from kit import (
     CODE,
     READY,
@@ -22,7 +18,7 @@ from kit import (
 )
 
 from ipyrefine.core.decisions import Continue
-from ipyrefine.core.findings import changes, is_cosmetic
+from ipyrefine.core.findings import changes
 from ipyrefine.core.model import (
     Change,
     Finding,
@@ -60,46 +56,6 @@ async def test_a_revision_that_the_critic_takes_for_ready_needs_no_further_findi
     await finish(loop)
     assert loop.state.warnings == ()
     assert loop.state.stop_reason is StopReason.PASSED
-
-
-async def test_a_cosmetic_revision_is_remarked_on() -> None:
-    loop = refinement(
-        [
-            text("Hi there"),
-            judgement(5, finding("dull")),
-            text("hi   there!", "f1: livelier"),
-            judgement(6),
-        ],
-        limits=Limits(max_revisions=1),
-    )
-    await finish(loop)
-    assert "Revision 1 changes spacing and punctuation only." in loop.state.warnings
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "same"),
-    [
-        ("x = 1\n", "x  =  1\n\n", True),
-        ("x = 1\n", "x = 2\n", False),
-        ("x = 1\n", "x = 1  # one\n", False),
-        ("if x:\n  a()\nb()", "if x:\n  a()\n  b()", False),
-        ("not python (", "not  python (", True),
-    ],
-)
-def test_code_is_cosmetically_changed_if_it_is_the_same_program(
-    old: str, new: str, same: bool
-) -> None:
-    assert is_cosmetic(old, new, "code") is same
-
-
-LINES = st.lists(st.sampled_from(["One two", "one  two.", "ONE", "", " - ", "three"]), max_size=5)
-
-
-@given(old=LINES, new=LINES)
-def test_prose_is_the_same_when_its_words_are(old: list[str], new: list[str]) -> None:
-    one, other = "\n".join(old), "\n".join(new)
-    words = re.findall(r"\w+", one.lower()), re.findall(r"\w+", other.lower())
-    assert is_cosmetic(one, other, "prose") is (words[0] == words[1])
 
 
 def test_a_note_counts_where_it_names_a_finding_that_was_to_be_acted_on() -> None:

@@ -43,7 +43,7 @@ def finding(
     """One weakness in a judge's or a critic's reply."""
     return {
         "criterion": criterion,
-        "quote": quote,
+        "place": quote,
         "problem": problem,
         "fix": "mend it",
         "severity": severity,

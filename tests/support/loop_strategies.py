@@ -58,7 +58,7 @@ spent = usages.map(lambda usage: usage.model_copy(update={"calls": 1}))
 findings = st.fixed_dictionaries(
     {
         "criterion": st.just("tone"),
-        "quote": st.sampled_from(["", "Hi", "not there"]),
+        "place": st.sampled_from(["", "Hi", "not there"]),
         "problem": words,
         "fix": words,
         "severity": st.sampled_from(["blocking", "minor", "fatal"]),

@@ -30,10 +30,7 @@ from ipyrefine.core.expectations import (
     rests_on,
     suite_evidence,
 )
-from ipyrefine.core.findings import (
-    changes,
-    is_cosmetic,
-)
+from ipyrefine.core.findings import changes
 from ipyrefine.core.model import (
     Attempt,
     Evidence,
@@ -854,7 +851,7 @@ class Refinement:
     async def _revise(self) -> None:
         """Ask for a better text, or for another draft where samples were measured to be better."""
         run, base = self.state, self._base()
-        number, form = len(run.iterations), run.task.form
+        number = len(run.iterations)
         sampled = self._requests.samples(run, base)
         await self.emit(events.StageStarted(stage=Stage.REVISE, iteration=number))
         request, name = self._requests.revise(self.state, base.number), self.state.mention(number)
@@ -870,21 +867,13 @@ class Refinement:
         elif revision.missed:
             left_out = f"{revision.missed} of the {revision.edits} edits of {name}"
             await warn(self, f"{left_out} did not fit the text and were left out.")
-        elif revision.text != base.text and is_cosmetic(
-            base.text, revision.text, form, run.task.language
-        ):
-            await warn(self, f"{name.capitalize()} changes spacing and punctuation only.")
-        notes = changes(revision.thoughts, acting_on)
-        silent = [f.id for f in acting_on if f.id not in {note.finding for note in notes}]
-        if silent and call.value and self._requests.asks_notes:
-            await warn(self, f"{name.capitalize()} has no note on {', '.join(silent)}.")
         await self.emit(
             events.RevisionReady(
                 iteration=number,
                 parent=base.number,
                 text=revision.text,
                 thoughts=revision.thoughts,
-                changes=notes,
+                changes=changes(revision.thoughts, acting_on),
                 acted_on=tuple(one.id for one in acting_on) if call.value else (),
                 sampled=sampled,
                 failure="" if call.value else call.failure,

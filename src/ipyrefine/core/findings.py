@@ -1,14 +1,12 @@
 """The findings of a run: ids, grounding, duplicates, and which are new, gone or back."""
 
-import ast
 import re
 from collections.abc import Callable, Iterable, Sequence
 
 from ipyrefine.core.edits import Loss, losses
 from ipyrefine.core.expectations import contains_quote
-from ipyrefine.core.model import LOW_SCORE, Change, Evidence, Finding, Form, Severity, Status
+from ipyrefine.core.model import LOW_SCORE, Change, Evidence, Finding, Severity, Status
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.syntax import ERRORS, parse
 
 SCOPE = "scope"  # criterion of findings about something that nobody asked for
 FEEDBACK = "feedback"  # criterion of findings from the user's evaluator
@@ -293,25 +291,3 @@ def lost_sections(run: Run, iteration: Iteration) -> tuple[Loss, ...]:
     names = [f"{f.problem} {f.fix} {f.quote}".lower() for f in asked]
     found = losses(parent.text, iteration.text)
     return tuple(one for one in found if not any(one.name.lower() in name for name in names))
-
-
-def is_cosmetic(old: str, new: str, form: Form, language: str = "python") -> bool:
-    """Return whether two texts differ in spacing, punctuation or letter case only.
-
-    Of Python: whether both are the same program with the same comments. Of other code: whether
-    they differ in white space only.
-    """
-    if form == "prose":
-        return re.findall(r"\w+", old.lower()) == re.findall(r"\w+", new.lower())
-    if language != "python":
-        return old.split() == new.split()
-    try:
-        same_program = ast.dump(parse(old)) == ast.dump(parse(new))
-    except ERRORS:
-        return old.split() == new.split()
-    return same_program and _comments(old) == _comments(new)
-
-
-def _comments(code: str) -> list[str]:
-    """Return what follows a hash sign: comments, and the odd string, which is equal in both."""
-    return ["".join(line.partition("#")[2].split()) for line in code.splitlines() if "#" in line]
