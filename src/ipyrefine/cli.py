@@ -22,7 +22,7 @@ from ipyrefine.render import document, labels
 from ipyrefine.render.escape import plain
 from ipyrefine.session.export import export
 from ipyrefine.session.history import add_arguments, history
-from ipyrefine.session.record import read_json
+from ipyrefine.session.record import load
 from ipyrefine.session.verify import NOT_RUN, verify
 from ipyrefine.session.verify import exit_status as verify_status
 
@@ -161,7 +161,7 @@ def _run(options: argparse.Namespace) -> int:
         execute(notebook, options.notebook.parent)
     finally:
         _write(notebook, output)
-    runs = [one.run for one in read_json(json.loads(json.dumps(notebook)), output)]
+    runs = load(output)
     print("\n".join([*map(summarize, range(len(runs)), runs), f"Written to {output}."]))
     if not runs:
         nothing = "Nothing was refined: {} has no %%refine cell that left a record."

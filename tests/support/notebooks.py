@@ -28,7 +28,7 @@ from openai_server import ScriptedServer
 
 from ipyrefine.core.run import Run
 from ipyrefine.providers.replay import read_recording
-from ipyrefine.session.record import MIME, bundle, read_json
+from ipyrefine.session.record import MIME, bundle, read_one, stored_records
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -103,7 +103,7 @@ def _place(cell: Any, index: int) -> str:
 
 def outcomes(notebook: Any) -> list[dict[str, Any]]:
     """What became of each run that a notebook carries, or what it printed of runs in Python."""
-    runs = [one.run for one in read_json(json.loads(json.dumps(notebook)), FOLDER)]
+    runs = [read_one(one, FOLDER).run for one in stored_records(json.loads(json.dumps(notebook)))]
     if runs:
         return [outcome(run) for run in runs]
     outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
@@ -170,8 +170,8 @@ def _join(outputs: Sequence[Any]) -> list[Any]:
 
 def _record(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return a run's record with zero for all seconds, which a replay spends on nothing."""
-    [one] = read_json(_without_seconds(stored), FOLDER)
-    return bundle(one.run)
+    [one] = stored_records(_without_seconds(stored))
+    return bundle(read_one(one, FOLDER).run)
 
 
 def _without_seconds(value: Any) -> Any:

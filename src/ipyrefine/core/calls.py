@@ -64,41 +64,6 @@ class Loop(Protocol):
         """Apply an event, store it and show it."""
 
 
-class CallBudget:
-    """The share of the budget that each of several calls made at once may use.
-
-    Args:
-        run: the run before them.
-        calls: how many.
-    """
-
-    def __init__(self, run: Run, calls: int = 1) -> None:
-        self._calls, self._begun = calls, run.usage.calls
-
-    def bound(self, request: Request, run: Run, seconds: float) -> Request:
-        """Bound a request by its share of what the budget still holds, and count it as begun.
-
-        Raises:
-            OutOfBudget: the budget does not allow it next to those under way.
-        """
-        estimate, at_once = _prompt_tokens(request), 1 + self._begun - run.usage.calls
-        if stop := over_budget(run, seconds, at_once * estimate, at_once):
-            raise OutOfBudget(stop)
-        self._begun += 1
-        tokens = self._calls * estimate
-        allowed = completion_allowance(run, tokens, request.max_tokens, self._calls)
-        return request.model_copy(update={"max_tokens": allowed})
-
-
-def affordable_calls(request: Request, run: Run, seconds: float, wanted: int) -> int:
-    """Return how many such calls the budget allows at once, at least one, at most ``wanted``."""
-    estimate = _prompt_tokens(request)
-    for calls in range(wanted, 1, -1):
-        if not over_budget(run, seconds, calls * estimate, calls):
-            return calls
-    return 1
-
-
 class ModelCall(Generic[T]):
     """Asks a model until its reply can be read, at most twice; in a run, at most 2 are asked again.
 
@@ -152,7 +117,6 @@ class ModelCall(Generic[T]):
         request: Request,
         *,
         splitter: Callable[[], Splitter] | None = None,
-        budget: CallBudget | None = None,
         emit: Callable[[Event], Awaitable[None]] | None = None,
     ) -> T | None:
         """Make the call, and once more if the reply cannot be read; return what was read.
@@ -162,7 +126,6 @@ class ModelCall(Generic[T]):
             request: what is asked.
             splitter: makes what tells text from thoughts while a reply streams, a new one for each;
                 None where there is no text.
-            budget: what it may use next to other calls; all of it by default.
             emit: emits its events; the loop's own by default.
 
         Raises:
@@ -171,13 +134,12 @@ class ModelCall(Generic[T]):
             ModelError: the model failed.
         """
         replies = deque(self._unconsumed(loop.state))
-        budget = budget or CallBudget(loop.state)
         cut_at = 0  # a higher limit that the budget doesn't allow is not worth a call
         for attempt in range(2):
             if replies:
                 reply = replies.popleft()
             else:
-                bounded = budget.bound(request, loop.state, loop.elapsed())
+                bounded = _within_budget(request, loop.state, loop.elapsed())
                 self._bounded_by_budget = bounded.max_tokens < request.max_tokens
                 spent = attempt and loop.state.repairs >= MAX_REPAIRS
                 if spent or bounded.max_tokens <= cut_at:
@@ -312,6 +274,15 @@ async def warn(loop: Loop, message: str) -> None:
     since = run.unconsumed_replies[0].warnings if run.unconsumed_replies else len(run.warnings)
     if message not in run.warnings[since:]:
         await loop.emit(Warned(message=message))
+
+
+def _within_budget(request: Request, run: Run, seconds: float) -> Request:
+    """Return a request that asks for no more than the budget still holds, or refuse it."""
+    estimate = _prompt_tokens(request)
+    if stop := over_budget(run, seconds, estimate):
+        raise OutOfBudget(stop)
+    allowed = completion_allowance(run, estimate, request.max_tokens)
+    return request.model_copy(update={"max_tokens": allowed})
 
 
 def _check_time(loop: Loop, part: Delta | Notice) -> None:

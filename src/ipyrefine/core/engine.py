@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 from ipyrefine.core import events, policy, replies, verdicts
-from ipyrefine.core.calls import CallBudget, ModelCall, OutOfBudget, affordable_calls, warn
+from ipyrefine.core.calls import ModelCall, OutOfBudget, warn
 from ipyrefine.core.critiques import parse_critique, settle
 from ipyrefine.core.decisions import Accept, Decision
 from ipyrefine.core.edits import Selection, read_edits
@@ -581,34 +581,31 @@ class Refinement:
     async def _draft(self) -> None:
         """Take the user's own draft, or ask for those that are still to be written, all at once.
 
-        Only one of them streams at a time, and they are taken in order; one that failed is warned
-        of, and ends the run only if there is no other.
+        Only the first of them streams, and they are taken in order; one that failed is warned of,
+        and ends the run only if there is no other.
         """
         run = self.state
         if run.setup.draft is not None:
             await self.emit(events.DraftReady(text=run.setup.draft, author="user"))
             return
         await self.emit(events.StageStarted(stage=Stage.DRAFT, iteration=0))
-        numbers = list(policy.missing_drafts(run))
-        first = self._requests.draft(run, numbers[0])
-        calls = affordable_calls(first, run, self.elapsed(), len(numbers))
-        for number in reversed(numbers[calls:]):
-            reason = "the budget does not allow it"
-            await self.emit(events.DraftFailed(candidate=number, reason=reason))
-        budget, turns = CallBudget(run, calls), _Turns(self.emit)
+        numbers = policy.missing_drafts(run)
+
+        async def emit_whole(event: Event) -> None:
+            if not isinstance(event, events.TextDelta):
+                await self.emit(event)
 
         async def write(number: int) -> Written:
-            request = self._requests.draft(run, number)
             # Where others are written too, a lost one does not matter.
             other = self._requests.draft(run, 1) if run.limits.candidates == 1 else None
             call = self._writing_call(Stage.DRAFT, number, other)
-            await self._write(call, request, budget=budget, emit=turns.emit(number))
+            emit = self.emit if number == numbers[0] else emit_whole
+            await self._write(call, self._requests.draft(run, number), emit=emit)
             return call
 
-        async with _tasks(map(write, numbers[:calls])) as tasks:
-            for number, task in zip(numbers, tasks, strict=False):
-                await turns.give(number)
-                await self._take_draft(number, task, last=number == numbers[calls - 1])
+        async with _tasks(map(write, numbers)) as tasks:
+            for number, task in zip(numbers, tasks, strict=True):
+                await self._take_draft(number, task, last=number == numbers[-1])
 
     def _writing_call(
         self, stage: Stage, number: int, sampled: Request | None = None, base: str | None = None
@@ -665,10 +662,14 @@ class Refinement:
                 return
         reason = str(error).rstrip(".") if error else call.advice
         run = self.state
-        # Those that the budget left out have failed already: none may be left to ask for.
         final = error is not None or run.failed_drafts + 1 >= run.limits.candidates
         if last and final and not run.iterations:
             raise error or ModelError(f"{run.setup.model} gave no draft: {reason}.")
+        if last and isinstance(error, OutOfBudget):  # nor does it allow those still to come
+            for left in range(number, run.limits.candidates):
+                why = "the budget does not allow it"
+                await self.emit(events.DraftFailed(candidate=left, reason=why))
+            return
         await self.emit(events.Warned(message=f"One of the drafts is missing: {reason}."))
         await self.emit(events.DraftFailed(candidate=number, reason=str(error or call.failure)))
 
@@ -906,32 +907,6 @@ async def _tasks(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-class _Turns:
-    """Lets one of several replies stream at a time; the others' pieces wait for their turn."""
-
-    def __init__(self, emit: Emit) -> None:
-        self._emit = emit
-        self._waiting: dict[int, list[Event]] = {}
-        self._turn: int | None = None
-
-    def emit(self, number: int) -> Emit:
-        """Return the function that emits the events of one reply."""
-
-        async def emit(event: Event) -> None:
-            if isinstance(event, events.TextDelta) and number != self._turn:
-                self._waiting.setdefault(number, []).append(event)
-            else:
-                await self._emit(event)
-
-        return emit
-
-    async def give(self, number: int) -> None:
-        """Let a reply stream from now on, beginning with what waits of it."""
-        self._turn = number
-        for event in self._waiting.pop(number, []):
-            await self._emit(event)
 
 
 async def _see_to_end(task: asyncio.Task[Any], keeps: Callable[[], bool] = lambda: False) -> None:

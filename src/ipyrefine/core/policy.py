@@ -12,6 +12,7 @@ from ipyrefine.core.model import (
     LOW_SCORE,
     SUITE,
     Basis,
+    Budget,
     Evidence,
     Figure,
     Finding,
@@ -99,20 +100,21 @@ def missing_drafts(run: Run) -> tuple[int, ...]:
     up to three, five, and so on, so that of an odd number most can agree. They end once a draft is
     settled, or a comparison says that further drafts could not change it (Adaptive-Consistency,
     arXiv 2305.11860), or nothing can tell drafts apart. Without checks nothing can settle it, and
-    all are written at once.
+    all are written at once. A budget, but of seconds, has them written one after another.
     """
     wanted = 1 if run.setup.draft is not None else run.limits.candidates
     asked = len(run.iterations) + run.failed_drafts
     if run.revisions or asked >= wanted:
         return ()
+    together = wanted if run.limits.budget.replace(seconds=None) == Budget() else 1
     if not run.setup.checks:
-        return tuple(range(asked, wanted))
+        return tuple(range(asked, min(asked + together, wanted)))
     pair = run.setup.compares_drafts and asked < 3
     complete = pair or asked % 2 == 1  # a run may have been cut short in between
     if complete and (to_check(run) or any(_needs_no_other(run, i) for i in run.iterations)):
         return ()
     step = 1 if pair or asked % 2 == 0 else 2
-    return tuple(range(asked, min(asked + step, wanted)))
+    return tuple(range(asked, min(asked + min(step, together), wanted)))
 
 
 def _needs_no_other(run: Run, draft: Iteration) -> bool:
@@ -575,25 +577,24 @@ def dearest(first: Price | None, second: Price | None) -> Price | None:
     return Price(prompt=prompt, completion=max(first.completion, second.completion))
 
 
-def over_budget(run: Run, seconds: float, prompt_tokens: int, calls: int = 1) -> Stop | None:
-    """Return a stop when the budget forbids a model call, or several at once.
+def over_budget(run: Run, seconds: float, prompt_tokens: int) -> Stop | None:
+    """Return a stop when the budget forbids a model call.
 
     Args:
         run: the run so far.
         seconds: wall time since the run started.
-        prompt_tokens: tokens that the calls are expected to read together.
-        calls: how many calls.
+        prompt_tokens: tokens that the call is expected to read.
     """
     budget, usage = run.limits.budget, run.usage
-    reply = calls * max(_typical_text(run), _TYPICAL_CRITIQUE)
+    reply = max(_typical_text(run), _TYPICAL_CRITIQUE)
     for limit, used, least, noun, need in (
-        (budget.calls, usage.calls, calls, "calls", 0),
+        (budget.calls, usage.calls, 1, "calls", 0),
         (budget.tokens, usage.tokens, prompt_tokens + 1, "tokens", prompt_tokens + reply),
         (budget.prompt_tokens, usage.prompt_tokens, prompt_tokens, "prompt tokens", prompt_tokens),
         (budget.completion_tokens, usage.completion_tokens, 1, "completion tokens", reply),
     ):
         if limit is not None and used + least > limit:
-            return _used_up(f"{used:,} of {limit:,} {noun}", calls, f"{need:,}" if need else "")
+            return _used_up(f"{used:,} of {limit:,} {noun}", f"{need:,}" if need else "")
     if budget.cost is not None:
         if usage.calls > 0 and usage.cost is None:
             return Stop(StopReason.BUDGET, PRICE_UNKNOWN)
@@ -601,7 +602,7 @@ def over_budget(run: Run, seconds: float, prompt_tokens: int, calls: int = 1) ->
             dollars = _dollars(run, prompt_tokens, reply) - (usage.cost or 0.0)
             spent = f"${usage.cost or 0:.4f} of ${budget.cost:.4f}"
             # Without a price nothing is known of the next call.
-            return _used_up(spent, calls, f"${dollars:.4f}" if dollars else "")
+            return _used_up(spent, f"${dollars:.4f}" if dollars else "")
     return over_time(run, seconds)
 
 
@@ -628,16 +629,15 @@ def token_limit(run: Run) -> int:
     return max(_LEAST_LIMIT, 3 * estimate_tokens(longest))
 
 
-def completion_allowance(run: Run, prompt_tokens: int, limit: int, calls: int = 1) -> int:
-    """Return the completion tokens a call may write: its limit, or its share of the budget.
+def completion_allowance(run: Run, prompt_tokens: int, limit: int) -> int:
+    """Return the completion tokens a call may write: its limit, or what the budget leaves.
 
     Args:
         run: the run so far.
-        prompt_tokens: tokens that all the calls are expected to read together.
+        prompt_tokens: tokens that the call is expected to read.
         limit: completion tokens that the call may write without a budget.
-        calls: how many calls share the budget at once.
     """
-    budget, left = run.limits.budget, [calls * limit]
+    budget, left = run.limits.budget, [limit]
     if budget.tokens is not None:
         left.append(budget.tokens - run.usage.tokens - prompt_tokens)
     if budget.completion_tokens is not None:
@@ -646,7 +646,7 @@ def completion_allowance(run: Run, prompt_tokens: int, limit: int, calls: int = 
     if budget.cost is not None and price and price.completion:
         dollars = budget.cost - _dollars(run, prompt_tokens, 0)
         left.append(int(dollars * 1_000_000 / price.completion))
-    return max(1, min(left) // calls)
+    return max(1, min(left))
 
 
 def estimate_tokens(characters: int) -> int:
@@ -654,9 +654,8 @@ def estimate_tokens(characters: int) -> int:
     return characters // 4
 
 
-def _used_up(spent: str, calls: int = 1, need: str = "") -> Stop:
-    subject = "the next call needs" if calls == 1 else f"the next {calls} calls need"
-    more = f"; {subject} about {need}" if need else ""
+def _used_up(spent: str, need: str = "") -> Stop:
+    more = f"; the next call needs about {need}" if need else ""
     return Stop(
         StopReason.BUDGET,
         f"The budget is used up ({spent}{more}). The best text so far is kept; a larger --budget "

@@ -178,7 +178,7 @@ def load_whole(path: Path, number: str = "") -> Run:
 
 def read(path: Path) -> list[Recorded]:
     """Return the records in a file; arguments and errors as for `load`."""
-    return read_json(read_content(path), path)
+    return [read_one(one, path) for one in stored_records(read_content(path))]
 
 
 def read_content(path: Path) -> dict[str, Any]:
@@ -198,21 +198,6 @@ def read_content(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise UsageError(f"{path} is neither a notebook nor an exported run.")
     return content
-
-
-def read_json(content: dict[str, Any], path: Path) -> list[Recorded]:
-    """Return the records in the JSON of a notebook or an exported run.
-
-    Nothing of it is called, evaluated or imported; every record is validated as a whole.
-
-    Args:
-        content: the JSON.
-        path: the file's name, for errors.
-
-    Raises:
-        UsageError: a record cannot be read.
-    """
-    return [read_one(one, path) for one in stored_records(content)]
 
 
 def stored_records(content: dict[str, Any]) -> Iterator[Stored]:
@@ -239,7 +224,15 @@ def _listed(value: Any) -> list[Any]:
 
 
 def read_one(stored: Stored, path: Path) -> Recorded:
-    """Return one record of a file; arguments and errors as for `read_json`."""
+    """Return one record of a file; nothing of it is called, evaluated or imported.
+
+    Args:
+        stored: the record, which is validated as a whole.
+        path: the file's name, for errors.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
     try:
         fields = dict(stored.record)
         whole = not fields.pop("cut", False)
@@ -304,52 +297,50 @@ def shorten(run: Run, limit: int = LIMIT) -> tuple[Run, bool]:
     """
     if len(run.model_dump_json()) <= limit:
         return run, True
-    texts = tuple(one if one == run.chosen else _without_details(one) for one in run.iterations)
+    texts = [one if one == run.chosen else _without_details(one) for one in run.iterations]
     short = _shortened(run, "figures, model notes and long check details are left out", texts)
     if len(short.model_dump_json()) <= limit:
         return short, True
-    room = max(_LEAST_TEXT, limit // (8 * max(1, len(run.iterations))))
-    texts = tuple(_cut_iteration(one, room, chosen=one == run.chosen) for one in run.iterations)
-    task = {"text": _cut(run.task.text, _TEXT_LIMIT), "materials": ()}
-    setup = {"task": run.task.model_copy(update=task), "draft": None}
-    run = run.model_copy(
-        update={
-            "setup": run.setup.model_copy(update=setup),
-            "unconsumed_replies": (),
-            "warnings": run.warnings[-_MAX_ITEMS:],
-        }
+    room = max(_LEAST_TEXT, limit // (8 * max(1, len(texts))))
+    briefs = [_chosen(o) if o == run.chosen else _brief(o, room) for o in run.iterations]
+    task = run.task.replace(text=_cut(run.task.text), materials=())
+    run = run.replace(
+        setup=run.setup.replace(task=task, draft=None),
+        unconsumed_replies=(),
+        warnings=run.warnings[-_MAX_ITEMS:],
     )
-    return _shortened(run, "its texts are cut, so it can't be resumed from here", texts), False
+    return _shortened(run, "its texts are cut, so it can't be resumed from here", briefs), False
 
 
-def _shortened(run: Run, omission: str, iterations: tuple[Iteration, ...]) -> Run:
+def _shortened(run: Run, omission: str, iterations: list[Iteration]) -> Run:
     warning = (
         f"This record was shortened to fit the notebook: {omission}. "
         "`%refine export FILE.json` writes the whole run."
     )
-    return run.model_copy(update={"iterations": iterations, "warnings": (*run.warnings, warning)})
+    return run.replace(iterations=tuple(iterations), warnings=(*run.warnings, warning))
 
 
-def _without_details(iteration: Iteration) -> Iteration:
-    evidence = []
-    for one in iteration.evidence:
-        outputs = tuple(o for o in one.outputs if not isinstance(o, Figure))
-        change = {"detail": _cut(one.detail, _DETAIL_LIMIT), "outputs": outputs}
-        evidence.append(one.model_copy(update=change))
-    return iteration.model_copy(update={"thoughts": "", "evidence": tuple(evidence)})
+def _without_details(one: Iteration) -> Iteration:
+    evidence = tuple(
+        e.replace(
+            detail=_cut(e.detail, _DETAIL_LIMIT),
+            outputs=tuple(o for o in e.outputs if not isinstance(o, Figure)),
+        )
+        for e in one.evidence
+    )
+    return one.replace(thoughts="", evidence=evidence)
 
 
-def _cut_iteration(iteration: Iteration, room: int, *, chosen: bool) -> Iteration:
-    change: dict[str, Any] = {"text": _cut(iteration.text, _TEXT_LIMIT if chosen else room)}
-    if chosen:
-        change["findings"] = iteration.findings[:_MAX_ITEMS]
-    else:
-        change |= {"findings": (), "evidence": (), "changes": ()}
-        if verdict := iteration.verdict:
-            brief = {"unresolved": (), "because": None}
-            change["verdict"] = verdict.model_copy(update=brief)
-    return _without_details(iteration).model_copy(update=change)
+def _chosen(one: Iteration) -> Iteration:
+    return _without_details(one.replace(text=_cut(one.text), findings=one.findings[:_MAX_ITEMS]))
 
 
-def _cut(text: str, limit: int) -> str:
+def _brief(one: Iteration, room: int) -> Iteration:
+    """Return the start of a text that is not the chosen one, with its verdict."""
+    verdict = one.verdict and one.verdict.replace(unresolved=(), because=None)
+    left_out = {"findings": (), "evidence": (), "changes": (), "thoughts": ""}
+    return one.replace(text=_cut(one.text, room), verdict=verdict, **left_out)
+
+
+def _cut(text: str, limit: int = _TEXT_LIMIT) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… (cut: {len(text):,} characters)"
