@@ -563,7 +563,6 @@ def check_options(options: dict[str, Any]) -> None:
 
 
 def _merge_limits(limits: Limits | None, options: dict[str, Any]) -> Limits | None:
-    """Take the options that are single limits, on top of the limits given as a whole."""
     single = {name: options.pop(name) for name in options.keys() & Limits.model_fields.keys()}
     if not single:
         return limits
@@ -599,7 +598,6 @@ def _require_candidates(limits: Limits, draft: str | None, checks: Sequence[Chec
 
 
 def _select(draft: str | None, lines: tuple[int, int] | None) -> Selection | None:
-    """Return the part of a draft that may change; None where all of it may."""
     if lines is None:
         return None
     if draft is None:

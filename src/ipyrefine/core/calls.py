@@ -186,7 +186,6 @@ class ModelCall(Generic[T]):
         return None if fixed else request.model_copy(update=more)
 
     def _unconsumed(self, run: Run) -> list[Reply]:
-        """Return the replies that this stage got before it was cut short."""
         return [
             Reply(text=reply.text, finish=reply.finish)
             for reply in run.unconsumed_replies

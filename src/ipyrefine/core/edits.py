@@ -184,7 +184,6 @@ class Selection:
         return "\n".join([*self._before, *middle, *self._after])
 
     def _changed_lines(self, written: list[str]) -> list[str]:
-        """Return what a text has in the place of the selection."""
         start, end = len(self._before), self.lines[1]
         middle = list[str]()
         matcher = SequenceMatcher(None, self._draft, written, autojunk=False)
@@ -262,7 +261,6 @@ def losses(old: str, new: str) -> tuple[Loss, ...]:
 
 
 def _sections(text: str) -> list[_Section]:
-    """Return the sections of a text that hold any words."""
     headings = list(_HEADING.finditer(text))
     ends = [heading.start() for heading in headings] + [len(text)]
     above = text[: ends[0]]

@@ -502,7 +502,6 @@ class Refinement:
         await self.emit(events.Stopped(reason=step.reason, message=step.message))
 
     def _computed_materials(self) -> list[str]:
-        """Return what servers elsewhere are sent of what the task's own code computed."""
         sharing, run = self.sharing, self.state
         sent = withhold(run) if sharing.level == "structure" else run
         return [
@@ -532,7 +531,6 @@ class Refinement:
         await self.emit(events.Stopped(reason=step.reason, message=step.message))
 
     async def _stop_failed(self, error: Exception) -> None:
-        """Stop with the sentence of an error; one that is not ours is wrapped in one that is."""
         if not isinstance(error, RefineError):
             ours = InternalError(
                 f"ipyrefine broke: {describe(error)}. The best text so far is kept."
@@ -551,7 +549,6 @@ class Refinement:
             error.add_note(f"A display broke at the stop: {describe(again)}")
 
     async def _take_decisions(self) -> None:
-        """Apply the decisions that came in, each with what it means for the verdicts there are."""
         while self._inbox:
             try:
                 await self.emit(events.Decided(decision=self._inbox[0]))
@@ -610,7 +607,6 @@ class Refinement:
     def _writing_call(
         self, stage: Stage, number: int, sampled: Request | None = None, base: str | None = None
     ) -> Written:
-        """Return the call that writes a whole text, or edits one all the same."""
         task, own = self.state.task, self._requests.is_own(stage)
 
         def parse(reply: Reply, *, cut: bool = False) -> replies.WrittenText:
@@ -639,7 +635,6 @@ class Refinement:
         return ModelCall(self.model, parse, Stage.REVISE, number)
 
     def _restore(self, written: replies.WrittenText) -> replies.WrittenText:
-        """Return what was written, with the parts of the draft that may not change put back."""
         if self.selection is None:
             return written
         return written.model_copy(update={"text": self.selection.restore(written.text)})
@@ -697,7 +692,6 @@ class Refinement:
             await self._reconsider()
 
     async def _run_suite(self, iteration: Iteration) -> Evidence:
-        """Run the critic's tests on a text."""
         expectations = in_force(self.state.expectations)
         if self.suite is None:
             late = [TestResult(name=one.name, passed=None) for one in expectations]
@@ -705,7 +699,6 @@ class Refinement:
         return await self.suite(expectations, iteration.text, self.state.task)
 
     async def _run_check(self, check: Check, iteration: Iteration) -> Evidence:
-        """Run a check; one that compares is given the other drafts."""
         comparing = isinstance(check, ComparingCheck)
         if isinstance(check, ComparingCheck):
             others = [i.text for i in self.state.drafts if i.number != iteration.number]
@@ -725,7 +718,6 @@ class Refinement:
         )
 
     async def _judge(self) -> None:
-        """Reach a verdict on the text that waits for one."""
         iteration = policy.unverified(self.state)
         assert iteration is not None, "only a text that waits for its verdict is verified"
         ruling = verdicts.verify(self.state, iteration) or await self._evaluate(iteration)
@@ -733,7 +725,6 @@ class Refinement:
         await self._update_best()
 
     async def _evaluate(self, iteration: Iteration) -> verdicts.Ruling:
-        """Ask the user's evaluator, and return the verdict."""
         number = iteration.number
         await self.emit(events.StageStarted(stage=Stage.JUDGE, iteration=number))
 

@@ -148,7 +148,6 @@ def _holds(named: Mapping[str, Any], name: str) -> bool:
 
 
 def _mean(named: Mapping[str, Any]) -> float | None:
-    """Return the mean of the scores by criterion: the numbers of the first field that has some."""
     for value in named.values():
         items = value.values() if isinstance(value, dict) else value
         if isinstance(value, dict | list):
@@ -160,7 +159,6 @@ def _mean(named: Mapping[str, Any]) -> float | None:
 
 
 def _number(value: Any) -> tuple[float | None, float | None]:
-    """Return a number, and what a full one is where that is said."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value), None
     match = _NUMBER.match(value) if isinstance(value, str) else None

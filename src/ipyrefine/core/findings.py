@@ -206,7 +206,6 @@ def _update_from_check(
 
 
 def _faults(evidence: Evidence, text: str) -> list[Finding]:
-    """Return the faults that a check names, or the one it stands for itself when it failed."""
     if evidence.findings:
         return [_own(finding, evidence, text) for finding in evidence.findings]
     if not evidence.failed:

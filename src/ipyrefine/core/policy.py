@@ -377,7 +377,6 @@ def standing(run: Run, iteration: Iteration) -> tuple[float, ...] | None:
 
 
 def _answers_feedback(run: Run, iteration: Iteration) -> bool:
-    """Return whether a text is a new revision that nothing gave a score."""
     if iteration.parent is None or find_duplicate(run, iteration) is not None:
         return False
     verdict, scored = iteration.verdict, False
@@ -551,7 +550,6 @@ def _settled_by_user(run: Run) -> Stop | None:
 
 
 def _repeats(run: Run) -> Stop | None:
-    """Stop when the latest revision repeats an earlier text other than its parent's."""
     latest = run.iterations[-1]
     earlier = find_duplicate(run, latest)
     if earlier is None or latest.failure or latest.author == "user" or latest.parent is None:
@@ -664,7 +662,6 @@ def _used_up(spent: str, need: str = "") -> Stop:
 
 
 def _dollars(run: Run, prompt_tokens: int, completion_tokens: int) -> float:
-    """Return the dollars spent after one more call; its price counts where it is known."""
     price = run.setup.price
     more = price.cost(prompt_tokens, completion_tokens) if price else 0.0
     return (run.usage.cost or 0.0) + more

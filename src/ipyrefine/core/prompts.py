@@ -210,7 +210,6 @@ def _whole_request(task: Task, fenced: Callable[[str], str] = str) -> str:
 
 
 def _evidence(iteration: Iteration, nonce: Nonce) -> str:
-    """Return what the checks found, fenced: a text that runs may print what it likes."""
     results = []
     for one in iteration.evidence:
         tells = one.grounds or one.outputs or one.results or "\n" in one.detail
@@ -254,7 +253,6 @@ def _list_findings(title: str, findings: Sequence[Finding]) -> str:
 
 
 def _rejected(tried: Sequence[Iteration], nonce: Nonce) -> str:
-    """Name what was already tried from the same text, so that it is not tried again."""
     recent = [i.number for i in tried if not i.failure][-2:]
     lines = ["Earlier revisions of it were no better. Take another way than these:"]
     for iteration in tried[-_REASONS:]:  # in order, so that the next prompt only adds to this one
@@ -265,7 +263,6 @@ def _rejected(tried: Sequence[Iteration], nonce: Nonce) -> str:
 
 
 def _attempts(run: Run, base: Iteration, nonce: Nonce) -> str:
-    """Return every earlier attempt with its own feedback, the oldest first."""
     parts = []
     for iteration in _tried(run, base):
         score = iteration.verdict.score if iteration.verdict else None
@@ -277,7 +274,6 @@ def _attempts(run: Run, base: Iteration, nonce: Nonce) -> str:
 
 
 def _tried(run: Run, base: Iteration) -> list[Iteration]:
-    """Return the texts before another one that have a verdict."""
     others = (i for i in run.iterations if i.number != base.number and not i.failure)
     return [iteration for iteration in others if iteration.verdict]
 
@@ -320,7 +316,6 @@ def _fate(iteration: Iteration) -> str:
 
 
 def _contested(run: Run, iteration: Iteration) -> str:
-    """Name the critic's claims that the reviser calls wrong, each with the reason."""
     waiting = [(one.name, one.contest) for one in contested(run.expectations)]
     waiting += [(f.id, f.contest) for f in iteration.findings if f.is_open and f.unanswered]
     lines = [f"- {name}: {_line(reason)}" for name, reason in waiting]
@@ -329,7 +324,6 @@ def _contested(run: Run, iteration: Iteration) -> str:
 
 
 def _dismissed(run: Run) -> str:
-    """Name what the user set aside, so that it is not raised again."""
     lines = [
         f"- {_line(f.problem)}" + (f" (because: {_line(f.reason)})" if f.reason else "")
         for f in dismissed(run)
@@ -619,7 +613,6 @@ class Requests:
 
     @property
     def _built_in(self) -> bool:
-        """Whether revisions are asked for by the built-in prompt."""
         return self.prompts.revise == _STAGES["revise"] and not self.is_own(Stage.REVISE)
 
     def _edits(self, run: Run, text: str) -> bool:
@@ -645,7 +638,6 @@ class Requests:
         )
 
     def _constraint(self, built_in: bool = True) -> dict[str, Any]:
-        """Return the options that hold a writer to the schema, unless the prompt is the user's."""
         if not (self.schema and built_in):
             return {}
         return {"json_schema": self.schema, "schema_name": "text", "strict": False}
@@ -719,7 +711,6 @@ def _resampled(request: Request, kind: str, number: int) -> Request:
 
 
 def _ask(task: Task) -> str:
-    """Ask for a text, of prose with a plan first."""
     if task.plan and task.form == "prose":
         return f"{_FORMS['prose']['think']}\n{_give('Then give', task)}"
     return _give("Give", task)

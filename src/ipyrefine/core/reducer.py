@@ -351,7 +351,6 @@ def _require_value(result: str, *, raises: bool) -> None:
 
 
 def _decide(run: Run, decision: Decision) -> Run:
-    """Record a decision and apply what it changes."""
     stopped = run.stop_reason is not None
     number = getattr(decision, "iteration", None)
     if number is None:
@@ -639,14 +638,12 @@ def _append(run: Run, iteration: Iteration, asked_as: int | None = None) -> Run:
 
 
 def _amend(run: Run, number: int, **changes: Any) -> Run:
-    """Change fields of one iteration."""
     iterations = list(run.iterations)
     iterations[number] = iterations[number].replace(**changes)
     return run.replace(iterations=tuple(iterations))
 
 
 def _map_findings(run: Run, findings: Callable[[Iteration], Findings]) -> Run:
-    """Change the findings of every iteration."""
     return run.replace(
         iterations=tuple(i.replace(findings=tuple(findings(i))) for i in run.iterations)
     )

@@ -191,7 +191,6 @@ def _inline_text(reply: str) -> tuple[str, str]:
 
 
 def _is_whole(reply: str, form: Form, language: str) -> bool:
-    """Return whether a reply is Python code and nothing else."""
     tree = try_parse(reply) if form == "code" and language == "python" else None
     body = tree.body if tree else []
     # A lone literal is data: a JSON reply that happens to be an expression.
@@ -232,7 +231,6 @@ class Splitter:
                 self._line = ""
 
     def _opens(self) -> bool:
-        """Return whether a text begins after the line."""
         return not self._inside if self._mark == "```" else self._line.strip() == "<text>"
 
     def _may_be_mark(self) -> bool:

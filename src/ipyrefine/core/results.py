@@ -124,7 +124,6 @@ def _changed(run: Run, iteration: Iteration) -> Iterator[Row]:
 
 
 def _asked(iteration: Iteration) -> Iterator[Row]:
-    """Yield what the comparison of drafts asks about."""
     for question in filter(None, (one.question for one in iteration.evidence)):
         own = question.own or Choice(result="")
         yield Row(

@@ -151,7 +151,6 @@ def _full_lines(evidence: Evidence) -> Iterator[str]:
 
 
 def _shape(output: Output) -> str:
-    """Return what an output is, without what it holds."""
     match output:
         case Printed():
             return "It printed text."

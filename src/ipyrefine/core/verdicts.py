@@ -174,7 +174,6 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
 
 
 def _word(run: Run, judgement: Judgement | None) -> Outcome | None:
-    """Return what the user's evaluator makes of a text, by its word or else its score."""
     if judgement is None:
         return None
     if judgement.stated or judgement.score is None:
@@ -267,7 +266,6 @@ def _only_ran(iteration: Iteration) -> bool:
 
 
 def _inherit(iteration: Iteration, earlier: Iteration) -> Ruling:
-    """Return the verdict of the earlier iteration with the same text."""
     before = earlier.verdict or Verdict(outcome=Outcome.NOT_JUDGED, score=None)
     from_parent = earlier.number == iteration.parent
     repeats = Repeats(iteration=earlier.number, of_parent=from_parent, failure=iteration.failure)

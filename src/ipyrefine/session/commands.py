@@ -419,7 +419,6 @@ def make_rubric(run: Run, names: str, target: float | None) -> Rubric:
 
 
 def _names_text(word: str) -> bool:
-    """Return whether a text's name may begin with a word."""
     return (
         re.fullmatch(r"\d+|(?:your-)?(?:draft|revision|edit)(?:-\d+)?|your", word, re.I) is not None
     )
@@ -505,7 +504,6 @@ def _withheld(cell: Cell) -> str:
 
 
 def _parse_place(args: list[str]) -> Place | None:
-    """Return where the text goes, if the last word says so, and remove that word."""
     place = next((place for place in PLACES if args[-1:] == [place]), None)
     if place:
         args.pop()
@@ -559,7 +557,6 @@ def _text_variable(name: str, namespace: dict[str, Any]) -> str:
 
 
 def _open_editor(shell: Any, text: str) -> str:
-    """Let the user edit a text in IPython's editor (``$EDITOR``)."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "text.py"
         path.write_text(text, "utf-8")
@@ -596,7 +593,6 @@ def _forget(args: list[str]) -> str:
 
 
 def _export(latest: Cell | None, args: list[str]) -> str:
-    """Write the run of that name, else the latest run of this notebook, to a file."""
     names = [word for word in args if word != "--force"]
     if names[:1] == ["tests"]:
         del names[0]

@@ -336,7 +336,6 @@ def _chosen(one: Iteration) -> Iteration:
 
 
 def _brief(one: Iteration, room: int) -> Iteration:
-    """Return the start of a text that is not the chosen one, with its verdict."""
     verdict = one.verdict and one.verdict.replace(unresolved=(), because=None)
     left_out = {"findings": (), "evidence": (), "changes": (), "thoughts": ""}
     return one.replace(text=_cut(one.text, room), verdict=verdict, **left_out)
