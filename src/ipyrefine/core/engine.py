@@ -30,7 +30,7 @@ from ipyrefine.core.expectations import (
     rests_on,
     suite_evidence,
 )
-from ipyrefine.core.findings import changes
+from ipyrefine.core.findings import changes, is_cosmetic
 from ipyrefine.core.model import (
     Attempt,
     Evidence,
@@ -859,13 +859,19 @@ class Refinement:
         elif revision.missed:
             left_out = f"{revision.missed} of the {revision.edits} edits of {name}"
             await warn(self, f"{left_out} did not fit the text and were left out.")
+        elif is_cosmetic(base.text, revision.text, run.task.form):
+            await warn(self, f"{name.capitalize()} changes spacing and punctuation only.")
+        notes = changes(revision.thoughts, acting_on)
+        silent = [f.id for f in acting_on if f.id not in {note.finding for note in notes}]
+        if silent and call.value and self._requests.asks_notes:
+            await warn(self, f"{name.capitalize()} has no note on {', '.join(silent)}.")
         await self.emit(
             events.RevisionReady(
                 iteration=number,
                 parent=base.number,
                 text=revision.text,
                 thoughts=revision.thoughts,
-                changes=changes(revision.thoughts, acting_on),
+                changes=notes,
                 acted_on=tuple(one.id for one in acting_on) if call.value else (),
                 sampled=sampled,
                 failure="" if call.value else call.failure,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ipyrefine.core.edits import Loss, losses
 from ipyrefine.core.expectations import contains_quote
-from ipyrefine.core.model import LOW_SCORE, Change, Evidence, Finding, Severity, Status
+from ipyrefine.core.model import LOW_SCORE, Change, Evidence, Finding, Form, Severity, Status
 from ipyrefine.core.run import Iteration, Run
 
 SCOPE = "scope"  # criterion of findings about something that nobody asked for
@@ -290,3 +290,10 @@ def lost_sections(run: Run, iteration: Iteration) -> tuple[Loss, ...]:
     names = [f"{f.problem} {f.fix} {f.quote}".lower() for f in asked]
     found = losses(parent.text, iteration.text)
     return tuple(one for one in found if not any(one.name.lower() in name for name in names))
+
+
+def is_cosmetic(old: str, new: str, form: Form) -> bool:
+    """Return whether texts differ in spacing only; of prose, also in case and punctuation."""
+    if form == "code":
+        return old != new and old.split() == new.split()
+    return old != new and re.findall(r"\w+", old.lower()) == re.findall(r"\w+", new.lower())

@@ -209,15 +209,18 @@ def _whole_request(task: Task, fenced: Callable[[str], str] = str) -> str:
     return "\n\n".join([task.request, *rules, *about])
 
 
-def _evidence(iteration: Iteration, nonce: Nonce) -> str:
+def _evidence(iteration: Iteration, nonce: Nonce, listed: Sequence[Finding] = ()) -> str:
+    """Return what the checks found, fenced, without the words of findings that are listed too."""
+    repeats = tuple(line.strip() for finding in listed for line in finding.problem.splitlines())
     results = []
     for one in iteration.evidence:
         tells = one.grounds or one.outputs or one.results or "\n" in one.detail
         if one.passed is not None and tells:
-            found = cut_middle(one.detail, EVIDENCE_CHARACTERS)
+            lines = [line for line in one.detail.splitlines() if not line.strip().endswith(repeats)]
+            found = cut_middle("\n".join(lines), EVIDENCE_CHARACTERS)
             room = max(0, EVIDENCE_CHARACTERS - len(found))
-            outputs = "\n".join(output_texts(one.outputs))[:room]
-            found = "\n".join(filter(None, [found, outputs]))
+            if outputs := "\n".join(output_texts(one.outputs))[:room]:
+                found = f"{found}\n{outputs}".lstrip()
             word = "passed" if one.passed else "FAILED"
             results.append(f"- {one.name}: {word}. {found}".rstrip())
     text = "\n".join(results)
@@ -579,7 +582,7 @@ class Requests:
         """Ask for a better text than an iteration's, with a note for each finding."""
         base, findings = run.iterations[number], to_act_on(run, run.iterations[number])
         options = self._constraint(self._built_in)
-        about = {"evidence": _evidence(base, self.nonce)}
+        about = {"evidence": _evidence(base, self.nonce, findings)}
         if self.samples(run, base):
             about["findings"] = _list_findings("Its findings", findings)
             prompt = fill(_PARTS["rewrite"], ask=_ask(run.task), **about)
@@ -610,6 +613,12 @@ class Requests:
         options["temperature"] = _warmth(run, tried)
         inputs = (*about.values(), *filter(None, [original]))
         return self._request(run, Stage.REVISE, prompt, inputs, **options)
+
+    @property
+    def asks_notes(self) -> bool:
+        """Whether the user's template, added to ours, says how revisions are to be written."""
+        added = self.prompts.revise.removeprefix(_STAGES["revise"])
+        return bool(added) and not self.is_own(Stage.REVISE)
 
     @property
     def _built_in(self) -> bool:
