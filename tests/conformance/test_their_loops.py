@@ -827,9 +827,11 @@ DRAFTS = {
 
 
 @pytest.mark.parametrize("language", DRAFTS)
-async def test_d_a_draft_without_a_fence_stays_code(language: str) -> None:
+async def test_d_a_draft_without_a_fence_is_code_if_the_goal_names_its_language(
+    language: str,
+) -> None:
     run = await refine(
-        "Improve it.",
+        f"Improve this {language.capitalize().replace('Cpp', 'C++')} program.",
         draft=DRAFTS[language],
         model=writes(),
         checks=[lambda text: True],

@@ -150,7 +150,6 @@ def test_the_language_is_the_one_that_a_request_names_for_its_code(text, languag
         ("```kotlin\nfun f() = 1\n```", "kotlin"),
         ("```C++\nint x;\n```", "cpp"),
         ("def f():\n    return 1", "python"),
-        ("class A {}", "java"),
     ],
 )
 def test_a_draft_says_its_language_before_the_goal_does(draft: str, language: str) -> None:
