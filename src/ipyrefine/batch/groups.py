@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ipyrefine import api
 from ipyrefine.batch.pools import run_all
 from ipyrefine.batch.refine_many import Item, column_texts, items_frame, refine_many
-from ipyrefine.checks.evaluation import Evaluation, group_outcomes, raised_type, shorten
+from ipyrefine.checks.evaluation import Evaluation, format_result, group_outcomes, raised_type
 from ipyrefine.checks.evaluation import Outcome as Result
 from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
 from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import Outcome, Task
-from ipyrefine.core.stated import Example, stated_examples
+from ipyrefine.core.stated import stated_examples
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import open_journal
@@ -86,8 +86,10 @@ async def group(
         for item, text in zip(items, texts, strict=True)
     ]
     texts = [item.run.iterations[0].text if item.run else "" for item in items]  # without fences
-    bare = [Example(source=e.source, expected="", kind="equals", setup=e.setup) for e in calls]
-    inputs = tuple(dict.fromkeys([*bare, *further_inputs(calls, texts)]))
+    bare = [one.replace(expected="", kind="equals", prints=False) for one in calls]
+    found = dict.fromkeys([*bare, *further_inputs(calls, texts)])
+    edges = {one: is_edge_case(one, calls) for one in found}
+    inputs = tuple(sorted(found, key=edges.__getitem__))  # edge cases last
     files = Variables.of(variables).files
 
     async def run(text: str) -> tuple[str, _Behaviour]:
@@ -95,53 +97,53 @@ async def group(
         try:
             results = await evaluation.outcomes(inputs)
         except CheckNotRun as error:
-            return text, _Behaviour([], str(error), str(error))
-        if evaluation.load_error:
-            kind = str(results[0]["error"]).partition(":")[0]
-            return text, _Behaviour([], evaluation.load_error, kind)
-        return text, _Behaviour(results)
+            return text, _Behaviour([], str(error))
+        load_error = evaluation.load_error
+        return text, _Behaviour([] if load_error else results, load_error)
 
     async with aclosing(run_all(dict.fromkeys(texts), at_once, run)) as done:
         behaviours = {text: behaviour async for text, behaviour in done}
-    edges = [is_edge_case(one, calls) for one in inputs]
-    return Groups(items, [behaviours[text] for text in texts], inputs, edges, index)
+    found_keys = _keys([*behaviours.values()], [edges[one] for one in inputs])
+    keys = dict(zip(behaviours, found_keys, strict=True))
+    alike: dict[Any, list[int]] = {}
+    for place, (item, text) in enumerate(zip(items, texts, strict=True)):
+        evidence = item.run.iterations[0].evidence if item.run else ()
+        checks = frozenset((one.name, one.passed) for one in evidence)
+        alike.setdefault((keys[text], checks), []).append(place)
+    groups = []
+    for number, members in enumerate(sorted(alike.values(), key=len, reverse=True), 1):
+        shortest = min(members, key=lambda place: len(texts[place]))
+        text, (results, failure) = texts[shortest], behaviours[texts[shortest]]
+        words = tuple(map(format_result, results)) if text else ()
+        failure = failure if text else str(items[shortest].error)
+        groups.append(Group(number, tuple(members), shortest, text, words, failure))
+    return Groups(items, groups, [one.source for one in inputs], index)
 
 
 class _Behaviour(NamedTuple):
-    """What a text gives on each input, or why it gives nothing and what kind of failure that is."""
+    """What a text gives on each input, or why it gives nothing."""
 
     results: list[Result]
     failure: str = ""
-    kind: str = ""
 
 
-def _compare(behaviours: Sequence[_Behaviour], edges: Sequence[bool]) -> list[Any]:
-    """Return for each text what those of its group share: input by input, or its kind of failure.
+def _keys(behaviours: Sequence[_Behaviour], edges: Sequence[bool]) -> Iterator[Any]:
+    """Yield for each text what those of its group share: input by input, or its kind of failure.
 
     That is the value, the type of the exception (on an edge case any), or what was printed where
-    the value is None. Texts that gave no answer on an input are alike there.
+    the value is None.
     """
-    columns = [*zip(*(one.results for one in behaviours if one.results), strict=True)]
-    signatures = [
+    columns = zip(*(one.results for one in behaviours if one.results), strict=True)
+    shared = [
         [
-            (place, "" if edge else raised_type(one))
-            for one, place in zip(column, group_outcomes(column), strict=True)
+            (place, "" if edge else raised_type(result))
+            for place, result in zip(group_outcomes(column), column, strict=True)
         ]
-        for column, edge in zip(columns, edges[: len(columns)], strict=True)
+        for column, edge in zip(columns, edges, strict=False)
     ]
-    ran = zip(*signatures, strict=True)
-    return [next(ran) if one.results else one.kind for one in behaviours]
-
-
-def _describe(result: Result) -> str:
-    """Return a result in one line: ``gives 2``, ``raises ValueError``."""
-    if raised := raised_type(result):
-        return f"raises {shorten(raised)}"
-    if "error" in result:
-        return f"gives no result (it {shorten(str(result['error']))})"
-    if result.get("none") and result.get("stdout"):
-        return f"prints {shorten(repr(result['stdout']))}"
-    return f"gives {shorten(str(result.get('repr', '')))}"
+    rows = zip(*shared, strict=True)
+    for one in behaviours:
+        yield next(rows) if one.results else tuple(one.failure.split(":")[:2])
 
 
 class Group(NamedTuple):
@@ -178,28 +180,12 @@ class Groups:
     def __init__(
         self,
         items: Sequence[Item],
-        behaviours: Sequence[_Behaviour],
-        inputs: Sequence[Example],
-        edges: Sequence[bool],
+        groups: Sequence[Group],
+        inputs: Sequence[str],
         index: Sequence[Any],
     ) -> None:
-        self.items, self.inputs = list(items), tuple(one.source for one in inputs)
-        self._index, self._edges = index, edges
-        self._keys = _compare(behaviours, edges)
-        drafts = [item.run and item.run.iterations[0] for item in self.items]
-        texts = [draft.text if draft else "" for draft in drafts]
-        places: dict[Any, list[int]] = {}
-        for place, draft in enumerate(drafts):
-            checks = draft and frozenset((one.name, one.passed) for one in draft.evidence)
-            places.setdefault((self._keys[place], checks), []).append(place)
-        self._groups: list[Group] = []
-        for number, members in enumerate(sorted(places.values(), key=len, reverse=True), 1):
-            shortest = min(members, key=lambda place: len(texts[place]))
-            text, (results, failure, _) = texts[shortest], behaviours[shortest]
-            if not text:
-                results, failure = [], str(self.items[shortest].error)
-            described = tuple(map(_describe, results))
-            self._groups.append(Group(number, tuple(members), shortest, text, described, failure))
+        self.items, self.inputs = list(items), tuple(inputs)
+        self._groups, self._index = groups, index
 
     async def rule(self, number: int, ruling: str, reason: str = "") -> int:
         """Give a verdict of your own to every submission of a group.
@@ -293,16 +279,14 @@ class Groups:
 
     def _results(self, group: Group) -> document.Items:
         """Return what tells a group from the largest other one, or else what it does."""
-        total, title = len(self.inputs), "Results"
-        places = [*range(total)]
-        other = next((one for one in self if one is not group and one.results), None)
-        if other:
-            ours, theirs = (self._keys[one.representative] for one in (group, other))
-            places = [place for place in places if ours[place] != theirs[place]]
-            title = f"Differs from group {other.number} on {len(places)} of {total} inputs"
+        places, title = [*range(len(self.inputs))], "Results"
+        if other := next((one for one in self if one is not group and one.results), None):
+            places = [n for n in places if group.results[n] != other.results[n]]
+            count = f"{len(places)} of {len(self.inputs)} inputs"
+            title = f"Differs from group {other.number} on {count}"
             title += "" if places else ", but the checks differ"
         rows = []
-        for place in sorted(places, key=self._edges.__getitem__)[:_MOST_INPUTS]:
+        for place in places[:_MOST_INPUTS]:
             rival = f"; group {other.number} {other.results[place]}" if other else ""
             rows.append(document.Item(self.inputs[place], f"{group.results[place]}{rival}"))
         return document.Items(title, tuple(rows))

@@ -8,7 +8,7 @@ MBPP+), so that agreement finds questions and passes nothing.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from time import monotonic
@@ -19,15 +19,14 @@ from ipyrefine.checks.evaluation import (
     Evaluation,
     Examples,
     Outcome,
-    format_error,
+    format_result,
     group_outcomes,
-    raised_type,
     read_choice,
     shorten,
 )
 from ipyrefine.checks.functions import not_python
 from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
-from ipyrefine.core.model import Choice, Evidence, Question, Tally, Task
+from ipyrefine.core.model import Evidence, Question, Tally, Task
 from ipyrefine.core.stated import Example, read_examples, stated_examples
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.variables import may_compute
@@ -37,7 +36,6 @@ _MIN_DRAFTS = 3  # drafts that must give a result where no stated example vouche
 _DETAIL_LINES = 3
 _MAX_CHOICES = 4
 _MAX_RESULT = 200  # characters of a result that a question shows
-_CACHE_SIZE = 128  # results of texts that are remembered
 
 
 class Agreement:
@@ -48,8 +46,7 @@ class Agreement:
     they are edge cases. With more than one doubt for eight settled inputs the drafts differ:
     neither passed nor failed, with a question about the input that separates them best. Else a
     text that differs from most drafts on a settled input has failed. One that does not has passed
-    on its examples; the question is then about an edge case on which the drafts differ, or, where
-    no example is stated, whether a result of theirs is right.
+    on its examples; the question is then about an edge case on which the drafts differ.
 
     Where there is nothing to compare, the stated examples decide; their pass settles the verdict
     where no comparison can follow. The score is the share of drafts that give the text's results.
@@ -104,52 +101,51 @@ class Agreement:
                     outcomes.append(await self._outcomes(other, inputs))
         if outcomes:
             outcomes.insert(0, await self._outcomes(text, inputs))
-            comparisons = [
-                _Comparison(example, results, is_edge_case(example, seeds))
+            votes = [
+                _Vote(example, results, is_edge=is_edge_case(example, seeds))
                 for example, *results in zip(inputs, *outcomes, strict=True)
             ]
             if any(map(_expects_error, stated)):  # drafts that fail alike may then be right to
-                comparisons = [c for c in comparisons if not c.is_error]
-            evidence = self._compare(examples, comparisons, len(outcomes))
+                votes = [vote for vote in votes if not vote.is_error]
+            evidence = self._count(examples, votes, len(outcomes))
         else:
             decisive = not (self._left and inputs) if self._decisive is None else self._decisive
             final = self._left == 0 or (examples.passed is None and not inputs)
-            update: dict[str, Any] = {"drafts": "agree" if final else "open"}
-            update["decisive"] = decisive and bool(examples.passed)
-            evidence = examples.model_copy(update=update)
+            evidence = examples.replace(
+                drafts="agree" if final else "open", decisive=decisive and bool(examples.passed)
+            )
         sources = [text, *self._others, *(one.source for one in inputs)]
-        update = {"name": self.name, "seconds": monotonic() - start}
-        update["computed"] = examples.computed or may_compute(self._files, *sources)
-        return evidence.model_copy(update=update)
+        return evidence.replace(
+            name=self.name,
+            seconds=monotonic() - start,
+            computed=examples.computed or may_compute(self._files, *sources),
+        )
 
-    def _compare(
-        self, examples: Evidence, comparisons: Sequence["_Comparison"], drafts: int
-    ) -> Evidence:
+    def _count(self, examples: Evidence, votes: Sequence["_Vote"], drafts: int) -> Evidence:
+        """Return what the votes say of the text."""
         least = _MIN_DRAFTS if examples.passed is None else 1
-        settled = _settled(comparisons, max(drafts // 2 + 1, least))
-        against = [c for c in settled if c.own < c.most]
-        question = None
-        if not settled:
-            question = _question(comparisons)
-            lines = [_asked(question), f"{drafts} drafts were compared, without a quorum."]
-        elif against:
-            lines = _differences(against, len(settled))
-        else:
-            if examples.passed is None:
-                question = _question([c for c in settled if not c.is_edge], alone=True)
-            else:
-                edges = [c for c in comparisons if c.is_edge and c not in settled]
-                question = _question([c for c in edges if c.own < drafts])
+        settled = _settled(votes, max(drafts // 2 + 1, least))
+        against = [vote for vote in settled if vote.own < vote.most]
+        asked = [] if against else [vote for vote in votes if vote not in settled]
+        if settled:
+            asked = [vote for vote in asked if vote.is_edge and vote.own < drafts]
+        question = _question(asked)
+        if against:
+            lines = [_difference(vote) for vote in against[:_DETAIL_LINES]]
+            lines[0] += f" ({len(against)} of {len(settled)} inputs differ)"
+        elif settled:
             others = f"most of the {drafts - 1} other drafts give"
             others = "the other draft gives" if drafts == 2 else others
             lines = [f"It gives what {others} on all of {len(settled)} further inputs."]
-            lines.append(_asked(question, "Open: "))
+            lines += [f"Open: {_asked(question)}"] if question else []
+        else:
+            lines = [_asked(question)] if question else []
+            lines.append(f"{drafts} drafts were compared, without a quorum.")
         compared = Tally(held=len(settled) - len(against), of=len(settled), noun="further input")
-        shares = [c.own / drafts for c in comparisons if not c.is_error]
+        shares = [vote.own / drafts for vote in votes if not vote.is_error]
         passed = not against if settled else None
         # Whether the drafts that are left could not undo it (arXiv 2305.11860).
-        most = max((drafts + self._left) // 2 + 1, least)
-        final = self._left == 0 or bool(_settled(comparisons, most))
+        final = self._left == 0 or bool(_settled(votes, max((drafts + self._left) // 2 + 1, least)))
         return Evidence(
             name=self.name,
             passed=passed,
@@ -164,111 +160,96 @@ class Agreement:
 
     async def _examples(self, text: str, task: Task) -> Evidence:
         check = Examples(seconds=self._seconds, files=self._files)
-        found: Evidence = await self._once(text, stated_examples(task), lambda: check(text, task))
+        key = text, stated_examples(task)
+        found: Evidence = await self._once(key, lambda: check(text, task))
         return found
 
     async def _outcomes(self, text: str, inputs: tuple[Example, ...]) -> list[Outcome]:
         run = Evaluation(text, seconds=self._seconds, files=self._files).outcomes
-        found: list[Outcome] = await self._once(text, inputs, lambda: run(inputs))
+        found: list[Outcome] = await self._once((text, inputs), lambda: run(inputs))
         return found
 
-    async def _once(self, text: str, examples: tuple[Example, ...], run: Any) -> Any:
+    async def _once(self, key: Any, run: Callable[[], Awaitable[Any]]) -> Any:
         """Return what was computed before, or compute it; what could not run is not tried again."""
-        if (key := (text, examples)) not in self._cache:
-            while len(self._cache) >= _CACHE_SIZE:
-                del self._cache[next(iter(self._cache))]
+        if key not in self._cache:
             try:
                 self._cache[key] = await run()
             except CheckNotRun as error:
                 self._cache[key] = error
-        found = self._cache[key]
-        if isinstance(found, CheckNotRun):
+        if isinstance(found := self._cache[key], CheckNotRun):
             raise found
         return found
 
 
-class _Comparison:
-    """The results of all texts for one input, the checked text's first."""
+class _Vote:
+    """What all texts give on one input, the checked text first."""
 
-    def __init__(self, example: Example, outcomes: Sequence[Outcome], is_edge: bool) -> None:
+    def __init__(self, example: Example, outcomes: Sequence[Outcome], *, is_edge: bool) -> None:
         self.example, self.outcomes, self.is_edge = example, outcomes, is_edge
-        self.groups = group_outcomes(outcomes)
-        sizes = Counter(self.groups)
+        self._places = group_outcomes(outcomes)
+        sizes = Counter(self._places)
         place, self.most = sizes.most_common(1)[0]
         self.usual = outcomes[place]
         self.own = sizes[0]  # how many give what the checked text gives
         self.is_error = "error" in self.usual
 
+    def question(self) -> Question | None:
+        """Return a question where the texts give several results, or all one exception.
 
-def _settled(comparisons: Sequence[_Comparison], majority: int) -> list[_Comparison]:
+        It offers exceptions and literals of at most 200 characters, but no timeouts or objects.
+        """
+        likes = (self.outcomes[place] for place in self._places)
+        results = (
+            o if "error" in o else like for o, like in zip(self.outcomes, likes, strict=True)
+        )
+        counts = Counter(choice for choice in map(read_choice, results) if choice)
+        choices = [
+            choice.replace(votes=count)
+            for choice, count in counts.items()
+            if len(choice.result) <= _MAX_RESULT
+        ]
+        choices.sort(key=lambda c: (-c.votes, c.raises, len(c.result), c.result))
+        if not choices or (len(choices) < 2 and not choices[0].raises):
+            return None
+        own, setup = read_choice(self.outcomes[0]), self.example.setup
+        shown = tuple(choices[:_MAX_CHOICES])
+        return Question(call=self.example.source, choices=shown, setup=setup, own=own)
+
+
+def _settled(votes: Sequence[_Vote], majority: int) -> list[_Vote]:
     """Return the inputs that most drafts agree on; none where there are too many doubts."""
-    settled = [c for c in comparisons if c.most >= majority and not c.is_error]
-    doubts = sum(not c.is_edge for c in comparisons if c not in settled)
+    settled = [vote for vote in votes if vote.most >= majority and not vote.is_error]
+    doubts = sum(not vote.is_edge for vote in votes if vote not in settled)
     return settled if len(settled) >= _SETTLED_PER_OPEN * doubts else []
+
+
+def _question(votes: Sequence[_Vote]) -> Question | None:
+    """Return the input that separates the drafts most evenly, the shortest of several.
+
+    Edge cases come behind others, as right drafts differ there too, and last an exception that all
+    drafts raise.
+    """
+
+    def rank(one: tuple[_Vote, Question]) -> Any:
+        vote, (call, choices) = one[0], (one[1].call, one[1].choices)
+        return len(choices) < 2, vote.is_edge, choices[0].votes, -len(choices), len(call), call
+
+    able = [(vote, question) for vote in votes if (question := vote.question())]
+    return min(able, key=rank)[1] if able else None
 
 
 def _expects_error(example: Example) -> bool:
     return example.kind == "raises" or example.expected.startswith("Traceback")
 
 
-def _differences(against: Sequence[_Comparison], settled: int) -> list[str]:
-    lines = [
-        f"{shorten(c.example.source)}: {_format_result(c.outcomes[0])}, where {c.most} of "
-        f"{len(c.groups)} drafts agree: {_format_result(c.usual)}"
-        for c in against[:_DETAIL_LINES]
-    ]
-    lines[0] += f" ({len(against)} of {settled} inputs differ)"
-    return lines
+def _difference(vote: _Vote) -> str:
+    own, usual = map(format_result, (vote.outcomes[0], vote.usual))
+    agree = f"{vote.most} of {len(vote.outcomes)} drafts agree"
+    return f"{shorten(vote.example.source)}: {own}, where {agree}: {usual}"
 
 
-def _format_result(outcome: Outcome) -> str:
-    if "error" in outcome:
-        return f"raised {shorten(format_error(outcome))}"
-    return f"gives {shorten(str(outcome.get('repr', '')))}"
-
-
-def _asked(question: Question | None, prefix: str = "") -> str:
-    if question is None:
-        return ""
+def _asked(question: Question) -> str:
     results = [
         f"{'raises ' if c.raises else ''}{shorten(c.result)} ({c.votes})" for c in question.choices
     ]
-    return f"{prefix}{shorten(question.call)}: the drafts differ: {', '.join(results)}"
-
-
-def _question(comparisons: Sequence[_Comparison], *, alone: bool = False) -> Question | None:
-    """Return the input that separates the drafts best, the shortest of several; None without one.
-
-    That is the most even split into results that can be written down. Edge cases come last, as
-    right drafts differ there too. An exception that all drafts raise is asked about too.
-
-    Args:
-        comparisons: the inputs to choose from.
-        alone: whether to ask about a result that all drafts give.
-    """
-    able = list[tuple[Any, Question]]()
-    for c in comparisons:
-        call, choices = c.example.source, _choices(c)
-        if len(choices) > 1 or (choices and (alone or choices[0].raises)):
-            split = (len(choices) < 2, c.is_edge, choices[0].votes, -len(choices))
-            kept = tuple(choices[:_MAX_CHOICES])
-            own = read_choice(c.outcomes[0])
-            question = Question(call=call, choices=kept, setup=c.example.setup, own=own)
-            able.append(((*split, len(call), call), question))
-    return min(able, key=lambda one: one[0])[1] if able else None
-
-
-def _choices(comparison: _Comparison) -> list[Choice]:
-    """Return the results that a user can be asked about, the most frequent first.
-
-    These are exceptions and literals of at most 200 characters, but no timeouts or objects.
-    """
-    votes = Counter[tuple[int, str]]()
-    for group, outcome in zip(comparison.groups, comparison.outcomes, strict=True):
-        votes[group, raised_type(outcome)] += 1
-    choices = []
-    for (group, _), count in votes.items():
-        choice = read_choice(comparison.outcomes[group])
-        if choice and len(choice.result) <= _MAX_RESULT:
-            choices.append(choice.replace(votes=count))
-    return sorted(choices, key=lambda c: (-c.votes, c.raises, len(c.result), c.result))
+    return f"{shorten(question.call)}: the drafts differ: {', '.join(results)}"

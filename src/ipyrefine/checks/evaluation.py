@@ -227,9 +227,7 @@ def format_example(example: Example, outcome: Outcome) -> str:
     if example.kind == "raises" and holds(example, outcome):
         return f"{source}: raised {shorten(format_error(outcome))}, as expected"
     if "error" in outcome:
-        # The program reports an exception; the other errors already are the end of a sentence.
-        raised = "raised " if "event" in outcome else ""
-        return f"{claim}, {raised}{shorten(format_error(outcome))}"
+        return f"{claim}, {format_result(outcome)}"
     result = prompt_output(outcome) if example.kind == "doctest" else outcome.get("repr", "")
     text = shorten(str(result).strip()) or "nothing"
     if holds(example, outcome):
@@ -240,6 +238,16 @@ def format_example(example: Example, outcome: Outcome) -> str:
         # Its repr claims to be what it is not.
         text += f" as the repr of another value, of type {shorten(str(outcome.get('type')))}"
     return f"{claim}, got {text}"
+
+
+def format_result(outcome: Outcome) -> str:
+    """Return what came out: ``gives 2``, ``prints 'a'`` or ``raised KeyError: 'a' (line 3)``."""
+    if "error" in outcome:
+        # The program reports an exception; the other errors already are the end of a sentence.
+        return f"{'raised ' * ('event' in outcome)}{shorten(format_error(outcome))}"
+    if _prints(outcome):
+        return f"prints {shorten(repr(outcome['stdout']))}"
+    return f"gives {shorten(str(outcome.get('repr', '')))}"
 
 
 def _request(example: Example) -> dict[str, Any]:

@@ -26,7 +26,10 @@ _VALUES: dict[str, Sequence[Any]] = {
     "float": (2.5, 10.0, 0.75),
     "bool": (True, False, True),
     "str": ("hello world", "Abc 12", "zxya"),
+    "list": ([7, 12, 3], [3, 12, 7, 7], [7, 12]),
+    "dict": ({"hello world": 7, "Abc 12": 12, "zxya": 3}, {"hello world": 7}, {"zxya": 3}),
 }
+_ITEMS = ((0, 1, 2), (2, 1, 0, 0), (0, 1))  # which of a type's values are in each list
 
 
 class _Call(NamedTuple):
@@ -140,12 +143,13 @@ def first_calls(task_text: str) -> tuple[Example, ...]:
         one for one, default in zip(every.kwonlyargs, every.kw_defaults, strict=True) if not default
     ]
     parameters = (*every.posonlyargs, *every.args, *needed)
-    columns = [_values_of(one.annotation) for one in parameters]
-    if every.vararg or every.kwarg or not all(columns):
+    if not parameters or every.vararg or every.kwarg:
         return ()
     words = tuple(one.arg for one in needed)
-    rows = zip(*columns, strict=True)
-    return tuple(_as_examples(_Call(function.name, row, words) for row in rows))
+    with suppress(KeyError, TypeError):  # an annotation is not plain
+        rows = [tuple(_value_of(one.annotation, n) for one in parameters) for n in range(3)]
+        return tuple(_as_examples(_Call(function.name, row, words) for row in rows))
+    return ()
 
 
 def _read_call(example: Example) -> _Call | None:
@@ -268,38 +272,28 @@ def _is_filler(node: ast.stmt) -> bool:
     return constant or isinstance(node, ast.Pass)
 
 
-def _values_of(annotation: ast.expr | None) -> Sequence[Any]:
-    """Return three values of an annotated type; none where it is not plain."""
-    parts = list[ast.expr]()
-    if isinstance(annotation, ast.BinOp):  # such as `int | None`
-        return _values_of(annotation.left)
-    if isinstance(annotation, ast.Subscript):
-        inner, annotation = annotation.slice, annotation.value
-        parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-    columns = [*map(_values_of, parts)]
-    if not isinstance(annotation, ast.Name) or not all(columns):
-        return ()
-    match annotation.id.lower(), columns:
-        case name, []:
-            bare = {"list": _lists(_VALUES["int"]), "dict": _dicts(_VALUES["str"], _VALUES["int"])}
-            return (_VALUES | bare).get(name, ())
-        case "optional", [values]:
-            return values
-        case "list", [items]:
-            return _lists(items)
-        case "dict", [keys, values]:
-            return _dicts(keys, values)
-        case "tuple", _:
-            return [*zip(*columns, strict=True)]
-    return ()
+def _value_of(annotation: ast.expr | None, number: int) -> Any:
+    """Return one of three values of an annotated type.
 
-
-def _lists(items: Sequence[Any]) -> Sequence[Any]:
-    return [list(items), [*items[::-1], items[0]], list(items[:2])]
-
-
-def _dicts(keys: Sequence[Any], values: Sequence[Any]) -> Sequence[Any]:
-    with suppress(TypeError):  # unhashable keys, such as lists
-        pairs = [*dict(zip(keys, values, strict=False)).items()]
-        return [dict(pairs), dict(pairs[:1]), dict(pairs[1:])]
-    return ()
+    Raises:
+        KeyError: it is not a plain type.
+        TypeError: it is a dict whose keys cannot be keys.
+    """
+    match annotation:
+        case ast.BinOp(left=first):  # such as `int | None`
+            return _value_of(first, number)
+        case ast.Name(id=name):
+            return _VALUES[name.lower()][number]
+        case ast.Subscript(value=ast.Name(id=name), slice=inner):
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            match name.lower(), parts:
+                case "optional", [part]:
+                    return _value_of(part, number)
+                case "list", [part]:
+                    return [_value_of(part, one) for one in _ITEMS[number]]
+                case "tuple", _:
+                    return tuple(_value_of(part, number) for part in parts)
+                case "dict", [key, value]:
+                    pairs = ((_value_of(key, n), _value_of(value, n)) for n in _ITEMS[number])
+                    return dict(pairs)
+    raise KeyError(annotation)
