@@ -12,8 +12,7 @@ import pytest
 from kit import READY
 from openai_server import ScriptedServer
 
-from ipyrefine import cli
-from ipyrefine.demo import play
+from ipyrefine import cli, demo
 
 AVERAGE = """Missing grades do not count.
 ```python
@@ -59,7 +58,7 @@ def test_the_demo_uses_the_server_that_is_configured_and_fits_one_screen() -> No
 def test_the_demo_replays_a_recorded_run_without_a_model_or_a_key(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(play, "SPEED", 500)
+    monkeypatch.setattr(demo, "SPEED", 500)
     assert cli.main(["demo", "--replay"]) == 0
     out, err = capsys.readouterr()
     assert err == ""

@@ -14,7 +14,7 @@ import nbformat
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.core.syntax import NO_VALUE, read_literal
-from ipyrefine.demo.play import fetch, run_demo
+from ipyrefine.demo import run_demo
 from ipyrefine.errors import Interrupted, RefineError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.providers import weights
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     pull = add_command("pull", "fetch and verify the weights of an embedded model")
     names = f"the model: {', '.join(weights.WEIGHTS)} ({weights.DEFAULT})"
     pull.add_argument("name", nargs="?", default=weights.DEFAULT, help=names)
-    pull.set_defaults(action=lambda options: print(fetch(options.name)))
+    pull.set_defaults(action=lambda options: print(weights.pull(options.name)))
 
     run = add_command("run", "execute a notebook without a browser", epilog=_STATUS)
     run.add_argument("notebook", type=Path, help="the notebook to execute")

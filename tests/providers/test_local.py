@@ -38,20 +38,6 @@ async def items_of(model: LocalModel, request: Request = ASK) -> list:
     return [item async for item in model.stream(request)]
 
 
-async def test_a_missing_file_is_reported_with_the_command_that_fetches_it(tmp_path):
-    with pytest.raises(errors.WeightsError, match=r"cannot be read .*ipyrefine pull"):
-        await items_of(LocalModel(tmp_path / "none.gguf", name="m"))
-
-
-@pytest.mark.parametrize("content", [b"", b"GG", b"<html>not found</html>"])
-async def test_a_file_that_is_no_gguf_is_never_given_to_llama(tmp_path, monkeypatch, content):
-    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("llama.cpp was started"))
-    path = tmp_path / "m.gguf"
-    path.write_bytes(content)
-    with pytest.raises(errors.WeightsError, match=r"damaged or is not a model.*ipyrefine pull"):
-        await items_of(LocalModel(path, name="m"))
-
-
 def fake_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> Path:
     """Replace the server by another program; return a file that looks like weights."""
     program = tmp_path / "program.py"

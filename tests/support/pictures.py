@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "browser"))
 from lab_driver import Lab
 from lab_server import browsing, serving
 
-from ipyrefine.demo.play import RECORDING, TASK
+from ipyrefine.demo import RECORDING, TASK
 
 IMAGES = Path(__file__).parents[2] / "notebooks" / "images"
 SIZE = {"width": 900, "height": 580}  # so that the README's first screen holds it

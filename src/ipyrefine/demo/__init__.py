@@ -1,1 +1,123 @@
-"""The demonstration: its task, the recording of it, and what runs it."""
+"""`ipyrefine demo`: one task, refined live or replayed, in the terminal or in JupyterLab.
+
+`task.txt` holds the task and `recording.json` its recording. To replace them, change the task,
+delete the recording and run ``IPYREFINE_RECORD=1 ipyrefine demo --replay`` with a model configured.
+"""
+
+import argparse
+import asyncio
+import math
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from ipyrefine import api
+from ipyrefine.core.model import Limits
+from ipyrefine.errors import Interrupted, NoModel, UsageError
+from ipyrefine.journal.writer import open_journal
+from ipyrefine.providers import weights
+from ipyrefine.providers.replay import PREFIX, read_recording
+from ipyrefine.session.screen import Transcript, ask
+from ipyrefine.session.session import Session
+
+TASK = Path(__file__).with_name("task.txt")
+RECORDING = Path(__file__).with_name("recording.json")
+SPEED = 5  # times the recorded pace
+_TOKENS = 400  # of a reply; the task's code takes some 120
+_NO_RUNTIME = (
+    'The embedded model needs `pip install "ipyrefine[local]"`. Or set OPENAI_API_KEY, or see a '
+    "recorded run with `ipyrefine demo --replay`."
+)
+_FETCH = """\
+Fetching {name}: {size:.1f} GB, about {minutes} min at 100 Mbit/s.
+A run then takes a minute or two. Without a download: set OPENAI_API_KEY,
+or see a recorded run with `ipyrefine demo --replay`.
+"""
+_LAB = """\
+The notebooks replay recorded runs. To run your own cells on this machine, fetch a model:
+`ipyrefine pull {name}` ({size:.1f} GB).
+"""
+_NEXT = """
+Next, in Jupyter or IPython:  %load_ext ipyrefine, then a cell that starts
+with %%refine.  A notebook that shows it:  ipyrefine demo --lab
+"""
+_REPLAYED = """
+Replayed from {model}, {date}.  Live:  ipyrefine demo"""
+
+
+def run_demo(options: argparse.Namespace) -> int:
+    """Refine the demonstration's task, print what happens, and return the exit status.
+
+    Args:
+        options: ``lab``, ``replay``, ``model`` and ``max_revisions`` of the command line.
+
+    Raises:
+        UsageError: an option cannot be used.
+        RefineError: what ended the run early.
+    """
+    name = options.model or os.environ.get("IPYREFINE_MODEL")
+    server = os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL")
+    embedded = name in weights.WEIGHTS or not (name or server)
+    names = [name] if name in weights.WEIGHTS else [weights.DEFAULT, weights.LIGHT]
+    missing = embedded and not any(map(weights.find, names))
+    wanted = weights.WEIGHTS[names[0]]
+    if options.lab:
+        if missing:
+            print(_LAB.format(name=wanted.name, size=wanted.size / 1e9))
+        return _open_lab(name)
+    if options.max_revisions < 0:
+        raise UsageError("--max-revisions must be 0 or more.")
+    note = _NEXT
+    if options.replay:
+        if options.model:
+            raise UsageError("--replay needs no model. Leave out --model.")
+        name = f"{PREFIX}{RECORDING}@{SPEED}"
+        if RECORDING.exists():
+            recording = read_recording(RECORDING)
+            note = _REPLAYED.format(model=recording.models[0].name, date=recording.date) + note
+    elif missing:
+        if find_spec("xllamacpp") is None:
+            raise NoModel(_NO_RUNTIME)
+        minutes = math.ceil(wanted.size * 8 / 1e8 / 60)
+        print(_FETCH.format(name=wanted.name, size=wanted.size / 1e9, minutes=minutes), flush=True)
+        weights.pull(wanted.name)
+    # Small models mend code by trying again: only the number of revisions stops them.
+    limits = {"max_revisions": options.max_revisions, "patience": None}
+    if embedded or options.replay:
+        limits["max_tokens"] = _TOKENS
+    return asyncio.run(_refine(name, Limits.model_validate(limits), note))
+
+
+async def _refine(name: str | None, limits: Limits, note: str) -> int:
+    refinement = api.build(TASK.read_text("utf-8"), model=name, limits=limits)
+    display = Transcript(below=note.count("\n") + 3)
+    session = Session(refinement, [display], open_journal(name="demo"))
+    run = await session.go()
+    if session.interrupted:
+        kept = ". The best text so far is above." if run.text else " before the first draft."
+        raise Interrupted(f"Interrupted{kept}")
+    api.raise_failure(refinement)
+    print(note, flush=True)
+    await ask(session)
+    return 0
+
+
+def _open_lab(model: str | None) -> int:
+    """Open the first notebook; its recording needs neither the weights nor a server."""
+    if find_spec("jupyterlab") is None:
+        raise UsageError('JupyterLab is not installed: `pip install "ipyrefine[notebooks]"`.')
+    notebook = Path(__file__).parents[3] / "notebooks" / "01-first-refine.ipynb"
+    if not notebook.exists():
+        raise UsageError("The notebooks come with the source. Run this from a checkout.")
+    command = [sys.executable, "-m", "jupyterlab", str(notebook)]
+    if getattr(os, "geteuid", lambda: 1)() == 0:  # as in most containers
+        print("JupyterLab refuses root by default. Starting it with --allow-root.", flush=True)
+        command.append("--allow-root")
+    lab = subprocess.Popen(command, env=os.environ | ({"IPYREFINE_MODEL": model} if model else {}))
+    while True:
+        try:
+            return lab.wait()
+        except KeyboardInterrupt:  # JupyterLab got it, too, and asks whether to shut down
+            continue

