@@ -17,7 +17,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -101,6 +101,10 @@ class Recording(Record):
     calls: tuple[Call, ...] = ()
 
 
+def _no_model() -> Model:
+    raise NoModel("Choose a live model.")
+
+
 class RecordedModel:
     """Replay a recording, and ask a live model for what is not in it.
 
@@ -133,14 +137,14 @@ class RecordedModel:
         path: Path,
         *,
         speed: float = math.inf,
-        live: Callable[[], Model] | None = None,
+        live: Callable[[], Model] = _no_model,
         record: bool = False,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         if not speed > 0:
             raise UsageError(f"A recording's speed must be more than 0, not {speed}.")
         self._path, self._speed, self._record, self._sleep = path, speed, record, sleep
-        self._recording = read_recording(path) if path.exists() else new_recording()
+        self._recording = read_recording(path)
         self._make_live = live
         self._live: Model | None = None
         self._replays = Counter[str]()
@@ -178,7 +182,7 @@ class RecordedModel:
         if self._recording.models:
             return self._recording.models[0].name
         with suppress(NoModel):
-            self._live = self._live or (self._make_live() if self._make_live else None)
+            self._live = self._live or self._make_live()
         return self._live.name if self._live else self.name
 
     @property
@@ -222,57 +226,50 @@ class RecordedModel:
                 if self._recording.calls
                 else f"There is no recording {self._path}."
             )
-            if self._make_live is None:
-                raise NoModel(f"{missing} Choose a live model.")
             try:
                 live = self._live = self._make_live()
             except NoModel as error:
                 raise NoModel(f"{missing} {error}") from None
             if not self._record:
                 yield Notice(text=f"{missing} {live.name} answers instead.")
-        pieces, since = list[Piece](), time.monotonic()
-        sent = request
+        sent, pieces, since = request, list[Piece](), time.monotonic()
         if request.guarded and not is_local(live):
             sent = request.model_copy(update={"messages": request.guarded})
         async with aclosing(live.stream(sent)) as stream:  # type: ignore[type-var]
             async for item in stream:
                 if isinstance(item, Delta):
-                    now = time.monotonic()
-                    last = pieces[-1] if pieces else None
-                    if last and now - since < _PIECE_SECONDS and last.kind == item.kind:
-                        pieces[-1] = last.model_copy(update={"text": last.text + item.text})
+                    after = round(time.monotonic() - since, 2)
+                    if pieces and after < _PIECE_SECONDS and pieces[-1].kind == item.kind:
+                        pieces[-1] = pieces[-1].replace(text=pieces[-1].text + item.text)
                     else:
-                        after = round(now - since, 2)
                         pieces.append(Piece(after=after, text=item.text, kind=item.kind))
-                        since = now
+                        since = time.monotonic()
                 elif isinstance(item, Reply) and self._record:
-                    # A model that is loading reports it as thinking, which is not of its reply.
-                    kept = tuple(one for one in pieces if one.kind == "text" or item.thinking)
-                    self._save(
-                        live,
-                        Call(
-                            purpose=request.purpose,
-                            key=key,
-                            model=live.name,
-                            pieces=kept,
-                            finish=item.finish,
-                            usage=item.usage,
-                        ),
-                    )
+                    self._save(live, request, key, item, pieces)
                 yield item
 
-    def _save(self, live: Model, call: Call) -> None:
+    def _save(
+        self, live: Model, request: Request, key: str, reply: Reply, pieces: Iterable[Piece]
+    ) -> None:
         """Add a call to the file, which another model in this process may have changed."""
         from ipyrefine.providers.weights import WEIGHTS
 
-        recording = read_recording(self._path) if self._path.exists() else new_recording()
+        call = Call(
+            purpose=request.purpose,
+            key=key,
+            model=live.name,
+            # A model that is loading reports it as thinking, which is not of its reply.
+            pieces=tuple(one for one in pieces if one.kind == "text" or reply.thinking),
+            finish=reply.finish,
+            usage=reply.usage,
+        )
+        recording = read_recording(self._path)
         models = recording.models
         if live.name not in {model.name for model in models}:
             weights = WEIGHTS[live.name].sha256 if live.name in WEIGHTS else ""
             source = SourceModel(name=live.name, weights=weights, price=price_of(live))
             models = (*models, source)
-        calls = (*recording.calls, call)
-        self._recording = recording.model_copy(update={"calls": calls, "models": models})
+        self._recording = recording.replace(calls=(*recording.calls, call), models=models)
         content = json.dumps(self._recording.model_dump(mode="json"), indent=1, ensure_ascii=False)
         draft = self._path.with_suffix(".part")
         try:
@@ -284,12 +281,6 @@ class RecordedModel:
             raise UsageError(problem) from None
 
 
-def new_recording() -> Recording:
-    """Return an empty recording of this version and day."""
-    today = datetime.datetime.now(datetime.UTC).date()
-    return Recording(format=VERSION, ipyrefine=version("ipyrefine"), date=today.isoformat())
-
-
 def request_key(request: Request) -> str:
     """Return a request's key: a digest of its content, stage and sampling settings."""
     content = request.inputs or tuple(message.content for message in request.messages)
@@ -299,12 +290,11 @@ def request_key(request: Request) -> str:
 
 
 def read_recording(path: Path) -> Recording:
-    """Return the recording in a file.
+    """Return the recording in a file; a new one where there is no file.
 
     Raises:
-        UsageError: the file is not there, or this version cannot read it.
+        UsageError: this version cannot read it.
     """
-    again = "with IPYREFINE_RECORD=1 and a live model."
     try:
         if path.stat().st_size > _MAX_FILE:
             raise UsageError(f"The recording {path} is larger than {_MAX_FILE >> 20} MB.")
@@ -314,12 +304,14 @@ def read_recording(path: Path) -> Recording:
     except UsageError:
         raise
     except FileNotFoundError:
-        problem = f"There is no recording {path}. Choose another file, or make it {again}"
+        today = datetime.datetime.now(datetime.UTC).date()
+        return Recording(format=VERSION, ipyrefine=version("ipyrefine"), date=today.isoformat())
     except OSError as error:
         problem = f"The recording {path} cannot be read ({error.strerror})."
     except OtherVersion:
         problem = (
-            f"The recording {path} was made by another version of ipyrefine. Make it again {again}"
+            f"The recording {path} was made by another version of ipyrefine. Make it again with "
+            "IPYREFINE_RECORD=1 and a live model."
         )
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
         problem = f"{path} is not a recording that this version of ipyrefine reads."
