@@ -39,13 +39,7 @@ _SCALARS = (
     *(decimal.Decimal, fractions.Fraction, uuid.UUID, complex, range, slice),
     *(pathlib.PosixPath, pathlib.WindowsPath, pathlib.PurePosixPath, pathlib.PureWindowsPath),
 )
-_BRACKETS: tuple[tuple[Any, str, str], ...] = (
-    (list, "[", "]"),
-    (tuple, "(", ")"),
-    (set, "{", "}"),
-    (frozenset, "{", "}"),
-)
-_SEQUENCES: tuple[Any, ...] = tuple(kind for kind, *_ in _BRACKETS)
+_COLLECTIONS: dict[Any, str] = {dict: "{}", list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
 class_dict: Callable[[type], types.MappingProxyType[str, Any]] = type.__dict__["__dict__"].__get__
@@ -149,7 +143,7 @@ def _lines(value: Any, values: bool) -> Iterator[str]:
         if values:
             first = value.reshape(-1)[:_MAX_ITEMS] if value.flags.c_contiguous else value[:1]
             yield f"first items: {_render(first.tolist())}"
-    elif _is(value, dict, *_SEQUENCES):
+    elif _collection(value):
         yield _render(value) if values else _type_text(value)
     else:  # the public attributes that an object stores
         own = values or class_dict(type(value)).get("__module__") == "__main__"
@@ -161,10 +155,8 @@ def _lines(value: Any, values: bool) -> Iterator[str]:
 def _shape(value: Any) -> tuple[int, ...]:
     if is_frame(value) or is_named(value, "pandas", "Index") or is_named(value, "numpy", "ndarray"):
         return tuple(value.shape)
-    for kind in (str, bytes, dict, *_SEQUENCES):
-        if _is(value, kind):
-            return (kind.__len__(value),)
-    return ()
+    kind = str if _is(value, str) else bytes if _is(value, bytes) else _collection(value)
+    return (kind.__len__(value),) if kind else ()
 
 
 def _type_name(kind: type) -> str:
@@ -249,14 +241,11 @@ def _is_secret_column(name: str, dtype: Any) -> bool:
 # Functions and classes
 
 
-class _Words:
+class _Words(str):
     """Words that `inspect.Signature` puts in the place of an annotation or a default."""
 
-    def __init__(self, words: str) -> None:
-        self._words = words
-
-    def __repr__(self) -> str:
-        return self._words
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 def _signature(function: Any, *, method: bool = False) -> Iterator[str]:
@@ -353,28 +342,27 @@ def _public(value: Any) -> Iterator[tuple[str, Any]]:
 # Collections and values
 
 
+def _collection(value: object) -> Any:
+    """Return the built-in type of collection that a value is of, or None."""
+    return next((kind for kind in _COLLECTIONS if _is(value, kind)), None)
+
+
+def _items(value: Any, count: int) -> list[tuple[Any, ...]]:
+    """Return the first items of a collection, of a dict with their keys."""
+    kind = _collection(value)
+    pairs = dict.items(value) if kind is dict else ((one,) for one in kind.__iter__(value))
+    return list(islice(pairs, count))
+
+
 def _type_text(value: Any, depth: int = 0) -> str:
     """Return a type with those of its items: ``list[dict[str, int]]``."""
     name = _type_name(type(value))
-    if depth >= 2 or is_environment(value):
+    if depth >= 2 or not _collection(value) or is_environment(value):
         return name
-    held = list[str]()
-    if _is(value, dict):
-        items = list(islice(dict.items(value), _MAX_SEEN))
-        held = [
-            _union({_type_text(one, depth + 1) for one in part})
-            for part in zip(*items, strict=True)
-        ]
-    for kind in _SEQUENCES:
-        if _is(value, kind) and kind.__len__(value):
-            inner = islice(kind.__iter__(value), _MAX_SEEN)
-            held = [_union({_type_text(one, depth + 1) for one in inner})]
-    return f"{name}[{', '.join(held)}]" if held else name
-
-
-def _union(names: set[str]) -> str:
-    ordered = sorted(names)
-    return " | ".join([*ordered[:4], *(["…"] if len(ordered) > 4 else [])])
+    parts = zip(*_items(value, _MAX_SEEN), strict=True)
+    held = [sorted({_type_text(one, depth + 1) for one in part}) for part in parts]
+    inner = [" | ".join([*one[:4], *(["…"] if len(one) > 4 else [])]) for one in held]
+    return f"{name}[{', '.join(inner)}]" if inner else name
 
 
 def _render(value: Any, depth: int = 0) -> str:
@@ -393,13 +381,11 @@ def _render(value: Any, depth: int = 0) -> str:
         return HIDDEN if is_secret(text := _cut(repr(value), _LONGEST)) else text
     if is_environment(value) or depth >= _MAX_DEPTH:
         return "…"
-    if _is(value, dict):
-        items = [_render_item(*item, depth + 1) for item in islice(dict.items(value), _MAX_ITEMS)]
-        return _enclose("{", items, dict.__len__(value), "}")
-    for kind, start, end in _BRACKETS:
-        if _is(value, kind):
-            items = [_render(x, depth + 1) for x in islice(kind.__iter__(value), _MAX_ITEMS)]
-            return _enclose(start, items, kind.__len__(value), end)
+    if kind := _collection(value):
+        brackets = _COLLECTIONS[kind]
+        items = [_render_item(item, depth + 1) for item in _items(value, _MAX_ITEMS)]
+        more = ["…"] if kind.__len__(value) > _MAX_ITEMS else []
+        return brackets[0] + ", ".join([*items, *more]) + brackets[1]
     times = ("Timestamp", "Timedelta", "Period")
     if type(value).__module__ == "numpy" or is_named(value, "pandas", *times):
         return _cut(str(value), _LONGEST)  # its text calls nothing else
@@ -407,11 +393,7 @@ def _render(value: Any, depth: int = 0) -> str:
     return f"{_type_name(type(value))}({', '.join(fields)})"
 
 
-def _enclose(start: str, items: list[str], count: int, end: str) -> str:
-    return start + ", ".join([*items, *(["…"] if count > len(items) else [])]) + end
-
-
-def _render_item(key: Any, held: Any, depth: int) -> str:
-    if type(key) is str and is_secret_name(key, held):
+def _render_item(item: tuple[Any, ...], depth: int) -> str:
+    if len(item) == 2 and type(item[0]) is str and is_secret_name(*item):
         return HIDDEN
-    return f"{_render(key, depth)}: {_render(held, depth)}"
+    return ": ".join(_render(one, depth) for one in item)

@@ -566,13 +566,13 @@ def _names_a_secret(value: Any) -> bool:
     if issubclass(type(value), dict):
         held: Iterable[tuple[Any, Any]] = islice(dict.items(value), _MAX_KEYS)
     elif type(value) is types.FunctionType:
-        code, defaults = value.__code__, value.__defaults__ or ()
-        first = code.co_argcount - len(defaults)
-        held = zip(code.co_varnames[first : code.co_argcount], defaults, strict=True)
-        held = [
-            *held,
-            *zip(code.co_freevars, map(_cell_contents, value.__closure__ or ()), strict=True),
-        ]
+        code, cells = value.__code__, map(_cell_contents, value.__closure__ or ())
+        last_first = zip(
+            code.co_varnames[code.co_argcount - 1 :: -1],
+            (value.__defaults__ or ())[::-1],
+            strict=False,
+        )
+        held = [*last_first, *zip(code.co_freevars, cells, strict=True)]
     else:
         return False
     return any(

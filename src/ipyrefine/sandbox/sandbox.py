@@ -37,7 +37,6 @@ import os
 import re
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -346,10 +345,11 @@ async def _supervise(request: Mapping[str, Any], folder: str, output_limit: int)
         stdout, stderr = (_excerpt(one, output_limit) for one in streams)
         outcome = _read_results(results)
     seconds = time.monotonic() - start
-    limit = outcome.get("limit") or (None if ended else "time" if _WINDOWS else "wall")
     if _WINDOWS:
         outcome = {"status": process.returncode, "report": _read_report(folder, request["report"])}
-    elif not limit and ("error" in outcome or not {"protection", "status"} <= outcome.keys()):
+    limit = outcome.get("limit") or (None if ended else "time" if _WINDOWS else "wall")
+    complete = _WINDOWS or {"protection", "status"} <= outcome.keys()
+    if not limit and ("error" in outcome or not complete):
         reason = outcome.get("error", "its first process was killed")
         raise CheckNotRun(f"The sandbox could not be started: {reason}.")
     protection = Protection.model_validate(outcome.get("protection", {}))
@@ -362,13 +362,10 @@ async def _supervise(request: Mapping[str, Any], folder: str, output_limit: int)
             "processor time only: it waits, or the machine is busy.",
             report,
         )
-    status = outcome.get("status")
-    if not _WINDOWS and status == -signal.SIGXCPU:
-        limit = "time"
     return ProcessResult(
         stdout=stdout,
         stderr=stderr,
-        exit_code=None if limit else status,
+        exit_code=None if limit else outcome.get("status"),
         seconds=seconds,
         processor_seconds=used,
         limit=cast("Limit | None", limit),

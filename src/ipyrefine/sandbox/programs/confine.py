@@ -146,6 +146,7 @@ def _supervise(request: Request, protection: dict[str, bool]) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         _end_all(script, namespaces=namespaces)
         status = -signal.SIGKILL if status is None else status
+        limit = "time" if status == -signal.SIGXCPU else limit
         spent = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds = max(seconds, spent.ru_utime + spent.ru_stime)
         report = _read_report(request["report"])
