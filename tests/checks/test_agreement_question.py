@@ -53,14 +53,6 @@ async def test_the_question_names_the_shortest_of_the_inputs_that_separate_best(
     assert question.choices == (Choice(result="1"), Choice(result="2"))
 
 
-async def test_the_most_frequent_result_comes_first_and_there_are_at_most_four():
-    texts = [f"def f(x):\n    return 0 if x == 7 else {n}" for n in (1, 2, 3, 4, 5, 5)]
-    question = await ask(*texts, task=Task(text="Write f(x).\n>>> f(7)\n0\n"))
-    assert question is not None
-    assert question.choices[0] == Choice(result="5", votes=2)
-    assert [c.votes for c in question.choices] == [2, 1, 1, 1]
-
-
 async def test_an_exception_is_asked_about_by_its_name_also_where_all_drafts_raise_it():
     raises = "def middle(xs):\n    a, b, c = sorted(xs)\n    return b"
     question = await ask(LOWER, raises)
@@ -115,11 +107,6 @@ async def test_it_is_final_once_the_leader_cannot_be_overtaken():
 
 F = Task(text="Write f(x).\n>>> f(7)\n0\n", form="code")
 OBJECT = "class Thing: pass\ndef f(x):\n    return Thing() if x != 7 else 0"
-LIAR = """
-class Liar(int):
-    def __repr__(self): return "__import__('os').abort()"
-def f(x):
-    return Liar(x - 7)"""
 ODD_NAME = (
     "E = type('<b>x</b> ' * 99, (Exception,), {})\ndef f(x):\n    if x != 7: raise E\n    return 0"
 )
@@ -137,16 +124,3 @@ async def test_what_cannot_be_written_down_as_a_result_is_not_asked_about(hostil
     question = (await Agreement(seconds=2).among([hostile, zero])(plain, F)).question
     assert question is not None
     assert sorted(len(choice.result) < 4 for choice in question.choices) == [True, True]
-
-
-async def test_a_result_is_asked_about_as_the_data_it_is_whatever_its_repr_says():
-    question = await ask(LIAR, "def f(x):\n    return 0", task=F)
-    assert question is not None
-    assert all(choice.result.lstrip("-").isdigit() for choice in question.choices)
-
-
-async def test_without_examples_no_further_draft_is_of_use() -> None:
-    (evidence,) = await compare(LOWER, task=Task(text="Write middle(xs).", form="code"), left=6)
-    assert (evidence.passed, evidence.drafts) == (None, "agree")
-    (evidence,) = await compare(LOWER, left=6)
-    assert (evidence.passed, evidence.drafts) == (True, "open")

@@ -8,7 +8,7 @@ from ipyrefine import api
 from ipyrefine.checks import from_record, resolve
 from ipyrefine.checks.demands import NOTHING, find_demands
 from ipyrefine.checks.python import RunOnCopies
-from ipyrefine.core.model import Evidence, Form, Material, Task, Value
+from ipyrefine.core.model import Evidence, Form, Material, Task
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.providers.scripted import ScriptedModel
@@ -107,18 +107,6 @@ async def run_on_copies(text: str, **variables: Any) -> Evidence:
     return await check(text, USES)
 
 
-async def test_a_run_on_copies_that_ends_well_is_no_basis_of_a_verdict():
-    evidence = await run_on_copies("sum(xs)", xs=[1, 2])
-    assert (evidence.passed, evidence.decisive, evidence.basis) == (True, False, "run")
-    assert (evidence.outputs, evidence.score) == ((Value(text="3"),), None)
-
-
-async def test_a_run_on_copies_that_fails_blocks():
-    evidence = await run_on_copies("xs['a']", xs=[1, 2])
-    assert (evidence.failed, evidence.basis) == (True, "run")
-    assert evidence.detail.startswith("TypeError")
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -185,28 +173,6 @@ def test_a_wrong_name_gets_a_sentence_with_the_right_ones():
 
 
 # In a whole refinement
-
-
-def test_a_refinement_has_the_checks_of_its_task_and_says_what_was_found():
-    code, prose = build(EXAMPLES), build(PROSE)
-    assert code.state.setup.checks == ("examples", "results")
-    assert code.state.setup.demands == ("2 examples",)
-    assert prose.state.setup.checks == ("length:<=50 words", "with:salt")
-    assert 'at most 50 words, with "salt"' in labels.interpretation(prose.state.setup)
-
-
-@pytest.mark.parametrize("prompt", ["PASS or FAIL?\n\n{text}", "Is it good?\n\n{text}"])
-def test_what_a_task_states_is_checked_beside_an_evaluator_prompt_of_the_users(prompt):
-    setup = build(EXAMPLES, prompts={"judge": prompt}).state.setup
-    assert (setup.checks, setup.demands) == (("examples", "results"), ("2 examples",))
-
-
-def test_a_pasted_template_keeps_the_checks_of_its_task():
-    pasted = (
-        "Describe the sea in at most 50 words.\n\n[ITERATION 1]\nWrite.\n[ITERATION 2]\nName 3 "
-        "weaknesses.\n[ITERATION 3]\nMend them.\n[ITERATION 4]\nIs it ready?\n"
-    )
-    assert build(pasted).state.setup.demands == ("length:<=50 words",)
 
 
 def documented(n: int) -> int:

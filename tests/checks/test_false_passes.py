@@ -38,12 +38,6 @@ async def test_a_doctest_passes_only_what_gives_its_result(
     assert evidence.passed is passes, evidence.detail
 
 
-@pytest.mark.parametrize("task", ["Write f, which prints x.\n\n>>> f(2)\n2", ">>> print(f(2))\n2"])
-async def test_what_a_task_wants_printed_may_be_printed(task: str) -> None:
-    text = "def f(x):\n    print(x)" if "Write" in task else "def f(x):\n    return x"
-    assert (await Examples()(text, Task(text=task))).passed
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [

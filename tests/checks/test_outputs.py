@@ -43,11 +43,6 @@ async def test_what_code_printed_and_the_value_of_its_last_expression_are_kept()
     )
 
 
-@pytest.mark.parametrize("text", ["x = 1", "1;", "def f():\n    return 1"])
-async def test_code_that_shows_nothing_has_no_outputs(text: str) -> None:
-    assert await outputs(text) == ()
-
-
 async def test_long_output_and_long_values_are_cut() -> None:
     printed, value = await outputs("print('x' * 20_000)\nlist(range(10**6))")
     assert isinstance(printed, Printed)
@@ -80,15 +75,6 @@ async def test_a_frame_is_a_table_of_its_first_rows_with_its_whole_size() -> Non
     assert table.columns == ("city", "price")
     assert table.rows[:3] == (("a", "0.3"), ("b", "1234567.25"), ("c", "nan"))
     assert table.labels[:3] == ("0", "1", "2")
-
-
-async def test_a_series_is_a_table_whose_labels_are_its_index() -> None:
-    pytest.importorskip("pandas")
-    text = "import pandas\npandas.DataFrame({'k': ['x', 'y'], 'n': [1, 2]}).groupby('k').n.sum()"
-    (table,) = await outputs(text)
-    assert table == TableValue(
-        columns=("n",), index="k", labels=("x", "y"), rows=(("1",), ("2",)), height=2, width=1
-    )
 
 
 async def test_a_polars_frame_is_a_table_too() -> None:

@@ -23,8 +23,7 @@ from kit import (
 )
 
 from ipyrefine import refine
-from ipyrefine.core.model import Budget, Criterion, Limits, Price, StopReason
-from ipyrefine.core.ports import Reply, Request
+from ipyrefine.core.model import Budget, Criterion, Limits, StopReason
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -78,36 +77,6 @@ def test_invalid_tasks_are_value_errors_before_any_call() -> None:
             evaluated([], TASK.model_copy(update={"criteria": criteria}))
     with pytest.raises(UsageError, match="draft is empty"):
         evaluated([], draft=" \n")
-
-
-class Billed(ScriptedModel):
-    """A model that charges a dollar per million tokens, read or written."""
-
-    price = Price(prompt=1, completion=1)
-
-    async def stream(self, request: Request) -> Any:
-        async for part in super().stream(request):
-            if isinstance(part, Reply):
-                cost = part.usage.tokens / 1_000_000
-                usage = part.usage.model_copy(update={"cost": cost})
-                part = part.model_copy(update={"usage": usage})
-            yield part
-
-
-async def test_a_bound_in_dollars_holds_before_every_call() -> None:
-    def endless() -> Any:
-        for number in range(99):
-            yield text(f"version {number}")
-            yield judgement(number % 7, finding(f"problem{number} there"))
-
-    loop = evaluated(
-        Billed(endless()),
-        limits=Limits(budget=Budget(cost=0.0008), max_revisions=9, patience=9, critique="never"),
-    )
-    await finish(loop)
-    assert loop.state.stop_reason is StopReason.BUDGET
-    assert loop.state.text == "version 1"  # judged better than the first; the next was not paid for
-    assert 0 < (loop.state.cost or 0) <= 0.0008
 
 
 # With a judge that only scores, and with evaluators as they are

@@ -132,10 +132,3 @@ def test_a_test_that_cannot_be_run_is_kept_with_the_reason() -> None:
         ("test_one", "broken"), ("test_two", "long")
     ]  # fmt: skip
     assert not in_force([broken, long])
-
-
-def test_a_critic_compares_a_revision_in_one_of_three_words() -> None:
-    for words, compared in (("Worse.", "worse"), ("better", "better"), ("better or worse", None)):
-        reply = f'{{"findings": [], "ready": true, "than_before": "{words}", "lost": "The date."}}'
-        critique = parse_critique(reply, "text")
-        assert (critique.compared, critique.lost) == (compared, "The date.")

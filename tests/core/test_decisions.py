@@ -139,14 +139,6 @@ async def test_an_overridden_verdict_outlives_a_new_rubric() -> None:
     assert (verdict.outcome, verdict.score, verdict.basis) == (Outcome.PASS, 0.1, "user")
 
 
-async def test_a_paused_run_stays_paused_until_the_user_goes_on() -> None:
-    loop = scored(0.4, 0.5, target=1, max_revisions=2, step=True)
-    await finish(loop)
-    assert stages(await finish(loop)) == []
-    assert stages(await decide(loop, Guide(guidance="warmer"))) == []
-    assert loop.state.stop_reason is StopReason.PAUSED
-
-
 async def test_a_remark_on_a_stopped_run_makes_no_call_and_takes_no_acceptance_back() -> None:
     loop = scored(0.4, 0.7, target=1, max_revisions=1)
     await finish(loop)
@@ -207,12 +199,6 @@ async def test_an_impossible_decision_is_refused_before_anything_happens(
 def test_nothing_is_decided_on_a_text_that_is_still_to_be_written(decision: Decision) -> None:
     with pytest.raises(ValueError, match="There is no text yet"):
         evaluated([]).decide(decision)
-
-
-@pytest.mark.parametrize("kind", ["branch", "override", "add", "select", "edit", "guide"])
-def test_a_decision_cannot_be_made_without_its_fields(kind: str) -> None:
-    with pytest.raises(ValueError, match="Field required"):
-        DECISION.validate_python({"kind": kind})
 
 
 async def test_a_checks_own_finding_cannot_be_dismissed() -> None:

@@ -50,14 +50,6 @@ async def test_evidence_that_is_left_settles_the_text_without_a_call_or_a_check(
     assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.PASS, "tests")
 
 
-async def test_an_evaluators_word_on_a_text_that_kept_the_demand_stays_as_it_is() -> None:
-    loop = await stopped(text("Hello"), judgement(9))
-    before = loop.state.verdict
-    assert stages(await decide(loop, Drop(demand=SHORT))) == []
-    assert before is not None
-    assert loop.state.verdict == before
-
-
 async def test_neither_later_texts_nor_a_resumed_run_are_held_to_it() -> None:
     loop = await stopped(text("Hello to all of you"), judgement(9), judgement(8))
     await decide(loop, Drop(demand=SHORT))

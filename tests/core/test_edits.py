@@ -107,13 +107,6 @@ async def test_a_model_that_gives_the_whole_long_text_is_taken_at_its_word() -> 
     assert "Seven." in run.iterations[1].text
 
 
-async def test_a_short_text_is_asked_for_as_a_whole() -> None:
-    loop = revised("Line 7", text("Hello, friend."))
-    run = await loop.run()
-    assert run.iterations[1].text == "Hello, friend."
-    assert "<find>" not in requests(loop, Stage.REVISE)[0].messages[-1].content
-
-
 async def test_edits_of_a_short_text_are_made_though_none_were_asked_for() -> None:
     run = await revised("Line 7\nLine 8", "f1: seven\n" + edit("Line 7", "Seven.")).run()
     assert run.iterations[1].text == "Seven.\nLine 8"

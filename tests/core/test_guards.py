@@ -31,23 +31,6 @@ from ipyrefine.core.model import (
 NO_CRITIC = Limits(critique="never")
 
 
-async def test_a_critique_that_names_too_little_is_asked_for_once_more() -> None:
-    full = critique(*[finding(p) for p in ("dull", "curt", "stale")])
-    loop = refinement(
-        [
-            text("Hi"),
-            critique(finding("dull")),
-            full,
-            text("Ho"),
-            judgement(9, fixed=("f1", "f2", "f3")),
-        ],
-        limits=Limits(min_findings=3),
-    )
-    await finish(loop)
-    assert any("it names 1 of 3 findings" in w for w in loop.state.warnings)
-    assert len(loop.state.iterations[0].findings) == 3
-
-
 async def test_a_revision_that_the_critic_takes_for_ready_needs_no_further_findings() -> None:
     loop = refinement(
         [text("Hi"), critique(finding("dull")), text("Ho"), READY],

@@ -3,7 +3,6 @@
 import pytest
 from kit import (
     NO_FINDINGS,
-    finding,
     finish,
     judgement,
     refinement,
@@ -14,14 +13,12 @@ from kit import (
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.events import TextDelta
 from ipyrefine.core.model import (
-    Budget,
-    Finish,
     Limits,
     Stage,
     StopReason,
 )
 from ipyrefine.core.ports import Reply
-from ipyrefine.errors import Unreachable, UsageError
+from ipyrefine.errors import UsageError
 
 CIRCLES = Reply(text="1. A count, and a count of the count he was.\n" * 20, finish="length")
 
@@ -57,14 +54,6 @@ async def test_the_thoughts_of_the_next_reply_are_not_shown_as_text() -> None:
     assert ("thinking", "A plan.\n") in [(event.kind, event.text) for event in shown]
 
 
-async def test_a_long_draft_that_is_cut_off_is_not_asked_for_again() -> None:
-    words = " ".join(f"word{number}" for number in range(500))
-    loop = refinement([Reply(text=f"<text>\n{words}", finish="length"), text("Hi")])
-    await finish(loop)
-    assert loop.state.usage.calls == 1
-    assert "Raise --max-tokens" in loop.state.message
-
-
 async def test_one_of_several_drafts_that_repeats_itself_is_left_out() -> None:
     loop = refinement(
         [CIRCLES, text("Hi"), judgement(9), *NO_FINDINGS], limits=Limits(candidates=2)
@@ -72,29 +61,6 @@ async def test_one_of_several_drafts_that_repeats_itself_is_left_out() -> None:
     await finish(loop)
     assert loop.state.text == "Hi"
     assert len(requests(loop, Stage.DRAFT)) == 2
-
-
-@pytest.mark.parametrize("ended", ["length", "refused", "filtered", "incomplete"])
-async def test_a_draft_that_never_came_fails_with_a_sentence(ended: Finish) -> None:
-    loop = refinement([Reply(text="", finish=ended)])
-    await finish(loop)
-    assert loop.state.stop_reason is StopReason.FAILED
-    assert "gave no draft" in loop.state.message
-
-
-async def test_a_bound_in_dollars_that_cannot_be_kept_stops_the_run_with_its_text() -> None:
-    loop = refinement(
-        [text("Hi"), judgement(5, finding("short"))], limits=Limits(budget=Budget(cost=1))
-    )
-    await finish(loop)
-    assert (loop.state.text, loop.state.stop_reason) == ("Hi", StopReason.BUDGET)
-    assert "dollars cannot be kept" in loop.state.message
-
-
-async def test_a_call_that_failed_before_any_word_is_counted_and_costs_nothing() -> None:
-    loop = refinement([Unreachable("No server.")])
-    await finish(loop)
-    assert (loop.state.usage.calls, loop.state.usage.cost) == (1, 0.0)
 
 
 async def test_a_run_stopped_before_its_first_draft_is_continued() -> None:

@@ -55,11 +55,6 @@ def test_without_headings_paragraphs_are_listed_by_their_first_words() -> None:
     ]
 
 
-def test_a_paragraph_in_other_words_is_not_lost() -> None:
-    reworded = LETTER.replace(PRICING, "Each month you pay about the same as today, plus transfer.")
-    assert named(LETTER, reworded) == []
-
-
 async def loop_of(revision: str, problem: str = "It rambles.", criterion: str = "tone") -> Any:
     critic = [judgement(4, finding(problem, criterion=criterion)), judgement(9, fixed=["f1"])]
     loop = refinement(
@@ -104,10 +99,3 @@ async def test_a_cut_that_a_finding_about_scope_asked_for_is_not_listed() -> Non
     assert labels.losses_sentence(document.lost_sections(run, run.iterations[1])) == (
         "Shortened: “Risks” 30 → 1 word"
     )
-
-
-async def test_code_has_no_sections() -> None:
-    run = await run_of(SHORTER)
-    task = run.task.model_copy(update={"form": "code"})
-    run = run.model_copy(update={"setup": run.setup.model_copy(update={"task": task})})
-    assert document.lost(run, run.iterations[1]) == []

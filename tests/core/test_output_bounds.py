@@ -4,7 +4,7 @@ import base64
 from typing import Any
 
 import pytest
-from png import END, PNG, SIGNATURE, header, picture, pixels, png
+from png import END, PNG, SIGNATURE, header, pixels, png
 from pydantic import ValidationError
 
 from ipyrefine.core.model import (
@@ -34,10 +34,6 @@ FAKES: dict[str, bytes] = {
     "too high": png(header(1, MAX_SIDE + 1), pixels(), END),
     "too many bytes": png(header(), (b"tEXt", bytes(MAX_PNG)), pixels(), END),
 }
-
-
-def test_the_size_of_a_picture_is_read() -> None:
-    assert Figure(png=picture(640, 480)).size == (640, 480)
 
 
 @pytest.mark.parametrize("fake", FAKES)

@@ -5,7 +5,6 @@ import re
 import pytest
 from kit import (
     TASK,
-    code,
     critique,
     finding,
     finish,
@@ -55,34 +54,6 @@ async def test_each_stage_is_told_what_its_own_prompt_says() -> None:
     heads = [messages[1].content.split()[0] for messages in asked]
     assert heads == ["DRAFT", "JUDGE", "CRIT", "REV", "JUDGE"]
     assert "hook, length" in asked[2][1].content
-
-
-@pytest.mark.parametrize(
-    ("form", "plan", "thinks"),
-    [("prose", True, True), ("prose", False, False), ("code", True, False)],
-)
-async def test_prose_is_planned_first_where_that_helps_and_code_is_written_at_once(
-    form: str, plan: bool, thinks: bool
-) -> None:
-    task = TASK.model_copy(update={"form": form, "plan": plan})
-    reply = code("x = 1") if form == "code" else text("Hi")
-    loop = refinement([reply, judgement(9)], task, limits=Limits(critique="never"))
-    await finish(loop)
-    prompt = prompts(loop)[0]
-    assert ("First" in prompt) is thinks
-    assert prompt.count("complete") == 1, "how to mark the text is told once"
-
-
-async def test_how_to_think_first_can_be_put_into_a_draft_prompt_of_ones_own() -> None:
-    own = Prompts(draft="{think}\n\nNow write. {format}")
-    task = TASK.model_copy(update={"form": "code"})
-    loop = refinement(
-        [code("x = 1"), judgement(9)], task, prompts=own, limits=Limits(critique="never")
-    )
-    await finish(loop)
-    asked = prompts(loop)[0]
-    assert "First think" in asked
-    assert "```python" in asked
 
 
 def test_braces_in_a_task_are_no_places() -> None:
@@ -189,16 +160,6 @@ async def test_critic_and_reviser_are_told_outputs_as_text_and_a_figure_as_a_phr
         assert part in prompt
     assert len(prompt) < len((await asked())[stage]) + EVIDENCE_CHARACTERS + 200
     assert OUTPUTS[3].png[:50] not in prompt  # type: ignore[union-attr]
-
-
-async def test_a_run_without_outputs_changes_no_prompt() -> None:
-    replies = [text("Hi"), critique()]
-    made = []
-    for checks in ([], [Ran()]):
-        loop = refinement(list(replies), checks=checks, limits=Limits(max_revisions=0))
-        await finish(loop)
-        made.append([without_nonce(prompt) for prompt in prompts(loop)])
-    assert made[0] == made[1]
 
 
 async def test_what_code_printed_stays_inside_the_fence() -> None:

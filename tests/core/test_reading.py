@@ -111,10 +111,3 @@ async def test_a_cell_that_only_displays_something_is_left_to_the_user(
     loop = refinement({Stage.DRAFT: [code(cell)], Stage.CRITIQUE: [judgement(9)]}, CODE)
     await finish(loop)
     assert loop.state.iterations[0].critiqued is not plain
-
-
-async def test_a_critic_that_was_measured_too_weak_is_not_asked() -> None:
-    loop = refinement([text("Hi")], weak_critic=True)
-    await finish(loop)
-    assert loop.state.stop_reason is StopReason.UNJUDGED
-    assert loop.state.usage.calls == 1

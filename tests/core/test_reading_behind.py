@@ -9,11 +9,10 @@ from kit import CODE, READY, code
 
 from ipyrefine.core.decisions import Accept, Continue
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import Event, RunStarted, StageStarted
+from ipyrefine.core.events import Event, StageStarted
 from ipyrefine.core.expectations import Expectation, suite_evidence
 from ipyrefine.core.model import Evidence, Outcome, Stage, StopReason, Task, TestResult
 from ipyrefine.core.ports import Reply, Request
-from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
 from ipyrefine.errors import ServerFailed
 from ipyrefine.session.session import Session
@@ -123,18 +122,6 @@ async def test_a_test_that_the_accepted_text_fails_is_told_and_the_text_stays_ac
     assert run.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
     assert [r.line for r in run.chosen.tests] == ["last([]) raises IndexError"]
     assert not desk.session.reads_behind
-
-
-async def test_what_was_read_later_is_in_the_events_with_its_cost() -> None:
-    desk = Desk()
-    await desk.accept_meanwhile()
-    before = desk.run.seconds
-    desk.critic.go.set()
-    await desk.session.finish_reading()
-    assert isinstance(desk.events[0], RunStarted)
-    assert replay(desk.events).model_dump() == desk.run.model_dump()
-    assert desk.run.usage.calls == 2
-    assert desk.run.seconds == pytest.approx(before, abs=0.5)
 
 
 async def test_one_more_revision_mends_what_was_found() -> None:

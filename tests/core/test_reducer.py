@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit import TASK, refinement, without_deltas
+from kit import refinement, without_deltas
 from loop_strategies import checks, decisions, limits, scripts
 
-from ipyrefine.core.events import EVENT, CallEnded, Event, StageStarted
-from ipyrefine.core.model import Setup, Stage, Usage
+from ipyrefine.core.events import EVENT, Event, StageStarted
+from ipyrefine.core.model import Stage
 from ipyrefine.core.policy import best_of, unverified
 from ipyrefine.core.reducer import apply, replay
 from ipyrefine.core.run import Run
@@ -107,9 +107,3 @@ def test_a_fold_begins_with_the_start_of_a_run() -> None:
         replay([StageStarted(stage=Stage.DRAFT, iteration=0)])
     with pytest.raises(ValueError, match="begins with run_started"):
         replay([])
-
-
-def test_a_call_without_a_reply_leaves_nothing_to_go_on_with() -> None:
-    run = Run.begin(Setup(task=TASK))
-    ended = CallEnded(stage=Stage.DRAFT, iteration=0, usage=Usage())
-    assert apply(run, ended).unconsumed_replies == ()

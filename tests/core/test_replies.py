@@ -190,6 +190,13 @@ def test_no_reply_is_anything_but_read_or_refused(reply: str) -> None:
 JAVA = "public class A {\n    int size;\n}"
 
 
+def test_java_in_json_is_told_from_the_thoughts_beside_it() -> None:
+    written = parse_text(
+        json.dumps({"thoughts": "Short.", "response": JAVA}), "code", language="java"
+    )
+    assert (written.text, written.thoughts) == (JAVA, "Short.")
+
+
 @pytest.mark.parametrize(
     ("reply", "language"),
     [("x = 1", "java"), (JAVA, "java"), (JAVA, "python"), ('{"a": 1}', "python")],

@@ -6,13 +6,10 @@ from ipyrefine.checks.outputs import imports_of
 from ipyrefine.core.stated import read_examples
 from ipyrefine.core.syntax import (
     ERRORS,
-    NO_VALUE,
     compile_cell,
     is_literal,
     parse,
-    read_literal,
     try_parse,
-    try_parse_expression,
 )
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.names import names_in_code, names_in_draft
@@ -29,23 +26,6 @@ def test_what_is_no_python_has_no_tree_and_no_code(source: str) -> None:
         parse(source)
     with pytest.raises(ERRORS):
         compile_cell(source)
-
-
-def test_a_cell_may_await_outside_of_a_function() -> None:
-    assert compile_cell("await thing()").co_name == "<module>"
-
-
-@pytest.mark.parametrize("source", ["x = 1", "f(1); f(2)", "", "1 +", "for"])
-def test_only_an_expression_is_read_as_one(source: str) -> None:
-    assert try_parse_expression(source) is None
-    assert not is_literal(source)
-
-
-def test_a_literal_is_read_and_a_call_is_none() -> None:
-    assert read_literal(" {'a': [1, -2.5]} ") == {"a": [1, -2.5]}
-    assert read_literal("None") is None
-    assert read_literal("list()") is NO_VALUE
-    assert read_literal("{[]: 1}") is NO_VALUE
 
 
 def test_warnings_about_code_that_a_model_wrote_are_not_shown_to_the_user() -> None:

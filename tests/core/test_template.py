@@ -4,30 +4,6 @@ import pytest
 
 from ipyrefine.core.template import read_template
 
-PASTED = """\
-Write a cold email about {x}.
-
-## [ITERATION 1: DRAFT]
-Be quick.
-**[ITERATION 2 - CRITIQUE]**
-Look at clarity and length.
-[iteration 3] Rewrite
-Mend each.
-[ITERATION 4: VERIFY]
-- [ ] Under 120 words
-* [x] One call to action
-"""
-
-
-def test_the_task_and_the_four_stages_are_told_apart() -> None:
-    template = read_template(PASTED)
-    assert template is not None
-    assert template.task == "Write a cold email about {x}."
-    assert template.draft == "Be quick."
-    assert template.critique == "Look at clarity and length."
-    assert template.revise == "Mend each."
-    assert template.checklist == ("Under 120 words", "One call to action")
-
 
 def test_a_stage_is_known_by_its_name_before_its_number() -> None:
     template = read_template("T\n[ITERATION 1] critique\nA\n[ITERATION 2] rewrite\nB\n")

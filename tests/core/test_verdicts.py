@@ -135,11 +135,6 @@ async def test_a_right_length_alone_is_not_judged_where_nobody_is_asked() -> Non
     assert verdict.because.passed == ("length:<=120 words",)
 
 
-async def test_a_check_that_found_nothing_to_check_is_no_basis() -> None:
-    verdict = await first_verdict(found("examples", None))
-    assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
-
-
 RAN = found("run", name="run on copies")
 FAILED_RUN = RAN.model_copy(update={"passed": False, "detail": "KeyError: 'a' (line 1)"})
 
@@ -237,11 +232,6 @@ async def test_a_critic_that_was_measured_too_weak_is_not_asked() -> None:
     verdict = await first_verdict(weak_critic=True, limits=Limits(max_revisions=0))
     assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
     assert verdict.because == Undecided(why="weak_critic")
-
-
-async def test_nobody_gives_not_judged_as_a_word() -> None:
-    assert Outcome.read("not judged") is None
-    assert Outcome.read("needs improvement") is NEEDS
 
 
 # Suggestions

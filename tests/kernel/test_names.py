@@ -59,11 +59,6 @@ def test_lines_for_ipython_are_told_from_the_python_around_them() -> None:
     assert names_in_code(cell) == ["a", "b"]
 
 
-@pytest.mark.parametrize("text", ['x = """\n%s\n"""', "x % 3", "%%bash\nls"])
-def test_a_text_without_magics_is_left_as_it_is(text: str) -> None:
-    assert python_part(text).code == text or not has_python_beside_magics(text)
-
-
 def test_a_cell_is_code_when_there_is_python_beside_its_magics() -> None:
     assert has_python_beside_magics("%time f()\nx = 1")
     assert has_python_beside_magics("%%time\nf(x)")

@@ -16,9 +16,8 @@ from ipyrefine.core.expectations import read_tests
 from ipyrefine.core.model import Task
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel import variables
-from ipyrefine.kernel.variables import find, gather, sandbox_is_closed
+from ipyrefine.kernel.variables import find, gather
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.sandbox.sandbox import run_python
 
 TASK = Task(text="Write total(). total() == 6", form="code")
 
@@ -53,18 +52,6 @@ def closed_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
 # What is found
 
 
-def test_the_names_that_code_reads_are_found_and_those_it_defines_are_not() -> None:
-    space = {"df": frame(), "clean": len, "out": 1, "unused": 2}
-    found = find(space, draft="out = clean(df)\nprint(out)").found
-    assert list(found) == ["clean", "df"]
-
-
-def test_in_words_only_marked_names_are_found() -> None:
-    space = {"price": 1, "df": 2, "clean": 3, "order": 4}
-    found = find(space, text="Put the order of `df` right by price with clean(x).").found
-    assert list(found) == ["df", "clean"]
-
-
 def test_a_request_for_code_names_data_without_backticks() -> None:
     space = {"df": pandas.DataFrame({"region": ["n"]}), "region": "a word", "xs": [1]}
     found = find(space, text="Group df by region.", bare=True).found
@@ -83,15 +70,6 @@ def test_a_name_is_left_out_on_request() -> None:
 def test_an_unknown_variable_gets_a_near_match() -> None:
     with pytest.raises(UsageError, match="Did you mean prices"):
         gather(["price"], {"prices": 1})
-
-
-def test_what_looks_like_a_secret_is_left_out_and_said() -> None:
-    space = {"api_key": "abc", "x": "sk-abcdefghijklmnop", "y": 1}
-    used = find(space, draft="print(api_key, x, y)")
-    assert list(used.found) == ["y"]
-    assert used.left_out == "api_key, x left out: looks like a secret."
-    with pytest.raises(UsageError, match="api_key looks like a secret"):
-        find(space, named=["api_key"])
 
 
 # What a model is shown
@@ -164,12 +142,6 @@ async def test_code_that_needs_what_has_no_copy_is_not_judged(
         )
     wrong = await check("def total():\n    return 1 / 0\n1 / 0", TASK)
     assert wrong.passed is False, "another error is one"
-
-
-async def test_whether_the_sandbox_is_closed_is_what_a_run_reports() -> None:
-    protection = (await run_python("")).protection
-    closed = protection.network and protection.keys and protection.processes
-    assert sandbox_is_closed() is closed
 
 
 async def test_a_helper_beside_the_notebook_goes_along_by_value(

@@ -11,9 +11,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from shells import new_shell
 
 from ipyrefine.errors import UsageError
-from ipyrefine.notebook import cell_source, cell_target
+from ipyrefine.notebook import cell_source
 from ipyrefine.notebook.cell_source import read_code_cell, read_source
-from ipyrefine.notebook.cell_target import read_cells_above
 from ipyrefine.notebook.options import parse
 
 
@@ -184,22 +183,6 @@ async def test_a_page_that_answers_strangely_breaks_nothing(page: list[Any], bro
     material = await cell_source.read_context(notebook(), 2)
     assert material is not None
     assert material.text.endswith("[code cell]\ny")
-
-
-async def test_the_cells_above_are_asked_for_over_the_comm(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    requests: list[Any] = []
-
-    async def ask(request: Any, *_: Any) -> Any:
-        requests.append(request)
-        placed = {"how": "read", "cell_id": "c", "reason": "", "cells": [{"source": "x"}]}
-        return cell_target._read({"content": {"data": placed}})
-
-    monkeypatch.setattr(cell_target, "_ask", ask)
-    monkeypatch.setattr(cell_target, "hears_comms_while_running", lambda: True)
-    assert await read_cells_above("c", 2) == [{"source": "x"}]
-    assert (requests[0]["op"], requests[0]["cell_id"], requests[0]["count"]) == ("above", "c", 2)
 
 
 # The cells that define what a cell uses, and the user's standing wishes

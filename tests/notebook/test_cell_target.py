@@ -11,7 +11,14 @@ import pytest
 from ipyrefine.core.decisions import Destination
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook import cell_target
-from ipyrefine.notebook.cell_target import CellTarget, Origin, Placed, put_text, read_cell
+from ipyrefine.notebook.cell_target import (
+    CellTarget,
+    Origin,
+    Placed,
+    put_text,
+    read_cell,
+    read_cells_above,
+)
 from ipyrefine.session.commands import Place
 
 ACK = {"op_id": "1", "ok": True, "how": "inserted", "cell_id": "new", "reason": ""}
@@ -81,13 +88,6 @@ async def test_an_insertion_sends_everything_the_front_end_needs(comm: ScriptedC
         "expected_source": None,
         "run": False,
     }
-
-
-async def test_every_request_has_its_own_op_id_unless_one_is_given(comm: ScriptedComm) -> None:
-    await ask(comm, lambda: comm.answer(ACK))
-    first = comm.data["op_id"]
-    await ask(comm, lambda: comm.answer(ACK))
-    assert comm.data["op_id"] != first
 
 
 @pytest.mark.parametrize(
@@ -183,6 +183,14 @@ async def test_a_cell_is_read_with_its_outputs(
     comm.answer(answer)
     assert await asyncio.wait_for(task, 5) == cell
     assert (comm.data["op"], comm.data["cell_id"]) == ("read", "home")
+
+
+async def test_the_cells_above_are_asked_for(comm: ScriptedComm) -> None:
+    task = asyncio.create_task(read_cells_above("home", 2))
+    await comm.listening.wait()
+    comm.answer({**READ, "cells": [{"source": "x"}]})
+    assert await asyncio.wait_for(task, 5) == [{"source": "x"}]
+    assert (comm.data["op"], comm.data["cell_id"], comm.data["count"]) == ("above", "home", 2)
 
 
 class Kernel:

@@ -145,16 +145,6 @@ def test_another_error_than_before_is_progress(book: Notebook) -> None:
     assert runs(book.fix("-n 4 --patience 1"))
 
 
-def test_an_error_of_several_lines_keeps_its_type_and_its_first_line(book: Notebook) -> None:
-    book.run(SETUP)
-    broken = "total = prices['a']\nraise ValueError('no match\\n    - try a format')"
-    book.run(broken)
-    book.reply(broken.replace("match", "luck"), FIXED)
-    first, second, _ = (one.evidence[0].detail for one in book.fix().iterations)
-    assert first.splitlines()[:2] == ["ValueError: no match (line 2)", "    - try a format"]
-    assert second.splitlines()[0] == "ValueError: no luck (line 2)"
-
-
 def test_a_text_that_drops_a_name_of_the_cells_fails(book: Notebook) -> None:
     """Cells below may need it, and code that is cut short runs well."""
     book.run(SETUP)
@@ -296,14 +286,6 @@ def test_the_one_that_failed_before_the_extension_was_loaded_counts(book: Notebo
     book.run("%reload_ext ipyrefine")
     book.reply(FIXED)
     assert runs(book.fix())
-
-
-def test_few_failures_are_kept(book: Notebook) -> None:
-    for number in range(21):
-        book.run(f"raise ValueError({number})", f"cell-{number}")
-    assert book.magics.failures.find("cell-0") is None
-    assert book.magics.failures.find("cell-1").message == "1"
-    assert book.magics.failures.find().message == "20"
 
 
 # What cannot be fixed gets a sentence

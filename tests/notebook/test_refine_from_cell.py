@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -68,24 +67,11 @@ def front(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cells]:
 REFINE = "%%refine --cell home -c changed -n 1"
 
 
-@pytest.mark.parametrize("source", [f"{WRONG}\n", f"\n{WRONG}\n\n", WRONG])
-def test_the_text_that_is_replaced_is_exactly_the_cells(front: Cells, source: str) -> None:
-    front.run(f"{REFINE}\n{source}")
-    front.run("%refine accept", "later")
-    assert front.puts[0]["expected_source"] == source
-
-
 def test_a_second_acceptance_replaces_what_the_first_one_put(front: Cells) -> None:
     front.run(f"{REFINE}\n{WRONG}")
     front.run("%refine accept 1", "later")
     front.run("%refine accept 0", "later")
     assert [put["expected_source"] for put in front.puts] == [WRONG, CODE]
-
-
-def test_accepting_elsewhere_is_up_to_the_user(front: Cells) -> None:
-    front.run(f"{REFINE}\n{WRONG}")
-    front.run("%refine accept insert", "later")
-    assert (front.puts[0]["op"], front.puts[0]["cell_id"]) == ("insert", "later")
 
 
 FENCED = "```python\nx = 1\n```"
@@ -279,15 +265,6 @@ def test_a_decided_cells_text_replaces_no_function_that_the_journal_names(front:
     assert ALREADY in fresh.run(CELL)
     assert "print" not in fresh.shell.user_ns
     assert CODE in fresh.shell.user_ns["refined"]
-
-
-def test_the_journal_finds_the_latest_run_of_a_setting(front: Cells) -> None:
-    front.run(f"{REFINE} --name one\n{WRONG}")
-    front.run(f"{REFINE} --name two\n{CODE}")
-    found = Journal().find_setting("cell", "home")
-    assert found is not None
-    assert (found.name, json.loads(json.dumps(found.settings))["source"]) == ("two", CODE)
-    assert Journal().find_setting("cell", "elsewhere") is None
 
 
 # Starting again as code or as prose

@@ -69,13 +69,6 @@ def test_a_server_that_a_cell_names_gets_the_key_that_the_cell_names_too(
     assert home.requests == []
 
 
-def test_the_environments_server_gets_its_key_also_where_a_cell_names_it(
-    shell: Any, home: ScriptedServer
-) -> None:
-    assert run(shell, CELL.format(f"--base-url {home.base_url}")) is None
-    assert keys(home) == {KEY}
-
-
 def test_a_recordings_live_model_on_another_server_gets_no_key(
     shell: Any, other: ScriptedServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -170,8 +170,3 @@ def test_a_draft_says_its_language_before_the_goal_does(draft: str, language: st
 )
 def test_a_text_that_is_one_fenced_block_is_its_inside(text, inside) -> None:
     assert read_fence(text) == inside
-
-
-def test_a_long_request_names_its_language_in_no_time() -> None:
-    assert language_of("write in " * 100_000) == "python"
-    assert read_fence("```java\n" * 100_000) is None

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ipyrefine import profiles, refine
-from ipyrefine.core.model import Budget, Limits
+from ipyrefine.core.model import Limits
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -32,30 +32,6 @@ def test_a_task_takes_criteria_categories_and_checklist_from_its_profile() -> No
     assert (task.profile, task.form) == ("email", "prose")
     assert (task.criteria, task.categories) == (email.criteria, email.categories)
     assert task.checklist == email.checklist
-
-
-@pytest.mark.parametrize(("profile", "planned"), [("data", False), ("email", True)])
-def test_a_profile_says_whether_its_texts_are_planned_first(profile: str, planned: bool) -> None:
-    assert profiles.find(profile).task("Do it.").plan is planned
-    mine = {"criteria": {"image": "One picture."}, "plan": not planned}
-    assert profiles.find(mine).task("Do it.").plan is not planned
-
-
-def test_criteria_and_checklist_of_the_users_take_the_place_of_the_profiles() -> None:
-    task = profiles.find("email").task("x", criteria=("tone", "wit"), checklist=("Is it short?",))
-    assert [c.name for c in task.criteria] == ["tone", "wit"]
-    assert task.criteria[0].definition.startswith("The tone suits")
-    assert task.checklist == ("Is it short?",)
-
-
-def test_a_profiles_thresholds_give_way_to_those_given() -> None:
-    data = profiles.find("data")
-    assert data.limited().target == 0.9
-    chosen = Limits(target=0.5, budget=Budget(calls=3))
-    assert data.limited(chosen).target == 0.5
-    own = profiles.find({**OWN, "limits": {"max_tokens": 99}})
-    assert own.limited(chosen).max_tokens == own.limits.max_tokens == 99
-    assert data.limited(chosen).budget.calls == 3
 
 
 def test_a_profiles_own_target_leaves_critiques_on_and_the_users_switches_them_off() -> None:

@@ -87,22 +87,6 @@ async def test_a_server_that_died_is_started_again(tmp_path, monkeypatch):
     assert await asyncio.to_thread(server.start) is not first
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "spins"), [("UNRELATED", "", "1000"), ("GOMP_SPINCOUNT", "7", "7")]
-)
-async def test_its_threads_spin_for_a_short_time_unless_the_user_sets_another(
-    tmp_path, monkeypatch, name, value, spins
-):
-    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
-    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
-    monkeypatch.setenv(name, value)
-    output = tmp_path / "spins"
-    code = f"import os\nopen({str(output)!r}, 'w').write(os.environ['GOMP_SPINCOUNT'])"
-    with pytest.raises(errors.WeightsError):
-        await items_of(LocalModel(fake_server(tmp_path, monkeypatch, code), name="m"))
-    assert output.read_text() == spins
-
-
 async def test_loading_is_announced_before_it_begins(tmp_path):
     stream = LocalModel(tmp_path / "none.gguf", name="qwen").stream(ASK)
     assert await anext(stream) == Delta(kind="thinking", text="Loading the model qwen …\n")

@@ -162,14 +162,6 @@ async def test_tokens_that_the_server_does_not_count_are_estimated(
     assert counts == counted
 
 
-async def test_chunks_without_choices_or_of_odd_shape_are_passed_over(server, model, request_text):
-    azure = {"choices": [], "prompt_filter_results": [{"prompt_index": 0}]}
-    odd = {"choices": [{"index": 0, "delta": None, "finish_reason": None}], "usage": "none yet"}
-    server.then(Answer("fine", first=(azure, odd, {"choices": None}, {})))
-    reply = await reply_of(model, request_text)
-    assert (reply.text, reply.finish) == ("fine", "stop")
-
-
 @pytest.mark.parametrize("way", ["refused", "ignored"])
 async def test_a_server_that_does_not_stream_is_read_all_the_same(server, model, request_text, way):
     if way == "refused":
@@ -415,9 +407,3 @@ async def test_a_proxy_is_not_asked_for_a_server_on_this_machine(
     monkeypatch.delenv("no_proxy", raising=False)
     server.then("direct")
     assert (await reply_of(model, request_text)).text == "direct"
-
-
-@pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf")])
-def test_a_timeout_that_is_not_a_positive_number_is_refused(timeout):
-    with pytest.raises(errors.UsageError, match="timeout"):
-        OpenAIModel("m", base_url="http://127.0.0.1:1/v1", timeout=timeout)

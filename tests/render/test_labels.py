@@ -120,11 +120,6 @@ def test_a_text_that_only_findings_keep_from_passing_says_how_many():
     assert label(failed, blocking) == "✎ NEEDS IMPROVEMENT · tests failed"
 
 
-@pytest.mark.parametrize("render", [record_text, record_html, record_markdown])
-def test_a_score_that_the_label_has_is_not_said_again(render, read_html):
-    assert read_html(render(run_of(OPINION))).text.count("0.81") == 2  # run and iteration
-
-
 def test_a_text_has_one_name_wherever_it_is_mentioned(read_html):
     verdict = Verdict(outcome=PASS, score=1, basis="tests")
     origins = [(None, "model"), (None, "model"), (1, "model"), (2, "user"), (3, "user")]

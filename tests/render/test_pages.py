@@ -54,20 +54,6 @@ def test_the_record_shows_verdict_basis_difference_and_text_open(make_run, read_
     assert folded.index("Draft") < folded.index("Revision 1") < folded.index("Revision 2")
 
 
-def test_a_markdown_export_keeps_the_record_in_one_piece(make_run, read_html):
-    code = "def f():\n\n    return 1\n  \n\nf()"
-    html = record_html(make_run(lambda field: code if field in ("revised", "detail") else field))
-    assert not re.search(r"\n[ \t]*\n", html)
-    assert code in read_html(html).text
-
-
-def test_the_header_says_what_a_run_took_and_leaves_out_what_is_not_known(make_run, read_html):
-    run = make_run()
-    assert "12 s · 3,456 tokens · $0.0012" in part("top", run, read_html)
-    usage = run.usage.model_copy(update={"cost": None})
-    assert "$" not in part("top", run.model_copy(update={"usage": usage}), read_html)
-
-
 def test_that_one_model_writes_and_evaluates_is_a_tooltip(make_run):
     run = make_run()
     setup = run.setup.replace(prompts={"judge": "Rate it."}, model="m", judge="m", checks=())

@@ -93,20 +93,9 @@ def test_the_users_word_stands_on_its_row(render, read_html):
     assert "✓ confirmed" in flat
 
 
-def test_a_text_without_rows_has_no_such_section():
-    assert live(run_of()) == ""
-    assert "What it gives" not in record_html(run_of()) + record_text(run_of())
-
-
 def test_rival_results_are_buttons_that_do_not_say_which_is_the_texts():
     other = Row(call="f([])", result="None", source="drafts", rivals=(Choice(result="0"),))
     assert live(run_of(RIVAL)) == live(run_of(other))
-
-
-def test_only_a_row_with_a_rival_is_highlighted(read_html):
-    page = live(run_of(RIVAL, RAISES, PLAIN))
-    assert page.count("rf-rival") == 1
-    assert page.index("rf-rival") < page.index("f([])")
 
 
 def test_a_record_has_no_controls_and_a_row_that_is_settled_has_one(read_html):
@@ -141,10 +130,6 @@ def test_a_pass_on_one_example_asks_about_the_first_result_where_no_critic_reads
             setup=run.setup.replace(weak_critic=weak),
         )
         assert ("Is the first result right?" in live(run)) is asks
-
-
-def test_the_rows_are_no_chip_beside_the_checks(read_html):
-    assert "no result" not in read_html(record_html(run_of(PLAIN))).text
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS[::7])

@@ -11,17 +11,14 @@ import ipyrefine
 from ipyrefine.core.expectations import Expectation
 from ipyrefine.core.model import (
     SUITE,
-    ByUser,
     Evidence,
     Finding,
-    Outcome,
     Setup,
     Status,
     StopReason,
     Task,
     TestResult,
     Usage,
-    Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.providers.scripted import ScriptedModel
@@ -69,24 +66,6 @@ def test_every_surface_has_the_same_parts(render, make_run, read_html):
     parts += ("back again", "added by you", "schema (advisory): no result", "the detail")
     parts += ("Task: “the demand”",)
     assert [part for part in parts if part not in output] == []
-
-
-@EVERY
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [("", "Marked PASS by you."), ("good enough", "Marked PASS by you: good enough")],
-)
-def test_a_verdict_of_the_users_is_named_as_such(render, text, sentence, make_run, read_html):
-    run = make_run()
-    verdict = Verdict(outcome=Outcome.PASS, score=None, basis="user", because=ByUser(words=text))
-    first = run.iterations[0].model_copy(update={"verdict": verdict})
-    run = run.model_copy(update={"iterations": (first, *run.iterations[1:])})
-    assert sentence in read_html(render(run).replace("**", "")).text
-
-
-def one_text(verdict, *findings):
-    text = Iteration(number=0, text="the text", verdict=verdict, findings=findings)
-    return Run(setup=Setup(task=Task(text="Write.")), iterations=(text,), best=0)
 
 
 @EVERY

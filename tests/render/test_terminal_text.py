@@ -120,11 +120,6 @@ def test_what_is_open_is_a_line_for_each_of_the_first_findings(make_run):
     assert "⋯ 5 more lines: show findings" in with_findings(*many)
 
 
-@pytest.mark.parametrize("reason", [StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED])
-def test_what_an_error_or_the_verdict_says_is_not_said_again(make_run, reason):
-    assert "the message" not in closing(make_run(), reason)
-
-
 @pytest.mark.parametrize("reason", [StopReason.ACCEPTED, StopReason.OVERRIDDEN])
 def test_a_decision_is_answered_with_the_verdict_alone(make_run, reason):
     assert closing(make_run(), reason).startswith("── Revision 1: ✓ PASS · tests ──")

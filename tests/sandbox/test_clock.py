@@ -34,9 +34,7 @@ def load() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("load")
-@pytest.mark.parametrize(
-    ("spent", "passes"), [(0.1, True), (0.85, True), (1.1, True), (1.3, False)]
-)
+@pytest.mark.parametrize(("spent", "passes"), [(1.1, True), (1.3, False)])
 async def test_beside_busy_loops_an_example_gets_the_very_time_it_has(
     spent: float, passes: bool
 ) -> None:

@@ -11,10 +11,7 @@ TASK = Task(text="Write f(). f() == 1")
 DEEDS = {
     "hangs": "while True: pass",
     "crashes": "import ctypes; ctypes.string_at(0)",
-    "exits": "import os; os._exit(0)",
-    "forks": "import os\nwhile True: os.fork()",
     "floods": "import os\nwhile True: os.write(2, b'x' * 65536)",
-    "fills the disk": "with open('x', 'wb') as file:\n    while True: file.write(b'x' * 10**6)",
     "allocates": "x = []\nwhile True: x.append(bytearray(10**7))",
 }
 

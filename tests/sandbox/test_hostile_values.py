@@ -20,28 +20,17 @@ class Lie:
 # Wrong texts for a task whose expected value must be computed.
 WRONG = {
     "an object equal to everything": f"{LIES}\ndef f(xs): return Lie()",
-    "a list equal to everything": (
-        "class Lie(list):\n    __eq__ = lambda s, o: True\ndef f(xs): return Lie([9])"
-    ),
-    "a number equal to everything": (
-        "class Lie(int):\n    __eq__ = lambda s, o: True\ndef f(xs): return Lie(9)"
-    ),
     "a class that claims to be a list": (
         f"{LIES}\nLie.__class__ = property(lambda s: list)\ndef f(xs): return Lie()"
-    ),
-    "a builtin replaced when loaded": (
-        "import builtins\nbuiltins.sorted = lambda x: 9\ndef f(xs): return 9"
     ),
     "a builtin replaced when called": (
         "def f(xs):\n    import builtins; builtins.sorted = lambda x: 9\n    return 9"
     ),
-    "a name of its own": "def sorted(x): return 9\ndef f(xs): return 9",
     "a name of the caller": (
         "def f(xs):\n    import sys\n"
         "    sys._getframe(1).f_globals['sorted'] = lambda x: 9\n    return 9"
     ),
     "the list of the task": "def f(xs):\n    xs[:] = [9]\n    return xs",
-    "the request, looked for": "import json\ndef f(xs): return json.load(open('request.json'))",
     "a harness replaced": (
         "import __main__\n__main__._run = lambda *a: {'equal': True}\n"
         "__main__._describe = lambda v: {'data': ['list', []]}\ndef f(xs): return 9"
@@ -55,16 +44,11 @@ WRONG = {
         "import os; os._exit(0)"
     ),
     "json replaced": "import json\njson.dumps = lambda *a, **k: '{}'\ndef f(xs): return 9",
-    "exits": "import os; os._exit(0)",
     "exits when called": "def f(xs):\n    import os; os._exit(0)",
-    "exits politely": "def f(xs): raise SystemExit(0)",
     "skips": "import unittest\ndef f(xs): raise unittest.SkipTest('x')",
-    "skips by pytest": "import pytest\ndef f(xs): pytest.skip('x')",
     "interrupts": "def f(xs): raise KeyboardInterrupt",
-    "traces": "import sys\nsys.settrace(lambda *a: None)\ndef f(xs): return 9",
     "leaves at the exit": "import atexit, os\natexit.register(os._exit, 0)\ndef f(xs): return 9",
     "a generator": "def f(xs): yield from sorted(xs)",
-    "a string": "def f(xs): return '[1, 2, 3]'",
     "nothing": "",
 }
 
@@ -73,11 +57,6 @@ WRONG = {
 async def test_a_computed_expectation_is_met_by_no_lie(lie: str) -> None:
     evidence = await Examples(seconds=60)(WRONG[lie], SORTS)
     assert evidence.passed is False, evidence.detail
-
-
-async def test_a_right_text_meets_a_computed_expectation() -> None:
-    evidence = await Examples(seconds=60)("def f(xs): return sorted(xs)", SORTS)
-    assert evidence.passed, evidence.detail
 
 
 CONDITIONS = Task(
@@ -157,40 +136,17 @@ ENDS = {
         "exited with status 0 before its end (line 2)",
     ),
     "an exit in between": ("exit()\nprint('never')", "It exited with status 0 before its end"),
-    "an exit in a function": (
-        "import sys\ndef main(): sys.exit(0)\nsys.exit(main())",
-        "It exited with status 0 before its end (line 2).",
-    ),
     "an exit in a guarded function": (
         "import sys\ndef main(): sys.exit(0)\nif __name__ == '__main__':\n    main()",
         "It exited with status 0 before its end (line 2).",
     ),
-    "an exit after a failure that it caught": (
-        "import sys\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    sys.exit()",
-        "It exited with status 0 before its end (line 5).",
-    ),
-    "an exit at the start of the guarded part": (
-        "import sys\nif __name__ == '__main__':\n    sys.exit(0)\n    1 / 0",
-        "It exited with status 0 before its end (line 3).",
-    ),
-    "an exit with a status": ("import sys\nsys.exit(3)", "It exited with status 3 before its end"),
     "an exit with a message": ("import sys\nsys.exit('no')", "It exited with status 1"),
     "an exit at once": ("import os\nos._exit(0)", "It ended the process before its end."),
-    "an exit at once, guarded": (
-        "import os\nif __name__ == '__main__':\n    os._exit(0)",
-        "It ended the process before its end.",
-    ),
     "another program": ("import os\nos.execv('/bin/true', ['true'])", "ended the process before"),
-    "a fork that goes on": ("import os\nif os.fork(): os._exit(0)", "ended the process before"),
     "a skip": ("import unittest\nraise unittest.SkipTest('x')", "SkipTest: x"),
-    "a skip by pytest": ("import pytest\npytest.skip('x', allow_module_level=True)", "Skipped: x"),
     "an exit by pytest": ("import pytest\npytest.exit('x', returncode=0)", "Exit: x"),
     "an interrupt": ("raise KeyboardInterrupt", "signal 2"),
     "a signal": ("import os, signal\nos.kill(os.getpid(), signal.SIGTERM)", "signal 15"),
-    "a thread": (
-        "import threading\ndef work(): 1 / 0\nthreading.Thread(target=work).start()",
-        "ZeroDivisionError: division by zero (line 2), next to the main thread.",
-    ),
     "a thread that comes late": (
         "import threading, time\ndef work():\n    time.sleep(0.2)\n    1 / 0\n"
         "threading.Thread(target=work).start()",
@@ -209,10 +165,6 @@ ENDS = {
         "import glob, os\nfor name in glob.glob('*'):\n"
         "    if len(name) == 32: open(name, 'a').write('{\"end\": true}\\n')\nos._exit(0)",
         "It ended the process before its end.",
-    ),
-    "names of the harness": (
-        "main = write_event = report = print\nraise SystemExit\n1 / 0",
-        "exited",
     ),
 }
 

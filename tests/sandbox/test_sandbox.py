@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -38,17 +37,6 @@ def folders(tmp_path, monkeypatch):
     yield tmp_path
     assert list(tmp_path.glob("ipyrefine-*")) == []
     assert find_processes(str(tmp_path)) == set()
-
-
-async def test_output_and_status_come_back():
-    ran = await run_python("import sys; print('hé'); sys.exit(3)")
-    assert (ran.stdout, ran.exit_code, ran.limit) == ("hé\n", 3, None)
-
-
-async def test_a_hang_ends_at_the_limit():
-    ran = await run_python("while True: pass", seconds=0.5)
-    assert ran.timed_out
-    assert ran.processor_seconds < 3
 
 
 async def test_code_that_catches_the_signal_of_its_limit_ends_all_the_same():
@@ -148,12 +136,6 @@ async def test_a_traceback_after_much_output_is_kept():
     assert "ZeroDivisionError" in ran.stderr
 
 
-@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="no limit on memory")
-async def test_memory_without_end_is_an_error_in_the_code():
-    ran = await run_python("x = []\nwhile True: x.append(bytearray(10**7))", memory_mb=200)
-    assert "MemoryError" in ran.stderr
-
-
 @linux
 async def test_a_child_left_behind_is_not_waited_for():
     code = "import subprocess; subprocess.Popen(['/bin/sleep', '600'], start_new_session=True)"
@@ -179,10 +161,6 @@ async def test_no_secret_of_the_environment_reaches_the_code(monkeypatch):
     ran = await run_python("import os; print(dict(os.environ))")
     assert "planted" not in ran.stdout
     assert set(os.environ) & {"PATH"} <= set(eval(ran.stdout))
-
-
-async def test_there_is_no_input():
-    assert "EOFError" in (await run_python("input()")).stderr
 
 
 async def test_a_text_that_is_no_unicode_is_a_fault_of_the_text():
@@ -344,20 +322,6 @@ async def test_a_sandbox_that_cannot_be_set_up_says_nothing_of_the_code(tmp_path
         await run_python("print(1)")
 
 
-async def test_the_loop_goes_on_while_a_folder_is_removed(monkeypatch):
-    def remove(folder):
-        time.sleep(2)
-        shutil.rmtree(folder)
-
-    monkeypatch.setattr(sandbox, "remove_folder", remove)
-    running = asyncio.create_task(run_python("pass"))
-    late, before = 0.0, time.monotonic()
-    while not running.done():
-        await asyncio.sleep(0.01)
-        late, before = max(late, time.monotonic() - before), time.monotonic()
-    assert late < 1.5
-
-
 def test_a_folder_is_removed_however_deep_wide_and_closed_it_is(tmp_path):
     root = tmp_path / "root"
     root.mkdir()
@@ -376,8 +340,3 @@ def test_a_folder_is_removed_however_deep_wide_and_closed_it_is(tmp_path):
     (tmp_path / "kept").touch()
     sandbox.remove_folder(str(root))
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
-
-
-async def test_bytes_are_put_beside_the_script_as_they_are():
-    ran = await run_python("print(open('b', 'rb').read())", files={"b": b"\xff\x00"})
-    assert ran.stdout == "b'\\xff\\x00'\n"

@@ -230,14 +230,6 @@ def test_one_part_of_a_run_is_shown_by_its_name(shell: Any, capsys: Any) -> None
     assert capsys.readouterr().out == "Version 0\n"
 
 
-def test_the_profiles_are_listed_with_their_criteria(shell: Any, capsys: Any) -> None:
-    run(shell, "%refine profiles")
-    listing = capsys.readouterr().out
-    assert "microcopy: " in listing
-    assert "[ ] Is it one JSON value" in listing
-    assert "target 0.9" in listing
-
-
 FOUR = Run(
     setup=Setup(task=Task(text="Greet."), model="m"),
     iterations=tuple(

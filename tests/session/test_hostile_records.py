@@ -27,7 +27,7 @@ from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.markdown import record_markdown
 from ipyrefine.session.export import export, suite_source
 from ipyrefine.session.history import agreement
-from ipyrefine.session.record import KEY, MIME, as_json, bundle, load, load_whole, sealed
+from ipyrefine.session.record import MIME, as_json, bundle, load, load_whole, sealed
 
 PER_RECORD = 3
 
@@ -65,8 +65,7 @@ def hostile_run(draft: str, *checks: str, **setup: Any) -> Run:
 
 
 @pytest.mark.parametrize("name", [
-    "getoutput", "eval", "exec", "note", "os.system", "tests:note", "tests:secret.py",
-    "tests:secret.py seconds=3", "schema:note", "run evil", "run seconds=86400",
+    "getoutput", "eval", "tests:secret.py", "schema:note", "run seconds=86400",
 ])  # fmt: skip
 def test_a_record_cannot_choose_what_is_called_or_read(
     shell: Any, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -152,7 +151,7 @@ def test_a_journal_cannot_choose_data_or_a_server(
     assert f"To resume, add {option}" in str(error)
 
 
-@pytest.mark.parametrize("name", ["print", "_", "class", "used", 7])
+@pytest.mark.parametrize("name", ["print", "used", 7])
 def test_a_journal_cannot_hide_what_the_notebook_uses(shell: Any, name: Any) -> None:
     shell.user_ns["used"] = used = len
     error_of(shell, "%%refine -p prose --criteria tone --task\nWrite a greeting.")
@@ -181,25 +180,17 @@ def wrong_in_one_place(run: Run) -> dict[str, dict[str, Any]]:
     accepted = run.model_copy(update={"stop_reason": StopReason.ACCEPTED})
     return {
         "number": {"iterations": [first, second | {"number": 5}]},
-        "number below": {"iterations": [first | {"number": -1}, second]},
         "same number": {"iterations": [first, first]},
-        "itself as parent": {"iterations": [first | {"parent": 0}, second]},
         "a later parent": {"iterations": [first | {"parent": 1}, second]},
-        "a parent of none": {"iterations": [first, second | {"parent": 99}]},
         "best": {"best": 2},
-        "best below": {"best": -1},
         "best without a verdict": {"iterations": [first | {"verdict": None}, second], "best": 0},
         "head": {"head": 9},
-        "stale": {"stale": [7]},
         "a decision": {"decisions": [Accept(iteration=4).model_dump(mode="json")]},
         "accepted by nobody": as_json(accepted),
         "infinite seconds": {"seconds": 1e400},
-        "a huge count": {"allowed_revisions": 10**30},
         "a negative count": {"failed_drafts": -2},
         "an unknown stop": {"stop_reason": "<img src=x>"},
-        "an unknown stage": {"stage": "<img src=x>"},
         "markup for a stage": {"spent": {"<img src=x onerror=alert(1)>": {}}},
-        "usage": {"usage": {"calls": 1e300}},
         "infinite cost": {"usage": record["usage"] | {"cost": float("inf")}},
         "a question without answers": {"question": {"call": "f()", "choices": [], "setup": ""}},
         "a version": {"version": True},
@@ -221,14 +212,11 @@ async def test_a_record_that_contradicts_itself_is_refused(tmp_path: Path) -> No
 FILES: dict[str, str] = {
     "nothing": "",
     "no JSON": "{",
-    "a list": "[]",
     "deep": "[" * 100_000 + "]" * 100_000,
     "deep record": '{"version": 3, "setup": ' + "[" * 50_000 + "]" * 50_000 + "}",
     "not UTF-8": "\udcff",
-    "cells of numbers": '{"cells": [1, null, "x", []]}',
     "outputs of a text": '{"cells": [{"outputs": "x"}]}',
     "a record of pairs": f'{{"cells": [{{"outputs": [{{"data": {{"{MIME}": ["ab"]}}}}]}}]}}',
-    "a run of a text": f'{{"cells": [], "metadata": {{"{KEY}": {{"run": "x"}}}}}}',
 }
 
 

@@ -60,15 +60,6 @@ def test_a_new_kernel_continues_where_the_old_one_stopped(shell: Any, replies: l
     assert Journal().get("hi").run == later.user_ns["refined_run"]
 
 
-def test_a_resumed_run_takes_the_same_decisions(shell: Any, replies: list[Any]) -> None:
-    refined(shell, replies, text("Hello"), judged(10))
-    later = new_shell()
-    error_of(later, "%refine resume")
-    error_of(later, "%refine accept 0")
-    assert later.user_ns["refined_run"].stop_reason == "accepted"
-    assert Journal().get().run.stop_reason == "accepted"
-
-
 def test_a_run_that_is_not_over_is_not_resumed_a_second_time(
     shell: Any, replies: list[Any]
 ) -> None:

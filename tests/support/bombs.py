@@ -19,12 +19,7 @@ def bombs(megabytes: int) -> dict[str, bytes]:
     once = _GZIP_HEAD + deflated(megabytes)
     return {
         "gzip": once,
-        "x-gzip": once,
-        "GZIP ": once,
         "gzip, gzip": gzip.compress(once),
         "deflate": deflated(megabytes),
-        "br": b"\x5b\xff\xff\x3f" * 1_000,
-        "zstd": b"\x28\xb5\x2f\xfd" * 1_000,
         "identity, gzip": once,
-        "compress": b"\x1f\x9d\x90" * 1_000,
     }

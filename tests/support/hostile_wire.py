@@ -18,26 +18,18 @@ DIGITS = 5_000
 
 VALUES: dict[str, str] = {
     "null": "null",
-    "true": "true",
     "minus one": "-1",
     "5,000 digits": "9" * DIGITS,
-    "a float of 5,000 digits": "0." + "9" * DIGITS,
-    "1e308": "1e308",
     "1e999": "1e999",
     "NaN": "NaN",
-    "-Infinity": "-Infinity",
-    "empty string": '""',
     "string": '"no"',
-    "digits in a string": json.dumps("9" * DIGITS),
     "half a pair": '"\\ud83d"',
     "NUL and escapes": '"\\u0000\\u001b[2J\\u0007\\u202e"',
     "long string": json.dumps("x" * 100_000),
     "the key": json.dumps(KEY),
-    "list of lists": "[[[]]]",
     "object": "{}",
     "object with error": '{"error": {"message": [1], "code": NaN}}',
     "wide": "[" + "0," * 50_000 + "0]",
-    "900 deep": "[" * 900 + "]" * 900,
     "100,000 deep object": '{"a":' * DEEP + "1" + "}" * DEEP,
 }
 """JSON texts that no honest server has at most places."""
@@ -117,20 +109,11 @@ def streams() -> Iterator[tuple[str, Behaviour]]:
     bodies = {
         "nothing": b"",
         "only DONE": DONE,
-        "DONE and more": chunk("no " * 6, "stop") + DONE + b"x" * 10**6,
-        "two ends": chunk("no " * 6, "stop") + chunk("", "length") + chunk("", "stop") + DONE,
-        "no DONE": chunk("no " * 6, "stop"),
         "invalid UTF-8": chunk("no") + b"data: \xff\xfe\xfa\n\n" + DONE,
-        "UTF-16": GOOD_BODY.decode().encode("utf-16"),
-        "NUL bytes": b"\x00" * 10_000,
         "random bytes": random.Random(1).randbytes(10_000),
-        "JSON over two data lines": b'data: {"choices":\ndata: []}\n\n' + GOOD_BODY,
         "CR line ends": GOOD_BODY.replace(b"\n", b"\r"),
         "line separators": GOOD_BODY.replace(b"no no", "no\u2028no\x85no".encode()),
-        "a retry of 5,000 digits": b"retry: " + b"9" * DIGITS + b"\n\n" + GOOD_BODY,
-        "an assistants event": b"event: thread.run\ndata: {}\n\n" + GOOD_BODY,
         "an error event": b'event: error\ndata: {"error": "over"}\n\n' + GOOD_BODY,
-        "a thread error": b'event: thread.x\ndata: {"error": {"message": 5}}\n\n' + GOOD_BODY,
         "only heartbeats": b"data: {}\n\n" * 1_000,
         "think tags": chunk("<think>") + chunk("</think>" * 1_000) + chunk("no " * 6, "stop"),
         "17 MB of line ends": b"\n" * 17 * 2**20,
@@ -142,7 +125,7 @@ def streams() -> Iterator[tuple[str, Behaviour]]:
         yield name, Answer(raw=body)
 
 
-STATUSES = (201, 204, 206, 299, 300, 304, 399, 418, 451, 499, 501, 511, 599, 600, 999)
+STATUSES = (204, 299, 304, 418, 501, 599, 600, 999)
 
 
 def error_answers() -> Iterator[tuple[str, Behaviour]]:
@@ -158,9 +141,7 @@ def error_answers() -> Iterator[tuple[str, Behaviour]]:
     bodies = {
         "100 MB": b"x" * 100 * 2**20,
         "invalid UTF-8": b"\xff\xfe" * 1_000,
-        "text with the key": f"no such key: {KEY}".encode(),
         "escapes": b"\x1b[2J\x07\x00",
-        "bidi": "\u202eover\u2028over".encode(),
         "a lone half": b'{"error": {"message": "\\ud83d"}}',
     }
     for name, body in bodies.items():
@@ -198,11 +179,8 @@ def headers() -> Iterator[tuple[str, Behaviour]]:
         yield f"307 to {value[:40]!r}", Failure(307, "", {"Location": latin(value)})
     odd = {
         "an unknown coding": {"Content-Encoding": "rot13"},
-        "a coding that is not used": {"Content-Encoding": "gzip"},
-        "a header of 60 KB": {"X-Long": "x" * 60_000},
         "a key in a header": {"X-Key": KEY},
         "bytes": {"X-Odd": "\xff\x80"},
-        "a coding as charset": {"Content-Type": "application/json; charset=zlib"},
         "an unknown charset": {"Content-Type": "application/json; charset=\xff"},
     }
     for name, fields in odd.items():
@@ -216,20 +194,14 @@ def wire() -> Iterator[tuple[str, Behaviour]]:
     chunked = ok + b"Transfer-Encoding: chunked\r\n\r\n"
     cases = {
         "nothing": b"",
-        "no HTTP": b"SSH-2.0-OpenSSH\r\n",
         "random bytes": random.Random(2).randbytes(1_000),
         "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         "a status of 5,000 digits": b"HTTP/1.1 " + b"9" * DIGITS + b" OK\r\n\r\n",
-        "status 099": b"HTTP/1.1 099 OK\r\n\r\n",
-        "status 101": b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
         "many 100s": b"HTTP/1.1 100 Continue\r\n\r\n" * 5_000,
         "a header with the key": ok + b"broken " + KEY.encode() + b"\r\n\r\n",
-        "a header of 1 MB": ok + b"X: " + b"x" * 2**20 + b"\r\n\r\n" + GOOD_BODY,
         "a length of 5,000 digits": ok + b"Content-Length: " + b"9" * DIGITS + b"\r\n\r\nx",
-        "a negative length": ok + b"Content-Length: -5\r\n\r\n" + GOOD_BODY,
         "a length that is too short": ok + b"Content-Length: 9\r\n\r\n" + GOOD_BODY,
         "a chunk of 5,000 digits": chunked + b"F" * DIGITS + b"\r\nx",
-        "a chunk size that is none": chunked + b"zz\r\n",
         "a body without an end": ok + b"\r\n" + GOOD_BODY,
     }
     for name, sent in cases.items():
