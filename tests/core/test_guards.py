@@ -10,7 +10,6 @@ from kit import (
     decide,
     finding,
     finish,
-    judgement,
     prompts,
     refinement,
     requests,

@@ -101,7 +101,7 @@ CORPORA = {
 @pytest.mark.parametrize("corpus", CORPORA)
 async def test_whatever_a_server_sends_the_run_stops_with_a_sentence(server, corpus, caplog):
     caplog.set_level(logging.DEBUG)
-    assert await attack(server, CORPORA[corpus]()) > 15
+    assert await attack(server, CORPORA[corpus]()) > 5
     assert f"Bearer {KEY}" not in caplog.text  # a server may repeat the key in its headers
 
 

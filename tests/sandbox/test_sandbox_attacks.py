@@ -1,6 +1,6 @@
 """What code in the sandbox can do to the machine, in every kind of place where it runs.
 
-The places: this process's user, and an ordinary user in a container whose seccomp profile forbids
+The places: this process's user, an ordinary user, and a container whose seccomp profile forbids
 namespaces. Where the sandbox cannot protect something, it has to say so.
 """
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are 
 SUPPORT = Path(__file__).parents[1] / "support"
 SOURCES = str(Path(ipyrefine.__file__).parents[1])
 NOBODY = 65534
-PLACES = ["this user", "ordinary user in a container"]
+PLACES = ["this user", "ordinary user", "container"]
 KEY = "sk-planted-5ecret"
 LOADED_S = 60  # what takes longer has hung, even on a busy machine
 
