@@ -109,11 +109,8 @@ def own_world(
 ) -> Path | None:
     """The user's settings gone and, by default, an empty home; the home, where there is one.
 
-    ``model`` and ``browser`` tests keep the home and the model directory they were given;
-    ``bench`` tests keep everything.
+    ``model`` and ``browser`` tests keep the home and the model directory they were given.
     """
-    if request.node.get_closest_marker("bench"):
-        return None
     given = any(request.node.get_closest_marker(name) for name in ("model", "browser"))
     for name in list(os.environ):
         if name.startswith(SETTINGS) and not (given and name == "IPYREFINE_MODEL_DIR"):

@@ -21,19 +21,6 @@ from ipyrefine.providers.scripted import ScriptedModel
 PROSE: dict[str, Any] = {"profile": "prose", "criteria": ["tone"]}
 
 
-async def test_single_limits_are_keywords() -> None:
-    model = ScriptedModel([text("Hello"), judged(4), text("Hello there"), judged(4)])
-    run = await refine(
-        "Greet.",
-        model=model,
-        target=0.9,
-        max_revisions=1,
-        critique="never",
-        **PROSE,
-    )
-    assert (run.limits.target, run.limits.max_revisions, run.revisions) == (0.9, 1, 1)
-
-
 async def test_a_single_limit_wins_over_limits_given_as_a_whole() -> None:
     limits = Limits(target=0.5, max_revisions=3, critique="never")
     model = ScriptedModel([text("Hello"), judged(4)])

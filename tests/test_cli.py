@@ -173,15 +173,6 @@ def test_a_line_that_cannot_be_read_is_refused_with_a_sentence(
     assert sentence in capsys.readouterr().err
 
 
-def test_an_empty_journal_says_so_and_so_does_a_search_without_a_match(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert cli.main(["history"]) == 0
-    assert capsys.readouterr().out == "The journal is empty.\n"
-    cli.main(["history", "stack"])
-    assert "No run in the journal matches." in capsys.readouterr().out
-
-
 @pytest.mark.model
 def test_the_demo_runs_in_a_terminal_from_an_empty_cache(tmp_path: Path) -> None:
     """It fetches the weights with a progress bar, refines on them, and says how to go on."""

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from kit import finished, text
 from kit import greeting as refinement
-from openai_server import Answer, ScriptedServer
+from openai_server import ScriptedServer
 
 import ipyrefine as package
 from ipyrefine import cli
@@ -112,22 +112,6 @@ def test_a_failed_cell_ends_with_2_no_refine_cell_with_4_and_both_are_written_as
     assert executed.cells[0].outputs[0].text == "begun\n"
 
 
-def test_a_hostile_server_ends_a_notebook_with_2_and_the_draft_in_its_record(
-    ipyrefine: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    path = notebook(tmp_path / "x.ipynb", "%load_ext ipyrefine", f"{REFINE}\nWrite a greeting.")
-    body = '{"error": {"code": "' + "9" * 5_000 + '"}}'
-    with ScriptedServer() as server:
-        server.then(text("Hello"), Answer(raw=f"data: {body}\n\n".encode()))
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        code, _, err = ipyrefine("run", str(path))
-    assert code == 2
-    assert "Cell 2 failed: " in err
-    assert "reported an error" in err
-    assert "Traceback" not in err
-    assert package.load(tmp_path / "x.refined.ipynb")[0].text == "Hello"
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -158,11 +142,6 @@ def test_parameters_follow_the_tagged_cell_and_replace_earlier_ones(tmp_path: Pa
         cli.inject_parameters(read, {"n": value})
     assert [cell.source for cell in read.cells] == ["n = 1", "n = 3", "print(n)"]
     nbformat.validate(read)
-
-
-async def test_a_run_is_summarized_by_its_verdict_and_what_that_rests_on() -> None:
-    run = await finished(scores=(10,))
-    assert cli.summarize(3, run) == "3: ○ PASS · evaluator, 1.00"
 
 
 async def test_a_question_is_listed_as_what_to_clarify() -> None:

@@ -144,12 +144,6 @@ async def test_no_value_that_code_gives_reaches_a_server_elsewhere(
     assert all(code.startswith(("globals", "raise SystemExit")) for code in unseen), "by the user"
 
 
-async def test_nor_does_it_as_a_draft_of_the_users() -> None:
-    model = Server(FINE)
-    await refinement(model, "Mend it.", draft=LEAKS[0]).run()
-    assert leaked(model.sent) == []
-
-
 async def test_nor_does_it_by_the_users_tests_or_by_drafts_that_differ() -> None:
     tests = (
         "import pytest\n@pytest.mark.parametrize('name', [row['region'] for row in rows])\n"
@@ -213,17 +207,6 @@ async def test_shapes_and_what_happened_to_frames_are_sent() -> None:
     asked = second.messages[-1].content
     assert "kept: new, 1 rows × 2 columns" in asked
     assert "a table of 1 row × 2 columns" in asked
-
-
-async def test_the_names_of_the_users_tests_are_sent() -> None:
-    suite = "def test_ignores_gaps():\n    assert total(1) == rows[0]\n"
-    model = Server("def total(n):\n    return n", FINE)
-    space = notebook() | {"suite": suite}
-    task = "Write `total(n)` of `rows`."
-    await refinement(model, task, checks=["tests:suite"], namespace=space).run()
-    asked = next(r for r in model.requests if r.purpose == Stage.REVISE).messages[-1].content
-    assert "test_ignores_gaps" in asked
-    assert leaked(model.sent) == []
 
 
 async def test_what_code_gave_on_literals_is_sent() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from copy import deepcopy
 
 import pandas
@@ -184,7 +185,7 @@ async def test_it_shows_each_group_with_a_representative_and_what_tells_it_apart
     assert "The submission is empty." in text
     html = groups._repr_html_()
     assert html.count("<details") == 4
-    assert html.count('<details class="rf-iteration" open>') == 3, "a group is folded once ruled"
+    assert len(re.findall("<details[^>]* open>", html)) == 3, "a group is folded once ruled"
 
 
 async def test_what_a_submission_says_is_escaped():

@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 
 import pytest
 from greetings import CALLS, Greeter, options, tasks
 from kit import READY, text
-from kit import judgement as judged
 from openai_server import ScriptedServer
 
 import ipyrefine
@@ -79,16 +77,6 @@ async def test_the_same_name_again_asks_only_for_what_is_missing(
     assert (greeter.asked - before).total() == 2 * CALLS
 
 
-async def test_a_task_may_bring_its_own_options_and_model_objects_are_taken() -> None:
-    model = ScriptedModel([text("Two"), judged(4), judged(4)])
-    options = {"profile": "prose", "criteria": ["tone"], "critique": "never", "max_revisions": 0}
-    batch = [{"text": "Greet.", "draft": "Hello there"}, {"text": "Greet her.", "target": 0.3}]
-    items = await ipyrefine.refine_many(batch, model=model, at_once=1, **options, progress=False)
-    assert [item.run and item.run.text for item in items] == ["Hello there", "Two"]
-    assert [item.run and item.run.limits.target for item in items] == [0.8, 0.3]
-    assert [item.run and item.run.revisions for item in items] == [0, 0]
-
-
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
@@ -132,15 +120,6 @@ async def test_a_task_that_cannot_travel_says_so() -> None:
         )
     assert isinstance(item.error, errors.PoolError)
     assert "generator" in str(item.error)
-
-
-async def test_without_a_journal_nothing_is_kept(
-    server: ScriptedServer, own_world: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("IPYREFINE_JOURNAL", "off")
-    items = await ipyrefine.refine_many(["Greet."], **options(server.base_url), progress=False)
-    assert items[0].passed
-    assert Journal().runs() == []
 
 
 async def test_a_hundred_runs_at_once_are_each_whole_in_the_journal_and_paid_for_once() -> None:

@@ -29,10 +29,9 @@ from ipyrefine.checks.evaluation import Evaluation, Examples, group_outcomes
 from ipyrefine.checks.inputs import first_calls, further_inputs
 from ipyrefine.core import replies
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Limits, Question, Row, Stage, StopReason, Task, Usage
-from ipyrefine.core.ports import Check, Message, Model, Reply, Request
+from ipyrefine.core.model import Limits, Question, Stage, StopReason, Task, Usage
+from ipyrefine.core.ports import Check, Model, Reply, Request
 from ipyrefine.core.prompts import Prompts, Requests, make_nonce
-from ipyrefine.core.results import expect
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import read_examples
 from ipyrefine.errors import CheckNotRun, ModelError, ReplyError
@@ -42,19 +41,6 @@ _MAX_TOKENS = 1_024  # completion tokens a reply may take
 _SAMPLES = 16  # most of resampling
 _VOTERS = 7
 _CRITIQUES = "of which critiques"
-
-_BARE = """\
-Evaluate this code for the task. Reply with JSON: evaluation, PASS if it is correct and all its \
-requirements are met, else NEEDS_IMPROVEMENT or FAIL; and feedback, one sentence."""
-_BARE_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "evaluation": {"type": "string", "enum": ["PASS", "NEEDS_IMPROVEMENT", "FAIL"]},
-        "feedback": {"type": "string", "maxLength": 300},
-    },
-    "required": ["evaluation", "feedback"],
-    "additionalProperties": False,
-}
 
 
 class Case(Protocol):
@@ -75,8 +61,6 @@ class Plan(NamedTuple):
     """How the arms are run."""
 
     limits: Limits = Limits()  # the loop's
-    answer: bool = False  # whether the loop's questions are answered
-    judge: bool = False  # whether a bare judge says PASS or not about the draft
     vote: bool = False  # whether seven drafts of code vote
 
 
@@ -99,14 +83,6 @@ class Draft(NamedTuple):
     stated: Sequence[Check]  # the checks of what the task states
 
 
-class Asked(NamedTuple):
-    """What came of a question of the loop's."""
-
-    right: bool  # whether a right draft is among those it compares
-    answered: bool | None  # whether there was an answer; None where it was not to be given
-    solved: bool  # whether the run ended solved after it
-
-
 class TaskRow(NamedTuple):
     """What came of one task."""
 
@@ -114,7 +90,7 @@ class TaskRow(NamedTuple):
     ended: str  # how the loop stopped, and what its verdict rests on
     source: str  # what the loop's final text is
     spent: Mapping[str, int]  # completion tokens of the loop, by what they were for
-    asked: Asked | None
+    asked: bool | None  # whether a right draft is among those that its question compares
 
     @property
     def draft(self) -> Outcome:
@@ -152,8 +128,6 @@ async def run_case(case: Case, model: Model, plan: Plan) -> TaskRow:
     first = await write_draft(case, meter, plan)
     draft = Outcome(await case.solves(first.text), None, meter.usage, first.text)
     arms = {"draft": draft}
-    if plan.judge:
-        arms["draft, bare judge"] = await _judge_bare(case, draft, model)
     arms["draft + its examples"] = draft._replace(accepted=bool(first.met))
     if plan.vote:
         arms["vote of seven"] = await _vote(case, first, draft, model)
@@ -167,7 +141,9 @@ async def run_case(case: Case, model: Model, plan: Plan) -> TaskRow:
     basis = run.verdict.basis if passed and run.verdict else ""
     ended = f"{run.stop_reason or 'no stop'}{f', {basis}' if basis else ''}"
     source, spent = _source(run), _spent(run, usage)
-    return TaskRow(arms, ended, source, spent, await _ask(case, loop, plan))
+    asked = run.stop_reason is StopReason.QUESTION
+    right = any([await case.solves(one.text) for one in run.drafts]) if asked else None
+    return TaskRow(arms, ended, source, spent, right)
 
 
 async def _meets(text: str, task: Task, stated: Sequence[Check]) -> bool | None:
@@ -237,19 +213,6 @@ def read_text(reply: Reply, form: Any) -> str:
         return ""
 
 
-async def _judge_bare(case: Case, draft: Outcome, model: Model) -> Outcome:
-    """Return the draft's outcome with a judge that has nothing else to go by."""
-    prompt = f"Task:\n{case.text}\n\nCode:\n```python\n{draft.text}\n```\n\n{_BARE}"
-    request = Request(
-        messages=(Message(role="user", content=prompt),),
-        json_schema=_BARE_SCHEMA,
-        schema_name="evaluation",
-        max_tokens=200,
-    )
-    reply = await measure.complete(model, request)
-    return draft._replace(accepted='"PASS"' in reply.text, usage=draft.usage + reply.usage)
-
-
 # What the loop does.
 
 
@@ -276,26 +239,6 @@ def _spent(run: Run, usage: Usage) -> Mapping[str, int]:
     spent["no text"] = usage.completion_tokens - spent.total()
     spent[_CRITIQUES] = run.spent.get(Stage.CRITIQUE, Usage()).completion_tokens
     return spent
-
-
-# The loop's questions.
-
-
-async def _ask(case: Case, loop: Refinement, plan: Plan) -> Asked | None:
-    run = loop.state
-    if run.stop_reason is not StopReason.QUESTION:
-        return None
-    question = run.question
-    right = any([await case.solves(draft.text) for draft in run.drafts])
-    if not plan.answer or question is None:
-        return Asked(right, None, False)
-    result = await case.answer(question)
-    if result is None:
-        return Asked(right, False, False)
-    asked = Row(call=question.call, result="", setup=question.setup)
-    loop.decide(expect(asked, result))
-    run = await run_loop(loop)
-    return Asked(right, True, await case.solves(run.text))
 
 
 # The tables.
@@ -349,7 +292,7 @@ def report(rows: Sequence[TaskRow], what: str) -> str:
                 f"In pairs: {'; '.join(solved)}. Intervals: 95 %, exact.",
                 _endings(rows),
                 _stages(rows),
-                _questions([row.asked for row in rows if row.asked]),
+                _questions([row.asked for row in rows if row.asked is not None]),
             ],
         )
     )
@@ -383,21 +326,9 @@ def _stages(rows: Sequence[TaskRow]) -> str:
     return measure.table(["loop", "final texts", "solved", "completion tokens"], lines)
 
 
-def _questions(asked: Sequence[Asked]) -> str:
-    """Return a table of the loop's questions; empty where it asked none."""
-    if not asked:
-        return ""
-    right = [one for one in asked if one.right]
-    answered = [one for one in right if one.answered]
-    lines: list[tuple[str, str]] = [
-        ("questions with a right draft among the groups", f"{len(right)} of {len(asked)}")
-    ]
-    if any(one.answered is not None for one in asked):
-        lines += [
-            ("answered, of those with a right draft", f"{len(answered)} of {len(right)}"),
-            ("solved, of those answered", measure.share(answered, lambda one: one.solved)),
-        ]
-    return measure.table(["questions", ""], lines)
+def _questions(asked: Sequence[bool]) -> str:
+    """Return how many of the loop's questions have a right draft; empty where it asked none."""
+    return f"Questions with a right draft: {sum(asked)} of {len(asked)}." if asked else ""
 
 
 # Running.

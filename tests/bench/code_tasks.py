@@ -1,7 +1,7 @@
 """Solve programming tasks by drafts, samples, a vote and the loop, and print the tables.
 
 ``python tests/bench/code_tasks.py humaneval|mbpp|exercism … [--tasks A-B] [--candidates N]
-[--answer] [--judge] [--vote] [--ask]`` (needs the extras ``local`` and ``bench``). `arms` says what
+[--vote] [--ask]`` (needs the extras ``local`` and ``bench``). `arms` says what
 the arms are.
 
 - humaneval: tasks 0 to 81 of HumanEval; the hidden tests decide what is solved.
@@ -289,14 +289,10 @@ def main() -> None:
     parser = measure.parser(__doc__)
     parser.add_argument("sets", nargs="+", choices=SETS)
     arms.add_options(parser)
-    parser.add_argument(
-        "--answer", action="store_true", help="answer questions, from the reference"
-    )
-    parser.add_argument("--judge", action="store_true", help="let a bare judge read each draft")
     parser.add_argument("--vote", action="store_true", help="let seven drafts vote")
     parser.add_argument("--validate", action="store_true", help="test the hidden tests instead")
     options: argparse.Namespace = parser.parse_args()
-    plan = arms.plan(options, answer=options.answer, judge=options.judge, vote=options.vote)
+    plan = arms.plan(options, vote=options.vote)
     for name in options.sets:
         cases = load(name, options.data, options.tasks)
         if options.validate:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ipyrefine.checks import BUILTIN, resolve
+from ipyrefine.checks import resolve
 from ipyrefine.core.model import Task
 
 CODE = Task(text="Write inc(n).\n\n>>> inc(1)\n2\n", form="code")
@@ -44,15 +44,3 @@ async def test_the_evidence_of_a_check_says_its_basis_whether_it_passes_or_not(n
     passed, failed = await check(good, task), await check(bad, task)
     assert (passed.passed, passed.basis) == (True, basis), passed.detail
     assert (failed.passed, failed.basis) == (False, basis), failed.detail
-
-
-async def test_a_comparison_of_drafts_rests_on_their_examples_as_one_draft_does() -> None:
-    (check,) = resolve(["agreement"], {})
-    compared = await check.among([RIGHT, RIGHT])(RIGHT, CODE)  # type: ignore[attr-defined]
-    assert (compared.passed, compared.basis) == (True, "examples")
-    assert (await check(RIGHT, CODE)).basis == "examples"
-
-
-def test_every_built_in_check_has_its_basis_here() -> None:
-    shown = {name.partition(":")[0] for name in CHECKS} | {"agreement", "results"}
-    assert {kind.name for kind in BUILTIN.values()} <= shown

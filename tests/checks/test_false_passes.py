@@ -3,7 +3,6 @@
 import pytest
 
 from ipyrefine.checks.evaluation import Examples
-from ipyrefine.checks.schema import Schema
 from ipyrefine.checks.text import UNITS
 from ipyrefine.core.model import Task
 
@@ -51,19 +50,3 @@ async def test_a_doctest_passes_only_what_gives_its_result(
 )
 def test_words_joined_without_a_space_are_counted_apart(text: str, words: int) -> None:
     assert UNITS["word"](text) == words
-
-
-@pytest.mark.parametrize(
-    ("schema", "text", "passes"),
-    [
-        ({"type": "string", "pattern": "^[a-z]+$"}, '"abc\\n"', False),
-        ({"type": "string", "pattern": "^[a-z]+$"}, '"abc"', True),
-        ({"type": "string", "pattern": r"^[a$]+\$$"}, '"a$$"', True),
-        ({"type": "array"}, "[NaN]", False),
-        ({"type": "number"}, "1e999", False),
-    ],
-)
-async def test_a_schema_passes_only_what_follows_it(
-    schema: object, text: str, passes: bool
-) -> None:
-    assert (await Schema(schema, label="s")(text, Task(text="x"))).passed is passes

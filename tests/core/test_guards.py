@@ -24,20 +24,9 @@ from ipyrefine.core.model import (
     Limits,
     Severity,
     Stage,
-    StopReason,
 )
 
 NO_CRITIC = Limits(critique="never")
-
-
-async def test_a_revision_that_the_critic_takes_for_ready_needs_no_further_findings() -> None:
-    loop = refinement(
-        [text("Hi"), critique(finding("dull")), text("Ho"), READY],
-        limits=Limits(min_findings=1),
-    )
-    await finish(loop)
-    assert loop.state.warnings == ()
-    assert loop.state.stop_reason is StopReason.PASSED
 
 
 def test_a_note_counts_where_it_names_a_finding_that_was_to_be_acted_on() -> None:

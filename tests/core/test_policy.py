@@ -14,7 +14,6 @@ from ipyrefine.core.model import Budget, Limits, Outcome, Price, Setup, Stage, S
 from ipyrefine.core.policy import (
     Stop,
     completion_allowance,
-    finished,
     next_step,
     over_budget,
     revisions_without_improvement,
@@ -41,23 +40,6 @@ def test_every_stop_says_why(run: Run) -> None:
     verdict = run.iterations[run.best or 0].verdict
     passes = verdict is not None and verdict.outcome is Outcome.PASS
     assert (step.reason is StopReason.PASSED) == passes
-
-
-@given(run=runs())
-def test_an_unverified_text_is_verified_before_anything_else(run: Run) -> None:
-    assume(run.limits.verify_drafts)
-    unverified = run.iterations[-1].verdict is None
-    verifies = next_step(run) in (Stage.CHECK, Stage.JUDGE, Stage.CRITIQUE)
-    assert unverified or next_step(run) not in (Stage.CHECK, Stage.JUDGE)
-    assert verifies or not unverified or not run.limits.verify_drafts
-    assert next_step(run) is not Stage.DRAFT
-
-
-@given(run=runs())
-def test_a_larger_allowance_never_stops_a_run_sooner(run: Run) -> None:
-    assume(finished(run) is None)
-    more = run.model_copy(update={"allowed_revisions": run.allowed_revisions + 1})
-    assert finished(more) is None
 
 
 @given(used=usages, budget=budgets, seconds=st.floats(0, 2), estimate=st.integers(0, 500))

@@ -77,18 +77,6 @@ async def test_a_closed_block_before_the_cut_is_the_revision_and_no_failure() ->
     assert (loop.state.iterations[1].text, loop.state.iterations[1].failure) == ("x = 1", "")
 
 
-async def test_a_revision_that_is_cut_inside_its_block_is_dropped_and_not_asked_for_again() -> None:
-    loop = refinement(
-        [BLOCK, judgement(4), *NO_FINDINGS, Reply(text="```python\nx = ", finish="length")],
-        CODE,
-        limits=Limits(max_revisions=1),
-    )
-    await finish(loop)
-    assert "cut off" in loop.state.iterations[1].failure
-    assert loop.state.text == "x = 0"
-    assert loop.state.usage.calls == 4
-
-
 @pytest.mark.parametrize(
     ("reply", "form"),
     [

@@ -8,7 +8,7 @@ import pytest
 from kit import greeting as refinement
 from kit import stored_events as events_of
 
-from ipyrefine.core.events import Event, Stopped, TextDelta
+from ipyrefine.core.events import Event, TextDelta
 from ipyrefine.core.model import StopReason
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
@@ -123,18 +123,6 @@ async def test_a_run_stopped_while_its_journal_is_taken_is_shown_and_kept_whole(
     await session.go()
     assert session.run.stop_reason is StopReason.CANCELLED
     assert session.run.text == "Version 0"
-    assert Journal(other.path).get().run == session.run == replay(display.events)
-
-
-async def test_a_stop_that_comes_after_the_run_s_own_changes_nothing(other: Other) -> None:
-    session, display = session_with(other, "best_changed", 1)
-    session.start()
-    assert isinstance(await event_in_hand(session, display), Stopped)
-    session.stop()
-    await turns()
-    other.give_back()
-    await session.settle()
-    assert session.run.stop_reason is StopReason.PASSED
     assert Journal(other.path).get().run == session.run == replay(display.events)
 
 

@@ -139,14 +139,6 @@ def test_a_thread_may_refine(shell: Any) -> None:
     assert "inc" in shell.user_ns["refined"]
 
 
-def test_a_program_with_a_running_loop_may_refine(shell: Any) -> None:
-    async def program() -> str:
-        exec(CALL, {"get_ipython": lambda: shell})
-        return shell.user_ns["refined"]
-
-    assert "inc" in asyncio.run(program())
-
-
 @RUNNERS
 @pytest.mark.parametrize(("name", "text"), [("script.py", CALL), ("script.ipy", CELL)])
 def test_run_runs_a_script_that_refines(
@@ -156,17 +148,6 @@ def test_run_runs_a_script_that_refines(
     script.write_text(text)
     runner(shell, f"%run {script}").raise_error()
     assert "inc" in shell.user_ns["refined"]
-
-
-def test_an_event_loop_that_was_set_stays_set(shell: Any) -> None:
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    try:
-        exec(CALL, {"get_ipython": lambda: shell})
-        assert asyncio.get_event_loop_policy().get_event_loop() is loop
-    finally:
-        asyncio.set_event_loop(None)
-        loop.close()
 
 
 # In a real kernel

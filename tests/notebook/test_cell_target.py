@@ -321,13 +321,6 @@ async def test_a_text_that_is_to_run_runs_in_the_cell_that_it_replaces_below_its
     assert asked["text"] == "%%time\nHello"
 
 
-async def test_another_kind_of_text_replaces_no_cell(front: Front) -> None:
-    target = CellTarget(front, "refined", origin=Origin("home", "x = 1"))
-    assert (target.place, target.place_to_run) == ("replace", "replace")
-    target.fits = False
-    assert (target.place, target.place_to_run) == ("insert", "insert")
-
-
 @pytest.mark.parametrize(("running", "replaces"), [("home", True), ("later", False)])
 async def test_without_an_answer_the_running_cells_reply_carries_it(
     front: Front, running: str, replaces: bool
@@ -335,12 +328,6 @@ async def test_without_an_answer_the_running_cells_reply_carries_it(
     sentence = await front.put("replace", running=running)
     assert front.payloads == [("Hello", replaces)]
     assert sentence == f"The text {'replaces the' if replaces else 'is in the next'} cell."
-
-
-async def test_a_kernel_that_hears_nothing_while_it_runs_asks_nothing(front: Front) -> None:
-    front.hears = False
-    await front.put("insert")
-    assert (front.asked, front.payloads) == ([], [("Hello", False)])
 
 
 @pytest.mark.parametrize("executing", [True, False])

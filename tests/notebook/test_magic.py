@@ -70,15 +70,6 @@ def test_a_budget_reads_tokens_calls_money_and_time() -> None:
     assert (budget.tokens, budget.calls, budget.cost, budget.seconds) == (20_000, 30, 0.05, 120)
 
 
-def test_a_budget_bounds_each_side_of_the_tokens() -> None:
-    budget = options.parse_budget("10k prompt tokens, 5k completion tokens, 12k tokens")
-    assert (budget.prompt_tokens, budget.completion_tokens) == (10_000, 5_000)
-    assert budget.tokens == 12_000
-    assert options.parse_budget("10k input tokens, 5 K Output Tokens") == options.parse_budget(
-        "10k prompt tokens, 5k completion tokens"
-    )
-
-
 @pytest.mark.parametrize(
     ("budget", "sentence"),
     [
@@ -116,12 +107,6 @@ def test_a_terminal_waits_for_the_body_and_ends_at_a_blank_line(
     shell: Any, typed: str, status: str
 ) -> None:
     assert shell.check_complete(typed)[0] == status
-
-
-def test_blank_lines_above_the_magic_change_nothing(shell: Any) -> None:
-    result = run_cell(shell, "\n\n%%refine -c examples\nWrite inc(n).\n>>> inc(1)\n2\n")
-    assert result.error_in_exec is None
-    assert shell.user_ns["refined_run"].iterations[0].evidence[0].passed
 
 
 def test_doctests_in_the_cell_reach_the_task_as_they_were_written(shell: Any) -> None:

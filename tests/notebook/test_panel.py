@@ -551,6 +551,7 @@ async def test_a_silence_is_shown_though_nothing_happens(
     d.clock.now += 1
     while "No reply for" not in d.page.parts.get("top", ""):  # noqa: ASYNC110 - see above
         await asyncio.sleep(0.01)
+    assert d.page.has("stop")
 
 
 async def test_thoughts_give_way_to_the_text_and_do_not_come_back(desk: Make) -> None:
@@ -568,7 +569,7 @@ async def test_a_revision_is_written_over_the_text_that_it_revises(desk: Make) -
     assert 'data-stream="text"' in d.page.html
     assert "data-rest" not in d.page.html
     d.show(*FIRST[2:], SECOND[0])
-    assert 'data-stream=""></code><code class="rf-rest" data-rest="Hello."' in d.page.html
+    assert 'data-rest="Hello."' in d.page.html
     d.write("a revision", after=1)
     assert d.page.text == "a revision"
 
@@ -734,9 +735,7 @@ SHOWN = (*FIRST[:3], GIVES, *FIRST[3:])
 
 def the_row(d: Desk, call: str) -> str:
     """The name of a row with this call."""
-    names = re.findall(
-        '<li class="rf-res[^>]* data-row="([0-9a-f]+)"[^>]*>(.*?)</li>', d.page.html, re.S
-    )
+    names = re.findall('<li [^>]*data-row="([0-9a-f]+)"[^>]*>(.*?)</li>', d.page.html, re.S)
     return next(name for name, body in names if call in body)
 
 

@@ -200,12 +200,10 @@ except ipyrefine.RefineError as error:
         CELL,
         WRAPPED.format(call="refine('Write.')"),
         WRAPPED.format(call="refine('Write.', api_key=keyring())"),
-        WRAPPED.format(call="refine('Write.', api_key=keyring)"),
         WRAPPED.format(call="refine_many(['Write.'], api_key=keyring(), patience=-1)"),
         WRAPPED.format(call="refine('Write.', api_key=keyring(), frobnicate=1)"),
-        WRAPPED.format(call="refine('', api_key=keyring())"),
     ],
-    ids=["magic", "environment", "argument", "callable", "batch", "option", "empty"],
+    ids=["magic", "environment", "argument", "batch", "option"],
 )
 async def test_a_verbose_traceback_shows_no_key(shell, server, monkeypatch, fault, cell):
     shell.user_ns["keyring"] = lambda: KEY

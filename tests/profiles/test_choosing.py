@@ -57,11 +57,6 @@ def test_what_a_schema_checks_is_data() -> None:
     assert suggest("Read the invoice.", schema=True).name == "data"
 
 
-def test_a_long_body_is_read_in_no_time() -> None:
-    body = "write " * 100_000 + "(" * 100_000
-    assert suggest(body).name == "code"
-
-
 # A notebook in which the tasks are asked.
 FRAME = pandas.DataFrame({"region": ["N"], "revenue": [2.0], "date": [3]})
 FRAMES = dict.fromkeys(["df", "orders", "customers"], FRAME)

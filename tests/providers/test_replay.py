@@ -76,16 +76,6 @@ async def test_a_recorded_run_replays_exactly_and_names_its_model(path: Path) ->
     assert replayed.setup.model == f"recorded:{path.as_posix()}"
 
 
-async def test_calls_are_matched_by_content_so_they_may_run_concurrently(path: Path) -> None:
-    tasks = ["Greet Ann.", "Greet Bob.", "Greet Cem."]
-    recorded = [
-        await record(path, text(f"Hi, {task}"), judged(10), task=task) for task in tasks
-    ]  # fmt: skip
-    model = RecordedModel(path)
-    replayed = await asyncio.gather(*(run_on(model, task) for task in reversed(tasks)))
-    assert all(map(same, recorded, reversed(replayed)))
-
-
 async def test_a_request_recorded_twice_gets_both_replies_in_turn(path: Path) -> None:
     ask = Request(messages=(Message(role="user", content="Roll a die."),), temperature=1.0)
     live = ScriptedModel(["three", "five"])

@@ -129,7 +129,7 @@ def test_why_a_text_is_not_judged_stands_once(render: Callable[[Run], str]) -> N
     )
     shown = " ".join(render(run).split())
     html = render is record_html
-    head = shown.partition('<footer class="rf-foot">')[0] if html else shown
+    head = shown.partition("<footer")[0] if html else shown
     assert head.count(why) == 1
     assert "Another." in head
     if html:

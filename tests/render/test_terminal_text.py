@@ -1,52 +1,14 @@
 """A run in a terminal: within its width, and in nobody's power."""
 
-import re
-
 import pytest
-from hostile import texts
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from ipyrefine.core.events import Decided, RunStarted, StageStarted, Stopped, TextDelta, Warned
+from ipyrefine.core.events import RunStarted, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import Setup, StopReason, Task
 from ipyrefine.core.run import Run
 from ipyrefine.render import labels
-from ipyrefine.render.escape import plain
-from ipyrefine.render.terminal import cells, event_text, record_text, wrap
+from ipyrefine.render.terminal import event_text, wrap
 
 BARE = Run.begin(Setup(task=Task(text="Write.")))
-OUR_COLOURS = re.compile(r"\x1b\[(0|1|2|31|32|33|36|1;36)m")
-
-
-def _events(run):
-    """Return one event of each kind that prints something, with the run that it comes to."""
-    setup = run.setup.model_copy(update={"draft": run.iterations[0].text})
-    stopped = Stopped(reason=StopReason.REVISIONS, message=run.message)
-    end = run.model_copy(update={"stop_reason": StopReason.REVISIONS})
-    return [
-        (RunStarted(setup=setup), run),
-        (StageStarted(stage="revise", iteration=1), run),
-        (StageStarted(stage="revise", iteration=3), run),
-        (Warned(message=run.warnings[0]), run),
-        (Decided(decision=run.decisions[0]), run),
-        (stopped, end),
-        (stopped, end.model_copy(update={"best": 0})),
-    ]
-
-
-@settings(max_examples=60, deadline=None)
-@given(raw=texts, columns=st.integers(20, 100), form=st.sampled_from(["code", "prose"]))
-def test_no_line_is_wider_than_the_terminal_and_no_text_reaches_it_as_a_control(
-    raw, columns, form, make_run
-):
-    run = make_run(lambda field: f"{field} {raw}", form)
-    for event, state in _events(run):
-        text = event_text(event, state, columns=columns)
-        assert all(cells(line) <= columns for line in text.split("\n")), event.type
-        coloured = event_text(event, state, columns=columns, colour=True)
-        assert OUR_COLOURS.sub("", coloured) == plain(text) == text
-    coloured = record_text(run, colour=True)
-    assert OUR_COLOURS.sub("", coloured) == plain(record_text(run)) == record_text(run)
 
 
 def test_a_run_begins_with_how_its_cell_was_read():

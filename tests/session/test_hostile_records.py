@@ -292,5 +292,5 @@ async def test_lone_surrogates_anywhere_in_a_record_can_be_written_again(tmp_pat
     content["setup"]["prompts"] = {"\udfff": "\ud800"}
     content["warnings"] = ["\ud800x"]
     [run] = load(saved(tmp_path / "x.json", content))
-    record_markdown(run).encode("utf-8")
-    json.dumps(as_json(run), ensure_ascii=False).encode("utf-8")
+    assert record_markdown(run).encode("utf-8")
+    assert json.dumps(as_json(run), ensure_ascii=False).encode("utf-8")

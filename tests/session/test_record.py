@@ -26,12 +26,6 @@ def saved(path: Path, content: Any) -> Path:
     return path
 
 
-async def test_a_run_comes_back_from_the_notebook_as_it_was(tmp_path: Path) -> None:
-    first, second = await finished("one"), await finished("two", scores=(4, 5, 6))
-    path = saved(tmp_path / "x.ipynb", notebook(bundle(first), {"text/plain": "2"}, bundle(second)))
-    assert ipyrefine.load(path) == [first, second]
-
-
 async def test_a_long_run_is_shortened_says_so_and_is_never_resumed_without_its_texts(
     tmp_path: Path,
 ) -> None:

@@ -1,6 +1,6 @@
 """What was sent to a model, kept for the user to read."""
 
-from kit import finish, greeting
+from kit import greeting
 
 from ipyrefine.session.session import SentLog
 
@@ -14,11 +14,3 @@ async def test_every_request_is_kept_with_its_stage_and_model_in_order() -> None
     assert len(titles) == run.usage.calls
     assert all("Write to Ann." in text for _, text in log.prompts)
     assert loop.model.name == "m"
-
-
-async def test_a_long_run_keeps_its_latest_requests_only() -> None:
-    log, loop = SentLog(), greeting(scores=(4,) * 100)
-    loop.model = loop.judge = log.watch(loop.model)
-    await finish(loop)
-    assert len(log.prompts) == 100
-    assert log.prompts[-1][0].startswith("200 ")
