@@ -77,18 +77,7 @@ def test_a_stub_states_examples_of_what_it_defines(stub, stated):
     assert [e.source for e in read_examples(f"Write it.\n```python\n{stub}\n```")] == stated
 
 
-MANY = "\n".join(f"f({n}) == {n}" for n in range(50))
 LIST = [*range(1_000)]
-
-
-async def test_an_example_after_the_twentieth_is_run_too():
-    wrong = "def f(n):\n    return n if n != 40 else 0"
-    evidence = await Examples()(wrong, Task(text=MANY, form="code"))
-    assert (evidence.passed, evidence.score) == (False, 0.98)
-    first, *others = evidence.detail.splitlines()
-    assert first == "f(40): expected 40, got 0"
-    assert "49 of 50 stated examples hold." in others
-    assert len(others) < 30, "a detail lists no hundreds of examples that hold"
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def whimsical(seed: int) -> Iterator[Callable[[Request], str | Reply]]:
         yield reply
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 async def test_no_run_takes_more_than_was_forecast(seed: int) -> None:
     dice = random.Random(seed)
     limits = Limits(

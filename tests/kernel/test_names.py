@@ -2,12 +2,8 @@
 
 import pytest
 
-from ipyrefine.checks import resolve
-from ipyrefine.core.model import Task
 from ipyrefine.kernel.magics import has_python_beside_magics, python_part
 from ipyrefine.kernel.names import names_defined, names_in_code, names_in_draft, names_in_prose
-
-CODE = Task(text="Improve it.", form="code")
 
 
 @pytest.mark.parametrize(
@@ -64,17 +60,6 @@ def test_a_cell_is_code_when_there_is_python_beside_its_magics() -> None:
     assert has_python_beside_magics("%%time\nf(x)")
     for words in ("Is this it?\n! no", "!ls", "Write a poem.", "x = 1"):
         assert not has_python_beside_magics(words)
-
-
-@pytest.mark.parametrize("name", ["run", "tests:check", "lint"])
-async def test_checks_run_the_python_and_never_the_magics(name: str) -> None:
-    if name == "lint":
-        pytest.importorskip("ruff")
-    space = {"check": "def test_it(): assert f() == 1"}
-    task = CODE.model_copy(update={"text": "f() == 1"})
-    (check,) = resolve([name], space)
-    evidence = await check("%time 1 / 0\n!touch made\n\n\ndef f():\n    return 1\n", task)
-    assert evidence.passed, evidence.detail
 
 
 @pytest.mark.parametrize(

@@ -489,16 +489,6 @@ def test_a_decided_fix_shows_its_record_when_nothing_has_failed_since(book: Note
     assert len(book.model.requests) == 1
 
 
-def test_in_a_terminal_the_fix_is_the_next_input(book: Notebook) -> None:
-    book.run(SETUP)
-    book.run(BROKEN)
-    book.reply(FIXED)
-    book.fix()
-    assert getattr(book.shell, "rl_next_input", None) is None
-    book.run("%refine accept")
-    assert book.shell.rl_next_input == FIXED
-
-
 def test_a_fix_resumes_with_its_cell_its_copies_and_the_names_it_wants(book: Notebook) -> None:
     book.run(SETUP, "above")
     book.run(BROKEN, "failed")

@@ -107,12 +107,6 @@ def test_fix_sends_type_and_line_of_a_traceback_and_says_so_before_the_first_cal
     assert SECRET in record.iterations[0].evidence[0].detail, "the user sees it all"
 
 
-def test_fix_sends_the_whole_traceback_where_the_user_says_so(book: Book) -> None:
-    book.fail()
-    book.run("%refine fix -n 1 -q --apply none --share outputs")
-    assert f"ValueError: {SECRET}" in book.sent
-
-
 def test_an_exception_whose_class_is_named_after_a_value_is_not_named(book: Book) -> None:
     made = "raise type(prices['a'].replace('-', '_'), (Exception,), {})('x')"
     with pytest.raises(Exception, match="x"):

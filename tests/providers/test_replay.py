@@ -11,9 +11,7 @@ from kit import judgement as judged
 
 from ipyrefine import choose_model
 from ipyrefine.api import finish
-from ipyrefine.core.decisions import Guide
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import Event
 from ipyrefine.core.model import Limits, Price, Task, Usage
 from ipyrefine.core.ports import Message, Model, Notice, Reply, Request
 from ipyrefine.core.prompts import Prompts
@@ -109,22 +107,6 @@ async def test_the_pace_is_the_recorded_one_or_none_at_all(path: Path) -> None:
     assert await slept(1) == after
     assert await slept(2) == [seconds / 2 for seconds in after]
     assert await slept(float("inf")) == [0, 0, 0]
-
-
-async def test_after_guidance_a_live_model_replies(path: Path) -> None:
-    await record(path)
-    live = ScriptedModel([text("Hey you"), judged(10)], name="live")
-    loop = greeting(RecordedModel(path, live=lambda: live))
-
-    def guide(event: Event, run: Run) -> None:
-        if event.type == "best_changed" and not run.decisions:
-            loop.decide(Guide(guidance="Say it to a friend."))
-
-    await finish(loop, None, guide)
-    assert loop.state.text == "Hey you"
-    (warning,) = (warning for warning in loop.state.warnings if "not in the recording" in warning)
-    assert "This revise is not in the recording" in warning
-    assert warning.endswith("live answers instead.")
 
 
 async def test_without_a_live_model_a_missing_call_says_what_to_do(

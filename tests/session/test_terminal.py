@@ -84,29 +84,3 @@ def test_the_first_lines_say_what_the_cell_was_taken_for_and_how_to_switch(termi
     terminal.expect(r"Interpreted as: task \(prose\)")
     terminal.expect("Not prose[?] Use %refine kind code")
     terminal.expect("── Draft")
-
-
-def test_the_panels_decisions_are_typed_as_commands(terminal: Any) -> None:
-    refine(terminal, "-n 0")
-    terminal.expect("\x1b\\[[0-9;]+m[^\x1b]*Draft: ")  # the verdict is set off in colour
-    terminal.expect("leave it:")
-    terminal.send("\r")
-    for command, output in (
-        ('add "No docstring." "def inc" "Add one."', "You added a finding"),
-        ("dismiss f2 short is fine", "short is fine"),
-        ("select f1 briefly", "── Revision"),
-        ("override fail must take floats", "must take floats"),
-        ("branch 0 1 warmer", "You continued from the draft"),
-        ("rubric clarity 0.5", "You changed the criteria"),
-        ("diff 0 1", r"\+ *return n \+ 1"),
-        ("show", "── Draft"),
-        ("accept none", "You accepted"),
-    ):
-        terminal.expect(r"In \[")
-        terminal.send(f"%refine {command}\r")
-        terminal.expect(output)
-    terminal.expect(r"In \[")
-    terminal.send("[d.kind for d in refined_run.decisions]\r")
-    kinds = ["add", "dismiss", "select", "override", "branch", "rubric", "accept"]
-    for kind in kinds:
-        terminal.expect(f"'{kind}'")
