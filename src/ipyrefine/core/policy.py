@@ -377,6 +377,7 @@ def standing(run: Run, iteration: Iteration) -> tuple[float, ...] | None:
 
 
 def _answers_feedback(run: Run, iteration: Iteration) -> bool:
+    """Return whether a text is a new revision without a score that does not fail as its parent."""
     if iteration.parent is None or find_duplicate(run, iteration) is not None:
         return False
     verdict, scored = iteration.verdict, False
@@ -389,7 +390,13 @@ def _answers_feedback(run: Run, iteration: Iteration) -> bool:
             any(None not in (e.score, e.passed) for e in iteration.evidence)
             or verdict.basis == "user"
         )
-    return not scored
+    error = _run_error(iteration)
+    return not scored and not (error and error == _run_error(run.iterations[iteration.parent]))
+
+
+def _run_error(iteration: Iteration) -> str:
+    failed = (e for e in iteration.evidence if e.failed and e.basis == "run")
+    return next((e.detail.partition("\n")[0] for e in failed), "")
 
 
 def mean_score(evidence: Iterable[Evidence]) -> float:
