@@ -1,9 +1,8 @@
 """A run in a terminal: the record, a line or more per event, widths and colours."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
-from wcwidth import wcwidth
+import wcwidth
 
 from ipyrefine.core.events import Decided, Event, RunStarted, StageStarted, Stopped, Warned
 from ipyrefine.core.model import Stage, StopReason
@@ -299,10 +298,8 @@ class _Printer:
 
 
 def cells(text: str) -> int:
-    """Return how many columns of a terminal a text takes at most."""
-    # Character by character, not `wcswidth`: it joins emoji at U+200D as few terminals do, so that
-    # a long line could pass for a short one.
-    return len(text) if text.isascii() else sum(max(0, wcwidth(one)) for one in text)
+    """Return how many columns of a terminal a text takes."""
+    return int(wcwidth.width(text))
 
 
 def wrap(text: str, columns: int, indent: str = "", hang: str | None = None) -> list[str]:
@@ -314,40 +311,23 @@ def wrap(text: str, columns: int, indent: str = "", hang: str | None = None) -> 
         indent: start of the first line.
         hang: start of the other lines; the indent by default.
     """
-    width = max(columns, MIN_COLUMNS)
     rest = indent if hang is None else hang
     lines: list[str] = []
-    for line in plain(text).expandtabs(4).split("\n"):
-        current, empty = rest if lines else indent, True
-        for word in re.findall(r"\s+|\S+", line):
-            while word:
-                room = width - cells(current)
-                if cells(word) > room and not empty:
-                    lines.append(current.rstrip())
-                    current, empty = rest, True
-                    word = "" if word.isspace() else word
-                    continue
-                piece = _prefix(word, room)
-                current, word, empty = current + piece, word[len(piece) :], False
-        lines.append(current.rstrip())
+    for line in plain(text).split("\n"):
+        start = rest if lines else indent
+        broken = wcwidth.wrap(
+            line, max(columns, MIN_COLUMNS), tabsize=4, replace_whitespace=False,
+            break_on_hyphens=False, initial_indent=start, subsequent_indent=rest,
+        )  # fmt: skip
+        lines += broken or [start.rstrip()]
     return lines
-
-
-def _prefix(text: str, width: int) -> str:
-    """Return as much of a text as fits, but at least one character."""
-    used = 0
-    for place, character in enumerate(text):
-        used += cells(character)
-        if used > width:
-            return text[: max(1, place)]
-    return text
 
 
 def clip(line: str, columns: int) -> str:
     """Cut a line at the terminal's width, with an ellipsis where it was cut."""
     width = max(columns, MIN_COLUMNS - 4)
     text = plain(line).expandtabs(4)
-    return text if cells(text) <= width else f"{_prefix(text, width - 1)}…"
+    return text if cells(text) <= width else f"{wcwidth.clip(text, 0, width - 1)}…"
 
 
 def align(rows: Sequence[Sequence[str]], columns: int = 80, *, right: bool = False) -> list[str]:
@@ -362,10 +342,9 @@ def align(rows: Sequence[Sequence[str]], columns: int = 80, *, right: bool = Fal
     widths = [max(map(cells, column)) for column in zip(*flat, strict=True)]
     lines = []
     for row in flat:
-        blanks = [" " * (width - cells(cell)) for cell, width in zip(row, widths, strict=True)]
         placed = [
-            blank + cell if right and place else cell + blank
-            for place, (cell, blank) in enumerate(zip(row, blanks, strict=True))
+            (wcwidth.rjust if right and place else wcwidth.ljust)(cell, width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append(clip("  ".join(placed).rstrip(), columns))
     return lines
