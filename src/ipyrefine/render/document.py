@@ -1,7 +1,5 @@
 """A run as blocks in reading order; HTML, Markdown and the terminal each draw the same blocks."""
 
-import ast
-import re
 from collections import Counter, deque
 from collections.abc import Iterable
 from statistics import median
@@ -42,6 +40,7 @@ _CALLS = 9  # recent calls of a model for a stage, whose seconds tell what is us
 # Those of this process, by model and stage.
 _RECENT: dict[tuple[str, Stage], deque[float]] = {}
 _HEAD = 5  # rows of a table among the results
+_RIVALRIES = {"critic": "the critic expects one, the text gives the other"}
 MAX_SCORES = 50  # a panel sends all of them again with each iteration
 
 
@@ -135,8 +134,11 @@ class Result(NamedTuple):
     @property
     def word(self) -> Label | None:
         """The user's word on it."""
-        confirmed, expected = self.confirmed, self.expected
-        return None if confirmed is None else labels.confirmation(confirmed, expected)
+        if self.confirmed is None:
+            return None
+        if self.confirmed:
+            return Label("✓", "confirmed", "good")
+        return Label("✗", f"should be {self.expected}", "bad")
 
 
 class Results(NamedTuple):
@@ -299,31 +301,21 @@ def _row(row: Row, said: Clarification | Expect | None) -> Result:
     confirmed = gives_same(said, row) if said else None
     asked = bool(row.rivals) and confirmed is None
     output = tuple(_result(row.output)) if row.output else ()
+    call = key_of(row.call)[0] if "\n" in row.call else row.call  # on one line
     return Result(
         key=row_key(row),
-        call=f"{row.setup.strip()}\n{_one_line(row.call)}".strip(),
+        call=f"{row.setup.strip()}\n{call}".strip(),
         value=f"{row.result}: {row.message}" if row.raises and row.message else row.result,
         sign="→" if row.source != "cell" else "" if row.before else "=",
         before=row.before,
         choices=row_choices(row) if asked else (),
-        rivalry=labels.rivalry(row) if asked else "",
+        rivalry=_RIVALRIES.get(row.source, "drafts differ") if asked else "",
         confirmed=confirmed,
         expected=said.result if said and not confirmed else "",
         output=tuple(
             one._replace(rows=one.rows[:_HEAD]) if isinstance(one, Table) else one for one in output
         ),
     )
-
-
-def _one_line(call: str) -> str:
-    """Return a call of several lines as one that means the same; as it is where there is none."""
-    flat = re.sub(r"(?<=[(\[{])\s*\n\s*|\s*\n\s*(?=[)\]}])", "", call)
-    flat = re.sub(r"\s*\n\s*", " ", flat)
-    try:
-        is_same = ast.dump(ast.parse(flat)) == ast.dump(ast.parse(call))
-    except SyntaxError:
-        return call
-    return flat if is_same else call
 
 
 def result(run: Run) -> list[Block]:
@@ -420,6 +412,8 @@ def version(
     number, parent = iteration.number, iteration.parent
     branched = parent is not None and parent != number - 1
     whole = parent is None and iteration is run.chosen
+    # The sentence of the stop says why the best text is not judged.
+    told = run.stop_reason is StopReason.UNJUDGED and number == run.best
     marks = (
         f"from {run.mention(parent)}" if branched and parent is not None else "",
         labels.score_beside(iteration.verdict),
@@ -429,7 +423,7 @@ def version(
     return Section(
         run.name(number),
         (
-            *(() if tells_reason(run, iteration) else reason(run, iteration)),
+            *(reason(run, iteration) if not told else ()),
             # The chosen text stands at the top, whole.
             *(writing(run, iteration) if with_text and not whole else ()),
             *checks(iteration),
@@ -441,11 +435,6 @@ def version(
         labels.iteration_label(iteration) if iteration.verdict else None,
         tuple(filter(None, marks)),
     )
-
-
-def tells_reason(run: Run, iteration: Iteration) -> bool:
-    """Return whether the sentence of the stop says why a text is not judged."""
-    return run.stop_reason is StopReason.UNJUDGED and iteration.number == run.best
 
 
 def reason(run: Run, iteration: Iteration) -> list[Block]:

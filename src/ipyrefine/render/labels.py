@@ -38,7 +38,6 @@ from ipyrefine.core.model import (
     NothingFound,
     Outcome,
     Repeats,
-    Row,
     Said,
     Scored,
     Setup,
@@ -346,15 +345,6 @@ def claims_title(ends: Mapping[Label, int]) -> str:
     return "Critic's claims: " + ", ".join(counted)
 
 
-def rivalry(row: Row) -> str:
-    """Return who gives other results than a text does, without saying which is the text's."""
-    return (
-        "the critic expects one, the text gives the other"
-        if row.source == "critic"
-        else "drafts differ"
-    )
-
-
 def results_hint(run: Run, iteration: Iteration, *, answered: bool) -> str:
     """Return what to do about results where much rests on the user's word; else nothing.
 
@@ -373,13 +363,6 @@ def results_hint(run: Run, iteration: Iteration, *, answered: bool) -> str:
     few = verdict.basis == "examples" and len(read_examples(run.task.text)) < 2
     alone = verdict.outcome is Outcome.PASS and few and run.setup.weak_critic and not answered
     return "It passes on one example of the task. Is the first result right?" if alone else ""
-
-
-def confirmation(confirmed: bool, expected: str) -> Label:
-    """Return the user's word on a result."""
-    if confirmed:
-        return Label("✓", "confirmed", "good")
-    return Label("✗", f"should be {expected}", "bad")
 
 
 def attempt_sentence(attempt: Attempt) -> str:

@@ -3,9 +3,8 @@
 import html
 import re
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
 
-from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.run import Run
 from ipyrefine.render import document, labels
 from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import plain
@@ -16,50 +15,24 @@ _MARKUP = re.compile(r"[*_`\[\]{}|~!^@]|(?<=http):|(?<=https):|(?<=ftp):|(?<=www
 _LINE_START = re.compile(r"^(\d*)([-+#=.)])")
 
 
-class Part(NamedTuple):
-    """One stage of one iteration as Markdown; `iteration` is None for the run as a whole."""
-
-    stage: Literal["task", "draft", "revise", "check", "judge", "critique", "result"]
-    iteration: int | None
-    markdown: str
-
-
 def record_markdown(run: Run) -> str:
     """Return the whole run as one document."""
     return _markdown(document.record(run)) + "\n"
 
 
-def parts(run: Run) -> Iterator[Part]:
-    """Yield the task, every stage of every iteration, and the result, in order."""
-    yield Part("task", None, _titled("## Task", document.settings(run)))
+def parts(run: Run) -> Iterator[tuple[int | None, str]]:
+    """Yield the task, every iteration with its number, and the result, in order."""
+    yield None, _titled("Task", document.settings(run))
     for iteration in run.iterations:
-        yield from _stages(run, iteration)
-    chosen = run.chosen
-    gives = document.results(run, chosen) if chosen else []
+        version = document.version(run, iteration)
+        yield iteration.number, _titled(str(version), version.blocks)
+    gives = document.results(run, run.chosen) if run.chosen else []
     outcome = [document.summary(run), *document.notices(run), *gives, *document.result(run)]
-    yield Part("result", None, _titled("## Result", outcome))
-
-
-def _stages(run: Run, iteration: Iteration) -> Iterator[Part]:
-    number = iteration.number
-    heading = f"## {markdown_text(str(document.version(run, iteration)))}"
-    written = _titled(heading, document.writing(run, iteration))
-    yield Part("draft" if iteration.parent is None else "revise", number, written)
-    if checks := document.checks(iteration):
-        yield Part("check", number, _markdown([*checks, *document.outputs(iteration)]))
-    if iteration.verdict is not None:
-        label = f"**{markdown_text(str(labels.iteration_label(iteration)))}**"
-        blocks = document.reason(run, iteration)
-        score = labels.score_beside(iteration.verdict)
-        title = f"{label} {score}".rstrip()
-        yield Part("judge", number, _titled(title, blocks))
-    found = [*document.findings(iteration, run.task.form), *document.reading(run, iteration)]
-    if found:
-        yield Part("critique", number, _markdown(found))
+    yield None, _titled("Result", outcome)
 
 
 def _titled(title: str, blocks: Iterable[document.Block]) -> str:
-    return "\n\n".join([title, *map(_block, blocks)])
+    return f"## {markdown_text(title)}\n\n{_markdown(blocks)}"
 
 
 def _markdown(blocks: Iterable[document.Block]) -> str:

@@ -27,7 +27,7 @@ from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.render import document
 from ipyrefine.render.escape import plain
-from ipyrefine.render.markdown import Part, parts, record_markdown
+from ipyrefine.render.markdown import parts, record_markdown
 from ipyrefine.session.record import KEY, sealed
 
 
@@ -61,7 +61,7 @@ def export(run: Run, path: str | Path, *, force: bool = False) -> Path:
 
 
 def _format_notebook(run: Run) -> str:
-    """Return a notebook with a cell for every stage, and the run in its metadata.
+    """Return a notebook with a cell for every text, and the run in its metadata.
 
     Every text is quoted in Markdown, as what a model wrote must not run by accident. Only a text
     that the user accepted is a code cell, the last one, if it is Python.
@@ -70,7 +70,7 @@ def _format_notebook(run: Run) -> str:
     from nbformat import v4
 
     make: Any = v4
-    cells = [_make_cell(part, run) for part in parts(run)]
+    cells = [_make_cell(number, text, run) for number, text in parts(run)]
     settled = run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
     if settled and run.task.is_python:
         cells.append(make.new_code_cell(run.text, metadata={KEY: {"stage": "result"}}))
@@ -84,22 +84,21 @@ def _format_notebook(run: Run) -> str:
     return str(form.writes(notebook)) + "\n"
 
 
-def _make_cell(part: Part, run: Run) -> Any:
-    """Return a cell for a part; that of a check has the figures that its text drew."""
+def _make_cell(number: int | None, text: str, run: Run) -> Any:
+    """Return a cell of Markdown; that of an iteration has the figures that its text drew."""
     from nbformat import v4
 
     make: Any = v4
-    metadata: dict[str, Any] = {"stage": part.stage}
-    text, pictures = part.markdown, dict[str, Any]()
-    if part.iteration is not None:
-        metadata["iteration"] = part.iteration
-        for block in document.outputs(run.iterations[part.iteration]):
-            if part.stage == "check" and isinstance(block, document.Picture):
-                name = f"figure-{len(pictures)}.png"
-                pictures[name] = {"image/png": block.png}
-                text += f"\n\n![{block.caption}](attachment:{name})"
-    attachments = {"attachments": pictures} if pictures else {}
-    return make.new_markdown_cell(text, metadata={KEY: metadata}, **attachments)
+    drawn = () if number is None else document.outputs(run.iterations[number])
+    pictures = [one for one in drawn if isinstance(one, document.Picture)]
+    if not pictures:
+        return make.new_markdown_cell(text)
+    files = {f"figure-{n}.png": one for n, one in enumerate(pictures)}
+    shown = (f"![{one.caption}](attachment:{name})" for name, one in files.items())
+    return make.new_markdown_cell(
+        "\n\n".join([text, *shown]),
+        attachments={name: {"image/png": one.png} for name, one in files.items()},
+    )
 
 
 def _format_json(run: Run) -> str:
