@@ -23,7 +23,6 @@ BUSY_SECONDS = 10.0  # to wait for another process to be done
 TABLES_VERSION = 4  # a change of the tables needs a new one
 RETRY_SECONDS = 0.01
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_HEADER = b"SQLite format 3\0"
 _TITLE_CHARACTERS = 120
 _NAME = re.compile(r"(?!\d+$)\w[\w.-]{0,63}")
 _FILE_NAME = re.compile(r".*\.(ipynb|json|md)", re.IGNORECASE)
@@ -81,10 +80,8 @@ def connect(path: Path, patience: float | None = None) -> sqlite3.Connection:
     """
     patience = BUSY_SECONDS if patience is None else patience
     _make_private(path)
-    _require_database(path)
     connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
     try:
-        _use_wal(connection, patience)
         # What was shown has to survive a power cut. That takes six times as long as leaving the
         # moment to the system (NORMAL), but 2 ms for an event are little next to a model's reply.
         connection.execute("PRAGMA synchronous = FULL")
@@ -111,29 +108,9 @@ def _make_private(path: Path) -> None:
             place.chmod(mode)
 
 
-def _require_database(path: Path) -> None:
-    """Refuse a damaged file before SQLite opens it and deletes the log next to it."""
-    with path.open("rb") as file:
-        header = file.read(len(_HEADER))
-    log = Path(f"{path}-wal")
-    if header != _HEADER and (header or (log.exists() and log.stat().st_size)):
-        raise sqlite3.DatabaseError("it does not start as a database does")
-
-
-def _use_wal(connection: sqlite3.Connection, patience: float) -> None:
-    """Let readers and a writer work at once; SQLite does not wait for the file to do so itself."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(RETRY_SECONDS)
-
-
 def _create_tables(connection: sqlite3.Connection, path: Path) -> None:
+    if _version(connection) == 0:
+        connection.execute("PRAGMA journal_mode = WAL")  # readers and a writer work at once
     with transaction(connection):
         version = _version(connection)  # another process may have been faster
         if version == TABLES_VERSION:
