@@ -190,23 +190,23 @@ def build(
     materials = variables.materials(values=sharing.level == "values", copied=task.is_python)
     if models.are_embedded:
         cells = [one for one in cells if one.kind != "definitions"]
-    task = task.model_copy(update={"materials": (*materials, *cells)})
+    task = task.replace(materials=(*materials, *cells))
     own = set(limits.model_fields_set) if limits else set()
     if profiles.builtin().get(chosen.name) is not chosen:
         own |= chosen.limits.model_fields_set
     limits = chosen.limited(limits)
     if "max_tokens" not in own and not models.are_embedded:
-        limits = limits.model_copy(update={"max_tokens": None})
+        limits = limits.replace(max_tokens=None)
     function = any(getattr(check, "is_evaluator", False) for check in checks)
     if "target" in own and not prompts.judge and not function:
-        prompts = prompts.model_copy(update={"judge": SCORE})
+        prompts = prompts.replace(judge=SCORE)
     if limits.critique == "auto":
         critique = "auto"
         if prompts.judge or function:
             critique = "never"  # their evaluator says what is wrong; a critique breaks its loop
         elif criteria or "min_findings" in own or "critique" in prompts.own():
             critique = "always"
-        limits = limits.model_copy(update={"critique": critique})
+        limits = limits.replace(critique=critique)
     check_names(no_checks)
     files = variables.files if task.is_python else {}
     demands = find_demands(
@@ -237,7 +237,7 @@ def build(
         task,
         models,
         checks=checks,
-        limits=limits if attempts is None else limits.model_copy(update={"max_revisions": 0}),
+        limits=limits if attempts is None else limits.replace(max_revisions=0),
         draft=draft,
         wish=wish,
         attempts=attempts,
@@ -280,8 +280,8 @@ def compose(
         "weak_editor": is_weak(models.model, "editor"),
     }
     if run is not None:
-        setup = run.setup.model_copy(update={"limits": limits, **weak})
-        run = run.model_copy(update={"setup": setup})
+        setup = run.setup.replace(limits=limits, **weak)
+        run = run.replace(setup=setup)
     return Refinement(
         task,
         model=Masked(models.model),
@@ -390,7 +390,7 @@ def resume(
     limits = setup.limits
     if limits.max_tokens in (None, _EMBEDDED_TOKENS):  # maybe the other kind's default
         tokens = _EMBEDDED_TOKENS if models.are_embedded else None
-        limits = limits.model_copy(update={"max_tokens": tokens})
+        limits = limits.replace(max_tokens=tokens)
     return compose(
         setup.task,
         models,

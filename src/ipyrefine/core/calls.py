@@ -182,8 +182,7 @@ class ModelCall(Generic[T]):
         elif not reply.text.strip():
             self.failure = _THOUGHT
         fixed = loop.state.limits.max_tokens is not None or self._bounded_by_budget or reply.capped
-        more = {"max_tokens": LIMIT_FACTOR * request.max_tokens}
-        return None if fixed else request.model_copy(update=more)
+        return None if fixed else request.replace(max_tokens=LIMIT_FACTOR * request.max_tokens)
 
     def _unconsumed(self, run: Run) -> list[Reply]:
         return [
@@ -214,7 +213,7 @@ class ModelCall(Generic[T]):
                 CallEnded(
                     stage=self._stage,
                     iteration=self._iteration,
-                    usage=usage.model_copy(update={"seconds": loop.clock() - began}),
+                    usage=usage.replace(seconds=loop.clock() - began),
                     text=reply.text if reply else "".join(kept),
                     finish=reply.finish if reply else None,
                 )
@@ -281,7 +280,7 @@ def _within_budget(request: Request, run: Run, seconds: float) -> Request:
     if stop := over_budget(run, seconds, estimate):
         raise OutOfBudget(stop)
     allowed = completion_allowance(run, estimate, request.max_tokens)
-    return request.model_copy(update={"max_tokens": allowed})
+    return request.replace(max_tokens=allowed)
 
 
 def _check_time(loop: Loop, part: Delta | Notice) -> None:

@@ -21,8 +21,8 @@ from ipyrefine.core.findings import (
     with_ids,
 )
 from ipyrefine.core.model import Finding, Severity
+from ipyrefine.core.replies import json_objects
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.shapes import json_objects
 from ipyrefine.errors import ReplyError
 
 _PYTHON = re.compile(

@@ -378,7 +378,7 @@ class Refinement:
     async def _publish(self, event: Event) -> None:
         assert self._lock is not None, "events are emitted while the loop runs"
         async with self._lock:
-            event = event.model_copy(update={"at": self.elapsed()})
+            event = event.replace(at=self.elapsed())
             run = apply(self.state, event)
             try:
                 await self._store(event, run)
@@ -637,7 +637,7 @@ class Refinement:
     def _restore(self, written: replies.WrittenText) -> replies.WrittenText:
         if self.selection is None:
             return written
-        return written.model_copy(update={"text": self.selection.restore(written.text)})
+        return written.replace(text=self.selection.restore(written.text))
 
     async def _write(self, call: Written, request: Request, **options: Any) -> None:
         inside = request.json_schema is not None
@@ -713,9 +713,7 @@ class Refinement:
             raise CheckError(
                 f"The check {check.name} broke: {describe(error)}. Mend it, or leave it out."
             ) from error
-        return evidence.model_copy(
-            update={"drafts": evidence.drafts or "open"} if comparing else {}
-        )
+        return evidence.replace(drafts=evidence.drafts or "open") if comparing else evidence
 
     async def _judge(self) -> None:
         iteration = policy.unverified(self.state)

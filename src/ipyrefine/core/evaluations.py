@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ipyrefine.core.findings import FEEDBACK
 from ipyrefine.core.model import Finding, Judgement, Outcome, Severity
-from ipyrefine.core.shapes import json_objects, labelled
+from ipyrefine.core.replies import json_objects, labelled
 from ipyrefine.errors import ReplyError
 
 # What evaluators call their fields; of several, the first that is there counts.

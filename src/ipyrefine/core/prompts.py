@@ -347,7 +347,7 @@ def _within_level(make: Callable[..., Request]) -> Callable[..., Request]:
         request = make(self, withhold(run, self.names), number, *words)
         if request.purpose not in self.replayed:
             return request
-        return make(self, run, number, *words).model_copy(update={"guarded": request.messages})
+        return make(self, run, number, *words).replace(guarded=request.messages)
 
     return build
 
@@ -574,8 +574,7 @@ class Requests:
         prompt, about = "\n\n".join([content, *added]), (text, feedback, attempts)
         request = self._request(run, stage, prompt, about, **options)
         ours = int(self.prompts.system == _STAGES["system"])  # which would stand beside theirs
-        kept = {"messages": request.messages[ours:], "schema_name": "own"}
-        return request.model_copy(update=kept)
+        return request.replace(messages=request.messages[ours:], schema_name="own")
 
     @_within_level
     def revise(self, run: Run, number: int) -> Request:
@@ -699,23 +698,19 @@ def repair(run: Run, request: Request, reply: str, problem: str) -> Request:
         Message(role="assistant", content=quoted or "(empty)"),
         Message(role="user", content=fill(_PARTS["repair"], problem=problem, shape=shape)),
     )
-    return request.model_copy(
-        update={
-            "messages": request.messages + turns,
-            "guarded": request.guarded and request.guarded + turns,
-            "inputs": (*request.inputs, quoted),
-        }
+    return request.replace(
+        messages=request.messages + turns,
+        guarded=request.guarded and request.guarded + turns,
+        inputs=(*request.inputs, quoted),
     )
 
 
 def _resampled(request: Request, kind: str, number: int) -> Request:
     """Return the same request for one more reply besides the first, sampled so that it differs."""
-    return request.model_copy(
-        update={
-            "temperature": max(request.temperature, SAMPLED),
-            "seed": None if request.seed is None else request.seed + number,
-            "inputs": (*request.inputs, f"{kind} {number}"),
-        }
+    return request.replace(
+        temperature=max(request.temperature, SAMPLED),
+        seed=None if request.seed is None else request.seed + number,
+        inputs=(*request.inputs, f"{kind} {number}"),
     )
 
 

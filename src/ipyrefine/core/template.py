@@ -87,7 +87,7 @@ class Template(Record):
             for stage, words in words_of.items()
             if words
         }
-        return base.model_copy(update={**update, "verify": self.verify})
+        return base.replace(**update, verify=self.verify)
 
 
 def read_template(body: str) -> Template | None:

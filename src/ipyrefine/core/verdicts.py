@@ -146,7 +146,7 @@ def evaluated(run: Run, iteration: Iteration, judgement: Judgement) -> Ruling:
     """Return the verdict of a text on which the user's evaluator has just given its word."""
     feedback = ground(judgement.findings, iteration.text)
     findings = replace_feedback(run, iteration.findings, feedback)
-    ruling = verify(run, iteration.model_copy(update={"findings": findings}), judgement)
+    ruling = verify(run, iteration.replace(findings=findings), judgement)
     assert ruling is not None, "the evaluator was asked"
     return ruling
 
@@ -166,10 +166,10 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
     if ruling is None:
         findings = update_from_checks(run, iteration)
         unresolved = tuple(f.id for f in findings if f.is_open)
-        return Ruling(before.model_copy(update={"unresolved": unresolved}), findings)
+        return Ruling(before.replace(unresolved=unresolved), findings)
     now = ruling.verdict
     if (now.outcome, now.unresolved) == (before.outcome, before.unresolved):
-        now = now.model_copy(update={"because": before.because})
+        now = now.replace(because=before.because)
     return Ruling(now, ruling.findings)
 
 
@@ -203,9 +203,9 @@ def _findings(
     findings = _trust_revision(findings, iteration)
     if basis_of(iteration) == "none":
         return findings
-    minor = {"severity": Severity.MINOR}  # evidence settles it, so that these are suggestions
-    return tuple(
-        f.model_copy(update=minor) if f.blocks and f.author == "model" else f for f in findings
+    return tuple(  # evidence settles it, so that these are suggestions
+        f.replace(severity=Severity.MINOR) if f.blocks and f.author == "model" else f
+        for f in findings
     )
 
 
@@ -215,7 +215,7 @@ def _trust_revision(findings: tuple[Finding, ...], iteration: Iteration) -> tupl
     Nobody asked could say more, and the text is shown to the user.
     """
     return tuple(
-        f.model_copy(update={"status": Status.RESOLVED})
+        f.replace(status=Status.RESOLVED)
         if f.author != "check" and f.actionable and f.id in iteration.acted_on
         else f
         for f in findings
@@ -270,6 +270,6 @@ def _inherit(iteration: Iteration, earlier: Iteration) -> Ruling:
     from_parent = earlier.number == iteration.parent
     repeats = Repeats(iteration=earlier.number, of_parent=from_parent, failure=iteration.failure)
     return Ruling(
-        before.model_copy(update={"because": repeats}),
+        before.replace(because=repeats),
         iteration.findings if from_parent else earlier.findings,
     )

@@ -131,7 +131,7 @@ async def ask(session: Session) -> None:
                 decision = parse_decision(run, words[0], words[1:])
             if words[:2] == ["override", "fail"] and not getattr(decision, "reason", ""):
                 reason = input("What needs work? ")  # noqa: ASYNC250
-                decision = decision.model_copy(update={"reason": reason.strip()})
+                decision = decision.replace(reason=reason.strip())
             session.decide(decision)
         except UsageError as error:
             print(error)
