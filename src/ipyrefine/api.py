@@ -15,7 +15,7 @@ from ipyrefine.checks.demands import check_names, find_demands
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.edits import Selection
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Attempt, Form, Limits, Material, Price, Task
+from ipyrefine.core.model import Attempt, Form, Limits, Material, Price, Setup
 from ipyrefine.core.policy import PRICE_UNKNOWN
 from ipyrefine.core.ports import (
     Check,
@@ -23,7 +23,6 @@ from ipyrefine.core.ports import (
     Consumer,
     Journal,
     Model,
-    Suite,
     price_of,
 )
 from ipyrefine.core.prompts import SCORE, Prompts
@@ -233,64 +232,55 @@ def build(
         for one in (models.model, models.judge or models.model):
             if price_of(one) is None:
                 raise UsageError(f"{one.name}: {PRICE_UNKNOWN}")
-    return compose(
-        task,
-        models,
-        checks=checks,
-        limits=limits if attempts is None else limits.replace(max_revisions=0),
+    if attempts is not None:
+        limits = limits.replace(max_revisions=0)
+    setup = Setup(
+        task=task,
+        limits=limits,
         draft=draft,
         wish=wish,
-        attempts=attempts,
+        prompts=prompts.own(),
+        demands=tuple(phrases),
+        attempts=None if attempts is None else tuple(attempts),
+    )
+    return compose(
+        setup,
+        models,
+        checks=checks,
         selection=selection,
-        prompts=prompts,
         files=files,
         sharing=sharing,
         warnings=warnings,
-        demands=phrases,
     )
 
 
 def compose(
-    task: Task,
-    models: Models,
-    *,
-    limits: Limits,
-    files: Mapping[str, bytes],
-    run: Run | None = None,
-    **parts: Any,
+    start: Setup | Run, models: Models, *, files: Mapping[str, bytes], **parts: Any
 ) -> Refinement:
     """Put a refinement together: of a new run, a resumed one, or one with another model.
 
     Args:
-        task: what is asked.
+        start: what a new run starts from, or an earlier run to go on with.
         models: who writes and who reads.
-        limits: when it stops.
         files: copies of the variables, for the critic's tests.
-        run: an earlier run to go on with.
         **parts: the others, as for `Refinement`.
     """
-    suite: Suite | None = None
-    if task.is_python and find_spec("pytest") is not None:
-        from ipyrefine.checks.suite import Suite as RunningSuite
+    setup, suite = start if isinstance(start, Setup) else start.setup, None
+    if setup.task.is_python and find_spec("pytest") is not None:
+        from ipyrefine.checks.suite import Suite
 
-        suite = RunningSuite(files)
+        suite = Suite(files)
     reader = models.judge or models.model
-    weak: dict[str, Any] = {
-        "weak_critic": limits.critique != "always" and is_weak(reader, "critic"),
-        "weak_editor": is_weak(models.model, "editor"),
-    }
-    if run is not None:
-        setup = run.setup.replace(limits=limits, **weak)
-        run = run.replace(setup=setup)
+    setup = setup.replace(
+        weak_critic=setup.limits.critique != "always" and is_weak(reader, "critic"),
+        weak_editor=is_weak(models.model, "editor"),
+    )
     return Refinement(
-        task,
+        setup if isinstance(start, Setup) else start.replace(setup=setup),
         model=Masked(models.model),
         judge=models.judge and Masked(models.judge),
-        limits=limits,
-        run=run,
         suite=suite,
         clock=monotonic,
-        **weak,
         **parts,
     )
 
@@ -392,15 +382,12 @@ def resume(
         tokens = _EMBEDDED_TOKENS if models.are_embedded else None
         limits = limits.replace(max_tokens=tokens)
     return compose(
-        setup.task,
+        run.replace(setup=setup.replace(limits=limits)),
         models,
         checks=checks,
-        limits=limits,
         selection=_select(setup.draft, lines),
-        prompts=Prompts.build(setup.prompts),
         files=Variables.of(variables).files,
         sharing=choose_sharing(filter(None, models), share),
-        run=run,
     )
 
 
@@ -455,7 +442,7 @@ async def decide(run: Run, decision: Decision, journal: Journal | None = None) -
     from ipyrefine.providers.scripted import ScriptedModel
 
     model = ScriptedModel((), name=run.setup.model)
-    refinement = Refinement(run.task, model=model, run=run, clock=monotonic)
+    refinement = Refinement(run, model=model, clock=monotonic)
     refinement.decide(decision)
     await refinement.end(journal=journal)
     raise_failure(refinement)

@@ -5,10 +5,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from kit import CODE, READY, code, refinement
+from kit import CODE, READY, built, code, refinement
 
 from ipyrefine.core.decisions import Continue
-from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event
 from ipyrefine.core.model import Budget, Limits, Stage, StopReason
 from ipyrefine.core.ports import Reply, Request
@@ -94,7 +93,7 @@ class Slow:
 
 async def test_a_decision_ends_the_wait_for_an_answer_and_is_carried_out() -> None:
     model = Slow()
-    session = Session(Refinement(CODE, model=model, clock=asyncio.get_running_loop().time), [])
+    session = Session(built(CODE, model=model, clock=asyncio.get_running_loop().time), [])
     await session.go()
     asking = asyncio.ensure_future(session.explain(0, WHY))
     await model.asked.wait()

@@ -11,7 +11,7 @@ from ipyrefine.core.decisions import Accept, Continue
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, StageStarted
 from ipyrefine.core.expectations import Expectation, suite_evidence
-from ipyrefine.core.model import Evidence, Outcome, Stage, StopReason, Task, TestResult
+from ipyrefine.core.model import Evidence, Outcome, Setup, Stage, StopReason, Task, TestResult
 from ipyrefine.core.ports import Reply, Request
 from ipyrefine.core.run import Run
 from ipyrefine.errors import ServerFailed
@@ -78,7 +78,10 @@ class Desk:
         self.critic = Critic(reading)
         self.events: list[Event] = []
         self.refinement = Refinement(
-            ASKED, model=self.critic, clock=asyncio.get_running_loop().time, suite=Suite()
+            Setup(task=ASKED),
+            model=self.critic,
+            clock=asyncio.get_running_loop().time,
+            suite=Suite(),
         )
         self.session = Session(self.refinement, [self.take])
 

@@ -10,7 +10,7 @@ from kit import CODE, READY, code
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event
-from ipyrefine.core.model import Stage, StopReason
+from ipyrefine.core.model import Setup, Stage, StopReason
 from ipyrefine.core.ports import Delta, Reply, Request
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
@@ -49,7 +49,7 @@ async def broken_off(*, fails: bool) -> tuple[Session, list[Event]]:
     def take(event: Event, run: Run) -> None:
         seen.append(event)
 
-    refinement = Refinement(CODE, model=model, clock=asyncio.get_running_loop().time)
+    refinement = Refinement(Setup(task=CODE), model=model, clock=asyncio.get_running_loop().time)
     session = Session(refinement, [take])
     session.start()
     if not fails:

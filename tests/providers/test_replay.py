@@ -12,7 +12,7 @@ from kit import judgement as judged
 from ipyrefine import choose_model
 from ipyrefine.api import finish
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Limits, Price, Task, Usage
+from ipyrefine.core.model import Limits, Price, Setup, Task, Usage
 from ipyrefine.core.ports import Message, Model, Notice, Reply, Request
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
@@ -38,10 +38,12 @@ def greeting(
     model: Model, task: str = "Write a greeting.", prompts: Prompts | None = None
 ) -> Refinement:
     return Refinement(
-        Task(text=task, criteria=(TONE,)),
+        Setup(
+            task=Task(text=task, criteria=(TONE,)),
+            limits=Limits(max_revisions=1, critique="never"),
+            prompts=(prompts or EVALUATED).own(),
+        ),
         model=model,
-        limits=Limits(max_revisions=1, critique="never"),
-        prompts=prompts or EVALUATED,
         clock=lambda: 0.0,
     )
 

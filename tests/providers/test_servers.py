@@ -13,7 +13,7 @@ from openai_server import Answer, Failure, ScriptedServer
 
 from ipyrefine import api, errors
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Budget, Limits, Price, StopReason, Task, Usage
+from ipyrefine.core.model import Budget, Limits, Price, Setup, StopReason, Task, Usage
 from ipyrefine.core.ports import Notice, Reply, Request
 from ipyrefine.folders import home
 from ipyrefine.providers import servers
@@ -435,11 +435,13 @@ async def test_a_dollar_budget_is_never_exceeded(server):
 
     server.default = spending
     loop = Refinement(
-        Task(text="Say hello."),
+        Setup(
+            task=Task(text="Say hello."),
+            limits=Limits(budget=Budget(cost=0.0032)),
+            prompts=EVALUATED.own(),
+        ),
         model=OpenAIModel("m", base_url=server.base_url, price=OWN),
         clock=lambda: 0.0,
-        limits=Limits(budget=Budget(cost=0.0032)),
-        prompts=EVALUATED,
     )
     await loop.run()
     assert loop.state.stop_reason is StopReason.BUDGET
@@ -452,9 +454,10 @@ async def test_a_dollar_budget_is_never_exceeded(server):
 
 async def test_a_price_that_turns_out_unknown_stops_the_run_before_the_next_call():
     loop = Refinement(
-        Task(text="Say hello."), model=ScriptedModel(["Hello."]), clock=lambda: 0.0,
-        limits=Limits(budget=Budget(cost=1)),
-    )  # fmt: skip
+        Setup(task=Task(text="Say hello."), limits=Limits(budget=Budget(cost=1))),
+        model=ScriptedModel(["Hello."]),
+        clock=lambda: 0.0,
+    )
     await loop.run()
     assert loop.state.stop_reason is StopReason.BUDGET
     assert "price is not known" in loop.state.message

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Limits
+from ipyrefine.core.model import Limits, Setup
 from ipyrefine.profiles import builtin
 from ipyrefine.providers.replay import RecordedModel
 from ipyrefine.providers.scripted import ScriptedModel
@@ -15,9 +15,10 @@ from ipyrefine.providers.scripted import ScriptedModel
 def greeting(model: RecordedModel) -> Refinement:
     """A refinement of a greeting, of one draft and one verdict that cannot be read."""
     return Refinement(
-        builtin()["microcopy"].task("Write a greeting."),
+        Setup(
+            task=builtin()["microcopy"].task("Write a greeting."), limits=Limits(max_revisions=0)
+        ),
         model=model,
-        limits=Limits(max_revisions=0),
         clock=time.monotonic,
     )
 

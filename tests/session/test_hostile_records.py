@@ -17,7 +17,6 @@ from ipyrefine import api
 from ipyrefine.core.decisions import Accept
 from ipyrefine.core.model import Material, Setup, StopReason, Task
 from ipyrefine.core.policy import forecast, next_step
-from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
 from ipyrefine.errors import InternalError, UsageError
 from ipyrefine.journal.writer import default_path
@@ -251,13 +250,7 @@ async def uses(run: Run, path: Path) -> None:
     refused(suite_source, run)
     model = ScriptedModel(itertools.repeat("<text>\nHello\n</text>"))
     try:
-        again = api.Refinement(
-            run.setup.task,
-            model=model,
-            run=run,
-            clock=itertools.count().__next__,
-            prompts=Prompts.build(run.setup.prompts),
-        )
+        again = api.Refinement(run, model=model, clock=itertools.count().__next__)
     except UsageError:
         return
     events = itertools.count()

@@ -10,7 +10,7 @@ from openai_server import Answer, Behaviour, Body, ScriptedServer
 
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event
-from ipyrefine.core.model import Limits, Outcome, Task
+from ipyrefine.core.model import Limits, Outcome, Setup, Task
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
 from ipyrefine.providers.openai import OpenAIModel
@@ -66,7 +66,7 @@ class Trial:
         **options: Any,
     ) -> Refinement:
         self.loop = Refinement(
-            TASK,
+            Setup(task=TASK, limits=limits or Limits(max_revisions=2), prompts=EVALUATE.own()),
             model=model
             or OpenAIModel(
                 "m",
@@ -75,8 +75,6 @@ class Trial:
                 timeout=idle,
                 sleep=self._sleep,
             ),
-            limits=limits or Limits(max_revisions=2),
-            prompts=EVALUATE,
             clock=monotonic,
             **options,
         )

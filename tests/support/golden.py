@@ -14,7 +14,7 @@ from ipyrefine import errors
 from ipyrefine.core.decisions import DECISION, Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Decided, Event, TextDelta
-from ipyrefine.core.model import Evidence, Limits, Task, Usage
+from ipyrefine.core.model import Evidence, Limits, Setup, Task, Usage
 from ipyrefine.core.ports import Check, Reply, Request
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
@@ -95,13 +95,15 @@ def build(scenario: dict[str, Any], writer: Any, judge: Any) -> Refinement:
     ticks = count()
     prompts = Prompts.build(scenario["prompts"]) if "prompts" in scenario else None
     return Refinement(
-        Task.model_validate(scenario["task"]),
+        Setup(
+            task=Task.model_validate(scenario["task"]),
+            limits=Limits.model_validate(scenario.get("limits", {})),
+            draft=scenario.get("draft"),
+            prompts=prompts.own() if prompts else {},
+        ),
         model=writer,
         judge=judge,
         checks=checks(scenario.get("checks", ())),
-        limits=Limits.model_validate(scenario.get("limits", {})),
-        draft=scenario.get("draft"),
-        prompts=prompts,
         clock=lambda: next(ticks) / 1000,
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import CallEnded, Event, StageStarted, TextDelta
-from ipyrefine.core.model import Basis, Criterion, Evidence, Limits, Stage, Task
+from ipyrefine.core.model import Basis, Criterion, Evidence, Limits, Setup, Stage, Task
 from ipyrefine.core.ports import Clock, Consumer, Journal, Reply, Request
 from ipyrefine.core.prompts import SCORE, Prompts
 from ipyrefine.core.run import Run
@@ -180,7 +180,7 @@ def refinement(
     Args:
         replies: in the order of the calls, or by stage, or a whole model.
         task: what is asked.
-        **options: as for `Refinement`.
+        **options: as for `Refinement` and `Setup`; ``run`` for one to go on with.
     """
     if isinstance(replies, Mapping):
         model = staged(replies)
@@ -188,7 +188,18 @@ def refinement(
         model = replies
     else:
         model = in_order(replies)
-    return Refinement(task, model=model, **{"clock": clock(), **options})
+    return built(task, model=model, **options)
+
+
+def built(task: Task = TASK, **options: Any) -> Refinement:
+    """A refinement of a task; options as for `refinement`."""
+    run, prompts = options.pop("run", None), options.pop("prompts", None)
+    given = {name: options.pop(name) for name in Setup.model_fields if name in options}
+    options["checks"] = given.pop("checks", ())
+    options["judge"] = given.pop("judge", None)
+    options["model"] = given.pop("model")
+    setup = Setup(task=task, prompts=prompts.own() if prompts else {}, **given)
+    return Refinement(run or setup, **{"clock": clock(), **options})
 
 
 def evaluated(replies: Any, task: Task = TASK, **options: Any) -> Refinement:

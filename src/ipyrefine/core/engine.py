@@ -32,10 +32,8 @@ from ipyrefine.core.expectations import (
 )
 from ipyrefine.core.findings import changes, is_cosmetic
 from ipyrefine.core.model import (
-    Attempt,
     Evidence,
     Judgement,
-    Limits,
     Outcome,
     Setup,
     Severity,
@@ -85,28 +83,18 @@ class Refinement:
     running again after a `decide` goes on from where it stopped.
 
     Args:
-        task: what is asked.
+        start: what a new run starts from, or an earlier run to go on with, whose setup stands. The
+            names, checks and price in a new run's setup are filled in.
         model: writes drafts and revisions.
         judge: reads texts, as critic or as the user's evaluator; the writer's model by default.
         checks: deterministic tests, run on every text before it is read.
-        limits: when to stop.
-        draft: the user's own text to start from, instead of asking for one.
-        run: an earlier run to go on with; its setup stands.
         clock: monotonic seconds.
-        prompts: own prompts for its stages.
         nonce: makes the nonce of the fence around untrusted text; by default from a fresh secret.
         warnings: what the user should know before the first call.
         suite: runs a critic's tests on a text; None where nothing can be run.
-        weak_critic: whether the critic was measured too weak to say anything of such texts.
-        weak_editor: whether the writer was measured too weak to edit texts.
-        demands: what the task itself demands, where checks were made of it: ``3 examples``, or
-            a check's name.
         selection: the part of the draft that may change; what the model writes elsewhere is put
             back.
         sharing: what the models' servers are sent of what code computed.
-        wish: what the user wants changed in the draft, which is revised at once, unless no
-            revision is allowed or a critique is always wanted.
-        attempts: what a student predicted in earlier runs of the task; nothing is written for them.
 
     Raises:
         UsageError: the task has no criterion, or the draft is empty.
@@ -118,64 +106,49 @@ class Refinement:
 
     def __init__(
         self,
-        task: Task,
+        start: Setup | Run,
         *,
         model: Model,
         judge: Model | None = None,
         checks: Sequence[Check] = (),
-        limits: Limits | None = None,
-        draft: str | None = None,
-        run: Run | None = None,
         clock: Clock,
-        prompts: Prompts | None = None,
         nonce: Nonce | None = None,
         warnings: Sequence[str] = (),
         suite: Suite | None = None,
-        weak_critic: bool = False,
-        weak_editor: bool = False,
-        demands: Sequence[str] = (),
         selection: Selection | None = None,
         sharing: Sharing | None = None,
-        wish: str = "",
-        attempts: Sequence[Attempt] | None = None,
     ) -> None:
-        _require_usable(task, draft)
-        prompts, limits = prompts or Prompts(), limits or Limits()
-        at_once = draft is not None and limits.max_revisions > 0 and limits.critique != "always"
         self.model, self.judge, self.checks = model, judge or model, tuple(checks)
         self.clock, self.selection, self.suite = clock, selection, suite
         self.error: RefineError | None = None
-        schema = next(
-            (s for check in self.checks if (s := getattr(check, "json_schema", None))), None
-        )
-        nonce = nonce or make_nonce(secrets.token_bytes(32))
-        replayed = [
-            stage
-            for stage in Stage
-            if getattr(self.judge if stage is Stage.JUDGE else self.model, "replays", False)
-        ]
-        names = " ".join(getattr(check, "test_names", "") for check in self.checks)
-        self._requests = Requests(prompts, nonce, schema, replayed=replayed, names=names)
-        self.sharing = sharing or Sharing()
-        self._begun, self._warnings = run is not None, tuple(warnings)
-        self.state = run or Run.begin(
-            Setup(
-                task=task,
-                limits=limits,
-                model=self.model.name,
-                judge=self.judge.name,
-                checks=tuple(check.name for check in self.checks),
-                compares_drafts=any(isinstance(check, ComparingCheck) for check in self.checks),
-                draft=draft,
-                wish=wish if at_once else "",
-                prompts=prompts.own(),
-                price=policy.dearest(price_of(self.model), price_of(self.judge)),
-                demands=tuple(demands),
-                weak_critic=weak_critic,
-                weak_editor=weak_editor,
-                attempts=None if attempts is None else tuple(attempts),
+        if isinstance(start, Run):
+            self.state = start
+        else:
+            limits, price = start.limits, policy.dearest(price_of(self.model), price_of(self.judge))
+            at_once = start.draft and limits.max_revisions and limits.critique != "always"
+            self.state = Run.begin(
+                start.replace(
+                    model=self.model.name,
+                    judge=self.judge.name,
+                    checks=tuple(check.name for check in self.checks),
+                    compares_drafts=any(isinstance(one, ComparingCheck) for one in self.checks),
+                    price=price,
+                    wish=start.wish if at_once else "",
+                )
             )
+        setup = self.state.setup
+        _require_usable(setup.task, setup.draft)
+        schemas = [s for one in self.checks if (s := getattr(one, "json_schema", None))]
+        readers = {Stage.JUDGE: self.judge}
+        self._requests = Requests(
+            Prompts.build(setup.prompts),
+            nonce or make_nonce(secrets.token_bytes(32)),
+            next(iter(schemas), None),
+            replayed=[s for s in Stage if getattr(readers.get(s, self.model), "replays", False)],
+            names=" ".join(getattr(check, "test_names", "") for check in self.checks),
         )
+        self.sharing = sharing or Sharing()
+        self._begun, self._warnings = isinstance(start, Run), tuple(warnings)
         self._began = clock() - self.state.seconds
         self._inbox: deque[Decision] = deque()
         self._consumers: list[Consumer] = []
