@@ -1,6 +1,6 @@
 """What the engine needs from outside: a model, checks, consumers of events, and a clock."""
 
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field
@@ -124,16 +124,8 @@ class Suite(Protocol):
         """Return the names of those that say nothing of a text."""
 
 
-class Consumer(Protocol):
-    """Receives every event after it took effect; the loop waits for it."""
-
-    def __call__(self, event: Event, run: Run) -> Awaitable[None] | None:
-        """Take an event.
-
-        Args:
-            event: what happened.
-            run: the run with the event applied.
-        """
+# Takes every event, and the run with it applied, after it took effect; the loop waits for it.
+Consumer = Callable[[Event, Run], Awaitable[None] | None]
 
 
 class Journal(Protocol):
@@ -153,8 +145,4 @@ class Journal(Protocol):
         """Let go of the file; a further event opens it again."""
 
 
-class Clock(Protocol):
-    """Monotonic seconds."""
-
-    def __call__(self) -> float:
-        """Return the seconds since some fixed moment."""
+Clock = Callable[[], float]  # monotonic seconds
