@@ -568,7 +568,7 @@ class Refinement:
         async def write(number: int) -> Written:
             # Where others are written too, a lost one does not matter.
             other = self._requests.draft(run, 1) if run.limits.candidates == 1 else None
-            call = self._writing_call(Stage.DRAFT, number, other)
+            call = self._writing_call(Stage.DRAFT, number, sampled=other)
             emit = self.emit if number == numbers[0] else emit_whole
             await self._write(call, self._requests.draft(run, number), emit=emit)
             return call
@@ -578,39 +578,30 @@ class Refinement:
                 await self._take_draft(number, task, last=number == numbers[-1])
 
     def _writing_call(
-        self, stage: Stage, number: int, sampled: Request | None = None, base: str | None = None
+        self,
+        stage: Stage,
+        number: int,
+        *,
+        base: str | None = None,
+        edits: bool = False,
+        sampled: Request | None = None,
     ) -> Written:
-        task, own = self.state.task, self._requests.is_own(stage)
+        task, own, earlier = self.state.task, self._requests.is_own(stage), count()
 
         def parse(reply: Reply, *, cut: bool = False) -> replies.WrittenText:
-            if base is not None and not own and read_edits(reply.text)[0]:
-                edited = replies.parse_edits(reply.text, base, task.form, language=task.language)
-                return self._restore(edited)
-            written = replies.parse_text(
-                reply.text, task.form, cut=cut, language=task.language, own=own
-            )
-            return self._restore(written)
-
-        return ModelCall(self.model, parse, stage, number, partial(parse, cut=True), sampled)
-
-    def _edits_call(self, number: int, base: str) -> Written:
-        """Return the call that edits a text; in a second reply some edits that fit are enough."""
-        task, replies_before = self.state.task, count()
-
-        def parse(reply: Reply) -> replies.WrittenText:
-            lenient = next(replies_before) > 0
-            return self._restore(
-                replies.parse_edits(
-                    reply.text, base, task.form, language=task.language, lenient=lenient
+            form, language = task.form, task.language
+            if base is not None and (edits or (not own and read_edits(reply.text)[0])):
+                some = edits and next(earlier) > 0  # of a second reply, those that fit are enough
+                written = replies.parse_edits(
+                    reply.text, base, form, language=language, lenient=some
                 )
-            )
+            else:
+                written = replies.parse_text(reply.text, form, cut=cut, language=language, own=own)
+            restored = self.selection.restore(written.text) if self.selection else written.text
+            return written.replace(text=restored)  # what may not change is put back
 
-        return ModelCall(self.model, parse, Stage.REVISE, number)
-
-    def _restore(self, written: replies.WrittenText) -> replies.WrittenText:
-        if self.selection is None:
-            return written
-        return written.replace(text=self.selection.restore(written.text))
+        parse_cut = None if edits else partial(parse, cut=True)
+        return ModelCall(self.model, parse, stage, number, parse_cut, sampled)
 
     async def _write(self, call: Written, request: Request, **options: Any) -> None:
         inside = request.json_schema is not None
@@ -715,8 +706,7 @@ class Refinement:
             judgement = Judgement(stated=Outcome.NEEDS_IMPROVEMENT, findings=findings)
         if judgement is None:
             await warn(self, f"{name} was not judged: {call.advice}.")
-            return verdicts.unreadable(self.state, iteration, call.failure)
-        return verdicts.evaluated(self.state, iteration, judgement)
+        return verdicts.evaluated(self.state, iteration, judgement, call.failure)
 
     async def _critique(self) -> None:
         """Ask what is wrong with a text: one that waits for its verdict, or the one to revise."""
@@ -818,10 +808,8 @@ class Refinement:
         sampled = self._requests.samples(run, base)
         await self.emit(events.StageStarted(stage=Stage.REVISE, iteration=number))
         request, name = self._requests.revise(self.state, base.number), self.state.mention(number)
-        if request.schema_name == "edits":
-            call = self._edits_call(number, base.text)
-        else:
-            call = self._writing_call(Stage.REVISE, number, base=base.text)
+        edits = request.schema_name == "edits"
+        call = self._writing_call(Stage.REVISE, number, base=base.text, edits=edits)
         acting_on = policy.to_act_on(self.state, base)
         await self._write(call, request)
         if (revision := call.value) is None:

@@ -142,18 +142,22 @@ def verify(
     return Ruling(verdict, findings)
 
 
-def evaluated(run: Run, iteration: Iteration, judgement: Judgement) -> Ruling:
-    """Return the verdict of a text on which the user's evaluator has just given its word."""
-    feedback = ground(judgement.findings, iteration.text)
-    findings = replace_feedback(run, iteration.findings, feedback)
-    ruling = verify(run, iteration.replace(findings=findings), judgement)
-    assert ruling is not None, "the evaluator was asked"
-    return ruling
+def evaluated(
+    run: Run, iteration: Iteration, judgement: Judgement | None, failure: str = ""
+) -> Ruling:
+    """Return the verdict of a text on which the user's evaluator was just asked.
 
-
-def unreadable(run: Run, iteration: Iteration, failure: str) -> Ruling:
-    """Return the verdict of a text whose evaluator gave a reply that cannot be read."""
-    ruling = verify(run, iteration, unread=failure)
+    Args:
+        run: the run.
+        iteration: the text.
+        judgement: what it said; None where its reply cannot be read.
+        failure: why it cannot.
+    """
+    if judgement:
+        feedback = ground(judgement.findings, iteration.text)
+        findings = replace_feedback(run, iteration.findings, feedback)
+        iteration = iteration.replace(findings=findings)
+    ruling = verify(run, iteration, judgement, "" if judgement else failure)
     assert ruling is not None, "the evaluator was asked"
     return ruling
 
