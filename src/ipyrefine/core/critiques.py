@@ -55,6 +55,8 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
     tests = [test for source in dict.fromkeys(sources) for test in read_tests(source)]
     if not fields and not tests:
         raise ReplyError("it holds neither tests nor a JSON object with findings")
+    spoken = _words(fields.get("than_before")).lower()
+    compared = [one for one in get_args(Comparison) if one in spoken]
     findings = [_finding(item) for item in _items(fields.get("findings"))]
     if source is not None and isinstance(behind := fields.get("sources"), dict):
         findings += [_unsourced(str(path), words, source) for path, words in behind.items()]
@@ -66,7 +68,7 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
         reason=_words(fields.get("because")),
         fixed=tuple(filter(None, map(_words, _items(fields.get("fixed"))))),
         upheld=tuple(filter(None, map(_words, _items(fields.get("upheld"))))),
-        compared=_comparison(_words(fields.get("than_before"))),
+        compared=compared[0] if len(compared) == 1 else None,
         lost=_words(fields.get("lost")),
     )
 
@@ -110,11 +112,6 @@ def _question(item: object) -> str:
     options = " / ".join(map(_words, _items(item.get("options"))))
     question = _words(item.get("question"))
     return f"{question} ({options})" if question and options else question
-
-
-def _comparison(words: str) -> Comparison | None:
-    found = [one for one in get_args(Comparison) if one in words.lower()]
-    return found[0] if len(found) == 1 else None
 
 
 def _words(value: object, *, flat: bool = True) -> str:

@@ -414,8 +414,11 @@ class Requests:
         count = run.limits.min_findings
         tests = _PARTS["tests"] if task.is_python else ""
         names = task.categories or tuple(c.name for c in task.criteria)
+        parent = run.iterations[iteration.parent].text if iteration.parent is not None else None
+        known = (
+            "critique" not in run.setup.prompts and parent is not None and parent == run.setup.draft
+        )
         # What changed of the user's own text says it already.
-        known = "critique" not in run.setup.prompts and _revises_draft(run, iteration)
         original = "" if known else self._original(run, iteration)
         places = {
             "original": original,
@@ -662,11 +665,6 @@ class Requests:
             checklist=head + items if items else "",
         )
         return Message(role="system", content=content)
-
-
-def _revises_draft(run: Run, iteration: Iteration) -> bool:
-    parent = iteration.parent
-    return parent is not None and run.iterations[parent].text == run.setup.draft
 
 
 def _warmth(run: Run, tried: Sequence[Iteration]) -> float:

@@ -221,16 +221,16 @@ class Splitter:
             ended = self._line.endswith("\n")
             if not self._passing and self._may_be_mark():
                 if ended:
-                    self._inside = self._opens()
+                    opens = (
+                        not self._inside if self._mark == "```" else self._line.strip() == "<text>"
+                    )
+                    self._inside = opens
                     self._line = ""
                 continue
             yield ("text" if self._inside else "thinking"), piece if self._passing else self._line
             self._passing = not ended
             if ended:
                 self._line = ""
-
-    def _opens(self) -> bool:
-        return not self._inside if self._mark == "```" else self._line.strip() == "<text>"
 
     def _may_be_mark(self) -> bool:
         line = self._line.strip()

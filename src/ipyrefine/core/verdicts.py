@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from ipyrefine.core import policy
 from ipyrefine.core.events import VerdictReached
 from ipyrefine.core.findings import (
     FEEDBACK,
@@ -29,20 +30,6 @@ from ipyrefine.core.model import (
     StillOpen,
     Undecided,
     Verdict,
-)
-from ipyrefine.core.policy import (
-    OWN,
-    basis_of,
-    differs,
-    evaluations,
-    find_duplicate,
-    has_evaluator,
-    is_plain,
-    is_read,
-    judgement_of,
-    needs_reading,
-    reads,
-    score_by_evidence,
 )
 from ipyrefine.core.run import Iteration, Run
 
@@ -78,9 +65,10 @@ def verify(
     Returns:
         The verdict with the findings of now; None where the evaluator has still to be asked.
     """
-    if earlier := find_duplicate(run, iteration):
+    if earlier := policy.find_duplicate(run, iteration):
         return _inherit(iteration, earlier)
-    basis, read, word = basis_of(iteration), is_read(run, iteration), _word(run, judgement)
+    basis, read = policy.basis_of(iteration), policy.is_read(run, iteration)
+    word = _word(run, judgement)
     findings = _findings(run, iteration, judgement, word)
     untried = {e.name for e in iteration.evidence if e.not_run}  # what they found may be gone
     blocking = [f for f in findings if f.blocks and f.check not in untried]
@@ -88,16 +76,16 @@ def verify(
         blocking = [f for f in blocking if f.criterion != FEEDBACK]
     fails = [e for e in iteration.evidence if e.failed]
     # What the user's own function says comes before what the task states.
-    failed = next((e for e in evaluations(iteration) if e.failed), None) or next(iter(fails), None)
-    differ = None if basis in OWN else differs(iteration)
+    failed = next((e for e in [*policy.evaluations(iteration), *fails] if e.failed), None)
+    differ = None if basis in policy.OWN else policy.differs(iteration)
     disputed = next((f for f in findings if f.is_open and f.disputed), None)
-    score = score_by_evidence(iteration) if failed or basis != "none" else None
-    decided = basis in OWN or any(e.basis in OWN for e in fails) or differ
+    score = policy.score_by_evidence(iteration) if failed or basis != "none" else None
+    decided = basis in policy.OWN or any(e.basis in policy.OWN for e in fails) or differ
     outcome = Outcome.NEEDS_IMPROVEMENT
     because: Because
     if judgement:
         score = judgement.score
-    elif has_evaluator(run) and not decided and not unread:
+    elif policy.has_evaluator(run) and not decided and not unread:
         return None
     if failed and word in (None, Outcome.PASS):
         outcome, basis = failed.stated or outcome, failed.basis
@@ -112,7 +100,7 @@ def verify(
     elif differ and not unread:
         basis, score = "agreement", differ.score
         because = DraftsDiffer(line=first_line(differ.detail))
-    elif unread or (not read and (basis == "none" or needs_reading(run, iteration))):
+    elif unread or (not read and (basis == "none" or policy.needs_reading(run, iteration))):
         outcome, score, because = Outcome.NOT_JUDGED, None, _undecided(run, iteration, unread)
         basis = "run" if because.why != "not_run" and _only_ran(iteration) else "none"
     elif disputed and basis == "none":
@@ -166,7 +154,7 @@ def recompute(run: Run, iteration: Iteration) -> Ruling:
     """Return a verdict again, from what was said of the text, and the findings of now."""
     before = iteration.verdict
     assert before is not None, "only an existing verdict can be computed again"
-    ruling = verify(run, iteration, judgement_of(run, iteration))
+    ruling = verify(run, iteration, policy.judgement_of(run, iteration))
     if ruling is None:
         findings = update_from_checks(run, iteration)
         unresolved = tuple(f.id for f in findings if f.is_open)
@@ -202,10 +190,10 @@ def _findings(
             if not judgement.stated:
                 bare = f"It scored {judgement.score or 0:.2f} of {run.limits.target:.2f}."
         return apply_bare_verdict(run, findings, bare)
-    if is_read(run, iteration) or has_evaluator(run):
+    if policy.is_read(run, iteration) or policy.has_evaluator(run):
         return findings
     findings = _trust_revision(findings, iteration)
-    if basis_of(iteration) == "none":
+    if policy.basis_of(iteration) == "none":
         return findings
     return tuple(  # evidence settles it, so that these are suggestions
         f.replace(severity=Severity.MINOR) if f.blocks and f.author == "model" else f
@@ -246,7 +234,7 @@ def _in_words(run: Run, findings: tuple[Finding, ...], judgement: Judgement) -> 
 
 def _undecided(run: Run, iteration: Iteration, unread: str) -> Undecided:
     """Return why nothing decides on a text, and what passed all the same."""
-    unread = unread or (iteration.unread if needs_reading(run, iteration) else "")
+    unread = unread or (iteration.unread if policy.needs_reading(run, iteration) else "")
     unable = next((e for e in iteration.evidence if e.not_run), None)
     if not unread and not unable and _only_ran(iteration):
         return Undecided(why="only_ran")
@@ -257,9 +245,9 @@ def _undecided(run: Run, iteration: Iteration, unread: str) -> Undecided:
         return Undecided(why="not_run", detail=first_line(unable.detail), passed=passed)
     if run.limits.critique == "never":
         return Undecided(why="no_critic", passed=passed)
-    if reads(run) and is_plain(run, iteration):
+    if policy.reads(run) and policy.is_plain(run, iteration):
         return Undecided(why="plain", passed=passed)
-    why = "not_read" if needs_reading(run, iteration) else "weak_critic"
+    why = "not_read" if policy.needs_reading(run, iteration) else "weak_critic"
     return Undecided(why=why, passed=passed)
 
 

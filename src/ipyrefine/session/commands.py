@@ -12,24 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
-from ipyrefine.core.decisions import (
-    OWN,
-    Accept,
-    Add,
-    Branch,
-    Continue,
-    Decision,
-    Dismiss,
-    Drop,
-    Edit,
-    Expect,
-    Guide,
-    Override,
-    Predict,
-    Retract,
-    Rubric,
-    Select,
-)
+from ipyrefine.core import decisions
 from ipyrefine.core.model import (
     MAX_ITERATIONS,
     Finding,
@@ -99,31 +82,14 @@ Then decide with %refine COMMAND:
 {most}
 Earlier runs: history, resume, export, forget, stats. All commands: %refine?"""
 _MOST = (
-    "accept",
-    "continue",
-    "override",
-    "results",
-    "confirm",
-    "dismiss",
-    "edit",
-    "show",
-    "diff",
+    "accept", "continue", "override", "results", "confirm", "dismiss", "edit", "show", "diff",
     "stop",
-)
+)  # fmt: skip
 COMMANDS = tuple(sorted(USAGE))
 _MARGIN = 34  # columns before what a command does
 _NEED_TEXT = (
-    "apply",
-    "confirm",
-    "diff",
-    "edit",
-    "expect",
-    "predict",
-    "results",
-    "show",
-    "tests",
-    "why",
-)
+    "apply", "confirm", "diff", "edit", "expect", "predict", "results", "show", "tests", "why",
+)  # fmt: skip
 
 
 class CellTarget(Protocol):
@@ -140,7 +106,7 @@ class Cell(Protocol):
     session: Session
     cell_target: CellTarget
 
-    async def carry_out(self, decision: Decision) -> None:
+    async def carry_out(self, decision: decisions.Decision) -> None:
         """Take a decision and wait for the next stop."""
 
     async def start_again(self, form: Form | None = None) -> None:
@@ -270,7 +236,7 @@ _FINDING_ID = re.compile(r"f\d+,?")
 _TARGET = re.compile(r"[01]?\.?\d+")
 
 
-def parse_decision(run: Run, name: str, words: list[str]) -> Decision:
+def parse_decision(run: Run, name: str, words: list[str]) -> decisions.Decision:
     """Read a decision from the words after ``%refine NAME``.
 
     Args:
@@ -286,27 +252,27 @@ def parse_decision(run: Run, name: str, words: list[str]) -> Decision:
             destination, number = _parse_place(words), parse_iteration(run, words)
             if number is None and run.chosen:
                 number = run.chosen.number
-            return Accept(iteration=number, destination=destination)
+            return decisions.Accept(iteration=number, destination=destination)
         case "override":
             return _parse_override(run, words)
         case "continue":
-            return Continue(revisions=_parse_count(words), guidance=" ".join(words))
+            return decisions.Continue(revisions=_parse_count(words), guidance=" ".join(words))
         case "branch":
             number = parse_iteration(run, words)
             if number is None:
                 raise UsageError("Say which iteration to branch from.")
             more = _parse_count(words)
-            return Branch(iteration=number, revisions=more, guidance=" ".join(words))
+            return decisions.Branch(iteration=number, revisions=more, guidance=" ".join(words))
         case "select":
-            return Select(findings=_parse_ids(words), guidance=" ".join(words))
+            return decisions.Select(findings=_parse_ids(words), guidance=" ".join(words))
         case "dismiss":
-            return Dismiss(findings=_parse_ids(words), reason=" ".join(words))
+            return decisions.Dismiss(findings=_parse_ids(words), reason=" ".join(words))
         case "guide":
-            return Guide(guidance=" ".join(words))
+            return decisions.Guide(guidance=" ".join(words))
         case "drop":
-            return Drop(demand=" ".join(words))
+            return decisions.Drop(demand=" ".join(words))
         case "add":
-            return Add(finding=_parse_finding(run, words))
+            return decisions.Add(finding=_parse_finding(run, words))
         case "rubric":
             target = float(words.pop()) if words and _TARGET.fullmatch(words[-1]) else None
             return make_rubric(run, " ".join(words), target)
@@ -317,7 +283,7 @@ def parse_decision(run: Run, name: str, words: list[str]) -> Decision:
     raise ValueError(f"{name} decides nothing")
 
 
-def _parse_override(run: Run, words: list[str]) -> Override:
+def _parse_override(run: Run, words: list[str]) -> decisions.Override:
     """Read ``pass|fail [k] [reason]``; a number that names no text may begin a reason."""
     word = words.pop(0) if words else ""
     if word not in ("pass", "fail"):
@@ -330,7 +296,7 @@ def _parse_override(run: Run, words: list[str]) -> Override:
         except UsageError:
             if words[0].isdecimal() and len(words) <= 2:
                 raise
-    return Override(iteration=number, outcome=outcome, reason=" ".join(words))
+    return decisions.Override(iteration=number, outcome=outcome, reason=" ".join(words))
 
 
 def _parse_finding(run: Run, words: list[str]) -> Finding:
@@ -351,7 +317,7 @@ def _parse_finding(run: Run, words: list[str]) -> Finding:
     problem, quote, fix = [*words, *kept]
     return Finding(
         id="".join(ids),
-        criterion=before.criterion if before else OWN,
+        criterion=before.criterion if before else decisions.OWN,
         severity=severity,
         quote=quote,
         problem=problem,
@@ -360,17 +326,17 @@ def _parse_finding(run: Run, words: list[str]) -> Finding:
     )
 
 
-def predict(words: str) -> Predict:
+def predict(words: str) -> decisions.Predict:
     """Return the prediction that some words are: a value as Python, or an exception's name.
 
     Raises:
         UsageError: they are neither.
     """
     choice = read_result(words)
-    return Predict(result=choice.result, raises=choice.raises)
+    return decisions.Predict(result=choice.result, raises=choice.raises)
 
 
-def confirmations(run: Run, words: list[str]) -> list[Expect]:
+def confirmations(run: Run, words: list[str]) -> list[decisions.Expect]:
     """Return the decisions that some results, by their numbers, are right.
 
     Raises:
@@ -388,12 +354,12 @@ def confirmations(run: Run, words: list[str]) -> list[Expect]:
     return [expect(row) for row in found]
 
 
-def _parse_expectation(run: Run, words: list[str]) -> Expect | Retract:
+def _parse_expectation(run: Run, words: list[str]) -> decisions.Expect | decisions.Retract:
     """Read ``2 VALUE``, ``2 ?`` or ``f(x) == y``."""
     if len(words) > 1 and words[0].isdecimal():
         row, result = _numbered_row(run, words[0]), " ".join(words[1:])
         if result == "?":
-            return Retract(call=row.call, setup=row.setup)
+            return decisions.Retract(call=row.call, setup=row.setup)
         return expect(row, result)
     return read_expectation(" ".join(words))
 
@@ -406,7 +372,7 @@ def _numbered_row(run: Run, word: str) -> Row:
     raise UsageError(f"There is no result {word[:40]}: this run {known}.")
 
 
-def make_rubric(run: Run, names: str, target: float | None) -> Rubric:
+def make_rubric(run: Run, names: str, target: float | None) -> decisions.Rubric:
     """Return the rubric of criteria written as ``a, b, c`` and the score that passes.
 
     Raises:
@@ -415,7 +381,7 @@ def make_rubric(run: Run, names: str, target: float | None) -> Rubric:
     if target is not None and not 0 <= target <= 1:
         raise UsageError(f"The target is a score from 0 to 1, not {target:g}.")
     listed = [name.strip() for name in names.split(",") if name.strip()]
-    return Rubric(criteria=named_criteria(listed, run.task.criteria), target=target)
+    return decisions.Rubric(criteria=named_criteria(listed, run.task.criteria), target=target)
 
 
 def _names_text(word: str) -> bool:
@@ -529,7 +495,7 @@ def _diff(run: Run, args: list[str]) -> str:
     return text_diff(old.text, new.text, form=run.task.form) or "No change to the text."
 
 
-async def _edit(cell: Cell, args: list[str]) -> Edit:
+async def _edit(cell: Cell, args: list[str]) -> decisions.Edit:
     """Take the user's own text: from a variable, from the cell it was put into, or an editor."""
     run = cell.session.run
     if args:
@@ -543,7 +509,7 @@ async def _edit(cell: Cell, args: list[str]) -> Edit:
             "The cell with the text cannot be read here. Put the text into a variable and use "
             "%refine edit NAME."
         )
-    return Edit(iteration=run.chosen.number if run.chosen else None, text=text)
+    return decisions.Edit(iteration=run.chosen.number if run.chosen else None, text=text)
 
 
 def _text_variable(name: str, namespace: dict[str, Any]) -> str:

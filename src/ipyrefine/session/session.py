@@ -108,16 +108,12 @@ class Session:
             UsageError: the run goes on at the moment, or there is no question or no budget.
             ModelError: the model failed, or gave no answer.
         """
-        if self.running or self._reading_on:
+        if self.running or (self._reading and not self._reading.done()):
             raise UsageError("Stop the run first, then ask about its text.")
         self._reading = asyncio.ensure_future(
             self.refinement.explain(number, question, *self.displays, journal=self.journal)
         )
         return await self._reading
-
-    @property
-    def _reading_on(self) -> bool:
-        return self._reading is not None and not self._reading.done()
 
     async def settle(self) -> None:
         """Wait until nothing runs."""
