@@ -414,11 +414,9 @@ class Requests:
         count = run.limits.min_findings
         tests = _PARTS["tests"] if task.is_python else ""
         names = task.categories or tuple(c.name for c in task.criteria)
-        parent = run.iterations[iteration.parent].text if iteration.parent is not None else None
-        known = (
-            "critique" not in run.setup.prompts and parent is not None and parent == run.setup.draft
-        )
         # What changed of the user's own text says it already.
+        known = run.iterations[iteration.parent or 0].text == run.setup.draft
+        known = known and "critique" not in run.setup.prompts
         original = "" if known else self._original(run, iteration)
         places = {
             "original": original,
