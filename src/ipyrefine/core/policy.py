@@ -1,7 +1,6 @@
 """What a run does next, when it stops, and what it may cost: pure functions of the run."""
 
 from collections.abc import Iterable
-from itertools import takewhile
 from typing import NamedTuple
 
 from ipyrefine.core.decisions import Accept, Expect, Retract
@@ -147,10 +146,7 @@ def unverified(run: Run) -> Iteration | None:
 
 
 def _unverified(run: Run) -> list[Iteration]:
-    if run.stale:
-        waiting = [i for i in run.iterations if i.verdict is None or i.number in run.stale]
-    else:  # texts are verified in order: a long run need not be read from its start
-        waiting = [*takewhile(lambda i: i.verdict is None, reversed(run.iterations))][::-1]
+    waiting = [i for i in run.iterations if i.verdict is None or i.number in run.stale]
     if run.limits.verify_drafts or run.setup.checks or run.allowed_revisions == 0:
         return waiting
     return [i for i in waiting if i.parent is not None]
@@ -178,10 +174,7 @@ def find_duplicate(run: Run, iteration: Iteration) -> Iteration | None:
     """Return the earlier iteration with the same text, if any."""
     if iteration.failure and iteration.parent is not None:
         return run.iterations[iteration.parent]
-    text, key = iteration.text, hash(iteration.text)
-    # A string caches its hash, so that only an equal text is compared to its end.
-    same_hash = (i for i in run.iterations[: iteration.number] if hash(i.text) == key)
-    return next((i for i in same_hash if i.text == text), None)
+    return next((i for i in run.iterations[: iteration.number] if i.text == iteration.text), None)
 
 
 # What decides on a text
