@@ -392,11 +392,7 @@ def resume(
 
 
 def _named_model(name: str) -> str:
-    """Return the name of a run's model, unless it is that of a file that the reader did not name.
-
-    Raises:
-        UsageError: it is.
-    """
+    """Return the name of a run's model; a file that the reader did not name is refused."""
     from ipyrefine.providers.replay import PREFIX
 
     if name.startswith(PREFIX) and name != os.environ.get("IPYREFINE_MODEL"):

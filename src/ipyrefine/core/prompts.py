@@ -531,17 +531,7 @@ class Requests:
         places: Mapping[str, str],
         **options: Any,
     ) -> Request:
-        """Fill a prompt of the user's, and add what it lacks as other loops do.
-
-        Args:
-            run: the run.
-            stage: the stage that asks.
-            template: the prompt.
-            iteration: the text it is about, if any.
-            findings: what a revision acts on.
-            places: what fills the places that only this stage has.
-            **options: fields of the request.
-        """
+        """Fill a prompt of the user's, and add what it lacks as other loops do."""
         template = _usual_places(template) if iteration else template
         found = set(_PLACE.findall(template))
         task, text = _whole_request(run.task), _neutralise(iteration.text if iteration else "")

@@ -621,13 +621,7 @@ def _allow_revision(run: Run, decision: Decision, number: int, stopped: bool) ->
 
 
 def _append(run: Run, iteration: Iteration, asked_as: int | None = None) -> Run:
-    """Add an iteration, with what was consumed before its text was there.
-
-    Args:
-        run: the run.
-        iteration: the iteration, numbered as the next one.
-        asked_as: the number it was asked for under, where that is another.
-    """
+    """Add an iteration, with what was consumed by the number that it was asked for under."""
     asked = iteration.number if asked_as is None else asked_as
     usage = run.pending_usage.get(asked, Usage())
     return run.replace(

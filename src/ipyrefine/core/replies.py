@@ -144,9 +144,7 @@ _SAID = ("thoughts", "thinking", "reasoning", "response")  # as labels in words,
 def _unwrap(reply: str, own: bool) -> WrittenText | None:
     """Return the response and thoughts of a reply that has them as JSON, in tags or under labels.
 
-    Args:
-        reply: what the model wrote.
-        own: whether the user's prompt asked for it, so that other names and parts alone count too.
+    Of a prompt of the user's, other names and parts alone count too.
     """
     start = reply.find("{")
     code = _FENCE.search(reply)

@@ -175,11 +175,6 @@ class Journal:
 
 
 def _require(connection: sqlite3.Connection, name: str) -> int:
-    """Return the number of the latest run of a name.
-
-    Raises:
-        UsageError: there is none.
-    """
     where, *values = _condition(name)
     found = _latest(connection, where, *values)
     if found is not None:

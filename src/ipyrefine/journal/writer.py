@@ -329,11 +329,7 @@ class Recorder:
 
 
 def _check_name(name: str) -> str:
-    """Return a name that a user chose.
-
-    Raises:
-        UsageError: it could be taken for something else: a number, an option, a path, a file.
-    """
+    """Refuse a name that could be taken for a number, an option, a path or a file."""
     if not _NAME.fullmatch(name) or _FILE_NAME.fullmatch(name):
         raise UsageError(
             f"{name[:80]!r} cannot name a run. Use up to 64 letters, digits, dots and dashes, "
