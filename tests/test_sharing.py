@@ -144,6 +144,12 @@ async def test_no_value_that_code_gives_reaches_a_server_elsewhere(
     assert all(code.startswith(("globals", "raise SystemExit")) for code in unseen), "by the user"
 
 
+async def test_nor_does_it_as_a_draft_of_the_users() -> None:
+    model = Server(FINE)
+    await refinement(model, "Mend it.", draft=LEAKS[0]).run()
+    assert leaked(model.sent) == []
+
+
 async def test_nor_does_it_by_the_users_tests_or_by_drafts_that_differ() -> None:
     tests = (
         "import pytest\n@pytest.mark.parametrize('name', [row['region'] for row in rows])\n"

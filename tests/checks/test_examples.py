@@ -175,6 +175,13 @@ async def test_one_bad_example_does_not_take_the_others_down(fault, message):
     assert evidence.score == pytest.approx(2 / 3)
 
 
+async def test_a_text_that_does_not_load_says_where():
+    evidence = await check("x = 1\n1 / 0", "f(1) == 2")
+    assert evidence.detail.splitlines()[0] == (
+        "The code does not load: ZeroDivisionError: division by zero (line 2)"
+    )
+
+
 RECIPROCAL = """
 class NoReciprocal(ValueError):
     pass

@@ -139,6 +139,14 @@ async def test_an_overridden_verdict_outlives_a_new_rubric() -> None:
     assert (verdict.outcome, verdict.score, verdict.basis) == (Outcome.PASS, 0.1, "user")
 
 
+async def test_a_paused_run_stays_paused_until_the_user_goes_on() -> None:
+    loop = scored(0.4, 0.5, target=1, max_revisions=2, step=True)
+    await finish(loop)
+    assert stages(await finish(loop)) == []
+    assert stages(await decide(loop, Guide(guidance="warmer"))) == []
+    assert loop.state.stop_reason is StopReason.PAUSED
+
+
 async def test_a_remark_on_a_stopped_run_makes_no_call_and_takes_no_acceptance_back() -> None:
     loop = scored(0.4, 0.7, target=1, max_revisions=1)
     await finish(loop)

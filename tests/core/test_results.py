@@ -5,7 +5,7 @@ from kit import CODE, code, critique, decide, finish, refinement, requests, stag
 
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.rows import Results
-from ipyrefine.core.decisions import Expect, Retract
+from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped
 from ipyrefine.core.expectations import Expectation
@@ -125,6 +125,12 @@ async def test_a_result_that_is_wrong_is_mended_by_the_loop_at_once() -> None:
     assert row(loop, call).confirmed is True
 
 
+async def test_a_wrong_result_is_mended_though_all_revisions_are_used() -> None:
+    loop = await ran(LOWER, MEAN, limits=Limits(max_revisions=0))
+    await decide(loop, Expect(call="median([1, 2])", result="1.5"))
+    assert (loop.state.text, loop.state.stop_reason) == (MEAN, StopReason.PASSED)
+
+
 async def test_another_text_that_gives_the_right_result_takes_its_place_without_a_call() -> None:
     loop = await ran(MEAN, LOWER)
     await decide(loop, Expect(call="median([1, 2])", result="1"))  # the user misreads the task
@@ -157,6 +163,13 @@ async def test_what_is_decided_while_the_stop_is_shown_is_carried_out() -> None:
     await Session(loop, [confirm]).go()
     assert [one.kind for one in loop.state.decisions] == ["expect", "retract"]
     assert loop.state.task.clarifications == ()
+
+
+async def test_an_accepted_text_stays_accepted_whatever_is_confirmed_of_it() -> None:
+    loop = await ran(LOWER)
+    await decide(loop, Accept())
+    await decide(loop, expect(shown(loop)[0]))
+    assert loop.state.stop_reason is StopReason.ACCEPTED
 
 
 async def test_an_input_of_the_users_own_is_shown_with_the_rest() -> None:

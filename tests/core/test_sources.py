@@ -74,6 +74,11 @@ async def test_a_finding_is_not_closed_by_a_critic_that_still_has_no_words_for_t
     assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
 
 
+async def test_fields_that_are_made_up_on_request_need_no_source() -> None:
+    loop = await extracted(read({}), texts=(RIGHT,))
+    assert loop.state.verdict.outcome is Outcome.PASS
+
+
 async def test_without_a_schema_no_sources_are_asked_for() -> None:
     loop = refinement([text("Hi"), read(None)])
     await finish(loop)

@@ -204,6 +204,14 @@ def test_the_cells_that_define_a_name_are_found_without_their_outputs() -> None:
     assert material.phrase == "2 cells that define it"
 
 
+def test_a_name_is_defined_where_it_was_bound_last() -> None:
+    shell = ran("def f(x):\n    return 1", "def f(x):\n    return 2", "g = f")
+    material = cell_source.read_definitions(shell, ["f"], [])
+    assert material
+    assert material.text == "[code cell]\ndef f(x):\n    return 2"
+    assert material.phrase == "the cell that defines it"
+
+
 @pytest.mark.parametrize(
     ("sources", "names", "own"),
     [

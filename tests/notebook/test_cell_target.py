@@ -330,6 +330,12 @@ async def test_without_an_answer_the_running_cells_reply_carries_it(
     assert sentence == f"The text {'replaces the' if replaces else 'is in the next'} cell."
 
 
+async def test_a_kernel_that_hears_nothing_while_it_runs_asks_nothing(front: Front) -> None:
+    front.hears = False
+    await front.put("insert")
+    assert (front.asked, front.payloads) == ([], [("Hello", False)])
+
+
 @pytest.mark.parametrize("executing", [True, False])
 async def test_a_cell_that_changed_is_left_alone_and_inserting_is_offered(
     front: Front, executing: bool

@@ -70,6 +70,15 @@ def test_a_budget_reads_tokens_calls_money_and_time() -> None:
     assert (budget.tokens, budget.calls, budget.cost, budget.seconds) == (20_000, 30, 0.05, 120)
 
 
+def test_a_budget_bounds_each_side_of_the_tokens() -> None:
+    budget = options.parse_budget("10k prompt tokens, 5k completion tokens, 12k tokens")
+    assert (budget.prompt_tokens, budget.completion_tokens) == (10_000, 5_000)
+    assert budget.tokens == 12_000
+    assert options.parse_budget("10k input tokens, 5 K Output Tokens") == options.parse_budget(
+        "10k prompt tokens, 5k completion tokens"
+    )
+
+
 @pytest.mark.parametrize(
     ("budget", "sentence"),
     [

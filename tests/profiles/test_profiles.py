@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ipyrefine import profiles, refine
+from ipyrefine.core.model import Limits
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -31,6 +32,13 @@ def test_a_task_takes_criteria_categories_and_checklist_from_its_profile() -> No
     assert (task.profile, task.form) == ("email", "prose")
     assert (task.criteria, task.categories) == (email.criteria, email.categories)
     assert task.checklist == email.checklist
+
+
+def test_a_profiles_own_target_leaves_critiques_on_and_the_users_switches_them_off() -> None:
+    profile = profiles.find("data")
+    assert profile.limited().critique == "auto"
+    assert profile.limited(Limits(target=0.5)).critique == "never"
+    assert profile.limited(Limits(target=0.5, critique="always")).critique == "always"
 
 
 def test_a_dict_of_the_namespace_is_a_profile_and_hides_a_built_in_one() -> None:

@@ -60,6 +60,10 @@ def test_a_name_wins_over_the_environment_s(monkeypatch, light):
     assert isinstance(choose_model(light), LocalModel)
 
 
+def test_an_embedded_name_at_a_server_of_the_user_s_is_that_server_s_model(light):
+    assert isinstance(choose_model(light, base_url="http://127.0.0.1:1/v1"), OpenAIModel)
+
+
 def test_a_server_without_a_name_asks_for_one(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     with pytest.raises(NoModel, match="--model NAME or IPYREFINE_MODEL"):

@@ -92,6 +92,13 @@ async def test_json_is_asked_for_as_strictly_as_the_server_takes(
     assert [level_of(body) for body in server.bodies] == [accepted]
 
 
+async def test_a_schema_of_the_users_own_is_never_asked_for_in_strict_mode(server, request_json):
+    server.default = lambda _: "{}"
+    own = request_json.model_copy(update={"strict": False, "schema_name": "text"})
+    assert (await run(server, own))[0] == []
+    assert [level_of(body) for body in server.bodies] == ["json_schema"]
+
+
 @pytest.mark.parametrize(
     ("field", "status"),
     [
@@ -306,6 +313,14 @@ async def test_a_refusal_is_remembered_by_the_next_kernel_for_that_model_alone(
     assert len(server.requests) == 1
     await run(server, request_json, "other")
     assert {"temperature", "stream", "max_tokens"} <= server.bodies[1].keys()
+
+
+async def test_a_field_is_tried_again_after_a_month(server, request_text, new_kernel):
+    server.default = lambda _: "ok"
+    old = Capabilities(refused=frozenset({"temperature"}), since="2020-01-01")
+    remember_about(server.base_url, models={"m": old})
+    await run(server, request_text)
+    assert "temperature" in server.bodies[0]
 
 
 async def test_what_two_calls_at_once_learn_is_kept_and_announced_once(
