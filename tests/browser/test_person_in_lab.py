@@ -263,7 +263,8 @@ async def test_what_was_sent_is_shown_prompt_by_prompt(lab: Lab, model: Scripted
 
 async def test_the_run_goes_on_with_another_model(lab: Lab, model: ScriptedServer) -> None:
     page = await start(lab, model)
-    await lab.press("open", menu="More", name="model")
+    await lab.panel(".rf-chip", "scripted").click()
+    await lab.panel('[data-action="model"][data-model="scripted"]').wait_for()
     await lab.panel('[name="model"]:focus').wait_for()
     await page.locator(":focus").fill("another")
     await page.keyboard.press("Enter")

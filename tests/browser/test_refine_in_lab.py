@@ -27,7 +27,7 @@ async def test_a_wrong_draft_is_mended_and_accepted_into_a_cell_that_runs(
     lab: Lab, scripted: ScriptedServer, theme: Literal["light", "dark"], width: int
 ) -> None:
     await lab.open(
-        ["%load_ext ipyrefine", REFINE, "last = 1"],
+        ["'the page loads the extension'", REFINE, "last = 1"],
         env=kernel(scripted), theme=theme, width=width, height=1400,
     )  # fmt: skip
     await lab.run_and_wait(0)

@@ -50,6 +50,7 @@ from ipyrefine.core.model import (
     Evidence,
     Finding,
     Outcome,
+    Price,
     Setup,
     Severity,
     StopReason,
@@ -230,6 +231,23 @@ def test_only_what_can_be_done_now_is_shown(desk: Make) -> None:
     failed = desk(OPENING, Stopped(reason=StopReason.FAILED, message="No server."))
     assert offered(failed) == {"continue", "close"}
     assert failed.page.html.count("No server.") == 1
+
+
+def test_a_model_at_hand_is_chosen_by_a_click_and_shows_what_it_costs(desk: Make) -> None:
+    changed: list[tuple[str, ...]] = []
+    prices = {"big": Price(prompt=0.25, completion=2), "small": Price(prompt=0, completion=0)}
+    d = desk(
+        OPENING,
+        Stopped(reason=StopReason.FAILED, message="No server."),
+        change_model=lambda *words: changed.append(words),
+        models=lambda: prices,
+    )
+    assert "Another model…" in d.page.html
+    assert "$0.25 and $2" not in d.page.html
+    d.page.click("open", name="model")
+    assert "$0.25 and $2 per million tokens" in d.page.html
+    d.page.click("model", model="small")
+    assert changed == [("small", "")]
 
 
 def test_another_model_and_what_was_sent_are_offered_where_there_is_any(desk: Make) -> None:

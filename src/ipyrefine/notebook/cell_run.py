@@ -21,7 +21,7 @@ from ipyrefine.journal.writer import Recorder
 from ipyrefine.notebook import options
 from ipyrefine.notebook.cell_target import CellTarget, Origin
 from ipyrefine.notebook.waiting import NO_ANYWIDGET, Placeholder, caller_waits
-from ipyrefine.providers.choose import mark_asked, remember_sharing
+from ipyrefine.providers.choose import mark_asked, models_at_hand, remember_sharing
 from ipyrefine.render import labels
 from ipyrefine.render.markdown import fence
 from ipyrefine.session.commands import ANSWERS, PLACES
@@ -334,6 +334,9 @@ class CellRun:
                 close=self.close,
                 cell_target=self.cell_target,
                 change_model=self.change_model,
+                models=lambda: models_at_hand(
+                    self.session.refinement.model, self.session.refinement.judge
+                ),
                 switch=(lambda: self._from_panel(self.switch())) if self._begin else None,
                 prompts=lambda: self._sent.prompts,
                 share=self.share,

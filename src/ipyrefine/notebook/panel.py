@@ -16,7 +16,7 @@ import asyncio
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Required
@@ -49,7 +49,7 @@ from ipyrefine.core.events import (
     Stopped,
     TextDelta,
 )
-from ipyrefine.core.model import Finding, Outcome, Row, Severity
+from ipyrefine.core.model import Finding, Outcome, Price, Row, Severity
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.results import expect, rows
 from ipyrefine.core.run import Run
@@ -58,7 +58,7 @@ from ipyrefine.errors import UsageError
 from ipyrefine.notebook.cell_target import CellTarget
 from ipyrefine.render import document, labels
 from ipyrefine.render.diff import revert
-from ipyrefine.render.document import SILENCE, WRITING, Progress
+from ipyrefine.render.document import SILENCE, WRITING, Progress, seconds_of
 from ipyrefine.render.escape import plain
 from ipyrefine.render.html import View, about_number, panel_html, panel_parts, style
 from ipyrefine.session.commands import make_rubric, predict
@@ -117,6 +117,7 @@ class Panel:
         cell_target: where an accepted text goes, for the user to choose; None offers no choice.
         change_model: called with a model's name and guidance, to continue with it; None where
             that can't be done.
+        models: returns the models at hand, with their prices where these are known.
         switch: called to start again as the other kind of text; None where that can't be done.
         prompts: returns what was sent to models, as title and text.
         share: called with the user's answer on what servers are sent; returns a sentence.
@@ -140,6 +141,7 @@ class Panel:
         close: Callable[[], None],
         cell_target: CellTarget | None = None,
         change_model: Callable[[str, str], None] | None = None,
+        models: Callable[[], Mapping[str, Price | None]] = dict,
         switch: Callable[[], None] | None = None,
         prompts: Callable[[], Sequence[tuple[str, str]]] = tuple,
         share: Callable[[str], str] = str,
@@ -154,7 +156,7 @@ class Panel:
         self._target, self._change_model, self._prompts = cell_target, change_model, prompts
         self._switch, self._add_tests = switch, add_tests
         self._share, self._sharing, self._reads_behind = share, sharing, reads_behind
-        self._explain = explain
+        self._explain, self._models = explain, models
         self._interval, self._clock = interval, clock
         self._run: Run | None = None
         self._view = View()
@@ -309,6 +311,7 @@ class Panel:
             has_prompts=bool(prompts),
             prompts=tuple(prompts) if self._view.form == "sent" else (),
             can_change_model=self._change_model is not None,
+            models=self._choices() if self._view.form == "model" else (),
             can_switch=self._switch is not None,
             reads_behind=self._reads_behind(),
             has_tests=bool(self._add_tests and run and any(kept_suite(run))),
@@ -317,6 +320,13 @@ class Panel:
             place, to_run = self._target.place, self._target.place_to_run
             self._view = self._view._replace(place=place, place_to_run=to_run)
         return panel_parts(run, self._view, self._note)
+
+    def _choices(self) -> tuple[tuple[str, str], ...]:
+        """Return the models at hand, each with what is known of its seconds and its price."""
+        return tuple(
+            (name, labels.model_facts(seconds_of(name), price))
+            for name, price in self._models().items()
+        )
 
     def _rate(self) -> str:
         """Return how fast the model writes, in words; empty while nothing is written."""

@@ -12,7 +12,7 @@ from ipyrefine.core.ports import Model
 from ipyrefine.core.sharing import LEVELS, Level, Sharing
 from ipyrefine.errors import NoModel, UsageError, did_you_mean
 from ipyrefine.providers.local import LocalModel, is_local
-from ipyrefine.providers.servers import Key, facts_about, remember_about
+from ipyrefine.providers.servers import Key, facts_about, listed_price, remember_about
 
 RECORD = "IPYREFINE_RECORD"
 NO_MODEL = (
@@ -90,6 +90,25 @@ def choose_model(
         if path := weights.find(embedded):
             return LocalModel(path, name=embedded)
     raise NoModel(NO_MODEL)
+
+
+def models_at_hand(*used: Model) -> dict[str, Price | None]:
+    """Return the models that a run can go on with, and what each charges where that is known.
+
+    Args:
+        used: the models of the run; others are looked up at the server of the first.
+    """
+    from ipyrefine.providers import weights
+
+    configured = os.environ.get("IPYREFINE_MODEL", "")
+    server = getattr(used[0], "base_url", "") if used else ""
+    found = {one.name: getattr(one, "price", None) for one in used}
+    if configured and configured not in found:
+        found[configured] = listed_price(configured, server) if server else None
+    for name in weights.WEIGHTS:
+        if weights.find(name):
+            found.setdefault(name, Price(prompt=0, completion=0))
+    return found
 
 
 def _live(**server: Any) -> Model:

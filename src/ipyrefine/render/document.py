@@ -635,6 +635,12 @@ def _caller(run: Run, stage: Stage) -> tuple[str, Stage]:
     return (run.setup.model if writes else run.setup.judge), stage
 
 
+def seconds_of(model: str) -> float:
+    """Return the median seconds of a model's recent calls in this process; 0 before any."""
+    recent = [one for (name, _), calls in _RECENT.items() if name == model for one in calls]
+    return median(recent) if recent else 0.0
+
+
 class Progress:
     """Counts the seconds and the tokens of the stage under way.
 

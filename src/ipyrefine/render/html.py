@@ -80,6 +80,8 @@ class View(NamedTuple):
     # what was sent, as title and text, while that is shown
     prompts: tuple[tuple[str, str], ...] = ()
     can_change_model: bool = False  # whether the run can go on with another model
+    # The models at hand, each with its seconds and its price in words, while one is chosen.
+    models: tuple[tuple[str, str], ...] = ()
     can_switch: bool = False  # whether the run can start again as the other kind of text
     has_tests: bool = False  # whether the run has tests to put into a cell
     revision: int = 0  # changes whenever typed words were taken

@@ -37,6 +37,7 @@ from ipyrefine.core.model import (
     Form,
     NothingFound,
     Outcome,
+    Price,
     Repeats,
     Said,
     Scored,
@@ -571,6 +572,14 @@ def _call_line(test: Expectation, result: TestResult) -> str:
     if row is None or gives is None:
         return f"{test.name}: {result.line}"
     return f"{row.call} → {gives.result}, expected {row.result}"
+
+
+def model_facts(duration: float, price: Price | None) -> str:
+    """Return what is known of a model: ``4 s a call · $0.25 and $2 per million tokens``."""
+    time = f"{seconds(duration)} a call" if duration else ""
+    free = price is not None and not (price.prompt or price.completion)
+    amounts = f"${price.prompt:g} and ${price.completion:g} per million tokens" if price else ""
+    return " · ".join(filter(None, (time, "free" if free else amounts)))
 
 
 def usually(duration: float) -> str:

@@ -16,6 +16,9 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24
   </g>
 </svg>`;
 
+/** How a cell begins that needs the magics. */
+const MAGIC = /^%{1,2}refine\b/;
+
 const CATEGORY = "Notebook Cell Operations";
 
 /** Where a page keeps what was asked for, and how much of it. */
@@ -60,15 +63,15 @@ function load(kernel) {
 }
 
 /**
- * Load ipyrefine before a cell runs that a button has made.
+ * Load ipyrefine before a cell runs that begins with one of its magics.
  *
  * The notebook need not say `%load_ext ipyrefine`, and the kernel may be a new one.
  */
 function loadBefore(tracker, { notebook, cell }) {
   const panel = tracker.find((one) => one.content === notebook);
   const session = panel && panel.sessionContext.session;
-  const made = (cell.model.getMetadata("ipyrefine") || {}).refines;
-  if (made && session && session.kernel) {
+  const refines = cell.model.type === "code" && MAGIC.test(cell.model.sharedModel.source);
+  if (refines && session && session.kernel) {
     load(session.kernel);
   }
 }
