@@ -140,6 +140,10 @@ ENDS = {
         "import sys\ndef main(): sys.exit(0)\nif __name__ == '__main__':\n    main()",
         "It exited with status 0 before its end (line 2).",
     ),
+    "an exit after a failure that it caught": (
+        "import sys\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    sys.exit()",
+        "It exited with status 0 before its end (line 5).",
+    ),
     "an exit with a message": ("import sys\nsys.exit('no')", "It exited with status 1"),
     "an exit at once": ("import os\nos._exit(0)", "It ended the process before its end."),
     "another program": ("import os\nos.execv('/bin/true', ['true'])", "ended the process before"),

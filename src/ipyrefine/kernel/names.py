@@ -8,7 +8,7 @@ import types
 from collections.abc import Iterable, Iterator
 
 from ipyrefine.core.stated import fenced_python, read_examples
-from ipyrefine.core.syntax import ERRORS, compile_cell, parse, try_parse
+from ipyrefine.core.syntax import ERRORS, compile_cell, names_bound, parse, try_parse
 from ipyrefine.kernel.magics import python_part
 
 _MAX_SOURCE = 200_000  # characters of code that are read
@@ -63,11 +63,8 @@ def names_defined(source: str) -> list[str]:
     imports, what it deletes, and names that start with an underscore do not count.
     """
     tree = try_parse(python_part(source[:_MAX_SOURCE]).code) or ast.Module([], [])
-    deleted = {
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)
-    }
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    deleted = {node.id for node in nodes if isinstance(node.ctx, ast.Del)}
     names = dict.fromkeys([*_defined(tree), *_assigned(tree)])
     return [name for name in names if name[:1] != "_" and name not in deleted]
 
@@ -104,25 +101,16 @@ def _free_names(tree: ast.Module) -> list[str]:
         nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
         stored = {node.id for node in nodes if not isinstance(node.ctx, ast.Load)}
         return [node.id for node in nodes if node.id not in stored]
-    free, bound = list[str](), set[str]()
-    inner = list[types.CodeType]()
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in _LOADS and instruction.argval not in bound:
-            free.append(instruction.argval)
-        elif instruction.opname in _STORES:
-            bound.add(instruction.argval)
-        elif isinstance(instruction.argval, types.CodeType):
-            inner.append(instruction.argval)
-    while inner:  # functions run later, when everything is bound
-        code = inner.pop(0)
-        own = set[str]()
+    free, bound, codes = list[str](), set[str](), [code]
+    for code in codes:  # functions run later, when everything is bound
+        own = bound if code is codes[0] else set[str]()
         for instruction in dis.get_instructions(code):
             if instruction.opname in _LOADS and instruction.argval not in bound | own:
                 free.append(instruction.argval)
-            elif instruction.opname == "STORE_NAME":
+            elif instruction.opname in _STORES:
                 own.add(instruction.argval)
             elif isinstance(instruction.argval, types.CodeType):
-                inner.append(instruction.argval)
+                codes.append(instruction.argval)
     return [name for name in free if name[:2] != "__"]
 
 
@@ -155,7 +143,5 @@ def _assigned(tree: ast.Module) -> Iterator[str]:
     """Return the names that a module's own statements assign; an annotation alone assigns none."""
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            inner = (one for target in targets for one in ast.walk(target))
-            names = (one for one in inner if isinstance(one, ast.Name))
-            yield from (one.id for one in names if isinstance(one.ctx, ast.Store))
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                yield from sorted(names_bound(target))

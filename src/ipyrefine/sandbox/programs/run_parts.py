@@ -185,17 +185,9 @@ def _catch(action: Callable[[], None]) -> dict[str, Any]:
     try:
         action()
     except BaseException as error:  # SystemExit is an outcome too
-        text = _error_text(error, _MAX_REPR)
-        return {"error": text, "line": _line(error), "raised": _raised(error)}
+        names = [kind.__name__[:_MAX_NAME] for kind in type(error).__mro__[:-1]]
+        return {"error": _error_text(error, _MAX_REPR), "line": _line(error), "raised": names}
     return {}
-
-
-def _raised(error: BaseException) -> list[str]:
-    """Return the names of an exception's type and of those that it is derived from."""
-    with contextlib.suppress(BaseException):  # a metaclass of the text's may answer for it
-        kinds = [kind for kind in type(error).__mro__ if kind is not object]
-        return [str(kind.__name__)[:_MAX_NAME] for kind in kinds]
-    return []
 
 
 class _Stdout(io.StringIO):
@@ -318,8 +310,6 @@ def _run_tests(request: Request, write_event: Callable[..., None]) -> None:
         file.write(tests)
     with open("pytest.ini", "w", encoding="utf-8") as ini:
         ini.write(f"[pytest]\npython_functions = test* {' '.join(request['functions'])}\n")
-    for name in [name for name in os.environ if name.startswith("PYTEST_")]:
-        del os.environ[name]
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--import-mode=importlib"]
     reporter = _Reporter(request, write_event, clock)
