@@ -305,16 +305,23 @@ def listed_price(model: str, base_url: str) -> Price | None:
 
     A price is never guessed from the model's name alone.
     """
-    prompt = listed_cost(Usage(prompt_tokens=_SAMPLE_TOKENS), model, base_url)
-    completion = listed_cost(Usage(completion_tokens=_SAMPLE_TOKENS), model, base_url)
-    if prompt is None or completion is None:
+    sample = Usage(prompt_tokens=_SAMPLE_TOKENS, completion_tokens=_SAMPLE_TOKENS)
+    price = _look_up(sample, model, base_url)
+    if price is None:
         return None
-    million = 1_000_000 / _SAMPLE_TOKENS
-    return Price(prompt=prompt * million, completion=completion * million)
+    scale = 1_000_000 / _SAMPLE_TOKENS
+    return Price(
+        prompt=float(price.input_price) * scale, completion=float(price.output_price) * scale
+    )
 
 
 def listed_cost(usage: Usage, model: str, base_url: str) -> float | None:
     """Return what a call costs in US dollars by that list, with cheaper cached prompt tokens."""
+    price = _look_up(usage, model, base_url)
+    return None if price is None else float(price.total_price)
+
+
+def _look_up(usage: Usage, model: str, base_url: str) -> Any:
     import genai_prices  # takes a quarter of a second
 
     counts = genai_prices.Usage(
@@ -323,7 +330,6 @@ def listed_cost(usage: Usage, model: str, base_url: str) -> float | None:
         cache_read_tokens=min(usage.cached_tokens or 0, usage.prompt_tokens) or None,
     )
     try:
-        price = genai_prices.calc_price(counts, model, provider_api_url=base_url)
+        return genai_prices.calc_price(counts, model, provider_api_url=base_url)
     except (LookupError, ValueError):
         return None
-    return float(price.total_price)

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from zlib import crc32
 
 from ipyrefine.core import model
-from ipyrefine.core.coaching import open_puzzle, unmet
+from ipyrefine.core.coaching import open_puzzle, predictions, unmet
 from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta, Warned
 from ipyrefine.core.expectations import Expectation
@@ -336,7 +336,10 @@ def coaching(run: Run) -> list[Block]:
     """Return what a student predicted, and once nothing is left to predict, what else is said."""
     blocks: list[Block] = []
     if run.chosen and open_puzzle(run) is None:
-        blocks.append(Paragraph(labels.coach_sentence(run)))
+        change = predictions(run) and run.verdict and not run.verdict.passed
+        again = "Change your code, and run the cell again."
+        reason = labels.because_sentence(run, run.verdict)
+        blocks.append(Paragraph(again if change else reason))
         said = (one.problem for one in ranked(run.chosen.actionable) if one.author == "model")
         also = [*(f"“{quote}”" for quote in unmet(run)), *said]
         blocks += _items("Look at this too", (Item(text=one) for one in also))

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from ipyrefine.core.coaching import predictions
 from ipyrefine.core.decisions import (
     Accept,
     Add,
@@ -373,14 +372,6 @@ def attempt_sentence(attempt: Attempt) -> str:
     quote = f": “{attempt.quote}”" if attempt.quote else "."
     wanted = f"The task wants {attempt.expected.result}{quote}"
     return f"You predicted {attempt.predicted.result}{gives}. {wanted}"
-
-
-def coach_sentence(run: Run) -> str:
-    """Return what a student does next, once no result is left to predict."""
-    verdict = run.chosen.verdict if run.chosen else None
-    if predictions(run) and verdict and not verdict.passed:
-        return "Change your code, and run the cell again."
-    return because_sentence(run, verdict)
 
 
 # Numbers
