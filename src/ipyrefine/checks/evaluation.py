@@ -165,33 +165,33 @@ class Examples:
         start = monotonic()
         evaluation = Evaluation(text, seconds=self._seconds, files=self._files)
         outcomes = await evaluation.outcomes(examples, required=True)
-        ran = [*zip(examples, outcomes, strict=True)]
-        missed = [(e, o) for e, o in ran if not holds(e, o)]
+        ran = [(e, o, holds(e, o)) for e, o in zip(examples, outcomes, strict=True)]
         count = len(ran) - len(task.clarifications)
-        ranked = sorted([*ran[count:], *ran[:count]], key=lambda pair: pair not in missed)
-        lines = [format_example(*pair) for pair in ranked]  # first what the user expects
+        stated, expected = ran[:count], ran[count:]
+        ranked = sorted([*expected, *stated], key=lambda one: one[2])  # first those that are missed
+        lines = [format_example(example, outcome) for example, outcome, _ in ranked]
         if len(lines) > _MAX_LISTED:
             lines[_MAX_LISTED:] = [f"… and {len(lines) - _MAX_LISTED} more."]
         lines = [evaluation.load_error] if evaluation.load_error else lines
-        held = len(ran) - len(missed)
-        tallies = (_tally(ran[:count], missed, "example"), _tally(ran[count:], missed, "result"))
+        tallies = (_tally(stated, "example"), _tally(expected, "result"))
         lines += [_SUMMARIES[t.noun].format(t) for t in tallies if t.of]
         lines += [evaluation.protection_note]
         absence = evaluation.absence
-        if absence and not all(o.get("absence", evaluation.load_error) for _, o in missed):
+        missed = [outcome for _, outcome, held in ran if not held]
+        if not all(outcome.get("absence", evaluation.load_error) for outcome in missed):
             absence = ""
         return Evidence(
             name=self.name,
             passed=None if absence else not missed,
             not_run=bool(absence),
-            score=None if absence else held / len(ran),
+            score=None if absence else (len(ran) - len(missed)) / len(ran),
             detail=absence or "\n".join(lines).rstrip(),
             tallies=() if absence else tuple(one for one in tallies if one.of),
             seconds=monotonic() - start,
             # One result alone may be the one that is right; of examples the task states all it has.
             decisive=self._decisive and not absence and (count > 0 or task.confirmed),
             basis="confirmed" if task.confirmed else "examples",
-            rows=tuple(filter(None, (_missed_row(*one) for one in ran[:count] if one in missed))),
+            rows=tuple(filter(None, (_missed_row(e, o) for e, o, held in stated if not held))),
             computed=evaluation.computed,
         )
 
@@ -213,11 +213,9 @@ def _missed_row(example: Example, outcome: Outcome) -> Row | None:
 
 
 def _tally(
-    ran: Sequence[tuple[Example, Outcome]],
-    missed: Sequence[tuple[Example, Outcome]],
-    noun: Literal["example", "result"],
+    ran: Sequence[tuple[Example, Outcome, bool]], noun: Literal["example", "result"]
 ) -> Tally:
-    return Tally(held=sum(one not in missed for one in ran), of=len(ran), noun=noun)
+    return Tally(held=sum(held for *_, held in ran), of=len(ran), noun=noun)
 
 
 def format_example(example: Example, outcome: Outcome) -> str:

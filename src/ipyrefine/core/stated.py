@@ -55,8 +55,7 @@ def read_examples(task_text: str) -> tuple[Example, ...]:
     - asserts and comparisons in fenced Python, with the statements before them;
     - lines such as ``f(1) == 2``, ``f(1) is None``, ``assert f(1) == 2``, ``f(1) -> 2``,
       ``f(1) => 2``, ``f(1) = 2``, ``f(1) returns 2``;
-    - in docstrings and comments of fenced Python, such lines if they call what it defines, and
-      in the docstring of a function ``Input: 1`` with ``Output: 2``.
+    - in docstrings and comments of fenced Python, such lines if they call what it defines.
 
     Args:
         task_text: the task.
@@ -182,12 +181,6 @@ def _without_prose(source: str, output: list[str]) -> str:
 
 # Fenced Python.
 
-_INPUT_OUTPUT = re.compile(
-    r"^\W*input\b[^:\n]{0,4}:[ \t]*(?P<input>[^\n]+?)[ \t]*\n?[ \t]*output\b[^:\n]{0,4}:"
-    r"[ \t]*(?P<output>[^\n]+)",
-    re.IGNORECASE | re.MULTILINE,
-)
-
 
 def _read_module(tree: ast.Module, session: _Session) -> Iterator[Example]:
     """Yield what the asserts and comparisons of a module state."""
@@ -229,23 +222,11 @@ def _read_docstrings(tree: ast.Module, source: str) -> Iterator[Example]:
     lines = [line for line in source.splitlines() if line.lstrip().startswith("#")]
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | _Definition):
-            docstring = ast.get_docstring(node) or ""
-            lines += docstring.splitlines()
-            if isinstance(node, ast.FunctionDef):
-                yield from _read_input_output(node.name, docstring)
+            lines += (ast.get_docstring(node) or "").splitlines()
     for line in lines:
         for example in _read_line(line):
             if _called_names(_parse(example.source)) & defined:
                 yield example
-
-
-def _read_input_output(function: str, docstring: str) -> Iterator[Example]:
-    """Yield the ``Input:`` and ``Output:`` pairs of a function's docstring."""
-    for pair in _INPUT_OUTPUT.finditer(docstring):
-        call = try_parse_expression(f"{function}({pair['input']})")
-        expected = _read_value(pair["output"], to_end=True)
-        if expected and isinstance(call, ast.Call) and _is_closed(call, set()):
-            yield Example(source=ast.unparse(call), expected=expected, kind="equals")
 
 
 # Lines of prose.
