@@ -26,16 +26,27 @@ FIELDS = {
     "because": "An empty list is not handled.",
 }
 DATA = json.dumps(FIELDS)
+LISTED = """Findings:
+1. Stiff.
+
+**Questions**
+- What of None? (0 / TypeError)
+
+Not ready: An empty list is not handled.
+"""
 
 
 @pytest.mark.parametrize(
     "reply",
     [
         f"Let me think.\n\n```python\n{TEST}```\n\n```json\n{DATA}\n```",
+        f"<tests>\n{TEST}</tests>\n{DATA}",
         json.dumps({**FIELDS, "tests": [TEST]}),
+        json.dumps({**FIELDS, "tests": [{"code": TEST}]}),
         f"It reads {{odd}} and {{'x': 1}}.\n```\n{TEST}```\n{DATA[:-1]},}}",
+        f"```python\n{TEST}```\n{LISTED}",
     ],
-    ids=["fences", "json", "a trailing comma"],
+    ids=["fences", "tags", "json", "json objects", "a trailing comma", "headings"],
 )
 def test_a_critique_is_read_in_each_form_that_models_write(reply: str) -> None:
     critique = parse_critique(reply, "Dear Sir, hello.")

@@ -1,11 +1,13 @@
 """Read a critic's reply: tests, findings, questions, and whether the text is ready."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, get_args
 
 from ipyrefine.core.expectations import (
     Comparison,
     Critique,
+    Expectation,
     contains_quote,
     in_force,
     read_tests,
@@ -28,16 +30,29 @@ from ipyrefine.errors import ReplyError
 _PYTHON = re.compile(
     r"```(?:python|py)?[^\S\n]*\n(?P<code>.*?)(?:^```|\Z)", re.DOTALL | re.MULTILINE
 )
-_KEYS = {"findings", "questions", "ready", "tests", "sources"}
+_TAGGED = re.compile(r"<(?:tests|expectations)>(?P<code>.*?)</", re.DOTALL | re.IGNORECASE)
+_ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(?P<item>.+)$")
+_HEADING = re.compile(
+    r"^[\s*#_>-]*(?P<name>findings|questions|verdict|ready|not ready)\b\W*(?P<rest>.*)$",
+    re.IGNORECASE,
+)
+_NOT_READY = re.compile(r"\bnot\W+(?:yet\W+)?ready\b", re.IGNORECASE)
+# What a field of a finding may be called.
+_PROBLEM = ("problem", "issue", "weakness", "description", "finding")
+_PLACE = ("place", "quote", "where", "location")
+_DEMAND = ("task", "demand", "requirement")
+_FIX = ("fix", "suggestion", "remedy")
+_KEYS = {"findings", "questions", "ready", "tests", "expectations", "sources"}
 _FIELD = "$."  # starts the criterion of a finding about the source of a field's value
 
 
 def parse_critique(reply: str, text: str, source: str | None = None) -> Critique:
-    """Read a critique: a JSON object, and blocks of Python with functions named ``test…``.
+    """Read a critique in whichever readable form it comes.
 
-    Tests may stand in a field of the object, too. A finding whose place is not in the text stays
-    without a place. A field of data whose value rests on words that its source does not contain is
-    a finding.
+    Tests are the functions named ``test…`` in blocks of Python, in a ``<tests>`` tag or in a field
+    of the JSON object. The rest stands in a JSON object, or under headings with lists. A finding
+    whose place is not in the text stays without a place. A field of data whose value rests on words
+    that its source does not contain is a finding.
 
     Args:
         reply: what the model wrote.
@@ -47,30 +62,59 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
     Raises:
         ReplyError: nothing of it can be read.
     """
-    found = [one for _, one in json_objects(reply) if _KEYS & one.keys()]
-    fields = found[-1] if found else {}
-    sources = [m["code"] for m in _PYTHON.finditer(reply)]
-    given = fields.get("tests")
-    sources += [_words(one, flat=False) for one in _items(given) or [given]]
-    tests = [test for source in dict.fromkeys(sources) for test in read_tests(source)]
+    fields = _json_fields(reply)
+    tests = _tests(reply, fields)
+    if not fields:
+        fields = _listed_fields(reply)
     if not fields and not tests:
         raise ReplyError("it holds neither tests nor a JSON object with findings")
     spoken = _words(fields.get("than_before")).lower()
     compared = [one for one in get_args(Comparison) if one in spoken]
     findings = [_finding(item) for item in _items(fields.get("findings"))]
-    if source is not None and isinstance(behind := fields.get("sources"), dict):
-        findings += [_unsourced(str(path), words, source) for path, words in behind.items()]
+    if source is not None and isinstance(sources := fields.get("sources"), dict):
+        findings += [_unsourced(str(path), words, source) for path, words in sources.items()]
     return Critique(
         findings=ground((one for one in findings if one), text),
         expectations=tuple(tests),
         questions=tuple(filter(None, map(_question, _items(fields.get("questions"))))),
-        ready=ready if isinstance(ready := fields.get("ready"), bool) else None,
-        reason=_words(fields.get("because")),
+        ready=_ready(fields.get("ready")),
+        reason=_words(fields.get("because") or fields.get("reason")),
         fixed=tuple(filter(None, map(_words, _items(fields.get("fixed"))))),
         upheld=tuple(filter(None, map(_words, _items(fields.get("upheld"))))),
         compared=compared[0] if len(compared) == 1 else None,
         lost=_words(fields.get("lost")),
     )
+
+
+def _tests(reply: str, fields: Mapping[str, Any]) -> list[Expectation]:
+    sources = [m["code"] for pattern in (_PYTHON, _TAGGED) for m in pattern.finditer(reply)]
+    tests = fields.get("tests") or fields.get("expectations")
+    for item in [tests] if isinstance(tests, str) else _items(tests):
+        sources.append(_words(item.get("code") if isinstance(item, dict) else item, flat=False))
+    return [test for source in dict.fromkeys(sources) for test in read_tests(source)]
+
+
+def _json_fields(reply: str) -> dict[str, Any]:
+    """Return the last JSON object of a reply that has a critique's fields; empty without one."""
+    found = [one for _, one in json_objects(reply) if _KEYS & one.keys()]
+    return found[-1] if found else {}
+
+
+def _listed_fields(reply: str) -> dict[str, Any]:
+    """Read the fields from headings with lists below them; empty without such headings."""
+    fields: dict[str, Any] = {}
+    section = ""
+    for line in reply.splitlines():
+        if heading := _HEADING.match(line):
+            section, rest = heading["name"].lower(), heading["rest"]
+            if section in ("findings", "questions"):
+                fields.setdefault(section, [])
+            else:
+                fields["ready"] = not _NOT_READY.search(line)
+                fields["because"] = rest
+        elif section in ("findings", "questions") and (item := _ITEM.match(line)):
+            fields[section].append(item["item"])
+    return fields
 
 
 def _items(value: object) -> list[Any]:
@@ -79,16 +123,17 @@ def _items(value: object) -> list[Any]:
 
 def _finding(item: object) -> Finding | None:
     item = item if isinstance(item, dict) else {"problem": item}
-    if not (problem := _words(item.get("problem"))):
+    problem = _first(item, _PROBLEM)
+    if not problem:
         return None
-    blocks = item.get("blocks", item.get("severity") != "minor")
+    blocks = item.get("blocks", item.get("blocking", _words(item.get("severity")) != "minor"))
     return Finding(
         criterion=_words(item.get("criterion")),
-        severity=Severity.BLOCKING if blocks is True else Severity.MINOR,
-        demand=_words(item.get("task")),
-        quote=_words(item.get("place"), flat=False),
+        severity=Severity.BLOCKING if blocks is True or blocks == "true" else Severity.MINOR,
+        demand=_first(item, _DEMAND),
+        quote=_first(item, _PLACE, flat=False),
         problem=problem,
-        fix=_words(item.get("fix")),
+        fix=_first(item, _FIX),
     )
 
 
@@ -106,12 +151,22 @@ def _unsourced(path: str, words: object, source: str) -> Finding | None:
     )
 
 
+def _first(item: Mapping[str, Any], names: tuple[str, ...], *, flat: bool = True) -> str:
+    return next((words for name in names if (words := _words(item.get(name), flat=flat))), "")
+
+
 def _question(item: object) -> str:
     if not isinstance(item, dict):
         return _words(item)
     options = " / ".join(map(_words, _items(item.get("options"))))
     question = _words(item.get("question"))
     return f"{question} ({options})" if question and options else question
+
+
+def _ready(value: object) -> bool | None:
+    if isinstance(value, str):
+        return not re.match(r"(?i)\W*(not|no|false)\b", value)
+    return value if isinstance(value, bool) else None
 
 
 def _words(value: object, *, flat: bool = True) -> str:
