@@ -3,6 +3,7 @@
 import pytest
 
 from ipyrefine.checks.evaluation import Examples
+from ipyrefine.checks.schema import Schema
 from ipyrefine.checks.text import UNITS
 from ipyrefine.core.model import Task
 
@@ -37,6 +38,12 @@ async def test_a_doctest_passes_only_what_gives_its_result(
     assert evidence.passed is passes, evidence.detail
 
 
+@pytest.mark.parametrize("task", ["Write f, which prints x.\n\n>>> f(2)\n2", ">>> print(f(2))\n2"])
+async def test_what_a_task_wants_printed_may_be_printed(task: str) -> None:
+    text = "def f(x):\n    print(x)" if "Write" in task else "def f(x):\n    return x"
+    assert (await Examples()(text, Task(text=task))).passed
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -50,3 +57,19 @@ async def test_a_doctest_passes_only_what_gives_its_result(
 )
 def test_words_joined_without_a_space_are_counted_apart(text: str, words: int) -> None:
     assert UNITS["word"](text) == words
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "passes"),
+    [
+        ({"type": "string", "pattern": "^[a-z]+$"}, '"abc\\n"', False),
+        ({"type": "string", "pattern": "^[a-z]+$"}, '"abc"', True),
+        ({"type": "string", "pattern": r"^[a$]+\$$"}, '"a$$"', True),
+        ({"type": "array"}, "[NaN]", False),
+        ({"type": "number"}, "1e999", False),
+    ],
+)
+async def test_a_schema_passes_only_what_follows_it(
+    schema: object, text: str, passes: bool
+) -> None:
+    assert (await Schema(schema, label="s")(text, Task(text="x"))).passed is passes

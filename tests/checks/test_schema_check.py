@@ -1,5 +1,6 @@
 """`schema:NAME`: JSON that a model or a schema accepts, and the object it then is."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +101,24 @@ async def test_what_only_lenient_readers_take_for_json_is_a_fault(text: str, mes
     assert evidence.passed is False
     assert message in evidence.detail
     assert len(evidence.detail) < 500
+
+
+async def test_a_text_with_countless_faults_or_endless_names_is_evidence() -> None:
+    schema = {"items": {"type": "string"}}
+    many = json.dumps([*range(50_000)])
+    evidence = await Schema(schema, seconds=30)(many, TASK)
+    assert evidence.passed is False
+    assert "$[0]: " in evidence.detail
+    assert (evidence.score or 0) < 0.01
+
+
+@pytest.mark.parametrize("name", ["Person", "plain"])
+async def test_each_fault_is_a_finding_under_its_place(name: str) -> None:
+    evidence = await made(name)('{"name": 3, "age": "x"}', TASK)
+    assert sorted(f.criterion for f in evidence.findings) == ["$.age", "$.name"]
+    broken = await made(name)("Anna is 3", TASK)
+    assert [f.criterion for f in broken.findings] == [f"schema:{name}"]
+    assert (await made(name)(GOOD, TASK)).findings == ()
 
 
 async def test_a_pattern_that_never_ends_is_stopped() -> None:
