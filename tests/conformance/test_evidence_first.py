@@ -1,5 +1,6 @@
 """Evidence first: what a task states is run without an option, and no opinion passes a failure."""
 
+import json
 from collections import Counter
 from typing import Any
 
@@ -7,8 +8,8 @@ import pytest
 from kit import READY, code, critique, finding, finish, in_order, text
 
 from ipyrefine import api, refine
-from ipyrefine.core.decisions import Accept, Continue
-from ipyrefine.core.model import Limits, Outcome, StopReason
+from ipyrefine.core.decisions import Accept, Continue, Override
+from ipyrefine.core.model import Evidence, Limits, Outcome, StopReason, Task
 from ipyrefine.core.run import Run
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -70,6 +71,16 @@ async def failed() -> Any:
     return loop
 
 
+async def test_the_user_may_pass_a_failed_example_and_then_it_says_so() -> None:
+    loop = await failed()
+    loop.decide(Override(iteration=0, outcome=Outcome.PASS, reason="Good enough."))
+    await finish(loop)
+    verdict = loop.state.verdict
+    assert (verdict.outcome, verdict.basis) == (Outcome.PASS, "user")
+    assert verdict.over_failed_check
+    assert loop.state.stop_reason is StopReason.OVERRIDDEN
+
+
 async def test_accepting_a_failed_text_is_the_users_choice_and_no_pass() -> None:
     loop = await failed()
     loop.decide(Accept(iteration=0))
@@ -77,6 +88,13 @@ async def test_accepting_a_failed_text_is_the_users_choice_and_no_pass() -> None
     assert loop.state.stop_reason is StopReason.ACCEPTED
     assert loop.state.text == WRONG[0]
     assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
+
+
+async def test_a_function_of_the_users_does_not_pass_a_failed_example() -> None:
+    model = ScriptedModel([code(WRONG[0])])
+    run = await refine(INC, model=model, checks=[lambda text: 1.0], target=0.9, max_revisions=0)
+    assert run.verdict is not None
+    assert (run.verdict.outcome, run.verdict.required_passed) == ("NEEDS_IMPROVEMENT", False)
 
 
 async def test_without_the_check_the_text_is_read_and_the_basis_says_so() -> None:
@@ -107,6 +125,48 @@ async def test_a_constraint_that_is_missed_is_revised_before_anybody_reads_it() 
     assert run.usage.calls == 3
 
 
+async def test_prose_is_read_revised_and_read_again() -> None:
+    replies = [text("The sea."), critique(finding("too curt")), text("The wide sea."), READY]
+    run = await refine("Describe the sea.", model=in_order(replies))
+    outcomes = [i.verdict.outcome for i in run.iterations if i.verdict]
+    assert outcomes == [Outcome.NEEDS_IMPROVEMENT, Outcome.PASS]
+    assert (run.text, run.stop_reason) == ("The wide sea.", StopReason.PASSED)
+    assert run.usage.calls == 4
+
+
+async def test_prose_that_nobody_reads_is_not_judged() -> None:
+    model = in_order([text("The sea.")])
+    run = await refine("Describe the sea.", model=model, critique="never")
+    assert run.verdict is not None
+    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.NOT_JUDGED, "none")
+    assert run.stop_reason is StopReason.UNJUDGED
+    assert not run.converged
+
+
+class Suite:
+    """A unit test of the user's, with what it was told to find."""
+
+    name = "tests:suite"
+
+    def __init__(self, *passed: bool) -> None:
+        self._passed = list(passed)
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        passed = self._passed.pop(0)
+        return Evidence(name=self.name, passed=passed, decisive=True, basis="tests", detail="test")
+
+
+async def test_the_strongest_evidence_names_the_verdict_and_all_of_it_must_pass() -> None:
+    run = await refine(INC, model=ScriptedModel([code(RIGHT)]), checks=[Suite(True)])
+    assert run.verdict is not None
+    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "tests")
+    run = await refine(
+        INC, model=ScriptedModel([code(RIGHT)]), checks=[Suite(False)], max_revisions=0
+    )
+    assert run.verdict is not None
+    assert not run.verdict.passed
+
+
 async def test_a_suggestion_beside_a_pass_is_acted_on_when_the_user_continues() -> None:
     named = finding("It has no docstring.", criterion="clarity", severity="minor")
     replies = [code(RIGHT), critique(named), code(f'"""Add."""\n{RIGHT}'), READY]
@@ -120,3 +180,9 @@ async def test_a_suggestion_beside_a_pass_is_acted_on_when_the_user_continues() 
     assert run.iterations[0].verdict is not None
     assert run.iterations[0].verdict.passed
     assert run.stop_reason is StopReason.PASSED
+
+
+async def test_the_record_of_a_run_says_the_basis_of_each_verdict() -> None:
+    run = await refine(INC, model=ScriptedModel([code(WRONG[0]), code(RIGHT), READY]))
+    stored = json.loads(run.model_dump_json())
+    assert [i["verdict"]["basis"] for i in stored["iterations"]] == ["examples", "examples"]

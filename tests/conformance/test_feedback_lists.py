@@ -11,8 +11,9 @@
 """
 
 import json
+from typing import Any
 
-from kit import TASK, code, evaluated, finding, finish, judgement, requests, text
+from kit import NO_FINDINGS, TASK, code, evaluated, finding, finish, judgement, requests, text
 
 from ipyrefine import refine
 from ipyrefine.core.model import Limits, Outcome, StopReason
@@ -38,6 +39,23 @@ async def test_the_history_holds_response_feedback_and_refined_response() -> Non
     assert (first.text, dull.problem) == ("Hi", "dull")
     assert (refined.parent, refined.text) == (0, "Hi Ann")
     assert [(c.finding, c.summary) for c in refined.changes] == [(dull.id, "her name")]
+
+
+async def test_three_refinements_by_one_model_cost_at_most_eight_calls() -> None:
+    replies = [part for n in range(4) for part in (text(f"v{n}"), judgement(2 + n))]
+    loop = evaluated(replies, limits=THREE.model_copy(update={"critique": "never"}))
+    await finish(loop)
+    assert len(loop.state.iterations) == 4
+    assert loop.state.usage.calls == 8
+    assert loop.state.stop_reason is StopReason.REVISIONS
+
+
+async def test_eight_calls_are_enough_even_if_the_first_text_has_to_be_criticised() -> None:
+    loop = evaluated(
+        [text("v0"), judgement(9), *NO_FINDINGS, text("v1"), judgement(9)], limits=THREE
+    )
+    await finish(loop)
+    assert loop.state.usage.calls <= 8
 
 
 async def test_an_invalid_reply_is_sent_back_once_with_the_error_and_counted() -> None:
@@ -116,3 +134,27 @@ async def test_an_action_that_comes_back_after_it_was_done_is_regressed() -> Non
         ["resolved", "resolved"],
     ]
     assert "f1 (blocking, feedback): Add type hints" in model.requests[6].messages[-1].content
+
+
+async def test_feedback_that_is_never_done_ends_after_three_refinements_with_the_latest() -> None:
+    endless = [[f"Change number {number}"] for number in ["once", "again", "more", "still"]]
+    model = interleaved(VERSIONS, lists(endless))
+    run = await refine(FIBONACCI, model=model, prompts={"judge": CRITIC}, max_revisions=3)
+    assert run.usage.calls == 8
+    assert (run.text, run.stop_reason) == (VERSIONS[3], StopReason.REVISIONS)
+
+
+async def test_a_function_may_return_the_list_with_done_and_no_model_is_asked_for_it() -> None:
+    left = iter(ACTIONS)
+
+    def feedback(text: str) -> dict[str, Any]:
+        items = next(left)
+        return {"feedback": items, "done": not items}
+
+    model = ScriptedModel(map(code, VERSIONS))
+    run = await refine(FIBONACCI, model=model, checks=[feedback], max_revisions=3)
+    assert (run.text, run.stop_reason) == (VERSIONS[3], StopReason.PASSED)
+    assert [i.parent for i in run.iterations] == [None, 0, 1, 2]
+    assert run.usage.calls == 4
+    for number, request in enumerate(model.requests[1:]):
+        assert all(item in request.messages[-1].content for item in ACTIONS[number])

@@ -11,13 +11,17 @@
 """
 
 import json
+from typing import Any
 
 import pytest
-from kit import evaluated, finish, judgement, text
+from kit import evaluated, finding, finish, judgement, requests, text
 
 from ipyrefine import refine
 from ipyrefine.core.model import Limits, Outcome, StopReason
+from ipyrefine.core.prompts import Prompts
 from ipyrefine.providers.scripted import ScriptedModel
+
+BARE = Limits(critique="never")  # trust the evaluator's first word, as this system does
 
 
 @pytest.mark.parametrize(
@@ -36,6 +40,39 @@ async def test_an_evaluation_is_pass_needs_improvement_or_fail_by_its_score(
     assert loop.state.verdict.basis == "evaluator"
 
 
+async def test_generator_and_evaluator_may_be_different_models() -> None:
+    evaluator = ScriptedModel([judgement(9)], name="strict")
+    loop = evaluated([text("Hi")], judge=evaluator, limits=BARE)
+    await finish(loop)
+    assert (loop.state.setup.model, loop.state.setup.judge) == ("scripted", "strict")
+    assert (len(requests(loop)), len(evaluator.requests)) == (1, 1)
+
+
+async def test_generator_and_evaluator_prompts_may_be_ones_own() -> None:
+    own = Prompts(draft="GENERATE", judge="EVALUATE {text}")
+    loop = evaluated([text("Hi"), judgement(9)], prompts=own, limits=BARE)
+    await finish(loop)
+    asked = [request.messages[-1].content for request in requests(loop)]
+    assert [prompt.split()[0] for prompt in asked] == ["GENERATE", "EVALUATE"]
+    assert loop.state.stop_reason is StopReason.PASSED
+
+
+@pytest.mark.parametrize("said", ["Lovely!", '{"evaluation": "SUPER"}'])
+async def test_a_reply_that_is_no_evaluation_is_feedback_and_the_loop_goes_on_to_its_cap(
+    said: str,
+) -> None:
+    loop = evaluated(
+        [text("Hi"), said, said, text("Ho"), said, said], limits=Limits(max_revisions=1)
+    )
+    await finish(loop)
+    verdicts = [i.verdict for i in loop.state.iterations if i.verdict]
+    assert [(v.outcome, v.basis) for v in verdicts] == [
+        (Outcome.NEEDS_IMPROVEMENT, "evaluator")
+    ] * 2
+    assert said in requests(loop)[3].messages[-1].content
+    assert (loop.state.text, loop.state.stop_reason) == ("Ho", StopReason.REVISIONS)
+
+
 async def test_an_empty_evaluation_neither_passes_nor_loops() -> None:
     loop = evaluated([text("Hi"), "", ""], limits=Limits(max_revisions=0))
     await finish(loop)
@@ -43,6 +80,18 @@ async def test_an_empty_evaluation_neither_passes_nor_loops() -> None:
     assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.NOT_JUDGED, "none")
     assert (loop.state.text, loop.state.stop_reason) == ("Hi", StopReason.UNJUDGED)
     assert loop.state.usage.calls == 3
+
+
+async def test_an_evaluator_that_never_passes_cannot_keep_it_going_for_ever() -> None:
+    def endless() -> Any:
+        for number in range(1_000):
+            yield text(f"version {number}")
+            yield judgement(number % 7, finding(f"problem{number}"))
+
+    loop = evaluated(endless(), limits=Limits(critique="never"))
+    await finish(loop)
+    assert loop.state.stop_reason in (StopReason.REVISIONS, StopReason.PLATEAU)
+    assert len(loop.state.iterations) <= 5
 
 
 # With a generator's and an evaluator's own prompts and replies, over five rounds
@@ -128,3 +177,33 @@ async def test_a_function_that_returns_the_outcome_and_the_feedback_is_the_evalu
     assert run.usage.calls == 5
     asked = [request.messages[-1].content for request in writer.requests[1:]]
     assert_each_latest_complaint_is_acted_on(asked)
+
+
+async def test_an_evaluator_that_only_complains_never_keeps_the_first_draft() -> None:
+    writer, judge = ScriptedModel(generated(fenced=True)), ScriptedModel(evaluations())
+    run = await refine(STACK, model=writer, judge=judge, prompts=OWN, max_revisions=2)
+    assert run.stop_reason is StopReason.REVISIONS
+    assert run.text == ATTEMPTS[2]
+    assert COMPLAINTS[2] in run.verdict.because.problem
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "PASS",
+        "**PASS**",
+    ],
+)
+async def test_the_word_pass_alone_passes_where_the_evaluators_prompt_asks_for_it(
+    said: str,
+) -> None:
+    judge = ScriptedModel(["FAIL: pop is linear", "NEEDS_IMPROVEMENT\nNo docstrings.", said])
+    run = await refine(
+        STACK,
+        model=ScriptedModel(generated(fenced=False)),
+        judge=judge,
+        prompts=OWN | {"judge": "Say PASS, NEEDS_IMPROVEMENT or FAIL, and why.\n\n{text}"},
+    )
+    assert (run.text, run.stop_reason) == (ATTEMPTS[2], StopReason.PASSED)
+    findings = [[f.problem for f in i.findings if f.actionable] for i in run.iterations]
+    assert findings == [["pop is linear"], ["No docstrings."], []]

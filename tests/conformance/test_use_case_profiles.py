@@ -134,3 +134,16 @@ async def test_data_is_an_object_once_its_schema_accepts_it() -> None:
     case = next(case for case in CASES if case.profile == "data")
     run, _ = await ran(case)
     assert case.checks[0].value(run.text) == Order(customer="Anna", items=["tea", "roll", "roll"])
+
+
+async def test_criteria_of_the_users_can_demand_documentation() -> None:
+    """System D: the evaluator's criteria may demand what the task does not."""
+    own = {
+        "form": "code",
+        "criteria": {"documentation": "Every public name has a docstring with an example."},
+    }
+    case = CASES[0]._replace(profile="code")
+    model = scripted(case)
+    run = await refine(case.task, model=model, checks=["examples"], profile=own)
+    assert [c.name for c in run.task.criteria] == ["documentation"]
+    assert "Every public name has a docstring" in model.requests[0].messages[0].content

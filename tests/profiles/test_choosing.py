@@ -57,6 +57,11 @@ def test_what_a_schema_checks_is_data() -> None:
     assert suggest("Read the invoice.", schema=True).name == "data"
 
 
+def test_a_long_body_is_read_in_no_time() -> None:
+    body = "write " * 100_000 + "(" * 100_000
+    assert suggest(body).name == "code"
+
+
 # A notebook in which the tasks are asked.
 FRAME = pandas.DataFrame({"region": ["N"], "revenue": [2.0], "date": [3]})
 FRAMES = dict.fromkeys(["df", "orders", "customers"], FRAME)
@@ -145,6 +150,7 @@ def test_the_language_is_the_one_that_a_request_names_for_its_code(text, languag
         ("```kotlin\nfun f() = 1\n```", "kotlin"),
         ("```C++\nint x;\n```", "cpp"),
         ("def f():\n    return 1", "python"),
+        ("class A {}", "java"),
     ],
 )
 def test_a_draft_says_its_language_before_the_goal_does(draft: str, language: str) -> None:
@@ -165,3 +171,8 @@ def test_a_draft_says_its_language_before_the_goal_does(draft: str, language: st
 )
 def test_a_text_that_is_one_fenced_block_is_its_inside(text, inside) -> None:
     assert read_fence(text) == inside
+
+
+def test_a_long_request_names_its_language_in_no_time() -> None:
+    assert language_of("write in " * 100_000) == "python"
+    assert read_fence("```java\n" * 100_000) is None

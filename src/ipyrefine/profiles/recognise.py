@@ -60,9 +60,8 @@ def suggest(
     name = "data" if schema else "prose" if draft is None else _name_by_draft(draft)
     if name == "prose":
         by_task = _name_by_task(text, data)
-        # A goal may say what the draft is. One that is not Python is code if it names a language.
-        if draft is None or by_task != "code" or language_of(text) != "python":
-            name = by_task
+        # A goal may say what the draft is; but a text that is not Python is not code.
+        name = by_task if draft is None or by_task != "code" else name
     return builtin()[name]
 
 
@@ -86,7 +85,7 @@ def _name_by_draft(text: str) -> str:
     """Return the name of the profile that fits an existing text."""
     if fenced := read_fence(text):
         return "data" if fenced.language == "json" else "code"
-    if is_python(text):
+    if code_language(text):
         return "code"
     if _is_json(text):
         return "data"
@@ -97,6 +96,24 @@ def is_python(text: str) -> bool:
     """Return whether a text is Python with a statement beyond bare expressions and names."""
     tree = try_parse(text)
     return tree is not None and any(not isinstance(node, ast.Expr) for node in tree.body)
+
+
+def code_language(text: str) -> str | None:
+    """Return the language of a text that is code without a fence, as pygments names it, or None.
+
+    It is code where half of its lines have code's punctuation, and some start as a statement of
+    that language does.
+    """
+    if is_python(text):
+        return "python"
+    if _SQL.match(text):
+        return "sql"
+    lines = [line for line in text.splitlines() if line.strip()]
+    if 2 * sum(bool(_PUNCTUATED.search(line)) for line in lines) < len(lines):
+        return None
+    counts = {name: len(re.findall(signs, text, re.MULTILINE)) for name, signs in _SIGNS.items()}
+    best = max(counts, key=counts.__getitem__)
+    return best if counts[best] else None
 
 
 def _name_by_artifact(head: str) -> str | None:
@@ -179,6 +196,25 @@ _STATED = re.compile(
     r"|\b(?:code|function|implementation|it|library|program|script|this) in "
     rf"(?:{_NAMED['c']}|{_NAMED['r']})"
 )
+# How lines of code look, and how statements begin that only one language has.
+_PUNCTUATED = re.compile(
+    r"[{};]\s*$|^[ \t]*(?:[)}\]#]|//|/?\*)|[\w)\]]\(|:=|=>|->|^[ \t]*(?:do|done|fi)$|\s=\s"
+)
+_SQL = re.compile(
+    r"(?s)\s*(?:--[^\n]*\s+)*(?:(?:SELECT\b.*\bFROM|INSERT\s+INTO|UPDATE\b.*\bSET|DELETE\s+FROM|CREATE"
+    r"\s+TABLE|WITH\s+\w+\s+AS)\b|(?i:select\b.*\bfrom|insert\s+into|create\s+table)\b.*;\s*\Z)"
+)
+_SIGNS = {
+    "bash": r"^#!.*sh\b|^[ \t]*(?:done|fi|esac)$|^[ \t]*(?:if|while) \[|^[ \t]*for \w+ in .*; *do$",
+    "c": r"^#include *<std\w+\.h>|^(?:int|void) \w+\(.*\) *\{|\bprintf\(",
+    "cpp": r"^#include *<\w+>|\bstd::|^template *<",
+    "csharp": r"^using [\w.]+;|^[ \t]*namespace [\w.]+|\{ get; ",
+    "go": r"^package \w+$|^func |\w := ",
+    "java": r"^[ \t]*(?:public|private|protected) .*[{(=]|^import java|^package [\w.]+;",
+    "javascript": r"^[ \t]*(?:async )?function\b|^[ \t]*(?:const|let) [\w{[].* = |console\.log\(",
+    "rust": r"^[ \t]*(?:pub )?(?:fn|impl|struct|mod) .*[{(]|\buse \w+::|\blet mut |\bprintln!\(",
+    "typescript": r"^[ \t]*(?:export )?(?:interface|type|function) .*[{=]|: (?:string|number)\b",
+}
 _EXISTING = re.compile(r"\b(?:the|this|these|my|our|dies\w+|est[ae]|cet|cette)\b|这", re.I)
 _FENCED = re.compile(
     r"\A\s*(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]+)[^\n]*\n"
@@ -233,8 +269,8 @@ def language_of(text: str, draft: str | None = None) -> str:
     """
     if fenced := read_fence(draft or ""):
         return fenced.language
-    if draft is not None and is_python(draft):
-        return "python"
+    if draft is not None and (written := code_language(draft)):
+        return written
     head = " ".join(text[:_LANGUAGE_CHARACTERS].split())
     asked = _ASKED.search(head)
     phrase = _ABOUT.split(head[asked.end() if asked else 0 :], maxsplit=1)[0]
