@@ -1,17 +1,21 @@
 """Several drafts: no more than it takes, in order, compared, and continued from the best."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
-from all_at_once import AllAtOnce
+from all_at_once import AllAtOnce, cancel
 from kit import (
     EVALUATED,
     evaluated,
     finish,
     judgement,
     refinement,
+    replies_read,
+    staged,
     stages,
     text,
+    without_deltas,
 )
 
 from ipyrefine.core.engine import Refinement
@@ -28,9 +32,12 @@ from ipyrefine.core.model import (
     Outcome,
     StopReason,
     Task,
+    Usage,
 )
-from ipyrefine.core.ports import Check
+from ipyrefine.core.ports import Check, Reply
 from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.reducer import replay
+from ipyrefine.errors import ModelError, Unreachable
 from ipyrefine.providers.scripted import ScriptedModel
 
 THREE = Limits(candidates=3, critique="never")
@@ -184,3 +191,53 @@ async def test_where_nothing_decides_the_draft_that_its_checks_say_most_for_is_t
     assert loop.state.text == "a longer one"
     assert stages(events) == ["draft", "check", "draft", "check", "check"]
     assert all(i.verdict.outcome is Outcome.NOT_JUDGED for i in loop.state.iterations if i.verdict)
+
+
+async def test_when_no_candidate_can_be_had_the_run_fails_and_going_on_asks_anew() -> None:
+    down: list[Any] = [Unreachable("No server.")] * 3
+    loop = evaluated(
+        [*down, text("one"), text("two"), text("three"), *[judgement(9)] * 3], limits=THREE
+    )
+    await finish(loop)
+    assert isinstance(loop.error, ModelError)
+    assert loop.state.stop_reason is StopReason.FAILED
+    await finish(loop)
+    assert len(loop.state.iterations) == 3
+    assert loop.state.stop_reason is StopReason.PASSED
+
+
+async def test_each_candidate_has_its_own_usage() -> None:
+    replies = [
+        Reply(text=text(f"version {n}"), usage=Usage(calls=1, prompt_tokens=10 + n))
+        for n in (0, 1, 2)
+    ]
+    loop = evaluated(replies, checks=[Neighbours(content=2)], limits=THREE)
+    await finish(loop)
+    assert [i.usage.prompt_tokens for i in loop.state.iterations] == [10, 11, 12]
+
+
+@pytest.mark.parametrize("checks", [[], [Neighbours(9)]], ids=["all at once", "in steps"])
+async def test_a_run_cut_anywhere_goes_on_without_asking_twice(checks: list[Check]) -> None:
+    replies = {
+        "draft": [text("one"), text("two"), text("three")],
+        "judge": [judgement(3), judgement(9), judgement(5)],
+    }
+    whole = evaluated(replies, checks=checks, limits=THREE)
+    events = without_deltas(await finish(whole))
+    for cut in range(1, len(events)):
+        stored = events[:cut]
+        model = staged(replies, replies_read(stored))
+        loop = evaluated(model, checks=checks, limits=THREE, run=replay(stored))
+        await finish(loop)
+        assert loop.state.usage.calls == whole.state.usage.calls == 6, cut
+        assert [i.text for i in loop.state.iterations] == ["one", "two", "three"]
+        assert loop.state.text == "two"
+        assert loop.state.verdict
+        assert loop.state.verdict.outcome is Outcome.PASS
+
+
+async def test_cancelling_in_the_middle_closes_every_stream() -> None:
+    model = AllAtOnce(4, version)  # it waits for a fourth request that never comes
+    loop = evaluated(model, limits=THREE)
+    await cancel(loop, model, 3)
+    assert loop.state.stop_reason is StopReason.CANCELLED

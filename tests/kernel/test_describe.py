@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import datetime
 import os
 from types import ModuleType
 from typing import Any
@@ -217,3 +218,10 @@ def test_a_docstring_that_holds_a_secret_is_not_shown() -> None:
         """Connect with sk-zzzzzzzzzzzz."""
 
     assert "zzz" not in describe("connect", connect)
+
+
+def test_structure_holds_no_value() -> None:
+    value = {"first": ["second", 3_333], "more": datetime.date(2031, 1, 1)}
+    for held in (value, [value], pandas.DataFrame({"c": ["second", "3333"]}), "second"):
+        text = describe("x", held)
+        assert not any(word in text for word in ("first", "second", "3333", "2031"))

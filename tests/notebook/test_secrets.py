@@ -21,6 +21,7 @@ from ipyrefine.core.events import Event
 from ipyrefine.errors import RefineError, UsageError
 from ipyrefine.providers import servers
 from ipyrefine.providers.openai import OpenAIModel
+from ipyrefine.sandbox.sandbox import run_python
 from ipyrefine.session.record import bundle
 
 KEY = "sk-planted-5ecret-key"
@@ -226,3 +227,16 @@ async def test_a_verbose_traceback_shows_no_key(shell, server, monkeypatch, faul
 
 async def _break(*_: Any) -> None:
     raise RecursionError
+
+
+async def test_code_in_the_sandbox_finds_no_secret_in_its_environment(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "MY_TOKEN", "PYTHONPATH_SECRET"):
+        monkeypatch.setenv(name, KEY)
+    ran = await run_python(
+        "import os, sys, pathlib\n"
+        "print(dict(os.environ), sys.argv, os.getcwd())\n"
+        "print(*(p.read_bytes() for p in pathlib.Path('.').rglob('*') if p.is_file()))"
+    )
+    assert ran.exit_code == 0
+    assert "PATH" in ran.stdout
+    clean(ran.stdout, ran.stderr)

@@ -138,3 +138,8 @@ async def test_no_code_that_is_checked_changes_the_notebook(
     evidence = await check(RUN_EACH.format(snippets=SNIPPETS), TASK)
     assert evidence.passed, evidence.detail
     assert facts(space) == before
+
+
+async def test_a_change_in_place_is_seen_and_an_unchanged_frame_is_not_mentioned() -> None:
+    lines = await detail("a.drop(index=0, inplace=True)\nb.head()", a=frame(), b=frame())
+    assert lines == ["a: 3 rows × 3 columns → 2 rows × 3 columns"]

@@ -1,7 +1,7 @@
 """What code in the sandbox can do to the machine, in every kind of place where it runs.
 
-The places: this process's user, an ordinary user, and a container whose seccomp profile forbids
-namespaces. Where the sandbox cannot protect something, it has to say so.
+The places: this process's user, an ordinary user, and both in a container whose seccomp profile
+forbids namespaces. Where the sandbox cannot protect something, it has to say so.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are 
 SUPPORT = Path(__file__).parents[1] / "support"
 SOURCES = str(Path(ipyrefine.__file__).parents[1])
 NOBODY = 65534
-PLACES = ["this user", "ordinary user", "container"]
+PLACES = ["this user", "ordinary user", "container", "ordinary user in a container"]
 KEY = "sk-planted-5ecret"
 LOADED_S = 60  # what takes longer has hung, even on a busy machine
 
@@ -282,7 +282,8 @@ print("imported")
         assert ran.stdout.endswith("imported\n")
 
 
-def test_a_daemon_does_not_outlive_its_check(place):
+@pytest.mark.parametrize("environment", ["", "env={}"])
+def test_a_daemon_does_not_outlive_its_check(place, environment):
     marker = f"61.{os.getpid()}{time.monotonic_ns()}"
     ran = place.run(f"""
 import os, subprocess, time
@@ -297,7 +298,7 @@ if os.fork() == 0:
         os.chdir("/")
         for number in range(3):
             os.close(number)
-        subprocess.Popen(["/bin/sleep", "{marker}"], start_new_session=True, env={{}})
+        subprocess.Popen(["/bin/sleep", "{marker}"], start_new_session=True, {environment})
         time.sleep(60)
     os._exit(0)
 os.wait()
@@ -352,9 +353,45 @@ while True:
         assert ran.limit == "time"
 
 
+def test_folders_4000_deep_are_removed(place):
+    ran = place.run("""
+import os
+for number in range(4000):
+    os.mkdir("d")
+    os.chdir("d")
+os.chmod(".", 0)
+print("deep")
+""")
+    assert ran.stdout == "deep\n", ran.stderr
+
+
+def test_60000_files_are_refused_or_removed(place):
+    ran = place.run("""
+import os
+try:
+    for number in range(60_000):
+        os.close(os.open(f"f{number}", os.O_CREAT))
+except OSError as error:
+    print(error.strerror)
+print("done")
+""", seconds=60)  # fmt: skip
+    assert ran.stdout.endswith("done\n"), (ran.stderr, ran.limit)
+
+
 def test_a_fork_bomb_is_stopped(place):
     ran = place.run("import os\nwhile True: os.fork()", seconds=20)
     assert ran.limit == "processes"
+
+
+def test_a_fork_bomb_in_sessions_of_its_own_is_stopped(place):
+    marker = f"62.{os.getpid()}{time.monotonic_ns()}"
+    source = f"""
+import subprocess
+while True:
+    subprocess.Popen(["/bin/sleep", "{marker}"], start_new_session=True, env={{}})
+"""
+    assert place.run(source, seconds=20).limit == "processes"
+    assert not is_running(marker)
 
 
 def test_processor_time_counts_over_all_processes_and_wall_time_does_not(place):
@@ -397,6 +434,23 @@ except OSError as error:
 """)
     assert (ran.stdout == "28\n") is ran.protection.disk
     assert ("fill the disk" in ran.note) is not ran.protection.disk
+
+
+def test_code_that_only_waits_is_not_run_to_its_end_and_counts_as_nothing(place):
+    answer = place.run("import time; time.sleep(600)", seconds=0.2, wall_factor=1, wall_floor=2)
+    assert "it waits, or the machine is busy" in answer.not_run
+
+
+def test_required_protections_that_are_missing_keep_the_code_from_running(place):
+    marker = f"63.{os.getpid()}{time.monotonic_ns()}"
+    source = f"import subprocess; print(subprocess.Popen(['/bin/sleep', '{marker}']).pid)"
+    note = place.run("pass").note
+    answer = place.run(source, mode="required")
+    if note:
+        assert "a complete sandbox is required" in answer.not_run
+        assert not hasattr(answer, "stdout")
+    else:
+        assert answer.stdout
 
 
 def test_the_report_of_a_script_comes_back(place):
