@@ -53,11 +53,11 @@ def test_verdicts_are_counted_by_basis_as_they_were_before_the_users_word() -> N
         run_with(Outcome.NOT_JUDGED, PASS_IT),
     ]
     assert [re.split(" {2,}", line.strip()) for line in agreement(runs).splitlines()] == [
-        ["verdict", "you agreed"],
-        ["PASS · examples", "3 of 4, 75% (30% to 95%)"],
-        ["PASS · tests", "1 of 1, 100% (21% to 100%)"],
-        ["all that passed", "4 of 5, 80% (38% to 96%)"],
-        ["NEEDS IMPROVEMENT · examples", "1 of 2, 50% (9% to 91%)"],
+        ["verdict", "you agreed (precision)", "of all that you took or sent back (recall)"],
+        ["PASS · examples", "3 of 4, 75% (30% to 95%)", "3 of 6, 50% (19% to 81%)"],
+        ["PASS · tests", "1 of 1, 100% (21% to 100%)", "1 of 6, 17% (3% to 56%)"],
+        ["all that passed", "4 of 5, 80% (38% to 96%)", "4 of 6, 67% (30% to 90%)"],
+        ["NEEDS IMPROVEMENT · examples", "1 of 2, 50% (9% to 91%)", "1 of 2, 50% (9% to 91%)"],
         ["NOT JUDGED", "you took 1 of 1"],
         ["Over 8 texts that you decided on; 95% Wilson intervals."],
     ]

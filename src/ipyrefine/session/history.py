@@ -5,6 +5,7 @@ import contextlib
 import re
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import sqrt
 from pathlib import Path
@@ -154,24 +155,29 @@ def agreement(runs: Iterable[Run]) -> str:
     Accepting a text, or marking it as passed, says that it is good; sending it back says that it
     is not. The latest word on a text counts. The intervals are Wilson's, of 95%.
     """
-    words: dict[tuple[int, str], list[bool]] = {}  # whether the texts were good, by their verdict
+    counts: dict[Verdict, Counter[bool]] = {}
     for verdict, good in (ruling for run in runs for ruling in _rulings(run)):
-        kind = 2 if verdict.outcome is Outcome.NOT_JUDGED else int(not verdict.passed)
-        words.setdefault((kind, _name_verdict(verdict)), []).append(good)
-    if not words:
+        counts.setdefault(verdict, Counter())[good] += 1
+    if not counts:
         return "Nothing to compare yet. Accept a text or mark one as needs work, and look again."
-    rows = [("verdict", "you agreed")]
-    for kind, total in enumerate(("all that passed", "all rejected", "")):
-        found = {name: said for (of, name), said in sorted(words.items()) if of == kind}
+    total = sum(counts.values(), Counter[bool]())
+    rows = []
+    for passed, name in ((True, "all that passed"), (False, "all rejected")):
+        judged = [v for v in counts if v.passed is passed and v.outcome is not Outcome.NOT_JUDGED]
+        found = {_name_verdict(v): counts[v] for v in sorted(judged, key=_name_verdict)}
         if len(found) > 1:
-            found[total] = [good for said in found.values() for good in said]
-        for name, said in found.items():
-            took = f"you took {sum(said)} of {len(said)}"
-            rows.append((name, took if kind == 2 else _share(said.count(not kind), len(said))))
+            found[name] = sum(found.values(), Counter[bool]())
+        rows += [
+            (name, _share(one[passed], one.total()), _share(one[passed], total[passed]))
+            for name, one in found.items()
+        ]
+    for verdict, one in counts.items():
+        if verdict.outcome is Outcome.NOT_JUDGED:
+            rows.append((_name_verdict(verdict), f"you took {one[True]} of {one.total()}", ""))
+    head = ("verdict", "you agreed (precision)", "of all that you took or sent back (recall)")
     columns = shutil.get_terminal_size().columns
-    count = labels.count(sum(map(len, words.values())), "text")
-    note = f"Over {count} that you decided on; 95% Wilson intervals."
-    return "\n".join([*align(rows, max(columns, 100)), *wrap(note, columns)])
+    note = f"Over {labels.count(total.total(), 'text')} that you decided on; 95% Wilson intervals."
+    return "\n".join([*align([head, *rows], max(columns, 100)), *wrap(note, columns)])
 
 
 def _rulings(run: Run) -> Iterator[tuple[Verdict, bool]]:
@@ -197,6 +203,8 @@ def _name_verdict(verdict: Verdict) -> str:
 
 def _share(count: int, of: int) -> str:
     """Return a share with its interval: ``8 of 9, 89% (57% to 98%)``."""
+    if not of:
+        return "none"
     share, z2 = count / of, 1.96**2
     middle, spread = share + z2 / (2 * of), sqrt(z2 * (share * (1 - share) + z2 / (4 * of)) / of)
     low, high = ((middle + sign * spread) / (1 + z2 / of) for sign in (-1, 1))
