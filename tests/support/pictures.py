@@ -1,7 +1,7 @@
-"""Makes the README's moving picture from the demonstration's recorded run, in JupyterLab.
+"""Makes the README's moving picture in JupyterLab: a draft that drops rows, and a result refuted.
 
 ``python tests/support/pictures.py`` writes ``notebooks/images/panel.gif``. It needs the extra
-``ci`` and a Chromium on PATH.
+``ci`` and a Chromium on PATH. The replies are written by hand and served from this machine.
 """
 
 import asyncio
@@ -16,52 +16,80 @@ from PIL import Image
 sys.path.insert(0, str(Path(__file__).parents[1] / "browser"))
 from lab_driver import Lab
 from lab_server import browsing, serving
-
-from ipyrefine.demo import RECORDING, TASK
+from openai_server import Answer, ScriptedServer
 
 IMAGES = Path(__file__).parents[2] / "notebooks" / "images"
-SIZE = {"width": 900, "height": 580}  # so that the README's first screen holds it
-PACE = 3  # times the recorded pace
+SIZE = {"width": 900, "height": 640}  # so that the README's first screen holds it
 FRAME_MS = 400
-HOLD_MS = 4_000  # for the verdict, and for the accepted text
+HOLD_MS = 3_500  # for what is to be read
 COLOURS = 64
+FRAMES = """import pandas as pd
+
+orders = pd.DataFrame({"id": range(1, 9), "customer": list("abcazbqa"), "price": 5.0})
+customers = pd.DataFrame({"customer": list("abc"), "town": ["Ulm", "Bonn", "Kiel"]})"""
+TASK = "%%refine\nJoin orders with customers into `merged`, so that each order has its town."
+JOIN = "merged = orders.merge(customers, on='customer'{how})"
+READY = '{"findings": [], "questions": [], "ready": true, "because": "It joins by customer."}'
+
+
+def reply(body: dict[str, Any]) -> Answer:
+    """Join the frames as many do first; once a result is refuted, keep every order."""
+    asked = str(body["messages"])
+    if '\\"ready\\"' in asked or '"ready"' in asked:
+        return Answer(READY, delay=0.05)
+    how = ", how='left'" if "text so far" in asked else ""
+    return Answer(f"f1: all orders\n```python\n{JOIN.format(how=how)}\n```", delay=0.1)
 
 
 async def main() -> None:
-    """Refine and accept the demonstration's task, and write the picture."""
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as server:
+    """Refine and accept the task, and write the picture."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(Path(folder)) as server,
+        ScriptedServer(reply) as model,
+    ):
         async with browsing() as chromium:
             lab = Lab(server, chromium)
             try:
-                await film(lab)
+                await film(lab, model.base_url)
             finally:
                 await lab.close()
 
 
-async def film(lab: Lab) -> None:
+async def film(lab: Lab, base_url: str) -> None:
     """Take the picture in one notebook."""
-    source = f"%%refine\n{TASK.read_text('utf-8').strip()}"
-    env = {
-        "IPYREFINE_MODEL": f"recorded:{RECORDING}@{PACE}",
-        "IPYREFINE_HOME": str(lab.server.home / "kept"),
-    }
-    await lab.open(["%load_ext ipyrefine", source], env=env, **SIZE)
+    env = {"OPENAI_BASE_URL": base_url, "IPYREFINE_MODEL": "by-hand"}
+    await lab.open([FRAMES, TASK], env=env, **SIZE)
     await lab.command("application:toggle-left-area")
     await lab.run_and_wait(0)
-    frames = [await picture(lab)]
-    await lab.run(1)
-    accept = lab.page.get_by_role("button", name="Accept", exact=True)
-    while "PASS" not in await lab.outputs_text(1):
+    frames, times = list[Any](), list[int]()
+
+    async def show(milliseconds: int = FRAME_MS) -> None:
         frames.append(await picture(lab))
-        await asyncio.sleep(FRAME_MS / 1_000)
-    times = [FRAME_MS] * len(frames)
-    frames.append(await picture(lab))
-    times.append(HOLD_MS)
-    await accept.click()
+        times.append(milliseconds)
+
+    async def until(condition: str) -> None:
+        while not await lab.evaluate(f"return Boolean({condition})"):
+            await show()
+            await asyncio.sleep(FRAME_MS / 1_000)
+        await show(HOLD_MS)
+
+    await show()
+    await lab.run(1)
+    badge = "(document.querySelector('.rf-panel .rf-badge') || {}).textContent || ''"
+    await until(f"({badge}).includes('NOTHING FOUND')")
+    row = lab.page.locator(".rf-panel .rf-res").first
+    await row.focus()
+    await lab.page.keyboard.press("n")
+    for letter in "set()":
+        await lab.page.keyboard.type(letter)
+        await show(150)
+    await lab.page.keyboard.press("Enter")
+    await until(f"({badge}).includes('PASS')")
+    await lab.page.get_by_role("button", name="Accept", exact=True).click()
     await lab.wait_for("panel.content.model.sharedModel.cells.length === 3")
     await asyncio.sleep(2)  # the page scrolls to the new cell
-    frames.append(await picture(lab))
-    times.append(HOLD_MS)
+    await show(HOLD_MS)
     still = [frame.quantize(COLOURS, dither=Image.Dither.NONE) for frame in frames]
     still[0].save(
         IMAGES / "panel.gif", save_all=True, append_images=still[1:], duration=times, loop=0
