@@ -8,8 +8,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import nbformat
 import pytest
 from kit import READY
+from nbformat.sign import NotebookNotary
 from openai_server import ScriptedServer
 
 from ipyrefine import cli, demo
@@ -31,6 +33,13 @@ def ipyrefine(*words: str, env: Mapping[str, str] | None = None) -> tuple[int, s
         command, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     return done.returncode, done.stdout, done.stderr
+
+
+def test_without_a_command_it_prints_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 0
+    out, err = capsys.readouterr()
+    assert "refine a sample task" in out
+    assert not err
 
 
 def test_the_demo_uses_the_server_that_is_configured_and_fits_one_screen() -> None:
@@ -107,7 +116,14 @@ def test_the_notebooks_open_before_any_model_is_fetched(tmp_path: Path) -> None:
     assert "`ipyrefine pull qwen2.5-coder-0.5b` (0.5 GB)" in out
     words = out.splitlines()[-1].split()
     assert (words[0], words[-1]) == ("OPENED", "qwen2.5-coder-0.5b")
-    assert words[1].endswith("01-first-refine.ipynb")
+    opened = Path(words[1])
+    assert opened.name == "01-first-refine.ipynb"
+    assert NotebookNotary().check_signature(nbformat.read(opened, as_version=4)), "it is trusted"
+    opened.write_text("{}")
+    code, out, _ = ipyrefine("demo", "--lab", env=env)
+    assert code == 0
+    assert opened.read_text() == "{}", "what the user made of a copy stays"
+    assert "Delete one to get it anew" in out
     root = hasattr(os, "geteuid") and os.geteuid() == 0
     assert ("--allow-root" in words) is root
     assert ("Starting it with --allow-root." in out) is root

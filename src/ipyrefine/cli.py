@@ -59,8 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ipyrefine", description="Refine texts with a language model, and manage the runs."
     )
-    parser.set_defaults(failed=1)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser.set_defaults(failed=1, parser=parser, action=lambda _: parser.print_help())
+    commands = parser.add_subparsers(metavar="COMMAND")
 
     def add_command(name: str, summary: str, **options: Any) -> argparse.ArgumentParser:
         description = f"{summary[0].upper()}{summary[1:]}."

@@ -8,20 +8,28 @@ import argparse
 import asyncio
 import math
 import os
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+import nbformat
+import nbformat.sign
 
 from ipyrefine import api
 from ipyrefine.core.model import Limits
 from ipyrefine.errors import Interrupted, NoModel, UsageError
+from ipyrefine.folders import home
 from ipyrefine.journal.writer import open_journal
 from ipyrefine.providers import weights
 from ipyrefine.providers.replay import PREFIX, read_recording
 from ipyrefine.session.screen import Transcript, ask
 from ipyrefine.session.session import Session
 
+_nbformat: Any = nbformat  # it has no types
+_sign: Any = nbformat.sign
 TASK = Path(__file__).with_name("task.txt")
 RECORDING = Path(__file__).with_name("recording.json")
 SPEED = 5  # times the recorded pace
@@ -105,13 +113,16 @@ async def _refine(name: str | None, limits: Limits, note: str) -> int:
 
 
 def _open_lab(model: str | None) -> int:
-    """Open the first notebook; its recording needs neither the weights nor a server."""
+    """Open a copy of the first notebook; its recording needs neither the weights nor a server."""
     if find_spec("jupyterlab") is None:
         raise UsageError('JupyterLab is not installed: `pip install "ipyrefine[notebooks]"`.')
-    notebook = Path(__file__).parents[3] / "notebooks" / "01-first-refine.ipynb"
-    if not notebook.exists():
+    notebooks = Path(__file__).parents[3] / "notebooks"
+    if not notebooks.is_dir():
         raise UsageError("The notebooks come with the source. Run this from a checkout.")
-    command = [sys.executable, "-m", "jupyterlab", str(notebook)]
+    copies = home() / "notebooks"
+    _copy_notebooks(notebooks, copies)
+    print(f"These are your copies, in {copies}. Delete one to get it anew.", flush=True)
+    command = [sys.executable, "-m", "jupyterlab", str(copies / "01-first-refine.ipynb")]
     if getattr(os, "geteuid", lambda: 1)() == 0:  # as in most containers
         print("JupyterLab refuses root by default. Starting it with --allow-root.", flush=True)
         command.append("--allow-root")
@@ -121,3 +132,16 @@ def _open_lab(model: str | None) -> int:
             return lab.wait()
         except KeyboardInterrupt:  # JupyterLab got it, too, and asks whether to shut down
             continue
+
+
+def _copy_notebooks(source: Path, target: Path) -> None:
+    """Copy what is not there yet; the copies are trusted, so that their records look right."""
+    notary = _sign.NotebookNotary()
+
+    def copy(one: str, other: str) -> None:
+        if not os.path.exists(other):
+            shutil.copyfile(one, other)
+            if other.endswith(".ipynb"):
+                notary.sign(_nbformat.read(other, as_version=4))
+
+    shutil.copytree(source, target, copy_function=copy, dirs_exist_ok=True)
