@@ -17,6 +17,7 @@ from lab_driver import Server
 
 START_SECONDS = 90
 EXTENSION = Path(__file__).parents[2] / "src/ipyrefine/notebook/labextension"
+STYLES = Path(__file__).parents[2] / "src/ipyrefine/render/run.css"
 
 
 @contextmanager
@@ -24,7 +25,9 @@ def serving(home: Path) -> Iterator[Server]:
     """A notebook server for JupyterLab and Notebook 7, with all that it keeps under `home`."""
     (home / "notebooks").mkdir()
     # The front-end half as it stands in this tree, whatever version of it is installed.
-    shutil.copytree(EXTENSION, home / "share/labextensions/ipyrefine")
+    installed = home / "share/labextensions/ipyrefine"
+    shutil.copytree(EXTENSION, installed)
+    shutil.copy(STYLES, installed / "static")
     port, token = _free_port(), secrets.token_hex(16)
     with (home / "server.log").open("wb") as log:
         process = subprocess.Popen(

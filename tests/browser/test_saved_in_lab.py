@@ -14,6 +14,7 @@ from stack_task import kernel
 from test_panel_in_lab import TASK
 from test_panel_in_lab import reply as median_reply
 
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 OUTPUT = Path(__file__).parents[1] / "output"
 APPS = pytest.mark.parametrize("app", ["lab", "notebook"])
 App = Literal["lab", "notebook"]
@@ -70,6 +71,21 @@ async def test_without_its_kernel_a_notebook_shows_the_record_open_and_no_error(
         assert words in shown
     assert await lab.page.locator(".rf-panel").count() == 0
     assert await record.locator("ins.rf-add").first.is_visible()
+
+
+@APPS
+async def test_in_a_notebook_that_is_not_trusted_a_record_looks_as_in_one_that_is(
+    lab: Lab, app: App
+) -> None:
+    notebook = nbformat.read(NOTEBOOKS / "01-first-refine.ipynb", as_version=4)
+    [shown, *_] = [c for c in notebook.cells if "rf-record" in str(c.get("outputs"))]
+    await lab.open([shown], app=app)
+    outcome = lab.page.get_by_text("PASS").first
+    await outcome.wait_for()
+    assert await lab.page.locator(".rf-record style").count() == 0, "the page has sanitized it"
+    await lab.screenshot(OUTPUT / f"untrusted-{app}.png")
+    radius = await outcome.evaluate("one => getComputedStyle(one).borderRadius")
+    assert float(radius.removesuffix("px")) > 0
 
 
 @APPS

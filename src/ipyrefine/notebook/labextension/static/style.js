@@ -25,8 +25,12 @@ const STYLE =
   ".jp-OutputArea-output:has(>.rf-record){overflow:visible}" +
   "@media (width <= 760px){.ipyrefine-fix{margin-left:0}.ipyrefine-ask{padding-left:0}}";
 
-/** Apply them on this page from now on. */
+/** Apply them on this page from now on, and the records' own, which untrusted notebooks lose. */
 export function addStyle() {
+  const records = document.createElement("link");
+  records.rel = "stylesheet";
+  records.href = new URL("run.css", import.meta.url);
+  document.head.append(records);
   const sheet = document.createElement("style");
   sheet.textContent = STYLE;
   document.head.append(sheet);
