@@ -30,7 +30,7 @@ BELOW = {
     "batch": {*SIDE_BY_SIDE, "api", "core", "errors"},
     "notebook": {*SIDE_BY_SIDE, "session", "api", "core", "errors"},
     "cli": {*SIDE_BY_SIDE, "session", "batch", "api", "core", "errors", "demo"},
-    "demo": {*SIDE_BY_SIDE, "session", "api", "core", "errors"},
+    "demo": {*SIDE_BY_SIDE, "session", "api", "core", "errors", "folders"},
     "__main__": {"cli"},
 }
 OPENAI = {"providers/openai.py", "providers/faults.py"}  # the client, and the table of its errors

@@ -178,7 +178,6 @@ def test_an_interrupt_is_one_sentence(
         (["demo", "--modle", "x"], "there is no option --modle. Did you mean --model?"),
         (["run", "a.ipynb", "more"], "unexpected argument 'more'."),
         (["frobnicate"], "usage: ipyrefine"),
-        ([], "usage: ipyrefine"),
     ],
 )
 def test_a_line_that_cannot_be_read_is_refused_with_a_sentence(

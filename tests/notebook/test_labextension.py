@@ -55,12 +55,13 @@ def test_the_schema_is_the_one_of_the_plugin() -> None:
 def test_the_extension_is_installed_where_jupyterlab_looks_and_has_the_projects_version() -> None:
     root = Path(__file__).parents[2]
     project = tomllib.loads((root / "pyproject.toml").read_text())
-    [(source, target)] = project["tool"]["hatch"]["build"]["targets"]["wheel"][
-        "shared-data"
-    ].items()
+    shared = project["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
+    (source, target), (styles, beside) = shared.items()
     package = json.loads((root / source / "package.json").read_text())
     assert target == f"share/jupyter/labextensions/{package['name']}"
     assert package["version"] == project["project"]["version"]
+    assert (root / styles).is_file()
+    assert beside == f"{target}/static/run.css", "style.js loads it from there"
     entry = root / source / package["jupyterlab"]["_build"]["load"]
     imported = re.findall(r'"(\w+\.js)"', entry.read_text())
     assert imported
