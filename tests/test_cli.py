@@ -123,7 +123,7 @@ def test_the_notebooks_open_before_any_model_is_fetched(tmp_path: Path) -> None:
     code, out, _ = ipyrefine("demo", "--lab", env=env)
     assert code == 0
     assert opened.read_text() == "{}", "what the user made of a copy stays"
-    assert "Delete one to get it anew" in out
+    assert "Delete one to get a fresh copy" in out
     root = hasattr(os, "geteuid") and os.geteuid() == 0
     assert ("--allow-root" in words) is root
     assert ("Starting it with --allow-root." in out) is root

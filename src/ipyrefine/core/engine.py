@@ -551,8 +551,8 @@ class Refinement:
     async def _draft(self) -> None:
         """Take the user's own draft, or ask for those that are still to be written, all at once.
 
-        Only the first of them streams, and they are taken in order; one that failed is warned of,
-        and ends the run only if there is no other.
+        Only the first of them streams, and they are taken in order. A draft that fails is a
+        warning; the run fails only if no draft is left.
         """
         run = self.state
         if run.setup.draft is not None:

@@ -210,7 +210,7 @@ def _whole_request(task: Task, fenced: Callable[[str], str] = str) -> str:
 
 
 def _evidence(iteration: Iteration, nonce: Nonce, listed: Sequence[Finding] = ()) -> str:
-    """Return what the checks found, fenced, without the words of findings that are listed too."""
+    """Return what the checks found, fenced; what the listed findings say is not repeated."""
     repeats = tuple(line.strip() for finding in listed for line in finding.problem.splitlines())
     results = []
     for one in iteration.evidence:
@@ -531,7 +531,7 @@ class Requests:
         places: Mapping[str, str],
         **options: Any,
     ) -> Request:
-        """Fill a prompt of the user's, and add what it lacks as other loops do."""
+        """Fill in the user's prompt, and append what it has no place for."""
         template = _usual_places(template) if iteration else template
         found = set(_PLACE.findall(template))
         task, text = _whole_request(run.task), _neutralise(iteration.text if iteration else "")

@@ -144,7 +144,7 @@ _SAID = ("thoughts", "thinking", "reasoning", "response")  # as labels in words,
 def _unwrap(reply: str, own: bool) -> WrittenText | None:
     """Return the response and thoughts of a reply that has them as JSON, in tags or under labels.
 
-    Of a prompt of the user's, other names and parts alone count too.
+    In a reply to the user's own prompt, other names count too, and so does a part by itself.
     """
     start = reply.find("{")
     code = _FENCE.search(reply)

@@ -121,7 +121,9 @@ def _open_lab(model: str | None) -> int:
         raise UsageError("The notebooks come with the source. Run this from a checkout.")
     copies = home() / "notebooks"
     _copy_notebooks(notebooks, copies)
-    print(f"These are your copies, in {copies}. Delete one to get it anew.", flush=True)
+    print(
+        f"Your copies of the notebooks are in {copies}. Delete one to get a fresh copy.", flush=True
+    )
     command = [sys.executable, "-m", "jupyterlab", str(copies / "01-first-refine.ipynb")]
     if getattr(os, "geteuid", lambda: 1)() == 0:  # as in most containers
         print("JupyterLab refuses root by default. Starting it with --allow-root.", flush=True)

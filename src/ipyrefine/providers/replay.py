@@ -290,7 +290,7 @@ def request_key(request: Request) -> str:
 
 
 def read_recording(path: Path) -> Recording:
-    """Return the recording in a file; a new one where there is no file.
+    """Return the recording in a file, or a new one if the file does not exist.
 
     Raises:
         UsageError: this version cannot read it.
