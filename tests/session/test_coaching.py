@@ -1,6 +1,7 @@
 """`--coach`: a student predicts what their own code gives where it fails; nothing is written."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,8 @@ from ipyrefine.core.model import Limits, Stage
 from ipyrefine.errors import UsageError
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.render.markdown import record_markdown
-from ipyrefine.render.terminal import record_text
+from ipyrefine.render.terminal import DETAILS, details_text, record_text
+from ipyrefine.session.export import suite_source
 
 TASK = """Write median(xs): the middle of the sorted list, the mean of the two middle values for an
 even number; raises ValueError for an empty list.
@@ -144,6 +146,19 @@ async def test_no_surface_gives_a_result_away_before_it_is_predicted(render: Any
     assert "and so it is" in page
     assert "the middle of the sorted list" in page  # what no single call shows
     assert "Change your code, and run the cell again." in page
+
+
+@pytest.mark.parametrize("part", DETAILS)
+async def test_no_part_of_a_run_gives_a_result_away_before_it_is_predicted(part: str) -> None:
+    loop = await coached()
+    for answer in ("0", "17"):
+        shown = details_text(loop.state, part)
+        assert not re.search(r"\b(IndexError|16\.5|17)\b", shown.replace("[16, 17]", ""))
+        with pytest.raises(UsageError, match="Predict it first"):
+            suite_source(loop.state)
+        await decide(loop, Predict(result=answer))
+    assert "16.5" in details_text(loop.state, "tests")
+    assert "16.5" in suite_source(loop.state)
 
 
 # In a cell

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import wcwidth
 
+from ipyrefine.core.coaching import open_puzzle
 from ipyrefine.core.events import Decided, Event, RunStarted, StageStarted, Stopped, Warned
 from ipyrefine.core.model import Stage, StopReason
 from ipyrefine.core.run import Iteration, Run
@@ -36,6 +37,7 @@ DETAILS: dict[str, Callable[[Run, Iteration], Sequence[document.Block]]] = {
     "settings": lambda run, _: document.settings(run),
 }
 """What can be shown of a run by itself."""
+_TELLS_NO_RESULT = ("text", "usage", "settings")
 
 
 def record_text(run: Run, columns: int = 80, *, colour: bool = False) -> str:
@@ -59,12 +61,16 @@ def blocks_text(
 def details_text(run: Run, what: str, columns: int = 80) -> str:
     """Return one part of a run with a text: of its chosen text, or of the run as a whole.
 
+    What would give a result away that a student has still to predict is answered with the question.
+
     Args:
         run: the run.
         what: a key of `DETAILS`.
         columns: width of the terminal.
     """
     assert run.chosen is not None, "only a run with a text has details"
+    if run.setup.coach and open_puzzle(run) and what not in _TELLS_NO_RESULT:
+        return blocks_text(document.puzzle(run), columns)
     text = blocks_text(DETAILS[what](run, run.chosen), columns)
     return text or f"This run has no {what} to show."
 
