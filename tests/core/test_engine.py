@@ -684,7 +684,7 @@ async def test_a_decision_that_cannot_be_carried_out_changes_nothing_of_a_runnin
     loop, refused = begin(), list[str]()
 
     def decide() -> None:
-        with pytest.raises(UsageError, match="There is no iteration 7"):
+        with pytest.raises(UsageError, match="There is no text 7"):
             loop.decide(Accept(iteration=7))
         refused.append("iteration 7")
 

@@ -352,7 +352,7 @@ def test_where_the_best_is_not_the_last_attempt_a_button_shows_that(desk: Make) 
 def test_a_number_shows_any_of_many_iterations(desk: Make) -> None:
     d = desk(*FIRST, *(revised(number) for number in range(1, 30)), END)
     d.page.say(action="fold", name="history", open=True)
-    assert "Go to iteration" in d.page.html
+    assert "Go to text" in d.page.html
     assert "Revision 17" not in d.page.html
     d.page.click("show", submit="", fields={"number": 17})
     assert "Revision 17" in d.page.html

@@ -115,7 +115,9 @@ def test_the_first_line_comes_before_anything_heavy_and_gives_way_to_the_panel_o
     [record] = [data for data in bundles if RECORD in data]
     assert "Hello" in record["text/plain"]
     assert kernel.run("%refine accept")["payload"][0]["text"] == "Hello"
-    kernel.outputs()
+    assert {"text/html": "", "text/plain": ""} in [
+        one["data"] for one in kernel.outputs() if "data" in one
+    ], "above a decided record, no static page says that the panel needs a kernel"
     assert kernel.run("%%refine --chek run\nx")["ename"] == "UsageError"
     data = [one["data"] for one in kernel.outputs() if "data" in one]
     assert [one["text/html"] == "" for one in data] == [False, True]

@@ -19,10 +19,12 @@ from ipyrefine.core.model import (
     Usage,
 )
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.notebook.magic import Refine
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.html import record_html
 from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import record_text
+from ipyrefine.session.commands import usage
 from ipyrefine.session.export import export
 
 EVERY = pytest.mark.parametrize("render", [record_text, record_html, record_markdown])
@@ -43,6 +45,14 @@ def test_every_surface_has_the_same_parts(render, make_run, read_html):
     parts += ("back again", "added by you", "schema (advisory): no result", "the detail")
     parts += ("Task: “the demand”",)
     assert [part for part in parts if part not in output] == []
+
+
+@EVERY
+def test_a_text_is_called_a_draft_a_revision_or_a_text_and_what_it_is_read_for_criteria(
+    render, make_run, read_html
+):
+    said = read_html(render(make_run())).text + usage() + str(Refine.refine.getdoc())
+    assert re.findall(r"(?i)\b(?:iterations?|rubric)\b", said) == []
 
 
 @EVERY

@@ -102,7 +102,7 @@ TYPED: list[tuple[list[str], Decision]] = [
      Expect(call="median('a')", result="TypeError", raises=True)),
     (["drop", "length:<=3", "words"], Drop(demand="length:<=3 words")),
     (["guide", "be", "brief"], Guide(guidance="be brief")),
-    (["rubric", "tone", "0.6"], Rubric(criteria=(TONE,), target=0.6)),
+    (["criteria", "tone", "0.6"], Rubric(criteria=(TONE,), target=0.6)),
 ]  # fmt: skip
 
 
@@ -122,11 +122,11 @@ def test_every_kind_of_decision_is_typed_above_or_has_its_own_command() -> None:
 
 @pytest.mark.parametrize(("words", "sentence"), [
     (["override", "maybe"], "Say which"),
-    (["branch", "7"], "There is no iteration 7"),
-    (["branch"], "Say which iteration"),
+    (["branch", "7"], "There is no text 7"),
+    (["branch"], "Say which text"),
     (["add"], "Put the finding in quotes"),
     (["add", "f9", "Cold."], "There is no finding 'f9'"),
-    (["rubric", "tone", "1.5"], "from 0 to 1"),
+    (["criteria", "tone", "1.5"], "from 0 to 1"),
     (["expect"], 'Use %refine expect 2 "VALUE"'),
     (["expect", "3", "0"], "There is no result 3: this run has results 1 to 2"),
     (["expect", "1", "banana"], "A result is a value as Python"),
@@ -197,7 +197,7 @@ def test_stop_ends_a_pause_and_close_the_run(shell: Any) -> None:
     ("contine", "There is no command 'contine'. Did you mean continue?"),
     ("edit mien", "No variable named 'mien'. Did you mean mine?"),
     ("edit number", "'number' is a variable of type int, not a text."),
-    ("show 3", "There is no iteration 3."),
+    ("show 3", "There is no text 3."),
     ("show setings", "There is no 'setings' to show. Did you mean settings?"),
 ])  # fmt: skip
 def test_a_command_that_cannot_be_carried_out_says_why(

@@ -1,6 +1,9 @@
 """How often the user agreed."""
 
 import re
+from argparse import ArgumentParser
+
+import pytest
 
 from ipyrefine.core.decisions import Accept, Decision, Override
 from ipyrefine.core.events import (
@@ -15,6 +18,8 @@ from ipyrefine.core.events import (
 from ipyrefine.core.model import Basis, Evidence, Limits, Outcome, Setup, Task, Verdict
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
+from ipyrefine.journal.store import Journal, Summary
+from ipyrefine.session import history
 from ipyrefine.session.history import agreement
 
 
@@ -72,3 +77,17 @@ def test_a_text_that_was_accepted_before_it_was_read_is_not_counted() -> None:
     run = run_with(Outcome.PASS, ACCEPT, basis="tests")
     late = run.iterations[0].replace(read_late=True)
     assert agreement([run.replace(iterations=(late,))]).startswith("Nothing to compare yet.")
+
+
+def test_a_list_of_runs_has_sixty_characters_of_each_task_at_eighty_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    task = "Write `median(xs)`, the middle of the sorted numbers, for even lengths the mean of both"
+    one = Summary(12, "letter", 1e9, task, "NEEDS_IMPROVEMENT", "evaluator", "accepted", 14)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(Journal, "runs", lambda *_, **__: [one])
+    parser = ArgumentParser()
+    history.add_arguments(parser)
+    listed = history.history(parser.parse_args([]))
+    assert f"letter · {task[:60]}" in listed
+    assert max(map(len, listed.splitlines())) <= 80

@@ -123,11 +123,12 @@ def test_history_lists_finds_and_forgets(
 
     refined(shell, replies, text("Hello"), judged(10), options="--name first")
     refined(shell, replies, text("Hello"), GONE, options="--name second")
-    second, first = output("history greeting").split("\n")[1:3]
+    second, its_task, first, task = output("history greeting").split("\n")[1:5]
     assert second.startswith("2    today ")
-    assert second.split()[3:8] == ["an", "error", "1", "second", "·"]
+    assert second.split()[3:] == ["an", "error", "1"]
+    assert "  second · Write" in its_task
     assert "○ NOTHING FOUND" in first
-    assert "  first · Write" in first
+    assert "  first · Write" in task
     assert "There are more: -n 5 lists them." in output("history -n 1")
     assert "second" not in output("history --verdict pass")
     assert "1 run erased" in output("forget first")

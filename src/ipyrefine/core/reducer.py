@@ -299,7 +299,7 @@ def require_possible(run: Run, decision: Decision) -> None:
             if about and not contains_quote(about.text, finding.quote):
                 raise UsageError(f"The quoted words are not in {run.mention(about.number)}.")
         case decisions.Rubric(criteria=(), target=None):
-            raise UsageError("A new rubric needs criteria or a target.")
+            raise UsageError("Name the new criteria, a target, or both.")
         case decisions.Predict() if not (run.setup.coach and open_puzzle(run)):
             raise UsageError("There is no result to predict.")
         case decisions.Predict(result=result, raises=raises):
@@ -324,7 +324,7 @@ def require_iteration(run: Run, number: int) -> None:
     """
     if not 0 <= number < len(run.iterations):
         last = len(run.iterations) - 1
-        raise UsageError(f"There is no iteration {number}. This run has iterations 0 to {last}.")
+        raise UsageError(f"There is no text {number}. This run has texts 0 to {last}.")
 
 
 def _require_findings(run: Run, ids: tuple[str, ...], verb: str) -> None:

@@ -350,6 +350,7 @@ class CellRun:
             print(NO_ANYWIDGET)
             return
         placeholder.fill(self.panel.widget)
+        self._place_of_panel = placeholder
         self.session.displays.append(self.panel.show)
 
     def _update(self, event: Event, run: Run) -> None:
@@ -421,6 +422,7 @@ class CellRun:
         if self.panel is not None:
             self.session.displays.remove(self.panel.show)
             self.panel.close()
+            self._place_of_panel.clear()
             self.panel = None
 
     def _show_record(self) -> None:

@@ -177,12 +177,14 @@ class Refine(Magics, Configurable):
         named = "cellId" in metadata and not caller_waits()
         if expects_panel(self.ui, line, cell_id=named):
             placeholder.show()
+        run: Any = None
         try:
             run = await build(placeholder)
             if run is not None:
                 self.register(run)
         finally:
-            placeholder.clear()
+            if run is None or run.panel is None:
+                placeholder.clear()
         if run is not None:
             await run.go()
 

@@ -56,11 +56,14 @@ class Placeholder:
         from IPython.display import display
 
         data, metadata = widget._repr_mimebundle_()  # the metadata is Colab's
-        put, self._handle = self._handle.update if self._handle else display, None
-        put({**data, "text/plain": NO_FRONT_END}, raw=True, metadata=metadata)
+        data |= {"text/plain": NO_FRONT_END}
+        if self._handle is None:
+            self._handle = display(data, raw=True, metadata=metadata, display_id=True)
+        else:
+            self._handle.update(data, raw=True, metadata=metadata)
 
     def clear(self) -> None:
-        """Remove the line, unless there is none or a widget took its place."""
+        """Remove what is there: a static page would show a closed panel's sentence for ever."""
         if self._handle is not None:
             self._handle.update({"text/html": "", "text/plain": ""}, raw=True)
             self._handle = None

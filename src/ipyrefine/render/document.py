@@ -366,7 +366,7 @@ def scores(run: Run) -> list[Block]:
     line = f"Scores {labels.sparkline(values)} {' → '.join(map(labels.score, values))}"
     line += f" (target {labels.score(run.limits.target)})"
     if len(latest) < len(run.iterations):
-        line += f" Latest {len(latest)} of {len(run.iterations):,} iterations."
+        line += f" Latest {len(latest)} of {len(run.iterations):,} texts."
     return [Paragraph(line, "quiet")]
 
 

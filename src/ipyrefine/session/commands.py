@@ -56,7 +56,7 @@ USAGE = {
     "guide": ("TEXT", "give guidance for the next revision"),
     "edit": ("[VARIABLE]", "put in your own text, and verify it"),
     "branch": ("k [n] [guidance]", "revise text k again"),
-    "rubric": ("a,b,c [target]", "change the criteria or the target"),
+    "criteria": ("a,b,c [target]", "change the criteria or the target"),
     "kind": ("[code|prose]", "start again as the other kind of text"),
     "stop": ("", "stop the run and keep the best text"),
     "close": ("", "stop the run and close its panel"),
@@ -260,7 +260,7 @@ def parse_decision(run: Run, name: str, words: list[str]) -> decisions.Decision:
         case "branch":
             number = parse_iteration(run, words)
             if number is None:
-                raise UsageError("Say which iteration to branch from.")
+                raise UsageError("Say which text to branch from.")
             more = _parse_count(words)
             return decisions.Branch(iteration=number, revisions=more, guidance=" ".join(words))
         case "select":
@@ -273,7 +273,7 @@ def parse_decision(run: Run, name: str, words: list[str]) -> decisions.Decision:
             return decisions.Drop(demand=" ".join(words))
         case "add":
             return decisions.Add(finding=_parse_finding(run, words))
-        case "rubric":
+        case "criteria":
             target = float(words.pop()) if words and _TARGET.fullmatch(words[-1]) else None
             return make_rubric(run, " ".join(words), target)
         case "predict":
@@ -373,7 +373,7 @@ def _numbered_row(run: Run, word: str) -> Row:
 
 
 def make_rubric(run: Run, names: str, target: float | None) -> decisions.Rubric:
-    """Return the rubric of criteria written as ``a, b, c`` and the score that passes.
+    """Return the change to criteria written as ``a, b, c`` and the score that passes.
 
     Raises:
         UsageError: the target is not a score.
@@ -419,7 +419,7 @@ def parse_iteration(run: Run, words: list[str]) -> int | None:
     raise UsageError(
         f"{word} is more than one text: say which of {among}."
         if found
-        else f"There is no iteration {word[:40]}. This run has {among}."
+        else f"There is no text {word[:40]}. This run has {among}."
     )
 
 

@@ -19,13 +19,14 @@ from ipyrefine.errors import UsageError
 from ipyrefine.journal.store import Journal, Summary, UnreadableRun
 from ipyrefine.journal.writer import Recorder, open_journal
 from ipyrefine.render import labels
-from ipyrefine.render.terminal import align, wrap
+from ipyrefine.render.escape import plain
+from ipyrefine.render.terminal import align, clip, wrap
 from ipyrefine.session.record import load_whole
 
 MAX_LISTED = 20
 MAX_COUNTED = 500  # runs that agreement is counted over
 
-_HEAD = ("no.", "last used", "verdict", "texts", "name · task")
+_HEAD = ("no.", "last used", "verdict", "texts")
 _HINT = "resume, export and forget take a number, or a name for its latest run."
 _ENDS = {"accepted": ", accepted", "cancelled": ", interrupted", "failed": ", an error"}
 _RECENT = 180 * 86_400  # seconds; older dates have their year
@@ -62,22 +63,22 @@ def history(options: argparse.Namespace, *, now: float | None = None) -> str:
         filtered = options.search or options.verdict or options.model
         return "No run in the journal matches." if filtered else "The journal is empty."
     now = time.time() if now is None else now
-    rows = [_row(one, now) for one in runs[:number]]
-    columns = shutil.get_terminal_size().columns
+    listed, columns = runs[:number], shutil.get_terminal_size().columns
+    head, *rows = align([_HEAD, *(_row(one, now) for one in listed)], columns)
+    tasks = [clip(f"     {_title(one)}", columns) for one in listed]
+    lines = [line for pair in zip(rows, tasks, strict=True) for line in pair]
     more = [f"There are more: -n {number * 5} lists them."] if len(runs) > number else []
-    return "\n".join([*align([_HEAD, *rows], columns), *wrap(_HINT, columns), *more])
+    return "\n".join([head, *lines, *wrap(_HINT, columns), *more])
 
 
 def _row(one: Summary, now: float) -> tuple[str, ...]:
-    # A name made from the task would say the task twice.
+    return str(one.number), _format_date(one.updated, now), _verdict(one), str(one.iterations)
+
+
+def _title(one: Summary) -> str:
+    """Return the task's first line, after the run's name unless that was made from it."""
     made = "-".join(re.findall(r"\w+", one.title.lower())).startswith(one.name)
-    return (
-        str(one.number),
-        _format_date(one.updated, now),
-        _verdict(one),
-        str(one.iterations),
-        one.title if made else f"{one.name} · {one.title}",
-    )
+    return plain(one.title if made else f"{one.name} · {one.title}")
 
 
 def _verdict(one: Summary) -> str:
