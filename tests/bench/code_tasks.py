@@ -5,9 +5,9 @@
 the arms are.
 
 - humaneval: tasks 0 to 81 of HumanEval; the hidden tests decide what is solved.
-- mbpp: the first 80 of MBPP+. The task is its sentence with the one assert; the other cases are
+- mbpp: the first 37 of MBPP+. The task is its sentence with the one assert; the other cases are
   hidden, and compared as evalplus compares them.
-- exercism: the first 25 of exercism's Python track: instructions and stub; their unit tests are
+- exercism: the first 9 of exercism's Python track: instructions and stub; their unit tests are
   hidden.
 
 Every reply is kept at once, so that a bench that was stopped goes on where it was. Without
@@ -251,7 +251,7 @@ def _as_choice(expected: Any, question: Question) -> str:
 
 
 SETS = {"humaneval": "HumanEval", "mbpp": "MBPP+", "exercism": "exercism"}
-_DEFAULTS = {"humaneval": "0-81", "mbpp": "0-79", "exercism": "0-24"}
+_DEFAULTS = {"humaneval": "0-81", "mbpp": "0-36", "exercism": "0-8"}
 
 
 def load(name: str, folder: Path, tasks: str | None) -> Sequence[HumanEval | Mbpp | Exercism]:
@@ -281,7 +281,8 @@ async def validate(cases: Sequence[HumanEval | Mbpp | Exercism]) -> None:
         if await case.solves("raise SystemExit(0)"):
             wrong.append(f"{case.name}: an early exit passes")
     print("\n".join([*wrong, f"{len(cases)} tasks validated, {len(wrong)} faults."]))
-    sys.exit(bool(wrong))
+    if wrong:
+        sys.exit(1)
 
 
 def main() -> None:
@@ -297,6 +298,7 @@ def main() -> None:
         cases = load(name, options.data, options.tasks)
         if options.validate:
             asyncio.run(validate(cases))
+            continue
         path = measure.replies_path(name, options.model, options.replies)
         replies = measure.Replies(options.model, path, ask=options.ask)
         rows = arms.run(SETS[name], cases, replies, plan)

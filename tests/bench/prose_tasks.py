@@ -1,10 +1,10 @@
 """Write IFEval's prose by draft, by plain resampling and by the loop, and print the tables.
 
-``python tests/bench/prose_tasks.py [--tasks A-B] [--ask]`` (needs the extras ``local`` and
-``bench``, and for IFEval's own checkers ``langdetect nltk immutabledict``, with nltk's data
-``punkt_tab``). A text is solved when it keeps all constraints of its case, by IFEval's strict
-checker. Resampling stops at the first text that meets the demands we read, within the
-loop's tokens; `arms` says more. Every reply is kept at once, outside of the project.
+``python tests/bench/prose_tasks.py [--tasks A-B] [--ask]`` needs the extras ``local`` and
+``bench``, IFEval's own checkers (its folder ``instruction_following_eval``) beside the cases, and
+for 4 of the first 50 cases nltk's data ``punkt_tab``. A text is solved when it keeps all
+constraints of its case, by IFEval's strict checker. Resampling stops at the first text that meets
+the demands we read, within the loop's tokens; `arms` says more.
 """
 
 import sys
@@ -59,14 +59,17 @@ def load(folder: Path, tasks: str | None) -> Sequence[IfEval]:
     try:
         import langdetect
         import nltk
-        from load import follows
-
-        langdetect.DetectorFactory.seed = 0
-        follows({"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}, "a")
+        from instruction_following_eval.instructions_registry import INSTRUCTION_DICT
     except ImportError as error:
-        raise SystemExit(f"IFEval's checkers need {error.name}: pip install {error.name}") from None
+        raise SystemExit(f"IFEval's checkers need {error.name}: the docstring says more") from None
     finally:
         sys.path.pop(0)
+    langdetect.DetectorFactory.seed = 0
+
+    def follows(fields: Mapping[str, Any], text: str) -> list[bool]:
+        kinds = zip(fields["instruction_id_list"], fields["kwargs"], strict=True)
+        return [_keeps(INSTRUCTION_DICT[kind](kind), given, fields, text) for kind, given in kinds]
+
     cases = [IfEval(rows[n], follows) for n in measure.task_range(tasks, "0-49", len(rows) - 1)]
     try:
         nltk.data.find("tokenizers/punkt_tab/english")
@@ -79,6 +82,14 @@ def load(folder: Path, tasks: str | None) -> Sequence[IfEval]:
             )
         return ready
     return cases
+
+
+def _keeps(checker: Any, given: Mapping[str, Any], fields: Mapping[str, Any], text: str) -> bool:
+    """Return whether a text keeps a constraint, by IFEval's strict checker."""
+    checker.build_description(**{name: value for name, value in given.items() if value is not None})
+    if "prompt" in (checker.get_instruction_args() or ()):
+        checker.build_description(prompt=fields["prompt"])
+    return bool(text.strip()) and bool(checker.check_following(text))
 
 
 def by_kind(cases: Sequence[IfEval], texts: Mapping[str, Mapping[str, str]]) -> str:

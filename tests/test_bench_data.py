@@ -1,0 +1,133 @@
+"""Whoever has a public set can make the files that the benches read."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def convert(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(Path(__file__).parent / "bench")
+    import convert
+
+    return convert
+
+
+@pytest.fixture
+def use(convert: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Have a set use some cases, with the hashes that were measured."""
+    return lambda name, cases: monkeypatch.setitem(convert.USED, name, cases)
+
+
+def rows(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def mbpp_task(number: int, body: str, *inputs: Any) -> dict[str, Any]:
+    return {
+        "task_id": f"Mbpp/{number}",
+        "prompt": '"""\nWrite twice.\nassert twice(2) == 4\n"""\n',
+        "entry_point": "twice",
+        "canonical_solution": f"\ndef twice(x):\n    {body}\n",
+        "base_input": [[2]],
+        "plus_input": list(inputs),
+        "contract": "",
+        "assertion": "",
+        "atol": 0,
+    }
+
+
+def test_mbpp_gets_the_results_of_its_reference_and_runs_no_other(
+    convert: Any, use: Any, tmp_path: Path
+) -> None:
+    """Sets and tuples become lists, an input that the reference changes stays as it was."""
+    body = "x = x if isinstance(x, list) else [x]; x.append(1); return {*x}, (1,)"
+    kept, other = mbpp_task(3, body, [[2, 3]]), mbpp_task(2, "1 / 0")
+    original = tmp_path / "MbppPlus.jsonl"
+    original.write_text("".join(f"{json.dumps(one)}\n" for one in (other, kept)), "utf-8")
+    use("mbpp", {"Mbpp/3": "other"})
+    assert convert.convert("mbpp", original, tmp_path / "data") == ["Mbpp/3"]
+    [row] = rows(tmp_path / "data/mbpp_plus.jsonl")
+    assert row == {
+        "task_id": "Mbpp/3",
+        "prompt": kept["prompt"],
+        "entry_point": "twice",
+        "atol": 0,
+        "cases": [[[2], [[1, 2], [1]]], [[[2, 3]], [[1, 2, 3], [1]]]],
+    }
+
+
+def test_mbpp_keeps_the_first_inputs(convert: Any, use: Any, tmp_path: Path) -> None:
+    original = tmp_path / "MbppPlus.jsonl"
+    original.write_text(json.dumps(mbpp_task(3, "return x", *([n] for n in range(50)))), "utf-8")
+    use("mbpp", {"Mbpp/3": ""})
+    convert.convert("mbpp", original, tmp_path)
+    [row] = rows(tmp_path / "mbpp_plus.jsonl")
+    assert len(row["cases"]) == 40
+
+
+def test_a_reference_that_fails_is_named(convert: Any, use: Any, tmp_path: Path) -> None:
+    original = tmp_path / "MbppPlus.jsonl"
+    original.write_text(json.dumps(mbpp_task(3, "return 1 / 0")), "utf-8")
+    use("mbpp", {"Mbpp/3": ""})
+    with pytest.raises(SystemExit, match="Mbpp/3: the reference fails"):
+        convert.convert("mbpp", original, tmp_path)
+
+
+def test_exercism_joins_its_pages_and_needs_no_other_exercise(
+    convert: Any, use: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "exercises/practice/two-fer"
+    files = {
+        ".docs/instructions.md": "# Instructions\n",
+        ".docs/instructions.append.md": "# Instructions append\n",
+        "two_fer.py": "def two_fer():\n    pass\n",
+        "two_fer_test.py": "import unittest\n",
+        ".meta/example.py": "def two_fer():\n    return 1\n",
+        ".meta/config.json": json.dumps(
+            {
+                "files": {
+                    "solution": ["two_fer.py"],
+                    "test": ["two_fer_test.py"],
+                    "example": [".meta/example.py"],
+                }
+            }
+        ),
+    }
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content, "utf-8")
+    expected = {
+        "slug": "two-fer",
+        "instructions": "# Instructions\n\n\n# Instructions append\n",
+        "stub": files["two_fer.py"],
+        "tests": files["two_fer_test.py"],
+        "module": "two_fer",
+        "solution": files[".meta/example.py"],
+    }
+    use("exercism", {"two-fer": convert.digest(expected)})
+    assert convert.convert("exercism", tmp_path, tmp_path) == []
+    assert rows(tmp_path / "exercism.jsonl") == [expected]
+
+
+def test_ifeval_keeps_the_requests_that_are_used(convert: Any, use: Any, tmp_path: Path) -> None:
+    original = tmp_path / "input_data.jsonl"
+    kinds = ["punctuation:no_comma"]
+    all_rows = [
+        {"key": key, "prompt": f"{key}?", "instruction_id_list": kinds, "kwargs": [{}]}
+        for key in (7, 9, 8)
+    ]
+    original.write_text("".join(f"{json.dumps(one)}\n" for one in all_rows), "utf-8")
+    use("ifeval", {"8": convert.digest(all_rows[2]), "7": "other"})
+    assert convert.convert("ifeval", original, tmp_path) == ["7"]
+    assert rows(tmp_path / "ifeval.jsonl") == [all_rows[2], all_rows[0]]
+
+
+def test_the_benches_use_no_other_case_than_those_that_are_converted(convert: Any) -> None:
+    assert {name: len(cases) for name, cases in convert.USED.items()} == {
+        "mbpp": 37,
+        "exercism": 9,
+        "ifeval": 50,
+    }
