@@ -317,6 +317,12 @@ def test_each_button_sends_its_decision_about_the_shown_text_and_takes_the_words
     assert before != after, "the field would keep words that were taken"
 
 
+def test_what_the_user_often_asks_for_is_a_click_that_keeps_the_typed_words(desk: Make) -> None:
+    d = desk(*FIRST, END, habits=lambda: ["shorter"])
+    d.page.click("continue", habit="shorter", fields={"words": "warm", "revisions": 1})
+    assert d.decisions == [Continue(guidance="warm\nshorter")]
+
+
 def test_needs_work_without_words_asks_what_is_missing_first(desk: Make) -> None:
     d = desk(*FIRST, *PASSED)
     d.page.say(action="needs-work", iteration=1, words=" ")

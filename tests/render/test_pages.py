@@ -10,8 +10,10 @@ from png import PNG, picture
 
 from ipyrefine.core.events import Stopped
 from ipyrefine.core.model import (
+    LOW_SCORE,
     Evidence,
     Figure,
+    Finding,
     Outcome,
     Printed,
     Setup,
@@ -62,6 +64,28 @@ def test_that_one_model_writes_and_evaluates_is_a_tooltip(make_run):
     assert 'title="Writer and evaluator are the same model (m); ' in parts["top"]
     other = run.replace(setup=setup.replace(judge="n"))
     assert "same model" not in panel_parts(other, View())["top"]
+
+
+def test_a_score_without_a_reason_is_a_chip_and_no_finding(make_run, read_html):
+    run = make_run()
+    last = run.iterations[-1]
+    said = ("Tone: 6/10", "Too cold.")
+    findings = tuple(
+        Finding(id=f"f{n}", criterion="tone", severity="blocking", problem=one)
+        for n, one in enumerate(said, start=50)
+    )
+    bare = findings[0].replace(
+        id="f60", problem="It scored 0.40 of 0.90.", author="check", check=LOW_SCORE
+    )
+    last = last.replace(findings=(*findings, bare))
+    run = run.replace(iterations=(*run.iterations[:-1], last))
+    view = {"iteration": last.number}
+    assert "Too cold." in part("text", run, read_html, **view)
+    assert "Tone" not in part("text", run, read_html, **view)
+    assert "It scored" not in part("text", run, read_html, **view)
+    chips = part("evidence", run, read_html, **view)
+    assert "✗ Tone: 6/10" in chips
+    assert "✗ evaluator" in chips
 
 
 def test_the_header_of_a_running_run_names_its_stage_and_has_one_clock(make_run, read_html):

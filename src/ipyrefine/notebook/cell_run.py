@@ -16,7 +16,8 @@ from ipyrefine.core.model import Form, StopReason
 from ipyrefine.core.ports import Check
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import KEPT_HERE, Level
-from ipyrefine.errors import Interrupted, ModelError, UsageError, describe
+from ipyrefine.errors import Interrupted, JournalError, ModelError, UsageError, describe
+from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder
 from ipyrefine.notebook import options
 from ipyrefine.notebook.cell_target import CellTarget, Origin
@@ -344,6 +345,7 @@ class CellRun:
                 explain=lambda *asked: self._from_panel(self._explain_below(*asked)),
                 reads_behind=lambda: self.session.reads_behind,
                 sharing=lambda: self.session.refinement.sharing,
+                habits=self._find_habits,
             )
         except ImportError:
             self._uses_panel = False
@@ -352,6 +354,11 @@ class CellRun:
         placeholder.fill(self.panel.widget)
         self._place_of_panel = placeholder
         self.session.displays.append(self.panel.show)
+
+    def _find_habits(self) -> tuple[str, ...]:
+        with contextlib.suppress(JournalError):
+            return Journal().habits() if self.session.journal else ()
+        return ()
 
     def _update(self, event: Event, run: Run) -> None:
         """Bring variables and record up to date at every stop, and when a text was read later."""

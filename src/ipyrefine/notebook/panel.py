@@ -86,6 +86,7 @@ class Click(TypedDict, total=False):
     open: bool  # whether the fold is open
     sure: int  # whether it was asked for twice
     words: str  # guidance, or the reason for a decision
+    habit: str  # guidance that the user often gives, which is added to the words
     reason: str  # why a finding is dismissed
     result: str  # what the user says it should be
     question: str  # what the user wants to know about the text
@@ -125,6 +126,7 @@ class Panel:
         add_tests: called to put the run's tests into a cell; None where that can't be done.
         explain: called with a question and the text that it is about.
         reads_behind: whether a critic still reads the text that was accepted.
+        habits: returns what the user often asks of a revision.
         interval: seconds between two messages to the page, at least.
         clock: monotonic seconds.
 
@@ -149,6 +151,7 @@ class Panel:
         add_tests: Callable[[], None] | None = None,
         explain: Callable[[str, int], None] | None = None,
         reads_behind: Callable[[], bool] = bool,
+        habits: Callable[[], Sequence[str]] = tuple,
         interval: float = 0.1,
         clock: Clock = time.monotonic,
     ) -> None:
@@ -156,7 +159,7 @@ class Panel:
         self._target, self._change_model, self._prompts = cell_target, change_model, prompts
         self._switch, self._add_tests = switch, add_tests
         self._share, self._sharing, self._reads_behind = share, sharing, reads_behind
-        self._explain, self._models = explain, models
+        self._explain, self._models, self._habits = explain, models, habits
         self._interval, self._clock = interval, clock
         self._run: Run | None = None
         self._view = View()
@@ -201,6 +204,7 @@ class Panel:
         if isinstance(event, Stopped):
             self._note = ""
             self._stream.start("")
+            self._view = self._view._replace(habits=tuple(self._habits()))
         self._draw_soon(now=not isinstance(event, CallEnded))
 
     def note(self, text: str) -> None:
@@ -437,7 +441,9 @@ class Panel:
 
     def _decision(self, click: Click) -> Decision:
         """Return the decision that a click stands for."""
-        action, words = click["action"], click.get("words", "").strip()
+        action = click["action"]
+        typed = (click.get("words", "").strip(), click.get("habit", ""))
+        words = "\n".join(filter(None, typed))
         iteration, finding = click.get("iteration"), click.get("finding", "")
         more = max(1, click.get("revisions", 1))
         match action:

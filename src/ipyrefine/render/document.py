@@ -1,5 +1,6 @@
 """A run as blocks in reading order; HTML, Markdown and the terminal each draw the same blocks."""
 
+import re
 from collections import Counter, deque
 from collections.abc import Iterable
 from statistics import median
@@ -40,6 +41,9 @@ _CALLS = 9  # recent calls of a model for a stage, whose seconds tell what is us
 # Those of this process, by model and stage.
 _RECENT: dict[tuple[str, Stage], deque[float]] = {}
 _HEAD = 5  # rows of a table among the results
+_SCORE_ALONE = re.compile(
+    r"\W*(?:[\w-]+\W+){0,4}?\d+(?:\.\d+)?\s*(?:/|of|out of)\s*\d+(?:\.\d+)?\W*"
+)
 _RIVALRIES = {"critic": "the critic expects one, the text gives the other"}
 MAX_SCORES = 50  # a panel sends all of them again with each iteration
 
@@ -501,7 +505,13 @@ def checks(iteration: Iteration, *, suite: bool = True) -> list[Block]:
         for one in sorted(iteration.evidence, key=lambda one: not one.failed)
         if one.name != model.RESULTS and (suite or one.name != model.SUITE) and not one.is_empty
     )
-    found = tuple(items)
+    checked = {one.name for one in iteration.evidence}
+    scored = (
+        Item(labels=(labels.score_chip(one, iteration.verdict),), detail=one.problem)
+        for one in iteration.findings
+        if one.actionable and one.check not in checked and is_bare(one, iteration)
+    )
+    found = (*items, *scored)
     return [Items("Checks", found, "checks")] if found else []
 
 
@@ -545,7 +555,7 @@ def findings(
         found: the findings; all of the iteration's by default.
     """
     every = ranked(iteration.findings if found is None else found)
-    items = tuple(finding_item(one, iteration, form) for one in every)
+    items = tuple(finding_item(f, iteration, form) for f in every if not is_bare(f, iteration))
     return [Items("Findings", items, "findings")] if items else []
 
 
@@ -583,6 +593,16 @@ def _test_item(test: Expectation, result: TestResult | None) -> Item:
         demand=test.quote if test.grounded else "",
         detail=test.code,
         settled=label.kind == "quiet",
+    )
+
+
+def is_bare(finding: Finding, iteration: Iteration) -> bool:
+    """Return whether a finding only states a score, which a chip shows."""
+    if finding.check == model.LOW_SCORE or _SCORE_ALONE.fullmatch(finding.problem):
+        return not finding.fix
+    return any(
+        one.name == finding.check and one.score is not None and not one.findings
+        for one in iteration.evidence
     )
 
 

@@ -84,6 +84,7 @@ class View(NamedTuple):
     models: tuple[tuple[str, str], ...] = ()
     can_switch: bool = False  # whether the run can start again as the other kind of text
     has_tests: bool = False  # whether the run has tests to put into a cell
+    habits: tuple[str, ...] = ()  # what the user often asks of a revision
     revision: int = 0  # changes whenever typed words were taken
     sharing: Sharing = Sharing()  # what servers are sent of what code computed, where there is such
     withheld: str = ""  # the text that they are not sent, while that is shown
@@ -388,7 +389,8 @@ def _margin(run: Run, about: Iteration) -> list[Finding]:
     return [
         one
         for one in about.findings
-        if one.actionable or (one.status is Status.RESOLVED and one.id in stood)
+        if not document.is_bare(one, about)
+        and (one.actionable or (one.status is Status.RESOLVED and one.id in stood))
     ]
 
 

@@ -24,6 +24,7 @@ from ipyrefine.core.decisions import (
 from ipyrefine.core.edits import Loss
 from ipyrefine.core.expectations import Expectation, counts
 from ipyrefine.core.model import (
+    LOW_SCORE,
     Attempt,
     Basis,
     ByUser,
@@ -281,6 +282,13 @@ def check_chip(evidence: Evidence) -> Label:
     if evidence.passed:
         return Label("✓", words, "good")
     return Label("✗", words, "bad" if evidence.required else "quiet")
+
+
+def score_chip(finding: Finding, verdict: Verdict | None) -> Label:
+    """Return a finding that only states a score as a chip."""
+    number = "" if verdict is None or verdict.score is None else f" {score(verdict.score)}"
+    words = f"evaluator{number}" if finding.check == LOW_SCORE else finding.problem.strip(" .")
+    return Label("✗", words, "bad" if finding.blocks else "quiet")
 
 
 def severity_label(severity: Severity, *, passed: bool = False) -> Label:
