@@ -1,6 +1,7 @@
 """Runs whose replies a person wrote, as a strong model would: slips and wrong tests included."""
 
 import json
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,16 @@ RUNS = sorted((Path(__file__).parent / "by_hand").glob("*.json"))
 
 def read(path: Path) -> Any:
     return json.loads(path.read_text("utf-8"))
+
+
+async def test_a_long_text_of_the_user_s_is_read_once_in_a_run() -> None:
+    kept = read(Path(__file__).parent / "by_hand" / "stock.json")
+    model = ScriptedModel(kept["replies"])
+    await refine(kept["task"], model=model, journal=False, **kept["options"])
+    prompts = ["\n".join(m.content for m in request.messages) for request in model.requests]
+    begun = commonprefix(prompts)
+    assert len(prompts) == kept["calls"]
+    assert kept["options"]["draft"] in begun
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)

@@ -26,18 +26,19 @@ async def test_a_text_of_60_000_tokens_is_read_and_edited_whole() -> None:
     assert loop.state.warnings == ()
 
 
-async def test_the_user_s_text_stands_beside_one_that_differs_once() -> None:
-    """A revision's difference shows it; later texts have it before them."""
+async def test_every_prompt_begins_with_the_user_s_text_which_stands_there_once() -> None:
+    """So a server that keeps what it has read reads a long one once in a run."""
     flat = judgement(4, finding("Flat."), fixed=["f1"])
     critiques = [judgement(4, finding("Cold.")), flat, judgement(9, fixed=["f2"])]
     replies = {Stage.CRITIQUE: critiques, Stage.REVISE: [text("Hello"), text("Hello!")]}
     loop = refinement(replies, draft="Hi")
     await finish(loop)
-    first, revise, second, revise_again, third = prompts(loop)
-    assert "the user's own text" not in first + revise + second
-    assert "\n-Hi\n+Hello\n" in second
-    for prompt in (revise_again, third):
-        assert prompt.index("the user's own text") < prompt.index("\nHi\n") < prompt.index("Hello")
+    asked = prompts(loop)
+    assert len({prompt[: prompt.index("</material")] for prompt in asked}) == 1
+    assert all(prompt.count("\nHi\n") == 1 for prompt in asked)
+    same = "It is still that one, word for word."
+    assert [same in prompt for prompt in asked] == [True, True, False, False, False]
+    assert "\n-Hi\n+Hello\n" in asked[2]
 
 
 async def test_a_prompt_of_the_user_s_gets_the_original_where_it_has_the_place() -> None:

@@ -403,8 +403,10 @@ class Requests:
         task, iteration = run.task, run.iterations[number]
         categories = f"; look at {', '.join(task.categories)}" if task.categories else ""
         standing = up_for_review(iteration)
+        ours = "critique" not in run.setup.prompts
+        original = self._original(run, iteration, ours)
         about = {
-            "text": fence(INVISIBLE.sub("", iteration.text), self.nonce),
+            "text": self._text(run, iteration, INVISIBLE.sub("", iteration.text), original),
             "evidence": _evidence(iteration, self.nonce),
             "findings": _list_findings("Open in the text before this one", standing),
             "contested": _contested(run, iteration),
@@ -414,10 +416,6 @@ class Requests:
         count = run.limits.min_findings
         tests = _PARTS["tests"] if task.is_python else ""
         names = task.categories or tuple(c.name for c in task.criteria)
-        # What changed of the user's own text says it already.
-        known = run.iterations[iteration.parent or 0].text == run.setup.draft
-        known = known and "critique" not in run.setup.prompts
-        original = "" if known else self._original(run, iteration)
         places = {
             "original": original,
             "categories": categories,
@@ -448,12 +446,21 @@ class Requests:
         places = dict(zip(("text", "evidence", "question"), about, strict=True))
         return self._request(run, Stage.EXPLAIN, fill(_PARTS["explain"], **places), about)
 
-    def _original(self, run: Run, iteration: Iteration) -> str:
-        """Return the user's draft, where a text differs from it; empty for a weak writer."""
+    def _original(self, run: Run, iteration: Iteration, ours: bool) -> str:
+        """Return the user's draft; empty for a weak writer.
+
+        In a template of ours it always comes first, so that a server reads it once in a run.
+        """
         draft = run.setup.draft
-        if draft is None or iteration.text == draft or run.setup.weak_editor:
+        same = iteration.text == draft and not ours
+        if draft is None or same or run.setup.weak_editor:
             return ""
         return f"{_PARTS['original']}\n\n{fence(draft, self.nonce)}\n\n"
+
+    def _text(self, run: Run, iteration: Iteration, text: str, original: str) -> str:
+        """Return a text as a prompt holds it, where the user's draft may stand already."""
+        same = original and iteration.text == run.setup.draft
+        return _PARTS["unchanged"] if same else fence(text, self.nonce)
 
     def too_long(self, run: Run, window: int | None) -> str:
         """Return a sentence where a limit cannot hold the user's text; empty where it can.
@@ -497,8 +504,10 @@ class Requests:
         """Ask the user's evaluator what it says of a text, in the user's own words."""
         iteration = run.iterations[number]
         standing = up_for_review(iteration)
+        ours = "critique" not in run.setup.prompts
+        original = self._original(run, iteration, ours)
         about = {
-            "text": fence(INVISIBLE.sub("", iteration.text), self.nonce),
+            "text": self._text(run, iteration, INVISIBLE.sub("", iteration.text), original),
             "evidence": _evidence(iteration, self.nonce),
             "findings": _list_findings("Weaknesses found in an earlier version", standing),
             "dismissed": _dismissed(run),
@@ -582,8 +591,8 @@ class Requests:
         tried = [i for i in run.iterations if i.parent == number and i.verdict]
         every = run.limits.memory == "all"
         earlier = _attempts(run, base, self.nonce) if every else _rejected(tried, self.nonce)
-        original = self._original(run, base)
-        about = {"text": fence(base.text, self.nonce), **about}
+        original = self._original(run, base, self._built_in)
+        about = {"text": self._text(run, base, base.text, original), **about}
         about["findings"] = _list_findings("Findings to act on", findings)
         about["rejected"] = earlier
         if self.is_own(Stage.REVISE):
