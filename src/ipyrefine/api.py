@@ -32,7 +32,7 @@ from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.journal.writer import open_journal
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.masking import Masked, count_secrets
-from ipyrefine.kernel.variables import Variables, data_names
+from ipyrefine.kernel.variables import Variables, data_names, holds_data
 from ipyrefine.profiles import Profile
 from ipyrefine.profiles.recognise import is_python, language_of, pygments_name, read_fence, suggest
 from ipyrefine.providers.choose import choose_model as choose_model
@@ -262,14 +262,17 @@ def compose(
     Args:
         start: what a new run starts from, or an earlier run to go on with.
         models: who writes and who reads.
-        files: copies of the variables, for the critic's tests.
+        files: copies of the variables, for the critic's tests and what the writer looks at.
         **parts: the others, as for `Refinement`.
     """
+    from ipyrefine.checks.python import RunsCleanly
+
     setup, suite = start if isinstance(start, Setup) else start.setup, None
     if setup.task.is_python and find_spec("pytest") is not None:
         from ipyrefine.checks.suite import Suite
 
         suite = Suite(files)
+    runs = any(isinstance(check, RunsCleanly) for check in parts.get("checks", ()))
     reader = models.judge or models.model
     setup = setup.replace(
         weak_critic=setup.limits.critique != "always" and is_weak(reader, "critic"),
@@ -280,6 +283,7 @@ def compose(
         model=Masked(models.model),
         judge=models.judge and Masked(models.judge),
         suite=suite,
+        look=RunsCleanly(files=files) if runs and holds_data(files) else None,
         clock=monotonic,
         **parts,
     )

@@ -58,7 +58,14 @@ from ipyrefine.core.ports import (
 from ipyrefine.core.prompts import Nonce, Prompts, Requests, make_nonce
 from ipyrefine.core.reducer import apply, require_iteration, require_possible
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.sharing import KEPT_HERE, Sharing, withheld, withhold
+from ipyrefine.core.sharing import (
+    KEPT_HERE,
+    LOOK_KEPT_HERE,
+    Sharing,
+    output_texts,
+    withheld,
+    withhold,
+)
 from ipyrefine.errors import (
     CheckError,
     CheckNotRun,
@@ -73,6 +80,7 @@ from ipyrefine.errors import (
 
 T = TypeVar("T")
 Written = ModelCall[replies.WrittenText]
+_LOOK = 2_000  # characters of what a writer is shown of the variables
 Emit = Callable[[Event], Awaitable[None]]
 
 
@@ -92,6 +100,7 @@ class Refinement:
         nonce: makes the nonce of the fence around untrusted text; by default from a fresh secret.
         warnings: what the user should know before the first call.
         suite: runs a critic's tests on a text; None where nothing can be run.
+        look: runs what a writer wants to see of the variables; None where there are no copies.
         selection: the part of the draft that may change; what the model writes elsewhere is put
             back.
         sharing: what the models' servers are sent of what code computed.
@@ -115,11 +124,12 @@ class Refinement:
         nonce: Nonce | None = None,
         warnings: Sequence[str] = (),
         suite: Suite | None = None,
+        look: Check | None = None,
         selection: Selection | None = None,
         sharing: Sharing | None = None,
     ) -> None:
         self.model, self.judge, self.checks = model, judge or model, tuple(checks)
-        self.clock, self.selection, self.suite = clock, selection, suite
+        self.clock, self.selection, self.suite, self.look = clock, selection, suite, look
         self.error: RefineError | None = None
         if isinstance(start, Run):
             self.state = start
@@ -146,6 +156,7 @@ class Refinement:
             next(iter(schemas), None),
             replayed=[s for s in Stage if getattr(readers.get(s, self.model), "replays", False)],
             names=" ".join(getattr(check, "test_names", "") for check in self.checks),
+            sandbox=look is not None,
         )
         self.sharing = sharing or Sharing()
         self._begun, self._warnings = isinstance(start, Run), tuple(warnings)
@@ -588,7 +599,11 @@ class Refinement:
     ) -> Written:
         task, own, earlier = self.state.task, self._requests.is_own(stage), count()
 
+        looks = self._requests.takes_look(self.state, stage)
+
         def parse(reply: Reply, *, cut: bool = False) -> replies.WrittenText:
+            if looks and (look := replies.read_look(reply.text)):
+                return replies.WrittenText(text="", look=look)
             form, language = task.form, task.language
             if base is not None and (edits or (not own and read_edits(reply.text)[0])):
                 some = edits and next(earlier) > 0  # of a second reply, those that fit are enough
@@ -603,6 +618,24 @@ class Refinement:
         parse_cut = None if edits else partial(parse, cut=True)
         return ModelCall(self.model, parse, stage, number, parse_cut, sampled)
 
+    async def _looks(self, call: Written, number: int) -> bool:
+        """Return whether the writer wants to look before it writes, and note what it sees."""
+        expression = call.value.look if call.value else ""
+        if not expression or self.look is None:
+            return False
+        result, computed = LOOK_KEPT_HERE, False
+        if self.sharing.level != "structure":
+            evidence = await self.look(expression, self.state.task)
+            outputs = "\n".join(output_texts(evidence.outputs, _LOOK))
+            result = outputs if evidence.passed and outputs else evidence.detail
+            computed = evidence.computed
+        await self.emit(
+            events.Looked(
+                iteration=number, expression=expression, result=result[:_LOOK], computed=computed
+            )
+        )
+        return True
+
     async def _write(self, call: Written, request: Request, **options: Any) -> None:
         inside = request.json_schema is not None
         splitter = partial(replies.Splitter, self.state.task.form, inside=inside)
@@ -615,6 +648,8 @@ class Refinement:
         except (ModelError, OutOfBudget) as failure:
             error = failure
         else:
+            if await self._looks(call, number):
+                return  # it is asked for again
             if call.value is not None:
                 text, thoughts = call.value.text, call.value.thoughts
                 await self.emit(events.DraftReady(text=text, thoughts=thoughts, candidate=number))
@@ -812,6 +847,8 @@ class Refinement:
         call = self._writing_call(Stage.REVISE, number, base=base.text, edits=edits)
         acting_on = policy.to_act_on(self.state, base)
         await self._write(call, request)
+        if await self._looks(call, number):
+            return  # it is asked for again
         if (revision := call.value) is None:
             await warn(self, f"{name.capitalize()} has no new text: {call.advice}.")
             revision = replies.WrittenText(text=base.text)

@@ -116,6 +116,16 @@ class ExplanationReady(_Event):
     answer: str
 
 
+class Looked(_Event):
+    """The writer looked at the variables before it wrote."""
+
+    type: Literal["looked"] = "looked"
+    iteration: Count
+    expression: str
+    result: str  # what it is shown
+    computed: bool  # whether that comes from the variables
+
+
 class EvidenceReady(_Event):
     """One check has finished on an iteration's text."""
 
@@ -184,6 +194,7 @@ Event = Annotated[
     | CritiqueReady
     | RevisionReady
     | EvidenceReady
+    | Looked
     | ExplanationReady
     | VerdictReached
     | QuestionAsked

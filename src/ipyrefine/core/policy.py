@@ -695,7 +695,7 @@ def forecast(run: Run) -> Forecast:
     budget, longest = limits.budget, token_limit(run)
     drafts = 0 if own is not None else limits.candidates
     readers = (limits.critique != "never" and not run.setup.weak_critic) + has_evaluator(run)
-    stages = drafts + limits.max_revisions
+    stages = drafts + limits.max_revisions + may_look(run)
     stages += readers * (max(1, drafts) + limits.max_revisions)
     head = _INSTRUCTIONS + estimate_tokens(len(run.task.model_dump_json()))  # of every prompt
     evidence = EVIDENCE_CHARACTERS * len(run.setup.checks)
@@ -716,6 +716,13 @@ def forecast(run: Run) -> Forecast:
         read = sum(usage.prompt_tokens for usage in past) // len(past)
         wrote = sum(usage.completion_tokens for usage in past) // len(past)
     return Forecast(calls, tokens, cost, read + wrote, price.cost(read, wrote) if price else None)
+
+
+def may_look(run: Run) -> bool:
+    """Return whether the writer of a run is one that may look at the variables, once."""
+    setup, task = run.setup, run.task
+    capable = not (setup.weak_editor or setup.coach or setup.limits.candidates > 1)
+    return capable and task.is_python and any(m.kind == "variable" for m in task.materials)
 
 
 def _at_most(estimate: int, bound: int | None) -> int:

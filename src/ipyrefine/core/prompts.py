@@ -41,6 +41,7 @@ from ipyrefine.core.policy import (
     EVIDENCE_CHARACTERS,
     REPAIR_CHARACTERS,
     estimate_tokens,
+    may_look,
     to_act_on,
     token_limit,
 )
@@ -203,6 +204,10 @@ def _whole_request(task: Task, fenced: Callable[[str], str] = str) -> str:
     """Return the request with the user's wishes, and with what it is about, which is fenced."""
     rules = [_PARTS["rules"] + _neutralise(m.text) for m in task.materials if m.kind == "rules"]
     variables = "\n".join(m.text for m in task.materials if m.kind == "variable")
+    for one in task.materials:
+        if one.kind == "look":
+            look = fill(_PARTS["looked"], expression=f"`{one.name}`", result=one.text)
+            variables = f"{variables}\n\n{look}"
     cells = "\n\n".join(m.text for m in task.materials if m.kind in ("cells", "definitions"))
     parts = [(_FORMS[task.form]["variables"], variables), (_PARTS["cells"], cells)]
     about = [f"{head}\n{fenced(text)}" for head, text in parts if text]
@@ -362,6 +367,7 @@ class Requests:
     level: Level = "structure"  # what the servers are sent of what code computed
     replayed: Collection[str] = ()  # stages that recordings answer, to which nothing is sent
     names: str = ""  # words of the checks that may be sent at any level
+    sandbox: bool = False  # whether what a writer wants to look at can be run
 
     def samples(self, run: Run, base: Iteration) -> bool:
         """Return whether a draft is sampled from the task in place of a revision of ``base``.
@@ -382,6 +388,15 @@ class Requests:
         own = any(evidence.basis == "function" for evidence in failed)
         return run.setup.weak_editor and bool(failed) and not asked and not own
 
+    def takes_look(self, run: Run, stage: Stage) -> bool:
+        """Return whether the writer may still look at the variables before it writes."""
+        looked = any(one.kind == "look" for one in run.task.materials)
+        return self.sandbox and may_look(run) and not looked and not self.is_own(stage)
+
+    def _look(self, run: Run, stage: Stage) -> str:
+        offered = self.takes_look(run, stage) and self.level != "structure"
+        return _PARTS["look"] if offered else ""
+
     @_within_level
     def draft(self, run: Run, candidate: int) -> Request:
         """Ask for a draft, outside of any JSON; candidates after the first are sampled."""
@@ -393,7 +408,7 @@ class Requests:
         if self.is_own(Stage.DRAFT):
             request = self._own(run, Stage.DRAFT, template, None, (), places, **options)
         else:
-            prompt = _fill_all(template, {}, **places)
+            prompt = _fill_all(template, {}, **places) + self._look(run, Stage.DRAFT)
             request = self._request(run, Stage.DRAFT, prompt, (), **options)
         return _resampled(request, "candidate", candidate) if candidate else request
 
@@ -609,6 +624,7 @@ class Requests:
             template = template.replace("{findings}", "{findings}" + _PARTS["contest"])
         asked = _give("Then give", run.task)
         prompt = _fill_all(template, about, original=original, format=asked)
+        prompt += self._look(run, Stage.REVISE)
         options["temperature"] = _warmth(run, tried)
         inputs = (*about.values(), *filter(None, [original]))
         return self._request(run, Stage.REVISE, prompt, inputs, **options)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import reduce
+from textwrap import shorten
 from typing import Any
 
 from ipyrefine.core import decisions, events
@@ -25,6 +26,7 @@ from ipyrefine.core.model import (
     Clarification,
     Evidence,
     Finding,
+    Material,
     Row,
     Severity,
     Stage,
@@ -84,6 +86,8 @@ def _apply(run: Run, event: Event) -> Run:
             return _add_critique(run, event)
         case events.EvidenceReady():
             return _add_evidence(run, event)
+        case events.Looked():
+            return _add_look(run, event)
         case events.ExplanationReady():
             found = Explanation(
                 iteration=event.iteration, question=event.question, answer=event.answer
@@ -215,6 +219,18 @@ def _add_evidence(run: Run, event: events.EvidenceReady) -> Run:
     found = (*earlier, event.evidence)
     evidence = sorted(found, key=lambda one: places.get(one.name, len(places)))
     return _amend(run, event.iteration, evidence=tuple(evidence))
+
+
+def _add_look(run: Run, event: events.Looked) -> Run:
+    seen = Material(
+        kind="look",
+        name=event.expression,
+        phrase=f"Looked at `{shorten(event.expression, 80)}`",
+        text=event.result,
+        computed=event.computed,
+    )
+    task = run.task.replace(materials=(*run.task.materials, seen))
+    return run.replace(setup=run.setup.replace(task=task), unconsumed_replies=())
 
 
 def _add_call(run: Run, event: events.CallEnded) -> Run:

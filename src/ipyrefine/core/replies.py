@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ipyrefine.core import edits
 from ipyrefine.core.model import Form, Record
-from ipyrefine.core.syntax import try_parse
+from ipyrefine.core.syntax import try_parse, try_parse_expression
 from ipyrefine.errors import ReplyError
 
 # Texts
@@ -29,6 +29,7 @@ class WrittenText(Record):
     thoughts: str = ""
     missed: int = 0  # how many of its edits could not be made
     edits: int = 0  # how many edits it was given as; 0 for a whole text
+    look: str = ""  # the expression that the writer wants to see before it gives a text
 
 
 def parse_text(
@@ -84,6 +85,23 @@ def parse_text(
     if not text.strip():
         raise ReplyError("it holds no text")
     return WrittenText(text=text, thoughts=thoughts)
+
+
+_LOOK = re.compile(r"<look>[\s`]*(?P<expression>[^`]+?)[\s`]*</look>[\s`]*\Z")
+
+
+def read_look(reply: str) -> str:
+    """Return the expression that a reply asks to see in place of giving a text; empty for none.
+
+    Raises:
+        ReplyError: it asks for more than one expression.
+    """
+    asked = _LOOK.search(reply)
+    if asked is None or "<look>" in asked["expression"] or _FENCE.search(reply[: asked.start()]):
+        return ""
+    if try_parse_expression(asked["expression"]) is None:
+        raise ReplyError("a look is one Python expression")
+    return asked["expression"]
 
 
 def parse_edits(

@@ -21,6 +21,7 @@ KEPT_HERE = (
     "Outputs stay here: of what your code computed from variables or files, the model's server is "
     "sent types, shapes and lines. %refine share shows what was kept."
 )
+LOOK_KEPT_HERE = "It was not run: what the variables hold stays on the user's machine."
 
 _OUTPUT_CHARACTERS = 500  # of one output of checked code
 _LINE = 2_000  # characters of a line that are looked at
@@ -121,21 +122,19 @@ def withheld(run: Run) -> str:
     return "\n".join(parts)
 
 
-def output_texts(outputs: Iterable[Output]) -> list[str]:
+def output_texts(outputs: Iterable[Output], limit: int = _OUTPUT_CHARACTERS) -> list[str]:
     """Return what code printed, returned and drew as texts, cut: a figure is one phrase."""
     texts = []
     for output in outputs:
         match output:
             case Printed():
-                texts.append(f"It printed:\n{output.text[:_OUTPUT_CHARACTERS]}")
+                texts.append(f"It printed:\n{output.text[:limit]}")
             case Value():
-                texts.append(
-                    f"The value of its last expression:\n{output.text[:_OUTPUT_CHARACTERS]}"
-                )
+                texts.append(f"The value of its last expression:\n{output.text[:limit]}")
             case TableValue():
                 rows = [(output.index, *output.columns)]
                 rows += [(n, *row) for n, row in zip(output.labels, output.rows, strict=True)]
-                drawn = "\n".join(" | ".join(row) for row in rows)[:_OUTPUT_CHARACTERS]
+                drawn = "\n".join(" | ".join(row) for row in rows)[:limit]
                 texts.append(
                     f"The value of its last expression is {output.phrase}, which starts:\n{drawn}"
                 )

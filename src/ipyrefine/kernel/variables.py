@@ -350,6 +350,11 @@ def may_compute(files: Mapping[str, str | bytes], *sources: str) -> bool:
     return not _words(sources).isdisjoint(data) or any(map(_READS.search, sources))
 
 
+def holds_data(files: Mapping[str, str | bytes]) -> bool:
+    """Return whether files bring data into a sandbox that nothing can leave."""
+    return bool(json.loads(files.get(_CONTENTS, "{}")).get("data")) and sandbox_is_closed()
+
+
 def files_for(files: Mapping[str, str | bytes], *sources: str) -> dict[str, str | bytes]:
     """Return the files for a run of some code, with what it names of the notebook.
 

@@ -685,8 +685,10 @@ def switch_hint(task: Task) -> str:
 def interpretation(setup: Setup) -> str:
     """Return how a cell was read: ``task (code), 3 examples. Uses df (1,204 × 8), clean()``."""
     kind = "draft to improve" if setup.draft is not None else "task"
-    phrases = ", ".join(material.phrase for material in setup.task.materials)
+    materials = setup.task.materials
+    phrases = ", ".join(one.phrase for one in materials if one.kind != "look")
     uses = f". Uses {phrases}" if phrases else ""
+    uses += "".join(f". {one.phrase}" for one in materials if one.kind == "look")
     return ", ".join([f"{kind} ({form_name(setup.task)})", *map(check_name, setup.demands)]) + uses
 
 

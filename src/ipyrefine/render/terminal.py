@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import wcwidth
 
 from ipyrefine.core.coaching import open_puzzle
-from ipyrefine.core.events import Decided, Event, RunStarted, StageStarted, Stopped, Warned
+from ipyrefine.core.events import Decided, Event, Looked, RunStarted, StageStarted, Stopped, Warned
 from ipyrefine.core.model import Stage, StopReason
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import document, labels
@@ -97,6 +97,8 @@ def event_text(
             lines = printer.opening(run)
         case StageStarted(stage=Stage.DRAFT | Stage.REVISE):
             lines = printer.left_behind(run, run.iterations[: event.iteration])
+        case Looked():
+            lines = printer.wrap(run.task.materials[-1].phrase)
         case Warned():
             lines = printer.blocks([document.Paragraph(event.message, "warning")])
         case Decided():
